@@ -1,5 +1,5 @@
-//! Recognises the sessions of agents whose rules are not known here, by the structure that they
-//! publish: it is said whose they are, and they are left alone.
+//! Recognises sessions of agents whose formats are not supported, by their published structure; the
+//! commands name the agent and leave the file unchanged.
 mod envelope;
 mod shape;
 
@@ -11,13 +11,13 @@ use super::{Failure, NotJudged, Trouble, file::File};
 use std::io::Read as _;
 use tr_integrity::{Piece, Records};
 
-/// How much of a file of JSON lines is looked at, and how many of its records.
+/// The limits for detection in a file of JSON lines: its first bytes, and its first records.
 const HEAD: u64 = 8 << 20;
 const RECORDS: usize = 200;
 
 const BEDROCK: &str = "Bedrock Converse";
 
-/// Refuses one JSON text that is another agent's session.
+/// Refuses a JSON text that is another agent's session.
 pub(crate) fn refuse_document(text: &str) -> Result<(), Failure> {
     Document::of(text).as_ref().and_then(agent_of_document).map_or(Ok(()), refuse)
 }
@@ -77,7 +77,7 @@ fn agent_of_document(document: &Document<'_>) -> Option<&'static str> {
     document.messages().find_map(|message| agent_of_message(&message))
 }
 
-/// What a message among others tells of who wrote it.
+/// The agent that wrote a message of a list, if its members tell.
 fn agent_of_message(message: &Message<'_>) -> Option<&'static str> {
     let kind = message.text("type");
     let is_langchain = |kind: &str| matches!(kind, "human" | "ai" | "tool" | "system" | "function");
@@ -110,7 +110,7 @@ fn agent_of_message(message: &Message<'_>) -> Option<&'static str> {
     message.list("content").iter().find_map(agent_of_part)
 }
 
-/// What a part of a message's content tells of who wrote it.
+/// The agent that wrote a part of a message's content, if its members tell.
 fn agent_of_part(part: &Part<'_>) -> Option<&'static str> {
     const CONVERSE: [&str; 7] =
         ["toolUse", "toolResult", "text", "reasoningContent", "cachePoint", "image", "document"];
@@ -122,7 +122,7 @@ fn agent_of_part(part: &Part<'_>) -> Option<&'static str> {
     }
 }
 
-/// What a line tells of who wrote it.
+/// The agent that wrote a line, if its members tell.
 fn agent_of_record(record: &Record<'_>) -> Option<&'static str> {
     let kind = record.text("type");
     if record.has("sessionId") && record.has("projectHash") {

@@ -1,32 +1,32 @@
-//! What a repair leaves out without saying so: looked for in what was and what comes, whatever the
-//! repair says of itself.
+//! Compares a session before and after a repair to find losses that the repair does not report.
 use super::content::Content;
 use std::collections::{BTreeSet, HashMap};
 
-/// Of so many bytes of a hundred may be taken out that belong to no record.
+/// The limit for removed bytes that belong to no record, as a percentage.
 const MOST_PERCENT: u64 = 1;
 
-/// What becomes of the records that a repair does not name. Records are lines, or messages of one
-/// JSON text.
+/// The changes of records that a repair does not report. Records are lines, or messages of a JSON
+/// text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Balance {
-    /// Those of which something is missing.
+    /// Records of which bytes are missing.
     pub(crate) lost: Vec<u64>,
-    /// Those that say all that they said, and more.
+    /// Records that kept all of their bytes and got more.
     pub(crate) extended: Vec<u64>,
 }
 
 /// Why a repair is not done without `--force`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Records that it does not name would not be what they were.
+    /// It would change these records without reporting it.
     Unreported(Vec<u64>),
-    /// It would take out so many bytes of all, which are neither records nor NULs.
+    /// It would remove this many of the bytes, which are neither records nor NULs.
     Bytes { out: u64, of: u64 },
 }
 
 impl Balance {
-    /// Compares a session with what a repair makes of it; `reported` are the records that it names.
+    /// Compares a session before and after a repair; `reported` are the records that the repair
+    /// reports.
     pub(crate) fn of(before: &Content, after: &Content, reported: &BTreeSet<u64>) -> Self {
         let (before, after) = (before.numbered(), after.numbered());
         let after: Vec<_> = after.into_iter().map(|(_, text)| text).collect();
@@ -35,13 +35,13 @@ impl Balance {
     }
 }
 
-/// How far ahead the next record that stays is looked for.
+/// How many records ahead an unchanged record is searched for.
 const AHEAD: usize = 64;
 
 type Numbered<'t> = (u64, &'t [u8]);
 
-/// Without what stands in both in the same order, but for what a repair names: of equal records,
-/// those are not the ones that stay.
+/// Removes the records that are equal in both lists, in the same order. Reported records do not
+/// count as unchanged.
 fn apart<'t>(
     before: &[Numbered<'t>],
     after: &[&'t [u8]],
@@ -70,13 +70,13 @@ fn apart<'t>(
     (missing, new)
 }
 
-/// What becomes of records of which each is its place and its text.
+/// Finds the changes of records, each given by its number and text.
 fn of_texts<'t>(
     before: impl Iterator<Item = (u64, &'t [u8])>,
     after: &[&[u8]],
     reported: &BTreeSet<u64>,
 ) -> Balance {
-    // Of equal ones, those that are named are not those that stay.
+    // Of equal records, those that are not reported are matched first.
     let (named, others): (Vec<_>, Vec<_>) = before.partition(|(at, _)| reported.contains(at));
     if others.is_empty() {
         return Balance::default();
@@ -106,14 +106,14 @@ fn of_texts<'t>(
     balance
 }
 
-/// Whether all bytes of `text` stand in `new`, in their order.
+/// Whether `new` contains all bytes of `text`, in their order.
 fn is_within(text: &[u8], new: &[u8]) -> bool {
     let mut new = new.iter();
     text.iter().all(|byte| new.any(|other| other == byte))
 }
 
-/// Why a repair is not done without `--force`: it loses what it does not report, or takes out more
-/// than a hundredth of the bytes.
+/// Why a repair is not done without `--force`: it has unreported losses, or removes more than one
+/// percent of the bytes.
 pub(crate) fn refusal(balance: &Balance, dropped: u64, bytes: u64) -> Option<Refusal> {
     if !balance.lost.is_empty() {
         return Some(Refusal::Unreported(balance.lost.clone()));

@@ -1,4 +1,4 @@
-//! What all commands do that change a session: look at it, decide, show, and only if asked to, write.
+//! The common steps of commands that change a session: read, decide, show, and write if requested.
 use super::{
     Content, Failure, Source, Verdict,
     report::About,
@@ -8,18 +8,18 @@ use super::{
 use serde::Serialize;
 use std::{fmt::Write as _, path::PathBuf};
 
-/// What a command is asked to do.
+/// The options of a command that changes a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order<'o> {
-    /// Not only to show it.
+    /// Whether to write the change.
     pub(crate) write: bool,
-    /// What the name of the old file gets.
+    /// The suffix for the old file's name.
     pub(crate) ending: &'o str,
-    /// What the command's JSON calls it, once it is done.
+    /// The member of the command's JSON that says whether it was written.
     pub(crate) done: &'static str,
 }
 
-/// How far it came, and what the session was before.
+/// The state of a change, and the session before it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Change {
@@ -28,10 +28,10 @@ pub(crate) struct Change {
     state: State,
     #[serde(flatten)]
     pub(crate) about: About,
-    /// How many other names the old file has (hard links): they stay with what it held.
+    /// How many other names the old file has (hard links): they keep its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     other_names: Option<u64>,
-    /// Where the old file is, or the old messages.
+    /// The path of the old file, or of the old messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) backup: Option<PathBuf>,
 }
@@ -45,8 +45,8 @@ enum State {
     Done,
 }
 
-/// Makes of a session what `decide` makes of its content, if that is ordered and anything changes;
-/// also gives back what else `decide` says.
+/// Applies `decide` to a session's content, and writes the result if that was requested and
+/// anything changed; also returns the other result of `decide`.
 pub(crate) fn change<T>(
     target: &Target,
     order: Order<'_>,
@@ -76,20 +76,20 @@ impl Change {
         self.state == State::Planned
     }
 
-    /// Where nothing was to be done, what is said of the session is its status.
+    /// Sets the verdict of an unchanged session as its status.
     pub(crate) fn settle(&mut self, verdict: Verdict) {
         if self.state == State::Clean {
             self.status = verdict.status();
         }
     }
 
-    /// What to end with, if this is said of what is left.
+    /// The command's verdict, given the verdict of the changed session.
     pub(crate) fn verdict(&self, left: Verdict) -> Verdict {
         if self.is_planned() { Verdict::Findings } else { left }
     }
 
-    /// Writes for a person how far it came: that there is nothing to do, what would be done, or what
-    /// was done, and where the old one is.
+    /// Describes the state for display: nothing to do, what would be done, or what was done and
+    /// where the old file is.
     pub(crate) fn show(
         &self,
         target: &Target,

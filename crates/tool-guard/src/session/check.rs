@@ -1,4 +1,4 @@
-//! `tool-guard session check`: what is wrong, and what the provider answers to it.
+//! `tool-guard session check`: what is wrong with a session, and how the provider would answer.
 use super::{
     Failure, NotJudged, Outcome, Source, Verdict,
     form::{Form, OnResume},

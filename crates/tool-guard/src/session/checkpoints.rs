@@ -14,7 +14,7 @@ use std::{fmt::Write as _, path::Path};
 use tr_core::{printable, rfc3339};
 use tr_integrity::{FileCheckpoint, Operation};
 
-/// How many turns are listed: each costs as much as a check.
+/// How many turns are listed: computing each costs as much as a check.
 const TURNS: usize = 5;
 
 /// The checkpoints of a session.
@@ -24,13 +24,13 @@ pub(crate) struct Listed {
     status: &'static str,
     #[serde(flatten)]
     about: About,
-    /// The id of the one that was made.
+    /// The id of the new checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     created: Option<String>,
     checkpoints: Vec<Listing>,
-    /// Where its last turns begin: it can go back there without a checkpoint.
+    /// Where its last turns begin: it can be rolled back there without a checkpoint.
     turns: Vec<Turn>,
-    /// Lines of the file of checkpoints that are none.
+    /// Invalid lines of the checkpoint file.
     unreadable_lines: Vec<usize>,
 }
 
@@ -51,7 +51,7 @@ struct Turn {
     length: u64,
 }
 
-/// Lists the checkpoints of a session; first makes one, if it is asked for.
+/// Lists a session's checkpoints; makes one first if that is requested.
 pub(crate) fn checkpoints(
     target: &Target,
     options: &options::Checkpoints,
@@ -129,7 +129,7 @@ fn make_in(stored: &InDatabase, note: Option<&String>) -> Result<String, Trouble
     let InDatabase { database, id } = stored;
     let made = database.change(id, |session, now| {
         let made = session.checkpoint(Operation::Manual, now).id;
-        // Nothing is on its way behind it to which a failure would go back by itself.
+        // No operation is running after it, so no failure will roll back to it automatically.
         session.commit(&made, now).map(|()| made.into())
     });
     Ok(made.map_err(|error| database.trouble(&error))??)
@@ -188,7 +188,7 @@ impl Outcome for Listed {
     }
 }
 
-/// What a checkpoint of a session in a database was made for.
+/// The operation before which a checkpoint in a database was made.
 fn of(operation: Operation) -> &'static str {
     match operation {
         Operation::ToolCycle => "before a tool's call",

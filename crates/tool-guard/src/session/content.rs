@@ -1,4 +1,4 @@
-//! What a session holds, and what a change makes of it.
+//! A session's content, and the changes that commands make to it.
 use super::{
     NotJudged, Verdict,
     lines::Lines,
@@ -19,17 +19,17 @@ pub(crate) enum Content {
     Whole(Whole),
     /// JSON lines.
     Lines(Lines),
-    /// A log in a database.
+    /// A session's log in a database.
     Stored(Stored),
 }
 
-/// Where a checkpoint that is made of a file reaches to.
+/// The end of a new checkpoint in a file.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) length: u64,
-    /// Of all bytes up to there.
+    /// The hash of all bytes before it.
     pub(crate) content_hash: String,
-    /// What the library calls this place of a session of JSON lines.
+    /// The library's id of this point, in a session of JSON lines.
     pub(crate) point: Option<Box<str>>,
 }
 
@@ -42,7 +42,7 @@ impl Content {
         }
     }
 
-    /// The file; of a session in a database, its messages as one JSON text.
+    /// The file's bytes; for a session in a database, its messages as one JSON text.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Whole(whole) => whole.text().as_bytes(),
@@ -51,7 +51,7 @@ impl Content {
         }
     }
 
-    /// The texts of the messages, or of the lines, and at which line of a file each begins.
+    /// The texts of the messages or lines, and the line of the file at which each begins.
     pub(crate) fn records(&self) -> Vec<(Option<u64>, Cow<'_, str>)> {
         match self {
             Self::Whole(whole) => {
@@ -62,7 +62,7 @@ impl Content {
         }
     }
 
-    /// Each line that is not empty with its number, or each message with its own.
+    /// The lines that are not empty, or the messages, with their numbers.
     pub(crate) fn numbered(&self) -> Vec<(u64, &[u8])> {
         match self {
             Self::Whole(whole) => {
@@ -73,7 +73,7 @@ impl Content {
         }
     }
 
-    /// The line of a file at which such a record begins.
+    /// The line of the file at which this record begins.
     pub(crate) fn line_of(&self, record: u64) -> Option<u64> {
         match self {
             Self::Whole(whole) => usize::try_from(record).ok().and_then(|at| whole.line(at)),
@@ -90,8 +90,8 @@ impl Content {
         }
     }
 
-    /// Plans a repair. One that would change what is not understood is none: the session is not
-    /// judged then.
+    /// Plans a repair. If it would change an unknown part, the session is not judged and nothing is
+    /// planned.
     pub(crate) fn plan(&self, mode: RepairMode, close_tail: bool) -> Result<Planned, NotJudged> {
         let repair = Repair::new(mode).with_members();
         let repair = if close_tail { repair.close_tail() } else { repair };
@@ -113,7 +113,7 @@ impl Content {
         }
     }
 
-    /// Why a repair would be no more than a guess.
+    /// Why a repair would be a guess.
     fn doubt(&self, planned: &Planned) -> Option<String> {
         let (changed, doubtful) = self.first_doubts(planned);
         if let Some(message) = changed {
@@ -138,8 +138,8 @@ impl Content {
         self.other_form(planned.after.as_ref()?)
     }
 
-    /// The first message that a repair would change though not all of it is understood, and the
-    /// first that may answer what it takes for unanswered.
+    /// The first message that is not fully understood and would change, and the first that may be
+    /// the answer to a call without a result.
     fn first_doubts(&self, planned: &Planned) -> (Option<usize>, Option<usize>) {
         if planned.acts.is_empty() || matches!(self, Self::Lines(_)) {
             return (planned.changed_unknown, planned.doubtful_answer);
@@ -149,7 +149,8 @@ impl Content {
         (before.first_changed_unknown(&after), before.first_doubtful_answer(&after))
     }
 
-    /// Why what is left would be taken for another provider's, if one of the two refuses it.
+    /// Why the repaired session would be detected as another form, if it is invalid in one of the
+    /// two.
     fn other_form(&self, after: &Self) -> Option<String> {
         let (form, is_valid) = match (self, after) {
             (Self::Whole(_), Self::Whole(after)) => {
@@ -181,7 +182,7 @@ impl Content {
         }
     }
 
-    /// The longest beginning that the provider takes, all calls answered.
+    /// The longest valid beginning in which all calls are answered.
     pub(crate) fn before_fault(&self) -> Self {
         match self {
             Self::Whole(whole) => whole.before_fault().into(),
@@ -190,8 +191,8 @@ impl Content {
         }
     }
 
-    /// How far a checkpoint of a file that is made now reaches; `None` if there is nothing to come
-    /// back to, or if its checkpoints are its own.
+    /// The end of a new checkpoint in a file; `None` if the file is empty, or if the session stores
+    /// its own checkpoints.
     pub(crate) fn end(&self) -> Option<End> {
         let (length, point) = match self {
             Self::Whole(whole) => (whole.end()? as u64, None),
@@ -205,7 +206,7 @@ impl Content {
         Some(End { length, content_hash: hash(before), point })
     }
 
-    /// What stood there when a checkpoint was made; `None` if it does not stand there now.
+    /// The content at a checkpoint; `None` if it has changed since.
     pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
         match self {
             Self::Whole(whole) => whole.at(checkpoint).map(Into::into),
@@ -214,8 +215,8 @@ impl Content {
         }
     }
 
-    /// The newest points to which it can go back without a checkpoint of ours: where turns of a
-    /// session of JSON lines begin.
+    /// The newest points for a rollback without a checkpoint: the beginnings of turns, in a session
+    /// of JSON lines.
     pub(crate) fn turns(&self, most: usize) -> Vec<FileCheckpoint> {
         match self {
             Self::Whole(_) | Self::Stored(_) => Vec::new(),
@@ -223,7 +224,7 @@ impl Content {
         }
     }
 
-    /// What stood there at such a point.
+    /// The content at such a point.
     pub(crate) fn at_turn(&self, id: &str) -> Result<Self, CheckpointError> {
         match self {
             Self::Whole(_) | Self::Stored(_) => Err(CheckpointError::NotFound(id.into())),
@@ -231,9 +232,9 @@ impl Content {
         }
     }
 
-    /// The system's prompt, or the header, alone.
+    /// Only the system's prompt, or the header.
     ///
-    /// `archive` keeps the messages in the session's own archive, where it has one.
+    /// `archive` keeps the messages in the session's own archive, if it has one.
     pub(crate) fn prompt(&self, archive: bool) -> Self {
         match self {
             Self::Whole(whole) => whole.prompt().into(),
@@ -243,7 +244,7 @@ impl Content {
     }
 }
 
-/// What a session is called: as its file.
+/// A session's id: its file name.
 pub(crate) fn id(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

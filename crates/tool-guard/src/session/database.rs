@@ -11,10 +11,10 @@ use tr_integrity::{
     store::{SessionStore as _, StoreError, StoreErrorKind},
 };
 
-/// How many sessions are asked for at once.
+/// The page size for listing sessions.
 const PAGE: usize = 1_000;
 
-/// An open database. It is closed in the end, so that SQLite leaves nothing beside the file.
+/// An open database. It is closed on drop, so that SQLite removes its auxiliary files.
 pub(crate) struct Database {
     file: PathBuf,
     runtime: Runtime,
@@ -23,13 +23,13 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Opens a database to look into it, beside those who write it. It is left as it is.
+    /// Opens a database for reading, next to its writers. Does not change it.
     pub(crate) fn open(file: &Path) -> Result<Self, Failure> {
         Self::opened(file, Sqlite::open_read_only)
     }
 
-    /// Opens a database that was looked into, to change a session of it. Refuses one in which a
-    /// call may be running.
+    /// Opens a database to change one of its sessions. Refuses if a call may be running in that
+    /// session.
     pub(crate) fn open_to_change(file: &Path, id: &str) -> Result<Self, Failure> {
         let database = Self::opened(file, Sqlite::open)?;
         let session = database.stored(id)?;
@@ -55,11 +55,11 @@ impl Database {
         F: Future<Output = Result<Sqlite, Error>>,
     {
         let reading = |error| Trouble::reading(file, &error);
-        // Where its backups go, and who has it open, is told behind all links.
+        // Backups and open file descriptors refer to the resolved path.
         let file = file.canonicalize().map_err(reading)?;
         let runtime = runtime::Builder::new_current_thread().build().map_err(reading)?;
         let store = runtime.block_on(open(file.clone())).map_err(|error| refused(&file, &error))?;
-        // Not ours to prune: how many checkpoints are kept is for those to say whose they are.
+        // The owner decides how many checkpoints are kept, so this command prunes none.
         let mut config = Layer0Config::default();
         config.checkpoint_retention = 10_000;
         let sessions = Sessions::builder(Format::AnthropicMessages).config(config);
@@ -67,7 +67,7 @@ impl Database {
         Ok(Self { file, runtime, store, sessions })
     }
 
-    /// Where it is, behind all links.
+    /// The path with all links resolved.
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
@@ -86,7 +86,7 @@ impl Database {
         }
     }
 
-    /// A copy of a session: as it is open here, else as it is stored.
+    /// A copy of a session: the open one, else the stored one.
     pub(crate) fn session(&self, id: &str) -> Result<Session, Trouble> {
         match self.sessions.with_open(id, |session, _now| session.clone()) {
             Some(open) => Ok(open),
@@ -101,7 +101,7 @@ impl Database {
         })
     }
 
-    /// Changes a session, if nobody has changed it since it was opened here.
+    /// Changes a session, unless another program has changed it since it was opened here.
     pub(crate) fn change<T>(
         &self,
         id: &str,
@@ -110,7 +110,7 @@ impl Database {
         self.run(self.sessions.change(id, work))
     }
 
-    /// Why the store does not do what it is asked for.
+    /// Converts an error of the store.
     pub(crate) fn trouble(&self, error: &StoreError) -> Trouble {
         trouble(&self.file, error)
     }
@@ -132,7 +132,7 @@ impl fmt::Debug for Database {
     }
 }
 
-/// Why a file is not opened.
+/// Why a database is not opened.
 fn refused(file: &Path, error: &Error) -> Failure {
     match error.kind() {
         ErrorKind::Foreign => Failure::NoSession("it is another program's database".into()),
@@ -143,7 +143,7 @@ fn refused(file: &Path, error: &Error) -> Failure {
     }
 }
 
-/// Why a store does not do what it is asked for.
+/// Converts an error of the store for this file.
 fn trouble(file: &Path, error: &StoreError) -> Trouble {
     let cause = std::error::Error::source(error);
     let engine = cause.and_then(|cause| cause.downcast_ref::<Error>());
@@ -164,7 +164,7 @@ fn trouble(file: &Path, error: &StoreError) -> Trouble {
     }
 }
 
-/// What SQLite says, and what to do about it.
+/// Converts an error of SQLite, with advice.
 fn of_engine(file: &Path, error: &Error) -> Trouble {
     let cause = std::error::Error::source(error).map(|cause| format!(" ({cause})"));
     let cause = cause.unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What a repair does to messages, and what damage comes to, in words.
+//! Descriptions of a repair's actions and of damaged bytes.
 use serde_json::Value;
 use tr_integrity::ActionKind;
 
-/// What a person is told.
+/// The description of an action, for display.
 pub(crate) const fn done(action: ActionKind) -> &'static str {
     match action {
         ActionKind::RemoveOrphan => "remove the result without its call",
@@ -25,7 +25,7 @@ pub(crate) const fn done(action: ActionKind) -> &'static str {
     }
 }
 
-/// What bytes that are no record come to.
+/// The description of bytes that are no record.
 pub(crate) fn damage(fault: &Value) -> &'static str {
     match fault.as_str() {
         Some("nul") => "left by a crash or a full disk: they say nothing, and the session goes on",

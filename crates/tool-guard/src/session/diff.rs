@@ -11,13 +11,13 @@ use serde::Serialize;
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 use std::{borrow::Cow, fmt::Write as _};
 
-/// Equal lines around a change.
+/// The number of unchanged lines around a change.
 const AROUND: usize = 3;
 
-/// So many NUL characters are not shown one by one.
+/// Longer runs of NUL characters are abbreviated.
 const NULS: &str = "\0\0\0\0\0\0\0\0";
 
-/// What a repair would change.
+/// The changes of a repair.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Differs {
@@ -29,20 +29,20 @@ pub(crate) struct Differs {
     not_judged: Option<NotJudged>,
 }
 
-/// Records that follow one another, and what comes in their place.
+/// Consecutive records, and those that replace them.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Change {
-    /// Where the first of them is, or what comes is put: the line in the file as it is.
+    /// The line of the first of them in the current file, or the line of the insertion.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
-    /// Which message or line that is, from 0: of JSON lines, each that is not empty counts.
+    /// The index of the message or line, from 0; empty lines do not count.
     record: usize,
     before: Vec<String>,
     after: Vec<String>,
 }
 
-/// Compares a session with what a repair would make of it.
+/// Compares a session with the result of a repair.
 pub(crate) fn diff(target: &Target, how: How) -> Result<Differs, Failure> {
     let content = Source::open(target)?.content()?;
     let planned = content.plan(how.mode.into(), how.close_tail)?;
@@ -126,7 +126,7 @@ impl Outcome for Differs {
     }
 }
 
-/// A record with the number of NUL characters where many follow one another.
+/// A record with long runs of NUL characters abbreviated.
 fn counted(record: &str) -> String {
     let mut out = String::with_capacity(record.len());
     let mut rest = record;

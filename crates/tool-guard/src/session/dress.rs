@@ -1,4 +1,4 @@
-//! Gives a new file what the old one has: its owner, permissions, access lists and attributes.
+//! Copies a file's owner, permissions, access lists and attributes to a new file.
 use super::nfs4;
 use rustix::{
     fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr},
@@ -13,18 +13,18 @@ use std::{
     },
 };
 
-/// How long an attribute, or the list of all names, may be.
+/// The maximum length of an attribute, and of the list of all names.
 const LONGEST: usize = 64 << 10;
 
-/// What a file may allow; never to be run as its owner or its group (setuid, setgid).
+/// The permission bits that are copied: never setuid or setgid.
 const ALLOWED: u32 = 0o777;
 const BY_OWNER: u32 = 0o700;
 
 /// Names and values.
 type Attributes = [(OsString, Vec<u8>)];
 
-/// Gives `new` the owner, the permissions, the access lists and the attributes of `old`. Where its
-/// access lists cannot be had, the new file is its owner's alone.
+/// Copies the owner, the permissions, the access lists and the attributes of `old` to `new`. If the
+/// access lists cannot be copied, only the owner can use the new file.
 pub(crate) fn dress_like(old: &fs::File, new: &fs::File) -> io::Result<()> {
     dress(&old.metadata()?, &attributes(old)?, new)
 }
@@ -35,7 +35,7 @@ fn dress(found: &fs::Metadata, attributes: &Attributes, new: &fs::File) -> io::R
         let owner = fchown(new, Some(found.uid()), Some(found.gid()));
         owner.map_err(|error| named("owner", &error))?;
     }
-    // First, for the permissions may forbid to write.
+    // Before the permissions, which may forbid writing attributes.
     for (name, value) in of(attributes, b"user.") {
         let taken = fsetxattr(new, name, value, XattrFlags::empty());
         taken.map_err(|error| named(&format!("attribute {}", name.display()), &error.into()))?;
@@ -44,18 +44,18 @@ fn dress(found: &fs::Metadata, attributes: &Attributes, new: &fs::File) -> io::R
     new.set_permissions(fs::Permissions::from_mode(found.mode() & allowed))
 }
 
-/// What an access list adds to the permissions of a file or a folder.
+/// The access that a list grants in addition to the permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessList {
-    /// Nothing.
+    /// None.
     None,
-    /// Further users; the group's permissions are the most that one of them has.
+    /// More users, limited by the group's permissions.
     WithinGroup,
-    /// Further users, who may write whatever the permissions say.
+    /// More users, who may write whatever the permissions are.
     Beyond,
 }
 
-/// What its access lists add to its permissions.
+/// The access that its lists grant in addition to its permissions.
 pub(crate) fn access_list(file: &fs::File) -> io::Result<AccessList> {
     let mut found = AccessList::None;
     for name in names(file)?.iter().filter(|name| is_list(name)) {
@@ -73,8 +73,8 @@ pub(crate) fn access_list(file: &fs::File) -> io::Result<AccessList> {
     Ok(found)
 }
 
-/// Gives `new` these access lists and no others; `false` if that does not succeed. A folder may
-/// have given it some already.
+/// Sets exactly these access lists on `new`, which may have inherited others from its folder;
+/// `false` on failure.
 fn take_lists(attributes: &Attributes, new: &fs::File) -> bool {
     let Ok(given) = names(new) else { return false };
     let is_kept = |name: &OsString| attributes.iter().any(|(kept, _)| kept == name);
@@ -83,7 +83,7 @@ fn take_lists(attributes: &Attributes, new: &fs::File) -> bool {
     others.all(|name| fremovexattr(new, name).is_ok()) && of(attributes, LISTS).all(set)
 }
 
-/// POSIX's access lists, and NFS's.
+/// The prefix of POSIX and NFS access lists.
 const LISTS: &[u8] = b"system.";
 
 fn is_list(name: &OsStr) -> bool {
@@ -98,7 +98,7 @@ fn of<'a>(
     these.map(|(name, value)| (&**name, &**value))
 }
 
-/// Those of users, and access lists; others are the system's to give.
+/// User attributes and access lists; only the system can set others.
 fn attributes(file: &fs::File) -> io::Result<Vec<(OsString, Vec<u8>)>> {
     let ours = |name: &OsString| is_list(name) || name.as_bytes().starts_with(b"user.");
     let valued = |name: OsString| {

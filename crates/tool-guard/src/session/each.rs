@@ -1,4 +1,4 @@
-//! Does the same to each file of some paths, and says what came of all.
+//! Runs a command on each session of some paths, and prints the results.
 use super::{
     Trouble,
     show::{BAD, DIM, GOOD, TITLE, WARN, say, say_error},
@@ -13,15 +13,15 @@ use std::{
 };
 use tr_core::{printable, printable_json};
 
-/// How many skipped files are named to a person.
+/// How many skipped files are named in the summary.
 const NAMED: usize = 5;
 
-/// What came of a file, from the best to the worst.
+/// The result for a file, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
-    /// Nothing is wrong, or not any more.
+    /// It is valid, or was repaired.
     Clean,
-    /// It is a session, or seems to be one, of which not enough is understood to say more.
+    /// It is or may be a session, but too little is understood to judge it.
     NotJudged,
     /// Something is wrong, or would be changed.
     Findings,
@@ -30,7 +30,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// What a command that changes nothing calls it in JSON.
+    /// The status in the JSON of a command that changes nothing.
     pub(crate) const fn status(self) -> &'static str {
         match self {
             Self::Clean => "clean",
@@ -41,42 +41,42 @@ impl Verdict {
     }
 }
 
-/// Why nothing came of a file.
+/// Why a file has no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It is something else; in a folder that is nothing to worry about.
+    /// It is no session; for a file found in a folder that is no error.
     NoSession(String),
     /// It is a session that cannot be judged.
     NotJudged(NotJudged),
-    /// It may be a session, and cannot be used.
+    /// It may be a session, but cannot be read or changed.
     Trouble(Trouble),
 }
 
-/// Why a session is not judged. It is left as it is.
+/// Why a session is not judged. It is left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct NotJudged {
     pub(crate) reason: String,
-    /// The program that wrote it, where that is known.
+    /// The program that wrote it, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) agent: Option<&'static str>,
     pub(crate) help: String,
 }
 
-/// What came of a file. As JSON it has a `status`.
+/// The result for a file. Its JSON has a `status`.
 pub(crate) trait Outcome: Serialize {
     fn verdict(&self) -> Verdict;
 
-    /// Writes it for a person.
+    /// Writes it for display.
     fn show(&self, target: &Target, out: &mut String);
 
-    /// What to do next, for a person.
+    /// The suggested next command, for display.
     fn next(&self, target: &Target) -> Option<String>;
 }
 
-/// Which report this is; `schemas/session-report.schema.json` describes it.
+/// The version of the report; `schemas/session-report.schema.json` describes it.
 const VERSION: u32 = 1;
 
-/// What is printed of a session as JSON.
+/// The JSON line for a session.
 #[derive(Serialize)]
 struct Line<'f, T> {
     version: u32,
@@ -95,11 +95,11 @@ enum Other<'t> {
     Unreadable { error: &'t str, help: &'t str },
 }
 
-/// What was printed so far.
+/// The results printed so far.
 struct Tally {
     json: bool,
     worst: Verdict,
-    /// Something could not be printed.
+    /// Whether a write to standard output failed.
     is_cut_off: bool,
     clean: usize,
     not_judged: usize,
@@ -109,7 +109,7 @@ struct Tally {
     next: Option<String>,
 }
 
-/// Does `act` to each session that `paths` lead to; the worst of all counts.
+/// Runs `act` on each session of `paths`; the worst verdict is the command's.
 pub(crate) fn each<T: Outcome>(
     paths: &[PathBuf],
     which: Which<'_>,
@@ -164,7 +164,7 @@ pub(crate) fn each<T: Outcome>(
     tally.worst
 }
 
-/// Of a file that was named, it is said that nothing was looked for in it.
+/// A file that the user named is reported as not judged.
 fn no_session(what: &str) -> NotJudged {
     let help = "it is left as it is; give an array of messages, a request with messages, an agent's \
                 JSON lines, or a database of tr-integrity's";
@@ -238,7 +238,7 @@ impl Tally {
         }
     }
 
-    /// What a person wants to know of many files.
+    /// Prints the summary of several files.
     fn end(&mut self) {
         if self.json {
             return;
@@ -270,7 +270,7 @@ impl Tally {
         self.say(&out);
     }
 
-    /// A line for a program.
+    /// Prints a JSON line.
     fn print_json(&mut self, target: &Target, what: impl Serialize) {
         let session = target.stored.as_ref().map(|stored| &*stored.id);
         let file = &target.file.to_string_lossy();
@@ -281,7 +281,8 @@ impl Tally {
         self.say(&line);
     }
 
-    /// Prints; where that cannot be done, what is printed would look whole to a script.
+    /// Prints `text`. A failed write makes the command fail, so that a script does not take the
+    /// output for complete.
     fn say(&mut self, text: &str) {
         if let Err(error) = say(text)
             && !std::mem::replace(&mut self.is_cut_off, true)
@@ -298,7 +299,7 @@ impl From<Trouble> for Failure {
     }
 }
 
-/// For a person, on lines of their own.
+/// For display, on separate lines.
 impl fmt::Display for NotJudged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (reason, help) = (printable(&self.reason), printable(&self.help));
@@ -312,7 +313,7 @@ impl From<NotJudged> for Failure {
     }
 }
 
-/// What the command ends with.
+/// The command's exit code.
 impl From<Verdict> for ExitCode {
     fn from(verdict: Verdict) -> Self {
         Self::from(match verdict {

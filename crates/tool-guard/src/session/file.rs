@@ -1,4 +1,4 @@
-//! A session's file as it was found, and whether it still is so.
+//! An open session file, and detection of changes to it.
 use super::{Trouble, folder::Folder, private::refuse_others, show::size, writers};
 use blake3::Hash;
 use rustix::fs::OFlags;
@@ -10,13 +10,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is longer is not held in memory.
+/// Larger files are not read into memory.
 const LARGEST: u64 = 4 << 30;
 
-/// A session's file, open for reading, in its folder, which is held open.
+/// A session file, open for reading, and its open folder.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// Where it is, behind all links.
+    /// Its path with all links resolved.
     real: PathBuf,
     folder: Folder,
     name: OsString,
@@ -24,14 +24,14 @@ pub(crate) struct File {
     found: Box<Metadata>,
 }
 
-/// What a file was when it was looked at.
+/// The identity and content of a file at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     seen: Seen,
     digest: Hash,
 }
 
-/// What a look at a file costs nothing to tell.
+/// The part of it that needs no reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     device: u64,
@@ -58,8 +58,8 @@ impl File {
         Ok(Self { real, folder, name, open, found })
     }
 
-    /// Opens a file that is to be changed, and keeps other guards from it. Refuses one that
-    /// another program is writing, or that another user could exchange.
+    /// Opens a file that is to be changed, and locks it against other guards. Refuses a file that
+    /// another program is writing, or that another user could replace.
     pub(crate) fn open_to_change(path: &Path) -> Result<Self, Trouble> {
         let file = Self::open(path)?;
         file.refuse_large()?;
@@ -69,7 +69,7 @@ impl File {
                 "another program has locked it, perhaps this one in another window",
                 "wait until that has ended, or stop it",
             )),
-            // Not every file system has locks; the stamp sees what was changed there too.
+            // Not every file system has locks; the stamp also detects concurrent changes.
             Ok(()) | Err(TryLockError::Error(_)) => {
                 writers::refuse_writers(&file.real)?;
                 Ok(file)
@@ -77,17 +77,17 @@ impl File {
         }
     }
 
-    /// Where it is, behind all links.
+    /// Its path with all links resolved.
     pub(crate) fn real(&self) -> &Path {
         &self.real
     }
 
-    /// The folder in which it is.
+    /// The folder that contains it.
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// What it is called there.
+    /// Its name in the folder.
     pub(crate) fn name(&self) -> &OsStr {
         &self.name
     }
@@ -102,7 +102,7 @@ impl File {
         self.found.nlink().saturating_sub(1)
     }
 
-    /// What was known of it when it was opened.
+    /// Its metadata when it was opened.
     pub(crate) fn found(&self) -> &Metadata {
         &self.found
     }
@@ -113,7 +113,7 @@ impl File {
         Ok(&self.open)
     }
 
-    /// All of it. Memory is taken for what is read, not for what its length claims.
+    /// All of its bytes. Allocates for the bytes read, not for the claimed length.
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, Trouble> {
         self.refuse_large()?;
         let mut bytes = Vec::new();
@@ -126,7 +126,7 @@ impl File {
         if self.found.len() > LARGEST { Err(too_large(self.found.len())) } else { Ok(()) }
     }
 
-    /// Refuses one most of which was never written, which nobody waits for to be read.
+    /// Refuses a sparse file that consists mostly of holes: reading it would take too long.
     pub(crate) fn refuse_holes(&self) -> Result<(), Trouble> {
         let (len, written) = (self.found.len(), self.found.blocks().saturating_mul(512));
         if len <= LARGEST || written >= len / 2 {
@@ -138,7 +138,7 @@ impl File {
         Err(Trouble::new(what, help))
     }
 
-    /// What it is now, whole.
+    /// The stamp of its current content.
     pub(crate) fn stamp(&self) -> Result<Stamp, Trouble> {
         let mut hasher = blake3::Hasher::new();
         let seen = self.seen()?;
@@ -147,7 +147,7 @@ impl File {
         Ok(Stamp { seen, digest: hasher.finalize() })
     }
 
-    /// Refuses if it is not what `before` says any more, or something else stands in its place.
+    /// Refuses if it differs from `before`, or if another file has its name.
     pub(crate) fn refuse_changes(&self, before: &Stamp) -> Result<(), Trouble> {
         if self.folder.has(&self.name, &self.open) && self.stamp()? == *before {
             return Ok(());
@@ -158,7 +158,8 @@ impl File {
         ))
     }
 
-    /// Whether the open file was written to since; to be asked once another is in its place.
+    /// Whether the open file is unchanged since `before`; for use after another file has replaced
+    /// it.
     pub(crate) fn is_still(&self, before: &Stamp) -> bool {
         self.seen().is_ok_and(|seen| seen == before.seen)
     }

@@ -1,5 +1,5 @@
-//! A folder that is held open: its files are opened, made and named through its descriptor, so that
-//! no other folder, link or pipe can take their place meanwhile.
+//! An open folder: its files are opened, created and renamed through its descriptor, so that
+//! another folder, link or pipe cannot replace them meanwhile.
 use rustix::{
     fs::{
         AtFlags, Mode, OFlags, RenameFlags, fstat, linkat, open, openat, renameat, renameat_with,
@@ -14,16 +14,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How the names of files begin that are not in their place yet. A crash may leave one behind.
+/// The prefix of temporary files. A crash may leave one behind.
 pub(crate) const UNFINISHED: &str = ".tool-guard-";
 
-/// How a folder is opened: to find files in it, even where its names may not be listed.
+/// The flags for opening a folder: its files can be opened even if it cannot be listed.
 #[cfg(target_os = "linux")]
 const HOLD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 #[cfg(not(target_os = "linux"))]
 const HOLD: OFlags = OFlags::DIRECTORY;
 
-/// Nothing that is opened waits for another program, or is handed on to one.
+/// Opening never blocks on another program, and descriptors are not inherited.
 const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// An open folder.
@@ -33,7 +33,7 @@ pub(crate) struct Folder {
     path: PathBuf,
 }
 
-/// A new file under a name of its own, which it loses when this is dropped.
+/// A new file with a temporary name, which is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Temporary<'f> {
     folder: &'f Folder,
@@ -42,7 +42,7 @@ pub(crate) struct Temporary<'f> {
 }
 
 impl Folder {
-    /// Opens the folder in which `file` is, and gives the file's name in it.
+    /// Opens the folder of `file`; returns the file's name in it.
     pub(crate) fn of(file: &Path) -> io::Result<(Self, OsString)> {
         let name = file.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
         let path = match file.parent() {
@@ -57,8 +57,8 @@ impl Folder {
         &self.path
     }
 
-    /// Opens a regular file of it. A link is not followed, and a pipe not waited for: either is an
-    /// error of the kind `InvalidInput`. With `CREATE`, a new file is its user's alone.
+    /// Opens a regular file. Does not follow a link or wait for a pipe: either is an error of the
+    /// kind `InvalidInput`. With `CREATE`, only the user can access a new file.
     pub(crate) fn open_file(&self, name: &OsStr, flags: OFlags) -> io::Result<fs::File> {
         let flags = flags | ALWAYS | OFlags::NOFOLLOW;
         match openat(&self.held, name, flags, Mode::RUSR | Mode::WUSR) {
@@ -69,7 +69,7 @@ impl Folder {
         }
     }
 
-    /// The folder itself, to ask it what its path need not be asked.
+    /// The folder, opened so that it can be listed.
     pub(crate) fn listed(&self) -> io::Result<fs::File> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(openat(&self.held, ".", flags, Mode::empty())?.into())
@@ -80,7 +80,7 @@ impl Folder {
         self.held.metadata()
     }
 
-    /// Whether `name` is that of the open file.
+    /// Whether `name` is the name of the open file.
     pub(crate) fn has(&self, name: &OsStr, file: &fs::File) -> bool {
         let here = statat(&self.held, name, AtFlags::SYMLINK_NOFOLLOW);
         let same = |here: rustix::fs::Stat| {
@@ -89,7 +89,7 @@ impl Folder {
         here.is_ok_and(same)
     }
 
-    /// Gives the open file that is called `name` a second name; one that is taken stays.
+    /// Adds a hard link to the open file named `name`; never replaces an existing name.
     pub(crate) fn link(&self, file: &fs::File, name: &OsStr, second: &OsStr) -> io::Result<()> {
         linkat(&self.held, name, &self.held, second, AtFlags::empty())?;
         if self.has(second, file) {
@@ -99,17 +99,17 @@ impl Folder {
         Err(exchanged(name))
     }
 
-    /// Takes a name away.
+    /// Removes a name.
     pub(crate) fn remove(&self, name: &OsStr) {
         let _ = unlinkat(&self.held, name, AtFlags::empty());
     }
 
-    /// Has the disk confirm the names.
+    /// Syncs the folder's names to disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.listed()?.sync_all()
     }
 
-    /// A new, empty file that is its user's alone.
+    /// Creates an empty file that only the user can access.
     pub(crate) fn temporary(&self) -> io::Result<Temporary<'_>> {
         loop {
             let name = OsString::from(format!("{UNFINISHED}{:016x}", fastrand::u64(..)));
@@ -131,7 +131,7 @@ impl Temporary<'_> {
     pub(crate) fn place(&self, name: &OsStr) -> io::Result<()> {
         let Folder { held, .. } = self.folder;
         match self.folder.link(&self.file, &self.name, name) {
-            // Where there are no links.
+            // On file systems without hard links.
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 renameat_with(held, &self.name, held, name, RenameFlags::NOREPLACE)?;
                 if self.folder.has(name, &self.file) {
@@ -144,7 +144,7 @@ impl Temporary<'_> {
         }
     }
 
-    /// Puts it in the place of what is called `name`.
+    /// Replaces the file with the name `name`.
     pub(crate) fn place_over(&self, name: &OsStr) -> io::Result<()> {
         let Self { folder, name: own, file } = self;
         if !folder.has(own, file) {
@@ -162,7 +162,7 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Opens a regular file for reading, behind links too; a pipe is not waited for.
+/// Opens a regular file for reading; follows links, and does not wait for a pipe.
 pub(crate) fn open_regular(path: &Path) -> io::Result<fs::File> {
     regular(open(path, OFlags::RDONLY | ALWAYS, Mode::empty())?)
 }

@@ -1,9 +1,9 @@
-//! What kinds of sessions are called.
+//! Names of session forms.
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 use std::fmt;
 use tr_integrity::{FileForm, Format};
 
-/// How a session is written.
+/// The form of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     /// As one JSON text.
@@ -23,7 +23,7 @@ impl Form {
         }
     }
 
-    /// What its file is, for a program.
+    /// The kind of its file, for JSON.
     fn key(self) -> &'static str {
         match self {
             Self::Json(_) => "json",
@@ -52,7 +52,7 @@ impl fmt::Display for Form {
     }
 }
 
-/// `form`, and `format`: that of its messages.
+/// Serializes `form`, and `format` for its messages.
 impl Serialize for Form {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Form", 2)?;
@@ -62,7 +62,7 @@ impl Serialize for Form {
     }
 }
 
-/// Who refuses messages of this form.
+/// The provider that refuses messages of this form.
 pub(crate) fn provider(format: Option<Format>) -> &'static str {
     match format {
         Some(Format::AnthropicMessages) => "Anthropic",
@@ -72,8 +72,8 @@ pub(crate) fn provider(format: Option<Format>) -> &'static str {
     }
 }
 
-/// What an agent does with a call without a result when it reads its session again, so that no
-/// provider refuses it.
+/// How an agent that resumes a session treats a call without a result, so that the provider accepts
+/// the session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnResume {
     pub(crate) agent: &'static str,

@@ -1,16 +1,16 @@
-//! Tells sessions that are one JSON text from those of JSON lines.
+//! Distinguishes a session in one JSON text from a session in JSON lines.
 use super::{Failure, Trouble, file::File};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::error::Category;
 use std::io::{self, BufReader, Read as _};
 
-/// How much of a file's beginning is looked at.
+/// How many bytes at the beginning of a file are examined.
 const HEAD: u64 = 64 << 10;
 
-/// What some programs put before UTF-8.
+/// The byte order mark that some programs write before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How a session is written.
+/// The kind of a session file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// One JSON text.
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     Lines,
 }
 
-/// How the session in a file is written.
+/// Detects the kind of a session file.
 pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
     let mut head = Vec::new();
     let read = source.rewound()?.take(HEAD).read_to_end(&mut head);
@@ -36,7 +36,7 @@ pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
         }
         Some(b'[') => Kind::Whole,
         Some(b'{') => object(source, mark as u64, text)?,
-        // Lines of which a crash has torn the first, perhaps.
+        // These may be lines of which a crash has torn the first.
         _ => Kind::Lines,
     };
     if kind == Kind::Whole && mark > 0 {
@@ -47,9 +47,9 @@ pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
     Ok(kind)
 }
 
-/// Of a file that begins with an object, behind a mark of so many bytes.
+/// Detects the kind of a file that begins with an object, after a byte order mark of `mark` bytes.
 fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
-    /// What may hold messages, in a request or in a file of an agent's.
+    /// The members that may hold messages, in a request or in an agent's file.
     #[derive(Deserialize)]
     struct Request {
         messages: Option<IgnoredAny>,
@@ -68,12 +68,12 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
     io::copy(&mut open.take(mark), &mut io::sink()).map_err(reading)?;
     let mut values = serde_json::Deserializer::from_reader(BufReader::new(open));
     match Request::deserialize(&mut values) {
-        // One object that goes over lines is none of JSON lines.
+        // A single object over several lines is not JSON lines.
         Ok(request) if request.has_none() && values.end().is_ok() && !is_one_line(head) => {
             Err(Failure::NoSession("there are no messages in it".into()))
         }
         Ok(request) if request.has_none() => Ok(Kind::Lines),
-        // More behind it makes it a line.
+        // Followed by more text, it is the first of several lines.
         Ok(_) if values.end().is_ok() => Ok(Kind::Whole),
         Ok(_) => Ok(Kind::Lines),
         Err(error) if error.classify() == Category::Io => Err(reading(error.into()).into()),
@@ -85,13 +85,13 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
     }
 }
 
-/// Whether all of it stands on its first line, as far as it is looked at.
+/// Whether the examined bytes have only one line.
 fn is_one_line(head: &[u8]) -> bool {
     memchr::memchr(b'\n', head.trim_ascii_end()).is_none()
 }
 
-/// Whether a text that is not whole began as a request: its first line is no record, and not a
-/// torn one either.
+/// Whether an incomplete text began as a request: its first line is neither a record nor a torn
+/// record.
 fn is_broken_request(head: &[u8]) -> bool {
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
     let goes_on = matches!(line.last(), Some(b'{' | b'[' | b','));

@@ -24,10 +24,10 @@ pub(crate) struct Lines {
     report: FileReport,
 }
 
-/// A line that is longer is not looked at while a file is read.
+/// Longer lines are not checked while a file is read.
 const LONGEST: u64 = 256 << 20;
 
-/// Checks a file while it is read, in bounded memory: that of its longest line, if that is long.
+/// Checks a file while it is read. Memory is bounded by the longest line, if that is long.
 pub(crate) fn check(file: &File) -> Result<(About, Health), Failure> {
     agents::refuse_lines(file)?;
     let check = FileCheck::new().with_members().bounded(file.found().len());
@@ -56,7 +56,7 @@ impl Lines {
     pub(crate) fn read(file: &File) -> Result<Self, Failure> {
         agents::refuse_lines(file)?;
         let bytes = file.bytes()?;
-        // As `session check` has it: what a repair finds is looked for by its plan.
+        // The same check as `session check`; a repair's plan runs its own.
         let check = FileCheck::new().max_record(usize::MAX).with_members();
         let check = check.bounded(bytes.len() as u64);
         let lines = Self::checked(bytes, &check);
@@ -69,7 +69,7 @@ impl Lines {
         Self::checked(bytes, &check)
     }
 
-    /// A check that goes further back than one in bounded memory.
+    /// A check without the bounds of one in bounded memory.
     fn closer(bytes: &[u8]) -> FileCheck {
         FileCheck::in_memory(bytes.len()).with_members()
     }
@@ -81,7 +81,7 @@ impl Lines {
         Self { report: report.expect("a slice can always be read"), bytes }
     }
 
-    /// It with all that its records say.
+    /// Parses all records for edits.
     fn file(&self) -> SessionFile {
         SessionFile::read(&*self.bytes)
     }
@@ -90,7 +90,7 @@ impl Lines {
         self.file().transcript()
     }
 
-    /// The first bytes of it.
+    /// The session truncated to its first `len` bytes.
     fn beginning(&self, len: usize) -> Self {
         Self::new(self.bytes[..len].to_vec())
     }
@@ -107,7 +107,7 @@ impl Lines {
         self.report.form
     }
 
-    /// What is wrong with it as a file of this form.
+    /// Its findings if it is read as this form.
     pub(crate) fn health_as(&self, form: FileForm) -> Health {
         let check = Self::closer(&self.bytes).form(form);
         health(&check.run(&*self.bytes, |_| {}).expect("a slice can always be read"))
@@ -162,8 +162,8 @@ impl Lines {
         }
     }
 
-    /// Whether bytes that are no record say nothing: NULs, and the record at the end that was being
-    /// written when the agent died.
+    /// Whether skipped bytes hold no content: NULs, and the last record if the agent died while
+    /// writing it.
     fn may_go(&self, skipped: &Skipped) -> bool {
         let end = usize::try_from(skipped.offset + skipped.length).unwrap_or(usize::MAX);
         let behind = self.bytes.get(end..).unwrap_or_default();
@@ -171,7 +171,8 @@ impl Lines {
             || skipped.why == SkipReason::Torn && behind.trim_ascii().is_empty()
     }
 
-    /// Cuts before the record with the first fault, and further back while that is not enough.
+    /// Truncates before the record with the first fault, and further back while the rest is
+    /// invalid.
     pub(crate) fn before_fault(&self) -> Self {
         let report = Self::closer(&self.bytes).run(&*self.bytes, |_| {});
         let report = report.expect("a slice can always be read");
@@ -189,7 +190,7 @@ impl Lines {
         }
     }
 
-    /// Its end, as the library names it: behind the last record, and the end of its line.
+    /// The point after the last record and its line break, with the library's id.
     pub(crate) fn end(&self) -> FileCheckpoint {
         self.file().end()
     }
@@ -207,14 +208,14 @@ impl Lines {
         Self::new(file.to_bytes())
     }
 
-    /// The newest points to which the session can go back without a checkpoint of ours.
+    /// The newest points for a rollback without a checkpoint.
     pub(crate) fn turns(&self, most: usize) -> Vec<FileCheckpoint> {
         let (file, end) = (self.file(), self.bytes.len() as u64);
         let turns = file.checkpoints().filter(|turn| turn.messages > 0 && turn.length < end);
         turns.take(most).collect()
     }
 
-    /// What stood there at such a point.
+    /// The content at such a point.
     pub(crate) fn at_turn(&self, id: &str) -> Result<Self, CheckpointError> {
         let mut file = self.file();
         file.rollback(id)?;
@@ -228,7 +229,7 @@ impl From<Lines> for Content {
     }
 }
 
-/// The last answer came by an API for which no rules are known.
+/// The last answer came from an API whose rules are not known.
 pub(crate) fn of_unknown_api(api: &str) -> NotJudged {
     NotJudged {
         reason: format!(
@@ -242,7 +243,7 @@ pub(crate) fn of_unknown_api(api: &str) -> NotJudged {
     }
 }
 
-/// Lines of something else are no session.
+/// Refuses a file in which most lines are no records of a session.
 fn refuse_others(report: &FileReport) -> Result<(), Failure> {
     if let Some(line) = report.too_much.filter(|_| report.is_session()) {
         let reason = format!(

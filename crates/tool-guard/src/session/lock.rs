@@ -1,4 +1,4 @@
-//! What stands in a lock file of OpenClaw's.
+//! Reads a lock file of OpenClaw's.
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -6,7 +6,7 @@ struct Lock {
     pid: u32,
 }
 
-/// The process that holds it, if it names one.
+/// The id of the process that holds it, if it names one.
 pub(crate) fn holder(text: &[u8]) -> Option<u32> {
     serde_json::from_slice::<Lock>(text).ok().map(|lock| lock.pid)
 }

@@ -1,21 +1,20 @@
-//! Whether a JSON text has more messages than a provider takes: seen before they are read.
+//! Detects a JSON text with more messages than any provider accepts, before it is parsed.
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::{cell::Cell, fmt};
 
-/// As many messages as Anthropic takes in a request; nobody is known to take more.
+/// The limit of Anthropic's requests; no provider is known to have a higher one.
 const MOST: usize = 100_000;
 
-/// Whether there are more messages in a text than [`MOST`]. It is read no further than to the first
-/// that is too many.
+/// Whether a text has more messages than [`MOST`]. Reads only up to the first one too many.
 pub(super) fn has_too_many(text: &str) -> bool {
     let is_found = Cell::new(false);
     let mut from = serde_json::Deserializer::from_str(text);
-    // What is no JSON is told when it is read.
+    // The reader of the text reports invalid JSON later.
     let _ = from.deserialize_any(Text(&is_found));
     is_found.get()
 }
 
-/// An array of messages, or a request that has them.
+/// An array of messages, or a request with messages.
 struct Text<'f>(&'f Cell<bool>);
 
 impl<'de> Visitor<'de> for Text<'_> {
@@ -50,7 +49,7 @@ impl<'de> Visitor<'de> for Text<'_> {
     }
 }
 
-/// A request's messages; its words, if they are a text.
+/// A request's messages; also accepts a single string.
 struct List<'f>(&'f Cell<bool>);
 
 impl<'de> DeserializeSeed<'de> for List<'_> {

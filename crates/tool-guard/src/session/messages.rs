@@ -1,4 +1,4 @@
-//! What is wrong with messages, and how they are mended, wherever they stand.
+//! Findings and repairs of messages, common to all kinds of sessions.
 use super::{
     content::Content,
     report::{Act, Found, Health, Lost},
@@ -8,28 +8,27 @@ use tr_integrity::{
     ActionKind, Finding, Loss, RepairAction, RepairMode, RepairPlan, Transcript, Validator,
 };
 
-/// What a repair does.
+/// A planned repair.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) acts: Vec<Act>,
     pub(crate) losses: Vec<Lost>,
-    /// The records that these name: lines, or messages of one JSON text.
+    /// The records that the actions and losses name: lines, or messages of a JSON text.
     pub(crate) reported: BTreeSet<u64>,
-    /// How many bytes it takes out that are no record, and may have said something.
+    /// How many bytes outside of records it removes that may hold content.
     pub(crate) dropped: u64,
-    /// The first message of JSON lines that changes though not all of it is understood.
+    /// In JSON lines, the first message that is not fully understood and would change.
     pub(crate) changed_unknown: Option<usize>,
-    /// The first of them that may answer a call of which the repair says that its outcome is
-    /// unknown.
+    /// In JSON lines, the first message that may be the answer to a call whose outcome the repair
+    /// reports as unknown.
     pub(crate) doubtful_answer: Option<usize>,
-    /// The first line of a file that speaks of such a call in a form that is not known, and which
-    /// call.
+    /// The first line that names such a call in an unknown form, and the call's id.
     pub(crate) named_elsewhere: Option<(u64, String)>,
-    /// What it leads to; `None` if nothing changes.
+    /// The repaired session; `None` if nothing changes.
     pub(crate) after: Option<Content>,
 }
 
-/// What is wrong; `line` says at which line of a file a message begins, if there is one.
+/// The findings; `line` gives the line of a file at which a message begins, if there is one.
 pub(crate) fn health(validator: &Validator, line: impl Fn(usize) -> Option<u64>) -> Health {
     let found = |finding: &Finding| Found::of_message(finding, line(finding.message_index));
     let findings: Vec<_> = validator.findings().iter().map(found).collect();
@@ -42,21 +41,21 @@ pub(crate) fn health(validator: &Validator, line: impl Fn(usize) -> Option<u64>)
     }
 }
 
-/// What the plan for `len` messages does, what it loses, and which messages these name.
+/// The actions and losses of a plan for `len` messages, and the messages that they name.
 pub(crate) fn told(
     plan: &RepairPlan,
     mode: RepairMode,
     len: usize,
     line: impl Fn(usize) -> Option<u64>,
 ) -> (Vec<Act>, Vec<Lost>, BTreeSet<u64>) {
-    // In mode `remove`, messages are counted after the removals before.
+    // In mode `remove`, message indexes are counted after the removals before them.
     let mut was: Vec<_> = (0..len).collect();
     let mut reported = BTreeSet::new();
     let act = |action: &RepairAction| {
         let at = was.get(action.message_index).copied().unwrap_or_default();
         reported.insert(at as u64);
         if action.action == ActionKind::JoinMessages {
-            // The message before it goes into it.
+            // The message before it is merged into it.
             let before = (0..at as u64).rfind(|before| !reported.contains(before));
             reported.extend(before);
         }
@@ -71,7 +70,7 @@ pub(crate) fn told(
     (acts, plan.losses().iter().map(lose).collect(), reported)
 }
 
-/// How many messages from the first on the provider takes at most, all calls answered.
+/// How many messages the longest valid beginning has in which all calls are answered.
 pub(crate) fn clean(transcript: &Transcript) -> usize {
     let mut validator = Validator::with_members_of(transcript).restarted();
     let mut clean = 0;

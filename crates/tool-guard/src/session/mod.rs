@@ -1,4 +1,4 @@
-//! `tool-guard session`: finds what makes a provider refuse an agent's session, and mends it.
+//! `tool-guard session`: finds out why a provider refuses an agent's session, and repairs it.
 mod agents;
 mod balance;
 mod change;
@@ -83,7 +83,7 @@ fn one<T: Outcome>(one: &One, act: impl FnMut(&Target) -> Result<T, Failure>) ->
     each(std::slice::from_ref(&one.file), which, one.json, act)
 }
 
-/// `mark` and the time, as a file's ending: `.bak-20260221T112000Z`.
+/// A file name's suffix from `mark` and the time: `.bak-20260221T112000Z`.
 fn ending(mark: &str, now: u64) -> String {
     let time = rfc3339(now).to_string();
     let seconds = time.split('.').next().unwrap_or_default();

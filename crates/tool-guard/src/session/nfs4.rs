@@ -1,18 +1,18 @@
 //! NFS's access lists (RFC 7530, section 6), as Linux shows them in `system.nfs4_acl`: nearly every
-//! file of such a file system has one, and it says more than the permissions do.
+//! file of such a file system has one, and it may grant more than the permissions.
 
-/// Where it stands.
+/// The attribute's name.
 pub(super) const NAME: &str = "system.nfs4_acl";
 
 const ALLOWS: u32 = 0;
-/// To add a file or a folder, to delete what is in it, or to take such a right.
+/// The rights to add a file or a folder, to delete entries, or to grant oneself such rights.
 const WRITES: u32 = 0x2 | 0x4 | 0x40 | 0x4_0000 | 0x8_0000;
 
-/// Those of whom the permissions tell, too.
+/// The principals to which the permissions also apply.
 const IN_PERMISSIONS: [&[u8]; 3] = [b"OWNER@", b"GROUP@", b"EVERYONE@"];
 
-/// Whether the list of a folder lets somebody change what is in it of whom its permissions tell
-/// nothing. One that cannot be read may.
+/// Whether the list of a folder lets a user change its entries whom the folder's permissions do not
+/// name. A list that cannot be parsed may do so.
 pub(super) fn lets_others_write(list: &[u8]) -> bool {
     others_who_write(list).is_none_or(|count| count > 0)
 }

@@ -3,7 +3,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use tr_integrity::RepairMode;
 
-/// What it ends with.
+/// The exit codes, shown under the help of `session`.
 const EXIT_CODES: &str = "\
 Exit codes (of several files the worst: 2, 1, 3, 0):
   0  clean: nothing is wrong, or not any more
@@ -20,7 +20,7 @@ An agent answers 400 on every call? Stop it, then:
   tool-guard session repair FILE           # shows what it would do
   tool-guard session repair FILE --write   # does it";
 
-/// The same under each of its commands.
+/// The exit codes, shown under the help of each subcommand.
 const CODES: &str = "Exit codes: 0 clean, 1 findings (or something to write), 2 unreadable or refused, 3 not judged";
 
 /// Finds what makes a provider refuse an agent's session, and mends it.

@@ -1,4 +1,4 @@
-//! Whether another user can exchange the files of a folder while this command works in it.
+//! Detects whether another user can replace files of a folder while a command works in it.
 use super::{
     Trouble,
     dress::{AccessList, access_list},
@@ -16,7 +16,7 @@ const STICKY: u32 = 0o1000;
 const OF_GROUP: u32 = 0o020;
 const OF_OTHERS: u32 = 0o002;
 
-/// What a folder allows.
+/// The permissions of a folder.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     owner: u32,
@@ -25,19 +25,19 @@ struct Found {
     list: AccessList,
 }
 
-/// Who can exchange files in a folder, beside its user.
+/// Who can replace files in a folder, apart from the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stranger {
     /// The folder's owner.
     Owner(u32),
-    /// All who may write in it.
+    /// All users with write permission.
     Writers,
-    /// Of a folder in which nobody exchanges files of others: the file's owner.
+    /// In a folder where only owners can replace their files: the file's owner.
     OfFile(u32),
 }
 
-/// Refuses a folder in which another user could exchange files, among them the one that was found
-/// to be `file`.
+/// Refuses a folder in which another user could replace files, including the open file with the
+/// metadata `file`.
 pub(crate) fn refuse_others(folder: &Folder, file: &Metadata) -> Result<(), Trouble> {
     let path = folder.path();
     let found = stranger_in(folder, file.uid()).map_err(|error| Trouble::reading(path, &error))?;
@@ -61,17 +61,17 @@ pub(crate) fn refuse_others(folder: &Folder, file: &Metadata) -> Result<(), Trou
     Err(Trouble::new(format!("{what}; the file is as it was"), help))
 }
 
-/// Who can exchange a file of this owner's in the folder.
+/// Who can replace a file of this owner in the folder.
 pub(crate) fn stranger_in(folder: &Folder, file_owner: u32) -> io::Result<Option<Stranger>> {
     let it = folder.metadata()?;
-    // Where it cannot be looked at, there may be one.
+    // If the lists cannot be read, the folder may have one.
     let list = folder.listed().and_then(|it| access_list(&it));
     let list = list.unwrap_or(AccessList::WithinGroup);
     let found = Found { owner: it.uid(), group: it.gid(), mode: it.mode(), list };
     Ok(stranger(found, geteuid().as_raw(), file_owner, is_own_group))
 }
 
-/// Whether no other user of this machine is in the group.
+/// Whether the group has no other user of this machine.
 pub(crate) fn is_own_group(group: u32) -> bool {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     has_no_other(&read("/etc/passwd"), &read("/etc/group"), group, geteuid().as_raw())
@@ -88,7 +88,7 @@ fn stranger(
         return Some(Stranger::Owner(owner));
     }
     let by_others = mode & OF_OTHERS != 0 || list == AccessList::Beyond;
-    // With POSIX's access list, the group's permissions are those of all whom it names.
+    // With a POSIX access list, the group's permissions limit all users that it names.
     let has_list = list != AccessList::None;
     let by_group = mode & OF_GROUP != 0 && (by_others || has_list || !is_own_group(group));
     match (by_others || by_group, mode & STICKY != 0) {
@@ -99,8 +99,8 @@ fn stranger(
     }
 }
 
-/// Whether nobody but `me` is in the group, by the texts of `/etc/passwd` and `/etc/group`: many
-/// systems give each user one, and let it write what the user makes.
+/// Whether the group has no user other than `me`, according to the texts of `/etc/passwd` and
+/// `/etc/group`: many systems give each user a private group with write permission.
 fn has_no_other(passwd: &str, groups: &str, group: u32, me: u32) -> bool {
     let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
     let number = |field: Option<&String>| field.and_then(|field| field.parse::<u32>().ok());

@@ -1,10 +1,10 @@
-//! A bar on the terminal while a large file is read.
+//! A progress bar while a large file is read.
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Smaller files are done before anybody wonders.
+/// Smaller files need no progress bar.
 const LARGE: u64 = 64 << 20;
 
-/// A bar for `bytes`; it is drawn on standard error, and only if that is a terminal.
+/// A bar for `bytes`, on standard error; hidden unless that is a terminal.
 pub(crate) fn bar(bytes: u64) -> ProgressBar {
     if bytes < LARGE {
         return ProgressBar::hidden();

@@ -1,4 +1,4 @@
-//! `tool-guard session repair`: shows how to mend a session, and mends it.
+//! `tool-guard session repair`: plans the repair of a session, and writes it if requested.
 use super::{
     Content, Failure, NotJudged, Outcome, Trouble, Verdict,
     balance::{self, Balance, Refusal},
@@ -15,10 +15,10 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use tr_integrity::RepairMode;
 
-/// How many records are named in a refusal.
+/// How many records a refusal names.
 const NAMED: usize = 5;
 
-/// What a repair did, or would do.
+/// The result or the plan of a repair.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Repaired {
@@ -33,14 +33,14 @@ pub(crate) struct Repaired {
     /// Why it is not written without `--force`.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
-    /// What may be refused of the thoughts behind the changes.
+    /// The model's thoughts that the provider may refuse after the changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
-    /// What is wrong even then.
+    /// What is wrong after the repair.
     remaining: Health,
 }
 
-/// Mends a session, or plans it.
+/// Repairs a session, or plans it.
 pub(crate) fn repair(
     target: &Target,
     options: &options::Repair,
@@ -80,7 +80,7 @@ pub(crate) fn repair(
     })
 }
 
-/// Why nothing is written, where what a repair leads to cannot be judged.
+/// Why the repair is not written: its result could not be judged.
 fn unjudged(planned: &Planned, after: &Content) -> Option<NotJudged> {
     let why = after.health().not_judged().filter(|_| !planned.acts.is_empty())?;
     let help = "nothing was changed; see what would be: tool-guard session diff; repair --write \
@@ -88,7 +88,7 @@ fn unjudged(planned: &Planned, after: &Content) -> Option<NotJudged> {
     Some(NotJudged { help: help.into(), ..why })
 }
 
-/// Whether the repair may lose too much; also names the records to which it adds something.
+/// Whether the repair may lose too much; also adds the extended records to the actions.
 fn refusal(content: &Content, planned: &mut Planned) -> Option<Refusal> {
     let after = planned.after.as_ref()?;
     let balance = Balance::of(content, after, &planned.reported);
@@ -104,7 +104,7 @@ fn refusal(content: &Content, planned: &mut Planned) -> Option<Refusal> {
     })
 }
 
-/// Why a repair is not written.
+/// The error text of a refusal.
 fn why(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Unreported(lines) => {
@@ -186,7 +186,7 @@ impl Outcome for Repaired {
     fn next(&self, target: &Target) -> Option<String> {
         let target = target.argument();
         if !self.change.is_planned() {
-            // Nothing mends what is left.
+            // A repair cannot fix what remains.
             let is_left = self.repairs.is_empty() && !self.remaining.is_valid();
             return is_left.then(|| {
                 format!(

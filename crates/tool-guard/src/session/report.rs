@@ -1,4 +1,4 @@
-//! What is said of a session: as JSON, and to a person.
+//! The report on a session, as JSON and for display.
 use super::{
     NotJudged, Verdict,
     deeds::{damage, done},
@@ -15,10 +15,10 @@ use tr_integrity::{
     RepairAction, Severity, SkipReason,
 };
 
-/// How many findings of a file, or lines of a plan, are shown to a person.
+/// How many findings of a file, or lines of a plan, are displayed.
 const SHOWN: usize = 20;
 
-/// What a session is.
+/// The form and size of a session.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct About {
@@ -29,23 +29,23 @@ pub(crate) struct About {
     pub(crate) skipped_bytes: u64,
 }
 
-/// What is wrong with a session.
+/// The findings of a session.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Health {
-    /// The uses of the last step that still wait for their results.
+    /// The uses of the last step that wait for their results.
     pub(crate) pending: Vec<String>,
-    /// The calls whose intent is recorded in a database, and nothing of their end.
+    /// The calls in a database whose intent is recorded and whose end is not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) running: Vec<String>,
-    /// How many findings there are; of very many, only the first are kept.
+    /// The number of findings; if there are very many, only the first ones are kept.
     pub(crate) found: u64,
-    /// How many of them the session cannot go on with.
+    /// How many of them keep the session from going on.
     pub(crate) errors: u64,
     pub(crate) findings: Vec<Found>,
 }
 
-/// One thing that is wrong, and where.
+/// A finding and its position.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Found {
@@ -64,15 +64,15 @@ pub(crate) struct Found {
     provider: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     provider_error: Option<String>,
-    /// It is a call without a result, and this comes of it.
+    /// How an agent that resumes the session treats this call without a result.
     #[serde(skip)]
     on_resume: Option<OnResume>,
-    /// It says that something is not understood.
+    /// Whether it says that something is not understood.
     #[serde(skip)]
     is_not_judged: bool,
 }
 
-/// One thing that a repair does, and where.
+/// An action of a repair and its position.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Act {
@@ -82,7 +82,7 @@ pub(crate) struct Act {
     what: What,
 }
 
-/// What a repair does: to a message, or to the file's lines.
+/// An action on a message, or on the file's lines.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum What {
@@ -96,7 +96,7 @@ enum What {
     },
 }
 
-/// Something that a repair loses, and where it was.
+/// A loss of a repair and its position.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Lost {
@@ -156,7 +156,7 @@ impl Found {
         self.severity == Severity::Error
     }
 
-    /// What follows from it.
+    /// The consequence of a finding.
     fn so(&self) -> String {
         let provider = self.provider;
         if let Some(on_resume) = self.on_resume {
@@ -203,12 +203,12 @@ impl Act {
         Self { line, what }
     }
 
-    /// A record gets something to say, and keeps all that it said.
+    /// An action that adds to a record and keeps all of its content.
     pub(crate) fn extend(line: Option<u64>) -> Self {
         Self { line, what: What::Lines { action: "extend", length: None, why: None } }
     }
 
-    /// How many bytes it takes out that may have said something.
+    /// How many removed bytes may have held content.
     fn may_lose(&self) -> u64 {
         match self.what {
             What::Lines { action: "drop_bytes", length, why } if why != Some("nul") => {
@@ -218,7 +218,7 @@ impl Act {
         }
     }
 
-    /// What it does to a message, and on which line.
+    /// Its action on a message, and the line.
     pub(super) fn in_messages(&self) -> Option<(Option<u64>, &RepairAction)> {
         let What::Message(action) = &self.what else { return None };
         Some((self.line, action))
@@ -255,7 +255,7 @@ impl Act {
     }
 }
 
-/// What it is called in JSON.
+/// Its name in JSON.
 fn key(what: &impl Serialize) -> Value {
     serde_json::to_value(what).unwrap_or_default()
 }
@@ -271,7 +271,7 @@ fn skipped(why: SkipReason) -> &'static str {
 }
 
 impl Health {
-    /// Whether the session can go on; it can with warnings.
+    /// Whether the session can go on; warnings do not prevent that.
     pub(crate) fn is_valid(&self) -> bool {
         self.errors == 0
     }
@@ -284,8 +284,7 @@ impl Health {
         }
     }
 
-    /// Why it cannot be said whether the provider takes the session, if all that is understood of
-    /// it is valid.
+    /// Why the provider's verdict is not known, if all that is understood is valid.
     pub(crate) fn not_judged(&self) -> Option<NotJudged> {
         let unknown = self.findings.iter().find(|found| found.is_not_judged);
         let found = unknown.filter(|_| self.is_valid())?;
@@ -334,7 +333,7 @@ impl Health {
     }
 }
 
-/// What a repair does and loses, for a person.
+/// Displays the actions and losses of a repair.
 pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mut String) {
     for act in acts.iter().take(SHOWN) {
         let _ = writeln!(out, "  {}  {}", place(target, act.line), act.say());
@@ -367,7 +366,7 @@ pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mu
     more(losses.len() as u64, "loss", out);
 }
 
-/// `FILE:LINE`; there is no line in a database, or for what follows from another repair.
+/// `FILE:LINE`; without a line in a database, and for consequences of another repair.
 fn place(target: &Target, line: Option<u64>) -> String {
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
     format!("{TITLE}{target}{line}{TITLE:#}")

@@ -1,4 +1,4 @@
-//! `tool-guard session reset`: begins a session anew with its system prompt alone.
+//! `tool-guard session reset`: resets a session to its system prompt.
 use super::{
     Failure, NotJudged, Outcome, Source, Trouble, Verdict,
     change::{Change, Order, change},
@@ -11,7 +11,7 @@ use super::{
 use serde::Serialize;
 use std::{fs, io, path::PathBuf};
 
-/// What a reset did, or would do.
+/// The result or the plan of a reset.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Reset {
@@ -21,7 +21,7 @@ pub(crate) struct Reset {
     remaining_messages: usize,
 }
 
-/// Empties a session but for the prompt, or says what would go.
+/// Resets a session to its system prompt, or reports what would be removed.
 pub(crate) fn reset(target: &Target, options: &options::Reset, now: u64) -> Result<Reset, Failure> {
     let mark = if options.archive { "archive" } else { "bak" };
     let order = Order { write: options.write, ending: &ending(mark, now), done: "reset" };
@@ -36,7 +36,7 @@ pub(crate) fn reset(target: &Target, options: &options::Reset, now: u64) -> Resu
         Ok((Some(after), (real(source), left)))
     })?;
     if let (Some(real), Some(backup)) = (real, &change.backup) {
-        // Its checkpoints are of what stood there before.
+        // Its checkpoints refer to the old content.
         match fs::rename(sidecar::path(&real), sidecar::path(backup)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Trouble::writing(real.parent().unwrap_or(&real), &error).into());
@@ -48,7 +48,7 @@ pub(crate) fn reset(target: &Target, options: &options::Reset, now: u64) -> Resu
     Ok(Reset { change, archived, remaining_messages })
 }
 
-/// The file beside which checkpoints may lie.
+/// The file whose checkpoints may be next to it.
 fn real(source: &Source) -> Option<PathBuf> {
     match source {
         Source::File(file, _) => Some(file.real().to_owned()),

@@ -1,4 +1,4 @@
-//! `tool-guard session rollback`: takes a session back to a checkpoint.
+//! `tool-guard session rollback`: rolls a session back to a checkpoint.
 use super::{
     Content, Failure, Outcome, Source, Trouble, Verdict,
     change::{Change, Order, change},
@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::{fmt::Write as _, path::Path};
 use tr_integrity::CheckpointError;
 
-/// What a rollback did, or would do.
+/// The result or the plan of a rollback.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RolledBack {
@@ -22,11 +22,11 @@ pub(crate) struct RolledBack {
     messages_removed: usize,
     new_message_count: usize,
     bytes_removed: u64,
-    /// What is wrong even then.
+    /// What is wrong after the rollback.
     remaining: Health,
 }
 
-/// Takes a session back, or says how far it would go.
+/// Rolls a session back, or reports what would be removed.
 pub(crate) fn rollback(
     target: &Target,
     options: &options::Rollback,
@@ -47,7 +47,7 @@ pub(crate) fn rollback(
     let about = &change.about;
     Ok(RolledBack {
         checkpoint,
-        // Fewer than were left, where a compaction is taken back.
+        // If a compaction is rolled back, there are more messages than before.
         messages_removed: about.messages.saturating_sub(left.messages),
         new_message_count: left.messages,
         bytes_removed: about.bytes.saturating_sub(left.bytes),
@@ -56,7 +56,7 @@ pub(crate) fn rollback(
     })
 }
 
-/// The checkpoint that the user means, and what stood there when it was made.
+/// The checkpoint that the user named, and the content at it.
 fn at_checkpoint(
     source: &Source,
     content: &Content,

@@ -1,4 +1,4 @@
-//! How things look to a person.
+//! Formats output for display.
 use anstyle::{AnsiColor, Style};
 use std::{
     io::{self, Write as _},
@@ -7,7 +7,7 @@ use std::{
 };
 use tr_core::{printable, printable_lines};
 
-/// What begins a style.
+/// The beginning of a terminal style.
 const ESCAPE: &str = "\u{1b}";
 
 pub(crate) const TITLE: Style = Style::new().bold();
@@ -18,8 +18,8 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const MINUS: Style = AnsiColor::Red.on_default();
 pub(crate) const PLUS: Style = AnsiColor::Green.on_default();
 
-/// Prints `text`, with colours where the terminal has them. A reader that went away (`| head`) is
-/// no error: it has what it wanted.
+/// Prints `text`, with colours if the terminal supports them. A reader that closed the pipe (`|
+/// head`) is no error.
 pub(crate) fn say(text: &str) -> io::Result<()> {
     match anstream::stdout().lock().write_all(harmless(text).as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -27,13 +27,13 @@ pub(crate) fn say(text: &str) -> io::Result<()> {
     }
 }
 
-/// The same on standard error.
+/// Prints `text` on standard error.
 pub(crate) fn say_error(text: &str) {
     let _ = anstream::stderr().lock().write_all(harmless(text).as_bytes());
 }
 
-/// What is foreign in a text has been made printable where it came in; whatever has not acts on no
-/// terminal either: only line breaks and the styles above do.
+/// Removes control characters that were not escaped on input: only line breaks and the styles above
+/// reach the terminal.
 fn harmless(text: &str) -> String {
     let styles = [TITLE, DIM, BAD, WARN, GOOD].map(|style| format!("{style}{style:#}")).concat();
     let ours: Vec<&str> = styles.split(ESCAPE).filter(|code| !code.is_empty()).collect();
@@ -50,7 +50,7 @@ fn harmless(text: &str) -> String {
     out
 }
 
-/// Ids of others, for a person.
+/// A list of foreign ids, escaped for display.
 pub(crate) fn printable_list(ids: &[String]) -> String {
     printable(&ids.join(", ")).into_owned()
 }
@@ -77,7 +77,7 @@ pub(crate) fn size(bytes: u64) -> String {
     unit.map_or_else(|| count(bytes, "byte"), in_unit)
 }
 
-/// A path as it can be pasted into a shell.
+/// A path quoted for a shell.
 pub(crate) fn quoted(path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
     let path = path.to_string_lossy();

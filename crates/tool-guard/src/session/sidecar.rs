@@ -1,4 +1,4 @@
-//! Checkpoints: of a file, kept beside it as JSON lines; of a session in a database, its own.
+//! Checkpoints: of a file, in JSON lines next to it; of a session in a database, its own.
 mod kept;
 
 pub(crate) use self::kept::{Checkpoint, Kept};
@@ -13,18 +13,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How the name of the file with the checkpoints of another ends.
+/// The suffix of a checkpoint file's name.
 pub(crate) const ENDING: &str = ".checkpoints";
 
-/// A file of checkpoints that is longer is none of ours.
+/// A longer file is no checkpoint file.
 const LONGEST: u64 = 16 << 20;
 
-/// The file with the checkpoints of `file`.
+/// The checkpoint file of `file`.
 pub(crate) fn path(file: &Path) -> PathBuf {
     beside(file, ENDING)
 }
 
-/// Reads the checkpoints of `file`; none where there is no such file.
+/// Reads the checkpoints of `file`; none if there is no checkpoint file.
 pub(crate) fn read(file: &File) -> Result<Kept, Trouble> {
     let path = path(Path::new(file.name()));
     match file.folder().open_file(path.as_os_str(), OFlags::RDONLY) {
@@ -34,7 +34,7 @@ pub(crate) fn read(file: &File) -> Result<Kept, Trouble> {
     }
 }
 
-/// Adds a checkpoint that `make` makes; it is given the number that its id gets.
+/// Adds the checkpoint that `make` returns; `make` gets the number for its id.
 pub(crate) fn add(
     file: &File,
     make: impl FnOnce(usize) -> Checkpoint,
@@ -54,7 +54,7 @@ pub(crate) fn add(
         }
         let written = (&open).write_all(line.as_bytes()).and_then(|()| open.sync_all());
         written.inspect_err(|_| {
-            // As it was: without half a line, and without a file where there was none.
+            // Undoes a partial write, and removes a file that did not exist before.
             let _ = if length == 0 {
                 folder.remove(path.as_os_str());
                 Ok(())
@@ -67,8 +67,9 @@ pub(crate) fn add(
     Ok(made)
 }
 
-/// Opens the file, alone, so that two at once do not get one number. It is its user's alone: what
-/// another user made may be a second name of another file, and is not written to.
+/// Opens the file exclusively, so that two processes do not use the same number. Only the user can
+/// access it: a file that another user created may be a hard link to another file, and is not
+/// written.
 fn open_to_add(folder: &Folder, name: &OsStr) -> Result<fs::File, Trouble> {
     let path = Path::new(name);
     loop {
@@ -91,7 +92,7 @@ fn open_to_add(folder: &Folder, name: &OsStr) -> Result<fs::File, Trouble> {
                 "do this again when that has ended",
             ));
         }
-        // Another that could not write may have removed it meanwhile.
+        // A process whose write failed may have removed it meanwhile.
         if folder.has(name, &open) {
             return Ok(open);
         }
@@ -104,7 +105,7 @@ fn unusable(path: &Path, error: &io::Error) -> Trouble {
     Trouble::new(what, format!("look at {path} beside it, and move it away if it is not yours"))
 }
 
-/// Memory is taken for what is read, and not for what the file's length claims.
+/// Allocates for the bytes read, not for the file's claimed length.
 fn read_from(open: &fs::File, path: &Path) -> Result<Kept, Trouble> {
     let mut bytes = Vec::new();
     let read = open.take(LONGEST + 1).read_to_end(&mut bytes);

@@ -1,4 +1,4 @@
-//! Where a session was found: in a file, or in a database. Content comes from here, and goes back.
+//! An open session in a file or a database: reads its content, and replaces it.
 use super::{
     Failure, Trouble,
     content::Content,
@@ -15,16 +15,16 @@ use super::{
 use std::{fs, path::PathBuf, rc::Rc};
 use tr_integrity::store::StoreErrorKind;
 
-/// An open session. One that was opened to be looked at is not changed.
+/// An open session. One that was opened for reading cannot be changed.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// A file, and what it was when it was opened to be changed.
+    /// A file, with its stamp if it was opened to be changed.
     File(File, Option<Stamp>),
     Stored(InDatabase),
 }
 
 impl Source {
-    /// Opens a session to look at it.
+    /// Opens a session for reading.
     pub(crate) fn open(target: &Target) -> Result<Self, Failure> {
         Ok(match &target.stored {
             None => Self::File(File::open(&target.file)?, None),
@@ -32,7 +32,7 @@ impl Source {
         })
     }
 
-    /// Opens a session that is to be changed. Refuses one that another program is writing.
+    /// Opens a session to change it. Refuses one that another program is writing.
     pub(crate) fn open_to_change(target: &Target) -> Result<Self, Failure> {
         Ok(match &target.stored {
             None => {
@@ -47,7 +47,7 @@ impl Source {
         })
     }
 
-    /// All of the session.
+    /// Reads the session's content.
     pub(crate) fn content(&self) -> Result<Content, Failure> {
         Ok(match self {
             Self::File(file, _) => match kind(file)? {
@@ -58,7 +58,7 @@ impl Source {
         })
     }
 
-    /// How many names the file of the session has beside its own (hard links).
+    /// How many other names the session's file has (hard links).
     pub(crate) fn other_names(&self) -> u64 {
         match self {
             Self::File(file, _) => file.other_names(),
@@ -75,8 +75,8 @@ impl Source {
         }
     }
 
-    /// Puts `after` in the place of what was found, if that is still there. Returns the path at
-    /// which the old file, or the old messages, stay: beside it, with `ending`.
+    /// Replaces the content `before` with `after`, unless the session has changed meanwhile.
+    /// Returns the path of the old file, or of the old messages: next to the file, with `ending`.
     pub(crate) fn replace(
         &self,
         before: &Content,
@@ -102,7 +102,7 @@ impl Source {
                     }
                     Err(error) => database.trouble(&error),
                 };
-                // Nothing has changed, so nothing need be kept.
+                // Nothing has changed, so no backup is needed.
                 drop(fs::remove_file(&backup));
                 Err(trouble)
             }
@@ -111,7 +111,7 @@ impl Source {
     }
 }
 
-/// A session's id as part of a file's name.
+/// A session's id as a part of a file name.
 fn file_name(id: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     id.chars().take(64).map(plain).collect()

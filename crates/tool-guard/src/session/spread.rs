@@ -1,7 +1,7 @@
-//! Spreads a JSON text over lines, without changing any of its values.
+//! Formats a JSON text over several lines without changing its values.
 
-/// A JSON text with a line for each of its values, all of them as they are written: numbers,
-/// escapes, the order of members. What is no JSON comes out somehow, with all it has.
+/// Puts each value of a JSON text on its own line, with numbers, escapes and the order of members
+/// as written. Invalid JSON is formatted in some way, but nothing of it is lost.
 pub(crate) fn spread(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0_usize;
@@ -46,7 +46,7 @@ pub(crate) fn spread(json: &str) -> String {
     out
 }
 
-/// The first value in brackets begins a line; without any they stay together.
+/// The first value after a bracket begins a line; empty brackets stay together.
 fn begin(out: &mut String, is_open: &mut bool, depth: usize) {
     if std::mem::take(is_open) {
         line(out, depth);
@@ -58,7 +58,7 @@ fn line(out: &mut String, depth: usize) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// How long the string is with which `text` begins.
+/// The length of the string that `text` begins with.
 fn string(text: &str) -> usize {
     let mut is_escaped = false;
     let end = text.bytes().skip(1).position(|byte| {

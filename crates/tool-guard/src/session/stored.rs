@@ -1,4 +1,4 @@
-//! A session of a database, in memory, and what a command makes of it.
+//! A session of a database, in memory, with the change that a command makes.
 use super::{
     Trouble,
     content::Content,
@@ -16,11 +16,11 @@ use tr_integrity::{
 pub(crate) struct Stored {
     session: Box<Session>,
     text: String,
-    /// What leads here from what is stored; nothing, if it is that.
+    /// The change since the stored state, if there is one.
     edit: Option<Edit>,
 }
 
-/// What can be done to a stored session. Its log gets one more entry, and loses none.
+/// A change of a stored session. It adds an entry to the session's log and removes none.
 #[derive(Clone, Debug)]
 pub(crate) enum Edit {
     Repair(Repair),
@@ -51,12 +51,12 @@ impl Stored {
 
     fn edited(&self, edit: Edit) -> Result<Self, CheckpointError> {
         let mut session = (*self.session).clone();
-        // What is planned is never written: when it was has no meaning.
+        // A planned change is not written, so its time does not matter.
         edit.make(&mut session, 0)?;
         Ok(Self { edit: Some(edit), ..Self::new(session) })
     }
 
-    /// What leads here from what is stored.
+    /// The change since the stored state.
     pub(crate) fn edit(&self) -> Option<&Edit> {
         self.edit.as_ref()
     }
@@ -116,12 +116,12 @@ impl Stored {
         self.always(Edit::Reset(ResetOptions { archive }))
     }
 
-    /// What stood at a checkpoint.
+    /// The content at a checkpoint.
     pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
         self.edited(Edit::Rollback(checkpoint.id.as_str().into())).ok()
     }
 
-    /// What no checkpoint keeps from being done.
+    /// An edit that cannot fail.
     fn always(&self, edit: Edit) -> Self {
         self.edited(edit).expect("only a rollback to a checkpoint can be refused")
     }

@@ -1,4 +1,4 @@
-//! Puts a new file in the place of an old one, which stays beside it.
+//! Replaces a file atomically and keeps the old one next to it.
 //!
 //! ```text
 //! new file beside the old one, synced ─► second name for the old one ─► rename over it, synced
@@ -20,14 +20,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A new file beside the old one, whole and on the disk.
+/// The new file with a temporary name, written and synced.
 #[derive(Debug)]
 pub(crate) struct Staged<'s> {
     source: &'s File,
     new: Temporary<'s>,
 }
 
-/// The same, with a second name for the old one.
+/// The same, with a backup name for the old file.
 #[derive(Debug)]
 pub(crate) struct BackedUp<'s> {
     staged: Staged<'s>,
@@ -35,8 +35,8 @@ pub(crate) struct BackedUp<'s> {
     backup: OsString,
 }
 
-/// Replaces `source` by `new`, if it still is what `stamp` says. Returns the path
-/// at which the old file stays: its own with `ending`, and a number where that is taken.
+/// Replaces `source` with `new`, if `source` still matches `stamp`. Returns the path of the old
+/// file: its own with `ending`, and a number if that name is taken.
 pub(crate) fn replace(
     source: &File,
     stamp: Stamp,
@@ -90,7 +90,7 @@ impl BackedUp<'_> {
     }
 }
 
-/// A new file in `folder` with what `write` writes, dressed like `old`, on the disk.
+/// A new file in `folder` with the output of `write` and the metadata of `old`, synced.
 fn written<'f>(
     folder: &'f Folder,
     old: &fs::File,
@@ -103,8 +103,8 @@ fn written<'f>(
     Ok(new)
 }
 
-/// Gives the old file a second name, its own with `ending`, or makes a copy where the file system
-/// has no links.
+/// Gives the old file a backup name, its own with `ending`; makes a copy where the file system has
+/// no hard links.
 fn keep(source: &File, ending: &str) -> io::Result<OsString> {
     let link = |second: &OsStr| source.folder().link(source.opened(), source.name(), second);
     free(source.name(), ending, link).or_else(|_| copy(source, ending))
@@ -117,8 +117,8 @@ fn copy(source: &File, ending: &str) -> io::Result<OsString> {
     free(source.name(), ending, |name| copy.place(name))
 }
 
-/// Writes a file of its own beside `old`, with its owner and permissions: its name is that of `old`
-/// with `part`, and with `ending` as a backup's.
+/// Writes a new file next to `old`, with its owner and permissions. Its name is that of `old` with
+/// `part`, and with `ending` like a backup's.
 pub(crate) fn keep_bytes(
     old: &Path,
     part: &str,
@@ -138,8 +138,8 @@ pub(crate) fn keep_bytes(
     keep().map_err(writing)
 }
 
-/// Has `take` take the first free one of the names `place` with `ending`, and with a number. What
-/// has such a name already stays.
+/// Calls `take` with the name `place` and `ending`, then with a number, until a name is free.
+/// Existing files are kept.
 fn free(
     place: &OsStr,
     ending: &str,

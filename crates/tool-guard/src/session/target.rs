@@ -1,4 +1,4 @@
-//! The sessions that a path leads to: a file's one, or those in a database.
+//! The sessions of a path: the one of a file, or those in a database.
 use super::{Failure, Trouble, database::Database, folder::open_regular, show::quoted};
 use std::{
     fmt,
@@ -8,16 +8,16 @@ use std::{
 };
 use tr_core::printable;
 
-/// What every SQLite database begins with.
+/// The header of every SQLite database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// How many ids are named to a person.
+/// How many ids an error names.
 const NAMED: usize = 5;
 
-/// A session that a command works on.
+/// A session for a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// The file, as the user has named it.
+    /// The path as the user gave it.
     pub(crate) file: PathBuf,
     pub(crate) stored: Option<InDatabase>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct InDatabase {
     pub(crate) id: String,
 }
 
-/// Which sessions of a database are meant.
+/// Which sessions of a database are selected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Which<'o> {
     All,
@@ -39,12 +39,12 @@ pub(crate) enum Which<'o> {
 }
 
 impl Target {
-    /// A file, whatever is in it.
+    /// A file of any content.
     pub(crate) fn file(file: PathBuf) -> Self {
         Self { file, stored: None }
     }
 
-    /// What the sessions in a file are; it is looked into, and not changed.
+    /// The selected sessions of a file, which is opened for reading only.
     pub(crate) fn of(file: &Path, which: Which<'_>) -> Result<Vec<Self>, Failure> {
         if !is_database(file) {
             return match which {
@@ -63,7 +63,7 @@ impl Target {
         Ok(ids.into_iter().map(target).collect())
     }
 
-    /// As it is named on the command line.
+    /// As an argument on the command line.
     pub(crate) fn argument(&self) -> String {
         let file = quoted(&self.file);
         match &self.stored {
@@ -73,7 +73,7 @@ impl Target {
     }
 }
 
-/// As a person is told of it.
+/// As shown to the user.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&printable(&self.file.to_string_lossy()))?;

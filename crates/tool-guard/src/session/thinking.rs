@@ -1,10 +1,10 @@
-//! Thoughts of the model's behind what a repair changes: its provider may not take them any more.
+//! Thinking blocks after the changes of a repair: the provider may refuse them.
 use super::{content::Content, form::Form, report::Act, target::Target};
 use serde::Serialize;
 use serde_json::Value;
 use tr_integrity::{ActionKind, FileForm, Format};
 
-/// The first thought behind the first change.
+/// The first thinking block after the first change.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Thinking {
@@ -19,7 +19,7 @@ const WHAT: &str = "the model's thinking behind the first change: Anthropic may 
                     message cannot be modified)";
 
 impl Thinking {
-    /// In a session of which these changes are planned.
+    /// For a session with these planned changes.
     pub(crate) fn behind(acts: &[Act], before: &Content) -> Option<Self> {
         let of_pi = match before.about().form {
             Form::Lines(FileForm::OpenClaw { .. }) => true,
@@ -30,7 +30,7 @@ impl Thinking {
         let place = |act: &Act| {
             let (line, action) = act.in_messages()?;
             let at = if is_lines { line } else { Some(action.message_index as u64) };
-            // What is added comes behind the call.
+            // An added result comes after the call.
             at.map(|at| at + u64::from(action.action == ActionKind::AddUnknown))
         };
         let first = acts.iter().filter_map(place).min()?;
@@ -42,14 +42,14 @@ impl Thinking {
         Some(Self { line: before.line_of(at), what: WHAT })
     }
 
-    /// For a person.
+    /// For display.
     pub(crate) fn show(&self, target: &Target) -> String {
         let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
         format!("{target}{line}  {}", self.what)
     }
 }
 
-/// Whether a message, or a line with one, has a thought that Anthropic has signed.
+/// Whether a message, or a line with one, has a thinking block with Anthropic's signature.
 fn has_thought(record: &[u8], of_pi: bool) -> bool {
     let Ok(record) = serde_json::from_slice::<Value>(record) else { return false };
     let message = record.get("message").unwrap_or(&record);

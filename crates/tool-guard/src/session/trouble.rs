@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-/// Why a file cannot be used, and what to do about it. Nothing was changed.
+/// Why a file cannot be used, and what to do about it. The file is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trouble {
     pub(crate) what: String,
@@ -35,7 +35,7 @@ impl Trouble {
         Self::new(format!("cannot be read: {error}"), help)
     }
 
-    /// Nothing can be written in `folder`.
+    /// No file can be written in `folder`.
     pub(crate) fn writing(folder: &Path, error: &io::Error) -> Self {
         let shown = folder.display();
         let what = format!("cannot write in {shown}: {error}; the file is as it was");
@@ -43,7 +43,7 @@ impl Trouble {
     }
 }
 
-/// What keeps a file from being written in a folder, and what to do about it.
+/// Advice for a failed write in a folder.
 fn why_not_written(folder: &Path, error: &io::Error) -> String {
     let shown = folder.display();
     match error.kind() {
@@ -55,7 +55,7 @@ fn why_not_written(folder: &Path, error: &io::Error) -> String {
              mend the copy, or mount it for writing"
         ),
         io::ErrorKind::PermissionDenied => match fs::metadata(folder) {
-            // The folder gives leave, so that something in it does not: an owner, or an attribute.
+            // The folder's mode permits writing, so a file's owner or an attribute prevents it.
             Ok(found) if found.permissions().mode() & 0o222 == 0 => format!(
                 "nobody may write in {shown}: chmod u+w {shown}, or copy the file elsewhere and \
                  mend the copy"

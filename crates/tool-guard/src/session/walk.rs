@@ -1,24 +1,24 @@
-//! Which files a path means: itself, or all in the folder.
+//! The files of a path: the file itself, or all files in a folder.
 use super::{Trouble, folder::UNFINISHED, sidecar};
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-/// What a path leads to.
+/// An entry of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// A file that the user named.
     Named(PathBuf),
     /// A file in a folder that the user named; it need not be a session.
     Found(PathBuf),
-    /// A file that is not looked into, and why.
+    /// A file that is skipped, and why.
     Skipped(PathBuf, &'static str),
-    /// A path that leads nowhere.
+    /// A path that cannot be read.
     Unreadable(PathBuf, Trouble),
 }
 
-/// The files of `path`, in the order of their names; of a folder, with all its folders.
+/// The files of `path`, in the order of their names; for a folder, with all its subfolders.
 pub(crate) fn entries(path: &Path) -> Vec<Entry> {
     if !path.is_dir() {
         return vec![Entry::Named(path.into())];
@@ -45,7 +45,7 @@ fn walk(folder: &Path, entries: &mut Vec<Entry>) {
                 let trouble = Trouble::reading(&path, &error);
                 entries.push(Entry::Unreadable(path, trouble));
             }
-            // Its file may be in the folder too, or lead round in a circle.
+            // Its target may be in the folder too, or the link may form a cycle.
             Ok(kind) if kind.is_symlink() => entries.push(Entry::Skipped(path, "a link")),
             Ok(kind) if kind.is_dir() => walk(&path, entries),
             Ok(kind) if !kind.is_file() => entries.push(Entry::Skipped(path, "no regular file")),
@@ -60,7 +60,7 @@ fn walk(folder: &Path, entries: &mut Vec<Entry>) {
     }
 }
 
-/// What a file is that this command made itself.
+/// Which kind of file of this command it is, if any.
 fn ours(name: &str) -> Option<&'static str> {
     let stamped = |mark: &str| {
         name.rsplit_once(mark)
@@ -79,7 +79,7 @@ fn ours(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a file belongs to the database beside it.
+/// Whether a file belongs to the SQLite database next to it.
 fn of_sqlite(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let database = ["-wal", "-shm"].iter().find_map(|ending| name.strip_suffix(ending))?;

@@ -1,4 +1,4 @@
-//! A session that is one JSON text: an array of messages, or a request that has them.
+//! A session in one JSON text: an array of messages, or a request with messages.
 use super::{
     Failure, NotJudged, Trouble, agents,
     content::{Content, hash},
@@ -15,12 +15,12 @@ use tr_integrity::{
     Format, Message, ReadError, Repair, RepairMode, ResetOptions, Session, Transcript, Validator,
 };
 
-/// An array of messages, or a request that has them.
+/// An array of messages, or a request with messages.
 #[derive(Debug)]
 pub(crate) struct Whole {
     text: String,
     transcript: Transcript,
-    /// The line at which each message begins, from 1, and where it ends, in bytes.
+    /// For each message, its line from 1, and where it ends, in bytes.
     places: Vec<(u64, usize)>,
 }
 
@@ -79,7 +79,7 @@ impl Whole {
         &self.text
     }
 
-    /// The messages' texts, and at which line each begins.
+    /// The messages' texts, and the line at which each begins.
     pub(crate) fn records(&self) -> impl Iterator<Item = (u64, &str)> {
         let lines = self.places.iter().map(|(line, _)| *line);
         lines.zip(self.transcript.messages().iter().map(Message::raw))
@@ -108,7 +108,7 @@ impl Whole {
         }
     }
 
-    /// The same as it would be read from its file, if that is in another form.
+    /// The session as it would be read from its file, if it would be detected as another form.
     pub(crate) fn in_other_form(&self) -> Option<Self> {
         let format = self.transcript.format();
         let other = Format::detect(&self.text).unwrap_or(Format::AnthropicMessages);
@@ -120,12 +120,12 @@ impl Whole {
         self.first(messages::clean(&self.transcript))
     }
 
-    /// Where the last message ends; `None` if there is none.
+    /// The end of the last message; `None` if there is none.
     pub(crate) fn end(&self) -> Option<usize> {
         self.places.last().map(|(_, end)| *end)
     }
 
-    /// What stood there when a checkpoint was made; `None` if it does not stand there now.
+    /// The content at a checkpoint; `None` if it has changed since.
     pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
         let (_, end) = self.places.get(checkpoint.message_index.checked_sub(1)?)?;
         let holds = checkpoint.length == Some(*end as u64)
@@ -140,7 +140,7 @@ impl Whole {
         Self::new(transcript.to_json(), transcript)
     }
 
-    /// The system's prompt alone, and the text around it.
+    /// Only the system's prompt, and the text around it.
     pub(crate) fn prompt(&self) -> Self {
         let mut session = Session::load("", self.transcript.clone());
         session.reset(ResetOptions::default(), 0);
@@ -159,7 +159,7 @@ impl From<Whole> for Content {
     }
 }
 
-/// What no provider takes is not judged; without a role it is something else.
+/// A list of more messages than any provider accepts is not judged; without roles it is no session.
 fn too_many(text: &str) -> Failure {
     let reason = "it has more than 100,000 messages, and no provider takes so many".to_owned();
     if !names_a_role(text) {
@@ -169,7 +169,7 @@ fn too_many(text: &str) -> Failure {
     NotJudged { reason, agent: None, help: help.into() }.into()
 }
 
-/// Tells a session that is broken from something else.
+/// Distinguishes a damaged session from other content.
 fn unread(text: &str, error: &ReadError) -> Failure {
     let mut what = error.to_string();
     if let Some(source) = error.source() {
@@ -192,7 +192,7 @@ fn unread(text: &str, error: &ReadError) -> Failure {
     Failure::Trouble(Trouble::new(what, help))
 }
 
-/// Whether somebody known speaks in a text.
+/// Whether a text has a known role.
 fn names_a_role(text: &str) -> bool {
     let mut rest = text;
     while let Some(at) = rest.find("\"role\"") {
@@ -206,8 +206,8 @@ fn names_a_role(text: &str) -> bool {
     false
 }
 
-/// Whether a text without messages is a request all the same: it names a model, or the system
-/// speaks in it.
+/// Whether a text without messages is a request nevertheless: it names a model, or has a system
+/// prompt.
 fn names_request(text: &str) -> bool {
     #[derive(Deserialize)]
     struct Request {
@@ -217,7 +217,7 @@ fn names_request(text: &str) -> bool {
     has_model(text) || serde_json::from_str::<Request>(text).is_ok_and(|it| it.system.is_some())
 }
 
-/// Whether a request names its model: many a file has an input.
+/// Whether a request names its model: many other files have an `input`.
 fn has_model(text: &str) -> bool {
     #[derive(Deserialize)]
     struct Request {

@@ -1,4 +1,4 @@
-//! Who else has a file in hand: programs that can write it, and locks beside it.
+//! Detects other programs that may write a file, and lock files next to it.
 use super::{Trouble, folder::Folder, lock};
 use rustix::fs::OFlags;
 use std::{
@@ -7,21 +7,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The access mode in the flags of an open file, and what says that it can only be read.
+/// The access mode in the flags of an open file, and its value for read-only access.
 const ACCESS: u32 = 0o3;
 const READ_ONLY: u32 = 0;
 
-/// What is longer is no lock.
+/// A longer file is no lock file.
 const LONGEST: u64 = 64 << 10;
 
-/// Refuses a file that another program has open for writing, or has locked as OpenClaw does.
+/// Refuses a file that another program has open for writing, or has locked in OpenClaw's way.
 ///
-/// Programs of other users cannot be seen, nor any where there is no `/proc`.
+/// Cannot detect programs of other users, nor any on systems without `/proc`.
 pub(crate) fn refuse_writers(file: &Path) -> Result<(), Trouble> {
     refuse(Path::new("/proc"), file)
 }
 
-/// The program that has a file open for writing, if there is one to be seen.
+/// A program that has the file open for writing, if one is found.
 pub(crate) fn writer_of(file: &Path) -> Option<String> {
     let proc = Path::new("/proc");
     open_for_writing(proc, file).map(|pid| format!("{} (process {pid})", name(proc, pid)))
@@ -42,7 +42,7 @@ fn refuse(proc: &Path, file: &Path) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// The living process that `FILE.lock` names: OpenClaw's way.
+/// The running process that `FILE.lock` names, as OpenClaw writes it.
 fn locked_by(proc: &Path, file: &Path) -> Option<u32> {
     let (folder, name) = Folder::of(&beside(file, ".lock")).ok()?;
     let open = folder.open_file(&name, OFlags::RDONLY).ok()?;
@@ -58,7 +58,8 @@ fn open_for_writing(proc: &Path, file: &Path) -> Option<u32> {
     let mut others = pids.filter(|pid| *pid != std::process::id());
     others.find(|pid| {
         let of = proc.join(pid.to_string());
-        // By the link alone: looking at the file behind it could hang on a dead network share.
+        // Only reads the link: opening the file behind it could block on an unreachable network
+        // share.
         let open = fs::read_dir(of.join("fd")).into_iter().flatten().flatten();
         let mut here = open.filter(|open| fs::read_link(open.path()).is_ok_and(|to| to == file));
         here.any(|open| {
@@ -68,7 +69,7 @@ fn open_for_writing(proc: &Path, file: &Path) -> Option<u32> {
     })
 }
 
-/// Whether the description of an open file says that it can be written.
+/// Whether the description of an open file permits writing.
 fn can_write(info: &str) -> bool {
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
@@ -80,7 +81,7 @@ fn name(proc: &Path, pid: u32) -> String {
     name.map_or_else(|_| "a program".to_owned(), |name| name.trim().to_owned())
 }
 
-/// `FILE` with `ending` behind its whole name.
+/// `FILE` with `ending` appended to its name.
 pub(crate) fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(ending);

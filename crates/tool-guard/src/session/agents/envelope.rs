@@ -1,10 +1,10 @@
-//! Members that all lines of a file have beside their messages: it is a log then, or an agent's
-//! that is not known.
+//! Members that all lines of a file have in addition to their messages: such a file is a log, or
+//! the session of an unknown agent.
 use super::shape::Record;
 use std::collections::BTreeSet;
 use tr_core::printable;
 
-/// Members that messages have, in one form or another, and what agents keep in a message itself.
+/// Members that messages have in one of the forms, and those that agents add to a message.
 const OF_MESSAGES: [&str; 58] = [
     "annotations",
     "api",
@@ -66,11 +66,11 @@ const OF_MESSAGES: [&str; 58] = [
     "weight",
 ];
 
-/// What the lines of a file have in common.
+/// The common members of a file's lines.
 #[derive(Debug, Default)]
 pub(super) struct Envelope {
     lines: usize,
-    /// Members that each of them has, and no message.
+    /// Members that each line has, and no message.
     shared: BTreeSet<String>,
     /// Whether a line is no message.
     is_mixed: bool,
@@ -92,7 +92,7 @@ impl Envelope {
         self.lines += 1;
     }
 
-    /// The members, for a person; `None` if there are none.
+    /// The members' names, for display; `None` if there are none.
     pub(super) fn names(self) -> Option<String> {
         let is_one = !self.is_mixed && !self.shared.is_empty();
         let names = self.shared.iter().map(|name| printable(name).to_string());

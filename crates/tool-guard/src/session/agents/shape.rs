@@ -1,4 +1,4 @@
-//! The members of JSON objects, by name: what is needed to tell whose they are.
+//! The members of JSON objects by name, for recognising agents.
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -6,12 +6,12 @@ use std::{borrow::Cow, collections::BTreeMap};
 #[derive(Debug, Default)]
 pub(super) struct Object<'t>(BTreeMap<Cow<'t, str>, &'t RawValue>);
 
-/// A message, a part of one, a line: they differ in where they stand.
+/// A message, a part of one, or a line: they only differ in their position.
 pub(super) type Message<'t> = Object<'t>;
 pub(super) type Part<'t> = Object<'t>;
 pub(super) type Record<'t> = Object<'t>;
 
-/// One JSON text, and the messages in it.
+/// A JSON text, and the messages in it.
 #[derive(Debug)]
 pub(super) struct Document<'t> {
     members: Object<'t>,
@@ -19,7 +19,7 @@ pub(super) struct Document<'t> {
 }
 
 impl<'t> Document<'t> {
-    /// `None` if it is no JSON, or nothing in it can be a list of messages.
+    /// `None` if it is invalid JSON, or has no list of messages.
     pub(super) fn of(text: &'t str) -> Option<Self> {
         if let Ok(messages) = serde_json::from_str(text) {
             return Some(Self { members: Object::default(), messages });
@@ -40,7 +40,7 @@ impl<'t> Document<'t> {
 }
 
 impl<'t> Object<'t> {
-    /// Of anything else, one without members.
+    /// Anything but an object counts as an object without members.
     pub(super) fn of(text: &'t str) -> Self {
         let is_object = text.trim_start().starts_with('{');
         let members = is_object.then(|| serde_json::from_str(text).ok()).flatten();
@@ -63,7 +63,7 @@ impl<'t> Object<'t> {
         self.0.get(name).map(|raw| Self::of(raw.get()))
     }
 
-    /// The string that a member holds; empty if it holds none.
+    /// A member's string; empty if it is no string.
     pub(super) fn text(&self, name: &str) -> String {
         let raw = self.0.get(name).filter(|raw| raw.get().starts_with('"'));
         raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
@@ -73,7 +73,7 @@ impl<'t> Object<'t> {
         self.0.get(name).is_some_and(|raw| raw.get().starts_with(|c: char| c.is_ascii_digit()))
     }
 
-    /// The elements of the array that a member holds.
+    /// The elements of a member's array.
     pub(super) fn list(&self, name: &str) -> Vec<Self> {
         let raw = self.0.get(name).filter(|raw| raw.get().starts_with('['));
         let elements: Vec<&'t RawValue> =

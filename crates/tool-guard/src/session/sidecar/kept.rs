@@ -1,45 +1,45 @@
-//! What stands in a file of checkpoints.
+//! The content of a checkpoint file.
 use serde::{Deserialize, Serialize};
 use tr_integrity::Operation;
 
-/// A checkpoint: 002's fields, and of a file, how far into it it reaches.
+/// A checkpoint. For one in a file, with its length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Checkpoint {
     pub(crate) id: String,
     pub(crate) session_id: String,
-    /// In milliseconds since the Unix epoch.
+    /// When it was made, in milliseconds since the Unix epoch.
     pub(crate) timestamp: u64,
-    /// How many messages stand before it.
+    /// How many messages are before it.
     pub(crate) message_index: usize,
-    /// BLAKE3 of the bytes of the file before it, or the session's own hash.
+    /// The BLAKE3 hash of the file's bytes before it, or the session's own hash.
     pub(crate) content_hash: String,
     pub(crate) operation: Operation,
-    /// How many bytes of the file stand before it.
+    /// How many bytes of the file are before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) length: Option<u64>,
-    /// What [`SessionFile::rollback`](tr_integrity::SessionFile::rollback) calls this place.
+    /// Its id for [`SessionFile::rollback`](tr_integrity::SessionFile::rollback).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) point: Option<Box<str>>,
-    /// Whether the operation of a session in a database succeeded.
+    /// For a session in a database: whether the checkpoint's operation succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) committed: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
 }
 
-/// What stands in a file of checkpoints.
+/// The content of a checkpoint file.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) checkpoints: Vec<Checkpoint>,
-    /// Lines that are no checkpoints: torn, or of another program. They stay.
+    /// Invalid lines: torn, or of another program. They are kept.
     pub(crate) unreadable: Vec<usize>,
-    /// Its last line has no end.
+    /// Whether its last line has no line break.
     pub(crate) ends_torn: bool,
 }
 
 impl Checkpoint {
-    /// One of a session in a database.
+    /// Converts a checkpoint of a session in a database.
     pub(crate) fn of_session(checkpoint: &tr_integrity::Checkpoint) -> Self {
         Self {
             id: checkpoint.id.to_string(),
@@ -57,7 +57,7 @@ impl Checkpoint {
 }
 
 impl Kept {
-    /// Reads the lines of a file of checkpoints.
+    /// Reads a checkpoint file.
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let mut kept =
             Self { ends_torn: bytes.last().is_some_and(|last| *last != b'\n'), ..Self::default() };
@@ -71,13 +71,13 @@ impl Kept {
         kept
     }
 
-    /// Those of a session in a database.
+    /// The checkpoints of a session in a database.
     pub(crate) fn of_session(checkpoints: Vec<Checkpoint>) -> Self {
         Self { checkpoints, ..Self::default() }
     }
 
-    /// The checkpoint of this id, or of this point, or of this number at the id's end; the last one
-    /// if there are two.
+    /// The checkpoint with this id, with this point, or with this number at the end of its id; the
+    /// last one if several match.
     pub(crate) fn get(&self, id: &str) -> Option<&Checkpoint> {
         let is_named = |checkpoint: &&Checkpoint| {
             checkpoint.id == id || checkpoint.point.as_deref() == Some(id)
