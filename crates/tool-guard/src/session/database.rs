@@ -198,11 +198,11 @@ fn of_engine(file: &Path, error: &Error) -> Trouble {
         ),
         ErrorKind::Full => Trouble::new(
             "cannot be written: no space is left; it is as it was",
-            "make room, and do this again",
+            "free some space, and do this again",
         ),
         ErrorKind::Io => Trouble::new(
             format!("cannot be read or written: the disk failed, or is full{cause}"),
-            "make room, look at the disk, and do this again",
+            "free some space, check the disk, and do this again",
         ),
         ErrorKind::Moved => Trouble::new(
             "was moved or replaced meanwhile; nothing was changed",

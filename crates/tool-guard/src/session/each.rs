@@ -288,7 +288,7 @@ impl Tally {
             && !std::mem::replace(&mut self.is_cut_off, true)
         {
             self.worst = Verdict::Unreadable;
-            say_error(&format!("{BAD}✗{BAD:#} cannot print what came of it: {error}\n"));
+            say_error(&format!("{BAD}✗{BAD:#} cannot print the result: {error}\n"));
         }
     }
 }

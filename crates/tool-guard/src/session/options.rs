@@ -48,7 +48,7 @@ pub(crate) enum Command {
     /// Take a session back to a checkpoint: without --write, show how far
     #[command(after_help = CODES)]
     Rollback(Rollback),
-    /// Begin a session anew with its system prompt alone: without --write, show what goes
+    /// Reset a session to its system prompt: without --write, show what would be removed
     #[command(after_help = CODES)]
     Reset(Reset),
 }

@@ -326,8 +326,8 @@ impl Health {
                 (count(self.running.len() as u64, "call"), printable_list(&self.running));
             let _ = writeln!(
                 out,
-                "  {DIM}{running} on the way: {ids} (if the process has died, whoever loads the \
-                 session next records \"outcome unknown, may have run\"){DIM:#}"
+                "  {DIM}{running} on the way: {ids} (if the process has died, the next load of \
+                 the session records \"outcome unknown, may have run\"){DIM:#}"
             );
         }
     }

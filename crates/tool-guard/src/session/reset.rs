@@ -27,8 +27,8 @@ pub(crate) fn reset(target: &Target, options: &options::Reset, now: u64) -> Resu
     let order = Order { write: options.write, ending: &ending(mark, now), done: "reset" };
     let (change, (real, remaining_messages)) = change(target, order, |source, content| {
         if let Some(why) = content.health().not_judged() {
-            let help = "nothing was changed; to begin anew, put the file aside yourself and let the \
-                        agent begin another";
+            let help = "nothing was changed; to start over, move the file away yourself and let the \
+                        agent begin another session";
             return Err(NotJudged { help: help.into(), ..why }.into());
         }
         let after = content.prompt(options.archive);
@@ -69,7 +69,7 @@ impl Outcome for Reset {
         let nothing = "nothing to reset: it has the system's prompt alone";
         let planned = format!("{gone} would go, {left} of the system's would stay");
         let done = format!("{gone} went, {left} of the system's stay");
-        self.change.show(target, nothing, &planned, ("begun anew", &done), out);
+        self.change.show(target, nothing, &planned, ("reset", &done), out);
     }
 
     fn next(&self, target: &Target) -> Option<String> {

@@ -48,7 +48,7 @@ fn why_not_written(folder: &Path, error: &io::Error) -> String {
     let shown = folder.display();
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "make room: the old file and the new one have to fit beside each other".into()
+            "free some space: the disk has to hold the old file and the new one".into()
         }
         io::ErrorKind::ReadOnlyFilesystem => format!(
             "{shown} is on a file system that is mounted read-only: copy the file elsewhere and \
@@ -57,7 +57,7 @@ fn why_not_written(folder: &Path, error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => match fs::metadata(folder) {
             // The folder's mode permits writing, so a file's owner or an attribute prevents it.
             Ok(found) if found.permissions().mode() & 0o222 == 0 => format!(
-                "nobody may write in {shown}: chmod u+w {shown}, or copy the file elsewhere and \
+                "no user may write in {shown}: chmod u+w {shown}, or copy the file elsewhere and \
                  mend the copy"
             ),
             Ok(found) if found.uid() == rustix::process::geteuid().as_raw() => format!(

@@ -163,7 +163,7 @@ fn what_may_not_be_read_or_written_is_named() {
     set_mode(&folder.path("closed"), 0o755);
     assert_eq!(code, 2);
     assert!(err.contains("cannot write in ") && err.contains("the file is as it was"), "{err}");
-    assert!(err.contains("→ nobody may write in "), "{err}");
+    assert!(err.contains("→ no user may write in "), "{err}");
     assert_eq!(folder.read("closed/a.json"), ORPHANED);
     assert_eq!(fs::read_dir(folder.path("closed")).unwrap().count(), 1);
 }

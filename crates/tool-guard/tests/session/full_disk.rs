@@ -62,11 +62,7 @@ fn what_cannot_be_printed_ends_with_2() {
         let done = done.wait_with_output().unwrap();
         let err = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(2), "{err}");
-        assert_eq!(
-            err.matches("✗ cannot print what came of it: No space left").count(),
-            1,
-            "{err}"
-        );
+        assert_eq!(err.matches("✗ cannot print the result: No space left").count(), 1, "{err}");
 
         let (read, gone) = std::io::pipe().unwrap();
         drop(read);
@@ -108,7 +104,7 @@ async fn a_database_that_cannot_grow_is_as_it_was() {
             let (code, err) = limited(&folder, 2, &[command, "--write", "s.db"]);
             assert_eq!(code, 2, "{command}: {err}");
             let what = "cannot be read or written: the disk failed, or is full";
-            assert!(err.contains(what) && err.contains("→ make room"), "{command}: {err}");
+            assert!(err.contains(what) && err.contains("→ free some space"), "{command}: {err}");
             // Whether a page was written that did not fit is not known: the messages are kept.
             let backup = err.trim_end().rsplit("the messages as they were are in ").next();
             let backup = backup.filter(|_| is_open).map(|path| fs::remove_file(path).unwrap());

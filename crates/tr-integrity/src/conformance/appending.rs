@@ -135,7 +135,7 @@ pub(super) async fn of_many_writers_one_wins<S: Subject>(cx: &Case<'_, S>) -> Ve
         for lost in ends.iter().filter_map(|end| end.as_ref().err()) {
             let head = Some(winner.revision);
             let told = lost.kind() == StoreErrorKind::Conflict { head };
-            must(told, &format!("a loser is told {lost}"))?;
+            must(told, &format!("a losing writer gets {lost}"))?;
         }
         written.push((*winner).clone());
         cx.holds(&session, &written).await?;

@@ -8,7 +8,7 @@ use crate::store::{Entry, Revision};
 pub(super) async fn a_session_begun_anew_is_not_the_old_one<S: Subject>(
     cx: &Case<'_, S>,
 ) -> Verdict {
-    let session = cx.session("anew");
+    let session = cx.session("begun again");
     let old = cx.written(&session, 2).await?;
     ok(cx.other.delete(&session).await)?;
     let mut new: Vec<Entry> = Vec::new();

@@ -151,7 +151,7 @@ impl fmt::Display for FileFinding {
             (FileFault::SharedLine, _) => f.write_str("Record on a line with other bytes"),
             (FileFault::PhantomParent, _) => f.write_str("Parent that is not in the file"),
             (FileFault::UnreadMessage, _) => f.write_str("Message that cannot be read"),
-            (FileFault::Message(_), None) => f.write_str("Message at fault"),
+            (FileFault::Message(_), None) => f.write_str("Invalid message"),
         }
     }
 }

@@ -102,10 +102,10 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Conflict { head: Some(head) } => write!(
                 f,
                 "the session was changed elsewhere and is at revision {head}; nothing was kept: \
-                 load it and decide anew"
+                 load it and decide again"
             ),
             StoreErrorKind::Conflict { head: None } => f.write_str(
-                "the session was deleted elsewhere; nothing was kept: load it and decide anew",
+                "the session was deleted elsewhere; nothing was kept: load it and decide again",
             ),
             StoreErrorKind::Unreadable => f.write_str(
                 "the session cannot be read: update this program, or delete the session",

@@ -121,7 +121,7 @@ async fn a_session_that_is_opened_and_not_loaded_is_a_conflict() {
     let text = error.to_string();
     assert_eq!(
         text,
-        "the session was changed elsewhere and is at revision 1; nothing was kept: load it and decide anew"
+        "the session was changed elsewhere and is at revision 1; nothing was kept: load it and decide again"
     );
     other.load("s").await.unwrap();
     assert_eq!(super::text(&other), found(&store).await);
