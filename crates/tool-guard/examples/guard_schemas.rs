@@ -202,7 +202,7 @@ fn repair() -> Vec<Member> {
                 },
             }),
         ),
-        always("remaining", "What is wrong even then.", def("health")),
+        always("remaining", "What is wrong afterwards.", def("health")),
     ]
 }
 
@@ -285,7 +285,7 @@ fn rollback() -> Vec<Member> {
         always("messagesRemoved", "How many messages go.", number()),
         always("newMessageCount", "How many are left.", number()),
         always("bytesRemoved", "How many bytes go.", number()),
-        always("remaining", "What is wrong even then.", def("health")),
+        always("remaining", "What is wrong afterwards.", def("health")),
     ]
 }
 

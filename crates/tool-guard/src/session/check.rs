@@ -79,6 +79,6 @@ impl Outcome for Checked {
         let target = target.argument();
         let flag = if self.health.is_valid() { "--close-tail " } else { "" };
         (self.verdict() == Verdict::Findings)
-            .then(|| format!("See how to mend it:  tool-guard session repair {flag}{target}"))
+            .then(|| format!("See how to repair it:  tool-guard session repair {flag}{target}"))
     }
 }

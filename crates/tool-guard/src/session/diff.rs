@@ -99,7 +99,7 @@ impl Outcome for Differs {
             }
             return;
         }
-        let _ = writeln!(out, "{TITLE}--- {target}\n+++ {target}, mended{TITLE:#}");
+        let _ = writeln!(out, "{TITLE}--- {target}\n+++ {target}, repaired{TITLE:#}");
         for change in &self.changes {
             let line = change.line.map(|line| format!(":{line}")).unwrap_or_default();
             let first = change.record;

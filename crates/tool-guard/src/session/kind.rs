@@ -78,7 +78,7 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
         Ok(_) => Ok(Kind::Lines),
         Err(error) if error.classify() == Category::Io => Err(reading(error.into()).into()),
         Err(error) if is_broken_request(head) => {
-            let help = "if it was cut off, take an earlier copy of it; else mend the JSON by hand";
+            let help = "if it was cut off, take an earlier copy of it; else fix the JSON by hand";
             Err(Trouble::new(format!("is no whole JSON text: {error}"), help).into())
         }
         Err(_) => Ok(Kind::Lines),

@@ -23,7 +23,7 @@ An agent answers 400 on every call? Stop it, then:
 /// The exit codes, shown under the help of each subcommand.
 const CODES: &str = "Exit codes: 0 clean, 1 findings (or something to write), 2 unreadable or refused, 3 not judged";
 
-/// Finds what makes a provider refuse an agent's session, and mends it.
+/// Finds out why a provider refuses an agent's session, and repairs it.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Options {
@@ -36,7 +36,7 @@ pub(crate) enum Command {
     /// Say what is wrong with sessions, and what the provider answers to it
     #[command(after_help = CODES)]
     Check(Check),
-    /// Mend sessions: without --write, show how
+    /// Repair sessions: without --write, show how
     #[command(after_help = CODES)]
     Repair(Repair),
     /// Show what repair would change, message by message
@@ -176,7 +176,7 @@ pub(crate) struct Paths {
     pub(crate) json: bool,
 }
 
-/// How to mend.
+/// How to repair.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct How {
     /// What becomes of a result without its call, or of a call without its result
@@ -188,7 +188,7 @@ pub(crate) struct How {
     pub(crate) close_tail: bool,
 }
 
-/// How to mend.
+/// How to repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     /// It stays: as text, or answered with "outcome unknown, may have run"

@@ -84,7 +84,7 @@ pub(crate) fn repair(
 fn unjudged(planned: &Planned, after: &Content) -> Option<NotJudged> {
     let why = after.health().not_judged().filter(|_| !planned.acts.is_empty())?;
     let help = "nothing was changed; see what would be: tool-guard session diff; repair --write \
-                --force mends what is understood, with a backup, and leaves the rest as it is";
+                --force repairs what is understood, with a backup, and leaves the rest unchanged";
     Some(NotJudged { help: help.into(), ..why })
 }
 
@@ -161,7 +161,7 @@ impl Outcome for Repaired {
             let _ = writeln!(out, "  {WARN}{}{WARN:#}", thinking.show(target));
         }
         if !self.remaining.is_valid() {
-            let _ = writeln!(out, "  {BAD}wrong even then:{BAD:#}");
+            let _ = writeln!(out, "  {BAD}remaining errors:{BAD:#}");
             self.remaining.show(target, out);
         } else if let Some(why) = self.remaining.not_judged() {
             let _ = write!(out, "{why}");
@@ -180,7 +180,7 @@ impl Outcome for Repaired {
         }
         let changes = count(self.repairs.len() as u64, "change");
         let planned = format!("{changes} planned");
-        self.change.show(target, "nothing to mend", &planned, ("mended", &changes), out);
+        self.change.show(target, "nothing to repair", &planned, ("repaired", &changes), out);
     }
 
     fn next(&self, target: &Target) -> Option<String> {

@@ -102,7 +102,7 @@ impl Outcome for RolledBack {
         let done = format!("{gone} went, {left} left");
         self.change.show(target, &nothing, &planned, ("rolled back", &done), out);
         if !self.remaining.is_valid() {
-            let _ = writeln!(out, "  {BAD}wrong even then:{BAD:#}");
+            let _ = writeln!(out, "  {BAD}remaining errors:{BAD:#}");
             self.remaining.show(target, out);
         } else if let Some(why) = self.remaining.not_judged() {
             let _ = write!(out, "{why}");

@@ -76,7 +76,7 @@ impl BackedUp<'_> {
         let backup = folder.path().join(&self.backup);
         folder.sync().map_err(|error| {
             Trouble::new(
-                format!("is mended, but the disk does not confirm it: {error}"),
+                format!("was replaced, but the disk does not confirm it: {error}"),
                 format!("the old file is {}", backup.display()),
             )
         })?;

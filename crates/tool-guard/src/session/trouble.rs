@@ -52,28 +52,28 @@ fn why_not_written(folder: &Path, error: &io::Error) -> String {
         }
         io::ErrorKind::ReadOnlyFilesystem => format!(
             "{shown} is on a file system that is mounted read-only: copy the file elsewhere and \
-             mend the copy, or mount it for writing"
+             repair the copy, or mount it for writing"
         ),
         io::ErrorKind::PermissionDenied => match fs::metadata(folder) {
             // The folder's mode permits writing, so a file's owner or an attribute prevents it.
             Ok(found) if found.permissions().mode() & 0o222 == 0 => format!(
                 "no user may write in {shown}: chmod u+w {shown}, or copy the file elsewhere and \
-                 mend the copy"
+                 repair the copy"
             ),
             Ok(found) if found.uid() == rustix::process::geteuid().as_raw() => format!(
                 "{shown} is yours, and you may not write in it, or not give the new file the old \
-                 one's owner and group: copy the file elsewhere and mend the copy"
+                 one's owner and group: copy the file elsewhere and repair the copy"
             ),
             Ok(found) => format!(
                 "{shown} belongs to the user with the number {}, and you may not write in it, or \
                  not give the new file the old one's owner: run this as that user, or copy the \
-                 file elsewhere and mend the copy",
+                 file elsewhere and repair the copy",
                 found.uid()
             ),
             Err(_) => "run this as the user that owns the folder".into(),
         },
         io::ErrorKind::NotFound => format!("{shown} is gone: look where the agent keeps it now"),
-        _ => "copy the file elsewhere and mend the copy".into(),
+        _ => "copy the file elsewhere and repair the copy".into(),
     }
 }
 

@@ -187,7 +187,7 @@ fn unread(text: &str, error: &ReadError) -> Failure {
         "nothing in it is broken: another program keeps its sessions so, and this one does not \
          read them; leave it as it is"
     } else {
-        "if it was cut off, take an earlier copy of it; else mend the JSON by hand"
+        "if it was cut off, take an earlier copy of it; else fix the JSON by hand"
     };
     Failure::Trouble(Trouble::new(what, help))
 }

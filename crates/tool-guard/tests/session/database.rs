@@ -100,7 +100,7 @@ async fn every_session_of_a_database_is_checked_and_nothing_changes() {
 
 2 sessions: 1 clean, 1 with findings
 
-See how to mend it:  tool-guard session repair --session s/1 sessions.db
+See how to repair it:  tool-guard session repair --session s/1 sessions.db
 ";
     assert_eq!((done.code, &*done.out, &*done.err), (1, expected, ""));
     assert_eq!(folder.session(&["check", "--session", "fine", "sessions.db"]).code, 0);
@@ -142,7 +142,7 @@ async fn a_stored_session_is_mended_and_its_old_messages_stay_beside() {
     let backup = folder.only("sessions.db.s_1.bak-");
     assert!(
         done.out.contains(&format!(
-            "mended: 1 change; the old messages are in {}",
+            "repaired: 1 change; the old messages are in {}",
             folder.path(&backup).display()
         )),
         "{}",

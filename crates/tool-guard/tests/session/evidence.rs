@@ -113,7 +113,7 @@ fn a_call_without_a_type_gets_one() {
     folder.write("s.json", request("llama3"));
     assert_eq!(folder.session(&["check", "s.json"]).code, 0);
     let done = folder.session(&["repair", "--write", "s.json"]);
-    assert!(done.out.contains("nothing to mend"), "{}", done.out);
+    assert!(done.out.contains("nothing to repair"), "{}", done.out);
 }
 
 /// Claude Code reads no more than the last line.

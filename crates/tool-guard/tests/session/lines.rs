@@ -32,7 +32,7 @@ fn claude_codes_orphaned_result_is_found_and_mended() {
                     blocks: toolu_01A. Each `tool_result` block must have a corresponding \
                     `tool_use` block in the previous message.
 
-See how to mend it:  tool-guard session repair s.jsonl
+See how to repair it:  tool-guard session repair s.jsonl
 ";
     assert_eq!(checked.out, expected);
     let done = folder.session(&["repair", "--write", "s.jsonl"]);

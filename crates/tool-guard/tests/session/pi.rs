@@ -98,7 +98,7 @@ fn an_id_that_comes_again_is_a_fault_where_the_last_answer_is_anthropics() {
     let (found, code) = first_finding(&folder, &repeated("openai-completions"));
     assert_eq!((code, &found["severity"]), (0, &json!("warning")));
     folder.write("o.jsonl", session(&repeated("openai-completions")));
-    assert!(folder.session(&["repair", "o.jsonl"]).out.contains("nothing to mend"));
+    assert!(folder.session(&["repair", "o.jsonl"]).out.contains("nothing to repair"));
 
     let (found, code) = first_finding(&folder, &repeated("anthropic-messages"));
     assert_eq!((code, &found["severity"]), (1, &json!("error")));

@@ -103,7 +103,7 @@ fn mend(folder: &Folder, name: &str, text: &[u8]) -> i32 {
     assert_eq!(differs.code, done.code, "{shown}\n{}", differs.out);
     assert!(!differs.out.contains("@@"), "{shown}\n{}", differs.out);
     let done = folder.session(&["repair", "--write", name]);
-    assert!(done.out.contains("nothing to mend"), "{shown}\n{}", done.out);
+    assert!(done.out.contains("nothing to repair"), "{shown}\n{}", done.out);
     was
 }
 

@@ -32,7 +32,7 @@ fn an_orphaned_result_is_found_and_mended_and_nothing_is_lost() {
       message 2, block 0 · rule 1
       Anthropic refuses it: {ERROR}
 
-See how to mend it:  tool-guard session repair agent.json
+See how to repair it:  tool-guard session repair agent.json
 "
     );
     assert_eq!(checked.out, expected);
@@ -56,7 +56,7 @@ Do it:              tool-guard session repair --write agent.json
     let differs = folder.session(&["diff", "agent.json"]);
     assert_eq!(differs.code, 1);
     let expected = r#"--- agent.json
-+++ agent.json, mended
++++ agent.json, repaired
 @@ agent.json:4, record 2 changes @@
    "role": "user",
    "content": [
@@ -79,7 +79,7 @@ See what it loses:  tool-guard session repair agent.json
 
     let repaired = folder.session(&["repair", "--write", "agent.json"]);
     assert_eq!(repaired.code, 0, "{}", repaired.err);
-    assert!(repaired.out.contains("  mended: 1 change; the old file is "), "{}", repaired.out);
+    assert!(repaired.out.contains("  repaired: 1 change; the old file is "), "{}", repaired.out);
     let backup = folder.only("agent.json.bak-");
     assert_eq!(folder.read(&backup), ORPHANED);
     let (path, guides) = (folder.path(&backup), "/home/me/agent.json.bak-20260221T112000Z");
@@ -178,7 +178,7 @@ fn of_many_files_each_is_told_and_the_worst_counts() {
 3 sessions: 1 clean, 1 with findings, 1 unreadable
 skipped: s/notes.md (there is no JSON in it), s/package.json (there are no messages in it)
 
-See how to mend it:  tool-guard session repair s/b/orphaned.json
+See how to repair it:  tool-guard session repair s/b/orphaned.json
 ";
     assert!(done.out.ends_with(end), "{}", done.out);
     assert!(done.err.starts_with("✗ s/z.json neither an array of messages nor a request: EOF"));
