@@ -52,7 +52,7 @@ const PHRASES: &[&str] = &[
 ];
 
 /// Crates and folders that still have some: there they are counted, and not refused.
-const PENDING: &[&str] = &["crates/tool-guard", "crates/tr-integrity"];
+const PENDING: &[&str] = &["crates/tool-guard"];
 
 /// Every refused phrase outside the folders that are pending.
 pub(super) fn phrases(tree: &Tree) -> Vec<Fault> {
