@@ -7,7 +7,7 @@ use self::{
     envelope::Envelope,
     shape::{Document, Message, Part, Record},
 };
-use super::{Failure, NotJudged, Trouble, file::File};
+use super::{CliError, Failure, NotJudged, file::File};
 use std::io::Read as _;
 use tr_integrity::{Piece, Records};
 
@@ -24,7 +24,7 @@ pub(crate) fn refuse_document(text: &str) -> Result<(), Failure> {
 
 /// Refuses a file of JSON lines that is another agent's session.
 pub(crate) fn refuse_lines(file: &File) -> Result<(), Failure> {
-    let reading = |error| Failure::from(Trouble::reading(file.real(), &error));
+    let reading = |error| Failure::from(CliError::reading(file.real(), &error));
     let mut records = Records::new(file.rewound()?.take(HEAD));
     let mut envelope = Envelope::default();
     for _ in 0..RECORDS {

@@ -1,6 +1,6 @@
 //! `tool-guard session checkpoints`: lists a session's checkpoints, or makes one.
 use super::{
-    Content, Failure, NotJudged, Outcome, Source, Trouble, Verdict,
+    CliError, Content, Failure, NotJudged, Outcome, Source, Verdict,
     content::{End, id},
     file::File,
     options,
@@ -100,9 +100,9 @@ fn make_beside(
     content: &Content,
     note: Option<&String>,
     now: u64,
-) -> Result<String, Trouble> {
+) -> Result<String, CliError> {
     let End { length, content_hash, point } = content.end().ok_or_else(|| {
-        Trouble::new("has no messages, so there is nothing to come back to", "begin with some")
+        CliError::new("has no messages, so there is nothing to come back to", "begin with some")
     })?;
     let session_id = id(file.real());
     let made = sidecar::add(file, |number| Checkpoint {
@@ -121,10 +121,10 @@ fn make_beside(
 }
 
 /// Makes a checkpoint in a database.
-fn make_in(stored: &InDatabase, note: Option<&String>) -> Result<String, Trouble> {
+fn make_in(stored: &InDatabase, note: Option<&String>) -> Result<String, CliError> {
     if note.is_some() {
         let what = "is in a database, which has no place for a note";
-        return Err(Trouble::new(what, "leave --note out, and write the id down instead"));
+        return Err(CliError::new(what, "leave --note out, and write the id down instead"));
     }
     let InDatabase { database, id } = stored;
     let made = database.change(id, |session, now| {
@@ -132,7 +132,7 @@ fn make_in(stored: &InDatabase, note: Option<&String>) -> Result<String, Trouble
         // No operation is running after it, so no failure will roll back to it automatically.
         session.commit(&made, now).map(|()| made.into())
     });
-    Ok(made.map_err(|error| database.trouble(&error))??)
+    Ok(made.map_err(|error| database.cli_error(&error))??)
 }
 
 impl Outcome for Listed {

@@ -1,5 +1,5 @@
 //! A database of durable sessions, as `tr-integrity` writes it.
-use super::{Failure, Trouble, writers};
+use super::{CliError, Failure, writers};
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -43,10 +43,10 @@ impl Database {
                 running.join(", ")
             );
             return Err(
-                Trouble::new(what, "wait until the call has ended, or stop that program").into()
+                CliError::new(what, "wait until the call has ended, or stop that program").into()
             );
         }
-        database.run(database.sessions.load(id)).map_err(|error| database.trouble(&error))?;
+        database.run(database.sessions.load(id)).map_err(|error| database.cli_error(&error))?;
         Ok(database)
     }
 
@@ -54,7 +54,7 @@ impl Database {
     where
         F: Future<Output = Result<Sqlite, Error>>,
     {
-        let reading = |error| Trouble::reading(file, &error);
+        let reading = |error| CliError::reading(file, &error);
         // Backups and open file descriptors refer to the resolved path.
         let file = file.canonicalize().map_err(reading)?;
         let runtime = runtime::Builder::new_current_thread().build().map_err(reading)?;
@@ -73,11 +73,11 @@ impl Database {
     }
 
     /// The ids of its sessions, in the order of their bytes.
-    pub(crate) fn ids(&self) -> Result<Vec<String>, Trouble> {
+    pub(crate) fn ids(&self) -> Result<Vec<String>, CliError> {
         let mut ids: Vec<String> = Vec::new();
         loop {
             let page = self.store.list(ids.last().map(String::as_str), PAGE);
-            let page = self.run(page).map_err(|error| self.trouble(&error))?;
+            let page = self.run(page).map_err(|error| self.cli_error(&error))?;
             let is_last = page.len() < PAGE;
             ids.extend(page.into_iter().map(|head| head.session));
             if is_last {
@@ -87,17 +87,20 @@ impl Database {
     }
 
     /// A copy of a session: the open one, else the stored one.
-    pub(crate) fn session(&self, id: &str) -> Result<Session, Trouble> {
+    pub(crate) fn session(&self, id: &str) -> Result<Session, CliError> {
         match self.sessions.with_open(id, |session, _now| session.clone()) {
             Some(open) => Ok(open),
             None => self.stored(id),
         }
     }
 
-    fn stored(&self, id: &str) -> Result<Session, Trouble> {
+    fn stored(&self, id: &str) -> Result<Session, CliError> {
         let stored = self.run(self.sessions.stored(id));
-        stored.map_err(|error| self.trouble(&error))?.ok_or_else(|| {
-            Trouble::new("was deleted meanwhile", "there is nothing left to do; check the database")
+        stored.map_err(|error| self.cli_error(&error))?.ok_or_else(|| {
+            CliError::new(
+                "was deleted meanwhile",
+                "there is nothing left to do; check the database",
+            )
         })
     }
 
@@ -111,8 +114,8 @@ impl Database {
     }
 
     /// Converts an error of the store.
-    pub(crate) fn trouble(&self, error: &StoreError) -> Trouble {
-        trouble(&self.file, error)
+    pub(crate) fn cli_error(&self, error: &StoreError) -> CliError {
+        cli_error(&self.file, error)
     }
 
     fn run<T>(&self, work: impl Future<Output = T>) -> T {
@@ -144,70 +147,70 @@ fn refused(file: &Path, error: &Error) -> Failure {
 }
 
 /// Converts an error of the store for this file.
-fn trouble(file: &Path, error: &StoreError) -> Trouble {
+fn cli_error(file: &Path, error: &StoreError) -> CliError {
     let cause = std::error::Error::source(error);
     let engine = cause.and_then(|cause| cause.downcast_ref::<Error>());
     if let Some(engine) = engine.filter(|engine| *engine.kind() != ErrorKind::Unreadable) {
         return of_engine(file, engine);
     }
     match (error.kind(), cause) {
-        (StoreErrorKind::Conflict { .. }, _) => Trouble::new(
+        (StoreErrorKind::Conflict { .. }, _) => CliError::new(
             "was changed by another program meanwhile; it is as that program left it",
             "do this again",
         ),
-        (StoreErrorKind::Unreadable, Some(cause)) => Trouble::new(
+        (StoreErrorKind::Unreadable, Some(cause)) => CliError::new(
             format!("cannot be read: {cause}"),
             "if a newer version wrote it, update tool-guard; if it is damaged, put a backup in its \
              place, or let the agent begin a new session",
         ),
-        _ => Trouble::new(error.to_string(), "look at the disk, and do this again"),
+        _ => CliError::new(error.to_string(), "look at the disk, and do this again"),
     }
 }
 
 /// Converts an error of SQLite, with advice.
-fn of_engine(file: &Path, error: &Error) -> Trouble {
+fn of_engine(file: &Path, error: &Error) -> CliError {
     let cause = std::error::Error::source(error).map(|cause| format!(" ({cause})"));
     let cause = cause.unwrap_or_default();
     let path = file.display();
     match error.kind() {
-        ErrorKind::NotFound => Trouble::new("cannot be read: no such file", "look at the path"),
-        ErrorKind::Denied => Trouble::new(
+        ErrorKind::NotFound => CliError::new("cannot be read: no such file", "look at the path"),
+        ErrorKind::Denied => CliError::new(
             format!("may not be read or written by you{cause}"),
             format!("run as the user that owns it, who may write its folder too: ls -ld {path}"),
         ),
-        ErrorKind::NotADatabase | ErrorKind::Corrupt => Trouble::new(
+        ErrorKind::NotADatabase | ErrorKind::Corrupt => CliError::new(
             format!("is a damaged database{cause}"),
             "stop all who use it, keep a copy of it with its -wal and -shm, and see the runbook: \
              The file of records, Damaged",
         ),
-        ErrorKind::Newer { found, known, .. } => Trouble::new(
+        ErrorKind::Newer { found, known, .. } => CliError::new(
             format!("was written by a newer version: its format is {found}, known is {known}"),
             "update tool-guard",
         ),
-        ErrorKind::Older { found, known, .. } => Trouble::new(
+        ErrorKind::Older { found, known, .. } => CliError::new(
             format!("was written by an older version: its format is {found}, read is {known}"),
             "let the agent open it once with the newer version, or take the older tool-guard",
         ),
-        ErrorKind::Statement => Trouble::new(
+        ErrorKind::Statement => CliError::new(
             format!("has other tables than its format says{cause}; it is as it was"),
             "take the version of tool-guard that belongs to the program that wrote it",
         ),
-        ErrorKind::Locked => Trouble::new(
+        ErrorKind::Locked => CliError::new(
             format!("is locked by another program{cause}; it is as it was"),
             format!("`fuser {path}` names who has it open; end that program, or its transaction"),
         ),
-        ErrorKind::Full => Trouble::new(
+        ErrorKind::Full => CliError::new(
             "cannot be written: no space is left; it is as it was",
             "free some space, and do this again",
         ),
-        ErrorKind::Io => Trouble::new(
+        ErrorKind::Io => CliError::new(
             format!("cannot be read or written: the disk failed, or is full{cause}"),
             "free some space, check the disk, and do this again",
         ),
-        ErrorKind::Moved => Trouble::new(
+        ErrorKind::Moved => CliError::new(
             "was moved or replaced meanwhile; nothing was changed",
             "do this again with the file that is there now",
         ),
-        _ => Trouble::new(error.to_string(), "look at the disk, and do this again"),
+        _ => CliError::new(error.to_string(), "look at the disk, and do this again"),
     }
 }

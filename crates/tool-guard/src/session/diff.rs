@@ -2,9 +2,9 @@
 use super::{
     Failure, NotJudged, Outcome, Source, Verdict,
     options::How,
+    pretty_json::pretty_json,
     report::{About, head},
     show::{DIM, MINUS, PLUS, TITLE},
-    spread::spread,
     target::Target,
 };
 use serde::Serialize;
@@ -112,7 +112,7 @@ impl Outcome for Differs {
             };
             let _ = writeln!(out, "{DIM}@@ {target}{line}, {what} @@{DIM:#}");
             let lines = |records: &[String]| -> String {
-                records.iter().map(|record| spread(&counted(record))).collect()
+                records.iter().map(|record| pretty_json(&counted(record))).collect()
             };
             let (before, after) = (lines(&change.before), lines(&change.after));
             show_lines(&before, &after, out);

@@ -1,6 +1,6 @@
 //! Runs a command on each session of some paths, and prints the results.
 use super::{
-    Trouble,
+    CliError,
     show::{BAD, DIM, GOOD, TITLE, WARN, say, say_error},
     target::{Target, Which},
     walk::{self, Entry},
@@ -49,7 +49,7 @@ pub(crate) enum Failure {
     /// It is a session that cannot be judged.
     NotJudged(NotJudged),
     /// It may be a session, but cannot be read or changed.
-    Trouble(Trouble),
+    CliError(CliError),
 }
 
 /// Why a session is not judged. It is left unchanged.
@@ -137,8 +137,8 @@ pub(crate) fn each<T: Outcome>(
                     tally.skip(&file, reason);
                     continue;
                 }
-                Entry::Unreadable(file, trouble) => {
-                    tally.unreadable(&Target::file(file), &trouble);
+                Entry::Unreadable(file, cli_error) => {
+                    tally.unreadable(&Target::file(file), &cli_error);
                     continue;
                 }
             };
@@ -157,7 +157,7 @@ pub(crate) fn each<T: Outcome>(
         if tally.sessions() == before {
             let what = "has no session in it, nor have the folders in it";
             let help = "give the folder in which the agent keeps its sessions, or a session's file";
-            tally.unreadable(&Target::file(path.clone()), &Trouble::new(what, help));
+            tally.unreadable(&Target::file(path.clone()), &CliError::new(what, help));
         }
     }
     tally.end();
@@ -181,7 +181,7 @@ impl Tally {
             Failure::NoSession(what) if is_named => self.not_judged(target, &no_session(&what)),
             Failure::NoSession(reason) => self.skip(&target.file, &reason),
             Failure::NotJudged(why) => self.not_judged(target, &why),
-            Failure::Trouble(trouble) => self.unreadable(target, &trouble),
+            Failure::CliError(cli_error) => self.unreadable(target, &cli_error),
         }
     }
 
@@ -224,10 +224,10 @@ impl Tally {
         }
     }
 
-    fn unreadable(&mut self, target: &Target, trouble: &Trouble) {
+    fn unreadable(&mut self, target: &Target, cli_error: &CliError) {
         self.worst = Verdict::Unreadable;
         self.unreadable += 1;
-        let Trouble { what, help } = trouble;
+        let CliError { what, help } = cli_error;
         if self.json {
             self.print_json(target, Other::Unreadable { error: what, help });
         } else {
@@ -293,9 +293,9 @@ impl Tally {
     }
 }
 
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
+impl From<CliError> for Failure {
+    fn from(cli_error: CliError) -> Self {
+        Self::CliError(cli_error)
     }
 }
 

@@ -1,5 +1,5 @@
 //! An open session file, and detection of changes to it.
-use super::{Trouble, folder::Folder, private::refuse_others, show::size, writers};
+use super::{CliError, folder::Folder, private::refuse_others, show::size, writers};
 use blake3::Hash;
 use rustix::fs::OFlags;
 use std::{
@@ -42,8 +42,8 @@ struct Seen {
 
 impl File {
     /// Opens a file for reading.
-    pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
-        let reading = |error| Trouble::reading(path, &error);
+    pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
+        let reading = |error| CliError::reading(path, &error);
         // A pipe has no path behind its link.
         if !fs::metadata(path).map_err(reading)?.is_file() {
             return Err(not_regular());
@@ -60,12 +60,12 @@ impl File {
 
     /// Opens a file that is to be changed, and locks it against other guards. Refuses a file that
     /// another program is writing, or that another user could replace.
-    pub(crate) fn open_to_change(path: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn open_to_change(path: &Path) -> Result<Self, CliError> {
         let file = Self::open(path)?;
         file.refuse_large()?;
         refuse_others(&file.folder, &file.found)?;
         match file.open.try_lock() {
-            Err(TryLockError::WouldBlock) => Err(Trouble::new(
+            Err(TryLockError::WouldBlock) => Err(CliError::new(
                 "another program has locked it, perhaps this one in another window",
                 "wait until that has ended, or stop it",
             )),
@@ -108,26 +108,26 @@ impl File {
     }
 
     /// The open file, at its beginning.
-    pub(crate) fn rewound(&self) -> Result<&fs::File, Trouble> {
-        (&self.open).rewind().map_err(|error| Trouble::reading(&self.real, &error))?;
+    pub(crate) fn rewound(&self) -> Result<&fs::File, CliError> {
+        (&self.open).rewind().map_err(|error| CliError::reading(&self.real, &error))?;
         Ok(&self.open)
     }
 
     /// All of its bytes. Allocates for the bytes read, not for the claimed length.
-    pub(crate) fn bytes(&self) -> Result<Vec<u8>, Trouble> {
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, CliError> {
         self.refuse_large()?;
         let mut bytes = Vec::new();
         let read = self.rewound()?.take(LARGEST + 1).read_to_end(&mut bytes);
-        let read = read.map_err(|error| Trouble::reading(&self.real, &error))? as u64;
+        let read = read.map_err(|error| CliError::reading(&self.real, &error))? as u64;
         if read > LARGEST { Err(too_large(read)) } else { Ok(bytes) }
     }
 
-    fn refuse_large(&self) -> Result<(), Trouble> {
+    fn refuse_large(&self) -> Result<(), CliError> {
         if self.found.len() > LARGEST { Err(too_large(self.found.len())) } else { Ok(()) }
     }
 
     /// Refuses a sparse file that consists mostly of holes: reading it would take too long.
-    pub(crate) fn refuse_holes(&self) -> Result<(), Trouble> {
+    pub(crate) fn refuse_holes(&self) -> Result<(), CliError> {
         let (len, written) = (self.found.len(), self.found.blocks().saturating_mul(512));
         if len <= LARGEST || written >= len / 2 {
             return Ok(());
@@ -135,24 +135,24 @@ impl File {
         let what = format!("has {} of data in {}: the rest are holes", size(written), size(len));
         let help = "a crash or a program with a wrong offset leaves such; copy what comes before \
                     the first hole (head -c BYTES FILE > COPY), and check the copy";
-        Err(Trouble::new(what, help))
+        Err(CliError::new(what, help))
     }
 
     /// The stamp of its current content.
-    pub(crate) fn stamp(&self) -> Result<Stamp, Trouble> {
+    pub(crate) fn stamp(&self) -> Result<Stamp, CliError> {
         let mut hasher = blake3::Hasher::new();
         let seen = self.seen()?;
         io::copy(&mut self.rewound()?, &mut hasher)
-            .map_err(|error| Trouble::reading(&self.real, &error))?;
+            .map_err(|error| CliError::reading(&self.real, &error))?;
         Ok(Stamp { seen, digest: hasher.finalize() })
     }
 
     /// Refuses if it differs from `before`, or if another file has its name.
-    pub(crate) fn refuse_changes(&self, before: &Stamp) -> Result<(), Trouble> {
+    pub(crate) fn refuse_changes(&self, before: &Stamp) -> Result<(), CliError> {
         if self.folder.has(&self.name, &self.open) && self.stamp()? == *before {
             return Ok(());
         }
-        Err(Trouble::new(
+        Err(CliError::new(
             "was changed by another program meanwhile; it is as that program left it",
             "stop the agent first, then do this again",
         ))
@@ -164,22 +164,22 @@ impl File {
         self.seen().is_ok_and(|seen| seen == before.seen)
     }
 
-    fn seen(&self) -> Result<Seen, Trouble> {
+    fn seen(&self) -> Result<Seen, CliError> {
         let found = self.open.metadata();
-        found.map(|found| Seen::of(&found)).map_err(|error| Trouble::reading(&self.real, &error))
+        found.map(|found| Seen::of(&found)).map_err(|error| CliError::reading(&self.real, &error))
     }
 }
 
-fn not_regular() -> Trouble {
+fn not_regular() -> CliError {
     let help =
         "give a session's file, or a folder; write what comes through a pipe to a file first";
-    Trouble::new("is no regular file", help)
+    CliError::new("is no regular file", help)
 }
 
-fn too_large(length: u64) -> Trouble {
+fn too_large(length: u64) -> CliError {
     let (length, largest) = (size(length), size(LARGEST));
     let help = "is it a session? If so, split a copy of it at a line, or begin a new session";
-    Trouble::new(format!("has {length}, and no more than {largest} are held in memory"), help)
+    CliError::new(format!("has {length}, and no more than {largest} are held in memory"), help)
 }
 
 impl Seen {

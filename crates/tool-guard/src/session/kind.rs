@@ -1,5 +1,5 @@
 //! Distinguishes a session in one JSON text from a session in JSON lines.
-use super::{Failure, Trouble, file::File};
+use super::{CliError, Failure, file::File};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::error::Category;
 use std::io::{self, BufReader, Read as _};
@@ -23,10 +23,10 @@ pub(crate) enum Kind {
 pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
     let mut head = Vec::new();
     let read = source.rewound()?.take(HEAD).read_to_end(&mut head);
-    read.map_err(|error| Trouble::reading(source.real(), &error))?;
+    read.map_err(|error| CliError::reading(source.real(), &error))?;
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         let help = "sessions are UTF-8; convert a copy: iconv -f UTF-16 -t UTF-8 FILE > COPY";
-        return Err(Trouble::new("is UTF-16", help).into());
+        return Err(CliError::new("is UTF-16", help).into());
     }
     let mark = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let text = head[mark..].trim_ascii_start();
@@ -42,7 +42,7 @@ pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
     if kind == Kind::Whole && mark > 0 {
         let help = "JSON has none, and agents may refuse it: take it away from a copy, \
                     tail -c +4 FILE > COPY";
-        return Err(Trouble::new("begins with a byte order mark", help).into());
+        return Err(CliError::new("begins with a byte order mark", help).into());
     }
     Ok(kind)
 }
@@ -63,7 +63,7 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
             !(has_list || self.contents.is_some() || self.conversation.is_some())
         }
     }
-    let reading = |error| Trouble::reading(source.real(), &error);
+    let reading = |error| CliError::reading(source.real(), &error);
     let open = source.rewound()?;
     io::copy(&mut open.take(mark), &mut io::sink()).map_err(reading)?;
     let mut values = serde_json::Deserializer::from_reader(BufReader::new(open));
@@ -79,7 +79,7 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
         Err(error) if error.classify() == Category::Io => Err(reading(error.into()).into()),
         Err(error) if is_broken_request(head) => {
             let help = "if it was cut off, take an earlier copy of it; else fix the JSON by hand";
-            Err(Trouble::new(format!("is no whole JSON text: {error}"), help).into())
+            Err(CliError::new(format!("is no whole JSON text: {error}"), help).into())
         }
         Err(_) => Ok(Kind::Lines),
     }
@@ -146,8 +146,8 @@ mod tests {
             (marked, "begins with a byte order mark"),
             ("\u{feff} []".as_bytes(), "begins with a byte order mark"),
         ] {
-            let Err(Failure::Trouble(trouble)) = kind_of(text) else { panic!("{text:?}") };
-            assert_eq!(trouble.what, what);
+            let Err(Failure::CliError(cli_error)) = kind_of(text) else { panic!("{text:?}") };
+            assert_eq!(cli_error.what, what);
         }
     }
 
@@ -160,7 +160,7 @@ mod tests {
             format!("{{\"messages\":[{line},{line}"),
         ];
         for text in cut {
-            assert!(matches!(kind_of(text.as_bytes()), Err(Failure::Trouble(_))), "{text}");
+            assert!(matches!(kind_of(text.as_bytes()), Err(Failure::CliError(_))), "{text}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A session of JSON lines, as harnesses keep them.
 use super::{
-    Failure, NotJudged, Trouble, agents,
+    CliError, Failure, NotJudged, agents,
     content::{Content, hash},
     file::File,
     form::Form,
@@ -41,11 +41,11 @@ pub(crate) fn check(file: &File) -> Result<(About, Health), Failure> {
     Ok((about(&report), health(&report)))
 }
 
-fn run(file: &File, check: &FileCheck) -> Result<FileReport, Trouble> {
+fn run(file: &File, check: &FileCheck) -> Result<FileReport, CliError> {
     let bar = progress::bar(file.found().len());
     let checked = check.run(file.rewound()?, |done| bar.set_position(done));
     bar.finish_and_clear();
-    checked.map_err(|error| Trouble::reading(file.real(), &error))
+    checked.map_err(|error| CliError::reading(file.real(), &error))
 }
 
 fn is_too_long(finding: &FileFinding) -> bool {

@@ -1,9 +1,11 @@
 //! `tool-guard session`: finds out why a provider refuses an agent's session, and repairs it.
 mod agents;
+mod atomic_replace;
 mod balance;
 mod change;
 mod check;
 mod checkpoints;
+mod cli_error;
 mod content;
 mod database;
 mod deeds;
@@ -20,6 +22,7 @@ mod many;
 mod messages;
 mod nfs4;
 mod options;
+mod pretty_json;
 mod private;
 mod progress;
 mod repair;
@@ -29,23 +32,20 @@ mod rollback;
 mod show;
 mod sidecar;
 mod source;
-mod spread;
 mod stored;
-mod swap;
 mod target;
 mod thinking;
-mod trouble;
 mod walk;
 mod whole;
 mod writers;
 
 use self::{
+    cli_error::CliError,
     content::Content,
     each::{Failure, NotJudged, Outcome, Verdict, each},
     options::{Command, One, Paths},
     source::Source,
     target::{Target, Which},
-    trouble::Trouble,
 };
 pub(crate) use self::{
     folder::Folder,

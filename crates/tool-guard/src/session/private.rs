@@ -1,6 +1,6 @@
 //! Detects whether another user can replace files of a folder while a command works in it.
 use super::{
-    Trouble,
+    CliError,
     dress::{AccessList, access_list},
     folder::Folder,
 };
@@ -38,9 +38,9 @@ pub(crate) enum Stranger {
 
 /// Refuses a folder in which another user could replace files, including the open file with the
 /// metadata `file`.
-pub(crate) fn refuse_others(folder: &Folder, file: &Metadata) -> Result<(), Trouble> {
+pub(crate) fn refuse_others(folder: &Folder, file: &Metadata) -> Result<(), CliError> {
     let path = folder.path();
-    let found = stranger_in(folder, file.uid()).map_err(|error| Trouble::reading(path, &error))?;
+    let found = stranger_in(folder, file.uid()).map_err(|error| CliError::reading(path, &error))?;
     let path = path.display();
     let copy = "copy the file into a folder of your own and do this with the copy";
     let (what, help) = match found {
@@ -58,7 +58,7 @@ pub(crate) fn refuse_others(folder: &Folder, file: &Metadata) -> Result<(), Trou
             format!("run this as that user (sudo -u '#{owner}' …), or {copy}"),
         ),
     };
-    Err(Trouble::new(format!("{what}; the file is as it was"), help))
+    Err(CliError::new(format!("{what}; the file is as it was"), help))
 }
 
 /// Who can replace a file of this owner in the folder.

@@ -1,6 +1,6 @@
 //! `tool-guard session repair`: plans the repair of a session, and writes it if requested.
 use super::{
-    Content, Failure, NotJudged, Outcome, Trouble, Verdict,
+    CliError, Content, Failure, NotJudged, Outcome, Verdict,
     balance::{self, Balance, Refusal},
     change::{Change, Order, change},
     ending,
@@ -121,7 +121,7 @@ fn why(refusal: &Refusal) -> String {
     }
 }
 
-fn refused_to(refusal: &Refusal, how: &options::How, target: &Target) -> Trouble {
+fn refused_to(refusal: &Refusal, how: &options::How, target: &Target) -> CliError {
     let target = target.argument();
     let flags = flags(how.mode.into(), how.close_tail);
     let help = match refusal {
@@ -135,7 +135,7 @@ fn refused_to(refusal: &Refusal, how: &options::How, target: &Target) -> Trouble
              beside the new one"
         ),
     };
-    Trouble::new(format!("is not repaired, and is as it was: {}", why(refusal)), help)
+    CliError::new(format!("is not repaired, and is as it was: {}", why(refusal)), help)
 }
 
 fn flags(mode: RepairMode, close_tail: bool) -> String {

@@ -1,6 +1,6 @@
 //! `tool-guard session reset`: resets a session to its system prompt.
 use super::{
-    Failure, NotJudged, Outcome, Source, Trouble, Verdict,
+    CliError, Failure, NotJudged, Outcome, Source, Verdict,
     change::{Change, Order, change},
     ending, options,
     report::head,
@@ -39,7 +39,7 @@ pub(crate) fn reset(target: &Target, options: &options::Reset, now: u64) -> Resu
         // Its checkpoints refer to the old content.
         match fs::rename(sidecar::path(&real), sidecar::path(backup)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Trouble::writing(real.parent().unwrap_or(&real), &error).into());
+                return Err(CliError::writing(real.parent().unwrap_or(&real), &error).into());
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! `tool-guard session rollback`: rolls a session back to a checkpoint.
 use super::{
-    Content, Failure, Outcome, Source, Trouble, Verdict,
+    CliError, Content, Failure, Outcome, Source, Verdict,
     change::{Change, Order, change},
     ending, options,
     report::{Health, head},
@@ -61,7 +61,7 @@ fn at_checkpoint(
     source: &Source,
     content: &Content,
     id: &str,
-) -> Result<(String, Content), Trouble> {
+) -> Result<(String, Content), CliError> {
     let kept = source.checkpoints(content)?;
     let came = match kept.get(id) {
         Some(found) => content.at(found).ok_or(CheckpointError::Mismatch),
@@ -82,7 +82,7 @@ fn at_checkpoint(
                      take another one, or rollback --before-fault"
                 ),
             };
-            Err(Trouble::new(error.to_string(), help))
+            Err(CliError::new(error.to_string(), help))
         }
     }
 }

@@ -3,7 +3,7 @@ mod kept;
 
 pub(crate) use self::kept::{Checkpoint, Kept};
 
-use super::{Trouble, file::File, folder::Folder, private::refuse_others, writers::beside};
+use super::{CliError, file::File, folder::Folder, private::refuse_others, writers::beside};
 use rustix::{fs::OFlags, process::geteuid};
 use std::{
     ffi::OsStr,
@@ -25,7 +25,7 @@ pub(crate) fn path(file: &Path) -> PathBuf {
 }
 
 /// Reads the checkpoints of `file`; none if there is no checkpoint file.
-pub(crate) fn read(file: &File) -> Result<Kept, Trouble> {
+pub(crate) fn read(file: &File) -> Result<Kept, CliError> {
     let path = path(Path::new(file.name()));
     match file.folder().open_file(path.as_os_str(), OFlags::RDONLY) {
         Ok(open) => read_from(&open, &path),
@@ -38,7 +38,7 @@ pub(crate) fn read(file: &File) -> Result<Kept, Trouble> {
 pub(crate) fn add(
     file: &File,
     make: impl FnOnce(usize) -> Checkpoint,
-) -> Result<Checkpoint, Trouble> {
+) -> Result<Checkpoint, CliError> {
     let folder = file.folder();
     refuse_others(folder, file.found())?;
     let path = path(Path::new(file.name()));
@@ -63,21 +63,21 @@ pub(crate) fn add(
             };
         })
     };
-    add().map_err(|error| Trouble::writing(folder.path(), &error))?;
+    add().map_err(|error| CliError::writing(folder.path(), &error))?;
     Ok(made)
 }
 
 /// Opens the file exclusively, so that two processes do not use the same number. Only the user can
 /// access it: a file that another user created may be a hard link to another file, and is not
 /// written.
-fn open_to_add(folder: &Folder, name: &OsStr) -> Result<fs::File, Trouble> {
+fn open_to_add(folder: &Folder, name: &OsStr) -> Result<fs::File, CliError> {
     let path = Path::new(name);
     loop {
         let open = match folder.open_file(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 return Err(unusable(path, &error));
             }
-            open => open.map_err(|error| Trouble::writing(folder.path(), &error))?,
+            open => open.map_err(|error| CliError::writing(folder.path(), &error))?,
         };
         let found = open.metadata().map_err(|error| unusable(path, &error))?;
         if found.uid() != geteuid().as_raw() || found.nlink() > 1 {
@@ -85,9 +85,9 @@ fn open_to_add(folder: &Folder, name: &OsStr) -> Result<fs::File, Trouble> {
             return Err(unusable(path, &io::Error::other(what)));
         }
         open.set_permissions(fs::Permissions::from_mode(0o600))
-            .map_err(|error| Trouble::writing(folder.path(), &error))?;
+            .map_err(|error| CliError::writing(folder.path(), &error))?;
         if let Err(TryLockError::WouldBlock) = open.try_lock() {
-            return Err(Trouble::new(
+            return Err(CliError::new(
                 "another program is adding a checkpoint to it, perhaps this one in another window",
                 "do this again when that has ended",
             ));
@@ -99,14 +99,14 @@ fn open_to_add(folder: &Folder, name: &OsStr) -> Result<fs::File, Trouble> {
     }
 }
 
-fn unusable(path: &Path, error: &io::Error) -> Trouble {
+fn unusable(path: &Path, error: &io::Error) -> CliError {
     let path = path.display();
     let what = format!("has checkpoints that cannot be used: {path}: {error}");
-    Trouble::new(what, format!("look at {path} beside it, and move it away if it is not yours"))
+    CliError::new(what, format!("look at {path} beside it, and move it away if it is not yours"))
 }
 
 /// Allocates for the bytes read, not for the file's claimed length.
-fn read_from(open: &fs::File, path: &Path) -> Result<Kept, Trouble> {
+fn read_from(open: &fs::File, path: &Path) -> Result<Kept, CliError> {
     let mut bytes = Vec::new();
     let read = open.take(LONGEST + 1).read_to_end(&mut bytes);
     if read.map_err(|error| unusable(path, &error))? as u64 > LONGEST {

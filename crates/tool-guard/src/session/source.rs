@@ -1,6 +1,6 @@
 //! An open session in a file or a database: reads its content, and replaces it.
 use super::{
-    Failure, Trouble,
+    CliError, Failure, atomic_replace,
     content::Content,
     database::Database,
     file::{File, Stamp},
@@ -8,7 +8,6 @@ use super::{
     lines::Lines,
     sidecar::{self, Kept},
     stored::Stored,
-    swap,
     target::{InDatabase, Target},
     whole::Whole,
 };
@@ -67,7 +66,7 @@ impl Source {
     }
 
     /// The checkpoints of the session.
-    pub(crate) fn checkpoints(&self, content: &Content) -> Result<Kept, Trouble> {
+    pub(crate) fn checkpoints(&self, content: &Content) -> Result<Kept, CliError> {
         match (self, content) {
             (_, Content::Stored(stored)) => Ok(Kept::of_session(stored.checkpoints())),
             (Self::File(file, _), _) => sidecar::read(file),
@@ -82,29 +81,30 @@ impl Source {
         before: &Content,
         after: &Content,
         ending: &str,
-    ) -> Result<PathBuf, Trouble> {
+    ) -> Result<PathBuf, CliError> {
         match (self, after) {
             (Self::File(file, Some(stamp)), _) => {
-                swap::replace(file, *stamp, ending, after.bytes())
+                atomic_replace::replace(file, *stamp, ending, after.bytes())
             }
             (Self::Stored(InDatabase { database, id }), Content::Stored(stored)) => {
                 let edit = stored.edit().expect("it was made of what is stored");
                 let part = format!(".{}", file_name(id));
-                let backup = swap::keep_bytes(database.file(), &part, ending, before.bytes())?;
-                let trouble = match database.change(id, |session, now| edit.make(session, now)) {
+                let backup =
+                    atomic_replace::keep_bytes(database.file(), &part, ending, before.bytes())?;
+                let cli_error = match database.change(id, |session, now| edit.make(session, now)) {
                     Ok(Ok(())) => return Ok(backup),
                     Ok(Err(refused)) => refused.into(),
                     Err(error) if error.kind() == StoreErrorKind::Uncertain => {
-                        let Trouble { what, help } = database.trouble(&error);
+                        let CliError { what, help } = database.cli_error(&error);
                         let backup = backup.display();
                         let help = format!("{help}; the messages as they were are in {backup}");
-                        return Err(Trouble { what, help });
+                        return Err(CliError { what, help });
                     }
-                    Err(error) => database.trouble(&error),
+                    Err(error) => database.cli_error(&error),
                 };
                 // Nothing has changed, so no backup is needed.
                 drop(fs::remove_file(&backup));
-                Err(trouble)
+                Err(cli_error)
             }
             _ => unreachable!("it was opened to be changed, and is changed into its own form"),
         }

@@ -1,6 +1,6 @@
 //! A session of a database, in memory, with the change that a command makes.
 use super::{
-    Trouble,
+    CliError,
     content::Content,
     form::Form,
     messages::{self, Planned},
@@ -138,7 +138,7 @@ impl From<Stored> for Content {
     }
 }
 
-impl From<CheckpointError> for Trouble {
+impl From<CheckpointError> for CliError {
     fn from(error: CheckpointError) -> Self {
         Self::new(error.to_string(), "list them: tool-guard session checkpoints")
     }

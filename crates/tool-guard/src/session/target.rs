@@ -1,5 +1,5 @@
 //! The sessions of a path: the one of a file, or those in a database.
-use super::{Failure, Trouble, database::Database, folder::open_regular, show::quoted};
+use super::{CliError, Failure, database::Database, folder::open_regular, show::quoted};
 use std::{
     fmt,
     io::Read as _,
@@ -48,7 +48,7 @@ impl Target {
     pub(crate) fn of(file: &Path, which: Which<'_>) -> Result<Vec<Self>, Failure> {
         if !is_database(file) {
             return match which {
-                Which::Named(_) => Err(Trouble::new(
+                Which::Named(_) => Err(CliError::new(
                     "is no database, and --session names a session in one",
                     "leave --session out: the file is one session, or none",
                 )
@@ -94,12 +94,12 @@ fn chosen(ids: Vec<String>, which: Which<'_>) -> Result<Vec<String>, Failure> {
     match which {
         Which::One if ids.len() > 1 => {
             let what = format!("has {} sessions", ids.len());
-            Err(Trouble::new(what, format!("name one by --session: {}", named(&ids))).into())
+            Err(CliError::new(what, format!("name one by --session: {}", named(&ids))).into())
         }
         Which::Named(id) if ids.iter().any(|known| known == id) => Ok(vec![id.to_owned()]),
         Which::Named(id) => {
             let help = format!("there are: {}", named(&ids));
-            Err(Trouble::new(format!("has no session {id}"), help).into())
+            Err(CliError::new(format!("has no session {id}"), help).into())
         }
         _ => Ok(ids),
     }

@@ -1,5 +1,5 @@
 //! The files of a path: the file itself, or all files in a folder.
-use super::{Trouble, folder::UNFINISHED, sidecar};
+use super::{CliError, folder::UNFINISHED, sidecar};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -15,7 +15,7 @@ pub(crate) enum Entry {
     /// A file that is skipped, and why.
     Skipped(PathBuf, &'static str),
     /// A path that cannot be read.
-    Unreadable(PathBuf, Trouble),
+    Unreadable(PathBuf, CliError),
 }
 
 /// The files of `path`, in the order of their names; for a folder, with all its subfolders.
@@ -34,7 +34,7 @@ fn walk(folder: &Path, entries: &mut Vec<Entry>) {
         Ok(listed) => listed,
         Err(error) => {
             return entries
-                .push(Entry::Unreadable(folder.into(), Trouble::reading(folder, &error)));
+                .push(Entry::Unreadable(folder.into(), CliError::reading(folder, &error)));
         }
     };
     listed.sort_by_key(fs::DirEntry::file_name);
@@ -42,8 +42,8 @@ fn walk(folder: &Path, entries: &mut Vec<Entry>) {
         let path = entry.path();
         match entry.file_type() {
             Err(error) => {
-                let trouble = Trouble::reading(&path, &error);
-                entries.push(Entry::Unreadable(path, trouble));
+                let cli_error = CliError::reading(&path, &error);
+                entries.push(Entry::Unreadable(path, cli_error));
             }
             // Its target may be in the folder too, or the link may form a cycle.
             Ok(kind) if kind.is_symlink() => entries.push(Entry::Skipped(path, "a link")),

@@ -1,6 +1,6 @@
 //! A session in one JSON text: an array of messages, or a request with messages.
 use super::{
-    Failure, NotJudged, Trouble, agents,
+    CliError, Failure, NotJudged, agents,
     content::{Content, hash},
     form::Form,
     lines,
@@ -189,7 +189,7 @@ fn unread(text: &str, error: &ReadError) -> Failure {
     } else {
         "if it was cut off, take an earlier copy of it; else fix the JSON by hand"
     };
-    Failure::Trouble(Trouble::new(what, help))
+    Failure::CliError(CliError::new(what, help))
 }
 
 /// Whether a text has a known role.

@@ -1,5 +1,5 @@
 //! Detects other programs that may write a file, and lock files next to it.
-use super::{Trouble, folder::Folder, lock};
+use super::{CliError, folder::Folder, lock};
 use rustix::fs::OFlags;
 use std::{
     fs,
@@ -17,7 +17,7 @@ const LONGEST: u64 = 64 << 10;
 /// Refuses a file that another program has open for writing, or has locked in OpenClaw's way.
 ///
 /// Cannot detect programs of other users, nor any on systems without `/proc`.
-pub(crate) fn refuse_writers(file: &Path) -> Result<(), Trouble> {
+pub(crate) fn refuse_writers(file: &Path) -> Result<(), CliError> {
     refuse(Path::new("/proc"), file)
 }
 
@@ -27,17 +27,17 @@ pub(crate) fn writer_of(file: &Path) -> Option<String> {
     open_for_writing(proc, file).map(|pid| format!("{} (process {pid})", name(proc, pid)))
 }
 
-fn refuse(proc: &Path, file: &Path) -> Result<(), Trouble> {
+fn refuse(proc: &Path, file: &Path) -> Result<(), CliError> {
     let stop = "stop the agent first, and start it again afterwards";
     if let Some(pid) = locked_by(proc, file) {
         let name = name(proc, pid);
         let what = format!("is locked by {name} (process {pid}); the file is as it was");
-        return Err(Trouble::new(what, stop));
+        return Err(CliError::new(what, stop));
     }
     if let Some(pid) = open_for_writing(proc, file) {
         let name = name(proc, pid);
         let what = format!("{name} (process {pid}) has it open for writing; the file is as it was");
-        return Err(Trouble::new(what, stop));
+        return Err(CliError::new(what, stop));
     }
     Ok(())
 }
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn who_can_write_the_file_is_named() {
         let file = Path::new("/home/me/a session.jsonl");
-        let trouble = refuse(table(file, "0102001").path(), file).unwrap_err();
+        let cli_error = refuse(table(file, "0102001").path(), file).unwrap_err();
         assert_eq!(
-            trouble.what,
+            cli_error.what,
             "node (process 71) has it open for writing; the file is as it was"
         );
         assert_eq!(refuse(table(file, "0100000").path(), file), Ok(()));
@@ -125,8 +125,8 @@ mod tests {
         let proc = table(Path::new("/other"), "0");
         fs::write(beside(&file, ".lock"), r#"{"pid":71,"createdAt":"2026-01-01T00:00:00Z"}"#)
             .unwrap();
-        let trouble = refuse(proc.path(), &file).unwrap_err();
-        assert_eq!(trouble.what, "is locked by node (process 71); the file is as it was");
+        let cli_error = refuse(proc.path(), &file).unwrap_err();
+        assert_eq!(cli_error.what, "is locked by node (process 71); the file is as it was");
         fs::write(beside(&file, ".lock"), r#"{"pid":72}"#).unwrap();
         assert_eq!(refuse(proc.path(), &file), Ok(()));
         fs::write(beside(&file, ".lock"), "").unwrap();

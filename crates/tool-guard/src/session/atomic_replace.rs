@@ -5,7 +5,7 @@
 //!      a crash: the old file               the old file, twice             the new file
 //! ```
 use super::{
-    Trouble,
+    CliError,
     dress::dress_like,
     file::{File, Stamp},
     folder::{Folder, Temporary},
@@ -42,46 +42,46 @@ pub(crate) fn replace(
     stamp: Stamp,
     ending: &str,
     new: &[u8],
-) -> Result<PathBuf, Trouble> {
+) -> Result<PathBuf, CliError> {
     Staged::new(source, new)?.back_up(stamp, ending)?.exchange()
 }
 
 impl<'s> Staged<'s> {
-    fn new(source: &'s File, bytes: &[u8]) -> Result<Self, Trouble> {
+    fn new(source: &'s File, bytes: &[u8]) -> Result<Self, CliError> {
         let folder = source.folder();
         let new = written(folder, source.opened(), |mut new| new.write_all(bytes));
-        let new = new.map_err(|error| Trouble::writing(folder.path(), &error))?;
+        let new = new.map_err(|error| CliError::writing(folder.path(), &error))?;
         Ok(Self { source, new })
     }
 
-    fn back_up(self, stamp: Stamp, ending: &str) -> Result<BackedUp<'s>, Trouble> {
+    fn back_up(self, stamp: Stamp, ending: &str) -> Result<BackedUp<'s>, CliError> {
         self.source.refuse_changes(&stamp)?;
         let folder = self.source.folder();
         let backup = keep(self.source, ending)
             .and_then(|backup| folder.sync().map(|()| backup))
-            .map_err(|error| Trouble::writing(folder.path(), &error))?;
+            .map_err(|error| CliError::writing(folder.path(), &error))?;
         Ok(BackedUp { staged: self, stamp, backup })
     }
 }
 
 impl BackedUp<'_> {
-    fn exchange(self) -> Result<PathBuf, Trouble> {
+    fn exchange(self) -> Result<PathBuf, CliError> {
         let Staged { source, new } = self.staged;
         let folder = source.folder();
         if let Err(error) = new.place_over(source.name()) {
             // The old file still has its own name.
             folder.remove(&self.backup);
-            return Err(Trouble::writing(folder.path(), &error));
+            return Err(CliError::writing(folder.path(), &error));
         }
         let backup = folder.path().join(&self.backup);
         folder.sync().map_err(|error| {
-            Trouble::new(
+            CliError::new(
                 format!("was replaced, but the disk does not confirm it: {error}"),
                 format!("the old file is {}", backup.display()),
             )
         })?;
         if !source.is_still(&self.stamp) || !folder.has(source.name(), new.file()) {
-            return Err(Trouble::new(
+            return Err(CliError::new(
                 "another program wrote to it at the very moment of the exchange",
                 format!("stop that program; what it wrote is in {}", backup.display()),
             ));
@@ -124,11 +124,11 @@ pub(crate) fn keep_bytes(
     part: &str,
     ending: &str,
     bytes: &[u8],
-) -> Result<PathBuf, Trouble> {
-    let (folder, name) = Folder::of(old).map_err(|error| Trouble::reading(old, &error))?;
+) -> Result<PathBuf, CliError> {
+    let (folder, name) = Folder::of(old).map_err(|error| CliError::reading(old, &error))?;
     let old = folder.open_file(&name, OFlags::RDONLY);
-    let old = old.map_err(|error| Trouble::reading(&folder.path().join(&name), &error))?;
-    let writing = |error| Trouble::writing(folder.path(), &error);
+    let old = old.map_err(|error| CliError::reading(&folder.path().join(&name), &error))?;
+    let writing = |error| CliError::writing(folder.path(), &error);
     refuse_others(&folder, &old.metadata().map_err(writing)?)?;
     let keep = || {
         let new = written(&folder, &old, |mut new| new.write_all(bytes))?;
@@ -247,8 +247,8 @@ mod tests {
             let stamp = source.stamp().unwrap();
             change(&file);
             let theirs = contents(&folder);
-            let trouble = replace(&source, stamp, ".bak-1", NEW).unwrap_err();
-            assert!(trouble.what.starts_with("was changed by another program"), "{trouble}");
+            let cli_error = replace(&source, stamp, ".bak-1", NEW).unwrap_err();
+            assert!(cli_error.what.starts_with("was changed by another program"), "{cli_error}");
             assert_eq!(contents(&folder), theirs);
         }
     }
@@ -261,8 +261,8 @@ mod tests {
         let backed_up = Staged::new(&source, NEW).unwrap().back_up(stamp, ".bak-1").unwrap();
         let mut writer = fs::File::options().append(true).open(&file).unwrap();
         writer.write_all(b"late").unwrap();
-        let trouble = backed_up.exchange().unwrap_err();
-        assert!(trouble.help.ends_with("s.jsonl.bak-1"), "{}", trouble.help);
+        let cli_error = backed_up.exchange().unwrap_err();
+        assert!(cli_error.help.ends_with("s.jsonl.bak-1"), "{}", cli_error.help);
         let late = ("s.jsonl.bak-1".to_owned(), [OLD, b"late"].concat());
         assert_eq!(contents(&folder), [("s.jsonl".to_owned(), NEW.to_owned()), late]);
     }

@@ -2,7 +2,7 @@
 
 /// Puts each value of a JSON text on its own line, with numbers, escapes and the order of members
 /// as written. Invalid JSON is formatted in some way, but nothing of it is lost.
-pub(crate) fn spread(json: &str) -> String {
+pub(crate) fn pretty_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0_usize;
     let mut is_open = false;
@@ -89,14 +89,14 @@ mod tests {
   }
 }
 "#;
-        assert_eq!(spread(json), expected);
+        assert_eq!(pretty_json(json), expected);
     }
 
     #[test]
     fn what_is_no_json_loses_nothing_but_white_space() {
         for text in ["", "}}]", "{\"a", "plain text", "\"\\", "[1,,2"] {
             let dense = |text: &str| text.split_whitespace().collect::<String>();
-            assert_eq!(dense(&spread(text)), dense(text), "{text}");
+            assert_eq!(dense(&pretty_json(text)), dense(text), "{text}");
         }
     }
 }

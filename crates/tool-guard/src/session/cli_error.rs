@@ -7,12 +7,12 @@ use std::{
 
 /// Why a file cannot be used, and what to do about it. The file is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct CliError {
     pub(crate) what: String,
     pub(crate) help: String,
 }
 
-impl Trouble {
+impl CliError {
     pub(crate) fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self { what: what.into(), help: help.into() }
     }
@@ -77,10 +77,10 @@ fn why_not_written(folder: &Path, error: &io::Error) -> String {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for CliError {}
