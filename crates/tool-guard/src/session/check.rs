@@ -2,8 +2,8 @@
 use super::{
     Failure, NotJudged, Outcome, Source, Verdict,
     form::{Form, OnResume},
+    json_lines,
     kind::{Kind, kind},
-    lines,
     report::{About, Health, head},
     show::DIM,
     target::Target,
@@ -33,7 +33,7 @@ pub(crate) fn check(target: &Target, is_strict: bool) -> Result<Checked, Failure
     let (about, health) = match &source {
         Source::File(file, _) if kind(file)? == Kind::Lines => {
             file.refuse_holes()?;
-            lines::check(file)?
+            json_lines::check(file)?
         }
         _ => {
             let content = source.content()?;

@@ -1,12 +1,12 @@
 //! A session's content, and the changes that commands make to it.
 use super::{
     NotJudged, Verdict,
-    lines::Lines,
+    json_document::JsonDocument,
+    json_lines::JsonLines,
     messages::Planned,
     report::{About, Health},
     sidecar::Checkpoint,
-    stored::Stored,
-    whole::Whole,
+    stored_session::StoredSession,
 };
 use std::{borrow::Cow, path::Path};
 use tr_core::printable;
@@ -16,11 +16,11 @@ use tr_integrity::{CheckpointError, FileCheckpoint, Repair, RepairMode, Transcri
 #[derive(Debug)]
 pub(crate) enum Content {
     /// One JSON text.
-    Whole(Whole),
+    JsonDocument(JsonDocument),
     /// JSON lines.
-    Lines(Lines),
+    JsonLines(JsonLines),
     /// A session's log in a database.
-    Stored(Stored),
+    StoredSession(StoredSession),
 }
 
 /// The end of a new checkpoint in a file.
@@ -36,57 +36,63 @@ pub(crate) struct End {
 impl Content {
     pub(crate) fn about(&self) -> About {
         match self {
-            Self::Whole(whole) => whole.about(),
-            Self::Lines(lines) => lines.about(),
-            Self::Stored(stored) => stored.about(),
+            Self::JsonDocument(whole) => whole.about(),
+            Self::JsonLines(lines) => lines.about(),
+            Self::StoredSession(stored) => stored.about(),
         }
     }
 
     /// The file's bytes; for a session in a database, its messages as one JSON text.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Self::Whole(whole) => whole.text().as_bytes(),
-            Self::Lines(lines) => lines.bytes(),
-            Self::Stored(stored) => stored.text().as_bytes(),
+            Self::JsonDocument(whole) => whole.text().as_bytes(),
+            Self::JsonLines(lines) => lines.bytes(),
+            Self::StoredSession(stored) => stored.text().as_bytes(),
         }
     }
 
     /// The texts of the messages or lines, and the line of the file at which each begins.
     pub(crate) fn records(&self) -> Vec<(Option<u64>, Cow<'_, str>)> {
         match self {
-            Self::Whole(whole) => {
+            Self::JsonDocument(whole) => {
                 whole.records().map(|(line, text)| (Some(line), text.into())).collect()
             }
-            Self::Lines(lines) => lines.records().map(|(line, text)| (Some(line), text)).collect(),
-            Self::Stored(stored) => stored.messages().map(|text| (None, text.into())).collect(),
+            Self::JsonLines(lines) => {
+                lines.records().map(|(line, text)| (Some(line), text)).collect()
+            }
+            Self::StoredSession(stored) => {
+                stored.messages().map(|text| (None, text.into())).collect()
+            }
         }
     }
 
     /// The lines that are not empty, or the messages, with their numbers.
     pub(crate) fn numbered(&self) -> Vec<(u64, &[u8])> {
         match self {
-            Self::Whole(whole) => {
+            Self::JsonDocument(whole) => {
                 (0..).zip(whole.records().map(|(_, text)| text.as_bytes())).collect()
             }
-            Self::Lines(lines) => lines.lines().collect(),
-            Self::Stored(stored) => (0..).zip(stored.messages().map(str::as_bytes)).collect(),
+            Self::JsonLines(lines) => lines.lines().collect(),
+            Self::StoredSession(stored) => {
+                (0..).zip(stored.messages().map(str::as_bytes)).collect()
+            }
         }
     }
 
     /// The line of the file at which this record begins.
     pub(crate) fn line_of(&self, record: u64) -> Option<u64> {
         match self {
-            Self::Whole(whole) => usize::try_from(record).ok().and_then(|at| whole.line(at)),
-            Self::Lines(_) => Some(record),
-            Self::Stored(_) => None,
+            Self::JsonDocument(whole) => usize::try_from(record).ok().and_then(|at| whole.line(at)),
+            Self::JsonLines(_) => Some(record),
+            Self::StoredSession(_) => None,
         }
     }
 
     pub(crate) fn health(&self) -> Health {
         match self {
-            Self::Whole(whole) => whole.health(),
-            Self::Lines(lines) => lines.health(),
-            Self::Stored(stored) => stored.health(),
+            Self::JsonDocument(whole) => whole.health(),
+            Self::JsonLines(lines) => lines.health(),
+            Self::StoredSession(stored) => stored.health(),
         }
     }
 
@@ -96,9 +102,9 @@ impl Content {
         let repair = Repair::new(mode).with_members();
         let repair = if close_tail { repair.close_tail() } else { repair };
         let planned = match self {
-            Self::Whole(whole) => whole.plan(repair, mode),
-            Self::Lines(lines) => lines.plan(repair),
-            Self::Stored(stored) => stored.plan(repair, mode),
+            Self::JsonDocument(whole) => whole.plan(repair, mode),
+            Self::JsonLines(lines) => lines.plan(repair),
+            Self::StoredSession(stored) => stored.plan(repair, mode),
         };
         match self.doubt(&planned) {
             Some(reason) => Err(NotJudged {
@@ -141,7 +147,7 @@ impl Content {
     /// The first message that is not fully understood and would change, and the first that may be
     /// the answer to a call without a result.
     fn first_doubts(&self, planned: &Planned) -> (Option<usize>, Option<usize>) {
-        if planned.acts.is_empty() || matches!(self, Self::Lines(_)) {
+        if planned.acts.is_empty() || matches!(self, Self::JsonLines(_)) {
             return (planned.changed_unknown, planned.doubtful_answer);
         }
         let after = planned.after.as_ref().and_then(Self::transcript);
@@ -153,11 +159,11 @@ impl Content {
     /// two.
     fn other_form(&self, after: &Self) -> Option<String> {
         let (form, is_valid) = match (self, after) {
-            (Self::Whole(_), Self::Whole(after)) => {
+            (Self::JsonDocument(_), Self::JsonDocument(after)) => {
                 let other = after.in_other_form()?;
                 (other.about().form, other.health().verdict() == Verdict::Clean)
             }
-            (Self::Lines(before), Self::Lines(after)) if before.form() != after.form() => {
+            (Self::JsonLines(before), Self::JsonLines(after)) if before.form() != after.form() => {
                 let judged = [after.health(), after.health_as(before.form())];
                 let is_valid = judged.iter().all(|health| health.verdict() == Verdict::Clean);
                 (after.about().form, is_valid)
@@ -176,18 +182,18 @@ impl Content {
     /// The messages that the model would be sent.
     fn transcript(&self) -> Option<Cow<'_, Transcript>> {
         match self {
-            Self::Whole(whole) => Some(Cow::Borrowed(whole.transcript())),
-            Self::Lines(lines) => lines.transcript().map(Cow::Owned),
-            Self::Stored(stored) => Some(Cow::Borrowed(stored.transcript())),
+            Self::JsonDocument(whole) => Some(Cow::Borrowed(whole.transcript())),
+            Self::JsonLines(lines) => lines.transcript().map(Cow::Owned),
+            Self::StoredSession(stored) => Some(Cow::Borrowed(stored.transcript())),
         }
     }
 
     /// The longest valid beginning in which all calls are answered.
     pub(crate) fn before_fault(&self) -> Self {
         match self {
-            Self::Whole(whole) => whole.before_fault().into(),
-            Self::Lines(lines) => lines.before_fault().into(),
-            Self::Stored(stored) => stored.before_fault().into(),
+            Self::JsonDocument(whole) => whole.before_fault().into(),
+            Self::JsonLines(lines) => lines.before_fault().into(),
+            Self::StoredSession(stored) => stored.before_fault().into(),
         }
     }
 
@@ -195,12 +201,12 @@ impl Content {
     /// its own checkpoints.
     pub(crate) fn end(&self) -> Option<End> {
         let (length, point) = match self {
-            Self::Whole(whole) => (whole.end()? as u64, None),
-            Self::Lines(lines) => {
+            Self::JsonDocument(whole) => (whole.end()? as u64, None),
+            Self::JsonLines(lines) => {
                 let end = Some(lines.end()).filter(|end| end.records > 0)?;
                 (end.length, Some(end.id))
             }
-            Self::Stored(_) => return None,
+            Self::StoredSession(_) => return None,
         };
         let before = &self.bytes()[..usize::try_from(length).ok()?];
         Some(End { length, content_hash: hash(before), point })
@@ -209,9 +215,9 @@ impl Content {
     /// The content at a checkpoint; `None` if it has changed since.
     pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
         match self {
-            Self::Whole(whole) => whole.at(checkpoint).map(Into::into),
-            Self::Lines(lines) => lines.at(checkpoint).map(Into::into),
-            Self::Stored(stored) => stored.at(checkpoint).map(Into::into),
+            Self::JsonDocument(whole) => whole.at(checkpoint).map(Into::into),
+            Self::JsonLines(lines) => lines.at(checkpoint).map(Into::into),
+            Self::StoredSession(stored) => stored.at(checkpoint).map(Into::into),
         }
     }
 
@@ -219,16 +225,18 @@ impl Content {
     /// of JSON lines.
     pub(crate) fn turns(&self, most: usize) -> Vec<FileCheckpoint> {
         match self {
-            Self::Whole(_) | Self::Stored(_) => Vec::new(),
-            Self::Lines(lines) => lines.turns(most),
+            Self::JsonDocument(_) | Self::StoredSession(_) => Vec::new(),
+            Self::JsonLines(lines) => lines.turns(most),
         }
     }
 
     /// The content at such a point.
     pub(crate) fn at_turn(&self, id: &str) -> Result<Self, CheckpointError> {
         match self {
-            Self::Whole(_) | Self::Stored(_) => Err(CheckpointError::NotFound(id.into())),
-            Self::Lines(lines) => lines.at_turn(id).map(Into::into),
+            Self::JsonDocument(_) | Self::StoredSession(_) => {
+                Err(CheckpointError::NotFound(id.into()))
+            }
+            Self::JsonLines(lines) => lines.at_turn(id).map(Into::into),
         }
     }
 
@@ -237,9 +245,9 @@ impl Content {
     /// `archive` keeps the messages in the session's own archive, if it has one.
     pub(crate) fn prompt(&self, archive: bool) -> Self {
         match self {
-            Self::Whole(whole) => whole.prompt().into(),
-            Self::Lines(lines) => lines.prompt().into(),
-            Self::Stored(stored) => stored.prompt(archive).into(),
+            Self::JsonDocument(whole) => whole.prompt().into(),
+            Self::JsonLines(lines) => lines.prompt().into(),
+            Self::StoredSession(stored) => stored.prompt(archive).into(),
         }
     }
 }

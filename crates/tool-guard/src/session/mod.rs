@@ -15,8 +15,9 @@ mod each;
 mod file;
 mod folder;
 mod form;
+mod json_document;
+mod json_lines;
 mod kind;
-mod lines;
 mod lock;
 mod many;
 mod messages;
@@ -32,11 +33,10 @@ mod rollback;
 mod show;
 mod sidecar;
 mod source;
-mod stored;
+mod stored_session;
 mod target;
 mod thinking;
 mod walk;
-mod whole;
 mod writers;
 
 use self::{

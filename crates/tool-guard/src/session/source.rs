@@ -4,12 +4,12 @@ use super::{
     content::Content,
     database::Database,
     file::{File, Stamp},
+    json_document::JsonDocument,
+    json_lines::JsonLines,
     kind::{Kind, kind},
-    lines::Lines,
     sidecar::{self, Kept},
-    stored::Stored,
+    stored_session::StoredSession,
     target::{InDatabase, Target},
-    whole::Whole,
 };
 use std::{fs, path::PathBuf, rc::Rc};
 use tr_integrity::store::StoreErrorKind;
@@ -50,10 +50,12 @@ impl Source {
     pub(crate) fn content(&self) -> Result<Content, Failure> {
         Ok(match self {
             Self::File(file, _) => match kind(file)? {
-                Kind::Whole => Whole::read(file.bytes()?)?.into(),
-                Kind::Lines => Lines::read(file)?.into(),
+                Kind::Whole => JsonDocument::read(file.bytes()?)?.into(),
+                Kind::Lines => JsonLines::read(file)?.into(),
             },
-            Self::Stored(InDatabase { database, id }) => Stored::new(database.session(id)?).into(),
+            Self::Stored(InDatabase { database, id }) => {
+                StoredSession::new(database.session(id)?).into()
+            }
         })
     }
 
@@ -68,7 +70,7 @@ impl Source {
     /// The checkpoints of the session.
     pub(crate) fn checkpoints(&self, content: &Content) -> Result<Kept, CliError> {
         match (self, content) {
-            (_, Content::Stored(stored)) => Ok(Kept::of_session(stored.checkpoints())),
+            (_, Content::StoredSession(stored)) => Ok(Kept::of_session(stored.checkpoints())),
             (Self::File(file, _), _) => sidecar::read(file),
             (Self::Stored(_), _) => unreachable!("what is stored is read as such"),
         }
@@ -86,7 +88,7 @@ impl Source {
             (Self::File(file, Some(stamp)), _) => {
                 atomic_replace::replace(file, *stamp, ending, after.bytes())
             }
-            (Self::Stored(InDatabase { database, id }), Content::Stored(stored)) => {
+            (Self::Stored(InDatabase { database, id }), Content::StoredSession(stored)) => {
                 let edit = stored.edit().expect("it was made of what is stored");
                 let part = format!(".{}", file_name(id));
                 let backup =

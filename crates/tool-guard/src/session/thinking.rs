@@ -26,7 +26,7 @@ impl Thinking {
             form if form.messages() == Some(Format::AnthropicMessages) => false,
             _ => return None,
         };
-        let is_lines = matches!(before, Content::Lines(_));
+        let is_lines = matches!(before, Content::JsonLines(_));
         let place = |act: &Act| {
             let (line, action) = act.in_messages()?;
             let at = if is_lines { line } else { Some(action.message_index as u64) };

@@ -19,7 +19,7 @@ use tr_integrity::{
 
 /// A session of JSON lines, in memory.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct JsonLines {
     bytes: Vec<u8>,
     report: FileReport,
 }
@@ -52,7 +52,7 @@ fn is_too_long(finding: &FileFinding) -> bool {
     finding.fault == FileFault::Skipped(SkipReason::TooLong)
 }
 
-impl Lines {
+impl JsonLines {
     pub(crate) fn read(file: &File) -> Result<Self, Failure> {
         agents::refuse_lines(file)?;
         let bytes = file.bytes()?;
@@ -223,9 +223,9 @@ impl Lines {
     }
 }
 
-impl From<Lines> for Content {
-    fn from(lines: Lines) -> Self {
-        Self::Lines(lines)
+impl From<JsonLines> for Content {
+    fn from(lines: JsonLines) -> Self {
+        Self::JsonLines(lines)
     }
 }
 

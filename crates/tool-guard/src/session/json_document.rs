@@ -3,7 +3,7 @@ use super::{
     CliError, Failure, NotJudged, agents,
     content::{Content, hash},
     form::Form,
-    lines,
+    json_lines,
     many::has_too_many,
     messages::{self, Planned},
     report::{About, Health},
@@ -17,14 +17,14 @@ use tr_integrity::{
 
 /// An array of messages, or a request with messages.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct JsonDocument {
     text: String,
     transcript: Transcript,
     /// For each message, its line from 1, and where it ends, in bytes.
     places: Vec<(u64, usize)>,
 }
 
-impl Whole {
+impl JsonDocument {
     /// Reads the text of a file.
     pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, Failure> {
         let text = String::from_utf8(bytes).map_err(|error| {
@@ -44,7 +44,7 @@ impl Whole {
             return Err(Failure::NoSession("there are no messages of a known form in it".into()));
         }
         if let Some(api) = transcript.unknown_api() {
-            return Err(lines::of_unknown_api(api).into());
+            return Err(json_lines::of_unknown_api(api).into());
         }
         if transcript.is_words() && !has_model(&text) {
             return Err(Failure::NoSession("it has an input, and names no model".into()));
@@ -153,9 +153,9 @@ impl Whole {
     }
 }
 
-impl From<Whole> for Content {
-    fn from(whole: Whole) -> Self {
-        Self::Whole(whole)
+impl From<JsonDocument> for Content {
+    fn from(whole: JsonDocument) -> Self {
+        Self::JsonDocument(whole)
     }
 }
 

@@ -13,7 +13,7 @@ use tr_integrity::{
 
 /// A session of a database, in memory.
 #[derive(Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredSession {
     session: Box<Session>,
     text: String,
     /// The change since the stored state, if there is one.
@@ -44,7 +44,7 @@ impl Edit {
     }
 }
 
-impl Stored {
+impl StoredSession {
     pub(crate) fn new(session: Session) -> Self {
         Self { text: session.transcript().to_json(), session: Box::new(session), edit: None }
     }
@@ -132,9 +132,9 @@ impl Stored {
     }
 }
 
-impl From<Stored> for Content {
-    fn from(stored: Stored) -> Self {
-        Self::Stored(stored)
+impl From<StoredSession> for Content {
+    fn from(stored: StoredSession) -> Self {
+        Self::StoredSession(stored)
     }
 }
 
