@@ -1,5 +1,5 @@
 //! Reads JSON lines that a crash may have torn, in bounded memory.
-use super::salvage::{self, Part};
+use super::recover::{self, Part};
 use std::{borrow::Cow, collections::VecDeque, fmt, io, io::Read, mem, ops::Range};
 
 /// Longer lines are skipped by default.
@@ -195,7 +195,7 @@ impl<R: Read> Records<R> {
     /// before the record, one at a time.
     fn invalid_of_first(&mut self) -> Option<Skipped> {
         let Some(Part::Record(at)) = self.parts.front() else { return None };
-        let run = salvage::invalid(&self.buffer, self.looked.max(at.start)..at.end)?;
+        let run = recover::invalid(&self.buffer, self.looked.max(at.start)..at.end)?;
         self.looked = run.end;
         self.invalid += run.len() as u64;
         let (offset, length) = (self.base + run.start as u64, run.len() as u64);
@@ -211,7 +211,7 @@ impl<R: Read> Records<R> {
     pub(super) fn distrust(&mut self, offset: u64, length: u64, is_glued: bool) {
         let start = (offset - self.base) as usize;
         let mut parts = VecDeque::new();
-        salvage::cut(&self.buffer, start..start + length as usize, &mut parts);
+        recover::cut(&self.buffer, start..start + length as usize, &mut parts);
         parts.append(&mut self.parts);
         self.parts = parts;
         self.has_record = is_glued;
@@ -290,13 +290,13 @@ impl<R: Read> Records<R> {
         {
             self.parts.push_back(Part::Text(at));
         } else {
-            salvage::cut(&self.buffer, start..end, &mut self.parts);
+            recover::cut(&self.buffer, start..end, &mut self.parts);
         }
     }
 
     /// The range of a stretch that looks like one record and nothing else.
     fn promising(&self, at: Range<usize>) -> Option<Range<usize>> {
-        let at = salvage::trim(&self.buffer, at);
+        let at = recover::trim(&self.buffer, at);
         let bytes = &self.buffer[at.clone()];
         let is_text = || std::str::from_utf8(bytes).is_ok();
         (bytes.starts_with(b"{") && bytes.ends_with(b"}") && is_text()).then_some(at)
