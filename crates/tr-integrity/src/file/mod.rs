@@ -1,6 +1,7 @@
 //! Session files of harnesses, in JSON lines.
 mod align;
 mod branch;
+mod branch_repair;
 mod check;
 mod checkpoint;
 mod drafts;
@@ -10,7 +11,6 @@ mod evidence;
 mod finding;
 mod form;
 mod index;
-mod mend;
 mod named;
 mod new_line;
 mod outline;

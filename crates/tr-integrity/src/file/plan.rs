@@ -1,10 +1,10 @@
 //! The plan for the repair of a session file, and what it loses.
 use super::{
+    branch_repair::BranchRepair,
     check::FileCheck,
     drafts::Draft,
     edit::Edits,
     form::FileForm,
-    mend::Mend,
     named::Named,
     planner::FilePlanner,
     records::{SkipReason, Skipped},
@@ -140,7 +140,7 @@ impl SessionFile {
         for round in 0..ROUNDS {
             let count = done.actions.len();
             done.clean(&file, &lines, round == 0);
-            let edits = done.mend(&file, &lines, repair);
+            let edits = done.repair_messages(&file, &lines, repair);
             if done.actions.len() == count {
                 break;
             }
@@ -331,25 +331,30 @@ impl Done {
         self.actions.push(FileAction { action, line });
     }
 
-    fn mend(&mut self, file: &SessionFile, lines: &[Option<u64>], repair: Repair) -> Edits {
-        let mut mend = Mend::new(file);
+    fn repair_messages(
+        &mut self,
+        file: &SessionFile,
+        lines: &[Option<u64>],
+        repair: Repair,
+    ) -> Edits {
+        let mut branch = BranchRepair::new(file);
         let (mut told, first) = (BTreeSet::new(), self.actions.len());
-        if let Some(plan) = mend.plan(repair) {
-            self.tell(&plan, mend.drafts(), lines, &mut told);
+        if let Some(plan) = branch.plan(repair) {
+            self.tell(&plan, branch.drafts(), lines, &mut told);
         }
-        mend.named().for_each(|node| self.act(FileActionKind::GiveId, lines[node]));
-        mend.relinked().for_each(|node| self.act(FileActionKind::Relink, lines[node]));
+        branch.named().for_each(|node| self.act(FileActionKind::GiveId, lines[node]));
+        branch.relinked().for_each(|node| self.act(FileActionKind::Relink, lines[node]));
         let new = self.actions[first..].iter().filter_map(|action| action.line);
         let mut named: BTreeSet<u64> = new.collect();
         // A moved entry has another parent in its new place.
-        for line in mend.moved().filter_map(|node| lines[node]) {
+        for line in branch.moved().filter_map(|node| lines[node]) {
             if named.insert(line) {
                 self.act(FileActionKind::Relink, Some(line));
             }
         }
         // A message may have several lines, of which only the first was named, or be merged into
         // another.
-        let (drafts, edits) = mend.into_parts();
+        let (drafts, edits) = branch.into_parts();
         for draft in told.into_iter().filter_map(|at| drafts.get(at)) {
             let lines_of = draft.nodes.iter().filter(|&&node| edits.is_touched(node));
             for line in lines_of.filter_map(|&node| lines[node]) {

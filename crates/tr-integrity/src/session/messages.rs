@@ -49,7 +49,7 @@ impl Session {
     }
 
     /// Repairs the messages from `from` on, which begins a step.
-    pub(super) fn mend(&mut self, from: usize) {
+    pub(super) fn repair_step(&mut self, from: usize) {
         let from = self.transcript.whole_from(from);
         let tail = self.transcript.rest(from);
         let plan = Repair::preserve().plan(&tail);

@@ -181,7 +181,7 @@ impl Session {
             let held = self.release_held();
             held.into_iter().chain([message]).for_each(|message| self.append(message));
             self.adopt(self.transcript.len() - 1);
-            return self.mend(step);
+            return self.repair_step(step);
         }
         self.append(message);
         self.adopt(self.transcript.len() - 1);

@@ -46,7 +46,7 @@ impl Session {
         let text = self.written(&(tool_use, Used::At(used), result));
         let Some((at, block)) = self.answer(used, &tool_use.id) else {
             self.insert(used + 1, format.hold_results(&[text]));
-            self.mend(self.step_of(used));
+            self.repair_step(self.step_of(used));
             return used + 1;
         };
         let message = &self.transcript.messages()[at];
@@ -63,7 +63,7 @@ impl Session {
         self.exchange(at, message);
         // Messages that were added meanwhile may be invalid there.
         if !self.validator.is_valid() {
-            self.mend(self.step_of(used));
+            self.repair_step(self.step_of(used));
         }
         at
     }
@@ -181,9 +181,9 @@ impl Session {
         self.insert(at, pair);
         let repeats = used_before.filter(|_| format.refuses_repeated_ids());
         match repeats.map(|step| step.min(at)) {
-            Some(step) => self.mend(step),
+            Some(step) => self.repair_step(step),
             // The pair may be invalid there, or at the beginning of a session.
-            None if was_valid && !self.validator.is_valid() => self.mend(at),
+            None if was_valid && !self.validator.is_valid() => self.repair_step(at),
             None => {}
         }
         self.done(Done { id, at, used: Used::Nowhere, tool_use, result, refused });

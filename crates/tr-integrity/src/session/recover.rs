@@ -27,7 +27,7 @@ impl Session {
         let checkpoint = checkpoint.map(Into::into).or_else(active);
         let rolled_back = checkpoint.and_then(|id| self.roll_back_call(end, id, now));
         match (end, rolled_back) {
-            (ModelEnd::Refused(complaint), _) => self.mend_refused(complaint, now),
+            (ModelEnd::Refused(complaint), _) => self.repair_refused(complaint, now),
             (_, Some(recovery)) => recovery,
             (ModelEnd::Filtered, None) => {
                 let message = "Content filtered with no checkpoint. Validating session state.";
@@ -134,7 +134,7 @@ impl Session {
 
     /// Repairs a session that the provider refused. If it refuses the session again although
     /// validation finds nothing, no repair would help.
-    fn mend_refused(&mut self, complaint: Complaint, now: u64) -> ErrorRecovery {
+    fn repair_refused(&mut self, complaint: Complaint, now: u64) -> ErrorRecovery {
         let message = "The provider refuses the session.";
         // Only the provider knows that a thought is missing.
         let repair = match complaint {

@@ -1,5 +1,5 @@
 //! Writes changed messages back into their lines.
-use super::Mend;
+use super::BranchRepair;
 use crate::{
     file::form::FileForm,
     json::Piece,
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::collections::{HashMap, VecDeque};
 
-impl Mend<'_> {
+impl BranchRepair<'_> {
     /// Replaces the message of a draft.
     pub(super) fn change(&mut self, was: usize, now: &Message, at: usize) {
         let draft = &self.drafts[was];

@@ -19,7 +19,7 @@ use crate::{
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A repair that is being applied to a file.
-pub(super) struct Mend<'f> {
+pub(super) struct BranchRepair<'f> {
     file: &'f SessionFile,
     path: Path,
     drafts: Vec<Draft>,
@@ -53,7 +53,7 @@ enum NewLine {
     Moved(usize, Box<str>),
 }
 
-impl<'f> Mend<'f> {
+impl<'f> BranchRepair<'f> {
     pub(super) fn new(file: &'f SessionFile) -> Self {
         let path = file.path();
         let drafts = file.drafts(&path);

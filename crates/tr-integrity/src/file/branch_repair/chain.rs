@@ -1,5 +1,5 @@
 //! The branch after the repair: the order of its lines, and the last one.
-use super::{Mend, New, NewLine};
+use super::{BranchRepair, New, NewLine};
 use crate::file::{
     edit::Spot,
     entry::{FirstKept, What},
@@ -18,7 +18,7 @@ pub(super) enum Step {
     },
 }
 
-impl Mend<'_> {
+impl BranchRepair<'_> {
     /// Links the kept and the inserted lines into one branch.
     pub(super) fn chain(&mut self) {
         if self.file.is_linked() && self.path.pointer.is_none() {

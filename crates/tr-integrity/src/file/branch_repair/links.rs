@@ -1,5 +1,5 @@
 //! Links each entry of the branch to the one before it, and relinks children of removed entries.
-use super::{Mend, NewLine, chain::Step};
+use super::{BranchRepair, NewLine, chain::Step};
 use crate::{
     file::{entry::Link, new_line, path::Ids},
     json,
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// State while entries are linked.
 struct Linker<'m, 'f> {
-    mend: &'m mut Mend<'f>,
+    repair: &'m mut BranchRepair<'f>,
     /// How many entries will have each id.
     holders: HashMap<Name, usize>,
     /// How many inserted lines have each id.
@@ -18,7 +18,7 @@ struct Linker<'m, 'f> {
     instead: HashMap<usize, Option<Step>>,
 }
 
-impl Mend<'_> {
+impl BranchRepair<'_> {
     /// Links each entry of the branch to the one before it. A compaction names `first_kept`.
     pub(super) fn link(&mut self, first_kept: Option<Step>) {
         let mut linker = Linker::of(self);
@@ -44,23 +44,23 @@ impl Mend<'_> {
 }
 
 impl<'m, 'f> Linker<'m, 'f> {
-    fn of(mend: &'m mut Mend<'f>) -> Self {
+    fn of(repair: &'m mut BranchRepair<'f>) -> Self {
         let (mut holders, mut coming) = (HashMap::new(), HashMap::new());
-        let entries = mend.file.entries.iter().enumerate();
-        let stay = entries.filter(|(node, _)| !mend.edits.is_gone(*node));
+        let entries = repair.file.entries.iter().enumerate();
+        let stay = entries.filter(|(node, _)| !repair.edits.is_gone(*node));
         let old = stay.map(|(_, located)| &located.entry.id);
-        let new = mend.added.values().flatten().map(|new| &new.id);
+        let new = repair.added.values().flatten().map(|new| &new.id);
         for id in new.clone().flatten() {
             *coming.entry(id.clone()).or_default() += 1;
         }
         for id in old.chain(new).flatten() {
             *holders.entry(id.clone()).or_default() += 1;
         }
-        Self { mend, holders, coming, instead: HashMap::new() }
+        Self { repair, holders, coming, instead: HashMap::new() }
     }
 
     fn has_own_id(&self, step: Step) -> bool {
-        self.mend.id(step).is_some_and(|id| self.holders.get(id) == Some(&1))
+        self.repair.id(step).is_some_and(|id| self.holders.get(id) == Some(&1))
     }
 
     /// Gives an entry a unique id unless it has one, so that others can be linked to it.
@@ -68,7 +68,7 @@ impl<'m, 'f> Linker<'m, 'f> {
         if self.has_own_id(step) {
             return;
         }
-        let Mend { file, ids, added, named, .. } = &mut *self.mend;
+        let BranchRepair { file, ids, added, named, .. } = &mut *self.repair;
         let file = *file;
         let was = match step {
             Step::Old(node) => {
@@ -99,12 +99,12 @@ impl<'m, 'f> Linker<'m, 'f> {
 
     /// The entries of the branch whose links change, and their new parents.
     fn links(&mut self) -> Vec<(usize, Option<Step>)> {
-        let steps = self.mend.branch();
+        let steps = self.repair.branch();
         let mut links = Vec::new();
         let (mut before, mut parent) = (None, None);
         for &step in &steps {
             match step {
-                Step::Old(node) if self.mend.edits.is_gone(node) => {
+                Step::Old(node) if self.repair.edits.is_gone(node) => {
                     self.instead.insert(node, parent);
                 }
                 Step::Old(node) if self.follows(node, parent, before) => parent = Some(step),
@@ -125,7 +125,7 @@ impl<'m, 'f> Linker<'m, 'f> {
 
     /// Whether an entry is already linked to `parent`; `before` is the entry directly before it.
     fn follows(&self, node: usize, parent: Option<Step>, before: Option<Step>) -> bool {
-        let entries = &self.mend.file.entries;
+        let entries = &self.repair.file.entries;
         let Some(parent) = parent else {
             // The first line of a file has no parent in the file, whatever it names.
             let is_first = || entries[..node].iter().all(|located| located.entry.is_outside());
@@ -138,7 +138,7 @@ impl<'m, 'f> Linker<'m, 'f> {
             // Of several entries with one id the nearest is the parent.
             Link::To(to) => {
                 let is_meant = is_next && matches!(parent, Step::Old(_)) && !self.comes(to);
-                self.mend.id(parent) == Some(to) && (self.has_own_id(parent) || is_meant)
+                self.repair.id(parent) == Some(to) && (self.has_own_id(parent) || is_meant)
             }
         }
     }
@@ -150,9 +150,9 @@ impl<'m, 'f> Linker<'m, 'f> {
 
     /// The entries beside the branch whose parent was removed or renamed, and their new parents.
     fn others(&self) -> Vec<(usize, Option<Step>)> {
-        let mend = &*self.mend;
-        let entries = &mend.file.entries;
-        if mend.named.is_empty() && !(0..entries.len()).any(|node| mend.edits.is_gone(node)) {
+        let repair = &*self.repair;
+        let entries = &repair.file.entries;
+        if repair.named.is_empty() && !(0..entries.len()).any(|node| repair.edits.is_gone(node)) {
             return Vec::new();
         }
         let ids = Ids::of(entries);
@@ -160,8 +160,8 @@ impl<'m, 'f> Linker<'m, 'f> {
             Link::To(id) => ids.parent(id, node),
             _ => None,
         };
-        let moved = mend.branch().into_iter().filter_map(|step| match step {
-            Step::New { at, nth } => match mend.added[&at][nth].line {
+        let moved = repair.branch().into_iter().filter_map(|step| match step {
+            Step::New { at, nth } => match repair.added[&at][nth].line {
                 NewLine::Moved(node, _) => Some((node, step)),
                 NewLine::Message(_) => None,
             },
@@ -176,7 +176,7 @@ impl<'m, 'f> Linker<'m, 'f> {
                 let now = match (moved.get(&node), self.instead.get(&node), known.get(&node)) {
                     (Some(step), ..) => Some(*step),
                     (None, Some(instead), _) | (None, None, Some(instead)) => *instead,
-                    (None, None, None) if !mend.edits.is_gone(node) => Some(Step::Old(node)),
+                    (None, None, None) if !repair.edits.is_gone(node) => Some(Step::Old(node)),
                     (None, None, None) => {
                         // In a cycle of links, no ancestor is kept.
                         known.insert(node, None);
@@ -195,12 +195,13 @@ impl<'m, 'f> Linker<'m, 'f> {
             known.extend(way.into_iter().map(|node| (node, found)));
             found
         };
-        let is_beside = |node: &usize| !mend.steps.contains_key(node) && !mend.edits.is_gone(*node);
+        let is_beside =
+            |node: &usize| !repair.steps.contains_key(node) && !repair.edits.is_gone(*node);
         let beside = (0..entries.len()).filter(is_beside);
         let links = beside.filter_map(|node| {
             let parent = parent_of(node)?;
             let now = stays(parent);
-            let id = now.and_then(|now| mend.id(now));
+            let id = now.and_then(|now| repair.id(now));
             (id != entries[parent].entry.id.as_deref()).then_some((node, now))
         });
         links.collect()
