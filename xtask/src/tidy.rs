@@ -76,7 +76,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
 
 /// Shows how many refused phrases each crate or folder has, and where those are whose path contains `only`.
 pub(crate) fn phrases(repo: &Repo, only: &str) -> Result<()> {
-    let faults = phrases::all(&Tree::read(repo)?);
+    let faults = phrases::phrases(&Tree::read(repo)?);
     for fault in faults.iter().filter(|fault| !only.is_empty() && fault.path.contains(only)) {
         println!("{fault}");
     }

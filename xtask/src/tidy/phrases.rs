@@ -51,16 +51,8 @@ const PHRASES: &[&str] = &[
     "whoever",
 ];
 
-/// Crates and folders that still have some: there they are counted, and not refused.
-const PENDING: &[&str] = &["crates/tool-guard"];
-
-/// Every refused phrase outside the folders that are pending.
-pub(super) fn phrases(tree: &Tree) -> Vec<Fault> {
-    all(tree).into_iter().filter(|fault| !PENDING.contains(&scope(&fault.path))).collect()
-}
-
 /// Every refused phrase of the repository.
-pub(super) fn all(tree: &Tree) -> Vec<Fault> {
+pub(super) fn phrases(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
     for text in &tree.texts {
         for passage in passages(text) {
@@ -171,7 +163,7 @@ mod tests {
 
     fn lines(path: &str, text: &str) -> Vec<usize> {
         let mut lines: Vec<_> =
-            all(&Tree::of(&[(path, text)])).into_iter().map(|fault| fault.line).collect();
+            phrases(&Tree::of(&[(path, text)])).into_iter().map(|fault| fault.line).collect();
         lines.sort_unstable();
         lines
     }
@@ -214,7 +206,7 @@ mod tests {
             ("docs/a.md", "anew"),
             ("README.md", "anew"),
         ]);
-        let faults = all(&tree);
+        let faults = phrases(&tree);
         let counts: Vec<_> = counts(&faults).into_iter().collect();
         assert_eq!(counts, [(".", 1), ("crates/a", 2), ("crates/b", 1), ("docs", 1)]);
     }
