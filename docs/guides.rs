@@ -3,7 +3,7 @@ mod blocks;
 
 use std::{collections::BTreeMap, fs, path::Path};
 use tool_reliability::config::Config;
-use tr_core::ToolCatalog;
+use tr_config::ToolCatalog;
 use tr_turn::{Plan, Tools};
 
 /// One function for each block of Rust: `breaker_24` begins on line 24 of `breaker.md`. That they compile is the test.

@@ -1,4 +1,4 @@
-//! Layers around your own request type: a few small impls, and no type annotations.
+//! Layers around your own request type: two small impls and a third for retry, and no type annotations.
 //!
 //! `cargo run -p examples --example own_request`
 use std::{
@@ -8,8 +8,8 @@ use std::{
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use tr_breaker::BreakerLayer;
 use tr_core::{
-    BoxError, Classification, Classify, DefaultPolicy, Effect, EffectOf, End, KeyOf, KeyRef,
-    Progress, Ran, Repeat, Verdict,
+    BoxError, Classification, CloneRequest, DefaultPolicy, Effect, End, KeyRef, Ran, RequestPolicy,
+    ResponsePolicy, Verdict,
 };
 use tr_retry::{RetryConfig, RetryLayer};
 
@@ -28,31 +28,27 @@ enum Answer {
     Locked,
 }
 
-/// Each shard has its own breaker.
-impl KeyOf<Query> for DefaultPolicy {
-    fn key_of<'r>(&self, query: &'r Query) -> KeyRef<'r> {
+/// No deadline, no attempt number: the defaults are enough.
+impl RequestPolicy<Query> for DefaultPolicy {
+    /// Each shard has its own breaker.
+    fn key<'r>(&self, query: &'r Query) -> KeyRef<'r> {
         KeyRef::new(query.shard)
     }
-}
 
-/// Reads may be repeated after any failure.
-impl EffectOf<Query> for DefaultPolicy {
-    fn effect_of(&self, query: &Query) -> Effect {
+    /// Reads may be repeated after any failure.
+    fn effect(&self, query: &Query) -> Effect {
         if query.sql.starts_with("SELECT") { Effect::ReadOnly } else { Effect::Mutating }
     }
 }
 
-impl Repeat<Query> for DefaultPolicy {
-    fn repeat(&self, query: &Query) -> Option<Query> {
+impl CloneRequest<Query> for DefaultPolicy {
+    fn clone_request(&self, query: &Query) -> Option<Query> {
         Some(query.clone())
     }
 }
 
-/// No deadline, no attempt number: the defaults are enough.
-impl Progress<Query> for DefaultPolicy {}
-
 /// A lock is transient, and nothing was done. All other errors are classified by their texts and codes.
-impl Classify<Answer> for DefaultPolicy {
+impl ResponsePolicy<Answer> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Answer>) -> Classification<'r> {
         match end {
             Ok(Answer::Rows(_)) => Classification::SUCCESS,

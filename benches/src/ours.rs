@@ -10,8 +10,9 @@ use tool_reliability::{Guarded, ToolStack};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
 use tr_breaker::{Breaker, BreakerLayer, Builder};
 use tr_core::{
-    BoxError, CoarseInstant,
+    BoxError,
     canonical::{Digest, Key, KeyParts, KeySource, Rules, Scope},
+    internal::CoarseInstant,
 };
 use tr_idempotency::{Idempotency, IdempotencyLayer};
 use tr_loopguard::{LoopGuardLayer, Signals};
@@ -42,6 +43,16 @@ pub fn floor_call() -> Run {
 #[must_use]
 pub fn breaker() -> Breaker<small::Leaf, SmallPolicy> {
     let layer = BreakerLayer::builder().window(100).policy(SmallPolicy).build();
+    layer.expect("good settings").layer(small::Leaf)
+}
+
+/// The same with a breaker for each [`id`](Small::id).
+///
+/// # Panics
+/// Never: the settings are good.
+#[must_use]
+pub fn breakers() -> Breaker<small::Leaf, small::KeyedById> {
+    let layer = BreakerLayer::builder().window(100).policy(small::KeyedById).build();
     layer.expect("good settings").layer(small::Leaf)
 }
 
@@ -205,7 +216,7 @@ pub fn loop_signals_early() -> Run {
 /// Never: the settings are good.
 #[must_use]
 pub fn records() -> Idempotency<small::Leaf, SmallPolicy, u64> {
-    let layer = IdempotencyLayer::builder().capacity(RECORDS).policy(SmallPolicy).build();
+    let layer = IdempotencyLayer::builder_for().capacity(RECORDS).policy(SmallPolicy).build();
     layer.expect("good settings").layer(small::Leaf)
 }
 
@@ -221,7 +232,7 @@ pub fn replay() -> Run {
 /// Never: the settings are good.
 #[must_use]
 pub fn replay_kept() -> Run {
-    let layer = IdempotencyLayer::builder().capacity(RECORDS).policy(SmallPolicy).build();
+    let layer = IdempotencyLayer::builder_for().capacity(RECORDS).policy(SmallPolicy).build();
     let layer = layer.expect("good settings");
     let runtime = runtime();
     let janitor = {
@@ -270,7 +281,11 @@ pub fn trio() -> Idempotency<Retry<Breaker<small::Leaf, SmallPolicy>, SmallPolic
     let good = "good settings";
     ServiceBuilder::new()
         .layer(
-            IdempotencyLayer::builder().capacity(RECORDS).policy(SmallPolicy).build().expect(good),
+            IdempotencyLayer::builder_for()
+                .capacity(RECORDS)
+                .policy(SmallPolicy)
+                .build()
+                .expect(good),
         )
         .layer(RetryLayer::builder().policy(SmallPolicy).build().expect(good))
         .layer(BreakerLayer::builder().window(100).policy(SmallPolicy).build().expect(good))

@@ -9,9 +9,10 @@ use std::{
 };
 use tower::Service;
 use tr_core::{
-    Classification, Classify, CoarseInstant, Codec, DedupeKey, Effect, EffectOf, End,
-    IdempotencyOf, InvalidKey, KeyOf, KeyRef, Progress, Ran, Repeat, Replay, Verdict,
+    Classification, CloneRequest, DedupeKey, Effect, End, InvalidKey, KeyRef, Ran, Replay,
+    RequestPolicy, ResponsePolicy, StoreResponse, Verdict,
     canonical::{Digest, Key},
+    internal::CoarseInstant,
 };
 
 /// A request of 40 bytes.
@@ -109,14 +110,25 @@ impl Service<Small> for Leaf {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SmallPolicy;
 
-impl KeyOf<Small> for SmallPolicy {
+impl RequestPolicy<Small> for SmallPolicy {
     #[inline]
-    fn key_of<'r>(&self, _: &'r Small) -> KeyRef<'r> {
+    fn key<'r>(&self, _: &'r Small) -> KeyRef<'r> {
         KeyRef::hashed(0x9E37_79B9_7F4A_7C15, "bench")
+    }
+
+    #[inline]
+    fn effect(&self, _: &Small) -> Effect {
+        Effect::ReadOnly
+    }
+
+    #[inline]
+    fn idempotency_key(&self, request: &Small) -> Result<Option<DedupeKey>, InvalidKey> {
+        let digest = Digest::from_bytes(request.key);
+        Ok(Some(DedupeKey { key: Key::from_bytes(request.key), digest }))
     }
 }
 
-impl Classify<u64> for SmallPolicy {
+impl ResponsePolicy<u64> for SmallPolicy {
     #[inline]
     fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
         match end {
@@ -126,63 +138,60 @@ impl Classify<u64> for SmallPolicy {
     }
 }
 
-impl EffectOf<Small> for SmallPolicy {
+impl CloneRequest<Small> for SmallPolicy {
     #[inline]
-    fn effect_of(&self, _: &Small) -> Effect {
-        Effect::ReadOnly
-    }
-}
-
-impl Repeat<Small> for SmallPolicy {
-    #[inline]
-    fn repeat(&self, request: &Small) -> Option<Small> {
+    fn clone_request(&self, request: &Small) -> Option<Small> {
         Some(*request)
     }
 }
-
-impl Progress<Small> for SmallPolicy {}
 
 /// The same answers for requests that carry this time.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamped(pub CoarseInstant);
 
-impl KeyOf<Small> for Stamped {
+impl RequestPolicy<Small> for Stamped {
     #[inline]
-    fn key_of<'r>(&self, request: &'r Small) -> KeyRef<'r> {
-        SmallPolicy.key_of(request)
+    fn key<'r>(&self, request: &'r Small) -> KeyRef<'r> {
+        SmallPolicy.key(request)
     }
-}
 
-impl Classify<u64> for Stamped {
     #[inline]
-    fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
-        SmallPolicy.classify(end)
+    fn effect(&self, request: &Small) -> Effect {
+        SmallPolicy.effect(request)
     }
-}
 
-impl EffectOf<Small> for Stamped {
-    #[inline]
-    fn effect_of(&self, request: &Small) -> Effect {
-        SmallPolicy.effect_of(request)
-    }
-}
-
-impl Progress<Small> for Stamped {
     #[inline]
     fn stamp(&self, _: &Small) -> Option<CoarseInstant> {
         Some(self.0)
     }
 }
 
-impl IdempotencyOf<Small> for SmallPolicy {
+impl ResponsePolicy<u64> for Stamped {
     #[inline]
-    fn id_of(&self, request: &Small) -> Result<Option<DedupeKey>, InvalidKey> {
-        let digest = Digest::from_bytes(request.key);
-        Ok(Some(DedupeKey { key: Key::from_bytes(request.key), digest }))
+    fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
+        SmallPolicy.classify(end)
     }
 }
 
-impl Codec<u64> for SmallPolicy {
+/// The same answers, with a key for each [`id`](Small::id).
+#[derive(Clone, Copy, Debug)]
+pub struct KeyedById;
+
+impl RequestPolicy<Small> for KeyedById {
+    #[inline]
+    fn key<'r>(&self, request: &'r Small) -> KeyRef<'r> {
+        KeyRef::hashed(request.id.wrapping_mul(0x9E37_79B9_7F4A_7C15), "bench")
+    }
+}
+
+impl ResponsePolicy<u64> for KeyedById {
+    #[inline]
+    fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
+        SmallPolicy.classify(end)
+    }
+}
+
+impl StoreResponse<u64> for SmallPolicy {
     type Stored = u64;
 
     #[inline]

@@ -56,7 +56,7 @@ mod tests {
             ("sqlite", &["dep:rusqlite"]),
             ("redis", &["dep:redis", "tokio/sync"]),
             ("encryption", &["tr-idempotency/encryption"]),
-            ("schema", &["tr-core/schema"]),
+            ("schema", &["tr-wire/schema"]),
         ];
         let features = features
             .map(|(name, on)| (name.to_owned(), on.iter().map(|on| (*on).to_owned()).collect()));

@@ -52,6 +52,9 @@ enum Command {
         /// Count the refused phrases of each crate and folder, and show those in paths that contain PATH.
         #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = "")]
         phrases: Option<String>,
+        /// Count the circles of imports and the floors of each crate, and show those in paths that contain PATH.
+        #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = "")]
+        arrows: Option<String>,
     },
     /// Show the test of each acceptance case.
     Cases {
@@ -139,8 +142,9 @@ fn act(command: Command) -> Result<()> {
         Command::Test => test::run(&repo).map(drop),
         Command::Ci => ci::run(&repo),
         Command::Deny => deny::run(&repo),
-        Command::Tidy { phrases: None } => tidy::run(&repo),
-        Command::Tidy { phrases: Some(path) } => tidy::phrases(&repo, &path),
+        Command::Tidy { phrases: Some(path), .. } => tidy::phrases(&repo, &path),
+        Command::Tidy { arrows: Some(path), .. } => tidy::arrows(&repo, &path),
+        Command::Tidy { .. } => tidy::run(&repo),
         Command::Cases { run, all } => cases::run(&repo, run, all),
         Command::Schemas { check: false } => schemas::write(&repo),
         Command::Schemas { check: true } => schemas::check(&repo),

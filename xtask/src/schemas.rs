@@ -1,5 +1,5 @@
-//! `cargo xtask schemas`: the JSON Schemas that tr-core generates from its types, tr-turn from its limits,
-//! and tool-guard of its reports.
+//! `cargo xtask schemas`: the JSON Schemas that tr-wire and tr-config generate from their types, tr-turn from
+//! its limits, and tool-guard of its reports.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -13,8 +13,9 @@ use crate::{
 
 /// The crates that have schemas, the example that writes them, and the feature that it needs. Examples lie
 /// in one folder, so each has a name of its own.
-const CRATES: [(&str, &str, &[&str]); 3] = [
-    ("tr-core", "core_schemas", &["--features", "schema"]),
+const CRATES: [(&str, &str, &[&str]); 4] = [
+    ("tr-wire", "wire_schemas", &["--features", "schema"]),
+    ("tr-config", "config_schemas", &["--features", "schema"]),
     ("tr-turn", "turn_schemas", &[]),
     ("tool-guard", "guard_schemas", &[]),
 ];

@@ -4,8 +4,11 @@
 
 mod absence;
 mod allow;
+mod arrows;
 mod links;
 mod marks;
+mod mass;
+mod modules;
 mod phrases;
 mod rooms;
 mod shape;
@@ -49,6 +52,8 @@ const RULES: &[Rule] = &[
     absence::code,
     absence::dependencies,
     absence::said,
+    arrows::arrows,
+    mass::mass,
     shape::header,
     shape::length,
     shape::boxed,
@@ -82,6 +87,24 @@ pub(crate) fn phrases(repo: &Repo, only: &str) -> Result<()> {
     }
     for (scope, count) in phrases::counts(&faults) {
         println!("{count:5} {scope}");
+    }
+    Ok(())
+}
+
+/// Shows how many files, circles of imports and floors each crate has, and the circles of those in `only`.
+pub(crate) fn arrows(repo: &Repo, only: &str) -> Result<()> {
+    let tree = Tree::read(repo)?;
+    if !only.is_empty() {
+        arrows::inner(&tree, only).iter().for_each(|line| println!("{line}"));
+    }
+    println!("files circles largest floors");
+    for (root, [files, circles, largest, floors]) in arrows::figures(&tree) {
+        println!("{files:5} {circles:7} {largest:7} {floors:6} {root}");
+    }
+    let mass = mass::figures(&tree);
+    println!("{:5} lines of code", mass.iter().map(|(_, lines)| lines).sum::<usize>());
+    for (name, lines) in mass {
+        println!("{lines:5} {name}");
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 
 use crate::{
-    need::{self, TIME},
+    need::{self, PYTHON, TIME},
     repo::Repo,
     shell,
 };
@@ -56,7 +56,7 @@ enum Input {
 
 /// Measures every case whose name contains `wanted`.
 pub(crate) fn run(repo: &Repo, bytes: usize, wanted: &str, guard: Option<PathBuf>) -> Result<()> {
-    need::ensure(repo, &[&TIME])?;
+    need::ensure(repo, &[&PYTHON, &TIME])?;
     let guard = match guard {
         Some(built) => built.canonicalize()?,
         None => {
@@ -90,7 +90,7 @@ pub(crate) fn run(repo: &Repo, bytes: usize, wanted: &str, guard: Option<PathBuf
             let (time, memory) = cost.times(*plain.get_or_insert(cost));
             let Cost { seconds, megabytes } = cost;
             println!(
-                "| `{command}` | {} | {seconds:.2} | {time:.1} | {megabytes:.0} | {memory:.1} |",
+                "| `{command}` | {} | {seconds:.3} | {time:.1} | {megabytes:.0} | {memory:.1} |",
                 case.name
             );
             if time > LIMITS.0 || memory > LIMITS.1 {

@@ -16,13 +16,12 @@ use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 use tool_reliability::{
     config::variables,
     idempotency::{
-        DedupeRecord, IdempotencyLayer, RecordState, Resolution, StoreHandle,
+        DedupeRecord, IdempotencyLayer, MayStillRun, RecordState, Resolution, StoreHandle,
         store::{StoreError, StoreErrorKind},
     },
 };
 use tr_core::{
-    SystemClock, ToolOutcome, WallClock, canonical::Key, code, printable, printable_json,
-    printable_lines,
+    SystemClock, ToolOutcome, WallClock, canonical::Key, printable, printable_json, printable_lines,
 };
 
 /// The exit codes, for the help.
@@ -42,9 +41,6 @@ const NOT_FOUND: u8 = 4;
 const UNUSABLE: u8 = 2;
 /// The call may still run.
 const MAY_STILL_RUN: u8 = 5;
-
-/// Codes of calls that the guard gave up while the server was still alive.
-const GIVEN_UP: [&str; 3] = [code::TIMEOUT, code::CANCELLED, code::OUTCOME_UNKNOWN];
 
 /// Advice if the record cannot be read.
 const ADVICE: &str = ": give the guard's key with --records-key-file, or `forget` it";
@@ -206,8 +202,13 @@ async fn open(options: &Options) -> anyhow::Result<Records> {
     layer.build()?.handle().in_store().context("the layer has a store")
 }
 
-async fn all(records: &Records, unknown: bool) -> anyhow::Result<Vec<DedupeRecord>> {
-    let found = if unknown { records.unknown(ALL).await } else { records.records(ALL).await };
+/// All of them; for people, without the runs before the last, which are kept with the answers.
+async fn all(records: &Records, unknown: bool, runs: bool) -> anyhow::Result<Vec<DedupeRecord>> {
+    let found = match (unknown, runs) {
+        (true, _) => records.unknown(ALL).await,
+        (false, true) => records.records(ALL).await,
+        (false, false) => records.records_brief(ALL).await,
+    };
     let mut found = found.context("the records cannot be read")?;
     found.sort_by_key(|record| record.updated_at_ms);
     Ok(found)
@@ -249,7 +250,7 @@ fn apart<'k>(keys: &[&'k str], at: usize) -> &'k str {
 }
 
 async fn list(records: &Records, unknown: bool, json: bool) -> anyhow::Result<ExitCode> {
-    let found = all(records, unknown).await?;
+    let found = all(records, unknown, json).await?;
     let now = SystemClock.unix_ms();
     let mut out = String::new();
     for record in &found {
@@ -276,7 +277,7 @@ async fn act_on(records: &Records, record: &DedupeRecord, act: Act) -> anyhow::R
     match act {
         Act::Show { json: true } => println!("{}", as_json(record)?),
         Act::Show { json: false } => {
-            let still = may_still_run(records, record, &key).await;
+            let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown);
             print!("{}", whole(record, SystemClock.unix_ms(), still));
         }
         Act::Forget => {
@@ -286,31 +287,30 @@ async fn act_on(records: &Records, record: &DedupeRecord, act: Act) -> anyhow::R
             }
             println!("forgotten: a repeat of this call runs");
         }
-        Act::Settle { how: How::DidNotRun, force: false, .. }
-            if may_still_run(records, record, &key).await == Some(true) =>
-        {
-            eprintln!("tool-guard: {}", refused_while_alive(record));
-            return Ok(ExitCode::from(MAY_STILL_RUN));
+        Act::Settle { how, answer, force } => {
+            if how == How::DidNotRun
+                && !force
+                && let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown)
+                && let Some(why) = still.refusal()
+            {
+                eprintln!("tool-guard: {}", refused(record, still, why));
+                return Ok(ExitCode::from(MAY_STILL_RUN));
+            }
+            return settle(records, record, &key, how, answer).await;
         }
-        Act::Settle { how, answer, .. } => return settle(records, record, &key, how, answer).await,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a call of unknown outcome may still run: the guard that gave it up is alive, and may get its
-/// answer. `None` if that is unknown.
-async fn may_still_run(records: &Records, record: &DedupeRecord, key: &Key) -> Option<bool> {
-    let is_given_up = record.error.as_ref().is_none_or(|it| GIVEN_UP.contains(&&*it.code));
-    if record.state != RecordState::Unknown || !is_given_up {
-        return Some(false);
-    }
-    records.is_owner_alive(key).await.ok().flatten()
-}
-
-fn refused_while_alive(record: &DedupeRecord) -> String {
+/// Why the call is not settled as `did-not-run`, and what to do.
+fn refused(record: &DedupeRecord, still: MayStillRun, why: &str) -> String {
     let short = record.key.get(..SHOWN).unwrap_or(&record.key);
+    let first = match still {
+        MayStillRun::OwnerLives => "end that guard first",
+        _ => "wait, or end that guard first",
+    };
     format!(
-        "the call may still run: the guard that sent it is running, and a late answer would settle the record; end that guard first, or, if you know that the call can no longer run, use tool-guard records settle {short} did-not-run --force (if it does run, a repeat runs it a second time)"
+        "{why}; {first}, or, if you know that the call can no longer run, use tool-guard records settle {short} did-not-run --force (if it does run, a repeat runs it a second time)"
     )
 }
 

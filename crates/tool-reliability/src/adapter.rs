@@ -2,7 +2,6 @@
 use pin_project_lite::pin_project;
 use std::{
     error::Error,
-    fmt,
     future::Future,
     iter,
     pin::Pin,
@@ -13,9 +12,9 @@ use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
     BoxError, FailureInfo, Ran, ToolCall, ToolManifest, ToolOutcome, classify, code, failure_info,
-    wire::Normaliser,
 };
 use tr_loopguard::Noted;
+use tr_wire::Normaliser;
 
 /// Applies [`Adapter`].
 #[derive(Clone, Copy, Debug)]
@@ -231,9 +230,11 @@ fn taken(error: &(dyn Error + 'static)) -> Option<BoxError> {
 ///
 /// Where failures are [not normalised](AdapterLayer::normalise) it stands for the tool's own error
 /// on the way through the layers.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct ToolFailed {
     message: String,
+    #[source]
     info: FailureInfo,
     /// The error itself, put aside for the caller.
     own: Mutex<Option<BoxError>>,
@@ -265,17 +266,5 @@ impl ToolFailed {
 
     fn lock(&self) -> MutexGuard<'_, Option<BoxError>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Display for ToolFailed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for ToolFailed {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.info)
     }
 }

@@ -35,7 +35,7 @@
 //! | `POST` | `{"action": "reset", "breaker": "pay"}`, also `force_open`, `disable`, `shadow`, `enforce` | its state then; 404 if there is no such breaker |
 //! | | `{"action": "flush", "session": "s-1"}`, also `key`, `tool` | `{"wouldFlush": 3}`: nothing is done yet |
 //! | | the same with `"confirm": 3` | `{"flushed": 3}`; 409 and the new number if it is another by now |
-//! | | `{"action": "settle", "key": "…", "epoch": 1, "outcome": "did_not_run"}`, or `"done"` with `"output": …` | 404 if no call of unknown outcome has this key and epoch |
+//! | | `{"action": "settle", "key": "…", "epoch": 1, "outcome": "did_not_run"}`, or `"done"` with `"output": …` | 404 if no call of unknown outcome has this key and epoch; 409 for `did_not_run` if the call [may still run](tr_idempotency::MayStillRun), unless `"force": true` is added; records in this process are not checked |
 //! | | `{"action": "switch", "on": false}` | turns the stack off or on |
 //! | | `{"action": "reload"}` | `{"needsRestart": ["retry"]}`; 422 with every mistake, and nothing has changed; 404 if the program has no [configuration](Admin::on_reload) |
 //!
@@ -51,12 +51,13 @@
 //! `admin_refused`, without values that could be secrets.
 mod access;
 mod act;
+mod answer;
 mod order;
 mod view;
 
 pub use self::access::Peer;
 
-use self::access::Access;
+use self::{access::Access, act::Reload, answer::Answer};
 use crate::{
     ToolStack,
     config::{Live, Reloaded},
@@ -65,7 +66,6 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body::Body;
 use http_body_util::{BodyExt, Full, Limited};
-use serde_json::{Value, json};
 use std::{
     convert::Infallible,
     error::Error,
@@ -76,7 +76,7 @@ use std::{
     task::{Context, Poll},
 };
 use tower_service::Service;
-use tr_core::{ToolManifest, printable_json};
+use tr_core::ToolManifest;
 use tr_telemetry::TARGET;
 
 /// The path of the endpoint.
@@ -96,9 +96,6 @@ pub struct Admin {
 
 /// What is known of the tools at this moment.
 type Manifests = Arc<dyn Fn() -> Vec<Arc<ToolManifest>> + Send + Sync>;
-
-/// Reads the configuration again, or says what is wrong with it.
-type Reload = Arc<dyn Fn() -> Result<Reloaded, String> + Send + Sync>;
 
 impl Admin {
     /// Allows requests from this machine only.
@@ -160,16 +157,9 @@ impl fmt::Debug for Admin {
 }
 
 /// The error for a token that is too short or not visible ASCII.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid token: use 16 or more visible ASCII characters without spaces")]
 pub struct WeakToken(());
-
-impl fmt::Display for WeakToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("invalid token: use 16 or more visible ASCII characters without spaces")
-    }
-}
-
-impl Error for WeakToken {}
 
 impl<B> Service<Request<B>> for Admin
 where
@@ -234,41 +224,10 @@ impl Admin {
             return Answer::error(StatusCode::PAYLOAD_TOO_LARGE, why);
         };
         match order::read(&body.to_bytes()) {
-            Ok(order) => act::act(self, order, access::peer(&head)).await,
+            Ok(order) => {
+                act::act(&self.stack, self.reload.as_ref(), order, access::peer(&head)).await
+            }
             Err(why) => Answer::error(StatusCode::BAD_REQUEST, why),
         }
-    }
-}
-
-/// A response in JSON.
-#[derive(Debug)]
-struct Answer {
-    status: StatusCode,
-    body: Value,
-}
-
-impl Answer {
-    fn ok(body: Value) -> Self {
-        Self { status: StatusCode::OK, body }
-    }
-
-    fn error(status: StatusCode, why: impl Into<String>) -> Self {
-        Self { status, body: json!({ "error": why.into() }) }
-    }
-
-    fn into_response(self) -> Response<Full<Bytes>> {
-        // Names of tools come from outside, and this is read in terminals.
-        let body = format!("{:#}\n", self.body);
-        let mut response = Response::new(Full::from(printable_json(&body).into_owned()));
-        *response.status_mut() = self.status;
-        let headers = response.headers_mut();
-        let of = http::HeaderValue::from_static;
-        headers.insert(header::CONTENT_TYPE, of("application/json"));
-        headers.insert(header::CACHE_CONTROL, of("no-store"));
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, of("nosniff"));
-        if self.status == StatusCode::METHOD_NOT_ALLOWED {
-            headers.insert(header::ALLOW, of("GET, POST"));
-        }
-        response
     }
 }

@@ -44,14 +44,12 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
-use tr_core::{Effect, ToolCatalog, manifest::BreakerOverride};
-pub use tr_core::{
-    catalog::CatalogError,
-    config::{
-        BreakerConfig, BreakerMode, BreakerRules, Config, Conflicts, DeriveKeys, IdempotencyConfig,
-        IdentityConfig, LoopConfig, LoopMode, PREFIX, RecordBodies, RecordsConfig, RetryOptIn,
-    },
+pub use tr_config::{
+    BreakerConfig, BreakerMode, BreakerRules, CatalogError, Config, Conflicts, DeriveKeys,
+    IdempotencyConfig, IdentityConfig, LoopConfig, LoopMode, Mistake, PREFIX, RecordBodies,
+    RecordsConfig, RetryOptIn, ToolCatalog,
 };
+use tr_core::{Effect, manifest::BreakerOverride};
 
 impl Builder {
     /// Applies a configuration, except for its tools: those apply through the calls

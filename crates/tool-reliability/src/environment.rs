@@ -1,6 +1,7 @@
 //! The switches that an operator sets in the environment.
 use std::env;
-use tr_core::{config::PREFIX, wire::closest};
+use tr_config::PREFIX;
+use tr_wire::closest;
 
 /// The variable that turns the stack off: `TOOL_RELIABILITY_ENABLED=false`.
 pub const ENABLED: &str = "TOOL_RELIABILITY_ENABLED";

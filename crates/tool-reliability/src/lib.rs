@@ -104,14 +104,15 @@ pub use self::{
     hooks::Hook,
     measured::{Finished, Measured, MeasuredFuture},
     rollout::{KillSwitch, Mode, Rollout, Share, Stage},
-    stack::{Builder, ConfigError, Guarded, ToolStack},
+    stack::{Builder, Guarded, ToolStack},
     switch::{Switch, SwitchFuture},
 };
 pub use tr_breaker as breaker;
-pub use tr_core as core;
+pub use tr_core::{self as core, ConfigError};
 pub use tr_idempotency as idempotency;
 pub use tr_integrity as integrity;
 pub use tr_loopguard as loopguard;
 pub use tr_retry as retry;
 pub use tr_telemetry as telemetry;
 pub use tr_timeout as timeout;
+pub use tr_wire as wire;

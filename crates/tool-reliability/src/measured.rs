@@ -11,16 +11,12 @@ use std::{
 use tokio::time::Instant;
 use tower_service::Service;
 use tr_breaker::error::CircuitOpen;
-use tr_core::{
-    BoxError, ToolCall, ToolOutcome,
-    call::Runs,
-    find,
-    wire::{
-        bs_tim_5::{RetriedBy, ToolResultEnvelope},
-        utee::ToolResponse,
-    },
-};
+use tr_core::{BoxError, ToolCall, ToolOutcome, call::Runs, find};
 use tr_retry::RetryExhausted;
+use tr_wire::{
+    bs_tim_5::{RetriedBy, ToolResultEnvelope},
+    utee::ToolResponse,
+};
 
 /// A service that never fails and returns what an envelope contains.
 ///

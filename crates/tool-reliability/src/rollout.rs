@@ -46,4 +46,4 @@ mod shadow;
 
 pub use self::kill_switch::KillSwitch;
 pub(crate) use self::shadow::{Observation, routed};
-pub use tr_core::rollout::{Mode, Rollout, Share, Stage};
+pub use tr_config::{Mode, Rollout, Share, Stage};

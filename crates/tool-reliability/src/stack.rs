@@ -10,10 +10,10 @@ use crate::{
     rollout::{KillSwitch, Rollout, routed},
     switch::{Shared, Switch},
 };
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tower_layer::Layer;
 use tr_breaker::Registry;
-use tr_core::{BoxError, Observer, Sharded, ToolOutcome};
+use tr_core::{ConfigError, Observer, ToolOutcome, internal::Sharded};
 use tr_idempotency::{DerivedKeys, Handle, IdempotencyLayer};
 use tr_integrity::{IntegrityLayer, Sessions};
 use tr_loopguard::{LoopGuardLayer, Turns};
@@ -262,7 +262,7 @@ impl Builder {
 
     /// Sets whether tools' answers are searched for silent failures; they are by default. `null`, `ok: false`,
     /// an `error` that is not empty and an exit code other than 0 are failures then, and an envelope
-    /// of either form is what it says ([`Normaliser`](tr_core::wire::Normaliser)). For single tools
+    /// of either form is what it says ([`Normaliser`](tr_wire::Normaliser)). For single tools
     /// their manifests say it: `silent_failures`, `null_is_success`. Off where failures are not
     /// [normalised](Self::normalise).
     pub fn silent_failures(mut self, look: bool) -> Self {
@@ -281,7 +281,7 @@ impl Builder {
     /// # Errors
     /// If any layer's settings are out of range; the faults of all layers are named at once.
     pub fn build(mut self) -> Result<ToolStack, ConfigError> {
-        let mut faults = ConfigError(Vec::new());
+        let mut faults = Faults::default();
         let signals = match self.telemetry {
             Some(signals) => signals,
             None => Signals::builder().build().expect("the defaults are valid"),
@@ -306,9 +306,12 @@ impl Builder {
         let loop_guard = self.loop_guard.log_cleaning(move |text| redactor.redact(text).into());
         let loop_guard = faults.gather(loop_guard.observer(observer.clone()).build());
         let idempotency = faults.gather(self.idempotency.observer(observer.clone()).build());
-        let default_deadline = faults.gather(
-            self.deadline.map_or(Ok(DefaultDeadlineLayer::none()), DefaultDeadlineLayer::after),
-        );
+        let default_deadline = DefaultDeadlineLayer::builder();
+        let default_deadline = match self.deadline {
+            Some(after) => default_deadline.after(after),
+            None => default_deadline,
+        };
+        let default_deadline = faults.gather(default_deadline.build());
         let deadline = faults.gather(DeadlineLayer::builder().observer(observer.clone()).build());
         let retry = faults.gather(self.retry.observer(observer.clone()).build());
         let breaker = faults.gather(self.breaker.observer(observer.clone()).build());
@@ -323,7 +326,7 @@ impl Builder {
             Some(attempt_timeout),
         ) = (loop_guard, idempotency, default_deadline, deadline, retry, breaker, attempt_timeout)
         else {
-            return Err(faults);
+            return Err(faults.0.expect("what is not built has a fault"));
         };
         if let Some(sessions) = self.sessions {
             sessions.observe_by_default(session_observer);
@@ -360,23 +363,20 @@ impl Builder {
     }
 }
 
-/// Invalid settings: the errors of all layers.
-#[derive(Debug)]
-pub struct ConfigError(Vec<BoxError>);
+/// The faults of all layers.
+#[derive(Debug, Default)]
+struct Faults(Option<ConfigError>);
 
-impl ConfigError {
-    fn gather<T>(&mut self, built: Result<T, impl Into<BoxError>>) -> Option<T> {
-        built.map_err(|error| self.0.push(error.into())).ok()
+impl Faults {
+    fn gather<T>(&mut self, built: Result<T, ConfigError>) -> Option<T> {
+        let error = match built {
+            Ok(built) => return Some(built),
+            Err(error) => error,
+        };
+        self.0 = Some(match self.0.take() {
+            Some(others) => others.and(error),
+            None => error,
+        });
+        None
     }
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, error) in self.0.iter().enumerate() {
-            write!(f, "{}{error}", if n == 0 { "" } else { "\n" })?;
-        }
-        Ok(())
-    }
-}
-
-impl Error for ConfigError {}

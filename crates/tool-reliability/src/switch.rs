@@ -13,7 +13,10 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{BoxError, ReadyOnCall, ReadyOnCallFuture, Sharded, ToolCall, ToolOutcome};
+use tr_core::{
+    BoxError, ToolCall, ToolOutcome,
+    internal::{ReadyOnCall, ReadyOnCallFuture, Sharded},
+};
 
 /// The state that all services of a stack share, besides its layers.
 #[derive(Debug)]

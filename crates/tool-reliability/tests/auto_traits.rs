@@ -44,7 +44,7 @@ fn what_a_program_keeps() {
     handle::<Rollout>();
     handle::<Environment>();
     handle::<config::Config>();
-    handle::<core::ToolCatalog>();
+    handle::<config::ToolCatalog>();
     handle::<core::ToolManifest>();
     handle::<ToolCall>();
     handle::<ToolOutcome>();

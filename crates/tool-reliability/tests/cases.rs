@@ -12,12 +12,12 @@ use tower::ServiceExt;
 use tr_core::{
     BoxError, BreakerState, Effect, Json, Params, Ran, ToolCall, ToolOutcome, Verdict, causes,
     code, failure_info, find,
-    wire::{Arrival, bs_tim_5::ToolCallEnvelope},
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails, reports},
     tool::{Handle, Step},
 };
+use tr_wire::{Arrival, bs_tim_5::ToolCallEnvelope};
 
 type Tool = Handle<ToolCall>;
 
@@ -233,7 +233,7 @@ async fn tr_12_a_clone_that_is_replayed_has_its_hooks_too() {
 #[tokio::test(start_paused = true)]
 async fn ut_06_hints_reach_the_tool() {
     let catalog = r#"{"tools": {"search": {"effect": "read_only", "capabilities": ["streaming", "caching"]}}}"#;
-    let catalog = tr_core::ToolCatalog::from_json(catalog).unwrap();
+    let catalog = tr_config::ToolCatalog::from_json(catalog).unwrap();
     let (tool, handle) = around(&ToolStack::default(), [answers("ok")]);
     let mut search = ToolCall::new("search", Params::empty_object());
     let hints = &mut search.parts_mut().hints;

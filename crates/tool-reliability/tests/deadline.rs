@@ -16,14 +16,12 @@ use tool_reliability::{
     timeout::DeadlineExceeded,
 };
 use tower::ServiceExt;
-use tr_core::{
-    Effect, Params, Ran, ToolCall, ToolOutcome, Verdict, code, failure_info, find,
-    wire::bs_tim_5::ToolResultEnvelope,
-};
+use tr_core::{Effect, Params, Ran, ToolCall, ToolOutcome, Verdict, code, failure_info, find};
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails},
     tool::Step,
 };
+use tr_wire::bs_tim_5::ToolResultEnvelope;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -3,13 +3,12 @@ use serde_json::json;
 use std::time::Duration;
 use tool_reliability::{ErrorsAsOutcomes, ToolStack};
 use tower::{Layer, ServiceExt};
-use tr_core::{
-    Effect, Params, Ran, ToolCall, ToolOutcome, Verdict, wire::bs_tim_5::ToolResultEnvelope,
-};
+use tr_core::{Effect, Params, Ran, ToolCall, ToolOutcome, Verdict};
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails, laws, reports},
     tool::Step,
 };
+use tr_wire::bs_tim_5::ToolResultEnvelope;
 
 async fn status(
     script: impl IntoIterator<Item = Step<ToolOutcome>>,

@@ -20,7 +20,7 @@ use tokio::{
     time::timeout,
 };
 use tower::{Service, ServiceBuilder, ServiceExt};
-use tr_core::{BoxError, Classify, DefaultPolicy, Ran};
+use tr_core::{BoxError, DefaultPolicy, Ran, ResponsePolicy};
 use tr_retry::{RetryConfig, RetryLayer};
 
 type Hyper = Client<HttpConnector, Full<Bytes>>;
@@ -83,7 +83,7 @@ where
     S::Error: Into<BoxError>,
 {
     let error: BoxError = client.oneshot(order(at)).await.err().expect("it fails").into();
-    Classify::<Response<R>>::classify(&DefaultPolicy, Err(&*error)).ran
+    ResponsePolicy::<Response<R>>::classify(&DefaultPolicy, Err(&*error)).ran
 }
 
 #[tokio::test]

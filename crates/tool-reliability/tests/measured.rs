@@ -2,14 +2,12 @@
 use std::time::Duration;
 use tool_reliability::{Finished, Hook, Measured, Mode, Rollout, ToolStack};
 use tower::ServiceExt;
-use tr_core::{
-    BreakerState, Effect, MatchedOn, Params, Ran, ToolCall, ToolOutcome, Verdict,
-    wire::bs_tim_5::ToolResultEnvelope,
-};
+use tr_core::{BreakerState, Effect, MatchedOn, Params, Ran, ToolCall, ToolOutcome, Verdict};
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails, reports},
     tool::Step,
 };
+use tr_wire::bs_tim_5::ToolResultEnvelope;
 
 type Tool = Measured<tool_reliability::Guarded<ScriptedTool>>;
 

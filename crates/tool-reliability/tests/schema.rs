@@ -4,8 +4,8 @@ use std::sync::Arc;
 use tool_reliability::{ErrorsAsOutcomes, ToolStack, loopguard::LoopDetected};
 use tower::ServiceExt;
 use tr_core::{
-    Effect, Json, KeyRef, Params, Ran, ToolCall, ToolManifest, Verdict, catalog::InvalidParams,
-    code, failure_info, find,
+    Effect, Json, KeyRef, Params, Ran, ToolCall, ToolManifest, Verdict, code, failure_info, find,
+    manifest::InvalidParams,
 };
 use tr_testkit::calls::{ScriptedTool, answers};
 

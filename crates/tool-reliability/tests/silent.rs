@@ -2,16 +2,15 @@
 use std::sync::Arc;
 use tool_reliability::{Environment, Guarded, ToolStack, config::Live, idempotency::RecordState};
 use tower::ServiceExt;
+use tr_config::Config;
 use tr_core::{
-    Effect, Json, Params, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict, code,
-    config::Config,
-    failure_info,
-    wire::{EMPTY_RESULT, NONZERO_EXIT, NOT_OK},
+    Effect, Json, Params, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict, code, failure_info,
 };
 use tr_testkit::{
     calls::ScriptedTool,
     tool::{Handle, Step},
 };
+use tr_wire::{EMPTY_RESULT, NONZERO_EXIT, NOT_OK};
 
 /// Answers with this text, each time.
 fn around(stack: &ToolStack, answer: &str) -> (Guarded<ScriptedTool>, Handle<ToolCall>) {

@@ -11,11 +11,10 @@ use tool_reliability::{
 };
 use tower::{ServiceExt, service_fn};
 use tr_core::{
-    BoxError, Effect, FailureInfo, Ran, ToolCall, ToolOutcome, Verdict,
-    call::CallContext,
-    wire::{Arrival, bs_tim_5, utee},
+    BoxError, Effect, FailureInfo, Ran, ToolCall, ToolOutcome, Verdict, call::CallContext,
 };
 use tr_testkit::logs::Logs;
+use tr_wire::{Arrival, bs_tim_5, utee};
 use tracing_subscriber::{prelude::*, registry};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";

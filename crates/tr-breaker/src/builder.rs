@@ -2,18 +2,11 @@
 mod checks;
 mod settled;
 
-use crate::{
-    error::ConfigError,
-    handle::Registry,
-    hub::Hub,
-    layer::BreakerLayer,
-    registry::Breakers,
-    settings::{Mode, Rules, Slow},
-};
+use crate::settings::{Mode, Rules, Slow};
 use std::{sync::Arc, time::Duration};
 use tr_core::{DefaultPolicy, Effect, Observer, manifest::BreakerOverride};
 
-/// Configures a [`BreakerLayer`].
+/// Configures a [`BreakerLayer`](crate::BreakerLayer).
 ///
 /// | setting | default |
 /// |---|---|
@@ -55,9 +48,9 @@ pub struct Builder<A = DefaultPolicy> {
     count_rate_limits: bool,
     mode: Mode,
     forced_open: bool,
-    capacity: usize,
-    observers: Vec<Arc<dyn Observer>>,
-    policy: A,
+    pub(crate) capacity: usize,
+    pub(crate) observers: Vec<Arc<dyn Observer>>,
+    pub(crate) policy: A,
 }
 
 impl Builder {
@@ -168,7 +161,7 @@ impl<A> Builder<A> {
     /// success to a sixteenth of this.
     ///
     /// With `None`, or without a rate, a success reads no clock, which is half of its cost unless the
-    /// request carries a [time](tr_core::Progress::stamp). For a window by time alone, set
+    /// request carries a [time](tr_core::RequestPolicy::stamp). For a window by time alone, set
     /// [`window`](Self::window) above the number of calls in this time.
     pub fn rolling(mut self, rolling: impl Into<Option<Duration>>) -> Self {
         self.rolling = rolling.into();
@@ -244,7 +237,7 @@ impl<A> Builder<A> {
 
     /// How many breakers are kept. At capacity, an idle closed breaker without failures is evicted; if
     /// there is none, new keys share one overflow breaker. The first 256, and at most half of all, are
-    /// never evicted: their calls share no lock.
+    /// never evicted, and found without a lock.
     ///
     /// A breaker whose tool succeeds takes up less than 256 bytes, however many there are.
     pub fn capacity(mut self, breakers: usize) -> Self {
@@ -281,27 +274,6 @@ impl<A> Builder<A> {
             observers: self.observers,
             policy,
         }
-    }
-
-    /// Checks the settings and makes the layer.
-    ///
-    /// # Errors
-    /// Names every setting that is out of its range, `forced_open` together with [`Mode::Disabled`],
-    /// and that no rule opens the breaker where none is left.
-    pub fn build(self) -> Result<BreakerLayer<A>, ConfigError> {
-        let faults = self.faults();
-        if !faults.is_empty() {
-            return Err(ConfigError(faults));
-        }
-        Ok(self.build_unchecked())
-    }
-
-    /// Makes a layer of settings that are known to be good.
-    pub(crate) fn build_unchecked(self) -> BreakerLayer<A> {
-        let hub = Hub::default();
-        self.observers.iter().for_each(|observer| hub.add(observer.clone()));
-        let breakers = Breakers::new(self.settings(), self.capacity, hub);
-        BreakerLayer::new(self.policy, Registry::new(breakers))
     }
 }
 

@@ -1,123 +1,56 @@
-//! Calls that are no matter of course.
-use crate::{
-    clock,
-    error::CircuitOpen,
-    future::BreakerFuture,
-    gate::{Admission, Gate},
-    permit::Permit,
-    registry::{Breakers, Found, Seed},
-    settings::{Mode, Row},
-    state::Refusal,
-    table::Place,
-};
-use std::sync::Arc;
-use tower_service::Service;
-use tr_core::{BoxError, Event, KeyOf, KeyRef, Progress, manifest::BreakerOverride};
+//! What processes decide about a breaker, and can share.
+use crate::settings::Mode;
+use std::time::Duration;
 
-/// A call of which a word does not say that it passes: its breaker is new, or not closed, or one
-/// of those that come and go, or looks at the clock.
-pub(crate) struct Decision<'b, A> {
-    pub(crate) policy: &'b A,
-    pub(crate) breakers: &'b Breakers,
-    pub(crate) row: Row,
+/// A decision about a breaker, by a process or an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) state: State,
+    /// The mode that an operator set; `None`: as configured.
+    pub(crate) order: Option<Mode>,
 }
 
-impl<A> Decision<'_, A> {
-    /// Makes the call, or refuses it. `place` is its breaker, if that is known.
-    #[inline(never)]
-    pub(crate) fn call<S, Req>(
-        self,
-        place: Option<&Place>,
-        req: Req,
-        inner: &mut S,
-    ) -> BreakerFuture<S::Future, A>
-    where
-        S: Service<Req>,
-        A: KeyOf<Req> + Progress<Req> + Clone,
-    {
-        match self.permit(place, &req) {
-            Ok(permit) => BreakerFuture::admitted(inner.call(req), permit, self.policy.clone()),
-            Err(error) => BreakerFuture::refused(error),
-        }
+/// A state that is decided. Half open is none: it follows from the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Closed,
+    /// Until it is half open.
+    Open {
+        left: Duration,
+    },
+    Forced,
+}
+
+/// A circuit, as it has decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct View {
+    pub(crate) generation: u32,
+    pub(crate) mode: Mode,
+    /// `None` while it is half open: each process probes for itself.
+    pub(crate) state: Option<State>,
+    pub(crate) configured: Mode,
+    /// The mode, where it is not the one that was configured.
+    pub(crate) order: Option<Mode>,
+    /// Its state and its mode are those of a new one.
+    pub(crate) is_as_configured: bool,
+}
+
+impl Decision {
+    /// Whether it holds until it is revoked.
+    pub(crate) const fn is_standing(&self) -> bool {
+        matches!(self.state, State::Forced) || self.order.is_some()
     }
 
-    #[inline(always)]
-    fn permit<Req>(&self, place: Option<&Place>, req: &Req) -> Result<Permit, BoxError>
-    where
-        A: KeyOf<Req> + Progress<Req>,
-    {
-        let stamp = self.policy.stamp(req);
-        let (found, in_shadow) = match place {
-            Some(place) => (Found::First(place), false),
-            None => self.find(req),
-        };
-        let gate = found.gate();
-        // First what is most often: an open breaker is asked by many.
-        let admission = match gate.refuse(|| stamp.unwrap_or_else(clock::stamp)) {
-            Some(refusal) => Admission::Refused(refusal),
-            None => gate.admit(self.row, clock::now),
-        };
-        let ticket = match admission {
-            Admission::Counted(ticket) => Some(ticket),
-            Admission::Free => None,
-            Admission::Refused(refusal) => {
-                let refusal = Refusal { shadow: refusal.shadow || in_shadow, ..refusal };
-                self.tell(req, gate, refusal);
-                if !refusal.shadow {
-                    return Err(CircuitOpen::new(gate.clone(), refusal).into());
-                }
-                None
-            }
-        };
-        if !gate.times_calls() {
-            return Ok(Permit::new(found.into_held(), ticket, stamp));
-        }
-        let began = stamp.unwrap_or_else(clock::stamp);
-        let mut permit = Permit::new(found.into_held(), ticket, Some(began));
-        // A tool that blocks ends at once, and is slow all the same.
-        permit.wait();
-        Ok(permit)
+    /// Whether a new breaker does not do so by itself.
+    pub(crate) fn is_news(&self) -> bool {
+        self.is_standing() || self.state != State::Closed
     }
 
-    /// The call's breaker, and whether another one lets its refusals pass: the breaker of a tool
-    /// says for all that the tool reaches whether they are forced open, disabled or in shadow mode.
-    fn find<Req>(&self, req: &Req) -> (Found<'_>, bool)
-    where
-        A: KeyOf<Req>,
-    {
-        let key = self.policy.breaker_of(req);
-        let own = || self.breakers.find(key, || self.seed_of(req, key));
-        if !key.is_target() {
-            return (own(), false);
+    /// The same that much later.
+    pub(crate) fn after(mut self, passed: Duration) -> Self {
+        if let State::Open { left } = &mut self.state {
+            *left = left.saturating_sub(passed);
         }
-        let tool = self.policy.key_of(req);
-        let tool = self.breakers.find(tool, || self.seed_of(req, tool));
-        match tool.gate().orders() {
-            (_, true) | (Mode::Disabled, _) => (tool, false),
-            (mode, false) => (own(), mode == Mode::Shadow),
-        }
-    }
-
-    fn tell<Req>(&self, req: &Req, gate: &Arc<Gate>, Refusal { state, shadow, .. }: Refusal)
-    where
-        A: KeyOf<Req>,
-    {
-        if gate.hub().listens() {
-            let event = Event::BreakerRefused { breaker: gate.name(), state, shadow };
-            gate.hub().tell(&self.policy.info_of(req), &event);
-        }
-    }
-
-    fn seed_of<'r, Req>(&self, req: &'r Req, key: KeyRef<'r>) -> Seed<'r>
-    where
-        A: KeyOf<Req>,
-    {
-        // One tool's manifest does not speak for the others that share a breaker.
-        if key.is_target() || key == self.policy.key_of(req) {
-            let change = self.policy.breaker_override(req);
-            Seed { label: self.policy.info_of(req).tool, change }
-        } else {
-            Seed { label: key.name, change: BreakerOverride::default() }
-        }
+        self
     }
 }

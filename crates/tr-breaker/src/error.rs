@@ -1,5 +1,5 @@
 //! Error types.
-use crate::{gate::Gate, state::Refusal};
+use crate::{circuit::Refusal, keyed::KeyedCircuit, shortened::LastFailure};
 use std::{
     error::Error,
     fmt,
@@ -12,24 +12,20 @@ use tr_core::{BreakerState, FailureInfo, Ran, Verdict, code};
 ///
 /// Its information: code `circuit_open`, [`Ran::No`], transient with the time left as `retry_after`, and
 /// exhausted, so that retry layers stop. Its source is the message of the last failure. If a call
-/// carries a [time](tr_core::Progress::stamp), the time left counts from there.
+/// carries a [time](tr_core::RequestPolicy::stamp), the time left counts from there.
 pub struct CircuitOpen {
-    gate: Arc<Gate>,
+    circuit: Arc<KeyedCircuit>,
     state: BreakerState,
     retry_after: Option<Duration>,
     /// Made on demand: most refusals are only counted.
     info: OnceLock<Box<FailureInfo>>,
 }
 
-/// The message of the last failed call, possibly of another caller.
-#[derive(Debug)]
-pub(crate) struct LastFailure(pub(crate) Arc<str>);
-
 impl CircuitOpen {
     #[inline]
-    pub(crate) const fn new(gate: Arc<Gate>, refusal: Refusal) -> Self {
+    pub(crate) const fn new(circuit: Arc<KeyedCircuit>, refusal: Refusal) -> Self {
         let Refusal { state, left: retry_after, .. } = refusal;
-        Self { gate, state, retry_after, info: OnceLock::new() }
+        Self { circuit, state, retry_after, info: OnceLock::new() }
     }
 
     fn failure_info(&self) -> &FailureInfo {
@@ -37,7 +33,7 @@ impl CircuitOpen {
             let verdict = Verdict::Transient { retry_after: self.retry_after };
             let info =
                 FailureInfo::new(code::CIRCUIT_OPEN, Ran::No, verdict).exhausted().by_layer();
-            Box::new(match self.gate.last_failure() {
+            Box::new(match self.circuit.last_failure() {
                 Some(shared) => info.because_shared(shared),
                 None => info,
             })
@@ -47,7 +43,7 @@ impl CircuitOpen {
     /// The breaker's key.
     #[must_use]
     pub fn breaker(&self) -> &str {
-        self.gate.name()
+        self.circuit.name()
     }
 
     /// The state in which it refused.
@@ -100,31 +96,3 @@ impl fmt::Debug for CircuitOpen {
             .finish_non_exhaustive()
     }
 }
-
-impl fmt::Display for LastFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for LastFailure {}
-
-/// Settings are out of range or contradict each other; the text names each one and what is allowed.
-#[derive(Debug, PartialEq, Eq)]
-pub struct ConfigError(pub(crate) Vec<String>);
-
-impl ConfigError {
-    /// The errors, one by one.
-    pub fn faults(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
-    }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("invalid breaker configuration: ")?;
-        f.write_str(&self.0.join("; "))
-    }
-}
-
-impl Error for ConfigError {}

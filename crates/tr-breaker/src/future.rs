@@ -1,13 +1,22 @@
 //! Future types.
-use crate::{permit::Permit, state::End, why};
+use crate::{
+    circuit::{End, Ticket},
+    clock,
+    keyed::KeyedCircuit,
+    shortened::shortened,
+};
 use pin_project_lite::pin_project;
 use std::{
     fmt,
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
-use tr_core::{BoxError, Classification, Classify, DefaultPolicy, Verdict};
+use tr_core::{
+    BoxError, Classification, DefaultPolicy, ResponsePolicy, Verdict, code::RATE_LIMITED,
+    internal::CoarseInstant,
+};
 
 pin_project! {
     /// The response of a [`Breaker`](crate::Breaker). If it is dropped, its call does not count, and
@@ -46,7 +55,7 @@ impl<F, A, T, E> Future for BreakerFuture<F, A>
 where
     F: Future<Output = Result<T, E>>,
     E: Into<BoxError>,
-    A: Classify<T>,
+    A: ResponsePolicy<T>,
 {
     type Output = Result<T, BoxError>;
 
@@ -89,8 +98,8 @@ fn settle(permit: &mut Permit, judged: Classification<'_>, error: Option<&BoxErr
 fn settle_badly(permit: &mut Permit, verdict: Verdict, code: &str, error: Option<&BoxError>) {
     match verdict {
         Verdict::Transient { .. } if permit.counts(code) => permit.fail(match error {
-            Some(error) => why::shortened(error),
-            None => why::shortened(&code),
+            Some(error) => shortened(error),
+            None => shortened(&code),
         }),
         Verdict::Permanent => permit.spend(End::Permanent),
         _ => permit.spend(End::Neither),
@@ -101,5 +110,80 @@ impl<F, A> fmt::Debug for BreakerFuture<F, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let admitted = matches!(self.state, State::Admitted { .. });
         f.debug_struct("BreakerFuture").field("admitted", &admitted).finish_non_exhaustive()
+    }
+}
+
+/// The right to make one call. Dropped unspent, a probe goes back and another may go out.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    circuit: Arc<KeyedCircuit>,
+    /// `None`: it is spent, or counts for nothing.
+    ticket: Option<Ticket>,
+    /// When the call began, if the request carries it or the circuit needs it.
+    began: Option<CoarseInstant>,
+    /// It did not end at once, so that the time at which it began is not that of its end.
+    has_waited: bool,
+}
+
+impl Permit {
+    #[inline]
+    pub(crate) fn new(
+        circuit: Arc<KeyedCircuit>,
+        ticket: Option<Ticket>,
+        began: Option<CoarseInstant>,
+    ) -> Self {
+        if circuit.is_timed() {
+            let began = began.unwrap_or_else(|| CoarseInstant::at(clock::now()));
+            // A tool that blocks ends at once, and is slow all the same.
+            return Self { circuit, ticket, began: Some(began), has_waited: true };
+        }
+        Self { circuit, ticket, began, has_waited: false }
+    }
+
+    #[inline]
+    pub(crate) const fn wait(&mut self) {
+        self.has_waited = true;
+    }
+
+    /// Whether a failure of this code is one.
+    pub(crate) fn counts(&self, code: &str) -> bool {
+        code != RATE_LIMITED || self.circuit.settings().count_rate_limits
+    }
+
+    /// Spends it on a success.
+    #[inline]
+    pub(crate) fn succeed(&mut self) {
+        let Some(ticket) = self.ticket.take() else { return };
+        // A look at the clock costs as much as all the rest.
+        let ended = self.began.filter(|_| !self.has_waited);
+        let now = || ended.unwrap_or_else(|| CoarseInstant::at(clock::now()));
+        self.circuit.succeed(ticket, self.began, now);
+    }
+
+    /// Spends it on a failure of this message.
+    #[cold]
+    pub(crate) fn fail(&mut self, message: Arc<str>) {
+        if let Some(ticket) = self.ticket.take() {
+            let now = clock::now();
+            let slow = self.circuit.is_slow(self.began, CoarseInstant::at(now));
+            self.circuit.end(ticket, End::Failure { slow }, now, Some(message));
+        }
+    }
+
+    /// Spends it on an end that says nothing of the tool, or that it answered.
+    #[cold]
+    pub(crate) fn spend(&mut self, end: End) {
+        if let Some(ticket) = self.ticket.take() {
+            self.circuit.end(ticket, end, clock::now(), None);
+        }
+    }
+}
+
+impl Drop for Permit {
+    #[inline]
+    fn drop(&mut self) {
+        if self.ticket.is_some_and(|ticket| ticket.probe.is_some()) {
+            self.spend(End::Neither);
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Reading and controlling breakers at run time.
 use crate::{
-    clock, gate::Gate, registry::Breakers, settings::Mode, snapshot::Snapshot, state::Machine,
+    circuit::Circuit, clock, keyed::KeyedCircuit, registry::Breakers, settings::Mode,
+    snapshot::Snapshot,
 };
 use std::{fmt, sync::Arc, time::Duration};
-use tr_core::{BreakerState, KeyRef, Observer, Sharded, WallClock};
+use tr_core::{BreakerState, KeyRef, Observer, WallClock, internal::Sharded};
 
 /// The breakers of one [`BreakerLayer`](crate::BreakerLayer), and of all services that it made.
 ///
@@ -34,7 +35,7 @@ impl Registry {
     /// The breaker of this key, if there is one.
     #[must_use]
     pub fn get(&self, key: KeyRef<'_>) -> Option<BreakerHandle> {
-        self.breakers.get(key).map(|gate| self.handle(gate))
+        self.breakers.get(key).map(|circuit| self.handle(circuit))
     }
 
     /// The breaker of this key, created if needed: then it uses the layer's settings, without a
@@ -47,7 +48,7 @@ impl Registry {
     /// All breakers except the overflow breaker.
     #[must_use]
     pub fn all(&self) -> Vec<BreakerHandle> {
-        self.breakers.all().into_iter().map(|gate| self.handle(gate)).collect()
+        self.breakers.all().into_iter().map(|circuit| self.handle(circuit)).collect()
     }
 
     /// The overflow breaker, which keys share at capacity; its name is `_overflow`.
@@ -56,8 +57,8 @@ impl Registry {
         self.handle(self.breakers.overflow().clone())
     }
 
-    fn handle(&self, gate: Arc<Gate>) -> BreakerHandle {
-        BreakerHandle { gate, breakers: self.breakers.whole() }
+    fn handle(&self, circuit: Arc<KeyedCircuit>) -> BreakerHandle {
+        BreakerHandle { circuit, breakers: self.breakers.whole() }
     }
 
     /// The state of all breakers, with wall times.
@@ -95,7 +96,7 @@ impl Registry {
     ///
     /// A breaker becomes `HALF_OPEN` by the clock; the next call or read of its state reports it.
     pub fn subscribe(&self, observer: Arc<dyn Observer>) {
-        self.breakers.hub().add(observer);
+        self.breakers.observers().add(observer);
     }
 }
 
@@ -116,7 +117,7 @@ impl fmt::Debug for Registry {
 /// Changes to a tool's breaker also apply to those of the tool's [targets](KeyRef::is_target), also to
 /// targets that appear later.
 pub struct BreakerHandle {
-    gate: Arc<Gate>,
+    circuit: Arc<KeyedCircuit>,
     breakers: Sharded<Breakers>,
 }
 
@@ -145,33 +146,33 @@ impl BreakerHandle {
     /// The breaker's key, for display.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.gate.name()
+        self.circuit.name()
     }
 
     /// The current state: `HALF_OPEN` once the cooldown has passed.
     #[must_use]
     pub fn state(&self) -> BreakerState {
-        self.gate.state(clock::now())
+        self.circuit.state(clock::now())
     }
 
     /// What it does with its decisions.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        self.gate.inspect(clock::now(), |machine, _| machine.mode())
+        self.circuit.inspect(clock::now(), |circuit, _| circuit.mode())
     }
 
     /// The counts. Closing and resetting set all to zero.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let now = clock::now();
-        self.gate.inspect(now, |machine, _| {
-            let tally = machine.tally(now);
-            let (probes, probe_successes) = machine.probes();
+        self.circuit.inspect(now, |circuit, _| {
+            let tally = circuit.tally(now);
+            let (probes, probe_successes) = circuit.probes();
             Counts {
                 calls: tally.calls,
                 failures: tally.failures,
                 slow_calls: tally.slow,
-                consecutive_failures: machine.consecutive_failures(),
+                consecutive_failures: circuit.consecutive_failures(),
                 probes,
                 probe_successes,
             }
@@ -182,28 +183,28 @@ impl BreakerHandle {
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         let now = clock::now();
-        self.gate.inspect(now, |machine, _| machine.time_left(now))
+        self.circuit.inspect(now, |circuit, _| circuit.time_left(now))
     }
 
     /// The message of the last failure, shortened; `None` after the breaker closed or was reset, or if the
     /// failure is too old to count.
     #[must_use]
     pub fn last_failure(&self) -> Option<Arc<str>> {
-        self.gate.inspect(clock::now(), |_, last| last.map(|last| last.0.clone()))
+        self.circuit.inspect(clock::now(), |_, last| last.map(|last| last.0.clone()))
     }
 
     /// `FORCED_OPEN`: refuses all calls until it is [`reset`](Self::reset). In
     /// [`Mode::Shadow`] it only reports them; from [`Mode::Disabled`] it changes to enforcing.
     pub fn force_open(&self) {
-        self.gate.control(clock::now(), Machine::force_open);
+        self.circuit.control(clock::now(), Circuit::force_open);
     }
 
     /// Sets any state to `CLOSED`, the counts to zero, and the mode to that of the layer.
     pub fn reset(&self) {
         let now = clock::now();
-        for gate in self.breakers.targets_of(&self.gate).iter().chain([&self.gate]) {
-            gate.control(now, Machine::reset);
-            gate.hub().changed(gate.name());
+        for circuit in self.breakers.targets_of(&self.circuit).iter().chain([&self.circuit]) {
+            circuit.control(now, Circuit::reset);
+            circuit.observers().changed(circuit.name());
         }
     }
 
@@ -224,15 +225,15 @@ impl BreakerHandle {
     }
 
     fn set_mode(&self, mode: Mode) {
-        self.gate.control(clock::now(), |machine| machine.set_mode(mode));
+        self.circuit.control(clock::now(), |circuit| circuit.set_mode(mode));
         // No step says so.
-        self.gate.hub().changed(self.name());
+        self.circuit.observers().changed(self.name());
     }
 }
 
 impl Clone for BreakerHandle {
     fn clone(&self) -> Self {
-        Self { gate: self.gate.clone(), breakers: self.breakers.whole() }
+        Self { circuit: self.circuit.clone(), breakers: self.breakers.whole() }
     }
 }
 

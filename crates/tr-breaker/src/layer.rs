@@ -1,7 +1,9 @@
 //! The layer.
-use crate::{builder::Builder, handle::Registry, service::Breaker};
+use crate::{
+    builder::Builder, handle::Registry, observers::Observers, registry::Breakers, service::Breaker,
+};
 use tower_layer::Layer;
-use tr_core::DefaultPolicy;
+use tr_core::{ConfigError, DefaultPolicy};
 
 /// Applies a [`Breaker`]; all services that it makes share its breakers, one for each key.
 #[derive(Clone, Debug)]
@@ -20,6 +22,26 @@ impl BreakerLayer {
     #[must_use]
     pub fn close_on_first_success() -> Self {
         Builder::close_on_first_success().build_unchecked()
+    }
+}
+
+impl<A> Builder<A> {
+    /// Checks the settings and makes the layer.
+    ///
+    /// # Errors
+    /// Names every setting that is out of its range, `forced_open` together with [`Mode::Disabled`](crate::Mode::Disabled),
+    /// and that no rule opens the breaker where none is left.
+    pub fn build(self) -> Result<BreakerLayer<A>, ConfigError> {
+        ConfigError::check("breaker", self.faults())?;
+        Ok(self.build_unchecked())
+    }
+
+    /// Makes a layer of settings that are known to be good.
+    pub(crate) fn build_unchecked(self) -> BreakerLayer<A> {
+        let observers = Observers::default();
+        self.observers.iter().for_each(|observer| observers.add(observer.clone()));
+        let breakers = Breakers::new(self.settings(), self.capacity, observers);
+        BreakerLayer::new(self.policy, Registry::new(breakers))
     }
 }
 

@@ -97,43 +97,35 @@
 //!
 //! other layers, stores, exporters. It spawns nothing, and sleeps only in sharing, a future that its user spawns.
 mod builder;
+mod circuit;
 mod clock;
+#[cfg(feature = "redis")]
 mod decision;
-mod epoch;
 pub mod error;
+mod fast_path;
 pub mod future;
-mod gate;
-mod ground;
 mod handle;
-mod hub;
-mod jitter;
-mod lane;
+mod keyed;
 mod layer;
-#[cfg(tr_loom)]
-pub mod model;
-mod pace;
-mod permit;
+mod observers;
 mod ramp;
 mod registry;
 mod service;
 mod settings;
 #[cfg(feature = "redis")]
 pub mod share;
+mod shortened;
 mod snapshot;
-mod stand;
-mod state;
 mod sync;
-mod table;
-mod why;
 mod window;
-mod word;
 
 pub use self::{
     builder::Builder,
-    error::{CircuitOpen, ConfigError},
+    error::CircuitOpen,
     handle::{BreakerHandle, Counts, Registry},
     layer::BreakerLayer,
     service::Breaker,
     settings::Mode,
     snapshot::Snapshot,
 };
+pub use tr_core::ConfigError;

@@ -1,25 +1,20 @@
 //! The breakers of one layer by key, bounded.
 #[cfg(feature = "redis")]
-mod sharing;
-
+use crate::decision::Decision;
 use crate::{
     clock,
-    epoch::Epoch,
-    gate::Gate,
-    ground::Ground,
-    hub::Hub,
-    lane::Lanes,
-    permit::Held,
+    keyed::KeyedCircuit,
+    observers::Observers,
     settings::Settings,
     snapshot::{Saved, Snapshot},
     sync::held,
-    table::{Place, Table},
+    window::Epoch,
 };
 use hashbrown::HashTable;
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, RwLock, RwLockWriteGuard},
+    sync::{Arc, OnceLock, RwLock, RwLockWriteGuard},
 };
 use tr_core::{KeyRef, manifest::BreakerOverride};
 
@@ -28,21 +23,24 @@ use tr_core::{KeyRef, manifest::BreakerOverride};
 /// Those that come first stay, and are found without a lock; the others, and those of what tools
 /// reach, come and go.
 pub(crate) struct Breakers {
-    ground: Arc<Ground>,
-    /// The same for the targets of tools: whether they decide, their tools' breakers say.
-    target_ground: Arc<Ground>,
+    settings: Arc<Settings>,
+    /// For the targets of tools: whether they decide, their tools' breakers say.
+    target_settings: Arc<Settings>,
+    observers: Arc<Observers>,
     capacity: usize,
-    first: Table,
+    /// Open addressing: a slot is filled once, and never moved or emptied. At most half are full, so
+    /// that each search ends.
+    first: Box<[OnceLock<Arc<KeyedCircuit>>]>,
     others: RwLock<Others>,
     /// What the keys share for which there is no room.
-    overflow: Place,
+    overflow: Arc<KeyedCircuit>,
 }
 
 #[derive(Default)]
 struct Others {
     /// How many came first.
     first: usize,
-    slots: Vec<Arc<Gate>>,
+    slots: Vec<Arc<KeyedCircuit>>,
     /// Where in `slots` a key's breaker is.
     index: HashTable<u32>,
     /// Where the search for one that may go continues.
@@ -51,13 +49,7 @@ struct Others {
     restored: HashMap<String, (Saved, Epoch)>,
     /// Decisions of other processes about breakers that this one has not used.
     #[cfg(feature = "redis")]
-    told: HashMap<Box<str>, crate::share::Told>,
-}
-
-/// A key's breaker.
-pub(crate) enum Found<'b> {
-    First(&'b Place),
-    Other(Arc<Gate>),
+    decided: HashMap<Box<str>, (Decision, std::time::Instant)>,
 }
 
 /// At most this many stay for good, and at most half of all.
@@ -78,86 +70,107 @@ pub(crate) struct Seed<'r> {
 }
 
 impl Breakers {
-    pub(crate) fn new(settings: Settings, capacity: usize, hub: Hub) -> Self {
-        let ground = Arc::new(Ground::new(settings, Arc::new(hub)));
-        let target_ground = match ground.settings.of_target() {
-            settings if settings == *ground.settings => ground.clone(),
-            settings => Arc::new(ground.with(settings)),
+    pub(crate) fn new(settings: Settings, capacity: usize, observers: Observers) -> Self {
+        let (settings, observers) = (Arc::new(settings), Arc::new(observers));
+        let target_settings = match settings.of_target() {
+            same if same == *settings => settings.clone(),
+            other => Arc::new(other),
         };
-        let (key, lanes) = (KeyRef::new(OVERFLOW), Lanes::striped(&ground.settings));
-        let overflow = Gate::shared(key, OVERFLOW, ground.clone(), lanes);
+        let key = KeyRef::new(OVERFLOW);
+        let overflow = KeyedCircuit::new(key, OVERFLOW, settings.clone(), observers.clone());
+        let slots = (2 * FIRST.min(capacity / 2)).next_power_of_two();
         Self {
-            ground,
-            target_ground,
+            settings,
+            target_settings,
+            observers,
             capacity,
-            first: Table::new(FIRST.min(capacity / 2)),
+            first: (0..slots).map(|_| OnceLock::new()).collect(),
             others: RwLock::default(),
-            overflow: Place::new(overflow),
+            overflow: Arc::new(overflow),
         }
     }
 
-    /// The breaker of this key, if it is one of those that came first.
-    #[inline]
-    pub(crate) fn first(&self, key: KeyRef<'_>) -> Option<&Place> {
-        self.first.get(key)
-    }
-
     /// The breaker of this key; made if there is room.
-    pub(crate) fn find<'r>(&self, key: KeyRef<'_>, seed: impl FnOnce() -> Seed<'r>) -> Found<'_> {
-        match self.first.get(key) {
-            Some(place) => Found::First(place),
+    #[inline]
+    pub(crate) fn find<'r>(
+        &self,
+        key: KeyRef<'_>,
+        seed: impl FnOnce() -> Seed<'r>,
+    ) -> Arc<KeyedCircuit> {
+        match self.first(key) {
+            Some(first) => first.clone(),
             None => self.find_other(key, seed),
         }
     }
 
-    fn find_other<'r>(&self, key: KeyRef<'_>, seed: impl FnOnce() -> Seed<'r>) -> Found<'_> {
+    #[inline(never)]
+    fn find_other<'r>(
+        &self,
+        key: KeyRef<'_>,
+        seed: impl FnOnce() -> Seed<'r>,
+    ) -> Arc<KeyedCircuit> {
         let known = held(self.others.read()).get(key);
-        match known {
-            Some(gate) => Found::Other(gate),
-            None => self.find_or_make(key, seed()),
-        }
+        known.unwrap_or_else(|| self.find_or_make(key, seed()))
     }
 
-    pub(crate) fn hub(&self) -> &Hub {
-        &self.ground.hub
+    /// The breaker of this key, if it is one of those that came first.
+    #[inline]
+    pub(crate) fn first(&self, key: KeyRef<'_>) -> Option<&Arc<KeyedCircuit>> {
+        self.first_slot(key)?.get()
     }
 
-    pub(crate) fn get(&self, key: KeyRef<'_>) -> Option<Arc<Gate>> {
-        let first = self.first.get(key).map(|place| place.gate().clone());
+    /// The slot of this key, or the empty one where it would be.
+    #[inline]
+    fn first_slot(&self, key: KeyRef<'_>) -> Option<&OnceLock<Arc<KeyedCircuit>>> {
+        let (from, mask) = (key.hash as usize, self.first.len() - 1);
+        (0..self.first.len())
+            .map(|step| &self.first[from.wrapping_add(step) & mask])
+            .find(|slot| slot.get().is_none_or(|circuit| circuit.is(key)))
+    }
+
+    pub(crate) fn observers(&self) -> &Observers {
+        &self.observers
+    }
+
+    pub(crate) fn get(&self, key: KeyRef<'_>) -> Option<Arc<KeyedCircuit>> {
+        let first = self.first(key).cloned();
         first.or_else(|| held(self.others.read()).get(key))
     }
 
-    pub(crate) fn get_or_make(&self, key: KeyRef<'_>) -> Arc<Gate> {
-        let seed = || Seed { label: key.name, change: BreakerOverride::default() };
-        self.find(key, seed).into_gate()
+    pub(crate) fn get_or_make(&self, key: KeyRef<'_>) -> Arc<KeyedCircuit> {
+        self.find(key, || Seed { label: key.name, change: BreakerOverride::default() })
     }
 
-    pub(crate) fn all(&self) -> Vec<Arc<Gate>> {
+    pub(crate) fn all(&self) -> Vec<Arc<KeyedCircuit>> {
         let others = held(self.others.read());
-        self.first.iter().chain(&others.slots).cloned().collect()
+        self.each(&others).cloned().collect()
+    }
+
+    fn each<'b>(&'b self, others: &'b Others) -> impl Iterator<Item = &'b Arc<KeyedCircuit>> {
+        self.first.iter().filter_map(OnceLock::get).chain(&others.slots)
     }
 
     /// The breakers of what this tool reaches.
-    pub(crate) fn targets_of(&self, tool: &Gate) -> Vec<Arc<Gate>> {
+    pub(crate) fn targets_of(&self, tool: &KeyedCircuit) -> Vec<Arc<KeyedCircuit>> {
         let others = held(self.others.read());
-        others.slots.iter().filter(|gate| gate.is_target_of(tool.name())).cloned().collect()
+        others.slots.iter().filter(|other| other.is_target_of(tool.name())).cloned().collect()
     }
 
-    pub(crate) const fn overflow(&self) -> &Arc<Gate> {
-        self.overflow.gate()
+    pub(crate) const fn overflow(&self) -> &Arc<KeyedCircuit> {
+        &self.overflow
     }
 
     pub(crate) fn save(&self, unix_ms: u64) -> Snapshot {
         // At one moment, so that none is made in between.
-        let (gates, mut breakers) = {
+        let (circuits, mut breakers) = {
             let others = held(self.others.read());
-            let gates: Vec<_> = self.first.iter().chain(&others.slots).cloned().collect();
+            let circuits: Vec<_> = self.each(&others).cloned().collect();
             let waiting = others.restored.values().map(|(saved, _)| saved.clone());
-            (gates, waiting.collect::<Vec<_>>())
+            (circuits, waiting.collect::<Vec<_>>())
         };
         let epoch = Epoch { now: clock::now(), unix_ms };
-        let known = gates.iter().chain([self.overflow()]).filter_map(|gate| gate.saved(epoch));
-        breakers.extend(known);
+        let circuits = circuits.iter().chain([&self.overflow]);
+        breakers.extend(circuits.filter_map(|circuit| circuit.saved(epoch)));
         Snapshot { breakers }
     }
 
@@ -166,11 +179,11 @@ impl Breakers {
         let mut saved: HashMap<&str, &Saved> =
             snapshot.breakers.iter().map(|saved| (&*saved.name, saved)).collect();
         // Whatever is made from here on finds what waits for it.
-        let gates = {
+        let circuits = {
             let mut others = held(self.others.write());
-            let gates = self.first.iter().chain(&others.slots).chain([self.overflow()]);
-            let gates: Vec<_> = gates
-                .filter_map(|gate| Some((gate.clone(), saved.remove(&**gate.name())?)))
+            let circuits = self.each(&others).chain([&self.overflow]);
+            let circuits: Vec<_> = circuits
+                .filter_map(|circuit| Some((circuit.clone(), saved.remove(circuit.name())?)))
                 .collect();
             for (name, saved) in saved {
                 let is_there = others.restored.contains_key(name);
@@ -178,93 +191,90 @@ impl Breakers {
                     others.restored.insert(name.to_owned(), (saved.clone(), epoch));
                 }
             }
-            gates
+            circuits
         };
-        for (gate, saved) in gates {
-            gate.restore(saved, epoch);
+        for (circuit, saved) in circuits {
+            circuit.restore(saved, epoch);
         }
     }
 
-    /// Restores the known state of a new breaker.
-    fn made<'b>(&'b self, made: Found<'b>, others: RwLockWriteGuard<'_, Others>) -> Found<'b> {
-        let mut others = others;
-        let restored = match others.restored.is_empty() {
-            true => None,
-            false => others.restored.remove(&**made.gate().name()),
+    fn find_or_make(&self, key: KeyRef<'_>, seed: Seed<'_>) -> Arc<KeyedCircuit> {
+        // Held until it is there, so that concurrent calls create only one breaker for a key.
+        let mut others = held(self.others.write());
+        if let Some(known) = self.first(key).cloned().or_else(|| others.get(key)) {
+            return known;
+        }
+        // There may be any number of targets, most of them soon forgotten.
+        let stays = !key.is_target() && others.first < FIRST.min(self.capacity / 2);
+        let room = if stays { None } else { others.room(self.capacity) };
+        if !stays && room.is_none() {
+            return self.overflow.clone();
+        }
+        let settings = if key.is_target() { &self.target_settings } else { &self.settings };
+        let settings = match seed.change {
+            change if change == BreakerOverride::default() => settings.clone(),
+            change => Arc::new(settings.with(change)),
         };
-        #[cfg(feature = "redis")]
-        let told = others.told.remove(&**made.gate().name());
-        // Observers may look up breakers when they are notified.
-        drop(others);
-        if let Some((saved, epoch)) = restored {
-            made.gate().restore(&saved, epoch);
+        let made = KeyedCircuit::new(key, seed.label, settings, self.observers.clone());
+        let made = Arc::new(made);
+        match room {
+            Some(slot) => others.put(slot, made.clone()),
+            None => {
+                others.first += 1;
+                let slot = self.first_slot(key).expect("half of the slots stay empty");
+                assert!(slot.set(made.clone()).is_ok(), "it was empty, under the lock");
+            }
         }
-        #[cfg(feature = "redis")]
-        if let Some(told) = told {
-            told.tell(made.gate());
-        }
+        Self::catch_up(&made, others);
         made
     }
 
-    fn find_or_make(&self, key: KeyRef<'_>, seed: Seed<'_>) -> Found<'_> {
-        // Held until it is there, so that concurrent calls create only one breaker for a key.
-        let mut others = held(self.others.write());
-        if let Some(place) = self.first.get(key) {
-            return Found::First(place);
+    /// Restores what is known of a new breaker.
+    fn catch_up(made: &KeyedCircuit, mut others: RwLockWriteGuard<'_, Others>) {
+        let restored = others.restored.remove(made.name());
+        #[cfg(feature = "redis")]
+        let decided = others.decided.remove(made.name());
+        // Observers may look up breakers when they are notified.
+        drop(others);
+        if let Some((saved, epoch)) = restored {
+            made.restore(&saved, epoch);
         }
-        if let Some(gate) = others.get(key) {
-            return Found::Other(gate);
+        #[cfg(feature = "redis")]
+        if let Some((decision, at)) = decided {
+            let now = clock::now();
+            let decision = decision.after(now.saturating_duration_since(at));
+            made.control(now, |circuit| circuit.adopt(&decision, now));
         }
-        let common = if key.is_target() { &self.target_ground } else { &self.ground };
-        let ground = || match seed.change {
-            change if change == BreakerOverride::default() => common.clone(),
-            change => Arc::new(common.with(common.settings.with(change))),
-        };
-        let gate = |lanes: fn(&Settings) -> Lanes| {
-            let ground = ground();
-            let lanes = lanes(&ground.settings);
-            Gate::shared(key, seed.label, ground, lanes)
-        };
-        // There may be any number of targets, most of them soon forgotten.
-        if !key.is_target() && others.first < FIRST.min(self.capacity / 2) {
-            others.first += 1;
-            let first = self.first.insert(key, gate(Lanes::striped));
-            return self.made(Found::First(first), others);
-        }
-        let Some(slot) = others.room(self.capacity) else {
-            return Found::First(&self.overflow);
-        };
-        let other = others.put(slot, gate(Lanes::one));
-        self.made(Found::Other(other), others)
     }
 }
 
-impl Found<'_> {
-    pub(crate) const fn gate(&self) -> &Arc<Gate> {
-        match self {
-            Self::First(place) => place.gate(),
-            Self::Other(gate) => gate,
-        }
+/// Breakers by their names, as other processes know them.
+#[cfg(feature = "redis")]
+impl Breakers {
+    pub(crate) const fn capacity(&self) -> usize {
+        self.capacity
     }
 
-    /// As a call holds it.
-    pub(crate) fn into_held(self) -> Held {
-        match self {
-            Self::First(place) => place.held(),
-            Self::Other(gate) => Held::Shared(gate),
-        }
+    /// The breaker of this name, whatever its key is.
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<KeyedCircuit>> {
+        self.get(KeyRef::new(name)).or_else(|| {
+            let others = held(self.others.read());
+            self.each(&others).find(|circuit| circuit.name() == name).cloned()
+        })
     }
 
-    fn into_gate(self) -> Arc<Gate> {
-        match self {
-            Self::First(place) => place.gate().clone(),
-            Self::Other(gate) => gate,
+    /// Keeps a decision about a breaker that is still to be made, unless a new one does so by itself.
+    pub(crate) fn decide_later(&self, name: &str, decision: Decision, now: std::time::Instant) {
+        let mut others = held(self.others.write());
+        others.decided.remove(name);
+        if decision.is_news() && others.decided.len() < self.capacity {
+            others.decided.insert(name.into(), (decision, now));
         }
     }
 }
 
 impl Others {
-    fn get(&self, key: KeyRef<'_>) -> Option<Arc<Gate>> {
+    fn get(&self, key: KeyRef<'_>) -> Option<Arc<KeyedCircuit>> {
         let slot = self.index.find(key.hash, |slot| self.slots[*slot as usize].is(key))?;
         Some(self.slots[*slot as usize].clone())
     }
@@ -291,22 +301,22 @@ impl Others {
     /// Whether a new breaker would decide the same, and no running call and no handle uses this one.
     /// Called only under the write lock, so no call can take it meanwhile.
     fn may_go(&self, slot: usize) -> bool {
-        let gate = &self.slots[slot];
+        let circuit = &self.slots[slot];
         // In this order: the last call may fail before it lets go.
-        Arc::strong_count(gate) == 1 && gate.is_blank(clock::now())
+        Arc::strong_count(circuit) == 1 && circuit.is_blank(clock::now())
     }
 
     /// Puts a breaker in a slot that is unlisted or the next.
-    fn put(&mut self, slot: usize, gate: Arc<Gate>) -> Arc<Gate> {
+    fn put(&mut self, slot: usize, circuit: Arc<KeyedCircuit>) {
+        let hash = circuit.hash();
         if slot == self.slots.len() {
-            self.slots.push(gate.clone());
+            self.slots.push(circuit);
         } else {
-            self.slots[slot] = gate.clone();
+            self.slots[slot] = circuit;
         }
         let slots = &self.slots;
-        let place = u32::try_from(slot).expect("capacities are below");
-        self.index.insert_unique(gate.hash(), place, |slot| slots[*slot as usize].hash());
-        gate
+        let slot = u32::try_from(slot).expect("capacities are below");
+        self.index.insert_unique(hash, slot, |slot| slots[*slot as usize].hash());
     }
 
     fn unlist(&mut self, slot: usize) {

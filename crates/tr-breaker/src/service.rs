@@ -1,10 +1,22 @@
 //! The service.
 use crate::{
-    decision::Decision, future::BreakerFuture, permit::Permit, registry::Breakers, settings::Row,
+    circuit::Refusal,
+    clock,
+    error::CircuitOpen,
+    future::{BreakerFuture, Permit},
+    keyed::KeyedCircuit,
+    registry::{Breakers, Seed},
+    settings::{EffectClass, Mode},
 };
-use std::task::{Context, Poll};
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
 use tower_service::Service;
-use tr_core::{BoxError, Classify, DefaultPolicy, EffectOf, KeyOf, Progress, Sharded};
+use tr_core::{
+    BoxError, DefaultPolicy, Event, KeyRef, RequestPolicy, ResponsePolicy, internal::Sharded,
+    manifest::BreakerOverride,
+};
 
 /// Stops calling a tool that keeps failing. Made by a [`BreakerLayer`](crate::BreakerLayer).
 ///
@@ -33,7 +45,7 @@ impl<S, A, Req> Service<Req> for Breaker<S, A>
 where
     S: Service<Req>,
     S::Error: Into<BoxError>,
-    A: KeyOf<Req> + EffectOf<Req> + Progress<Req> + Classify<S::Response> + Clone,
+    A: RequestPolicy<Req> + ResponsePolicy<S::Response> + Clone,
 {
     type Response = S::Response;
     type Error = BoxError;
@@ -47,18 +59,117 @@ where
     // As small as can be, so that its caller makes the future in place.
     #[inline(always)]
     fn call(&mut self, req: Req) -> Self::Future {
-        let row = match self.policy.is_declared(&req) {
-            true => Row::of(self.policy.effect_of(&req)),
-            false => Row::Undeclared,
+        let class = match self.policy.is_effect_declared(&req) {
+            true => EffectClass::of(self.policy.effect(&req)),
+            false => EffectClass::Undeclared,
         };
-        let place = self.breakers.first(self.policy.breaker_of(&req));
-        if let Some(place) = place
-            && let Some(ticket) = place.gate().pass(row)
-        {
-            let permit = Permit::new(place.held(), Some(ticket), self.policy.stamp(&req));
-            return BreakerFuture::admitted(self.inner.call(req), permit, self.policy.clone());
+        let known = self.breakers.first(self.policy.breaker_key(&req)).cloned();
+        match known {
+            Some(circuit) => match circuit.pass(class) {
+                Some(ticket) => {
+                    let permit = Permit::new(circuit, Some(ticket), self.policy.stamp(&req));
+                    BreakerFuture::admitted(self.inner.call(req), permit, self.policy.clone())
+                }
+                None => self.decide(class, Some(circuit), req),
+            },
+            None => self.decide(class, None, req),
         }
-        let decision = Decision { policy: &self.policy, breakers: &self.breakers, row };
-        decision.call(place, req, &mut self.inner)
+    }
+}
+
+impl<S, A> Breaker<S, A> {
+    /// Makes or refuses a call of which a look at its circuit does not say that it passes.
+    #[inline(never)]
+    fn decide<Req>(
+        &mut self,
+        class: EffectClass,
+        known: Option<Arc<KeyedCircuit>>,
+        req: Req,
+    ) -> BreakerFuture<S::Future, A>
+    where
+        S: Service<Req>,
+        A: RequestPolicy<Req> + Clone,
+    {
+        match self.admit(class, known, &req) {
+            Ok(permit) => {
+                BreakerFuture::admitted(self.inner.call(req), permit, self.policy.clone())
+            }
+            Err(error) => BreakerFuture::refused(error),
+        }
+    }
+
+    #[inline(always)]
+    fn admit<Req>(
+        &self,
+        class: EffectClass,
+        known: Option<Arc<KeyedCircuit>>,
+        req: &Req,
+    ) -> Result<Permit, BoxError>
+    where
+        A: RequestPolicy<Req>,
+    {
+        let (circuit, in_shadow) = match known {
+            Some(known) => (known, false),
+            None => self.find(req),
+        };
+        let began = self.policy.stamp(req);
+        let ticket = match circuit.admit(class, began, clock::now) {
+            Ok(ticket) => ticket,
+            Err(refusal) => {
+                let shadow = refusal.shadow || in_shadow;
+                let refusal = Refusal { shadow, ..refusal };
+                if circuit.observers().is_enabled() {
+                    self.notify(req, &circuit, refusal);
+                }
+                if !shadow {
+                    return Err(CircuitOpen::new(circuit, refusal).into());
+                }
+                None
+            }
+        };
+        Ok(Permit::new(circuit, ticket, began))
+    }
+
+    /// The call's breaker, and whether another one lets its refusals pass: the breaker of a tool
+    /// says for all that the tool reaches whether they are forced open, disabled or in shadow mode.
+    #[inline(never)]
+    fn find<Req>(&self, req: &Req) -> (Arc<KeyedCircuit>, bool)
+    where
+        A: RequestPolicy<Req>,
+    {
+        let key = self.policy.breaker_key(req);
+        if !key.is_target() {
+            return (self.find_own(key, req), false);
+        }
+        let tool = self.find_own(self.policy.key(req), req);
+        match tool.orders() {
+            (_, true) | (Mode::Disabled, _) => (tool, false),
+            (mode, false) => (self.find_own(key, req), mode == Mode::Shadow),
+        }
+    }
+
+    fn find_own<Req>(&self, key: KeyRef<'_>, req: &Req) -> Arc<KeyedCircuit>
+    where
+        A: RequestPolicy<Req>,
+    {
+        self.breakers.find(key, || {
+            // One tool's manifest does not speak for the others that share a breaker.
+            if key.is_target() || key == self.policy.key(req) {
+                let change = self.policy.breaker_override(req);
+                Seed { label: self.policy.info(req).tool, change }
+            } else {
+                Seed { label: key.name, change: BreakerOverride::default() }
+            }
+        })
+    }
+
+    #[cold]
+    fn notify<Req>(&self, req: &Req, circuit: &KeyedCircuit, refusal: Refusal)
+    where
+        A: RequestPolicy<Req>,
+    {
+        let Refusal { state, shadow, .. } = refusal;
+        let event = Event::BreakerRefused { breaker: circuit.name(), state, shadow };
+        circuit.observers().notify(&self.policy.info(req), &event);
     }
 }

@@ -1,6 +1,9 @@
 //! The validated settings of a breaker, and values derived from them.
-use crate::jitter::Jitter;
-use std::{ops::RangeInclusive, time::Duration};
+use std::{
+    hash::{BuildHasher, RandomState},
+    ops::RangeInclusive,
+    time::Duration,
+};
 use tr_core::{Effect, manifest::BreakerOverride};
 
 /// What may be counted. The window keeps a note of each failure, so this bounds its memory.
@@ -52,14 +55,14 @@ pub(crate) struct Slow {
 
 /// Which thresholds apply to a call: those for its effect, if it is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Row {
+pub(crate) enum EffectClass {
     Undeclared,
     ReadOnly,
     Idempotent,
     Mutating,
 }
 
-impl Row {
+impl EffectClass {
     pub(crate) const ALL: [Self; 4] =
         [Self::Undeclared, Self::ReadOnly, Self::Idempotent, Self::Mutating];
 
@@ -75,8 +78,8 @@ impl Row {
 /// The settings of one breaker. Made by `Builder::build`, which checks them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
-    /// By [`Row`].
-    pub(crate) rules: [Rules; Row::ALL.len()],
+    /// By [`EffectClass`].
+    pub(crate) rules: [Rules; EffectClass::ALL.len()],
     /// The rates look at this many calls at most,
     pub(crate) window: u32,
     /// at this many at least,
@@ -96,49 +99,53 @@ pub(crate) struct Settings {
     pub(crate) count_rate_limits: bool,
     pub(crate) mode: Mode,
     pub(crate) force_open: bool,
+    pub(crate) derived: Derived,
+}
+
+/// What follows from the others, computed once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Derived {
+    /// No rule asks how old a success is, or how long it took.
+    pub(crate) is_timeless: bool,
+    /// As fine as the age of a success is known: a sixteenth of the rolling time.
+    pub(crate) lap: Duration,
+    /// The calls that any rule may look at.
+    pub(crate) keep: u32,
+    /// No breaker stays open for longer.
+    pub(crate) longest_cooldown: Duration,
+    /// With fewer failures and slow calls than these in the window, no number of successes brings any
+    /// rate to its threshold.
+    pub(crate) to_watch: (u32, u32),
 }
 
 impl Settings {
-    pub(crate) const fn rules(&self, row: Row) -> &Rules {
-        &self.rules[row as usize]
+    pub(crate) const fn rules(&self, class: EffectClass) -> &Rules {
+        &self.rules[class as usize]
     }
 
-    /// No breaker stays open for longer.
-    pub(crate) fn longest_cooldown(&self) -> Duration {
+    fn longest_cooldown(&self) -> Duration {
         let longest = self.rules.iter().map(|rules| rules.cooldown).max().unwrap_or_default();
         longest + longest.mul_f64(self.jitter.map_or(0.0, |jitter| jitter.share))
     }
 
-    pub(crate) fn lease(&self, row: Row) -> Duration {
-        self.probe_lease.unwrap_or(self.rules(row).cooldown)
+    pub(crate) fn lease(&self, class: EffectClass) -> Duration {
+        self.probe_lease.unwrap_or(self.rules(class).cooldown)
     }
 
-    /// Whether no rule asks how old a success is, or how long it took.
-    pub(crate) fn is_timeless(&self) -> bool {
-        let no_rate = || self.rules.iter().all(|rules| rules.rate.is_none());
-        self.slow.is_none() && (self.rolling == FOREVER || no_rate())
-    }
-
-    /// As fine as the age of a success is known: a sixteenth of the rolling window.
-    pub(crate) fn lap(&self) -> Duration {
-        (self.rolling / 16).max(Duration::from_nanos(1))
-    }
-
-    /// The calls that any rule may look at.
-    pub(crate) fn keep(&self) -> u32 {
-        self.rules.iter().filter_map(|rules| rules.consecutive).fold(self.window, u32::max)
-    }
-
-    /// With fewer failures than this in the window, no number of successes brings any rate to its
-    /// threshold.
-    pub(crate) fn failures_to_watch(&self) -> u32 {
-        let needed = self.rules.iter().filter_map(|rules| Some(self.least(rules.rate?)));
-        needed.min().unwrap_or(u32::MAX)
-    }
-
-    /// The same for slow calls.
-    pub(crate) fn slow_to_watch(&self) -> u32 {
-        self.slow.map_or(u32::MAX, |slow| self.least(slow.rate))
+    /// These settings, with what follows from them.
+    pub(crate) fn derive(mut self) -> Self {
+        let has_rate = self.rules.iter().any(|rules| rules.rate.is_some());
+        let runs = self.rules.iter().filter_map(|rules| rules.consecutive);
+        let failures = self.rules.iter().filter_map(|rules| Some(self.least(rules.rate?))).min();
+        let slow = self.slow.map(|slow| self.least(slow.rate));
+        self.derived = Derived {
+            is_timeless: self.slow.is_none() && (self.rolling == FOREVER || !has_rate),
+            lap: (self.rolling / 16).max(Duration::from_nanos(1)),
+            longest_cooldown: self.longest_cooldown(),
+            keep: runs.fold(self.window, u32::max),
+            to_watch: (failures.unwrap_or(u32::MAX), slow.unwrap_or(u32::MAX)),
+        };
+        self
     }
 
     /// The least number of bad calls that makes `rate` of the least number of calls.
@@ -163,7 +170,7 @@ impl Settings {
         for rules in &mut settings.rules {
             rules.apply(valid);
         }
-        settings
+        settings.derive()
     }
 }
 
@@ -172,5 +179,65 @@ impl Rules {
         self.consecutive = change.consecutive.or(self.consecutive);
         self.rate = change.failure_rate.or(self.rate);
         self.cooldown = change.cooldown.unwrap_or(self.cooldown);
+    }
+}
+
+/// Makes each cooldown longer by a part of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Jitter {
+    /// By at most this share.
+    pub(crate) share: f64,
+    pub(crate) seed: u64,
+}
+
+impl Jitter {
+    /// The cooldown of the breaker of this salt that opens after so many steps: the same for the
+    /// same seed.
+    pub(crate) fn lengthen(self, cooldown: Duration, salt: u16, steps: u32) -> Duration {
+        let drawn = mix(mix(self.seed ^ u64::from(steps)) ^ u64::from(salt));
+        // 53 bits: as many as a share can tell apart.
+        let part = (drawn >> 11) as f64 / (1_u64 << 53) as f64;
+        cooldown + cooldown.mul_f64(self.share * part)
+    }
+}
+
+/// The salt of the breaker of this name: the same in each process.
+pub(crate) fn salt_of(name: &str) -> u16 {
+    name.bytes().fold(0, |hash, byte| mix(hash ^ u64::from(byte))) as u16
+}
+
+/// A seed that no other process has.
+pub(crate) fn own_seed() -> u64 {
+    RandomState::new().hash_one(())
+}
+
+/// `SplitMix64`'s next.
+const fn mix(seed: u64) -> u64 {
+    let z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn cooldowns_spread_over_the_share_and_a_seed_repeats_them() {
+        let draw = |seed| {
+            let jitter = Jitter { share: 0.2, seed };
+            let salt = |n| salt_of(&format!("tool {n}"));
+            let each = |n: u32| jitter.lengthen(SECOND, salt(n), n / 7).as_secs_f64();
+            (0..1_000).map(each).collect::<Vec<_>>()
+        };
+        let drawn = draw(1);
+        assert_eq!(drawn, draw(1));
+        assert_ne!(drawn, draw(2));
+        assert!(drawn.iter().all(|seconds| (1.0..1.2).contains(seconds)));
+        let mean = drawn.iter().sum::<f64>() / 1_000.0;
+        assert!((1.09..1.11).contains(&mean), "{mean}");
     }
 }

@@ -54,22 +54,21 @@
 //! one given to `Builder::tls_roots`, and to name the address's host. Nothing switches this off.
 
 mod backoff;
-pub(crate) mod decision;
+mod entry;
 mod fleet;
 mod health;
 mod merge;
 mod news;
 mod rounds;
 mod store;
-mod told;
 
 pub use self::health::{Health, Status};
-pub(crate) use self::{news::News, told::Told};
 
-use self::{backoff::Backoff, fleet::Fleet, health::Reporter, store::Store};
-use crate::{ConfigError, Registry, jitter::own_seed};
+use self::{backoff::Backoff, fleet::Fleet, health::Reporter, news::News, store::Store};
+use crate::{Registry, settings::own_seed};
 use redis::ConnectionInfo;
 use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
+use tr_core::ConfigError;
 
 /// Shares the breakers of one layer; works while [`run`](Self::run) is polled.
 #[must_use = "nothing is shared unless it runs"]
@@ -216,14 +215,12 @@ impl Builder {
                 None
             }
         };
-        let (Some(store), true) = (store, faults.is_empty()) else {
-            return Err(ConfigError(faults));
-        };
+        ConfigError::check("breaker sharing", faults)?;
+        let store = store.expect("without a store there is a fault");
         let (breakers, news) = (registry.breakers(), Arc::<News>::default());
-        if !breakers.hub().share(&news) {
-            return Err(ConfigError(vec![
-                "the registry is already shared: use one `Sharing` for each registry".into(),
-            ]));
+        if !breakers.observers().set_changes(news.as_changes()) {
+            let fault = "the registry is already shared: use one `Sharing` for each registry";
+            ConfigError::check("breaker sharing", vec![fault.into()])?;
         }
         Ok(Sharing {
             store,
@@ -252,18 +249,5 @@ impl fmt::Debug for Sharing {
     }
 }
 
-#[cfg(all(test, not(tr_loom)))]
+#[cfg(test)]
 mod tests;
-
-#[cfg(all(test, not(feature = "redis-tls"), not(tr_loom)))]
-mod without_tls {
-    use super::*;
-
-    #[test]
-    fn an_address_that_asks_for_tls_is_an_error_that_names_the_feature() {
-        let layer = crate::BreakerLayer::default();
-        let error = Sharing::builder("rediss://:secret@host").build(layer.registry()).unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains("`redis-tls`") && !text.contains("secret"), "{text}");
-    }
-}

@@ -1,5 +1,5 @@
 //! The saved state of breakers.
-use crate::settings::Mode;
+use crate::{settings::Mode, window::SavedWindow};
 
 /// The saved state of the breakers of a registry, with wall times, so that it can outlive the process.
 ///
@@ -34,26 +34,6 @@ pub(crate) enum SavedState {
     Open { until: u64 },
     HalfOpen { successes: u32 },
     ForcedOpen,
-}
-
-/// The last calls, in their order.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct SavedWindow {
-    pub(crate) marks: Vec<SavedMark>,
-    /// Failures in a row, up to the last call.
-    pub(crate) run: u32,
-}
-
-/// A call that failed or was slow, or neither: then it stands for the successes that follow.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct SavedMark {
-    pub(crate) at: u64,
-    pub(crate) failed: bool,
-    pub(crate) slow: bool,
-    /// Successes between it and the next.
-    pub(crate) successes: u64,
 }
 
 impl Snapshot {

@@ -1,9 +1,5 @@
 //! The last calls, sliding by count and by time.
-use crate::{
-    epoch::Epoch,
-    settings::{Rules, Settings},
-    snapshot::{SavedMark, SavedWindow},
-};
+use crate::settings::{Rules, Settings};
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -18,12 +14,11 @@ use std::{
 pub(crate) struct Window {
     marks: VecDeque<Mark>,
     /// Marks that are calls, and not laps.
-    bad: usize,
+    bad: u32,
+    /// Failures in a row.
+    run: u32,
     /// Successes ever.
     successes: u64,
-    /// Failures in a row, and the successes before the last of them.
-    run: u32,
-    run_at: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +50,33 @@ pub(crate) struct Tally {
     pub(crate) slow: u32,
 }
 
+/// The last calls, in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct SavedWindow {
+    pub(crate) marks: Vec<SavedMark>,
+    /// Failures in a row, up to the last call.
+    pub(crate) run: u32,
+}
+
+/// A call that failed or was slow, or neither: then it stands for the successes that follow.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct SavedMark {
+    pub(crate) at: u64,
+    pub(crate) failed: bool,
+    pub(crate) slow: bool,
+    /// Successes between it and the next.
+    pub(crate) successes: u64,
+}
+
+/// The same time on the monotonic clock and on the wall clock, in milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Epoch {
+    pub(crate) now: Instant,
+    pub(crate) unix_ms: u64,
+}
+
 impl Mark {
     const fn bad(&self) -> Option<Bad> {
         match self.what {
@@ -65,18 +87,6 @@ impl Mark {
 }
 
 impl Window {
-    /// A window whose successes are as old as this.
-    pub(crate) fn begun(at: Instant) -> Self {
-        let lap = Mark { at, successes: 0, what: What::Lap };
-        Self { marks: VecDeque::from([lap]), ..Self::default() }
-    }
-
-    /// How many successes there were, if that and the time of the only mark is all it knows.
-    pub(crate) fn only_successes(&self) -> Option<u64> {
-        let is_simple = self.marks.len() <= 1 && self.bad == 0 && self.run() == 0;
-        is_simple.then(|| self.successes - self.marks.front().map_or(0, |mark| mark.successes))
-    }
-
     /// What it knows, with wall times.
     pub(crate) fn saved(&self, epoch: Epoch) -> SavedWindow {
         let ends = self.marks.iter().skip(1).map(|next| next.successes).chain([self.successes]);
@@ -85,59 +95,68 @@ impl Window {
             let successes = end - mark.successes;
             SavedMark { at: epoch.wall(mark.at), failed: bad.failed, slow: bad.slow, successes }
         });
-        SavedWindow { marks: marks.collect(), run: self.run() }
+        SavedWindow { marks: marks.collect(), run: self.run }
     }
 
     /// A window that knows what was saved, as far as that can still matter.
     pub(crate) fn restored(saved: &SavedWindow, epoch: Epoch, settings: &Settings) -> Self {
         let mut window = Self::default();
         // Laps are few; another thread may have recorded more.
-        let most = settings.keep() as usize + 32;
+        let most = settings.derived.keep as usize + 32;
         for mark in &saved.marks[saved.marks.len().saturating_sub(most)..] {
             let Some(at) = epoch.past(mark.at) else { continue };
             let bad = Bad { failed: mark.failed, slow: mark.slow };
             let what = if bad == Bad::default() { What::Lap } else { What::Bad(bad) };
             window.push(at, what, settings);
-            window.successes += mark.successes.min(settings.keep().into());
+            window.successes += mark.successes.min(settings.derived.keep.into());
         }
-        (window.run, window.run_at) = (saved.run, window.successes);
+        window.run = saved.run;
         window
     }
 
-    /// Counts successes that ended before the end of the lap.
-    pub(crate) fn add_successes(&mut self, count: u64) {
-        self.successes += count;
-    }
-
     /// Counts a success.
+    #[inline]
     pub(crate) fn success(&mut self, now: Instant, settings: &Settings) {
-        if self.lap_end(settings).is_none_or(|end| now >= end) {
+        if self.marks.back().is_none_or(|last| now >= last.at + settings.derived.lap) {
             self.push(now, What::Lap, settings);
         }
-        self.successes += 1;
+        (self.successes, self.run) = (self.successes + 1, 0);
+    }
+
+    /// Counts a success as one of the last mark's time; `false` if it has to be counted with its own:
+    /// there is no mark, or a success could open the breaker.
+    #[inline]
+    pub(crate) fn success_untimed(&mut self, settings: &Settings) -> bool {
+        let counts = self.marks.back().is_some_and(|last| !self.is_watched(last.at, settings));
+        if counts {
+            (self.successes, self.run) = (self.successes + 1, 0);
+        }
+        counts
+    }
+
+    /// Until when a further success changes nothing: there are as many already as any rule looks at, all of
+    /// this lap, and nothing else.
+    #[inline]
+    pub(crate) fn quiet_until(&self, settings: &Settings) -> Option<Instant> {
+        let last = self.marks.back().filter(|_| self.is_clean())?;
+        let is_full = self.successes - last.successes >= settings.derived.keep.into();
+        is_full.then(|| last.at + settings.derived.lap)
     }
 
     /// Counts a call that failed or was slow.
     pub(crate) fn bad(&mut self, now: Instant, bad: Bad, settings: &Settings) {
-        let in_a_row = self.run();
         self.push(now, What::Bad(bad), settings);
-        self.run = if bad.failed { in_a_row.saturating_add(1) } else { 0 };
-        self.run_at = self.successes;
+        self.run = if bad.failed { self.run.saturating_add(1) } else { 0 };
     }
 
     /// The tool answered, whatever it said.
-    pub(crate) fn end_run(&mut self) {
+    pub(crate) const fn end_run(&mut self) {
         self.run = 0;
     }
 
-    /// Until when successes need not look at the clock; `None` before the first mark.
-    pub(crate) fn lap_end(&self, settings: &Settings) -> Option<Instant> {
-        Some(self.marks.back()?.at + settings.lap())
-    }
-
     /// Failures in a row.
-    pub(crate) fn run(&self) -> u32 {
-        if self.successes == self.run_at { self.run } else { 0 }
+    pub(crate) const fn run(&self) -> u32 {
+        self.run
     }
 
     /// Whether no call that it remembers speaks against the tool.
@@ -159,9 +178,13 @@ impl Window {
 
     /// Whether a success could make some rate reach its threshold: by filling up the least number
     /// of calls, or by coming when older successes have left the window.
+    #[inline]
     pub(crate) fn is_watched(&self, now: Instant, settings: &Settings) -> bool {
-        let tally = self.tally(now, settings);
-        tally.failures >= settings.failures_to_watch() || tally.slow >= settings.slow_to_watch()
+        let (failures, slow) = settings.derived.to_watch;
+        self.bad >= failures.min(slow) && {
+            let tally = self.tally(now, settings);
+            tally.failures >= failures || tally.slow >= slow
+        }
     }
 
     /// What the window holds.
@@ -196,27 +219,59 @@ impl Window {
 
     /// Whether the last `n` calls failed; what is too old was dropped when the last one came.
     fn has_run(&self, n: u32) -> bool {
-        self.run() >= n && self.marks.len() >= n as usize
+        self.run >= n && self.marks.len() >= n as usize
     }
 
     fn push(&mut self, now: Instant, what: What, settings: &Settings) {
+        if self.marks.is_empty() {
+            // One suffices for a tool that succeeds.
+            self.marks.reserve_exact(1);
+        }
         self.marks.push_back(Mark { at: now, successes: self.successes, what });
-        self.bad += usize::from(what != What::Lap);
+        self.bad += u32::from(what != What::Lap);
         while self.marks.len() > 1 && self.first_is_spent(now, settings) {
             let first = self.marks.pop_front();
-            self.bad -= usize::from(first.is_some_and(|mark| mark.what != What::Lap));
+            self.bad -= u32::from(first.is_some_and(|mark| mark.what != What::Lap));
         }
     }
 
     /// Whether nothing looks at the first mark any more: it is too old, or enough calls follow.
     fn first_is_spent(&self, now: Instant, settings: &Settings) -> bool {
         let (first, second) = (self.marks[0], self.marks[1]);
-        let bad = self.bad - usize::from(first.what != What::Lap);
+        let bad = self.bad - u32::from(first.what != What::Lap);
         is_past(first.at, now, settings.rolling)
-            || self.successes - second.successes + bad as u64 >= u64::from(settings.keep())
+            || self.successes - second.successes + u64::from(bad)
+                >= u64::from(settings.derived.keep)
     }
 }
 
 fn is_past(at: Instant, now: Instant, rolling: Duration) -> bool {
     now.saturating_duration_since(at) > rolling
+}
+
+impl Epoch {
+    /// The wall time of a moment that is past.
+    pub(crate) fn wall(self, past: Instant) -> u64 {
+        self.unix_ms.saturating_sub(millis(self.now.saturating_duration_since(past)))
+    }
+
+    /// The wall time that long after now.
+    pub(crate) fn wall_after(self, left: Duration) -> u64 {
+        self.unix_ms.saturating_add(millis(left))
+    }
+
+    /// The moment of a wall time; now, if the wall clock says that it is still to come. `None` if
+    /// it is longer ago than this clock can tell.
+    pub(crate) fn past(self, unix_ms: u64) -> Option<Instant> {
+        self.now.checked_sub(Duration::from_millis(self.unix_ms.saturating_sub(unix_ms)))
+    }
+
+    /// Until a wall time; nothing, if it is past.
+    pub(crate) fn until(self, unix_ms: u64) -> Duration {
+        Duration::from_millis(unix_ms.saturating_sub(self.unix_ms))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

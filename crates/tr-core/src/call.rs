@@ -11,8 +11,8 @@ pub use self::runs::Runs;
 
 use self::target::Target;
 use crate::{
-    CoarseInstant, DedupeKey, DedupeMode, Effect, FencingToken, InvalidKey, Params, Sensitive,
-    ToolId, ToolManifest, canonical::Digest,
+    DedupeKey, DedupeMode, Effect, FencingToken, InvalidKey, Params, Sensitive, ToolId,
+    ToolManifest, canonical::Digest, internal::CoarseInstant,
 };
 use std::{
     sync::{
@@ -214,12 +214,14 @@ impl ToolCall {
     }
 
     /// When the call arrived or its backoff ended, if a layer has read the clock for it.
+    #[doc(hidden)]
     #[must_use]
     pub const fn stamp(&self) -> Option<CoarseInstant> {
         self.stamp
     }
 
     /// Sets the time, so that inner layers need not read the clock again.
+    #[doc(hidden)]
     pub const fn set_stamp(&mut self, now: Option<CoarseInstant>) {
         self.stamp = now;
     }

@@ -12,6 +12,10 @@ pub const IDEMPOTENCY_CONFLICT: &str = "idempotency_conflict";
 pub const IDEMPOTENCY_IN_FLIGHT: &str = "idempotency_in_flight";
 /// The tool may have run, and its end was not recorded.
 pub const OUTCOME_UNKNOWN: &str = "outcome_unknown";
+/// An earlier call with this key has ended, and its answer was not kept.
+pub const ANSWER_NOT_KEPT: &str = "answer_not_kept";
+/// The record of an earlier call with this key cannot be read.
+pub const RECORD_UNREADABLE: &str = "record_unreadable";
 /// The caller cancelled the call.
 pub const CANCELLED: &str = "cancelled";
 /// The same failing call again and again.

@@ -1,13 +1,13 @@
 //! The contract between an agent's tool calls and the layers that guard them.
 //!
-//! A layer reads its request and its response through the small traits of [`policy`]. It reports the
-//! end of a call as a [`Verdict`] and as [`Ran`], whether the tool ran; every error carries both in its
-//! [`FailureInfo`]. [`ToolCall`] and [`ToolOutcome`] are the request and the response that
-//! [`DefaultPolicy`] reads.
+//! A layer reads its request through a [`RequestPolicy`] and its response through a
+//! [`ResponsePolicy`]. It reports the end of a call as a [`Verdict`] and as [`Ran`], whether the tool
+//! ran; every error carries both in its [`FailureInfo`]. [`ToolCall`] and [`ToolOutcome`] are the
+//! request and the response that [`DefaultPolicy`] reads; [`policy`] says how to use types of your own.
 //!
 //! # When to use
 //!
-//! With any of the layer crates, to implement a policy for your own types and to read their errors. Alone, for classifying errors, canonical JSON, or reading tool-call envelopes.
+//! With any of the layer crates, to implement a policy for your own types and to read their errors. Alone, for classifying errors and for canonical JSON.
 //!
 //! # Features
 //!
@@ -17,27 +17,25 @@
 //! - `hyper-util`: with `http`, the connect errors of its client are known as such: the request was
 //!   not sent.
 //! - `h2`: beside it, so is a request whose stream the server refused (`REFUSED_STREAM`).
-//! - `catalog`: catalogues and configurations in TOML; in JSON they are read without it.
 //! - `input-schema`: params are checked against the JSON Schema in their tool's manifest.
 //! - `interchange`: keys by the SHA-256 formula of others, for systems that already use it.
-//! - `schema`: the JSON Schemas of the envelopes, the catalogue and the configuration.
+//! - `tower`: the refusal of its `load_shed` is known as such: nothing ran.
 //!
 //! # Knows nothing of
 //!
-//! layers (except for the error of tower's `load_shed`, which means that nothing ran), an async runtime, exporters, stores.
+//! layers, an async runtime, exporters, stores, files, the forms of calls on the wire.
 //! It takes [`std::time::Instant`] as a value and never reads a monotonic clock.
 pub mod call;
 mod cancellation;
 pub mod canonical;
-pub mod catalog;
 pub mod classify;
 mod clock;
-mod coarse_instant;
 pub mod code;
-pub mod config;
+mod config_error;
 mod dedupe_key;
 mod error;
-pub mod graph;
+#[doc(hidden)]
+pub mod internal;
 pub mod manifest;
 mod not_sent;
 mod observer;
@@ -49,23 +47,16 @@ mod params;
 pub mod policy;
 mod printable;
 mod reached;
-mod ready_on_call;
-pub mod rollout;
-#[cfg(feature = "schema")]
-pub mod schemas;
-mod sharded;
 mod shorten;
-mod stripe;
+mod status;
 mod tool;
 mod verdict;
-pub mod wire;
 
 pub use self::{
     call::{CallParts, ToolCall},
     cancellation::Cancellation,
-    catalog::ToolCatalog,
     clock::{SetClock, SystemClock, WallClock, rfc3339},
-    coarse_instant::CoarseInstant,
+    config_error::ConfigError,
     dedupe_key::{DedupeKey, FencingToken},
     error::{BoxError, FailureInfo, causes, failure_info, find, root_cause},
     manifest::{Capability, ToolManifest},
@@ -78,15 +69,13 @@ pub use self::{
     },
     params::{Json, Params},
     policy::{
-        Answer, AnswerOf, Classify, Codec, CycleOf, CycleRef, DefaultPolicy, Derive, EffectOf, End,
-        Feedback, IdempotencyOf, InvalidKey, KeyOf, LoopOf, LoopRef, Progress, RecordRef, Repeat,
+        Answer, CloneRequest, CycleRef, DefaultPolicy, Derive, End, InvalidKey, LoopPolicy,
+        LoopRef, RecordRef, RequestPolicy, ResponsePolicy, StoreResponse, TranscriptPolicy,
         TurnRef,
     },
     printable::{printable, printable_json, printable_lines},
-    ready_on_call::{ReadyOnCall, ReadyOnCallFuture},
-    sharded::{Held, Sharded},
     shorten::{shortened, shortened_code},
-    stripe::{STRIPES, stripe},
+    status::Status,
     tool::{KeyRef, ToolId},
     verdict::{Classification, Effect, Ran, Verdict},
 };

@@ -4,10 +4,12 @@ use crate::{
     canonical::Rules,
 };
 #[cfg(feature = "input-schema")]
-use crate::{
-    Params,
-    catalog::{InputSchema, InvalidParams, InvalidSchema},
-};
+mod input_schema;
+
+#[cfg(feature = "input-schema")]
+pub use self::input_schema::{InputSchema, InvalidParams, InvalidSchema};
+#[cfg(feature = "input-schema")]
+use crate::Params;
 use std::time::Duration;
 #[cfg(feature = "input-schema")]
 use std::{fmt, sync::OnceLock};
@@ -273,9 +275,9 @@ impl ToolManifest {
         }
     }
 
-    /// The schema, compiled; `None` if there is none.
+    /// The schema, compiled; `None` if there is none. The first call compiles it.
     #[cfg(feature = "input-schema")]
-    pub(crate) fn schema(&self) -> Option<&Result<InputSchema, InvalidSchema>> {
+    pub fn schema(&self) -> Option<&Result<InputSchema, InvalidSchema>> {
         let schema = self.input_schema.as_ref()?;
         Some(self.compiled.0.get_or_init(|| InputSchema::compile(schema)))
     }

@@ -295,3 +295,9 @@ impl From<OutcomeParts> for ToolOutcome {
         }
     }
 }
+
+impl From<ToolError> for ToolOutcome {
+    fn from(error: ToolError) -> Self {
+        OutcomeParts { error: Some(error), ..OutcomeParts::default() }.into()
+    }
+}

@@ -158,7 +158,7 @@ impl<'r> Classification<'r> {
     /// The same end, given by a handler of one's own instead of a remote server: it has run, or may
     /// have, whatever its status or its words say.
     ///
-    /// For a [`Classify`](crate::Classify) around a server's own handler, where a 429 is what the
+    /// For a [`ResponsePolicy`](crate::ResponsePolicy) around a server's own handler, where a 429 is what the
     /// handler answered after it began.
     #[must_use]
     pub const fn of_handler(mut self) -> Self {

@@ -1,6 +1,6 @@
 //! The trait bounds of the layer, each under one name.
 use tower_service::Service;
-use tr_core::{BoxError, Classify, Codec, EffectOf, IdempotencyOf, KeyOf, Progress};
+use tr_core::{BoxError, RequestPolicy, ResponsePolicy, StoreResponse};
 
 /// A service whose call can outlive its caller: implemented for every service that is `Clone`,
 /// `Send` and `'static`, with a response and a future that are `Send` and `'static`.
@@ -23,25 +23,14 @@ impl<S, Req> Detachable<Req> for S where
 /// All policies that the layer asks about a request and its response: implemented for every type
 /// that implements each of them.
 pub trait Answers<Req, Res, V>:
-    KeyOf<Req>
-    + EffectOf<Req>
-    + Progress<Req>
-    + IdempotencyOf<Req>
-    + Classify<Res>
-    + Codec<Res, Stored = V>
-    + Copy
-    + Send
-    + 'static
+    RequestPolicy<Req> + ResponsePolicy<Res> + StoreResponse<Res, Stored = V> + Copy + Send + 'static
 {
 }
 
 impl<A, Req, Res, V> Answers<Req, Res, V> for A where
-    A: KeyOf<Req>
-        + EffectOf<Req>
-        + Progress<Req>
-        + IdempotencyOf<Req>
-        + Classify<Res>
-        + Codec<Res, Stored = V>
+    A: RequestPolicy<Req>
+        + ResponsePolicy<Res>
+        + StoreResponse<Res, Stored = V>
         + Copy
         + Send
         + 'static

@@ -5,7 +5,6 @@ use crate::{
     clock::{Clock, millis},
     codec::{Frames, Persist, body::Format},
     config::{Config, ConflictPolicy, DerivedKeys},
-    error::ConfigError,
     layer::IdempotencyLayer,
     local::{Store, budget::Budget, shard::Common},
     protocol::Ttls,
@@ -14,7 +13,9 @@ use crate::{
     store::RecordStore,
 };
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
-use tr_core::{DefaultPolicy, Effect, Observer, SystemClock, WallClock, canonical::FingerprintKey};
+use tr_core::{
+    ConfigError, DefaultPolicy, Effect, Observer, SystemClock, WallClock, canonical::FingerprintKey,
+};
 
 /// The allowed range of times to live.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -23,7 +24,6 @@ const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 /// The most records that a table can index.
 const MOST_RECORDS: usize = 1 << 24;
 const MOST_WAITERS: usize = 1 << 20;
-
 /// The most bytes that a length field of a record can state.
 const MOST_BYTES: usize = 1 << 30;
 
@@ -351,7 +351,7 @@ impl<A, V> Builder<A, V> {
                 faults.push(format!("`{name}` is {number}, must be 1 to {most}"));
             }
         }
-        ConfigError::of(faults)
+        ConfigError::check("idempotency", faults)
     }
 
     /// Builds without the check, for settings that are within their ranges.

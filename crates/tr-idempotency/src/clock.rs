@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tr_core::{CoarseInstant, Progress, WallClock};
+use tr_core::{RequestPolicy, WallClock, internal::CoarseInstant};
 
 /// Reads the exact time, or the last tick of a janitor while one lives: reading the clock would be
 /// half the cost of a replay.
@@ -45,7 +45,7 @@ impl Clock {
 
     /// Like [`now`](Self::now); stamps the request if the clock had to be read.
     #[inline]
-    pub(crate) fn now_for<Req>(&self, req: &mut Req, answers: &impl Progress<Req>) -> Millis {
+    pub(crate) fn now_for<Req>(&self, req: &mut Req, answers: &impl RequestPolicy<Req>) -> Millis {
         let stamp = answers.stamp(req);
         if stamp.is_none() && self.janitors.load(Relaxed) == 0 {
             let now = now();

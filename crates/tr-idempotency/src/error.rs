@@ -66,7 +66,7 @@ leaf! {
 leaf! {
     /// An earlier call with this key has ended, but its response could not be kept (it streamed,
     /// was too large, or could not be read). The tool ran, and is not run again. Code
-    /// `outcome_unknown`, permanent.
+    /// `answer_not_kept`, permanent.
     AnswerNotKept: "a call with this idempotency key has ended, and its answer was not kept"
 }
 leaf! {
@@ -85,7 +85,7 @@ leaf! {
 leaf! {
     /// The record of this key cannot be read: a newer version wrote it, it is corrupt, or its
     /// encryption key is missing. Its source says which and what to do. The tool has run or may
-    /// have run, and is not run again. Code `outcome_unknown`, permanent.
+    /// have run, and is not run again. Code `record_unreadable`, permanent.
     RecordUnreadable: "the record of a call with this idempotency key cannot be read"
 }
 leaf! {
@@ -168,7 +168,7 @@ impl AnswerNotKept {
     /// For a call that ended `ago`.
     pub(crate) fn ended(ago: Duration) -> Self {
         let facts =
-            FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Yes, Verdict::Permanent).by_layer();
+            FailureInfo::new(code::ANSWER_NOT_KEPT, Ran::Yes, Verdict::Permanent).by_layer();
         Self(facts.because(Ended(ago)))
     }
 }
@@ -204,7 +204,7 @@ impl StoreUnavailable {
 
 impl RecordUnreadable {
     pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
-        let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, ran, Verdict::Permanent).by_layer();
+        let facts = FailureInfo::new(code::RECORD_UNREADABLE, ran, Verdict::Permanent).by_layer();
         Self(facts.because_shared(cause))
     }
 }
@@ -284,27 +284,3 @@ impl Error for Cause {
         self.0.error.as_deref().map(|error| error as _)
     }
 }
-
-/// Every fault of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError(Box<[String]>);
-
-impl ConfigError {
-    pub(crate) fn of(faults: Vec<String>) -> Result<(), Self> {
-        if faults.is_empty() { Ok(()) } else { Err(Self(faults.into())) }
-    }
-
-    /// One line for each fault.
-    #[must_use]
-    pub fn faults(&self) -> &[String] {
-        &self.0
-    }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid idempotency configuration: {}", self.0.join("; "))
-    }
-}
-
-impl Error for ConfigError {}

@@ -9,7 +9,7 @@ use crate::{
     store_handle::StoreHandle,
 };
 use std::{collections::HashMap, error::Error, fmt, time::Duration};
-use tr_core::{Codec, DefaultPolicy, Scope, Sharded, canonical::Key};
+use tr_core::{DefaultPolicy, Scope, StoreResponse, canonical::Key, internal::Sharded};
 
 /// Lists, settles and clears the records of one layer.
 pub struct Handle<V> {
@@ -300,7 +300,7 @@ impl<V> Handle<V> {
 /// [`ToolOutcome`](tr_core::ToolOutcome)s.
 impl<V> Handle<V>
 where
-    DefaultPolicy: Codec<V, Stored = V>,
+    DefaultPolicy: StoreResponse<V, Stored = V>,
 {
     /// Records how a call of unknown outcome ended. Its response counts in
     /// [`max_kept_bytes`](crate::Builder::max_kept_bytes), as with
@@ -326,10 +326,10 @@ where
 
 fn size_of<V>(how: &Resolution<V>) -> usize
 where
-    DefaultPolicy: Codec<V, Stored = V>,
+    DefaultPolicy: StoreResponse<V, Stored = V>,
 {
     match how {
-        Resolution::Done(answer) => Codec::<V>::size_of(&DefaultPolicy, answer),
+        Resolution::Done(answer) => StoreResponse::<V>::size_of(&DefaultPolicy, answer),
         _ => 0,
     }
 }

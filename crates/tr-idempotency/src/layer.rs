@@ -6,24 +6,31 @@ use crate::{
 };
 use std::fmt;
 use tower_layer::Layer;
-use tr_core::{DefaultPolicy, Sharded, ToolOutcome};
+use tr_core::{DefaultPolicy, ToolOutcome, internal::Sharded};
 
 /// Wraps services in [`Idempotency`]; all services of one layer share one set of records.
 ///
-/// `V` is the stored form of a response; it is inferred from the wrapped service.
+/// `V` is the stored form of a response: a [`ToolOutcome`], or what
+/// [`builder_for`](IdempotencyLayer::builder_for) is called for.
 pub struct IdempotencyLayer<A = DefaultPolicy, V = ToolOutcome> {
     answers: A,
     shared: Sharded<Shared<V>>,
 }
 
-impl<V> IdempotencyLayer<DefaultPolicy, V> {
-    /// Starts from the defaults.
-    pub fn builder() -> Builder<DefaultPolicy, V> {
+impl IdempotencyLayer {
+    /// Starts from the defaults, for records of [`ToolOutcome`]s.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Starts from the defaults, for records of `V`: what the policy's
+    /// [`StoreResponse`](tr_core::StoreResponse) keeps of another type of responses.
+    pub fn builder_for<V>() -> Builder<DefaultPolicy, V> {
         Builder::default()
     }
 }
 
-impl<V> Default for IdempotencyLayer<DefaultPolicy, V> {
+impl Default for IdempotencyLayer {
     /// Records in this process, by the defaults of [`Builder`].
     fn default() -> Self {
         Builder::default().build_unchecked()

@@ -135,12 +135,12 @@ pub use self::{
     bounds::{Answers, Detachable},
     builder::Builder,
     config::{ConflictPolicy, DerivedKeys},
-    error::ConfigError,
     future::IdempotencyFuture,
     handle::{Counts, Filter, Handle, NotUnknown, Resolution, StateCount},
     janitor::Janitor,
     layer::IdempotencyLayer,
     record::{Attempt, DedupeRecord, Execution, RecordState, RecordedError, RequestNotes},
     service::Idempotency,
-    store_handle::{LateEnd, StoreHandle},
+    store_handle::{LateEnd, MayStillRun, StoreHandle},
 };
+pub use tr_core::ConfigError;

@@ -16,7 +16,6 @@
 //!     .connect()
 //!     .await?;
 //! let layer = IdempotencyLayer::builder().store(store).build()?;
-//! # let _: IdempotencyLayer = layer;
 //! # Ok(())
 //! # }
 //! ```

@@ -23,8 +23,9 @@ use std::{
 use tokio::time::Instant;
 use tower_service::Service;
 use tr_core::{
-    BoxError, Codec, DedupeKey, DedupeMode, DefaultPolicy, Derive, Effect, Event, InvalidKey,
-    MatchedOn, Observer, Scope, Sharded, ToolOutcome, code, stripe,
+    BoxError, DedupeKey, DedupeMode, DefaultPolicy, Derive, Effect, Event, InvalidKey, MatchedOn,
+    Observer, Scope, StoreResponse, ToolOutcome, code,
+    internal::{Sharded, stripe},
 };
 
 /// The reason for refusing a keyed call whose record would hold for all callers of a store.
@@ -105,13 +106,13 @@ where
     fn call(&mut self, mut req: Req) -> Self::Future {
         self.shared.settle();
         let answers = self.answers;
-        let effect = answers.effect_of(&req);
-        let mode = answers.mode_of(&req);
+        let effect = answers.effect(&req);
+        let mode = answers.dedupe_mode(&req);
         if mode == DedupeMode::Disabled {
             return self.plain(req);
         }
         let mut cut_off = false;
-        let mut found = answers.id_of(&req);
+        let mut found = answers.idempotency_key(&req);
         let is_derived = matches!(found, Ok(None));
         if is_derived {
             found = Ok(self.derived::<Req, S::Response>(&req, &mut cut_off));
@@ -122,7 +123,7 @@ where
             Ok(None) => return self.plain(req),
             Err(invalid) => return self.reject(&req, effect, invalid.clone()),
         };
-        let scope = answers.scope_of(&req);
+        let scope = answers.scope(&req);
         if effect != Effect::ReadOnly && scope == Scope::Global {
             let why = "scope `global` is allowed only for tools that are declared read-only";
             return self.reject(&req, effect, InvalidKey::new(why));
@@ -161,9 +162,9 @@ where
             cut_off,
             in_process,
             now,
-            ttls: self.shared.config.ttls(cut_off, answers.ttls_of(&req)),
+            ttls: self.shared.config.ttls(cut_off, answers.record_ttls(&req)),
         };
-        let (info, record) = (answers.info_of(&req), answers.record_of(&req));
+        let (info, record) = (answers.info(&req), answers.record(&req));
         match asked.open(&local, |notes| notes.set(&info, &record, scope)) {
             Ok((claim, cell)) => self.run_claimed(req, claim, cell, &local, effect),
             Err(asked) => {
@@ -257,7 +258,7 @@ impl<S, A, V> Idempotency<S, A, V> {
             }
             Task::Refuse(refusal @ Refusal::Unknown(_)) if self.can_probe(local) => {
                 let deadline = answers.deadline(&req).map(Instant::from_std);
-                let size_of = move |kept: &V| Codec::<S::Response>::size_of(&answers, kept);
+                let size_of = move |kept: &V| StoreResponse::<S::Response>::size_of(&answers, kept);
                 let (shared, key) = (self.shared.clone(), local.id.key);
                 let probe = probe_local(shared, key, local.ttls, deadline, size_of);
                 IdempotencyFuture::probing(probe, self.clone(), req, refusal)
@@ -277,7 +278,7 @@ impl<S, A, V> Idempotency<S, A, V> {
         S: Detachable<Req>,
         A: Answers<Req, S::Response, V>,
     {
-        let effect = self.answers.effect_of(req);
+        let effect = self.answers.effect(req);
         self.tell::<Req, S::Response>(req, || refusal.event(effect));
         refusal.into_error(effect == Effect::Mutating)
     }
@@ -309,7 +310,7 @@ impl<S, A, V> Idempotency<S, A, V> {
         if from == DerivedKeys::Off {
             return None;
         }
-        let derive = |from| self.answers.derived_of(req, from).ok().flatten();
+        let derive = |from| self.answers.derived_key(req, from).ok().flatten();
         if from == DerivedKeys::Step
             && let Some(id) = derive(Derive::Step)
         {
@@ -330,8 +331,8 @@ impl<S, A, V> Idempotency<S, A, V> {
     where
         A: Answers<Req, Res, V>,
     {
-        let (info, frames) = (self.answers.info_of(req), &remote.format.frames);
-        let note = RequestNote::of(&info, &self.answers.record_of(req));
+        let (info, frames) = (self.answers.info(req), &remote.format.frames);
+        let note = RequestNote::of(&info, &self.answers.record(req));
         let place = Place {
             key: local.id.key,
             digest: local.id.digest,
@@ -376,7 +377,7 @@ impl<S, A, V> Idempotency<S, A, V> {
         A: Answers<Req, Res, V>,
     {
         if let Some(observer) = self.shared.observer.as_ref().filter(|it| it.enabled()) {
-            observer.on_event(&self.answers.info_of(req), &event());
+            observer.on_event(&self.answers.info(req), &event());
         }
     }
 }

@@ -154,6 +154,21 @@ impl Sqlite {
         }
     }
 
+    async fn do_list(
+        &self,
+        query: &Query,
+        limit: usize,
+        is_brief: bool,
+    ) -> Result<Vec<Stored>, StoreError> {
+        if self.database.is_read_only() {
+            let query = query.clone();
+            return self.look(move |table| read_only::list(table, &query, limit, is_brief)).await;
+        }
+        let selection = Selection::of(query);
+        self.end_dead_leases().await?;
+        self.look(move |table| table.list(&selection, limit, is_brief)).await
+    }
+
     /// Reads in one snapshot.
     async fn look<T, F>(&self, look: F) -> Result<T, StoreError>
     where
@@ -259,21 +274,17 @@ impl RecordStore for Sqlite {
     }
 
     fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
-        if self.database.is_read_only() {
-            let query = query.clone();
-            return Box::pin(self.look(move |table| read_only::list(table, &query, limit)));
-        }
-        let selection = Selection::of(query);
-        Box::pin(async move {
-            self.end_dead_leases().await?;
-            self.look(move |table| table.list(&selection, limit)).await
-        })
+        Box::pin(self.do_list(query, limit, false))
+    }
+
+    fn list_brief<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
+        Box::pin(self.do_list(query, limit, true))
     }
 
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
         if self.database.is_read_only() {
             let query = query.clone();
-            let count = move |table: &Table<'_>| read_only::list(table, &query, usize::MAX);
+            let count = move |table: &Table<'_>| read_only::list(table, &query, usize::MAX, true);
             return Box::pin(async move { Ok(self.look(count).await?.len() as u64) });
         }
         let selection = Selection::of(query);

@@ -354,7 +354,7 @@ where
         let store_call = self.store_call.as_ref().expect("it has a store call");
         let observer = store_call.store_request.observer.as_ref().filter(|it| it.enabled());
         if let (Some(observer), Some(req)) = (observer, &self.req) {
-            observer.on_event(&self.answers.info_of(req), event);
+            observer.on_event(&self.answers.info(req), event);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Listing, settling and clearing the records in a store: for operators.
 mod late;
+mod still_runs;
 
-pub use self::late::LateEnd;
+pub use self::{late::LateEnd, still_runs::MayStillRun};
 
 use crate::{
     clock::millis,
@@ -109,6 +110,13 @@ impl<V> StoreHandle<V> {
     /// Up to `limit` records, in no order.
     pub async fn records(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
         self.list(StateFilter::Any, limit).await
+    }
+
+    /// The same; of calls that are done, the store may leave out the earlier runs. It reads no
+    /// answers for it, if it can.
+    pub async fn records_brief(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
+        let stored = self.remote.store.list_brief(&Query::ALL, limit).await?;
+        Ok(stored.iter().map(|stored| self.shown(stored)).collect())
     }
 
     /// Calls in flight, in any process, that were claimed at least `at_least` ago: slow or hung.

@@ -21,15 +21,17 @@ impl PartialEq for Outcome {
 
 mod answers {
     use super::Outcome;
-    use tr_core::{Classification, Classify, Codec, DefaultPolicy, End, Replay, ToolOutcome};
+    use tr_core::{
+        Classification, DefaultPolicy, End, Replay, ResponsePolicy, StoreResponse, ToolOutcome,
+    };
 
-    impl Classify<Outcome> for DefaultPolicy {
+    impl ResponsePolicy<Outcome> for DefaultPolicy {
         fn classify<'r>(&self, end: End<'r, Outcome>) -> Classification<'r> {
             self.classify(end.map(|outcome| &outcome.0))
         }
     }
 
-    impl Codec<Outcome> for DefaultPolicy {
+    impl StoreResponse<Outcome> for DefaultPolicy {
         type Stored = ToolOutcome;
 
         fn store(&self, res: &Outcome) -> Option<ToolOutcome> {

@@ -1,6 +1,6 @@
 //! The session layers' configuration.
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use tr_core::ConfigError;
 
 /// The session layers' configuration: every key of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,22 +41,9 @@ impl Default for Layer0Config {
 
 impl Layer0Config {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if (1..=10_000).contains(&self.checkpoint_retention) {
-            return Ok(());
-        }
         let given = self.checkpoint_retention;
-        Err(ConfigError(vec![format!("checkpointRetention is {given}, allowed are 1 to 10000")]))
+        let fault = (!(1..=10_000).contains(&given))
+            .then(|| format!("`checkpointRetention` is {given}, must be 1 to 10000"));
+        ConfigError::check("session", fault.into_iter().collect())
     }
 }
-
-/// Invalid configuration; lists all errors.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError(Vec<String>);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join("; "))
-    }
-}
-
-impl std::error::Error for ConfigError {}

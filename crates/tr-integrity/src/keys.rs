@@ -77,7 +77,7 @@ impl Kind {
             return None;
         };
         let name = if names_pair { name.clone() } else { Box::default() };
-        Some(Key { id: Name::from(&**id), has_id: id_at.is_some(), name })
+        Some(Key { id: id.clone(), has_id: id_at.is_some(), name })
     }
 }
 

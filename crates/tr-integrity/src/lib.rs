@@ -126,7 +126,7 @@ pub use self::guard::Chunks;
 #[cfg(feature = "http")]
 pub use self::guard::SessionId;
 pub use self::{
-    config::{ConfigError, Layer0Config},
+    config::Layer0Config,
     cycle::{Integrity, IntegrityBuilder, IntegrityLayer, IntentNotRecorded, WhenStoreFails},
     file::{
         Dropped, FileAction, FileActionKind, FileBytes, FileCheck, FileCheckpoint, FileCut,
@@ -153,3 +153,4 @@ pub use self::{
     transcript::Transcript,
     validate::{Fault, Finding, Severity, ValidationResult, Validator},
 };
+pub use tr_core::ConfigError;

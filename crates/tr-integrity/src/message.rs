@@ -4,6 +4,7 @@ mod judged;
 use crate::{
     format::{Format, Refused, Rules},
     json::{self, Piece},
+    name::Name,
 };
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -90,7 +91,7 @@ pub(crate) struct Block {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Use {
-        id: Box<str>,
+        id: Name,
         /// The range of the id's JSON string, if there is one.
         id_at: Option<Range<usize>>,
         name: Box<str>,
@@ -98,7 +99,7 @@ pub(crate) enum Kind {
         noun: &'static str,
     },
     Result {
-        id: Box<str>,
+        id: Name,
         id_at: Option<Range<usize>>,
         /// The tool's name, in a form where names may pair.
         name: Box<str>,

@@ -1,6 +1,6 @@
 //! Messages of hundreds of thousands of parts: memory and allocations grow with the text, and no
 //! faster.
-use tr_integrity::{FileCheck, Repair, SessionFile};
+use tr_integrity::{FileCheck, FilePlanner, Repair, SessionFile};
 use tr_testkit::alloc::{self, CountingAllocator};
 
 #[global_allocator]
@@ -55,4 +55,32 @@ fn what_a_message_of_many_parts_takes_grows_with_its_text() {
             assert!(twice <= 2 * once + once / 4, "{name} of {part}: {once}, {twice}");
         }
     }
+}
+
+/// A line of a rollout that names a call without a result, again and again, and is no outcome.
+fn rollout(bytes: usize) -> Vec<u8> {
+    let names = vec![r#""call_1""#; bytes / 9].join(",");
+    let says = |members: &str| {
+        format!(
+            r#"{{"timestamp":"t","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"go"}}]{members}}}}}"#
+        )
+    };
+    let call = r#"{"timestamp":"t","type":"response_item","payload":{"type":"function_call","name":"pay","arguments":"{}","call_id":"call_1"}}"#;
+    let meta = r#"{"timestamp":"t","type":"session_meta","payload":{"id":"s","cwd":"/"}}"#;
+    let (go, many) = (says(""), says(&format!(r#","names":[{names}]"#)));
+    format!("{meta}\n{go}\n{call}\n{many}\n{go}\n").into_bytes()
+}
+
+#[test]
+fn a_line_that_names_a_call_many_times_is_read_once() {
+    let read = |size| {
+        let file = rollout(size);
+        let count = alloc::count(|| {
+            let plan = FilePlanner::new(Repair::preserve()).whole_up_to(1).plan(&file);
+            assert!(plan.named_elsewhere().is_none());
+        });
+        count.count
+    };
+    let (few, many) = (read(1 << 13), read(1 << 14));
+    assert!(many <= few + 100, "{few}, {many}");
 }

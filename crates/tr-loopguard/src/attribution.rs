@@ -1,5 +1,5 @@
 //! The log of malformed calls and their models, as JSON lines.
-use crate::turn::Decision;
+use crate::call::Decision;
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
 use tr_core::{LoopRef, classify, rfc3339};

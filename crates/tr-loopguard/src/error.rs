@@ -1,5 +1,5 @@
 //! Errors of the loop guard.
-use crate::{message, track::Signal};
+use crate::{call::Signal, message};
 use std::{error::Error, fmt};
 use tr_core::{BoxError, FailureInfo, Ran, Verdict, code};
 

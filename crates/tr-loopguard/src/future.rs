@@ -8,7 +8,7 @@ use std::{
     pin::Pin,
     task::{Context, Poll, ready},
 };
-use tr_core::{BoxError, Feedback, LoopOf};
+use tr_core::{BoxError, LoopPolicy};
 
 pin_project! {
     /// The response of a [`LoopGuard`](crate::LoopGuard).
@@ -43,7 +43,7 @@ impl<F, A, Req, Subject, Res, E> Future for LoopGuardFuture<F, A, Req, Subject>
 where
     F: Future<Output = Result<Res, E>>,
     E: Into<BoxError>,
-    A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
+    A: LoopPolicy<Req, Res, Subject = Subject>,
 {
     type Output = Result<Res, BoxError>;
 

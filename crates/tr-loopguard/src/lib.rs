@@ -46,7 +46,7 @@
 //!
 //! # Turns
 //!
-//! The call names its turn; see [`LoopOf`](tr_core::LoopOf). Calls that name a session but no turn
+//! The call names its turn; see [`LoopPolicy`](tr_core::LoopPolicy). Calls that name a session but no turn
 //! share one until [`Turns::begin`] is called. Without a call of [`Turns::begin`], a counted
 //! failure expires after 60 s ([`Builder::memory`]) and at the next success of its tool. Calls that
 //! name neither share one turn per layer.
@@ -61,6 +61,7 @@
 //! retries, breakers, records, transcripts. Of params it reads only the names and types that the
 //! attribution log shows, and it keeps hashes of responses, never responses.
 mod attribution;
+mod call;
 mod compare;
 mod config;
 mod error;
@@ -77,13 +78,14 @@ mod watch;
 
 pub use self::{
     attribution::{Attribution, AttributionLog},
-    config::{Builder, ConfigError, Mode},
+    config::Mode,
     error::{LoopDetected, Noted, ToolErrorLimit},
     future::LoopGuardFuture,
-    layer::LoopGuardLayer,
+    layer::{Builder, LoopGuardLayer},
     log_file::{FileLog, LOG_PATH},
     message::{NON_RETRYABLE, loop_detected, tool_error_limit, tool_errors},
     service::LoopGuard,
     signals::Signals,
     turns::Turns,
 };
+pub use tr_core::ConfigError;

@@ -1,9 +1,6 @@
 //! The messages for the model. Those about failures are exactly as specified; those about signals
 //! follow their form.
-use crate::{
-    track::{Rule, Signal},
-    turn::Decision,
-};
+use crate::call::{Decision, Rule, Signal};
 use std::time::Duration;
 
 /// Added to the message of a failure that will repeat.

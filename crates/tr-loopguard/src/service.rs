@@ -1,8 +1,12 @@
 //! The service.
-use crate::{config::Shared, future::LoopGuardFuture, turn::Decision, watch::Watch};
+use crate::{
+    call::Decision,
+    future::LoopGuardFuture,
+    watch::{Shared, Watch},
+};
 use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_core::{BoxError, DefaultPolicy, Feedback, LoopOf, Sharded};
+use tr_core::{BoxError, DefaultPolicy, LoopPolicy, internal::Sharded};
 
 /// Counts the failures of each turn and refuses calls that continue a loop.
 #[derive(Clone, Debug)]
@@ -22,7 +26,7 @@ impl<S, A, Req> Service<Req> for LoopGuard<S, A>
 where
     S: Service<Req>,
     S::Error: Into<BoxError>,
-    A: LoopOf<Req> + Feedback<S::Response> + Clone,
+    A: LoopPolicy<Req, S::Response> + Clone,
 {
     type Response = S::Response;
     type Error = BoxError;
@@ -38,7 +42,7 @@ where
         let Some(shared) = &mut self.shared else {
             return LoopGuardFuture::running(self.inner.call(req), None);
         };
-        let subject = self.policy.subject_of(&req);
+        let subject = self.policy.subject(&req);
         let watch = Watch { shared: shared.acquire(), policy: self.policy.clone(), subject };
         match watch.admit() {
             Decision::Continue => LoopGuardFuture::running(self.inner.call(req), Some(watch)),

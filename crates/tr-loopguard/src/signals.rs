@@ -1,5 +1,4 @@
 //! Signals of loops without failures, and their thresholds.
-use crate::track::{End, Rule, Signal, Step};
 use std::time::Duration;
 
 /// The most that a signal can be configured to count.
@@ -125,20 +124,6 @@ impl Signals {
     pub fn volatile<N: Into<Box<str>>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.volatile.extend(names.into_iter().map(Into::into));
         self
-    }
-
-    /// Whether the model is warned of a signal now. Where nothing is refused, warnings get rarer
-    /// with each doubling of the count.
-    pub(crate) fn is_due(&self, signal: Signal, step: &Step) -> bool {
-        let number = match signal.rule {
-            Rule::Repeat if matches!(step.end, End::Failure(_)) => self.failing_repeats,
-            Rule::Repeat => step.asked.repeats.unwrap_or(self.repeats),
-            Rule::Cycle(_) => self.rounds,
-            Rule::SameError => self.same_error,
-            Rule::Quiet => return true,
-        };
-        let doubled = signal.count.is_multiple_of(number.max(1));
-        self.refuse || doubled && (signal.count / number.max(1)).is_power_of_two()
     }
 
     /// The faults of the settings.

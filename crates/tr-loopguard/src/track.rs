@@ -1,10 +1,10 @@
 //! Detects the signals of one turn: pure, of bounded size, and with bounded work for each call.
 mod cycles;
 
-use self::cycles::Cycles;
+use self::cycles::{Cycle, Cycles};
 use crate::{
     Signals,
-    turn::{CallHash, ErrorHash, ToolHash},
+    call::{Asked, CallHash, End, ErrorHash, Rule, Signal, Step, ToolHash},
 };
 use std::time::{Duration, Instant};
 
@@ -12,69 +12,6 @@ use std::time::{Duration, Instant};
 const CALLS: usize = 32;
 /// How many failing tools are kept.
 const TOOLS: usize = 8;
-
-/// The rule of a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rule {
-    /// One call keeps getting the same response.
-    Repeat,
-    /// A cycle of this many calls repeats with the same responses.
-    Cycle(u8),
-    /// A tool fails with the same error and different args.
-    SameError,
-    /// A polled result does not change.
-    Quiet,
-}
-
-impl Rule {
-    /// The name for observers.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Repeat => "repeat",
-            Self::Cycle(_) => "cycle",
-            Self::SameError => "same_error",
-            Self::Quiet => "quiet",
-        }
-    }
-}
-
-/// A signal and its count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Signal {
-    pub(crate) rule: Rule,
-    pub(crate) count: u32,
-}
-
-/// A call before it runs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    pub(crate) call: CallHash,
-    pub(crate) tool: ToolHash,
-    /// Whether the tool is declared as polled.
-    pub(crate) poll: bool,
-    /// The tool's own threshold of equal successes, if it has one.
-    pub(crate) repeats: Option<u32>,
-    pub(crate) at: Instant,
-}
-
-/// A call that has ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    pub(crate) asked: Asked,
-    pub(crate) end: End,
-    /// Whether the tool changes nothing.
-    pub(crate) read_only: bool,
-}
-
-/// How a call has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// With a response that has this hash, or cannot be compared; `pending` if the response says
-    /// that a job has not ended.
-    Success { answer: Option<u64>, pending: bool },
-    /// With this error.
-    Failure(ErrorHash),
-}
 
 /// What a step means for earlier counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +60,22 @@ struct Failing {
     held: Option<Held>,
 }
 
+impl Signals {
+    /// Whether the model is warned of a signal now. Where nothing is refused, warnings get rarer
+    /// with each doubling of the count.
+    pub(crate) fn is_due(&self, signal: Signal, step: &Step) -> bool {
+        let number = match signal.rule {
+            Rule::Repeat if matches!(step.end, End::Failure(_)) => self.failing_repeats,
+            Rule::Repeat => step.asked.repeats.unwrap_or(self.repeats),
+            Rule::Cycle(_) => self.rounds,
+            Rule::SameError => self.same_error,
+            Rule::Quiet => return true,
+        };
+        let doubled = signal.count.is_multiple_of(number.max(1));
+        self.refuse || doubled && (signal.count / number.max(1)).is_power_of_two()
+    }
+}
+
 /// A refusal that stays in force.
 #[derive(Clone, Copy, Debug)]
 struct Held {
@@ -141,8 +94,8 @@ impl Track {
                 return Some(signal);
             }
         }
-        let cycle = self.cycles.next_is(asked.call, signals.rounds.saturating_mul(2));
-        let cycle = cycle.filter(|_| all);
+        let cycle = self.cycles.next_is(asked.call.0, signals.rounds.saturating_mul(2));
+        let cycle = cycle.filter(|_| all).map(Signal::from);
         let seen = self.calls.iter_mut().find(|seen| seen.call == asked.call)?;
         if !all && !seen.failed {
             return None;
@@ -168,7 +121,7 @@ impl Track {
         if news == News::Progress || (news == News::Changed && !failed) {
             self.forgive(call, at);
         }
-        let cycle = self.cycles.push(call, end.filter(|_| !poll), failed, haste, signals.rounds);
+        let cycle = self.cycles.push(call.0, end.filter(|_| !poll), failed, haste, signals.rounds);
         let same_error = match step.end {
             // Polling several things uses different args each time.
             End::Failure(_) if poll => None,
@@ -178,7 +131,7 @@ impl Track {
                 None
             }
         };
-        (news, repeat.or(cycle).or(same_error))
+        (news, repeat.or(cycle.map(Signal::from)).or(same_error))
     }
 
     fn see(&mut self, step: &Step, end: Option<u64>, failed: bool, haste: bool) -> (News, Seen) {
@@ -320,6 +273,12 @@ impl Seen {
         } else {
             None
         }
+    }
+}
+
+impl From<Cycle> for Signal {
+    fn from(Cycle { calls, rounds }: Cycle) -> Self {
+        Self { rule: Rule::Cycle(calls), count: rounds }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The state of one turn: pure, and bounded by the limits.
 use crate::{
     Signals,
-    track::{Asked, End, News, Signal, Step, Track},
+    call::{Asked, CallHash, Decision, End, ErrorHash, Failed, Step, ToolHash, Weight},
+    track::{News, Track},
 };
 use std::{
     collections::VecDeque,
@@ -31,42 +32,6 @@ pub(crate) enum Rules {
 /// higher.
 const MOST_KEPT: usize = 64;
 
-/// Identifies a call by tool and args.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CallHash(pub(crate) u64);
-
-/// Identifies a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ToolHash(pub(crate) u64);
-
-/// Identifies an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ErrorHash(pub(crate) u64);
-
-/// Whether a failure counts, and for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weight {
-    /// It is transient.
-    None,
-    /// It depends on state that a call may change.
-    Passing,
-    /// It is caused by the call itself.
-    Lasting,
-}
-
-/// What to do about a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
-    /// Nothing.
-    Continue,
-    /// The same call failed the same way this many times.
-    LoopDetected(u32),
-    /// This many calls failed.
-    HardCap(u32),
-    /// A signal was detected.
-    Signal(Signal),
-}
-
 /// The failures of one turn that still count, and its signals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turn {
@@ -85,16 +50,6 @@ struct Failure {
     nth: u32,
     /// Whether it counts until the end of the turn.
     lasts: bool,
-}
-
-/// A call that has failed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Failed {
-    pub(crate) call: CallHash,
-    pub(crate) tool: ToolHash,
-    pub(crate) error: ErrorHash,
-    pub(crate) weight: Weight,
-    pub(crate) at: Instant,
 }
 
 impl Turn {

@@ -1,8 +1,8 @@
 //! The turns that have failures, in shards; other turns are not kept, unless signals are enabled.
 use crate::{
     Mode, Signals,
-    track::{Asked, End, Step},
-    turn::{CallHash, Decision, ErrorHash, Failed, Limits, Rules, ToolHash, Turn, Weight},
+    call::{Asked, CallHash, Decision, End, ErrorHash, Failed, Step, ToolHash, Weight},
+    turn::{Limits, Rules, Turn},
 };
 use std::{
     collections::{HashMap, HashSet},

@@ -1,19 +1,30 @@
 //! One guarded call.
 use crate::{
     NON_RETRYABLE,
-    attribution::Attribution,
+    attribution::{Attribution, AttributionLog},
+    call::{CallHash, Decision, End, ErrorHash, Weight},
     compare::{Compared, Words},
-    config::Shared,
     error::{LoopDetected, Noted, ToolErrorLimit},
     message,
-    track::End,
-    turn::{CallHash, Decision, ErrorHash, Weight},
+    turns::Turns,
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 use tokio::time::Instant;
 use tr_core::{
-    BoxError, CallInfo, Event, Feedback, Held, LoopOf, LoopRef, classify, code, failure_info,
+    BoxError, CallInfo, Event, LoopPolicy, LoopRef, Observer, WallClock, classify, code,
+    failure_info, internal::Held,
 };
+
+/// The state that all services of a layer share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Whether signals are enabled, so that successes matter too.
+    pub(crate) watches: bool,
+    pub(crate) turns: Turns,
+    pub(crate) log: Option<Arc<dyn AttributionLog>>,
+    pub(crate) clock: Arc<dyn WallClock>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+}
 
 /// The state of a call until it ends.
 #[derive(Debug)]
@@ -26,25 +37,25 @@ pub(crate) struct Watch<A, Subject> {
 impl<A, Subject> Watch<A, Subject> {
     /// Whether the call may run. Its args are hashed only if its turn has failures.
     #[inline]
-    pub(crate) fn admit<Req>(&self) -> Decision
+    pub(crate) fn admit<Req, Res>(&self) -> Decision
     where
-        A: LoopOf<Req, Subject = Subject>,
+        A: LoopPolicy<Req, Res, Subject = Subject>,
     {
         let turns = &self.shared.turns;
         if !turns.any_kept() {
             return Decision::Continue;
         }
-        let found = self.policy.loop_of(&self.subject);
+        let found = self.policy.details(&self.subject);
         turns.admit(&found, now, || self.call_hash(&found))
     }
 
     /// The error of a call that may not run.
     #[cold]
-    pub(crate) fn refusal<Req>(&self, decision: Decision) -> BoxError
+    pub(crate) fn refusal<Req, Res>(&self, decision: Decision) -> BoxError
     where
-        A: LoopOf<Req, Subject = Subject>,
+        A: LoopPolicy<Req, Res, Subject = Subject>,
     {
-        let found = self.policy.loop_of(&self.subject);
+        let found = self.policy.details(&self.subject);
         self.tell(&found, decision, true);
         match decision {
             Decision::HardCap(failures) => ToolErrorLimit::new(failures).into(),
@@ -58,7 +69,7 @@ impl<A, Subject> Watch<A, Subject> {
     #[inline]
     pub(crate) fn end<Req, Res>(&self, end: Result<Res, BoxError>) -> Result<Res, BoxError>
     where
-        A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
+        A: LoopPolicy<Req, Res, Subject = Subject>,
     {
         let failure = match &end {
             Ok(res) => self.policy.failure(Ok(res)),
@@ -68,7 +79,7 @@ impl<A, Subject> Watch<A, Subject> {
         let notes = match failure {
             None if !self.shared.watches => {
                 if self.shared.turns.any_kept() {
-                    self.shared.turns.succeed(&self.policy.loop_of(&self.subject));
+                    self.shared.turns.succeed(&self.policy.details(&self.subject));
                 }
                 return end;
             }
@@ -85,7 +96,7 @@ impl<A, Subject> Watch<A, Subject> {
         end: Result<Res, BoxError>,
     ) -> Result<Res, BoxError>
     where
-        A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
+        A: LoopPolicy<Req, Res, Subject = Subject>,
     {
         if notes.is_empty() {
             return end;
@@ -102,9 +113,9 @@ impl<A, Subject> Watch<A, Subject> {
     #[cold]
     fn count<Req, Res>(&self, failure: &str, end: &Result<Res, BoxError>) -> Vec<String>
     where
-        A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
+        A: LoopPolicy<Req, Res, Subject = Subject>,
     {
-        let found = self.policy.loop_of(&self.subject);
+        let found = self.policy.details(&self.subject);
         let turns = &self.shared.turns;
         let error = ErrorHash(turns.hash_of(signature(failure)));
         let malformed = classify::is_deterministic(failure);
@@ -145,14 +156,14 @@ impl<A, Subject> Watch<A, Subject> {
     #[inline(never)]
     fn compare<Req, Res>(&self, end: &Result<Res, BoxError>) -> Vec<String>
     where
-        A: LoopOf<Req, Subject = Subject> + Feedback<Res>,
+        A: LoopPolicy<Req, Res, Subject = Subject>,
     {
         let (Some(signals), Ok(res)) = (self.shared.turns.signals(), end) else {
             return Vec::new();
         };
-        let found = self.policy.loop_of(&self.subject);
+        let found = self.policy.details(&self.subject);
         let read = |text: Cow<'_, str>| Compared::read(&text, &signals.volatile);
-        let answer = self.policy.answer(res).map(read);
+        let answer = self.policy.success(res).map(read);
         let end = End::Success {
             answer: answer.map(|answer| answer.hash),
             pending: answer.is_some_and(|answer| answer.pending),
@@ -163,11 +174,11 @@ impl<A, Subject> Watch<A, Subject> {
         message::of(found.tool, decision).into_iter().collect()
     }
 
-    fn call_hash<Req>(&self, found: &LoopRef<'_>) -> CallHash
+    fn call_hash<Req, Res>(&self, found: &LoopRef<'_>) -> CallHash
     where
-        A: LoopOf<Req, Subject = Subject>,
+        A: LoopPolicy<Req, Res, Subject = Subject>,
     {
-        CallHash(self.shared.turns.hash_of((found.tool, self.policy.args_of(&self.subject))))
+        CallHash(self.shared.turns.hash_of((found.tool, self.policy.args_hash(&self.subject))))
     }
 
     fn tell(&self, found: &LoopRef<'_>, decision: Decision, blocked: bool) {
@@ -195,10 +206,14 @@ impl<A, Subject> Watch<A, Subject> {
 /// may have run; and it would keep the repeat from the recorded response.
 fn is_of_records(error: &BoxError) -> bool {
     failure_info(&**error).is_some_and(|facts| {
-        let code = facts.code();
-        facts.is_by_layer()
-            && [code::IDEMPOTENCY_CONFLICT, code::IDEMPOTENCY_IN_FLIGHT, code::OUTCOME_UNKNOWN]
-                .contains(&code)
+        let codes = [
+            code::IDEMPOTENCY_CONFLICT,
+            code::IDEMPOTENCY_IN_FLIGHT,
+            code::OUTCOME_UNKNOWN,
+            code::ANSWER_NOT_KEPT,
+            code::RECORD_UNREADABLE,
+        ];
+        facts.is_by_layer() && codes.contains(&facts.code())
     })
 }
 

@@ -58,7 +58,13 @@ async fn tg_1_identical_failure_loop() {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_records_refuse_is_no_failure_of_the_tool() {
-    for code in [code::IDEMPOTENCY_CONFLICT, code::IDEMPOTENCY_IN_FLIGHT, code::OUTCOME_UNKNOWN] {
+    for code in [
+        code::IDEMPOTENCY_CONFLICT,
+        code::IDEMPOTENCY_IN_FLIGHT,
+        code::OUTCOME_UNKNOWN,
+        code::ANSWER_NOT_KEPT,
+        code::RECORD_UNREADABLE,
+    ] {
         let refused = || FailureInfo::new(code, Ran::Unknown, Verdict::Permanent);
         let script = [
             fails(code::TIMEOUT, Verdict::TRANSIENT, Ran::Unknown),

@@ -3,8 +3,8 @@ use std::{process::Command, sync::Arc, time::Duration};
 use tokio::time::advance;
 use tower::{Layer, ServiceExt, service_fn};
 use tr_core::{
-    BoxError, Json, Params, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict,
-    catalog::InputSchema, code, failure_info,
+    BoxError, Json, Params, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict, code, failure_info,
+    manifest::InputSchema,
 };
 use tr_loopguard::{Builder, LoopDetected, LoopGuard, LoopGuardLayer, NON_RETRYABLE, Signals};
 use tr_testkit::{
@@ -213,19 +213,17 @@ async fn failures_that_pass_count_only_where_they_shall() {
 async fn answers_that_cannot_be_compared_are_no_loop() {
     #[derive(Clone)]
     struct Mine;
-    impl tr_core::LoopOf<()> for Mine {
+    impl tr_core::LoopPolicy<(), ()> for Mine {
         type Subject = ();
-        fn subject_of(&self, (): &()) {}
-        fn loop_of<'r>(&self, (): &'r ()) -> tr_core::LoopRef<'r> {
+        fn subject(&self, (): &()) {}
+        fn details<'r>(&self, (): &'r ()) -> tr_core::LoopRef<'r> {
             let mut call = tr_core::LoopRef::new(tr_core::TurnRef::default(), "t");
             call.read_only = true;
             call
         }
-        fn args_of(&self, (): &()) -> u64 {
+        fn args_hash(&self, (): &()) -> u64 {
             0
         }
-    }
-    impl tr_core::Feedback<()> for Mine {
         fn failure<'r>(&self, _: tr_core::End<'r, ()>) -> Option<std::borrow::Cow<'r, str>> {
             None
         }
@@ -233,7 +231,8 @@ async fn answers_that_cannot_be_compared_are_no_loop() {
             panic!("nothing to note, but {note}");
         }
     }
-    let guard = watched().build().unwrap().policy(Mine);
+
+    let guard = watched().policy(Mine).build().unwrap();
     let guard = guard.layer(service_fn(|()| std::future::ready(Ok::<_, BoxError>(()))));
     for _ in 0..100 {
         guard.clone().oneshot(()).await.unwrap();

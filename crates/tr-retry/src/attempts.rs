@@ -10,7 +10,7 @@ use crate::{
 use std::{future::Future, mem::take, pin::Pin, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
-    BoxError, Classification, Classify, EffectOf, Event, FailureInfo, KeyOf, Progress, Ran, Repeat,
+    BoxError, Classification, CloneRequest, Event, FailureInfo, Ran, RequestPolicy, ResponsePolicy,
     Retried, RetryOverrides, Verdict, code,
 };
 
@@ -43,10 +43,8 @@ impl Run {
     }
 }
 
-/// What follows from the end of an attempt.
-pub(crate) enum AttemptResult {
-    /// A success after retries.
-    Success,
+/// What follows from a failed attempt.
+enum AttemptResult {
     /// Try again after a delay. The information replaces the error of a response that has none.
     Retry(Duration, FailureInfo),
     /// Return the end unchanged: it was the only attempt, and no retry was due.
@@ -75,16 +73,16 @@ impl<'c, Req, A> Call<'c, Req, A> {
 
 impl<Req, A> Call<'_, Req, A>
 where
-    A: EffectOf<Req> + KeyOf<Req> + Progress<Req> + Repeat<Req>,
+    A: RequestPolicy<Req> + CloneRequest<Req>,
 {
     /// The first failure: computes the configuration of this call.
     pub(crate) fn open(&self, first: Instant) -> Run {
         let mut config = self.settings.config.clone();
         if let Some(spare) = self.spare {
-            let effect = self.policy.effect_of(spare);
+            let effect = self.policy.effect(spare);
             let by_effect = self.settings.by_effect.iter().filter(|(one, _)| *one == effect);
             let of_effect = by_effect.map(|(_, changes)| changes);
-            let RetryOverrides { call, tool } = self.policy.overrides_of(spare);
+            let RetryOverrides { call, tool } = self.policy.retry_overrides(spare);
             of_effect.chain(tool).chain(call).for_each(|changes| config.apply(changes));
         }
         Run {
@@ -100,17 +98,43 @@ where
         }
     }
 
-    /// Classifies the attempt and decides what follows.
-    pub(crate) fn judge(
+    /// What follows from the end of an attempt.
+    pub(crate) fn after<Res>(
+        &self,
+        run: &mut Run,
+        end: Result<Res, BoxError>,
+        started: Instant,
+        now: Instant,
+    ) -> Next<Res>
+    where
+        A: ResponsePolicy<Res>,
+    {
+        let seen = self.policy.classify(end.as_ref().map_err(|error| &**error as _));
+        if seen.verdict.is_success() {
+            if let Some(budget) = &self.settings.budget {
+                budget.success();
+            }
+            return Next::Done(end.map(|res| self.noted(res, run)));
+        }
+        match self.judge(run, seen, started, now) {
+            AttemptResult::Retry(delay, info) => {
+                // The response goes now: it may hold a connection.
+                run.last = Some(end.err().unwrap_or_else(|| info.into()));
+                Next::Retry(delay)
+            }
+            AttemptResult::Leave => Next::Done(end),
+            AttemptResult::GiveUp(why, info) => Next::Done(self.give_up(run, why, info, end)),
+        }
+    }
+
+    /// What follows from a failure.
+    fn judge(
         &self,
         run: &mut Run,
         seen: Classification<'_>,
         started: Instant,
         now: Instant,
     ) -> AttemptResult {
-        if seen.verdict.is_success() {
-            return AttemptResult::Success;
-        }
         run.reached += usize::from(seen.reached_tool());
         run.ran = run.ran.or(seen.ran);
         run.verdict = seen.verdict;
@@ -178,7 +202,7 @@ where
             deadline: self.deadline(run),
             end,
             ran: run.ran,
-            effect: self.policy.effect_of(spare),
+            effect: self.policy.effect(spare),
             repeat_safe: self.policy.is_repeat_safe(spare),
         };
         let decision = decide(&run.config, &failed, &mut run.rng);
@@ -207,9 +231,9 @@ where
     /// Whether retries need no opt-in, or the call or its agent has opted in.
     fn is_asked_for(&self, spare: &Req) -> bool {
         let Settings { opt_in, agents, .. } = self.settings;
-        let by_call = || *opt_in && self.policy.overrides_of(spare).call.is_some();
+        let by_call = || *opt_in && self.policy.retry_overrides(spare).call.is_some();
         let by_agent = |agents: &[Box<str>]| {
-            let agent = self.policy.agent_of(spare);
+            let agent = self.policy.agent(spare);
             agent.is_some_and(|agent| agents.iter().any(|one| **one == *agent))
         };
         match agents {
@@ -224,33 +248,6 @@ where
         Some(run.nanos_at(Instant::from_std(deadline)))
     }
 
-    /// Applies `result` to `end`.
-    pub(crate) fn follow<Res>(
-        &self,
-        run: &mut Run,
-        result: AttemptResult,
-        end: Result<Res, BoxError>,
-    ) -> Next<Res>
-    where
-        A: Classify<Res>,
-    {
-        Next::Done(match result {
-            AttemptResult::Retry(delay, info) => {
-                // The response goes now: it may hold a connection.
-                run.last = Some(end.err().unwrap_or_else(|| info.into()));
-                return Next::Retry(delay);
-            }
-            AttemptResult::Success => {
-                if let Some(budget) = &self.settings.budget {
-                    budget.success();
-                }
-                end.map(|res| self.noted(res, run))
-            }
-            AttemptResult::Leave => end,
-            AttemptResult::GiveUp(why, info) => self.give_up(run, why, info, end),
-        })
-    }
-
     fn give_up<Res>(
         &self,
         run: &mut Run,
@@ -259,7 +256,7 @@ where
         end: Result<Res, BoxError>,
     ) -> Result<Res, BoxError>
     where
-        A: Classify<Res>,
+        A: ResponsePolicy<Res>,
     {
         match end {
             Ok(res) => {
@@ -282,7 +279,7 @@ where
     /// The response, with the retries before it noted.
     fn noted<Res>(&self, mut res: Res, run: &mut Run) -> Res
     where
-        A: Classify<Res>,
+        A: ResponsePolicy<Res>,
     {
         if !run.retried.is_empty() {
             self.policy.note_retries(&mut res, take(&mut run.retried));
@@ -300,7 +297,7 @@ where
         if let Some(token) = run.token.take() {
             token.spend();
         }
-        Ok(self.spare.and_then(|spare| self.policy.repeat(spare)))
+        Ok(self.spare.and_then(|spare| self.policy.clone_request(spare)))
     }
 
     fn too_late(&self, run: &Run, now: Instant) -> Option<RetryStop> {
@@ -338,7 +335,7 @@ where
     /// The error for an inner service that will never be ready again.
     pub(crate) fn unready<Res>(&self, run: &mut Run, error: BoxError) -> BoxError
     where
-        A: Classify<Res>,
+        A: ResponsePolicy<Res>,
     {
         let mut seen = self.policy.classify(Err(&*error));
         seen.ran = run.ran;
@@ -365,7 +362,7 @@ where
     fn tell<'e>(&self, attempt: u32, event: impl FnOnce() -> Event<'e>) {
         let observer = self.settings.observer.as_ref().filter(|observer| observer.enabled());
         if let (Some(observer), Some(spare)) = (observer, self.spare) {
-            let mut call = self.policy.info_of(spare);
+            let mut call = self.policy.info(spare);
             call.attempt = attempt;
             observer.on_event(&call, &event());
         }

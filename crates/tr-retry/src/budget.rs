@@ -1,10 +1,13 @@
 //! A bound on retries as a share of successes.
 use crate::{
     bucket::{Bucket, TOKEN},
-    checks::{ConfigError, Faults},
+    checks::Faults,
 };
 use std::{fmt, sync::Arc};
-use tr_core::{STRIPES, stripe};
+use tr_core::{
+    ConfigError,
+    internal::{STRIPES, stripe},
+};
 
 /// A bound on retries as a share of successes, shared by all layers that are given a clone.
 ///

@@ -1,5 +1,5 @@
 //! How many attempts, how long to wait between them, and which failures to retry.
-use crate::rng::Rng;
+use crate::{checks::Faults, rng::Rng};
 use std::{sync::Arc, time::Duration};
 use tr_core::RetryOverride;
 
@@ -40,6 +40,9 @@ pub struct RetryConfig {
 
 /// The upper bound for `attempts`, whether a builder, a manifest or a call sets it.
 pub(crate) const MOST_ATTEMPTS: u32 = 1_000;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The point in time from which a delay counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +111,36 @@ impl RetryConfig {
         self.max_elapsed = max_elapsed.or(self.max_elapsed);
         if let Some(codes) = only_codes {
             self.only_codes = (!codes.is_empty()).then(|| codes.iter().cloned().collect());
+        }
+    }
+
+    /// Reports what is out of range; `scope` prefixes the names of the settings.
+    pub(crate) fn check(&self, scope: &str, faults: &mut Faults) {
+        let mut check = |setting: &str, value: String, holds, allowed: &str| {
+            faults.check(&format!("{scope}{setting}"), value, holds, allowed);
+        };
+        let RetryConfig { attempts, base, multiplier, cap, jitter: (low, high), .. } = *self;
+        let attempts_hold = (1..=MOST_ATTEMPTS).contains(&attempts);
+        check("attempts", attempts.to_string(), attempts_hold, "1 to 1000");
+        check("base", format!("{base:?}"), (MILLISECOND..=DAY).contains(&base), "1ms to 24h");
+        let multiplier_holds = (1.0..=100.0).contains(&multiplier);
+        check("multiplier", multiplier.to_string(), multiplier_holds, "1 to 100");
+        if let Some(cap) = cap {
+            check("cap", format!("{cap:?}"), cap >= base, "`base` or more");
+        }
+        let jitter_holds = 0.0 <= low && low <= high && high <= 10.0;
+        check("jitter", format!("({low}, {high})"), jitter_holds, "0 to 10, the lower share first");
+        if let Some(most) = self.max_elapsed {
+            check("max_elapsed", format!("{most:?}"), most >= MILLISECOND, "1ms or more");
+        }
+        if let Some(codes) = &self.only_codes {
+            let holds = !codes.is_empty() && codes.iter().all(|code| !code.is_empty());
+            check(
+                "only_codes",
+                format!("{codes:?}"),
+                holds,
+                "one code or more, none of them empty",
+            );
         }
     }
 

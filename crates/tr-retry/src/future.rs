@@ -1,22 +1,19 @@
 //! Future types.
 use crate::{
-    attempts::{AttemptResult, Call, Next, Run},
-    rare::Rare,
+    attempts::{Call, Next, Run},
     shared::Held,
-    wait::Wait,
 };
 use pin_project_lite::pin_project;
 use std::{
     fmt,
     future::Future,
     pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, ready},
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tower_service::Service;
-use tr_core::{
-    BoxError, Classification, Classify, CoarseInstant, EffectOf, KeyOf, Progress, Repeat,
-};
+use tr_core::{BoxError, CloneRequest, RequestPolicy, ResponsePolicy, internal::CoarseInstant};
 
 pin_project! {
     /// The response of a [`Retry`](crate::Retry).
@@ -27,25 +24,46 @@ pin_project! {
     #[repr(C)]
     #[must_use = "futures do nothing unless polled"]
     pub struct RetryFuture<S, F, Req, A> {
-        // `None` between two attempts.
         #[pin]
-        attempt: Option<F>,
+        state: State<F>,
         // The copy from which each retry is made.
         spare: Option<Req>,
         // When this attempt started; read only if the attempt does not end at its first poll.
         started: Option<Instant>,
-        later: Rare<Later>,
+        // Set by the first failure. The `Arc` is never shared: dropping an empty one is one comparison,
+        // where an empty `Box` costs every call twelve instructions.
+        retries: Option<Arc<Retries>>,
         inner: S,
         held: Held,
         policy: A,
     }
 }
 
-/// The state after the first failure.
-struct Later {
-    run: Run,
-    wait: Wait,
+pin_project! {
+    #[project = StateProj]
+    enum State<F> {
+        // An attempt runs.
+        Calling { #[pin] attempt: F },
+        // The backoff before the next attempt.
+        Waiting,
+        // The inner service gets ready for the next attempt.
+        Retrying,
+    }
 }
+
+/// What is kept after the first failure.
+struct Retries {
+    run: Run,
+    /// The end of the backoff, or the limit of the wait for readiness, set once that is pending.
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Completes when the caller cancels the call; polled between two attempts.
+    cancelled: Option<Cancelled>,
+}
+
+/// A mutex only to be `Sync`: it is never locked.
+type Cancelled = Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>;
+
+type End<T> = Result<T, BoxError>;
 
 impl<S, F, Req, A> RetryFuture<S, F, Req, A> {
     #[inline]
@@ -56,53 +74,48 @@ impl<S, F, Req, A> RetryFuture<S, F, Req, A> {
         policy: A,
         spare: Option<Req>,
     ) -> Self {
-        let (started, later) = (None, Rare::NOTHING);
-        Self { attempt: Some(attempt), spare, started, later, inner, held, policy }
+        let state = State::Calling { attempt };
+        Self { state, spare, started: None, retries: None, inner, held, policy }
     }
 }
-
-type End<T> = Result<T, BoxError>;
 
 impl<S, F, Req, A, T, E> Future for RetryFuture<S, F, Req, A>
 where
     S: Service<Req, Response = T, Error = E, Future = F>,
     F: Future<Output = Result<T, E>>,
     E: Into<BoxError>,
-    A: Classify<T> + EffectOf<Req> + KeyOf<Req> + Progress<Req> + Repeat<Req>,
+    A: RequestPolicy<Req> + ResponsePolicy<T> + CloneRequest<Req>,
 {
     type Output = End<T>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.later.is_there() {
-            return Poll::Ready(ready!(self.poll_retry(cx)));
-        }
         let this = self.as_mut().project();
-        let first = this.attempt.as_pin_mut().expect("the first attempt is running");
-        match first.poll(cx) {
-            Poll::Ready(Ok(res)) => {
-                let seen = this.policy.classify(Ok(&res));
-                if seen.verdict.is_success() {
-                    if let Some(budget) = this.held.budget() {
-                        budget.success();
-                    }
-                    return Poll::Ready(Ok(res));
+        // Most calls end here, with their first attempt.
+        if this.retries.is_none()
+            && let StateProj::Calling { attempt } = this.state.project()
+        {
+            let end = match attempt.poll(cx) {
+                Poll::Pending => {
+                    this.started.get_or_insert_with(Instant::now);
+                    return Poll::Pending;
                 }
-                let result = self.as_mut().judge(seen);
-                Poll::Ready(ready!(self.conclude(result, Ok(res), cx)))
-            }
-            Poll::Ready(Err(error)) => {
-                let error = error.into();
-                let seen = this.policy.classify(Err(&*error));
-                let result = self.as_mut().judge(seen);
-                Poll::Ready(ready!(self.conclude(result, Err(error), cx)))
-            }
-            Poll::Pending => {
-                // An attempt that ends at its first poll needs no clock.
-                this.started.get_or_insert_with(Instant::now);
-                Poll::Pending
+                Poll::Ready(Ok(res)) => {
+                    if this.policy.classify(Ok(&res)).verdict.is_success() {
+                        if let Some(budget) = this.held.budget() {
+                            budget.success();
+                        }
+                        return Poll::Ready(Ok(res));
+                    }
+                    Ok(res)
+                }
+                Poll::Ready(Err(error)) => Err(error.into()),
+            };
+            if let Some(end) = self.as_mut().conclude(end) {
+                return Poll::Ready(end);
             }
         }
+        self.poll_retry(cx)
     }
 }
 
@@ -111,113 +124,101 @@ where
     S: Service<Req, Future = F>,
     F: Future<Output = Result<S::Response, S::Error>>,
     S::Error: Into<BoxError>,
-    A: Classify<S::Response> + EffectOf<Req> + KeyOf<Req> + Progress<Req> + Repeat<Req>,
+    A: RequestPolicy<Req> + ResponsePolicy<S::Response> + CloneRequest<Req>,
 {
-    /// The first attempt's end, unless another attempt follows.
+    /// The call's end after this end of an attempt, unless another attempt follows.
     #[cold]
-    fn conclude(
-        mut self: Pin<&mut Self>,
-        result: AttemptResult,
-        end: End<S::Response>,
-        cx: &mut Context<'_>,
-    ) -> Poll<End<S::Response>> {
-        match self.as_mut().follow(result, end) {
-            Some(end) => Poll::Ready(end),
-            None => self.poll_retry(cx),
+    fn conclude(self: Pin<&mut Self>, end: End<S::Response>) -> Option<End<S::Response>> {
+        let mut this = self.project();
+        let now = Instant::now();
+        let started = this.started.take().unwrap_or(now);
+        let call = Call::of(this.held, this.policy, this.spare.as_ref());
+        let open = || Arc::new(Retries { run: call.open(started), timer: None, cancelled: None });
+        let retries = Arc::get_mut(this.retries.get_or_insert_with(open)).expect("never shared");
+        match call.after(&mut retries.run, end, started, now) {
+            Next::Done(end) => Some(end),
+            Next::Retry(delay) => {
+                retries.cancelled = call.cancellation().map(Mutex::new);
+                // This drops the attempt before the backoff: it may hold a connection.
+                this.state.set(State::Waiting);
+                retries.timer = (!delay.is_zero()).then(|| Box::pin(sleep(delay)));
+                None
+            }
         }
     }
 
-    /// After a failure: backoff, readiness, the next attempt. If the wait is cut short, the call ends.
     #[cold]
     fn poll_retry(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End<S::Response>> {
         loop {
-            let mut this = self.as_mut().project();
-            if this.attempt.is_none() {
-                let Later { run, wait } = this.later.get_mut().expect("an attempt failed");
-                let call = Call::of(this.held, this.policy, this.spare.as_ref());
-                if wait.is_cancelled(cx) {
-                    return Poll::Ready(Err(call.cancelled(run)));
-                }
-                ready!(wait.poll_backoff(cx));
-                match this.inner.poll_ready(cx) {
-                    Poll::Ready(Ok(())) => {}
-                    Poll::Ready(Err(error)) => {
-                        return Poll::Ready(Err(call.unready(run, error.into())));
-                    }
-                    Poll::Pending => {
-                        ready!(wait.poll_patience(|| call.latest(run), cx));
-                        return Poll::Ready(Err(call.overdue(run, Instant::now())));
-                    }
-                }
-                let now = Instant::now();
-                let copy = match call.begin(run, now) {
-                    Ok(copy) => copy,
-                    Err(error) => return Poll::Ready(Err(error)),
-                };
-                // If the request cannot be copied again, the last attempt gets the original.
-                let mut req = copy.or_else(|| this.spare.take()).expect("a retry has a spare");
-                this.policy.set_attempt(&mut req, run.attempt());
-                this.policy.set_stamp(&mut req, Some(CoarseInstant::at(now.into_std())));
-                *this.started = Some(now);
-                this.attempt.set(Some(this.inner.call(req)));
-            }
-            let attempt = this.attempt.as_pin_mut().expect("an attempt is running");
-            let end = ready!(attempt.poll(cx)).map_err(Into::into);
-            let seen = match &end {
-                Ok(res) => this.policy.classify(Ok(res)),
-                Err(error) => this.policy.classify(Err(&**error)),
+            let this = self.as_mut().project();
+            let StateProj::Calling { attempt } = this.state.project() else {
+                ready!(self.as_mut().poll_next(cx))?;
+                continue;
             };
-            let result = self.as_mut().judge(seen);
-            if let Some(end) = self.as_mut().follow(result, end) {
+            let end = ready!(attempt.poll(cx)).map_err(Into::into);
+            if let Some(end) = self.as_mut().conclude(end) {
                 return Poll::Ready(end);
             }
         }
     }
 
-    /// Decides what follows an end that is not a first-attempt success.
-    #[cold]
-    fn judge(self: Pin<&mut Self>, seen: Classification<'_>) -> AttemptResult {
-        let this = self.project();
-        let now = Instant::now();
-        let started = this.started.take().unwrap_or(now);
-        let call = Call::of(this.held, this.policy, this.spare.as_ref());
-        let open = || Later { run: call.open(started), wait: Wait::NONE };
-        call.judge(&mut this.later.get_or_insert_with(open).run, seen, started, now)
-    }
-
-    /// The call's end, unless another attempt follows.
-    #[cold]
-    fn follow(
-        self: Pin<&mut Self>,
-        result: AttemptResult,
-        end: End<S::Response>,
-    ) -> Option<End<S::Response>> {
+    /// Waits for the backoff and for readiness, and starts the next attempt. Nothing is in flight
+    /// meanwhile, so a wait that is cut short here knows whether the tool ran; an outer layer would
+    /// not.
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         let mut this = self.project();
-        let later = this.later.get_mut().expect("set by `judge`");
+        let Retries { run, timer, cancelled } =
+            this.retries.as_mut().and_then(Arc::get_mut).expect("an attempt failed");
         let call = Call::of(this.held, this.policy, this.spare.as_ref());
-        match call.follow(&mut later.run, result, end) {
-            Next::Done(end) => Some(end),
-            Next::Retry(delay) => {
-                later.wait = Wait::of(delay, call.cancellation());
-                // Dropped before the backoff, because it may hold a connection.
-                this.attempt.set(None);
-                None
+        if let Some(cancelled) = cancelled
+            && let cancelled = cancelled.get_mut().unwrap_or_else(PoisonError::into_inner)
+            && cancelled.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Err(call.cancelled(run)));
+        }
+        if matches!(*this.state, State::Waiting) {
+            if let Some(backoff) = timer {
+                ready!(backoff.as_mut().poll(cx));
+            }
+            *timer = None;
+            this.state.set(State::Retrying);
+        }
+        match this.inner.poll_ready(cx) {
+            Poll::Ready(Ok(())) => {}
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(call.unready(run, error.into()))),
+            Poll::Pending => {
+                if timer.is_none() {
+                    *timer = call.latest(run).map(|latest| Box::pin(sleep_until(latest)));
+                }
+                let Some(patience) = timer else { return Poll::Pending };
+                ready!(patience.as_mut().poll(cx));
+                return Poll::Ready(Err(call.overdue(run, Instant::now())));
             }
         }
+        let now = Instant::now();
+        let copy = call.begin(run, now)?;
+        *timer = None;
+        // If the request cannot be copied again, the last attempt gets the original.
+        let mut req = copy.or_else(|| this.spare.take()).expect("a retry has a spare");
+        this.policy.set_attempt(&mut req, run.attempt());
+        this.policy.set_stamp(&mut req, Some(CoarseInstant::at(now.into_std())));
+        let attempt = this.inner.call(req);
+        *this.started = Some(now);
+        this.state.set(State::Calling { attempt });
+        Poll::Ready(Ok(()))
     }
 }
 
 impl<S, F, Req, A> fmt::Debug for RetryFuture<S, F, Req, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let later = self.later.get();
-        let state = match (&self.attempt, later.map(|later| later.wait.is_backoff())) {
-            (Some(_), _) => "attempt",
-            (None, Some(true)) => "backoff",
-            (None, _) => "readiness",
+        let state = match &self.state {
+            State::Calling { .. } => "attempt",
+            State::Waiting => "backoff",
+            State::Retrying => "readiness",
         };
         f.debug_struct("RetryFuture")
             .field("state", &state)
-            .field("retries", &later.map_or(0, |later| later.run.attempt()))
+            .field("retries", &self.retries.as_ref().map_or(0, |retries| retries.run.attempt()))
             .finish_non_exhaustive()
     }
 }

@@ -1,14 +1,14 @@
 //! The layer and its builder.
 use crate::{
     Budget, RetryConfig,
-    checks::{ConfigError, Faults},
+    checks::Faults,
     rng::RngSource,
     service::Retry,
     shared::{RetryShared, Settings},
 };
 use std::sync::Arc;
 use tower_layer::Layer;
-use tr_core::{DefaultPolicy, Effect, Observer, RetryOverride};
+use tr_core::{ConfigError, DefaultPolicy, Effect, Observer, RetryOverride};
 
 /// Applies a [`Retry`].
 ///
@@ -173,11 +173,11 @@ impl<A> Builder<A> {
     pub fn build(self) -> Result<RetryLayer<A>, ConfigError> {
         let mut faults = Faults::default();
         let config = &self.settings.config;
-        faults.check_config("", config);
+        config.check("", &mut faults);
         for (effect, changes) in &self.settings.by_effect {
             let mut changed = config.clone();
             changed.apply(changes);
-            faults.check_config(&format!("{effect:?}: "), &changed);
+            changed.check(&format!("{effect:?}: "), &mut faults);
         }
         if let Some(agents) = &self.settings.agents {
             let holds = !agents.is_empty() && agents.iter().all(|agent| !agent.is_empty());

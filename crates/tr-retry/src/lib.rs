@@ -89,16 +89,13 @@ mod decide;
 mod error;
 pub mod future;
 mod layer;
-mod rare;
 mod rng;
 mod service;
 mod shared;
 mod sync;
-mod wait;
 
 pub use self::{
     budget::{Budget, BudgetBuilder},
-    checks::ConfigError,
     config::{Anchor, RetryConfig},
     decide::{Decision, Failed, RetryStop, decide},
     error::RetryExhausted,
@@ -106,3 +103,4 @@ pub use self::{
     rng::Rng,
     service::Retry,
 };
+pub use tr_core::ConfigError;

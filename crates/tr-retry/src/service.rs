@@ -2,7 +2,7 @@
 use crate::{future::RetryFuture, shared::RetryShared};
 use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_core::{BoxError, Classify, DefaultPolicy, EffectOf, KeyOf, Progress, Repeat};
+use tr_core::{BoxError, CloneRequest, DefaultPolicy, RequestPolicy, ResponsePolicy};
 
 /// Tries a call again where that is safe.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ impl<S, Req, A> Service<Req> for Retry<S, A>
 where
     S: Service<Req> + Clone,
     S::Error: Into<BoxError>,
-    A: Classify<S::Response> + EffectOf<Req> + KeyOf<Req> + Progress<Req> + Repeat<Req> + Clone,
+    A: RequestPolicy<Req> + ResponsePolicy<S::Response> + CloneRequest<Req> + Clone,
 {
     type Response = S::Response;
     type Error = BoxError;
@@ -29,7 +29,7 @@ where
 
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
-        let spare = self.policy.repeat(&req);
+        let spare = self.policy.clone_request(&req);
         // The ready instance is called; its clone is polled to readiness for each retry.
         let (held, clone) = (self.shared.acquire(), self.inner.clone());
         RetryFuture::new(self.inner.call(req), clone, held, self.policy.clone(), spare)

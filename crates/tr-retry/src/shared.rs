@@ -1,7 +1,7 @@
 //! The settings of a layer, shared by its services.
 use crate::{Budget, RetryConfig, rng::RngSource};
 use std::{fmt, ops::Deref, sync::Arc};
-use tr_core::{Effect, Observer, RetryOverride, Sharded};
+use tr_core::{Effect, Observer, RetryOverride, internal::Sharded};
 
 /// All settings of a layer.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ static DEFAULT: Settings = Settings::of(RetryConfig::DEFAULT);
 pub(crate) struct RetryShared(Option<Sharded<Settings>>);
 
 /// The settings for the length of one call.
-pub(crate) struct Held(Option<tr_core::Held<Settings>>);
+pub(crate) struct Held(Option<tr_core::internal::Held<Settings>>);
 
 impl RetryShared {
     pub(crate) fn of(settings: Settings) -> Self {

@@ -1,42 +1,37 @@
 //! Future types.
-use crate::{
-    describe::Describe,
-    watch::{Outcome, Watch},
-};
+use crate::watch::{Outcome, Watch};
 use pin_project_lite::pin_project;
 use std::{
     fmt,
     future::Future,
-    marker::PhantomData,
     pin::Pin,
     task::{Context, Poll, ready},
 };
-use tr_core::{BoxError, Classify};
+use tr_core::{BoxError, ResponsePolicy};
 
 pin_project! {
     /// The response of a [`Telemetry`](crate::Telemetry).
     #[must_use = "futures do nothing unless polled"]
-    pub struct TelemetryFuture<F, Req, A> {
+    pub struct TelemetryFuture<F, A> {
         #[pin]
         inner: F,
         watch: Option<Watch>,
         policy: A,
-        req: PhantomData<fn(Req)>,
     }
 }
 
-impl<F, Req, A> TelemetryFuture<F, Req, A> {
+impl<F, A> TelemetryFuture<F, A> {
     #[inline]
     pub(crate) const fn new(inner: F, watch: Option<Watch>, policy: A) -> Self {
-        Self { inner, watch, policy, req: PhantomData }
+        Self { inner, watch, policy }
     }
 }
 
-impl<F, Req, A, T, E> Future for TelemetryFuture<F, Req, A>
+impl<F, A, T, E> Future for TelemetryFuture<F, A>
 where
     F: Future<Output = Result<T, E>>,
     E: Into<BoxError>,
-    A: Classify<T> + Describe<Req, T>,
+    A: ResponsePolicy<T>,
 {
     type Output = Result<T, BoxError>;
 
@@ -55,7 +50,7 @@ where
 
 /// Notes the span on the response.
 #[cold]
-fn name<Req, T, A: Describe<Req, T>>(watch: &Watch, response: &mut T, span: &str, policy: &A) {
+fn name<T, A: ResponsePolicy<T>>(watch: &Watch, response: &mut T, span: &str, policy: &A) {
     if watch.is_attempt() {
         policy.add_span(response, span);
     } else {
@@ -63,15 +58,15 @@ fn name<Req, T, A: Describe<Req, T>>(watch: &Watch, response: &mut T, span: &str
     }
 }
 
-fn tell<Req, T, A>(watch: &mut Watch, end: &Result<T, BoxError>, policy: &A)
+fn tell<T, A>(watch: &mut Watch, end: &Result<T, BoxError>, policy: &A)
 where
-    A: Classify<T> + Describe<Req, T>,
+    A: ResponsePolicy<T>,
 {
     let asked = end.as_ref().map_err(|error| &**error as _);
     if let (Some(hidden), Ok(response)) = (&mut watch.hidden, &end) {
-        hidden.learn(policy.content_of(response));
+        hidden.learn(policy.content(response));
     }
-    let message = if watch.wants_message() { policy.message_of(asked) } else { None };
+    let message = if watch.wants_message() { policy.message(asked) } else { None };
     watch.end(Outcome {
         end: policy.classify(asked),
         message: message.as_deref(),
@@ -80,7 +75,7 @@ where
     });
 }
 
-impl<F, Req, A> fmt::Debug for TelemetryFuture<F, Req, A> {
+impl<F, A> fmt::Debug for TelemetryFuture<F, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TelemetryFuture").field("watch", &self.watch).finish_non_exhaustive()
     }

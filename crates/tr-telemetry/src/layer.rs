@@ -1,7 +1,11 @@
 //! The layer.
-use crate::{Signals, service::Telemetry, signals::Core};
+use crate::{
+    Signals,
+    service::{Place, Telemetry},
+    signals::Core,
+};
 use tower_layer::Layer;
-use tr_core::{DefaultPolicy, Sharded};
+use tr_core::{DefaultPolicy, internal::Sharded};
 
 /// Applies a [`Telemetry`], around a call or around an attempt.
 #[derive(Debug)]
@@ -9,13 +13,6 @@ pub struct TelemetryLayer<A = DefaultPolicy> {
     core: Sharded<Core>,
     place: Place,
     policy: A,
-}
-
-/// What is inside the layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Call,
-    Attempt,
 }
 
 impl TelemetryLayer {

@@ -83,14 +83,11 @@
 //!
 //! - `json`: `JsonLines`, events as JSON lines.
 //! - `bound`: instruments bound to their labels.
-//! - `http`: what telemetry says of `http::Request`.
 //!
 //! # Knows nothing of
 //!
 //! the other layers, exporters, stores. What a layer moves to a task of its own is reported by the
 //! observer, but not added to the log of the call.
-mod describe;
-mod error;
 pub mod future;
 #[cfg(feature = "json")]
 mod json;
@@ -104,17 +101,18 @@ mod service;
 mod shape;
 mod signals;
 mod spans;
+mod traceparent;
 mod watch;
 
 #[cfg(feature = "json")]
 pub use self::json::JsonLines;
 pub use self::{
-    describe::{Describe, traceparent},
-    error::ConfigError,
     layer::TelemetryLayer,
     log::TARGET,
     metrics::{CacheReadings, Names},
     observer::TelemetryObserver,
     service::Telemetry,
     signals::{Builder, Signals},
+    traceparent::traceparent,
 };
+pub use tr_core::ConfigError;

@@ -10,8 +10,8 @@ use crate::{
     watch::without,
 };
 use opentelemetry::KeyValue;
-use std::time::Duration;
-use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, Sharded, code};
+use std::{sync::Arc, time::Duration};
+use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, code, internal::Sharded};
 
 /// Turns what other layers tell an observer into events, metrics and spans.
 ///
@@ -20,6 +20,14 @@ use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, Sharded, c
 #[derive(Debug)]
 pub struct TelemetryObserver {
     core: Sharded<Core>,
+}
+
+impl Signals {
+    /// What other layers tell of their events, turned into events, metrics and spans.
+    #[must_use]
+    pub fn observer(&self) -> Arc<dyn Observer> {
+        Arc::new(TelemetryObserver::new(self))
+    }
 }
 
 impl TelemetryObserver {

@@ -1,8 +1,6 @@
 //! The service.
 use crate::{
-    describe::Describe,
     future::TelemetryFuture,
-    layer::Place,
     log::{self, More, Record},
     notes::{self, Notes},
     redact::Hidden,
@@ -14,13 +12,21 @@ use crate::{
 use opentelemetry::{Context as Trace, KeyValue, trace::TraceContextExt as _};
 use std::{
     cell::LazyCell,
-    marker::PhantomData,
     task::{Context, Poll},
     time::Duration,
 };
 use tokio::time::Instant;
 use tower_service::Service;
-use tr_core::{BoxError, CallInfo, Classify, DefaultPolicy, KeyOf, Sharded};
+use tr_core::{
+    BoxError, CallInfo, DefaultPolicy, RequestPolicy, ResponsePolicy, internal::Sharded,
+};
+
+/// What is inside the layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Call,
+    Attempt,
+}
 
 /// Tells of calls or attempts, and decides nothing. Made by a
 /// [`TelemetryLayer`](crate::TelemetryLayer).
@@ -47,11 +53,11 @@ impl<S, A, Req> Service<Req> for Telemetry<S, A>
 where
     S: Service<Req>,
     S::Error: Into<BoxError>,
-    A: KeyOf<Req> + Classify<S::Response> + Describe<Req, S::Response> + Clone,
+    A: RequestPolicy<Req> + ResponsePolicy<S::Response> + Clone,
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = TelemetryFuture<S::Future, Req, A>;
+    type Future = TelemetryFuture<S::Future, A>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
@@ -61,7 +67,7 @@ where
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
         self.core.settle();
-        let asked = Asked::<_, _, S::Response>::new(&self.core, &self.policy, &req);
+        let asked = Asked::new(&self.core, &self.policy, &req);
         let watch = match self.place {
             Place::Call => asked.call(),
             Place::Attempt => asked.attempt(),
@@ -76,20 +82,19 @@ where
 }
 
 /// A request that is about to be called.
-struct Asked<'c, A, Req, Res> {
+struct Asked<'c, A, Req> {
     core: &'c Sharded<Core>,
     policy: &'c A,
     req: &'c Req,
-    res: PhantomData<Res>,
 }
 
-impl<'c, A, Req, Res> Asked<'c, A, Req, Res>
+impl<'c, A, Req> Asked<'c, A, Req>
 where
-    A: KeyOf<Req> + Describe<Req, Res>,
+    A: RequestPolicy<Req>,
 {
     #[inline]
     const fn new(core: &'c Sharded<Core>, policy: &'c A, req: &'c Req) -> Self {
-        Self { core, policy, req, res: PhantomData }
+        Self { core, policy, req }
     }
 
     #[inline]
@@ -114,19 +119,19 @@ where
             Story::None
         };
         let series = core.metrics.as_ref().map(|metrics| {
-            let named = || (self.policy.info_of(self.req).tool, self.policy.action_of(self.req));
-            let series = metrics.of_call(self.policy.key_of(self.req), named);
-            (series, self.policy.scope_of(self.req))
+            let named = || (self.policy.info(self.req).tool, self.policy.action(self.req));
+            let series = metrics.of_call(self.policy.key(self.req), named);
+            (series, self.policy.scope(self.req))
         });
         let since = (is_told || series.is_some()).then(Instant::now);
-        let CallInfo { effect, repeat_safe, .. } = self.policy.info_of(self.req);
+        let CallInfo { effect, repeat_safe, .. } = self.policy.info(self.req);
         Watch { since, series, context, story, effect, repeat_safe, hidden, is_over: false }
     }
 
     /// What must not be shown of the call.
     fn hidden(&self) -> Option<Box<Hidden>> {
-        let names = self.policy.sensitive_of(self.req);
-        let params = || self.policy.params_of(self.req);
+        let names = self.policy.sensitive_fields(self.req);
+        let params = || self.policy.params(self.req);
         (!names.is_empty()).then(|| Box::new(Hidden::new(names, params())))
     }
 
@@ -141,7 +146,7 @@ where
     fn watched_attempt(&self) -> Option<Watch> {
         let context = self.span("tool_attempt");
         let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
-        let info = self.policy.info_of(self.req);
+        let info = self.policy.info(self.req);
         let CallInfo { effect, repeat_safe, .. } = info;
         if !is_recording && !notes::are_taken() {
             return context.map(|context| Watch {
@@ -168,25 +173,25 @@ where
 
     fn span(&self, name: &'static str) -> Option<Trace> {
         let tracer = self.core.tracer.as_deref()?;
-        let remote = || self.policy.traceparent_of(self.req).and_then(spans::parse);
+        let remote = || self.policy.traceparent(self.req).and_then(spans::parse);
         Some(spans::start(tracer, name, remote))
     }
 
     #[cold]
     fn told(&self, logs: bool, span: Option<&Trace>, hidden: Option<&Hidden>) -> Box<Told> {
-        let info: CallInfo<'_> = self.policy.info_of(self.req);
+        let info: CallInfo<'_> = self.policy.info(self.req);
         let text = |text: &str| Text::new(self.core, hidden, text);
-        let key_hash = self.policy.key_hash(self.req, &self.core.fingerprints);
+        let key_hash = self.policy.key_fingerprint(self.req, &self.core.fingerprints);
         let told = Box::new(Told {
             core: self.core.clone(),
             logs,
             notes: Notes { key_hash, ..Notes::default() },
             tool: Text::new(self.core, None, info.tool),
-            action: self.policy.action_of(self.req).map(text),
+            action: self.policy.action(self.req).map(text),
             request_id: info.request_id.map(text),
             session: info.session.map(text),
             correlation: info.correlation.map(text),
-            trace: self.policy.trace_of(self.req).filter(|_| self.core.utee).map(text),
+            trace: self.policy.trace_id(self.req).filter(|_| self.core.utee).map(text),
         });
         if let Some(span) = span {
             let span = span.span();
@@ -209,7 +214,7 @@ where
     }
 
     fn log_start(&self, told: &Told, hidden: Option<&Hidden>) {
-        let params = self.policy.params_of(self.req).filter(|_| self.core.shapes);
+        let params = self.policy.params(self.req).filter(|_| self.core.shapes);
         let shape =
             LazyCell::new(|| params.map(|params| shape::of(params, &*self.core.redactor, hidden)));
         log::info(|| Record {

@@ -1,13 +1,13 @@
 //! What all layers and observers of one stack share.
 use crate::{
-    ConfigError, TelemetryObserver, log,
+    log,
     metrics::{CacheReadings, Metrics, Names},
     redact::{self, Redact, Redactor},
     spans::Starts,
 };
 use opentelemetry::{metrics::Meter, trace::Tracer};
 use std::{fmt, sync::Arc};
-use tr_core::{Observer, Sharded, ToolId, canonical::FingerprintKey};
+use tr_core::{ConfigError, ToolId, canonical::FingerprintKey, internal::Sharded};
 
 /// Where telemetry goes, and how: what all layers and observers of one stack share.
 ///
@@ -85,12 +85,6 @@ impl Signals {
             redactor: Arc::new(Redactor::default()),
             fingerprints: FingerprintKey::of_process().clone(),
         }
-    }
-
-    /// What other layers tell of their events, turned into events, metrics and spans.
-    #[must_use]
-    pub fn observer(&self) -> Arc<dyn Observer> {
-        Arc::new(TelemetryObserver::new(self))
     }
 
     /// The same for what was decided and not done: the same events with `shadow: true`, and neither
@@ -236,9 +230,7 @@ impl Builder {
         if self.tools.iter().any(|tool| tool.label().is_empty()) {
             faults.push("`tools` has an empty name".into());
         }
-        if !faults.is_empty() {
-            return Err(ConfigError::new(faults));
-        }
+        ConfigError::check("telemetry", faults)?;
         let (redactor, names) = (self.redactor, self.names);
         let metrics =
             |meter| Metrics::new(meter, &names, redactor.clone(), &self.tools, self.unknown);

@@ -13,7 +13,7 @@ use opentelemetry::{
 use std::{borrow::Cow, fmt, mem, sync::OnceLock, thread, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
-    BreakerState, Classification, Effect, Ran, Scope, Sharded, Verdict, code, wire::Status,
+    BreakerState, Classification, Effect, Ran, Scope, Status, Verdict, code, internal::Sharded,
 };
 
 /// A call or an attempt that is observed. If it is dropped before its end, it reports that, too.
@@ -242,17 +242,17 @@ impl Told {
     }
 
     fn is_from_cache(&self, outcome: &Outcome<'_>) -> bool {
-        // A record that says "unknown" answers nothing.
+        // A record without the call's end answers nothing.
         let was_replayed = self.notes.replayed.is_some();
-        outcome.is_from_cache || (was_replayed && outcome.end.code != code::OUTCOME_UNKNOWN)
+        outcome.is_from_cache || (was_replayed && !ENDLESS.contains(&outcome.end.code))
     }
 
     /// Whether a layer answered and no attempt was made.
     fn is_blocked(&self, outcome: &Outcome<'_>) -> bool {
         let (end, notes) = (outcome.end, &self.notes);
         let had_attempt = notes.attempts > 0 || notes.retries > 0;
-        let is_refusal = REFUSALS.contains(&end.code)
-            && (end.ran == Ran::No || end.code == code::OUTCOME_UNKNOWN);
+        let is_refusal =
+            REFUSALS.contains(&end.code) && (end.ran == Ran::No || ENDLESS.contains(&end.code));
         is_refusal && !had_attempt && !outcome.is_dropped && !self.is_from_cache(outcome)
     }
 
@@ -309,14 +309,19 @@ impl Told {
     }
 }
 
+/// The codes of refusals for a record that does not have the call's end.
+const ENDLESS: [&str; 3] = [code::OUTCOME_UNKNOWN, code::ANSWER_NOT_KEPT, code::RECORD_UNREADABLE];
+
 /// The codes of answers that layers give in place of an attempt.
-const REFUSALS: [&str; 10] = [
+const REFUSALS: [&str; 12] = [
+    code::ANSWER_NOT_KEPT,
     code::CIRCUIT_OPEN,
     code::IDEMPOTENCY_CONFLICT,
     code::IDEMPOTENCY_IN_FLIGHT,
     code::INVALID_ENVELOPE,
     code::LOOP_DETECTED,
     code::OUTCOME_UNKNOWN,
+    code::RECORD_UNREADABLE,
     code::SESSION_CORRUPT,
     code::STORE_FULL,
     code::STORE_UNAVAILABLE,
@@ -330,7 +335,8 @@ fn state(end: Classification<'_>, notes: &Notes) -> &'static str {
         (_, Verdict::Success, _) => "done",
         (_, Verdict::Cancelled, _) => "cancelled",
         (_, _, code::IDEMPOTENCY_IN_FLIGHT) => "inflight",
-        (_, _, code::OUTCOME_UNKNOWN) => "unknown",
+        (_, _, code::ANSWER_NOT_KEPT) => "done",
+        (_, _, code::OUTCOME_UNKNOWN | code::RECORD_UNREADABLE) => "unknown",
         _ => "failed",
     }
 }

@@ -4,7 +4,7 @@ mod metered;
 
 use metered::Metered;
 use tower::{Service, ServiceExt, layer::Layer, service_fn};
-use tr_core::{BoxError, DefaultPolicy, Event, KeyOf, Params, ToolCall, ToolOutcome};
+use tr_core::{BoxError, DefaultPolicy, Event, Params, RequestPolicy, ToolCall, ToolOutcome};
 use tr_telemetry::{Signals, TelemetryLayer};
 use tr_testkit::alloc::{self, CountingAllocator};
 
@@ -37,8 +37,7 @@ async fn without_listeners_nothing_is_done() {
     let observer = signals.observer();
     assert!(!observer.enabled());
     let call = call();
-    let told =
-        alloc::count(|| observer.on_event(&DefaultPolicy.info_of(&call), &Event::KeyConflict));
+    let told = alloc::count(|| observer.on_event(&DefaultPolicy.info(&call), &Event::KeyConflict));
     assert_eq!(told.count, 0);
 }
 

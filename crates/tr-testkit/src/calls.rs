@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use tower::{Service, ServiceExt};
-//! use tr_core::{Classify, Effect, Ran, DefaultPolicy, Verdict};
+//! use tr_core::{DefaultPolicy, Effect, Ran, ResponsePolicy, Verdict};
 //! use tr_testkit::calls::{self, ScriptedTool};
 //!
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {

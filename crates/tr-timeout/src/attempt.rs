@@ -1,6 +1,6 @@
 //! The timeout of one attempt.
 use crate::{
-    config::{self, ConfigError},
+    config,
     future::AttemptTimeoutFuture,
     observer::{SharedObserver, TimeoutObserver},
 };
@@ -11,7 +11,9 @@ use std::{
 };
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, DefaultPolicy, KeyOf, Observer, Progress, ReadyOnCall};
+use tr_core::{
+    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy, internal::ReadyOnCall,
+};
 
 /// The timeout of an attempt whose request sets none.
 const DEFAULT: Duration = Duration::from_secs(10);
@@ -129,7 +131,7 @@ impl<S, Req, A> Service<Req> for AttemptTimeout<S, A>
 where
     S: Service<Req> + Clone,
     S::Error: Into<BoxError>,
-    A: Progress<Req> + KeyOf<Req> + Clone,
+    A: RequestPolicy<Req> + Clone,
 {
     type Response = S::Response;
     type Error = BoxError;
@@ -144,7 +146,7 @@ where
     fn call(&mut self, req: Req) -> Self::Future {
         self.observer.settle();
         let after = self.policy.attempt_timeout(&req).or(self.after);
-        let observer = TimeoutObserver::of(&self.observer, || self.policy.info_of(&req));
+        let observer = TimeoutObserver::of(&self.observer, || self.policy.info(&req));
         AttemptTimeoutFuture::new(self.inner.call(req), after, observer, self.policy.clone())
     }
 }

@@ -1,6 +1,6 @@
 //! A whole call under its deadline.
 use crate::{
-    config::{self, ConfigError},
+    config,
     future::{DeadlineFuture, Limit},
     observer::{SharedObserver, TimeoutObserver},
 };
@@ -12,7 +12,10 @@ use std::{
 use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, CoarseInstant, DefaultPolicy, KeyOf, Observer, Progress, ReadyOnCall};
+use tr_core::{
+    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy,
+    internal::{CoarseInstant, ReadyOnCall},
+};
 
 /// Applies a [`Deadline`].
 #[derive(Debug)]
@@ -112,7 +115,7 @@ impl<S, A> Deadline<S, A> {
     #[inline]
     fn limit<Req>(&self, req: &mut Req) -> Option<Limit>
     where
-        A: Progress<Req>,
+        A: RequestPolicy<Req>,
     {
         let deadline = self.policy.deadline(req);
         if deadline.is_none() && self.per_call.is_none() {
@@ -138,7 +141,7 @@ impl<S, Req, A> Service<Req> for Deadline<S, A>
 where
     S: Service<Req> + Clone,
     S::Error: Into<BoxError>,
-    A: Progress<Req> + KeyOf<Req>,
+    A: RequestPolicy<Req>,
 {
     type Response = S::Response;
     type Error = BoxError;
@@ -157,7 +160,7 @@ where
         // What has no limit has nothing to tell.
         let observer = match limit {
             Some(Limit::None) => None,
-            _ => TimeoutObserver::of(&self.observer, || self.policy.info_of(&req)),
+            _ => TimeoutObserver::of(&self.observer, || self.policy.info(&req)),
         };
         let Some(limit) = limit else {
             // There may be no next call: an instance that stays ready would keep its reservation.

@@ -1,5 +1,5 @@
 //! A deadline for calls that bring none.
-use crate::config::{self, ConfigError};
+use crate::config;
 use std::{
     task::{Context, Poll},
     time::Duration,
@@ -7,13 +7,20 @@ use std::{
 use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{CoarseInstant, DefaultPolicy, Progress};
+use tr_core::{ConfigError, DefaultPolicy, RequestPolicy, internal::CoarseInstant};
 
 /// Applies a [`DefaultDeadline`].
 #[derive(Clone, Copy, Debug)]
 pub struct DefaultDeadlineLayer<A = DefaultPolicy> {
     after: Option<Duration>,
     policy: A,
+}
+
+/// Configures a [`DefaultDeadlineLayer`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct DefaultDeadlineBuilder<A = DefaultPolicy> {
+    layer: DefaultDeadlineLayer<A>,
 }
 
 /// Sets a deadline on each call that has none. Inner layers enforce it:
@@ -35,21 +42,31 @@ impl DefaultDeadlineLayer {
         Self { after: None, policy: DefaultPolicy }
     }
 
-    /// So long after a call is made: 1 ms to 24 h.
-    ///
-    /// # Errors
-    /// If the duration is out of its range.
-    pub fn after(after: Duration) -> Result<Self, ConfigError> {
-        config::check("deadline", Some(after))?;
-        Ok(Self { after: Some(after), policy: DefaultPolicy })
+    /// Starts from [`none`](Self::none).
+    pub const fn builder() -> DefaultDeadlineBuilder {
+        DefaultDeadlineBuilder { layer: Self::none() }
     }
 }
 
-impl<A> DefaultDeadlineLayer<A> {
+impl<A> DefaultDeadlineBuilder<A> {
+    /// Sets how long after a call is made its deadline is: 1 ms to 24 h; none by default.
+    pub const fn after(mut self, after: Duration) -> Self {
+        self.layer.after = Some(after);
+        self
+    }
+
     /// Sets the policy that reads requests; [`DefaultPolicy`] by default.
-    #[must_use]
-    pub fn policy<B>(self, policy: B) -> DefaultDeadlineLayer<B> {
-        DefaultDeadlineLayer { after: self.after, policy }
+    pub fn policy<B>(self, policy: B) -> DefaultDeadlineBuilder<B> {
+        DefaultDeadlineBuilder { layer: DefaultDeadlineLayer { after: self.layer.after, policy } }
+    }
+
+    /// Builds the layer.
+    ///
+    /// # Errors
+    /// If the duration is out of range.
+    pub fn build(self) -> Result<DefaultDeadlineLayer<A>, ConfigError> {
+        config::check("deadline", self.layer.after)?;
+        Ok(self.layer)
     }
 }
 
@@ -64,7 +81,7 @@ impl<S, A: Clone> Layer<S> for DefaultDeadlineLayer<A> {
 impl<S, Req, A> Service<Req> for DefaultDeadline<S, A>
 where
     S: Service<Req>,
-    A: Progress<Req>,
+    A: RequestPolicy<Req>,
 {
     type Response = S::Response;
     type Error = S::Error;

@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, Sleep, sleep, sleep_until},
 };
 use tower_service::Service;
-use tr_core::{BoxError, Progress, Ran, ReadyOnCallFuture};
+use tr_core::{BoxError, Ran, RequestPolicy, internal::ReadyOnCallFuture};
 
 /// Until when something may take.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +130,7 @@ impl<S, F, Req, A> AttemptTimeoutFuture<S, F, Req, A> {
     #[cold]
     fn poll_due(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Duration>
     where
-        A: Progress<Req>,
+        A: RequestPolicy<Req>,
     {
         let this = self.project();
         let mut bounded = this.bounded.project();
@@ -159,7 +159,7 @@ where
     S: Service<Req, Response = T, Error = E, Future = F>,
     F: Future<Output = Result<T, E>>,
     E: Into<BoxError>,
-    A: Progress<Req>,
+    A: RequestPolicy<Req>,
 {
     type Output = Result<T, BoxError>;
 

@@ -79,8 +79,8 @@ mod text;
 
 pub use self::{
     attempt::{AttemptTimeout, AttemptTimeoutBuilder, AttemptTimeoutLayer},
-    config::ConfigError,
     deadline::{Deadline, DeadlineBuilder, DeadlineLayer},
-    default_deadline::{DefaultDeadline, DefaultDeadlineLayer},
+    default_deadline::{DefaultDeadline, DefaultDeadlineBuilder, DefaultDeadlineLayer},
     error::{AttemptTimedOut, DeadlineExceeded},
 };
+pub use tr_core::ConfigError;

@@ -1,6 +1,6 @@
 //! The observer of timeouts, and the description of the call that it gets.
 use std::{sync::Arc, time::Duration};
-use tr_core::{CallInfo, Event, Observer, Ran, Sharded};
+use tr_core::{CallInfo, Event, Observer, Ran, internal::Sharded};
 
 /// The observer of timeouts, if there is one; sharded, because services are cloned for every call.
 #[derive(Clone, Debug)]

@@ -5,7 +5,9 @@ use common::Heard;
 use std::time::Duration;
 use tokio::time::{Instant, advance};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
-use tr_core::{BoxError, CoarseInstant, Params, Ran, ToolCall, Verdict, code, failure_info};
+use tr_core::{
+    BoxError, Params, Ran, ToolCall, Verdict, code, failure_info, internal::CoarseInstant,
+};
 use tr_testkit::tool::{Scripted, Step};
 use tr_timeout::{
     AttemptTimedOut, AttemptTimeoutLayer, DeadlineExceeded, DeadlineLayer, DefaultDeadlineLayer,
@@ -197,7 +199,7 @@ fn an_allowance_that_bounds_nothing_is_refused() {
 async fn a_call_that_brings_no_deadline_gets_the_default() {
     for (own, ends) in [(None, 4), (Some(3), 3), (Some(9), 9)] {
         let tool = ServiceBuilder::new()
-            .layer(DefaultDeadlineLayer::after(4 * SECOND).unwrap())
+            .layer(DefaultDeadlineLayer::builder().after(4 * SECOND).build().unwrap())
             .layer(DeadlineLayer::new())
             .service(Scripted::script([Step::<()>::Hang]));
         let start = Instant::now();
@@ -211,7 +213,7 @@ async fn a_call_that_brings_no_deadline_gets_the_default() {
     assert_eq!(tool.oneshot(unhurried()).await.unwrap(), 7);
 
     for wrong in [Duration::ZERO, Duration::from_secs(86_401)] {
-        let error = DefaultDeadlineLayer::after(wrong).unwrap_err();
+        let error = DefaultDeadlineLayer::builder().after(wrong).build().unwrap_err();
         let text =
             format!("invalid timeout configuration: `deadline` is {wrong:?}, must be 1ms to 24h");
         assert_eq!(error.to_string(), text);

@@ -1,7 +1,7 @@
 //! The laws of `Service`, for both layers.
 use std::time::Duration;
 use tower::Layer;
-use tr_core::{KeyOf, KeyRef, Progress};
+use tr_core::{KeyRef, RequestPolicy};
 use tr_testkit::{
     drops,
     laws::Laws,
@@ -13,13 +13,11 @@ use tr_timeout::{AttemptTimeoutLayer, DeadlineLayer};
 #[derive(Clone, Copy)]
 struct Numbers;
 
-impl KeyOf<u64> for Numbers {
-    fn key_of<'r>(&self, _: &'r u64) -> KeyRef<'r> {
+impl RequestPolicy<u64> for Numbers {
+    fn key<'r>(&self, _: &'r u64) -> KeyRef<'r> {
         KeyRef::new("square")
     }
-}
 
-impl Progress<u64> for Numbers {
     fn deadline(&self, _: &u64) -> Option<std::time::Instant> {
         Some(tokio::time::Instant::now().into_std() + Duration::from_secs(60))
     }

@@ -1,7 +1,7 @@
 //! Requests that are no `ToolCall`: http's, and one of the test's own.
 use std::time::Duration;
 use tower::{ServiceBuilder, ServiceExt};
-use tr_core::{BoxError, DefaultPolicy, KeyOf, KeyRef, Progress};
+use tr_core::{BoxError, DefaultPolicy, KeyRef, RequestPolicy};
 use tr_timeout::{AttemptTimeoutLayer, DeadlineLayer};
 
 #[tokio::test(start_paused = true)]
@@ -18,13 +18,11 @@ async fn http_requests_need_no_annotations() {
 
 struct Query(Duration);
 
-impl KeyOf<Query> for DefaultPolicy {
-    fn key_of<'r>(&self, _: &'r Query) -> KeyRef<'r> {
+impl RequestPolicy<Query> for DefaultPolicy {
+    fn key<'r>(&self, _: &'r Query) -> KeyRef<'r> {
         KeyRef::new("query")
     }
-}
 
-impl Progress<Query> for DefaultPolicy {
     fn attempt_timeout(&self, query: &Query) -> Option<Duration> {
         Some(query.0)
     }

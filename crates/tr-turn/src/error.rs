@@ -1,24 +1,36 @@
 //! The errors of calls that the turn ends.
-use std::{error::Error, fmt, time::Duration};
+use std::{fmt, time::Duration};
+use thiserror::Error;
 use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// A call that the turn ended, or never started.
 ///
 /// Its [`FailureInfo`] says whether the tool ran.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("{why}")]
 pub(crate) struct Stopped {
     why: Why,
+    #[source]
     facts: FailureInfo,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Error)]
 enum Why {
+    #[error("Call timeout after {}", Compact(*.0))]
     Call(Duration),
+    #[error("Turn timeout after {}", Compact(*.0))]
     Turn(Duration),
+    #[error("The tool panicked")]
     Panicked,
+    #[error("The tool ran, but its answer cannot be read")]
+    NotKept,
+    #[error("The result of {call} has no value at {at:?}")]
     Missing { call: Box<str>, at: Box<str> },
+    #[error("Unknown tool {0}")]
     NoTool(Box<str>),
+    #[error("Its dependency {0} has no result")]
     Dependency(Box<str>),
+    #[error("Cancelled by the caller")]
     Cancelled,
 }
 
@@ -42,6 +54,11 @@ impl Stopped {
         Self::new(Why::Panicked, "panicked", Ran::Unknown, Verdict::Permanent)
     }
 
+    /// The tool succeeded with an answer that cannot be read.
+    pub(crate) const fn not_kept() -> Self {
+        Self::new(Why::NotKept, code::ANSWER_NOT_KEPT, Ran::Yes, Verdict::Permanent)
+    }
+
     /// The result of `call` has no value at the pointer that the params use.
     pub(crate) const fn missing(call: Box<str>, at: Box<str>) -> Self {
         Self::new(Why::Missing { call, at }, "missing_input", Ran::No, Verdict::Permanent)
@@ -60,28 +77,6 @@ impl Stopped {
     /// It was cancelled.
     pub(crate) const fn cancelled(ran: Ran) -> Self {
         Self::new(Why::Cancelled, code::CANCELLED, ran, Verdict::Cancelled)
-    }
-}
-
-impl fmt::Display for Stopped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.why {
-            Why::Call(after) => write!(f, "Call timeout after {}", Compact(*after)),
-            Why::Turn(after) => write!(f, "Turn timeout after {}", Compact(*after)),
-            Why::Panicked => f.write_str("The tool panicked"),
-            Why::Missing { call, at } => {
-                write!(f, "The result of {call} has no value at {at:?}")
-            }
-            Why::NoTool(tool) => write!(f, "Unknown tool {tool}"),
-            Why::Dependency(of) => write!(f, "Its dependency {of} has no result"),
-            Why::Cancelled => f.write_str("Cancelled by the caller"),
-        }
-    }
-}
-
-impl Error for Stopped {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
     }
 }
 

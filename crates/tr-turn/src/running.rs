@@ -15,7 +15,7 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower_service::Service;
-use tr_core::{BoxError, Effect, Ran, ReadyOnCallFuture, ToolCall, ToolOutcome};
+use tr_core::{BoxError, Effect, Ran, ToolCall, ToolOutcome, internal::ReadyOnCallFuture};
 
 pin_project! {
     /// A running call: resolves when it ends, times out or is cancelled.

@@ -7,8 +7,8 @@ use std::ops::Range;
 use tr_core::{
     BoxError, Json,
     canonical::{self, Pointer},
-    wire::EnvelopeFault,
 };
+use tr_wire::EnvelopeFault;
 
 /// Params, and the placeholders that are filled when the call starts.
 ///

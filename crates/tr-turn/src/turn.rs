@@ -28,7 +28,9 @@ use tokio::{
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tool_reliability::telemetry::redact::{Redact, Redactor};
 use tower_service::Service;
-use tr_core::{BoxError, ReadyOnCallFuture, SystemClock, ToolCall, ToolOutcome, WallClock};
+use tr_core::{
+    BoxError, SystemClock, ToolCall, ToolOutcome, WallClock, internal::ReadyOnCallFuture,
+};
 
 /// Numbers turns without a name.
 static TURNS: AtomicU64 = AtomicU64::new(1);

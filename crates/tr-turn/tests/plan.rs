@@ -1,6 +1,7 @@
 //! Plans in JSON: read, checked, refused with all their faults at once.
 use std::{collections::BTreeSet, time::Duration};
-use tr_core::{Ran, ToolCatalog, Verdict, failure_info};
+use tr_config::ToolCatalog;
+use tr_core::{Ran, Verdict, failure_info};
 use tr_turn::{Call, Draft, Limits, Plan, Tools};
 
 fn faults(text: &str, tools: &Tools) -> Vec<String> {

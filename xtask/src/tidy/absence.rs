@@ -10,6 +10,16 @@ const CODE: &[(&str, &[&str], &str)] = &[
         "tr-core takes the time as a value and runs nothing",
     ),
     (
+        "tr-wire",
+        &["Instant : : now", "SystemTime", "spawn"],
+        "tr-wire takes the time as a value and runs nothing",
+    ),
+    (
+        "tr-config",
+        &["std : : fs", "File : : open", "spawn"],
+        "tr-config reads the texts that it is given",
+    ),
+    (
         "tr-breaker",
         &["spawn", "sleep", "sleep_until"],
         "tr-breaker spawns nothing and never sleeps",

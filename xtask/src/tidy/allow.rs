@@ -18,7 +18,7 @@ pub(super) const ALLOWED: &[Allowed] = &[
     },
     Allowed {
         rule: "boxed",
-        path: "crates/tr-retry/src/wait.rs",
+        path: "crates/tr-retry/src/future.rs",
         why: "the timers of a wait, named `Sleep`s, made only after an attempt has failed",
     },
     Allowed {

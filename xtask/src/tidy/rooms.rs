@@ -7,7 +7,7 @@ use super::{
 };
 
 /// The layers: one tower `Layer` each, none knows another.
-const LAYERS: &[&str] = &[
+pub(super) const LAYERS: &[&str] = &[
     "tr-breaker",
     "tr-idempotency",
     "tr-integrity",
@@ -16,6 +16,9 @@ const LAYERS: &[&str] = &[
     "tr-telemetry",
     "tr-timeout",
 ];
+
+/// The contract, and what is read and written of it: for the crates above the layers.
+const FORMS: [&str; 3] = ["tr-core", "tr-wire", "tr-config"];
 
 /// What every crate may use for its tests.
 const TESTKIT: &str = "tr-testkit";
@@ -47,9 +50,11 @@ fn below(name: &str) -> Option<Vec<&'static str>> {
         "tr-breaker" => vec!["tr-core", "tr-tls"],
         "tr-idempotency" | "tr-integrity" => vec!["tr-core", "tr-sqlite", "tr-tls"],
         layer if LAYERS.contains(&layer) => core.into(),
-        "tool-reliability" => [&core, LAYERS].concat(),
-        "tr-turn" => vec!["tr-core", "tool-reliability"],
-        "tool-guard" => vec!["tr-core", "tool-reliability", "tr-integrity", "tr-turn"],
+        "tr-wire" => core.into(),
+        "tr-config" => vec!["tr-core", "tr-wire"],
+        "tool-reliability" => [&FORMS, LAYERS].concat(),
+        "tr-turn" => [&FORMS[..], &["tool-reliability"]].concat(),
+        "tool-guard" => [&FORMS[..], &["tool-reliability", "tr-integrity", "tr-turn"]].concat(),
         _ => return None,
     })
 }
@@ -130,6 +135,16 @@ mod tests {
     fn the_core_depends_on_nothing_of_ours() {
         assert!(refused(Crate::on("tr-core", &["tr-retry"]), "tr-retry"));
         assert!(!refused(Crate::on("tr-core", &["serde"]), "tr-retry"));
+    }
+
+    #[test]
+    fn a_layer_reads_no_files_and_no_envelopes() {
+        for read in ["tr-wire", "tr-config"] {
+            assert!(refused(Crate::on("tr-retry", &[read]), read));
+            assert!(refused(Crate::on("tr-core", &[read]).dev(), read));
+            assert!(!refused(Crate::on("tool-reliability", &[read]), read));
+        }
+        assert!(refused(Crate::on("tr-wire", &["tr-config"]), "tr-config"));
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub(super) struct Tokens(Vec<Token>);
 struct Token {
     text: String,
     line: usize,
+    /// Where it ends.
+    last: usize,
     /// Whether it is compiled for tests only.
     test: bool,
 }
@@ -50,6 +52,27 @@ impl Tokens {
         tokens.filter_map(|(_, token)| Some((token.line, content(&token.text)?)))
     }
 
+    /// Lines that have code outside tests; those with comments or docs alone are none.
+    pub(super) fn lines_of_code(&self) -> usize {
+        let mut lines = std::collections::BTreeSet::new();
+        let mut at = 0;
+        while let Some(token) = self.0.get(at) {
+            let texts = self.0[at..].iter().map(|token| &*token.text);
+            at += match &*texts.take(4).collect::<Vec<_>>() {
+                ["#", "[", "doc", "="] => 6,
+                ["#", "!", "[", "doc"] => 7,
+                // What follows says whether an attribute is of tests.
+                ["#", ..] => 1,
+                _ => {
+                    let code = (!token.test).then_some(token.line..=token.last);
+                    lines.extend(code.into_iter().flatten());
+                    1
+                }
+            };
+        }
+        lines.len()
+    }
+
     /// Whether the first token at or after a line is compiled for tests only.
     pub(super) fn is_test(&self, line: usize) -> bool {
         let next = self.0.partition_point(|token| token.line < line);
@@ -82,38 +105,38 @@ fn flatten(stream: TokenStream, test: bool, tokens: &mut Vec<Token>) {
     let mut item = test;
     let mut hash = false;
     for tree in stream {
-        let line = tree.span().start().line;
+        let (line, last) = (tree.span().start().line, tree.span().end().line);
         let was_hash = std::mem::replace(
             &mut hash,
             matches!(&tree, TokenTree::Punct(p) if p.as_char() == '#'),
         );
-        let mut push = |text: String, test| tokens.push(Token { text, line, test });
+        let mut push = |text: String, last, test| tokens.push(Token { text, line, last, test });
         match tree {
             TokenTree::Group(group) => {
                 let (open, close) = delimiters(group.delimiter());
-                item |= was_hash && is_cfg_test(&group.stream());
-                push(open.into(), item);
+                item |= was_hash && is_cfg_test(&group.stream().to_string());
+                push(open.into(), line, item);
                 flatten(group.stream(), item, tokens);
                 let line = group.span_close().start().line;
-                tokens.push(Token { text: close.into(), line, test: item });
+                tokens.push(Token { text: close.into(), line, last: line, test: item });
                 if group.delimiter() == Delimiter::Brace {
                     item = test;
                 }
             }
             TokenTree::Punct(punct) => {
-                push(punct.to_string(), item);
+                push(punct.to_string(), last, item);
                 if punct.as_char() == ';' {
                     item = test;
                 }
             }
-            TokenTree::Ident(ident) => push(ident.to_string(), item),
-            TokenTree::Literal(literal) => push(literal.to_string(), item),
+            TokenTree::Ident(ident) => push(ident.to_string(), last, item),
+            TokenTree::Literal(literal) => push(literal.to_string(), last, item),
         }
     }
 }
 
-fn is_cfg_test(attribute: &TokenStream) -> bool {
-    let text: String = attribute.to_string().split_whitespace().collect();
+pub(super) fn is_cfg_test(attribute: &str) -> bool {
+    let text: String = attribute.split_whitespace().collect();
     text == "cfg(test)" || text.starts_with("cfg(all(test,")
 }
 
@@ -180,6 +203,12 @@ mod tests {
         let text = "// a\nfn f() {}\n#[cfg(test)]\nmod tests {\n    // b\n    fn g() {}\n}\n// c\n";
         let tokens = Tokens::of("src/lib.rs", text).unwrap();
         assert_eq!([1, 5, 8].map(|line| tokens.is_test(line)), [false, true, false]);
+    }
+
+    #[test]
+    fn lines_of_code_are_neither_comments_nor_docs_nor_tests() {
+        let text = "//! Does.\n\n/// Of f.\n// no\nfn f() { // yes\n    g(\"a\nb\"); /* and */\n}\n#[cfg(test)]\nfn t() {}\n";
+        assert_eq!(Tokens::of("src/lib.rs", text).unwrap().lines_of_code(), 4);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Runs one case, and has `time` say what it cost.
+//! Runs one case, and has Python and `time` say what it cost.
 
 use std::{
     fs,
@@ -35,17 +35,31 @@ impl Cost {
 }
 
 pub(super) fn of(guard: &Path, work: &Path, action: &str, input: &Input) -> Result<Cost> {
-    let told = work.join("time");
-    let _ = fs::remove_file(&told);
-    let mut command = Command::new("time");
-    command.args(["--format", "%U %S %M", "--output"]).arg(&told).arg(guard);
+    let (time, memory) = (work.join("time"), work.join("memory"));
+    for file in [&time, &memory] {
+        let _ = fs::remove_file(file);
+    }
+    let mut command = Command::new("python3");
+    command.args(["-c", TIMER]).arg(&time);
+    command.args(["time", "--format", "%M", "--output"]).arg(&memory).arg(guard);
     match input {
         Input::File(name, bytes) => session(command, work, action, name, bytes)?,
         Input::Answer(asked, bytes) => answered(command, work, asked.as_bytes(), bytes)?,
         Input::Sent(bytes) => answered(command, work, bytes, ANSWER)?,
     }
-    read(&fs::read_to_string(&told)?)
+    Ok(Cost { seconds: number(&time)?, megabytes: number(&memory)? * 1.024e-3 })
 }
+
+/// Runs a command, and writes the seconds that it took of the CPU into a file. `time` counts in
+/// hundredths of a second, and ordinary input takes one or two of them.
+const TIMER: &str = r#"
+import os, sys
+pid = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+_, status, used = os.wait4(pid, 0)
+with open(sys.argv[1], "w") as told:
+    told.write(f"{used.ru_utime + used.ru_stime:.6f}")
+sys.exit(os.waitstatus_to_exitcode(status) % 256)
+"#;
 
 /// What is answered to a line that is itself the case.
 const ANSWER: &[u8] = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
@@ -66,7 +80,7 @@ fn session(
         .stdout(out)
         .stderr(Stdio::null())
         .status()
-        .context("`time` does not start")?;
+        .context("Python does not start")?;
     fs::remove_file(path)?;
     ensure!(status.code().is_some_and(|code| code < 4), "{status}");
     Ok(())
@@ -83,7 +97,7 @@ fn answered(mut command: Command, work: &Path, line: &[u8], answer: &[u8]) -> Re
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .context("`time` does not start")?;
+        .context("Python does not start")?;
     let mut input = child.stdin.take().context("it has an input")?;
     let mut output = BufReader::with_capacity(1 << 20, child.stdout.take().context("an output")?);
     input.write_all(&[line, b"\n"].concat())?;
@@ -110,10 +124,9 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// `0.10 0.02 50000`: seconds in the program, in the system, KiB.
-fn read(told: &str) -> Result<Cost> {
-    let last = told.lines().last().context("`time` told nothing")?;
-    let mut parts = last.split(' ').map(str::parse::<f64>);
-    let mut next = || parts.next().and_then(Result::ok).context("`time` told something else");
-    Ok(Cost { seconds: next()? + next()?, megabytes: next()? * 1.024e-3 })
+/// The number in the last line of a file.
+fn number(file: &Path) -> Result<f64> {
+    let told = fs::read_to_string(file)?;
+    let last = told.lines().last().and_then(|last| last.parse().ok());
+    last.with_context(|| format!("{} has no number", file.display()))
 }

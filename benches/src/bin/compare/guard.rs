@@ -4,9 +4,11 @@ use crate::{
     measure::{Effort, median},
     proxy::{Program, Session},
 };
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::{
     ffi::OsString,
     fs::{self, File},
+    io,
     os::unix::fs::FileExt as _,
     path::Path,
     process::{Command, Stdio},
@@ -50,15 +52,17 @@ pub(crate) fn reads(effort: Effort) -> Both {
     beside_pump(effort, Call::Read, PIPELINED, 0.5)
 }
 
-/// Reads with records in SQLite, and with records in memory.
+/// Reads with records in SQLite, and with records in memory, call by call and on one core.
 pub(crate) fn read_beside_memory(effort: Effort) -> Both {
     let Some(programs) = Program::all()? else { return Ok(None) };
     let folder = Folder::new()?;
+    let _one_core = OneCore::new()?;
     let ways = [
         guard(&programs, Records::Sqlite, &folder, &[])?,
         guard(&programs, Records::Memory, &folder, &[])?,
     ];
-    side_by_side(ways, effort, (Call::Read, 1), 0.5, || Ok(())).map(Some)
+    let turn = Turn { calls: 1, rounds: effort.batches * 50, skipped: 100 };
+    side_by_side(ways, (turn, Call::Read, 1), 0.5, || Ok(())).map(Some)
 }
 
 /// A keyed payment with records in SQLite, and through the pump with two syncs more.
@@ -185,12 +189,12 @@ fn beside_pump(effort: Effort, call: Call, at_once: u64, quantile: f64) -> Both 
     let Some(programs) = Program::all()? else { return Ok(None) };
     let folder = Folder::new()?;
     let ways = [guard(&programs, Records::Sqlite, &folder, &[])?, pump(&programs)?];
-    side_by_side(ways, effort, (call, at_once), quantile, || Ok(())).map(Some)
+    side_by_side(ways, (Turn::of(effort), call, at_once), quantile, || Ok(())).map(Some)
 }
 
-/// The syncs are measured in the same turns.
+/// The syncs are measured call by call: a disk is slow for some time, and then fast again.
 fn beside_pump_and_syncs(effort: Effort, at_once: u64) -> Both {
-    const SYNCS: usize = 10;
+    const SYNCS: usize = 2;
     let Some(programs) = Program::all()? else { return Ok(None) };
     let folder = Folder::new()?;
     let ways = [guard(&programs, Records::Sqlite, &folder, &[])?, pump(&programs)?];
@@ -202,7 +206,8 @@ fn beside_pump_and_syncs(effort: Effort, at_once: u64) -> Both {
         }
         Ok(())
     };
-    let [ours, bare] = side_by_side(ways, effort, (Call::Pay, at_once), 0.5, between)?;
+    let turn = Turn { calls: 1, rounds: effort.batches * 10, skipped: 20 };
+    let [ours, bare] = side_by_side(ways, (turn, Call::Pay, at_once), 0.5, between)?;
     Ok(Some([ours, bare + 2.0 * median(&mut taken)]))
 }
 
@@ -233,25 +238,57 @@ impl Page {
     }
 }
 
-/// Nanoseconds per call of each way, from batches that take turns.
+/// How two ways take turns.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// Calls of one way before it is the other's turn.
+    calls: u64,
+    rounds: usize,
+    /// The first rounds, which warm caches.
+    skipped: usize,
+}
+
+impl Turn {
+    const fn of(effort: Effort) -> Self {
+        Self { calls: 50, rounds: effort.batches, skipped: 3 }
+    }
+}
+
+/// Keeps this thread, and the programs that it starts, on one core. Where the system puts the processes of two
+/// sessions decides more than what they do, and differs from run to run.
+struct OneCore(CpuSet);
+
+impl OneCore {
+    fn new() -> io::Result<Self> {
+        let all = sched_getaffinity(None)?;
+        let mut one = CpuSet::new();
+        one.set((0..CpuSet::MAX_CPU).find(|core| all.is_set(*core)).unwrap_or_default());
+        sched_setaffinity(None, &one)?;
+        Ok(Self(all))
+    }
+}
+
+impl Drop for OneCore {
+    fn drop(&mut self) {
+        let _ = sched_setaffinity(None, &self.0);
+    }
+}
+
+/// Nanoseconds per call of each way, which take turns.
 fn side_by_side(
     mut ways: [Session; 2],
-    effort: Effort,
-    (call, at_once): (Call, u64),
+    (turn, call, at_once): (Turn, Call, u64),
     quantile: f64,
     mut between: impl FnMut() -> Result<(), BoxError>,
 ) -> Result<[f64; 2], BoxError> {
-    /// Calls of one way before it is the other's turn.
-    const TURN: u64 = 50;
     let mut taken = [Vec::new(), Vec::new()];
-    for batch in 0..effort.batches + 3 {
+    for round in 0..turn.rounds + turn.skipped {
         between()?;
         for (way, taken) in ways.iter_mut().zip(&mut taken) {
-            for _ in 0..TURN.div_ceil(at_once) {
+            for _ in 0..turn.calls.div_ceil(at_once) {
                 let since = Instant::now();
                 way.calls(call, at_once)?;
-                // The first batches warm caches.
-                if batch >= 3 {
+                if round >= turn.skipped {
                     taken.push(since.elapsed().as_nanos() as f64 / at_once as f64);
                 }
             }

@@ -144,6 +144,7 @@ fn run(guard: &Path, command: &str, file: &Path) -> Result<Taken, BoxError> {
         let kilobytes = told.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kilobytes = kilobytes.and_then(|it| it.trim().strip_suffix(" kB")?.parse().ok());
         peak = kilobytes.map_or(peak, |kilobytes: f64| kilobytes * 1024.0);
+        #[expect(clippy::disallowed_methods, reason = "a sample of memory each 2 ms, in no test")]
         thread::sleep(Duration::from_millis(2));
     }
     Ok(Taken { worked: children_worked()? - before, peak })

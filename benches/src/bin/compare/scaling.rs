@@ -92,6 +92,14 @@ pub(crate) fn breaker() -> Shared {
     share(ours::breaker(), |service, _| Run::service(Comes::Through, service, Small::same))
 }
 
+/// Closed breakers of one layer, one for each thread.
+pub(crate) fn breakers() -> Shared {
+    share(ours::breakers(), |service, thread| {
+        let request = Small { id: thread + 1, ..Small::same() };
+        Run::service(Comes::Through, service, move || request)
+    })
+}
+
 /// One budget.
 pub(crate) fn budget() -> Shared {
     share(ours::budgeted(), |service, _| Run::service(Comes::Through, service, Small::same))

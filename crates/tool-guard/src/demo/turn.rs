@@ -6,7 +6,7 @@ use crate::{
 };
 use std::{env, ffi::OsString, fs};
 use tool_reliability::config::Config;
-use tr_core::ToolCatalog;
+use tr_config::ToolCatalog;
 use tr_turn::Report;
 
 /// A plan of a trip.

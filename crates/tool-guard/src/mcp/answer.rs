@@ -18,7 +18,7 @@ use std::{
 };
 use tool_reliability::loopguard::Noted;
 use tr_core::{
-    BoxError, Classification, DefaultPolicy, Effect, EffectOf, Json, Ran, ToolCall, ToolError,
+    BoxError, Classification, DefaultPolicy, Effect, Json, Ran, RequestPolicy, ToolCall, ToolError,
     ToolManifest, ToolOutcome, Verdict, classify, code, one_line,
 };
 
@@ -178,7 +178,7 @@ pub(crate) struct Repeatable {
 impl Repeatable {
     pub(crate) fn of(call: &ToolCall) -> Self {
         let (effect, declared_safe) =
-            (DefaultPolicy.effect_of(call), DefaultPolicy.is_repeat_safe(call));
+            (DefaultPolicy.effect(call), DefaultPolicy.is_repeat_safe(call));
         let parts = call.parts();
         let is_told = parts.effect_declared || parts.idempotency.key.is_some();
         Self { effect, declared_safe, is_told }

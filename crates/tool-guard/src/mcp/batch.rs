@@ -1,5 +1,6 @@
 //! Batches: lines of several messages. The members are not collected, since there may be millions.
 use super::{
+    elements::elements,
     message::{self, Message, Token},
     scan,
 };
@@ -9,7 +10,20 @@ use serde::{
     de::{SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
-use std::{fmt, marker::PhantomData, ops::ControlFlow};
+use std::{
+    fmt,
+    marker::PhantomData,
+    ops::{ControlFlow, Range},
+};
+
+/// A request in a line of the client's.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) id: Token,
+    /// The position of the id.
+    pub(crate) place: Range<usize>,
+    pub(crate) is_list: bool,
+}
 
 /// Visits the elements of a JSON array until the visitor stops.
 pub(crate) fn each<'l>(text: &'l str, take: impl FnMut(&'l RawValue) -> ControlFlow<()>) {
@@ -41,21 +55,23 @@ pub(crate) fn each<'l>(text: &'l str, take: impl FnMut(&'l RawValue) -> ControlF
 pub(crate) enum Asks {
     /// A call of a tool, or what could be one.
     Tool,
-    /// The requests with these ids, and whether each asks for the list of tools.
-    Others(Vec<(Token, bool)>),
+    /// These requests.
+    Others(Vec<Asked>),
 }
 
-/// Reads a batch in JSON, and up to `most` of its requests.
-pub(crate) fn asks(line: &[u8], most: usize) -> Asks {
+/// Reads a batch in JSON, and up to `most` of its requests; beyond, only those whose id `is_taken`.
+pub(crate) fn asks(line: &[u8], most: usize, is_taken: impl Fn(&Token) -> bool) -> Asks {
     let (mut calls, mut others) = (false, Vec::new());
     each(str::from_utf8(line).unwrap_or_default(), |one| {
         match message::object::<Message<'_>>(one.get()) {
             Ok(message) => {
                 calls = message.is_tool_call();
-                if let (Some(method), Some(id)) = (&message.method, message.id)
-                    && others.len() < most
+                if let (Some(method), Some(raw)) = (&message.method, message.id)
+                    && let Some(id) = Token::read(raw)
+                    && (others.len() < most || is_taken(&id))
                 {
-                    others.extend(Token::read(id).map(|id| (id, method == "tools/list")));
+                    let (place, is_list) = (message::range(line, raw), method == "tools/list");
+                    others.push(Asked { id, place, is_list });
                 }
             }
             Err(_) => calls = message::may_call_tool(one.get().as_bytes()),
@@ -65,10 +81,9 @@ pub(crate) fn asks(line: &[u8], most: usize) -> Asks {
     if calls { Asks::Tool } else { Asks::Others(others) }
 }
 
-/// The messages of a batch, which need not be JSON; `None` if the line is no complete batch.
-pub(crate) fn parts(line: &Bytes) -> Option<impl Iterator<Item = Bytes>> {
-    let all = scan::elements(line)?;
-    Some(all.map(|part| line.slice_ref(part)))
+/// The messages of a batch, which need not be JSON; none if the line is no complete batch.
+pub(crate) fn parts(line: &Bytes) -> impl Iterator<Item = Bytes> {
+    elements(line).into_iter().flatten().map(|part| line.slice_ref(part))
 }
 
 /// Whether a part of a batch may be a message: only members of an object are read.
@@ -103,15 +118,21 @@ mod tests {
 
     #[test]
     fn a_batch_tells_whether_it_calls_a_tool_and_what_else_it_asks() {
-        let calls_tool = |line: &[u8]| asks(line, 9) == Asks::Tool;
+        let calls_tool = |line: &[u8]| asks(line, 9, |_| false) == Asks::Tool;
         assert!(!calls_tool(br#" [{"method":"ping","id":1}]"#));
         assert!(!calls_tool(br#"[1,"tools",[],{}]"#));
         assert!(calls_tool(br#"[{"method":"ping"},{"method":"tools/call","id":1}]"#));
         assert!(calls_tool(br#"[{"method":"tools\/call","id":1}]"#));
         assert!(calls_tool(br#"[[{"method":"tools/call","id":1}]]"#));
         let line = br#"[{"method":"a","id":1},{"method":"b"},{"id":2,"result":{}},7,{"method":"tools/list","id":"x"},{"method":"c","id":3}]"#;
-        let ids = [(Token::Number("1".into()), false), (Token::Text("x".into()), true)];
-        assert_eq!(asks(line, 2), Asks::Others(ids.into()));
+        let (one, x) = (Token::Number("1".into()), Token::Text("x".into()));
+        let three = Token::Number("3".into());
+        let asked = |is_taken: fn(&Token) -> bool| match asks(line, 2, is_taken) {
+            Asks::Others(all) => all.into_iter().map(|it| (it.id, it.is_list)).collect::<Vec<_>>(),
+            Asks::Tool => panic!(),
+        };
+        assert_eq!(asked(|_| false), [(one.clone(), false), (x.clone(), true)]);
+        assert_eq!(asked(|_| true), [(one, false), (x, true), (three, false)]);
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub(crate) struct McpCall {
     id_range: Range<usize>,
     token: Option<(Token, Range<usize>)>,
     own_id_used: AtomicBool,
+    /// Whether another open request of the client's has its id.
+    pub(crate) is_id_taken: bool,
     answer: Mutex<Option<Answer>>,
     /// How its end is reported after its caller stopped waiting.
     pub(crate) trace: Trace,
@@ -117,6 +119,7 @@ impl Request {
             id_range: message::range(line, raw_id),
             token,
             own_id_used: AtomicBool::new(false),
+            is_id_taken: false,
             answer: Mutex::new(None),
             trace: Trace::default(),
         };

@@ -1,10 +1,9 @@
 //! What the server's `tools/list` says about its tools, and how far it is trusted.
-use super::{batch, message, options::Trust};
+use super::{elements::unchecked_elements, message, options::Trust};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{
     collections::HashMap,
-    ops::ControlFlow,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 use tool_reliability::telemetry::TARGET;
@@ -145,15 +144,16 @@ impl Effects {
     /// connection.
     pub(crate) fn learn(&mut self, result: &RawValue) {
         let Ok(list) = message::object::<List<'_>>(result.get()) else { return };
-        batch::each(list.tools.get(), |tool| {
-            let Ok(tool) = message::object::<Tool<'_>>(tool.get()) else {
-                return ControlFlow::Continue(());
-            };
+        // It is JSON, so its elements are.
+        let tools = unchecked_elements(list.tools.get().as_bytes()).into_iter().flatten();
+        for tool in tools.filter(|tool| tool.starts_with(b"{")) {
+            let tool = str::from_utf8(tool).map(message::object::<Tool<'_>>);
+            let Ok(Ok(tool)) = tool else { continue };
             let annotations: Option<Annotations> =
                 tool.annotations.and_then(|raw| message::object(raw.get()).ok());
             let said = self.trust.of(annotations.as_ref().and_then(Annotations::effect));
             let effect = match self.listed.get(&tool.name) {
-                None if self.listed.len() >= MAX_TOOLS => return ControlFlow::Break(()),
+                None if self.listed.len() >= MAX_TOOLS => return,
                 Some(known) if rank(known.manifest.effect) < rank(said) => {
                     tracing::warn!(
                         target: TARGET,
@@ -172,8 +172,7 @@ impl Effects {
             manifest.effect = effect;
             let listed = Listed { is_harmful, manifest: Arc::new(manifest), is_current: true };
             self.listed.insert(tool.name, listed);
-            ControlFlow::Continue(())
-        });
+        }
     }
 
     /// The list has changed: until the next list arrives, no tool counts as harmless.

@@ -2,7 +2,7 @@
 //!
 //! The first attempt of a call is sent under the client's own id; each later one gets an id of the guard's.
 //! A client's id is on the wire once, so an answer always identifies the attempt that it ends. If a client
-//! reuses an id while an answer to it may still come, the new call gets an id of the guard's at once.
+//! reuses an id while an answer to it may still come, the new request gets an id of the guard's at once.
 mod groups;
 mod late;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use bytes::Bytes;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -36,6 +36,8 @@ pub(crate) struct InFlight {
     attempts: HashMap<Token, Attempt>,
     /// By the progress token on the wire: the id on the wire.
     progress: HashMap<Token, Token>,
+    /// The progress tokens of calls that the server has answered and the client has not.
+    answered: HashSet<Token>,
     late: Late,
     /// Calls with the same key.
     groups: Groups,
@@ -52,8 +54,8 @@ struct CallState {
     cancelled: bool,
     /// Whether an attempt was sent.
     sent: bool,
-    /// The client's progress token as JSON text, if it gave one.
-    progress_token: Option<Box<str>>,
+    /// The client's progress token and its JSON text, if it gave one.
+    progress_token: Option<(Token, Box<str>)>,
     /// The highest progress that the client has seen.
     progress: Option<f64>,
 }
@@ -141,6 +143,7 @@ impl InFlight {
             calls: HashMap::new(),
             attempts: HashMap::new(),
             progress: HashMap::new(),
+            answered: HashSet::new(),
             late: Late::default(),
             groups: Groups::default(),
         }
@@ -155,7 +158,8 @@ impl InFlight {
         if self.calls.len() >= MAX_CALLS {
             return Err(Unopened::TooMany);
         }
-        let progress_token = call.progress_token().map(|(_, text)| text.into());
+        let progress_token =
+            call.progress_token().map(|(token, text)| (token.clone(), text.into()));
         self.calls.insert(id.clone(), CallState { progress_token, ..CallState::default() });
         Ok(())
     }
@@ -163,6 +167,9 @@ impl InFlight {
     /// Ends a client's call with its answer; returns whether the client still waits for it.
     pub(crate) fn close(&mut self, id: &Token) -> bool {
         let Some(call) = self.calls.remove(id) else { return false };
+        if let Some((token, _)) = &call.progress_token {
+            self.answered.remove(token);
+        }
         if let Some(key) = &call.key {
             self.groups.leave(key, !call.unwanted);
         }
@@ -191,14 +198,12 @@ impl InFlight {
         if let Some(key) = &state.key {
             self.groups.run(key, call.id());
         }
-        let own_id = call.take_own_id() && !self.late.knows(call.id());
+        let own_id = call.take_own_id() && !call.is_id_taken && !self.late.knows(call.id());
         let (wire_id, wire_token, line) = if own_id {
             let token = call.progress_token().map(|(token, _)| token.clone());
             (call.id().clone(), token, call.line().clone())
         } else {
-            self.sent += 1;
-            let text: Box<str> = format!("{}{}", self.prefix, self.sent).into();
-            let wire_id = Token::Text(text);
+            let wire_id = Self::next_id(&self.prefix, &mut self.sent);
             let line = call.line_as(&wire_id.to_json());
             let token = call.progress_token().map(|_| wire_id.clone());
             (wire_id, token, line)
@@ -220,6 +225,16 @@ impl InFlight {
         Some(Launched { wire_id, line, ending })
     }
 
+    /// An id of the guard's that was not on the wire.
+    pub(crate) fn own_id(&mut self) -> Token {
+        Self::next_id(&self.prefix, &mut self.sent)
+    }
+
+    fn next_id(prefix: &str, sent: &mut u64) -> Token {
+        *sent += 1;
+        Token::Text(format!("{prefix}{sent}").into())
+    }
+
     /// Whether there is a begun call of which nothing was sent yet.
     pub(crate) fn has_unsent(&self) -> bool {
         self.calls.values().any(|call| !call.sent && !call.cancelled)
@@ -232,10 +247,12 @@ impl InFlight {
 
     /// Whether `id` is, or was, that of an attempt.
     pub(crate) fn knows(&self, id: &Token) -> bool {
-        self.attempts.contains_key(id)
-            || self.calls.contains_key(id)
-            || self.late.knows(id)
-            || self.is_ours(id)
+        self.may_be_answered(id) || self.is_ours(id)
+    }
+
+    /// Whether an answer under `id` may be that to a call of the client's, in flight or given up.
+    pub(crate) fn may_be_answered(&self, id: &Token) -> bool {
+        self.attempts.contains_key(id) || self.calls.contains_key(id) || self.late.knows(id)
     }
 
     /// Whether the guard made this id or token, so that no client knows it.
@@ -246,6 +263,10 @@ impl InFlight {
     /// Handles the server's answer to `wire_id`.
     pub(crate) fn answered(&mut self, wire_id: &Token) -> Answered {
         if let Some(attempt) = self.take(wire_id) {
+            if self.calls.contains_key(&attempt.client_id) {
+                let token = attempt.progress_token.filter(|token| !self.is_ours(token));
+                self.answered.extend(token);
+            }
             let recorded = attempt.owed.claim.is_some();
             return Answered::Attempt { ending: attempt.ending, recorded };
         }
@@ -297,7 +318,9 @@ impl InFlight {
         now: Instant,
     ) -> Relay {
         let Some(wire_id) = self.progress.get(token) else {
-            let unheard = self.is_ours(token) || self.late.knows_token(token);
+            // The client would get it before the answer, which may still be recorded.
+            let is_late = self.answered.contains(token);
+            let unheard = is_late || self.is_ours(token) || self.late.knows_token(token);
             return if unheard { Relay::Discarded } else { Relay::Raw };
         };
         let Some(attempt) = self.attempts.get_mut(wire_id) else { return Relay::Discarded };
@@ -312,14 +335,18 @@ impl InFlight {
         call.progress = progress.or(call.progress);
         match (&call.progress_token, first) {
             (_, true) => Relay::Raw,
-            (Some(text), false) => Relay::With(text.clone()),
+            (Some((_, text)), false) => Relay::With(text.clone()),
             (None, false) => Relay::Discarded,
         }
     }
 
-    /// Handles the client's cancellation of the call `id`.
-    pub(crate) fn cancel(&mut self, id: &Token) -> Relay {
-        let Some(call) = self.calls.get_mut(id) else { return Relay::Raw };
+    /// Handles the client's cancellation of the call `id`; `None` if no call with this id is in flight.
+    pub(crate) fn cancel(&mut self, id: &Token) -> Option<Relay> {
+        self.calls.contains_key(id).then(|| self.cancel_call(id))
+    }
+
+    fn cancel_call(&mut self, id: &Token) -> Relay {
+        let Some(call) = self.calls.get_mut(id) else { return Relay::Discarded };
         let mut running = id.clone();
         if let Some(key) = call.key {
             let was_wanted = !std::mem::replace(&mut call.unwanted, true);

@@ -6,6 +6,7 @@ mod attribution;
 pub(crate) mod batch;
 mod call;
 mod effects;
+mod elements;
 mod failure;
 pub(crate) mod guessed;
 pub(crate) mod identity;

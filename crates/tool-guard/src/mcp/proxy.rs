@@ -1,13 +1,17 @@
 //! Decides what the guard does with each line, in the order of arrival.
 mod from_server;
+mod requests;
 mod start;
 mod words;
 
-use self::words::{relayed, too_long};
+use self::{
+    requests::Requests,
+    words::{relayed, too_long},
+};
 use super::{
     Mode,
     answer::{self, Repeatable},
-    batch::{self, Asks},
+    batch::{self, Asked, Asks},
     call::{McpCall, Refused, Request},
     effects::Effects,
     identity::Client,
@@ -27,7 +31,6 @@ use futures_util::{
     stream::{FuturesUnordered, StreamExt},
 };
 use std::{
-    collections::HashSet,
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
@@ -41,10 +44,7 @@ use tr_core::{BoxError, ToolCall, ToolOutcome};
 /// The answer to a request after the server has ended, in the words of MCP's own clients.
 const CONNECTION_CLOSED: i64 = -32000;
 const CLOSED: &str = "Connection closed: the MCP server has ended";
-/// More requests than clients leave open. For requests beyond, the end of the server is not reported, and no
-/// list of tools is read.
-const MAX_REQUESTS: usize = 65_536;
-/// A call beyond the most that may be in flight.
+/// A request beyond the most that may be in flight.
 const OVERLOADED: i64 = -32000;
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
@@ -108,10 +108,7 @@ pub(crate) struct Proxy<S> {
     pub(crate) calls: Calls,
     /// Times out attempts.
     pub(crate) sweeper: TimeoutSweeper,
-    /// Requests of the client that are no tool calls, by id.
-    requests: HashSet<Token>,
-    /// Those of them that ask for the list of tools.
-    lists: HashSet<Token>,
+    requests: Requests,
     /// Lines for the client that are not written yet.
     pub(crate) to_client: Out,
     /// Lines for the server that are not written yet.
@@ -145,8 +142,7 @@ where
             client,
             effects,
             watching: Watching::default(),
-            requests: HashSet::new(),
-            lists: HashSet::new(),
+            requests: Requests::default(),
             to_client: Out::default(),
             to_server: Out::default(),
         }
@@ -226,7 +222,8 @@ where
             Item::Part(part) => self.to_server.part(part),
             Item::Oversized(line) if self.mode == Mode::Enforce => {
                 tracing::warn!(target: TARGET, event = "line_dropped", from = "client", bytes = line.bytes);
-                let refusal = too_long(line, if line.asks { "line" } else { "answer" });
+                let what = if line.asks { "line" } else { "answer" };
+                let refusal = too_long(line, what, line.id.as_deref());
                 match (&line.id, line.asks) {
                     // An answer to the server, which has its own ids.
                     (Some(_), false) => self.to_server.line(&refusal),
@@ -256,7 +253,7 @@ where
             Line::One(message) => self.on_client_message(line, &message),
             Line::Batch => self.on_client_batch(line),
             Line::Unreadable { may_call_tool: true } => self.refuse_unreadable(line),
-            Line::Unreadable { .. } => self.pass_to_server(line),
+            Line::Unreadable { .. } => self.forward_unreadable(line),
         }
     }
 
@@ -281,7 +278,8 @@ where
 
     fn on_client_batch(&mut self, line: &[u8]) {
         const WHY: &str = "tools/call in a batch cannot be guarded, and nothing of the batch was done: send each message by itself";
-        match batch::asks(line, MAX_REQUESTS - self.requests.len()) {
+        let asks = batch::asks(line, self.requests.room(), |id| self.is_taken(id));
+        match asks {
             Asks::Tool if !self.refuse_batch(line, INVALID_REQUEST, WHY) => {
                 tracing::warn!(target: TARGET, event = "call_without_id_dropped");
             }
@@ -290,8 +288,9 @@ where
                 self.refuse_batch(line, CONNECTION_CLOSED, CLOSED);
             }
             Asks::Others(others) => {
-                others.into_iter().for_each(|(id, is_list)| self.expect(id, is_list));
-                self.pass_to_server(line);
+                if let Err(why) = self.forward(line, others) {
+                    self.refuse_batch(line, OVERLOADED, why);
+                }
             }
         }
     }
@@ -306,30 +305,20 @@ where
         self.mode == Mode::Enforce && self.wire.lock().gone
     }
 
-    /// Remembers a request that is no tool call until it is answered.
-    fn expect(&mut self, id: Token, is_list: bool) {
-        if self.requests.len() < MAX_REQUESTS {
-            if is_list {
-                self.lists.insert(id.clone());
-            }
-            self.requests.insert(id);
-        }
-    }
-
     fn on_client_message(&mut self, line: &Bytes, message: &Message<'_>) {
-        match (message.method.as_deref(), token(message.id)) {
-            (Some("notifications/cancelled"), None) => return self.on_cancel(line, message),
-            (Some(method), Some(id)) => {
-                if self.is_server_gone() {
-                    let id = message.id.map_or("null", |id| id.get());
-                    return self.refuse(id, CONNECTION_CLOSED, CLOSED);
-                }
-                self.watching.on_request(message);
-                self.expect(id, method == "tools/list");
-            }
-            _ => {}
+        let Some(method) = message.method.as_deref() else { return self.pass_to_server(line) };
+        let Some((id, raw)) = message.id.and_then(|raw| Some((Token::read(raw)?, raw))) else {
+            return match method {
+                "notifications/cancelled" if message.id.is_none() => self.on_cancel(line, message),
+                _ => self.pass_to_server(line),
+            };
+        };
+        if self.is_server_gone() {
+            return self.refuse(raw.get(), CONNECTION_CLOSED, CLOSED);
         }
-        self.pass_to_server(line);
+        self.watching.on_request(message);
+        let (place, is_list) = (message::range(line, raw), method == "tools/list");
+        self.forward_one(line, Asked { id, place, is_list });
     }
 
     fn on_cancel(&mut self, line: &Bytes, message: &Message<'_>) {
@@ -337,7 +326,10 @@ where
             message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
         let raw_id = params.and_then(|params| params.request_id);
         let relay = match token(raw_id) {
-            Some(id) => self.wire.lock().in_flight.cancel(&id),
+            Some(id) => self.wire.lock().in_flight.cancel(&id).unwrap_or_else(|| {
+                let renamed = self.requests.renamed(&id);
+                renamed.map_or(Relay::Raw, |wire_id| Relay::With(wire_id.to_json().into()))
+            }),
             None => Relay::Raw,
         };
         if let Some(line) = relayed(line, raw_id, &relay) {
@@ -347,7 +339,7 @@ where
 
     fn on_call(&mut self, line: &Bytes, message: &Message<'_>) {
         let id_text = message.id.map_or("null", |id| id.get());
-        let request = match Request::read(line, message, &self.client) {
+        let mut request = match Request::read(line, message, &self.client) {
             Ok(request) => request,
             Err(Refused::Notification) => {
                 return tracing::warn!(target: TARGET, event = "call_without_id_dropped");
@@ -358,6 +350,7 @@ where
             }
             Err(Refused::Params(why)) => return self.refuse(id_text, INVALID_PARAMS, &why),
         };
+        request.call.is_id_taken = self.requests.contains(request.call.id());
         let mut wire = self.wire.lock();
         if wire.observe {
             wire.in_flight.forget(request.call.id());

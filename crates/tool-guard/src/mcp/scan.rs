@@ -1,5 +1,5 @@
 //! Reads lines that are too long to be kept or that no JSON reader accepts: the top-level `id` of an object,
-//! whether it is a request, its result and error; the elements of an array.
+//! whether it is a request, its result and error.
 use std::ops::Range;
 
 /// The longest id that is remembered, in bytes of JSON text.
@@ -218,53 +218,6 @@ impl IdScan {
     }
 }
 
-/// The elements of an array in a line, which need not be JSON; `None` if the line is no complete array. The
-/// elements are not collected, so a line of millions takes no memory.
-pub(crate) fn elements(line: &[u8]) -> Option<Elements<'_>> {
-    let inside = bare(line).strip_prefix(b"[")?.strip_suffix(b"]")?;
-    let all = Elements { rest: Some(inside), torn: false };
-    let mut looked = all.clone();
-    looked.by_ref().for_each(drop);
-    (!looked.torn).then_some(all)
-}
-
-/// Advances to the next comma.
-#[derive(Clone, Debug)]
-pub(crate) struct Elements<'l> {
-    rest: Option<&'l [u8]>,
-    /// Whether a bracket or a string did not end, or ended without a beginning.
-    torn: bool,
-}
-
-impl<'l> Iterator for Elements<'l> {
-    type Item = &'l [u8];
-
-    fn next(&mut self) -> Option<&'l [u8]> {
-        let rest = self.rest.take()?;
-        let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-        for (at, byte) in rest.iter().enumerate() {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' if in_string => escaped = true,
-                b'"' => in_string = !in_string,
-                _ if in_string => {}
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => {
-                    self.torn |= depth == 0;
-                    depth = depth.saturating_sub(1);
-                }
-                b',' if depth == 0 => {
-                    self.rest = Some(&rest[at + 1..]);
-                    return Some(rest[..at].trim_ascii());
-                }
-                _ => {}
-            }
-        }
-        self.torn |= depth > 0 || in_string;
-        Some(rest.trim_ascii())
-    }
-}
-
 /// The line without white space around it, and without a byte order mark before it.
 pub(crate) fn bare(line: &[u8]) -> &[u8] {
     const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -356,21 +309,6 @@ mod tests {
             (r#"{"id":"error","result":{"content":["isError"]}}"#, false),
         ] {
             assert_eq!(is_no_success(text), wanted, "{text}");
-        }
-    }
-
-    #[test]
-    fn an_array_is_split_whatever_its_elements_are() {
-        let split = |line: &str| -> Option<Vec<String>> {
-            let all = elements(line.as_bytes())?;
-            Some(all.map(|part| String::from_utf8_lossy(part).into_owned()).collect())
-        };
-        let whole = "\u{feff}[ {\"a\":[1,2],\"b\":\"],\\\"\"} ,NaN, [[],{}],\"\u{1},\" ]\n";
-        let parts = ["{\"a\":[1,2],\"b\":\"],\\\"\"}", "NaN", "[[],{}]", "\"\u{1},\""];
-        assert_eq!(split(whole).unwrap(), parts);
-        assert_eq!(split("[]").unwrap(), [""]);
-        for line in ["", "{}", "[", "[{]", "[1", "[\"]", "[1],[2]", "[}{]"] {
-            assert_eq!(split(line), None, "{line}");
         }
     }
 

@@ -17,7 +17,8 @@ use tool_reliability::{
     idempotency::DerivedKeys,
     loopguard,
 };
-use tr_core::{ToolCatalog, ToolManifest, catalog::CatalogError};
+use tr_config::{CatalogError, ToolCatalog};
+use tr_core::ToolManifest;
 
 /// The files with the guard's setup.
 #[derive(Clone, Debug)]

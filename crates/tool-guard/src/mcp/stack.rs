@@ -16,7 +16,7 @@ use tool_reliability::{
     telemetry::Signals,
     timeout::AttemptTimeoutBuilder,
 };
-use tr_core::catalog::ToolCatalog;
+use tr_config::ToolCatalog;
 
 /// A failure of a call that did not run releases the call's id: its reason (a server that has ended) may be
 /// gone when the next guard asks. A failure of a mutating call that ran is kept as long as a success,

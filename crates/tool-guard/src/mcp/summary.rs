@@ -13,8 +13,8 @@ use tool_reliability::{
     telemetry::TARGET,
 };
 use tr_core::{
-    BoxError, CallInfo, DefaultPolicy, EffectOf as _, Event, Observer, Ran, ToolCall, ToolOutcome,
-    Verdict, causes, classify,
+    BoxError, CallInfo, DefaultPolicy, Event, Observer, Ran, RequestPolicy as _, ToolCall,
+    ToolOutcome, Verdict, causes, classify,
 };
 
 /// The event of the summary, which is written at every level but `off`.
@@ -52,7 +52,7 @@ impl Counts {
     pub(crate) fn begin(self: &Arc<Self>, mcp: &Arc<McpCall>, call: &ToolCall) -> Counted {
         add(&self.calls);
         let (effect, declared_safe) =
-            (DefaultPolicy.effect_of(call), DefaultPolicy.is_repeat_safe(call));
+            (DefaultPolicy.effect(call), DefaultPolicy.is_repeat_safe(call));
         Counted {
             counts: self.clone(),
             mcp: mcp.clone(),

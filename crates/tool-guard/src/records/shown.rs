@@ -1,7 +1,7 @@
 //! Formats records for people.
 use super::SHOWN;
 use std::fmt::Write as _;
-use tool_reliability::idempotency::{DedupeRecord, RecordState};
+use tool_reliability::idempotency::{DedupeRecord, MayStillRun, RecordState};
 use tr_core::printable;
 
 /// The warning of `show` for a call that may still run.
@@ -41,7 +41,7 @@ fn ago(ms: u64) -> String {
 }
 
 /// All fields of a record, for a person who decides.
-pub(super) fn whole(record: &DedupeRecord, now: u64, may_still_run: Option<bool>) -> String {
+pub(super) fn whole(record: &DedupeRecord, now: u64, may_still_run: MayStillRun) -> String {
     let since = |at: u64| ago(now.saturating_sub(at));
     let mut rows = vec![
         ("record", record.key.clone()),
@@ -66,9 +66,10 @@ pub(super) fn whole(record: &DedupeRecord, now: u64, may_still_run: Option<bool>
     if record.state == RecordState::Unknown {
         let short = record.key.get(..SHOWN).unwrap_or(&record.key);
         let (warning, force) = match may_still_run {
-            Some(true) => (STILL_RUNS, " --force"),
-            Some(false) => ("", ""),
-            None => (CANNOT_TELL, ""),
+            MayStillRun::OwnerLives => (STILL_RUNS, " --force"),
+            MayStillRun::No => ("", ""),
+            MayStillRun::Recent => (CANNOT_TELL, " --force"),
+            _ => (CANNOT_TELL, ""),
         };
         let _ = write!(
             text,

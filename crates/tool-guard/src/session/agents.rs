@@ -16,6 +16,7 @@ const HEAD: u64 = 8 << 20;
 const RECORDS: usize = 200;
 
 const BEDROCK: &str = "Bedrock Converse";
+const OLLAMA: &str = "Ollama";
 
 /// Refuses a JSON text that is another agent's session.
 pub(crate) fn refuse_document(text: &str) -> Result<(), Failure> {
@@ -54,13 +55,17 @@ fn refuse(agent: &'static str) -> Result<(), Failure> {
     let save = match agent {
         // The file is the body of a request already.
         BEDROCK => "write its messages in the form of Anthropic Messages".into(),
+        OLLAMA => "write its messages in the form of OpenAI Chat Completions".into(),
         _ => format!("save the body of the request that {agent} sends to the model"),
     };
     let help = format!(
         "it is left as it is: the rules of {agent} are not known here. To have it judged, {save}, \
          and check that"
     );
-    let reason = format!("this is a session of {agent}");
+    let reason = match agent {
+        OLLAMA => "this is an Ollama request".into(),
+        _ => format!("this is a session of {agent}"),
+    };
     Err(NotJudged { reason, agent: Some(agent), help }.into())
 }
 
@@ -73,6 +78,9 @@ fn agent_of_document(document: &Document<'_>) -> Option<&'static str> {
     }
     if document.has(&["modelId"]) && document.messages().next().is_some() {
         return Some(BEDROCK);
+    }
+    if document.has(&["keep_alive", "messages"]) {
+        return Some(OLLAMA);
     }
     document.messages().find_map(|message| agent_of_message(&message))
 }
@@ -104,8 +112,13 @@ fn agent_of_message(message: &Message<'_>) -> Option<&'static str> {
     if message.has("toolInvocations") || parts.iter().any(|part| !part.text("type").is_empty()) {
         return Some("the Vercel AI SDK");
     }
-    if message.is_number("ts") && message.has("content") {
+    let is_clines = message.is_number("ts") || message.has("modelInfo");
+    if is_clines && message.has("content") {
         return Some("Cline or Roo Code");
+    }
+    let has_id = message.has("tool_call_id") || message.has("toolCallId");
+    if message.text("role") == "tool" && message.has("tool_name") && !has_id {
+        return Some(OLLAMA);
     }
     message.list("content").iter().find_map(agent_of_part)
 }

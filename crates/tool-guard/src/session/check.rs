@@ -76,9 +76,14 @@ impl Outcome for Checked {
     }
 
     fn next(&self, target: &Target) -> Option<String> {
+        if self.verdict() != Verdict::Findings {
+            return None;
+        }
+        if !self.health.is_repairable() {
+            return Some(target.go_back());
+        }
         let target = target.argument();
         let flag = if self.health.is_valid() { "--close-tail " } else { "" };
-        (self.verdict() == Verdict::Findings)
-            .then(|| format!("See how to repair it:  tool-guard session repair {flag}{target}"))
+        Some(format!("See how to repair it:  tool-guard session repair {flag}{target}"))
     }
 }

@@ -99,6 +99,11 @@ impl Content {
     /// Plans a repair. If it would change an unknown part, the session is not judged and nothing is
     /// planned.
     pub(crate) fn plan(&self, mode: RepairMode, close_tail: bool) -> Result<Planned, NotJudged> {
+        if let Self::JsonLines(lines) = self
+            && let Some(why) = lines.unsure()
+        {
+            return Err(why);
+        }
         let repair = Repair::new(mode).with_members();
         let repair = if close_tail { repair.close_tail() } else { repair };
         let planned = match self {

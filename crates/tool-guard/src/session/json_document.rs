@@ -92,20 +92,10 @@ impl JsonDocument {
 
     pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned {
         let plan = repair.plan(&self.transcript);
-        let (acts, losses, reported) =
-            messages::told(&plan, mode, self.transcript.len(), |at| self.line(at));
+        let planned = messages::planned(&plan, mode, self.transcript.len(), |at| self.line(at));
         let mut after = self.transcript.clone();
         let _ = plan.apply(&mut after).expect("it was planned for this transcript");
-        Planned {
-            acts,
-            losses,
-            reported,
-            dropped: 0,
-            changed_unknown: None,
-            doubtful_answer: None,
-            named_elsewhere: None,
-            after: Some(Self::new(after.to_json(), after).into()),
-        }
+        Planned { after: Some(Self::new(after.to_json(), after).into()), ..planned }
     }
 
     /// The session as it would be read from its file, if it would be detected as another form.

@@ -5,7 +5,7 @@ use super::{
     file::File,
     form::Form,
     messages::Planned,
-    progress,
+    progress::Progress,
     report::{About, Act, Found, Health, Lost},
     show::count,
     sidecar::Checkpoint,
@@ -38,13 +38,16 @@ pub(crate) fn check(file: &File) -> Result<(About, Health), Failure> {
         report = run(file, &check.max_record(longest))?;
     }
     refuse_others(&report)?;
-    Ok((about(&report), health(&report)))
+    match unsure(&report) {
+        Some(why) => Err(why.into()),
+        None => Ok((about(&report), health(&report))),
+    }
 }
 
 fn run(file: &File, check: &FileCheck) -> Result<FileReport, CliError> {
-    let bar = progress::bar(file.found().len());
-    let checked = check.run(file.rewound()?, |done| bar.set_position(done));
-    bar.finish_and_clear();
+    let mut bar = Progress::of(file.found().len());
+    let checked = check.run(file.rewound()?, |done| bar.at(done));
+    bar.finish();
     checked.map_err(|error| CliError::reading(file.real(), &error))
 }
 
@@ -75,9 +78,9 @@ impl JsonLines {
     }
 
     fn checked(bytes: Vec<u8>, check: &FileCheck) -> Self {
-        let bar = progress::bar(bytes.len() as u64);
-        let report = check.run(&*bytes, |done| bar.set_position(done));
-        bar.finish_and_clear();
+        let mut bar = Progress::of(bytes.len() as u64);
+        let report = check.run(&*bytes, |done| bar.at(done));
+        bar.finish();
         Self { report: report.expect("a slice can always be read"), bytes }
     }
 
@@ -132,11 +135,16 @@ impl JsonLines {
         (1..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty())
     }
 
+    /// Why a repair would be a guess, whatever it does.
+    pub(crate) fn unsure(&self) -> Option<NotJudged> {
+        unsure(&self.report)
+    }
+
     pub(crate) fn plan(&self, repair: Repair) -> Planned {
-        let bar = progress::bar(2 * self.bytes.len() as u64);
+        let mut bar = Progress::of(2 * self.bytes.len() as u64);
         let planner = FilePlanner::new(repair);
-        let plan = planner.plan_with(&self.bytes, |done| bar.set_position(done));
-        bar.finish_and_clear();
+        let plan = planner.plan_with(&self.bytes, |done| bar.at(done));
+        bar.finish();
         let lines = plan.actions().iter().map(|action| action.line);
         let reported = lines.chain(plan.losses().iter().map(|lost| lost.line)).flatten().collect();
         let dropped = plan.dropped().iter().map(|dropped| dropped.skipped);
@@ -241,6 +249,22 @@ pub(crate) fn of_unknown_api(api: &str) -> NotJudged {
                judged by the rules of that"
             .into(),
     }
+}
+
+/// The first line whose place in the session is not certain.
+fn unsure(report: &FileReport) -> Option<NotJudged> {
+    let is_unsure = |finding: &&FileFinding| finding.fault == FileFault::UnsurePlace;
+    let line = report.findings.iter().find(is_unsure)?.line;
+    Some(NotJudged {
+        reason: format!(
+            "the place of line {line} in the session is not certain: a line that it follows, or \
+             that of its call, is lost, or another line has its id and says something else"
+        ),
+        agent: None,
+        help: "it is left as it is, since a repair would be a guess; checkpoints lists the turns \
+               that rollback --to goes back to"
+            .into(),
+    })
 }
 
 /// Refuses a file in which most lines are no records of a session.

@@ -41,13 +41,13 @@ pub(crate) fn health(validator: &Validator, line: impl Fn(usize) -> Option<u64>)
     }
 }
 
-/// The actions and losses of a plan for `len` messages, and the messages that they name.
-pub(crate) fn told(
+/// The planned repair of `len` messages, without the repaired session.
+pub(crate) fn planned(
     plan: &RepairPlan,
     mode: RepairMode,
     len: usize,
     line: impl Fn(usize) -> Option<u64>,
-) -> (Vec<Act>, Vec<Lost>, BTreeSet<u64>) {
+) -> Planned {
     // In mode `remove`, message indexes are counted after the removals before them.
     let mut was: Vec<_> = (0..len).collect();
     let mut reported = BTreeSet::new();
@@ -67,7 +67,16 @@ pub(crate) fn told(
     let acts = plan.actions().iter().map(act).collect();
     reported.extend(plan.losses().iter().map(|lost| lost.message_index as u64));
     let lose = |loss: &Loss| Lost { line: line(loss.message_index), loss: loss.clone() };
-    (acts, plan.losses().iter().map(lose).collect(), reported)
+    Planned {
+        acts,
+        losses: plan.losses().iter().map(lose).collect(),
+        reported,
+        dropped: 0,
+        changed_unknown: None,
+        doubtful_answer: None,
+        named_elsewhere: None,
+        after: None,
+    }
 }
 
 /// How many messages the longest valid beginning has in which all calls are answered.

@@ -6,14 +6,15 @@ use super::{
     ending,
     messages::Planned,
     options,
-    report::{About, Act, Health, Lost, head, show_plan},
-    show::{BAD, WARN, count},
+    report::{About, Act, Health, Lost, SHOWN, head, more, place},
+    show::{BAD, DIM, GOOD, MINUS, WARN, count},
     target::Target,
     thinking::Thinking,
 };
 use serde::Serialize;
 use std::fmt::Write as _;
-use tr_integrity::RepairMode;
+use tr_core::printable;
+use tr_integrity::{LossKind, RepairMode};
 
 /// How many records a refusal names.
 const NAMED: usize = 5;
@@ -149,6 +150,39 @@ fn flags(mode: RepairMode, close_tail: bool) -> String {
     flags
 }
 
+/// Displays the actions and losses of a repair.
+fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mut String) {
+    for act in acts.iter().take(SHOWN) {
+        let _ = writeln!(out, "  {}  {}", place(target, act.line), act.say());
+    }
+    more(acts.len() as u64, "change", out);
+    let dropped: u64 = acts.iter().map(Act::may_lose).sum();
+    if dropped > 0 {
+        let bytes = count(dropped, "byte");
+        let _ = writeln!(
+            out,
+            "  {MINUS}lost:{MINUS:#} what the {bytes} said that are taken out; the old file keeps them"
+        );
+    } else if losses.is_empty() && !acts.is_empty() {
+        let _ = writeln!(out, "  {GOOD}nothing that a tool did or answered is lost{GOOD:#}");
+    }
+    for lost in losses.iter().take(SHOWN) {
+        let at = place(target, lost.line);
+        let tool = lost.loss.tool.as_ref().map(|tool| format!(" of {}", printable(tool)));
+        let tool = tool.unwrap_or_default();
+        let what = match lost.loss.what {
+            LossKind::Call => "that the tool was called",
+            LossKind::Result => "what the tool answered",
+            LossKind::Reasoning => "what the model thought before it",
+            LossKind::Link => "which call this belongs to; what it says stays, as text",
+            _ => "something else",
+        };
+        let id = printable(&lost.loss.tool_use_id);
+        let _ = writeln!(out, "  {at}  {MINUS}lost:{MINUS:#} {what}{tool}  {DIM}{id}{DIM:#}");
+    }
+    more(losses.len() as u64, "loss", out);
+}
+
 impl Outcome for Repaired {
     fn verdict(&self) -> Verdict {
         self.change.verdict(self.remaining.verdict())
@@ -184,16 +218,12 @@ impl Outcome for Repaired {
     }
 
     fn next(&self, target: &Target) -> Option<String> {
-        let target = target.argument();
         if !self.change.is_planned() {
             // A repair cannot fix what remains.
             let is_left = self.repairs.is_empty() && !self.remaining.is_valid();
-            return is_left.then(|| {
-                format!(
-                    "Go back to before it:  tool-guard session rollback --before-fault {target}"
-                )
-            });
+            return is_left.then(|| target.go_back());
         }
+        let target = target.argument();
         let flags = flags(self.mode, self.close_tail);
         let force = if self.refused.is_some() { " --force" } else { "" };
         Some(format!(

@@ -3,7 +3,7 @@ use super::{
     NotJudged, Verdict,
     deeds::{damage, done},
     form::{Form, OnResume, provider},
-    show::{BAD, DIM, GOOD, MINUS, TITLE, WARN, count, printable_list, size},
+    show::{BAD, DIM, GOOD, TITLE, WARN, count, printable_list, size},
     target::Target,
 };
 use serde::Serialize;
@@ -11,12 +11,12 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use tr_core::printable;
 use tr_integrity::{
-    Fault, FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Loss, LossKind,
+    Fault, FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Loss,
     RepairAction, Severity, SkipReason,
 };
 
 /// How many findings of a file, or lines of a plan, are displayed.
-const SHOWN: usize = 20;
+pub(crate) const SHOWN: usize = 20;
 
 /// The form and size of a session.
 #[derive(Clone, Debug, Serialize)]
@@ -70,6 +70,9 @@ pub(crate) struct Found {
     /// Whether it says that something is not understood.
     #[serde(skip)]
     is_not_judged: bool,
+    /// Whether every repair leaves it.
+    #[serde(skip)]
+    is_left_by_repair: bool,
 }
 
 /// An action of a repair and its position.
@@ -77,7 +80,7 @@ pub(crate) struct Found {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Act {
     #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u64>,
+    pub(crate) line: Option<u64>,
     #[serde(flatten)]
     what: What,
 }
@@ -121,6 +124,7 @@ impl Found {
             provider_error: finding.provider_error(),
             on_resume: None,
             is_not_judged: finding.fault.is_not_judged(),
+            is_left_by_repair: finding.is_left_by_repair(),
         }
     }
 
@@ -141,6 +145,7 @@ impl Found {
                 FileFault::SharedLine => "shared_line".into(),
                 FileFault::PhantomParent => "phantom_parent".into(),
                 FileFault::UnreadMessage => "unread_message".into(),
+                FileFault::UnsurePlace => "unsure_place".into(),
                 _ => "other".into(),
             },
             tool_use_id: finding.tool_use_id.clone(),
@@ -149,6 +154,7 @@ impl Found {
             provider_error: finding.provider_error().filter(|_| on_resume.is_none()),
             on_resume,
             is_not_judged: finding.fault.is_not_judged(),
+            is_left_by_repair: finding.finding().is_some_and(Finding::is_left_by_repair),
         }
     }
 
@@ -209,7 +215,7 @@ impl Act {
     }
 
     /// How many removed bytes may have held content.
-    fn may_lose(&self) -> u64 {
+    pub(crate) fn may_lose(&self) -> u64 {
         match self.what {
             What::Lines { action: "drop_bytes", length, why } if why != Some("nul") => {
                 length.unwrap_or_default()
@@ -224,7 +230,7 @@ impl Act {
         Some((self.line, action))
     }
 
-    fn say(&self) -> String {
+    pub(crate) fn say(&self) -> String {
         match &self.what {
             What::Message(action) => {
                 let id = printable(action.tool_use_id.as_deref().unwrap_or_default());
@@ -274,6 +280,13 @@ impl Health {
     /// Whether the session can go on; warnings do not prevent that.
     pub(crate) fn is_valid(&self) -> bool {
         self.errors == 0
+    }
+
+    /// Whether a repair may help: some errors are left by every repair.
+    pub(crate) fn is_repairable(&self) -> bool {
+        let are_all = self.found == self.findings.len() as u64;
+        let mut errors = self.findings.iter().filter(|found| found.is_error());
+        !are_all || self.is_valid() || errors.any(|found| !found.is_left_by_repair)
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
@@ -333,46 +346,14 @@ impl Health {
     }
 }
 
-/// Displays the actions and losses of a repair.
-pub(crate) fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mut String) {
-    for act in acts.iter().take(SHOWN) {
-        let _ = writeln!(out, "  {}  {}", place(target, act.line), act.say());
-    }
-    more(acts.len() as u64, "change", out);
-    let dropped: u64 = acts.iter().map(Act::may_lose).sum();
-    if dropped > 0 {
-        let bytes = count(dropped, "byte");
-        let _ = writeln!(
-            out,
-            "  {MINUS}lost:{MINUS:#} what the {bytes} said that are taken out; the old file keeps them"
-        );
-    } else if losses.is_empty() && !acts.is_empty() {
-        let _ = writeln!(out, "  {GOOD}nothing that a tool did or answered is lost{GOOD:#}");
-    }
-    for lost in losses.iter().take(SHOWN) {
-        let at = place(target, lost.line);
-        let tool = lost.loss.tool.as_ref().map(|tool| format!(" of {}", printable(tool)));
-        let tool = tool.unwrap_or_default();
-        let what = match lost.loss.what {
-            LossKind::Call => "that the tool was called",
-            LossKind::Result => "what the tool answered",
-            LossKind::Reasoning => "what the model thought before it",
-            LossKind::Link => "which call this belongs to; what it says stays, as text",
-            _ => "something else",
-        };
-        let id = printable(&lost.loss.tool_use_id);
-        let _ = writeln!(out, "  {at}  {MINUS}lost:{MINUS:#} {what}{tool}  {DIM}{id}{DIM:#}");
-    }
-    more(losses.len() as u64, "loss", out);
-}
-
 /// `FILE:LINE`; without a line in a database, and for consequences of another repair.
-fn place(target: &Target, line: Option<u64>) -> String {
+pub(crate) fn place(target: &Target, line: Option<u64>) -> String {
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
     format!("{TITLE}{target}{line}{TITLE:#}")
 }
 
-fn more(all: u64, what: &str, out: &mut String) {
+/// How many are not displayed.
+pub(crate) fn more(all: u64, what: &str, out: &mut String) {
     if all > SHOWN as u64 {
         let more = count(all - SHOWN as u64, &format!("more {what}"));
         let _ = writeln!(out, "  {DIM}… and {more} (--json shows all){DIM:#}");

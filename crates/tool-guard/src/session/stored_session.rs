@@ -94,18 +94,8 @@ impl StoredSession {
 
     pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned {
         let (plan, len) = (self.session.plan(repair), self.session.transcript().len());
-        let (acts, losses, reported) = messages::told(&plan, mode, len, |_| None);
         let after = Some(self.always(Edit::Repair(repair)).into());
-        Planned {
-            acts,
-            losses,
-            reported,
-            dropped: 0,
-            changed_unknown: None,
-            doubtful_answer: None,
-            named_elsewhere: None,
-            after,
-        }
+        Planned { after, ..messages::planned(&plan, mode, len, |_| None) }
     }
 
     pub(crate) fn before_fault(&self) -> Self {

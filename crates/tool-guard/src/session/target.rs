@@ -63,6 +63,12 @@ impl Target {
         Ok(ids.into_iter().map(target).collect())
     }
 
+    /// The suggestion of a session with errors that no repair mends, for display.
+    pub(crate) fn go_back(&self) -> String {
+        let target = self.argument();
+        format!("Go back to before it:  tool-guard session rollback --before-fault {target}")
+    }
+
     /// As an argument on the command line.
     pub(crate) fn argument(&self) -> String {
         let file = quoted(&self.file);

@@ -115,7 +115,7 @@ impl Link {
 
     /// Handles the messages of a batch; a nested batch is ignored.
     fn take_each(&self, line: &Bytes) {
-        for part in batch::parts(line).into_iter().flatten() {
+        for part in batch::parts(line) {
             if part.starts_with(b"{") {
                 self.take(&part);
             }

@@ -1,12 +1,23 @@
 //! The keys under which the calls of a plan are recorded, and the record of each call.
 use crate::mcp::identity::Client;
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     fmt::Write as _,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use tr_core::{DedupeKey, DefaultPolicy, Effect, EffectOf, Ran, ToolCall, canonical::Key};
+use tool_reliability::idempotency::StoreHandle;
+use tr_core::{
+    DedupeKey, DefaultPolicy, Effect, Ran, RequestPolicy, ToolCall, ToolOutcome, canonical::Key,
+};
 use tr_turn::{Plan, Report};
+
+/// A call that was made.
+#[derive(Debug)]
+struct Made {
+    key: Key,
+    /// It has ended, and its end is not recorded.
+    is_unrecorded: bool,
+}
 
 /// Assigns the calls of a turn their keys.
 #[derive(Clone, Debug)]
@@ -14,7 +25,7 @@ pub(crate) struct Keys {
     client: Client,
     run: Option<Box<str>>,
     /// The records of the calls that were made, by their names.
-    made: Arc<Mutex<HashMap<Box<str>, Key>>>,
+    made: Arc<Mutex<BTreeMap<Box<str>, Made>>>,
 }
 
 impl Keys {
@@ -36,7 +47,7 @@ impl Keys {
 
     /// Sets the dedupe key of a call that has a key: the same that `tool-guard mcp` uses for it.
     pub(crate) fn tell(&self, mut call: ToolCall) -> ToolCall {
-        let effect = DefaultPolicy.effect_of(&call);
+        let effect = DefaultPolicy.effect(&call);
         let parts = call.parts();
         let Some(key) = parts.idempotency.key.as_deref() else { return call };
         let key = self.client.own_key(parts, key);
@@ -45,7 +56,7 @@ impl Keys {
         if effect == Effect::Mutating
             && let Some(name) = name_of(&call)
         {
-            self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), key);
+            self.made().insert(name.into(), Made { key, is_unrecorded: false });
         }
         let parts = &mut call.parts_mut().idempotency;
         parts.id = Some(DedupeKey { key, digest });
@@ -53,13 +64,33 @@ impl Keys {
         call
     }
 
+    /// Registers which ends the store does not have, after all calls have ended.
+    pub(crate) fn look(&self, store: &StoreHandle<ToolOutcome>) {
+        for made in self.made().values_mut() {
+            made.is_unrecorded = store.is_unrecorded(&made.key);
+        }
+    }
+
+    /// The calls whose ends are not recorded, as text; empty if there are none.
+    pub(crate) fn unrecorded(&self) -> String {
+        let mut text = String::new();
+        for (name, made) in self.made().iter().filter(|(_, made)| made.is_unrecorded) {
+            let short = crate::mcp::records::short(&made.key);
+            let _ = writeln!(
+                text,
+                "tool-guard: the end of {name} is not recorded [record {short}]: once the records can be written, run tool-guard records settle {short} done, or did-not-run, as the trace says; until then a repeat of the call is refused"
+            );
+        }
+        text
+    }
+
     /// The calls that a person has to settle, as text; empty if every call's end is known.
     pub(crate) fn unknown(&self, report: &Report) -> String {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = self.made();
         let unknown = report.calls.iter().filter(|call| call.ran == Ran::Unknown);
         let mut text = String::new();
-        for (call, key) in unknown.filter_map(|call| Some((call, made.get(&*call.name)?))) {
-            let short = crate::mcp::records::short(key);
+        for (call, made) in unknown.filter_map(|call| Some((call, made.get(&*call.name)?))) {
+            let short = crate::mcp::records::short(&made.key);
             let name = &call.name;
             let _ = writeln!(
                 text,
@@ -67,6 +98,10 @@ impl Keys {
             );
         }
         text
+    }
+
+    fn made(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Made>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -19,7 +19,8 @@ use std::{
 use tokio::signal::unix::{SignalKind, signal};
 use tool_reliability::{Builder, Mode, ToolStack, breaker, config::Config, retry::RetryConfig};
 use tower::{Layer as _, util::MapRequest};
-use tr_core::{Effect, ToolCatalog, ToolManifest, printable_lines};
+use tr_config::ToolCatalog;
+use tr_core::{Effect, ToolManifest, printable_lines};
 use tr_turn::{CancelLayer, Plan, Recorder, Report, Tools, Turns};
 
 /// The default limit of an attempt.
@@ -126,6 +127,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         fs::write(path, results(&report))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
+    eprint!("{}", printable_lines(&keys.unrecorded()));
     let code = match (report.is_complete(), report.escalated().next()) {
         (true, _) => 0,
         (false, None) => PARTIAL,
@@ -191,7 +193,8 @@ pub(crate) async fn play(
         .build()?;
     let tool = CancelLayer::new().layer(RemoteTool(client.link.clone()));
     let _janitor = stack.records().spawn_janitor();
-    let keyed = MapRequest::new(stack.service(tool), move |call| keys.tell(call));
+    let told = keys.clone();
+    let keyed = MapRequest::new(stack.service(tool), move |call| told.tell(call));
     let turn = Turns::new(keyed).recorder(recorder).run(plan);
     let canceller = turn.canceller();
     let mut interrupted = signal(SignalKind::interrupt())?;
@@ -200,7 +203,12 @@ pub(crate) async fn play(
     loop {
         tokio::select! {
             biased;
-            report = &mut turn => return Ok(report),
+            report = &mut turn => {
+                if let Some(store) = stack.records().in_store() {
+                    keys.look(&store);
+                }
+                return Ok(report);
+            }
             // When it ends, the pending calls fail with `server_gone`.
             () = client.pump(), if client.is_open() => {}
             _ = interrupted.recv() => canceller.cancel_turn(),

@@ -124,6 +124,10 @@ fn other_forms_are_told_by_their_structure() {
         ], "ts": 2}),
     ];
     is_left_alone("Cline or Roo Code", &document(&history));
+    let mut later =
+        history.map(|message| json!({"role": message["role"], "content": message["content"]}));
+    later[1]["modelInfo"] = json!({"modelId": "claude-sonnet-4-5", "providerId": "anthropic"});
+    is_left_alone("Cline or Roo Code", &document(&later));
 
     let chat = json!({
         "sessionId": "s", "projectHash": "h", "startTime": "t", "lastUpdated": "t", "messages": [
@@ -138,6 +142,32 @@ fn other_forms_are_told_by_their_structure() {
         "id": 1, "timestamp": "t", "source": "agent", "action": "run", "args": {"command": "ls"},
     });
     is_left_alone("OpenHands", &lines(&[event]));
+}
+
+#[test]
+fn a_request_of_ollamas_is_no_request_of_openais() {
+    let call = json!({"function": {"name": "pay", "arguments": {"to": "Ann"}}});
+    let messages = json!([
+        {"role": "user", "content": "Pay Ann."},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_name": "pay", "content": "receipt"},
+        {"role": "user", "content": "Thanks."},
+    ]);
+    let asked = &messages.as_array().unwrap()[..2];
+    for text in [
+        messages.to_string(),
+        json!({"model": "qwen3", "messages": messages, "stream": false}).to_string(),
+        json!({"model": "qwen3", "messages": asked, "keep_alive": "5m"}).to_string(),
+    ] {
+        let folder = Folder::new();
+        folder.write("s.json", &text);
+        for command in COMMANDS {
+            let (lines, code) = folder.json(&[command, &["s.json"]].concat());
+            assert_eq!((code, &lines[0]["agent"]), (3, &json!("Ollama")), "{command:?} {text}");
+            assert_eq!(lines[0]["reason"], "this is an Ollama request");
+        }
+        assert_eq!(folder.read("s.json"), text);
+    }
 }
 
 /// A line of Codex's.

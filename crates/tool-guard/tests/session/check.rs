@@ -267,3 +267,29 @@ fn claude_codes_last_prompt_says_which_branch_goes_on() {
     assert_eq!(records.last().unwrap()["leafUuid"], answer["uuid"]);
     assert_eq!(folder.session(&["check", "--strict", "t.jsonl"]).code, 0);
 }
+
+/// What the name should be is not known, so that every repair leaves it.
+#[test]
+fn for_what_every_repair_leaves_check_suggests_to_go_back() {
+    let folder = Folder::new();
+    let call = |name: &str| {
+        json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
+        ]})
+    };
+    let result = json!({"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}
+    ]});
+    let go = json!({"role": "user", "content": "go"});
+    folder.write("a.json", json!([go, call(""), result]).to_string());
+    let done = folder.session(&["check", "a.json"]);
+    assert_eq!(done.code, 1);
+    assert!(done.out.contains("session rollback --before-fault a.json"), "{}", done.out);
+    assert!(!done.out.contains("session repair"), "{}", done.out);
+    let (told, _) = folder.json(&["repair", "a.json"]);
+    assert_eq!(told[0]["repairs"], json!([]));
+
+    folder.write("b.json", json!([go, call(""), result, result]).to_string());
+    let done = folder.session(&["check", "b.json"]);
+    assert!(done.out.contains("session repair b.json"), "{}", done.out);
+}

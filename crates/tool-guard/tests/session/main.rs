@@ -2,6 +2,7 @@
 mod agents;
 mod bad_database;
 mod bad_input;
+mod branches;
 mod check;
 mod checkpoints;
 mod crash;

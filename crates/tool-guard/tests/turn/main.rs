@@ -224,7 +224,7 @@ fn answers_that_are_no_json_end_their_calls() {
         .output()
         .unwrap();
     let shown = format!("{}{}", text(&output.stdout), text(&output.stderr));
-    assert!(shown.contains("Completed nan, beside and bytes, but fails failed"), "{shown}");
+    assert!(shown.contains("Completed beside and bytes, but nan and fails failed"), "{shown}");
     let results: Value = serde_json::from_str(&fs::read_to_string(results).unwrap()).unwrap();
     assert_eq!(results["beside"]["content"][0]["text"], "kept");
     assert_eq!(results["bytes"]["content"][0]["text"], "a\u{fffd}b");

@@ -159,6 +159,41 @@ fn a_payment_that_was_given_up_is_told_with_its_record_and_settled_as_not_run_ru
 }
 
 #[test]
+fn an_end_that_is_not_recorded_is_told_with_its_record() {
+    /// Answers `tools/call` when there is a file `$GO`.
+    const SERVER: &str = r#"while read -r line; do
+        case $line in *\"id\"*) ;; *) continue ;; esac
+        id=${line#*\"id\":}; id=${id%%,*}
+        case $line in
+        *tools/list*) answer='{"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}' ;;
+        *tools/call*) : > "$GO.called"; while [ ! -e "$GO" ]; do sleep 0.02; done; answer='{"content":[]}' ;;
+        *) answer='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+        esac
+        echo '{"jsonrpc":"2.0","id":'$id',"result":'$answer'}'
+    done"#;
+    let folder = Folder::new("unrecorded");
+    let plan = folder.file("plan.json", r#"{"calls": [{"name": "bill", "tool": "pay"}]}"#);
+    let (go, records) = (folder.0.join("go"), folder.0.join("calls.db"));
+    let mut turn = Command::new(GUARD);
+    turn.arg("turn").arg(plan).args(["--run", "r-1", "--records"]).arg(&records);
+    turn.args(["--", "sh", "-c", SERVER]).env("GO", &go);
+    let turn = turn.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !folder.0.join("go.called").exists() {
+        assert!(Instant::now() < deadline, "the call was not made");
+        thread::yield_now();
+    }
+    let other = rusqlite::Connection::open(&records).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    fs::write(&go, "").unwrap();
+    let output = turn.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("the end of bill is not recorded [record "), "{said}");
+    assert_eq!(record(&said).len(), 12);
+}
+
+#[test]
 fn a_key_means_the_same_call_in_a_turn_and_in_a_session_of_mcp() {
     let folder = Folder::new("both");
     let mut mcp = Command::new(GUARD);

@@ -1,13 +1,13 @@
 //! Executes admin requests and logs them.
 use super::{
-    Admin, Answer,
+    answer::Answer,
     order::{How, Order, ToBreaker, Whose},
     view,
 };
-use crate::ToolStack;
+use crate::{ToolStack, config::Reloaded};
 use http::StatusCode;
 use serde_json::{json, value::RawValue};
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 use tr_core::{
     KeyRef, ToolOutcome,
     canonical::{FingerprintKey, Key},
@@ -19,19 +19,26 @@ use tr_telemetry::{
     redact::{Redact, Redactor},
 };
 
+/// Reads the configuration again, or says what is wrong with it.
+pub(super) type Reload = Arc<dyn Fn() -> Result<Reloaded, String> + Send + Sync>;
+
 /// Executes a request.
-pub(super) async fn act(admin: &Admin, order: Order, peer: Option<SocketAddr>) -> Answer {
-    let stack = &admin.stack;
+pub(super) async fn act(
+    stack: &ToolStack,
+    reload: Option<&Reload>,
+    order: Order,
+    peer: Option<SocketAddr>,
+) -> Answer {
     let (action, subject) = (order.name(), subject(&order));
     let done = match order {
         Order::Breaker { name, what } => Ok(breaker(stack, &name, what)),
         Order::Flush { whose, confirm } => flush(stack, &whose, confirm).await,
-        Order::Settle { key, epoch, how } => settle(stack, &key, epoch, how).await,
+        Order::Settle { key, epoch, how, force } => settle(stack, &key, epoch, how, force).await,
         Order::Switch { on } => {
             stack.kill_switch().set(on);
             Ok(Answer::ok(json!({ "on": on })))
         }
-        Order::Reload => Ok(reload(admin)),
+        Order::Reload => Ok(reloaded(reload)),
     };
     let answer = done.unwrap_or_else(|error| {
         Answer::error(StatusCode::BAD_GATEWAY, format!("record store: {error}"))
@@ -63,8 +70,8 @@ fn subject(order: &Order) -> String {
     }
 }
 
-fn reload(admin: &Admin) -> Answer {
-    let Some(reload) = &admin.reload else {
+fn reloaded(reload: Option<&Reload>) -> Answer {
+    let Some(reload) = reload else {
         let why = "this program has no configuration file to reload";
         return Answer::error(StatusCode::NOT_FOUND, why);
     };
@@ -134,8 +141,17 @@ async fn settle(
     key: &Key,
     epoch: Option<u64>,
     how: How,
+    force: bool,
 ) -> Result<Answer, StoreError> {
     let records = stack.records();
+    if let (How::DidNotRun, false, Some(store)) = (&how, force, records.in_store())
+        && let Some(record) = store.record(key).await?
+        && epoch.is_none_or(|epoch| epoch == record.epoch)
+        && let Some(why) = store.may_still_run(&record).await?.refusal()
+    {
+        let why = format!("{why}: end it first, or, if the call can no longer run, add `force`");
+        return Ok(Answer::error(StatusCode::CONFLICT, why));
+    }
     let how = match how {
         How::DidNotRun => Resolution::DidNotRun,
         How::Done(output) => Resolution::Done(given(&output)),

@@ -8,7 +8,7 @@ use tr_core::canonical::{self, Key};
 pub(super) enum Order {
     Breaker { name: String, what: ToBreaker },
     Flush { whose: Whose, confirm: Option<u64> },
-    Settle { key: Key, epoch: Option<u64>, how: How },
+    Settle { key: Key, epoch: Option<u64>, how: How, force: bool },
     Switch { on: bool },
     Reload,
 }
@@ -67,6 +67,7 @@ struct Form {
     epoch: Option<u64>,
     outcome: Option<String>,
     output: Option<Box<RawValue>>,
+    force: Option<bool>,
     on: Option<bool>,
 }
 
@@ -142,6 +143,7 @@ impl Form {
             ("epoch", self.epoch.is_some()),
             ("outcome", self.outcome.is_some()),
             ("output", self.output.is_some()),
+            ("force", self.force.is_some()),
             ("on", self.on.is_some()),
         ];
         all.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name).collect()
@@ -167,7 +169,7 @@ impl Form {
     }
 
     fn settle(self, mut members: Members) -> Result<Order, String> {
-        members.only(&["key", "epoch", "outcome", "output"]);
+        members.only(&["key", "epoch", "outcome", "output", "force"]);
         let key = match self.key.as_deref() {
             Some(key) => read_key(key, &mut members),
             None => members.refuse("`key`: required, the key of the record as GET shows it"),
@@ -186,8 +188,8 @@ impl Form {
             }
             _ => members.refuse("`outcome`: expected `did_not_run` or `done`"),
         };
-        let order = key.zip(how).map(|(key, how)| Order::Settle { key, epoch: self.epoch, how });
-        members.finish(order)
+        let (epoch, force) = (self.epoch, self.force == Some(true));
+        members.finish(key.zip(how).map(|(key, how)| Order::Settle { key, epoch, how, force }))
     }
 
     fn switch(self, mut members: Members) -> Result<Order, String> {

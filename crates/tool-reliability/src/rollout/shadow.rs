@@ -11,8 +11,8 @@ use std::{
 };
 use tower_service::Service;
 use tr_core::{
-    BoxError, CallInfo, Event, FailureInfo, Observer, Ran, ReadyOnCallFuture, ToolCall,
-    ToolOutcome, Verdict, code,
+    BoxError, CallInfo, Event, FailureInfo, Observer, Ran, ToolCall, ToolOutcome, Verdict, code,
+    internal::ReadyOnCallFuture,
 };
 
 /// The stack around the recorded end of a call.
@@ -170,24 +170,13 @@ impl Future for Watching {
 }
 
 /// The error of an attempt that was not made, or of a call whose caller left.
-#[derive(Debug)]
-struct Unseen(FailureInfo);
+#[derive(Debug, thiserror::Error)]
+#[error("shadow mode makes no further attempt")]
+struct Unseen(#[source] FailureInfo);
 
 impl Unseen {
     const fn new(ran: Ran) -> Self {
         Self(FailureInfo::new(code::CANCELLED, ran, Verdict::Cancelled))
-    }
-}
-
-impl fmt::Display for Unseen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("shadow mode makes no further attempt")
-    }
-}
-
-impl std::error::Error for Unseen {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
     }
 }
 

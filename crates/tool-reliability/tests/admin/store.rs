@@ -42,6 +42,12 @@ async fn an_unknown_outcome_of_another_process_is_listed_and_settled() {
     let (status, _) = order(&admin, settle.clone()).await;
     assert_eq!(status, StatusCode::NOT_FOUND, "another run is meant");
     settle["epoch"] = unknown["epoch"].clone();
+    // This store does not know which processes live.
+    let mut not_run = settle.clone();
+    (not_run["outcome"], not_run["output"]) = (json!("did_not_run"), json!(null));
+    let (status, said) = order(&admin, not_run).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert!(said["error"].as_str().unwrap().contains("may still run"), "{said}");
     assert_eq!(order(&admin, settle).await, (StatusCode::OK, json!({ "settled": true })));
 
     assert_eq!(state(&admin).await["store"]["unknown"], json!([]));
@@ -152,4 +158,17 @@ impl RecordStore for Away {
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
         away()
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_still_run_is_settled_as_not_run_by_force() {
+    let records = Memory::new();
+    let dead = around(&stack(&records), fails("timeout", Verdict::TRANSIENT, Ran::Unknown));
+    dead.oneshot(call("pay", "order-42")).await.unwrap_err();
+    let stack = stack(&records);
+    let admin = Admin::new(&stack);
+    let key = state(&admin).await["store"]["unknown"][0]["key"].clone();
+    let settle = json!({ "action": "settle", "key": key, "outcome": "did_not_run", "force": true });
+    assert_eq!(order(&admin, settle).await, (StatusCode::OK, json!({ "settled": true })));
+    around(&stack, answers("paid")).oneshot(call("pay", "order-42")).await.unwrap();
 }

@@ -12,12 +12,10 @@ use std::{
 };
 use tool_reliability::{Builder, ToolStack, breaker, loopguard};
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
-use tr_core::{
-    BoxError, DedupeMode, NotSent, Params, ToolCall, ToolError, ToolOutcome, classify,
-    wire::bs_tim_5::ToolResultEnvelope,
-};
+use tr_core::{BoxError, DedupeMode, NotSent, Params, ToolCall, ToolError, ToolOutcome, classify};
 use tr_retry::RetryLayer;
 use tr_timeout::AttemptTimeoutLayer;
+use tr_wire::bs_tim_5::ToolResultEnvelope;
 
 /// Neither breaker nor loop guard keeps a call from its tool.
 fn unhindered(change: impl FnOnce(Builder) -> Builder) -> ToolStack {

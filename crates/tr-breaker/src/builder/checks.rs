@@ -12,7 +12,7 @@ const CAPACITIES: RangeInclusive<usize> = 1..=1_000_000;
 
 impl<A> Builder<A> {
     /// Every setting that is out of range.
-    pub(super) fn faults(&self) -> Vec<String> {
+    pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Faults::default();
         faults.of_rules("", self.rules.consecutive, self.rules.rate, Some(self.rules.cooldown));
         for (effect, change) in self.changes {

@@ -1,23 +1,20 @@
 //! The builder's settings in the form that breakers use.
 use super::Builder;
-use crate::{
-    jitter::{Jitter, own_seed},
-    settings::{FOREVER, Row, Settings},
-};
+use crate::settings::{Derived, EffectClass, FOREVER, Jitter, Settings, own_seed};
 
 impl<A> Builder<A> {
     pub(crate) fn settings(&self) -> Settings {
-        let rules_for = |row| {
+        let rules_for = |class| {
             let mut rules = self.rules;
             for (effect, change) in self.preset.into_iter().chain(self.changes) {
-                if Row::of(effect) == row {
+                if EffectClass::of(effect) == class {
                     rules.apply(change);
                 }
             }
             rules
         };
         Settings {
-            rules: Row::ALL.map(rules_for),
+            rules: EffectClass::ALL.map(rules_for),
             window: self.window,
             min_calls: self.min_calls,
             rolling: self.rolling.unwrap_or(FOREVER),
@@ -32,6 +29,8 @@ impl<A> Builder<A> {
             count_rate_limits: self.count_rate_limits,
             mode: self.mode,
             force_open: self.forced_open,
+            derived: Derived::default(),
         }
+        .derive()
     }
 }

@@ -1,26 +1,18 @@
 //! The breakers of this process, as part of those that share.
 use super::{
-    decision::Entry,
-    merge::{Merge, Offer, Record},
+    entry::Entry,
+    merge::{KEEP, Merge, Offer, Record},
     news::Touched,
-    told::Told,
 };
-use crate::{gate::Gate, registry::Breakers};
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
-use tr_core::Sharded;
+use crate::{keyed::KeyedCircuit, registry::Breakers};
+use std::{collections::HashMap, sync::Arc, time::Instant};
+use tr_core::internal::Sharded;
 
 /// The breakers of this process, as part of those that share.
 pub(crate) struct Fleet {
     breakers: Sharded<Breakers>,
     records: HashMap<Arc<str>, Record>,
 }
-
-/// How long a past decision is remembered, here and in Redis, so that an old one is not taken for a new one.
-pub(crate) const KEEP: Duration = Duration::from_secs(10 * 60);
 
 impl Fleet {
     pub(crate) fn new(breakers: Sharded<Breakers>) -> Self {
@@ -29,8 +21,8 @@ impl Fleet {
 
     /// Notices what breakers had decided before anything was shared.
     pub(crate) fn begin(&mut self, now: Instant) {
-        for gate in self.breakers.all() {
-            self.look_at(gate.name(), &gate, None, now);
+        for circuit in self.breakers.all() {
+            self.look_at(&circuit, None, now);
         }
     }
 
@@ -38,23 +30,23 @@ impl Fleet {
     pub(crate) fn look(&mut self, touched: Touched, now: Instant) {
         for (name, at) in touched.at {
             // One that was evicted meanwhile was closed, and had published nothing.
-            if let Some(gate) = self.breakers.named(&name) {
-                self.look_at(&name, &gate, Some(at), now);
+            if let Some(circuit) = self.breakers.named(&name) {
+                self.look_at(&circuit, Some(at), now);
             }
         }
         if touched.is_cut {
-            for gate in self.breakers.all() {
-                self.look_at(gate.name(), &gate, Some(now), now);
+            for circuit in self.breakers.all() {
+                self.look_at(&circuit, Some(now), now);
             }
         }
     }
 
-    fn look_at(&mut self, name: &Arc<str>, gate: &Gate, since: Option<Instant>, now: Instant) {
-        let view = gate.inspect(now, |machine, _| machine.view(now));
+    fn look_at(&mut self, circuit: &KeyedCircuit, since: Option<Instant>, now: Instant) {
+        let view = circuit.inspect(now, |circuit, _| circuit.view(now));
+        let name = circuit.name();
         let is_known = self.records.contains_key(name);
         if (is_known || !view.is_as_configured) && self.has_room(name, now) {
-            let record = self.records.entry(name.clone()).or_insert_with(|| Record::new(now));
-            record.look(&view, since, now);
+            record(&mut self.records, name, now).look(&view, since, now);
         }
     }
 
@@ -63,37 +55,34 @@ impl Fleet {
         if !self.has_room(name, now) {
             return false;
         }
-        if !self.records.contains_key(name) {
-            self.records.insert(name.into(), Record::new(now));
-        }
-        let record = self.records.get_mut(name).expect("it was put in");
+        let record = record(&mut self.records, name, now);
         if record.judge(entry, now) == Merge::Old {
             return true;
         }
-        let mut gate = self.breakers.named(name);
-        if gate.is_none() {
-            self.breakers.leave(name, Told::new(entry.decision, now));
+        let mut circuit = self.breakers.named(name);
+        if circuit.is_none() {
+            self.breakers.decide_later(name, entry.decision, now);
             // It may have been created since the lookup, without this decision.
-            gate = self.breakers.named(name);
+            circuit = self.breakers.named(name);
         }
-        match gate {
-            Some(gate) => Self::merge(record, &gate, entry, now),
+        match circuit {
+            Some(circuit) => Self::merge(record, &circuit, entry, now),
             // What was pending of a breaker that is gone is pending no more.
             None => record.leave(entry, now),
         }
         true
     }
 
-    fn merge(record: &mut Record, gate: &Gate, entry: &Entry, now: Instant) {
-        gate.inspect(now, |machine, _| {
+    fn merge(record: &mut Record, circuit: &KeyedCircuit, entry: &Entry, now: Instant) {
+        circuit.inspect(now, |circuit, _| {
             // Nothing that it decides comes in between.
-            record.look(&machine.view(now), Some(now), now);
+            record.look(&circuit.view(now), Some(now), now);
             match record.judge(entry, now) {
                 Merge::Old => {}
                 Merge::Keep => record.keep(entry, now),
                 Merge::Adopt => {
-                    machine.adopt(&entry.decision, now);
-                    record.adopt(entry, &machine.view(now), now);
+                    circuit.adopt(&entry.decision, now);
+                    record.adopt(entry, &circuit.view(now), now);
                 }
             }
         });
@@ -108,11 +97,11 @@ impl Fleet {
     /// The pending publication of a breaker, if there still is one.
     pub(crate) fn offer(&mut self, name: &str, now: Instant) -> Option<Offer> {
         let record = self.records.get_mut(name)?;
-        let Some(gate) = self.breakers.named(name) else {
+        let Some(circuit) = self.breakers.named(name) else {
             record.give_up();
             return None;
         };
-        let view = gate.inspect(now, |machine, _| machine.view(now));
+        let view = circuit.inspect(now, |circuit, _| circuit.view(now));
         record.look(&view, Some(now), now);
         record.offer(&view, now)
     }
@@ -138,4 +127,16 @@ impl Fleet {
         self.records.retain(|_, record| !record.is_over(now, KEEP));
         self.records.len() < self.breakers.capacity()
     }
+}
+
+/// What is known of a breaker, or that nothing is.
+fn record<'r>(
+    records: &'r mut HashMap<Arc<str>, Record>,
+    name: &str,
+    now: Instant,
+) -> &'r mut Record {
+    if !records.contains_key(name) {
+        records.insert(name.into(), Record::new(now));
+    }
+    records.get_mut(name).expect("it was put in")
 }

@@ -1,7 +1,13 @@
-//! Which of two decisions holds: pure, told the time.
-use super::decision::{Decision, Entry, State};
-use crate::{settings::Mode, state::View};
+//! Which of two decisions holds: pure, with the time as an argument.
+use super::entry::Entry;
+use crate::{
+    decision::{Decision, State, View},
+    settings::Mode,
+};
 use std::time::{Duration, Instant};
+
+/// How long a past decision is remembered, here and in Redis, so that an old one is not taken for a new one.
+pub(crate) const KEEP: Duration = Duration::from_secs(10 * 60);
 
 /// What a process knows of a breaker that is shared.
 #[derive(Clone, Debug)]
@@ -25,7 +31,7 @@ struct Known {
     /// When it was decided; `None` if before this clock began.
     at: Option<Instant>,
     /// When it was published: the rest of a cooldown counts from here.
-    told: Instant,
+    published_at: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +65,7 @@ pub(crate) enum Merge {
 impl Record {
     pub(crate) const fn new(now: Instant) -> Self {
         let decision = Decision { state: State::Closed, order: None };
-        let known = Known { decision, at: None, told: now };
+        let known = Known { decision, at: None, published_at: now };
         Self { epoch: 0, known, mark: None, order: None, pending: None }
     }
 
@@ -97,7 +103,8 @@ impl Record {
         let known = self.known.decision.state;
         match (state, known) {
             (State::Open { left }, State::Open { left: known }) => {
-                let known = known.saturating_sub(now.saturating_duration_since(self.known.told));
+                let known =
+                    known.saturating_sub(now.saturating_duration_since(self.known.published_at));
                 left.abs_diff(known) < Duration::from_millis(1)
             }
             _ => state == known,
@@ -135,7 +142,8 @@ impl Record {
     /// Our own decision follows this one.
     pub(crate) fn keep(&mut self, entry: &Entry, now: Instant) {
         self.epoch = entry.epoch;
-        self.known = Known { decision: entry.decision, at: now.checked_sub(entry.age), told: now };
+        self.known =
+            Known { decision: entry.decision, at: now.checked_sub(entry.age), published_at: now };
     }
 
     /// The breaker does as this entry says, and is like this now.
@@ -160,15 +168,16 @@ impl Record {
     /// An offer was taken, under this epoch; the breaker may have gone on since.
     pub(crate) fn taken(&mut self, offer: &Offer, epoch: u64, now: Instant) {
         self.epoch = epoch;
-        self.known = Known { decision: offer.decision, at: now.checked_sub(offer.age), told: now };
+        self.known =
+            Known { decision: offer.decision, at: now.checked_sub(offer.age), published_at: now };
         self.pending = None;
     }
 
     /// The known state, for a Redis that has lost its data.
     pub(crate) fn repeat(&self, now: Instant) -> Option<Offer> {
-        let Known { mut decision, at, told } = self.known;
+        let Known { mut decision, at, published_at } = self.known;
         if let State::Open { left } = &mut decision.state {
-            *left = left.saturating_sub(now.saturating_duration_since(told));
+            *left = left.saturating_sub(now.saturating_duration_since(published_at));
         }
         let age = at.map_or(Duration::MAX, |at| now.saturating_duration_since(at));
         (self.epoch > 0).then_some(Offer { epoch: self.epoch, is_new: false, age, decision })
@@ -185,8 +194,8 @@ impl Record {
 
     /// Whether it may be dropped: Redis has expired it, too.
     pub(crate) fn is_over(&self, now: Instant, keep: Duration) -> bool {
-        let Known { decision, told, .. } = self.known;
-        let until = told + decision.left();
+        let Known { decision, published_at, .. } = self.known;
+        let until = published_at + decision.left();
         self.pending.is_none()
             && !decision.is_standing()
             && now.saturating_duration_since(until) > keep

@@ -1,9 +1,9 @@
 //! The decisions of breakers since the last round.
-use crate::sync::held;
+use crate::{clock, observers::Changes, sync::held};
 use std::{
     collections::HashMap,
     mem,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Weak},
     time::Instant,
 };
 use tokio::sync::Notify;
@@ -42,8 +42,20 @@ impl News {
         self.bell.notify_one();
     }
 
+    /// What the observers of a layer hold of it.
+    pub(crate) fn as_changes(self: &Arc<Self>) -> Weak<dyn Changes> {
+        let weak: Weak<Self> = Arc::downgrade(self);
+        weak
+    }
+
     pub(crate) fn take(&self) -> Touched {
         mem::take(&mut *held(self.touched.lock()))
+    }
+}
+
+impl Changes for News {
+    fn changed(&self, name: &str) {
+        self.touch(name, clock::now());
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the sharing task does while it is connected: look, read, tell, wait.
 use super::{
     Fleet, Sharing,
-    decision::Entry,
+    entry::Entry,
     health::Reporter,
     merge::Offer,
     store::{Answer, Link, ServerTime},

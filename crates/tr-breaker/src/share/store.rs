@@ -1,5 +1,9 @@
 //! What Redis keeps, and the two scripts that work on it.
-use super::{fleet::KEEP, merge::Offer, news::News};
+use super::{
+    entry::VERSION,
+    merge::{KEEP, Offer},
+    news::News,
+};
 use redis::{
     AsyncConnectionConfig, Client, ConnectionInfo, ProtocolVersion, RedisError, RedisResult,
     Script, aio::MultiplexedConnection,
@@ -86,8 +90,7 @@ impl Store {
         // Only the third version of the protocol rings a bell on the connection that asks.
         let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
         let client = Client::open(info.set_redis_settings(settings))?;
-        let version = super::decision::VERSION;
-        let key = |what: &str| format!("tr-breaker:{{{namespace}}}:v{version}:{what}");
+        let key = |what: &str| format!("tr-breaker:{{{namespace}}}:v{VERSION}:{what}");
         let keys = [key("state"), key("log"), key("meta")];
         Ok(Self { client, keys, bell: key("bell"), origin })
     }

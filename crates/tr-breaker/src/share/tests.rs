@@ -1,15 +1,16 @@
 //! Processes that share, with a Redis and a network that do all they may do: all agree in the end.
 use super::{
-    decision::Entry,
+    entry::Entry,
     fleet::Fleet,
     merge::Offer,
     news::{News, Touched},
 };
 use crate::{
-    BreakerLayer, Mode, Registry, clock,
-    settings::Row,
-    share::decision::State,
-    state::{End, View},
+    BreakerLayer, Mode, Registry,
+    circuit::End,
+    clock,
+    decision::{State, View},
+    settings::EffectClass,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -96,7 +97,7 @@ impl World {
                 .build()
                 .unwrap();
             let (registry, news) = (layer.registry().clone(), Arc::<News>::default());
-            assert!(registry.breakers().hub().share(&news));
+            assert!(registry.breakers().observers().set_changes(news.as_changes()));
             let mut fleet = Fleet::new(registry.breakers());
             fleet.begin(clock::now());
             Process { registry, news, fleet, era: 0 }
@@ -209,10 +210,10 @@ impl World {
     fn call(&mut self, process: usize, name: usize, end: End) {
         let now = clock::now();
         let breakers = self.processes[process].registry.breakers();
-        let gate = breakers.get_or_make(KeyRef::new(NAMES[name]));
-        gate.inspect(now, |machine, _| {
-            if let Ok(Some(ticket)) = machine.admit(Row::Undeclared, now) {
-                machine.end(ticket, end, now);
+        let circuit = breakers.get_or_make(KeyRef::new(NAMES[name]));
+        circuit.inspect(now, |circuit, _| {
+            if let Ok(Some(ticket)) = circuit.admit(EffectClass::Undeclared, now) {
+                circuit.end(ticket, end, now);
             }
         });
     }
@@ -258,8 +259,8 @@ impl World {
     }
 
     fn view(&self, process: usize, name: &str) -> View {
-        let gate = self.processes[process].registry.breakers().get_or_make(KeyRef::new(name));
-        gate.inspect(clock::now(), |machine, _| machine.view(clock::now()))
+        let circuit = self.processes[process].registry.breakers().get_or_make(KeyRef::new(name));
+        circuit.inspect(clock::now(), |circuit, _| circuit.view(clock::now()))
     }
 
     /// The state and the mode of a breaker in each process that is not half open.
@@ -361,4 +362,14 @@ async fn where_names_were_not_kept_all_breakers_are_looked_at() {
     assert!(fleet.pending().is_empty());
     fleet.look(Touched { is_cut: true, ..Touched::default() }, now);
     assert_eq!(fleet.pending().len(), 1);
+}
+
+#[cfg(not(feature = "redis-tls"))]
+#[test]
+fn an_address_that_asks_for_tls_is_an_error_that_names_the_feature() {
+    let layer = BreakerLayer::default();
+    let error =
+        super::Sharing::builder("rediss://:secret@host").build(layer.registry()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("`redis-tls`") && !text.contains("secret"), "{text}");
 }

@@ -7,7 +7,9 @@ use tower::{Service, ServiceExt};
 use tr_breaker::{BreakerLayer, Builder};
 use tr_core::{
     BreakerState::{Closed, ForcedOpen, HalfOpen, Open},
-    CoarseInstant, Effect, Ran, Verdict, failure_info, root_cause,
+    Effect, Ran, Verdict, failure_info,
+    internal::CoarseInstant,
+    root_cause,
 };
 use tr_testkit::tool::Step;
 

@@ -7,8 +7,8 @@ use tokio_test::task;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tr_breaker::{BreakerLayer, Builder, Mode};
 use tr_core::{
-    BoxError, BreakerState, Classification, Classify, DefaultPolicy, Effect, EffectOf, End, KeyOf,
-    KeyRef, Progress, Ran, Verdict,
+    BoxError, BreakerState, Classification, DefaultPolicy, Effect, End, KeyRef, Ran, RequestPolicy,
+    ResponsePolicy, Verdict,
 };
 use tr_testkit::{
     drops,
@@ -21,25 +21,21 @@ use tr_testkit::{
 #[derive(Clone, Debug)]
 struct Lookup(u64);
 
-impl KeyOf<Lookup> for DefaultPolicy {
-    fn key_of<'r>(&self, _: &'r Lookup) -> KeyRef<'r> {
+impl RequestPolicy<Lookup> for DefaultPolicy {
+    fn key<'r>(&self, _: &'r Lookup) -> KeyRef<'r> {
         KeyRef::new("lookup")
     }
-}
 
-impl EffectOf<Lookup> for DefaultPolicy {
-    fn effect_of(&self, _: &Lookup) -> Effect {
+    fn effect(&self, _: &Lookup) -> Effect {
         Effect::ReadOnly
     }
 }
-
-impl Progress<Lookup> for DefaultPolicy {}
 
 /// Its response.
 #[derive(Clone, Debug, PartialEq)]
 struct Found(u64);
 
-impl Classify<Found> for DefaultPolicy {
+impl ResponsePolicy<Found> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Found>) -> Classification<'r> {
         const FAILED: Classification<'static> =
             Classification::new(Verdict::TRANSIENT, Ran::Unknown, "failed");

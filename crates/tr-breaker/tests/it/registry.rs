@@ -6,8 +6,8 @@ use tr_breaker::{BreakerLayer, Builder};
 use tr_core::{
     BoxError, BreakerHint,
     BreakerState::{Closed, Open},
-    CallParts, Classification, Classify, Effect, EffectOf, End, KeyOf, KeyRef, Params, Progress,
-    Ran, ToolCall, ToolId, ToolManifest, Verdict,
+    CallParts, Classification, Effect, End, KeyRef, Params, Ran, RequestPolicy, ResponsePolicy,
+    ToolCall, ToolId, ToolManifest, Verdict,
 };
 use tr_testkit::tool::{Scripted, Step};
 
@@ -141,21 +141,17 @@ async fn what_remembers_failures_or_is_in_use_is_not_evicted() {
 #[derive(Clone, Copy, Debug)]
 struct Colliding;
 
-impl KeyOf<&'static str> for Colliding {
-    fn key_of<'r>(&self, name: &'r &'static str) -> KeyRef<'r> {
+impl RequestPolicy<&'static str> for Colliding {
+    fn key<'r>(&self, name: &'r &'static str) -> KeyRef<'r> {
         KeyRef::hashed(7, name)
     }
-}
 
-impl EffectOf<&'static str> for Colliding {
-    fn effect_of(&self, _: &&'static str) -> Effect {
+    fn effect(&self, _: &&'static str) -> Effect {
         Effect::Mutating
     }
 }
 
-impl Progress<&'static str> for Colliding {}
-
-impl Classify<()> for Colliding {
+impl ResponsePolicy<()> for Colliding {
     fn classify<'r>(&self, end: End<'r, ()>) -> Classification<'r> {
         let failed = Classification::new(Verdict::TRANSIENT, Ran::Unknown, "failed");
         end.map_or(failed, |()| Classification::SUCCESS)

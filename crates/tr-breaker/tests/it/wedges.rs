@@ -8,8 +8,8 @@ use tower::{Layer, Service, ServiceExt};
 use tr_breaker::{BreakerHandle, Builder};
 use tr_core::{
     BreakerState::{Closed, HalfOpen, Open},
-    CallInfo, Classification, Classify, Effect, EffectOf, End, Event, KeyOf, KeyRef, Observer,
-    Params, Progress, ToolCall, Verdict,
+    CallInfo, Classification, Effect, End, Event, KeyRef, Observer, Params, RequestPolicy,
+    ResponsePolicy, ToolCall, Verdict,
 };
 use tr_testkit::tool::{Scripted, Step};
 
@@ -40,21 +40,17 @@ async fn a_hung_probe_reopens_when_its_lease_ends() {
 #[derive(Clone, Copy, Debug)]
 struct Nervous;
 
-impl KeyOf<bool> for Nervous {
-    fn key_of<'r>(&self, _: &'r bool) -> KeyRef<'r> {
+impl RequestPolicy<bool> for Nervous {
+    fn key<'r>(&self, _: &'r bool) -> KeyRef<'r> {
         KeyRef::new("tool")
     }
-}
 
-impl EffectOf<bool> for Nervous {
-    fn effect_of(&self, _: &bool) -> Effect {
+    fn effect(&self, _: &bool) -> Effect {
         Effect::ReadOnly
     }
 }
 
-impl Progress<bool> for Nervous {}
-
-impl Classify<&'static str> for Nervous {
+impl ResponsePolicy<&'static str> for Nervous {
     fn classify<'r>(&self, end: End<'r, &'static str>) -> Classification<'r> {
         match end {
             Ok(&"judge that") => panic!("cannot"),

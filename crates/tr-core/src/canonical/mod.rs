@@ -66,7 +66,7 @@ pub use self::{
     hex::HexError,
     key::{Key, KeyParts, KeySource, Scope},
     pointer::{Pointer, PointerError},
-    rules::{Builder, Rules, RulesError, VOLATILE},
+    rules::{Builder, Rules, VOLATILE},
 };
 use self::{
     reader::{Reader, Scratch},

@@ -1,6 +1,6 @@
 //! What of a text does not count: dropped members, loosely compared strings.
 use super::{Pointer, string::Name};
-use std::{error, fmt};
+use crate::ConfigError;
 
 /// Top-level members of params that say how a call travels, not what it asks for.
 pub const VOLATILE: [&str; 5] = ["clientTs", "retryCount", "traceparent", "tracestate", "baggage"];
@@ -35,10 +35,6 @@ pub struct Builder {
     dropped: Vec<Pointer>,
     loose: Vec<Pointer>,
 }
-
-/// A pointer to drop names the whole text, which would make all calls the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RulesError(());
 
 /// The pointers as a tree, walked along with the text.
 #[derive(Clone, Debug)]
@@ -109,10 +105,10 @@ impl Builder {
     ///
     /// # Errors
     /// If a pointer to drop names the whole document.
-    pub fn build(self) -> Result<Rules, RulesError> {
-        if self.dropped.iter().any(Pointer::is_root) {
-            return Err(RulesError(()));
-        }
+    pub fn build(self) -> Result<Rules, ConfigError> {
+        let drops_all = self.dropped.iter().any(Pointer::is_root);
+        let fault = drops_all.then(|| "a pointer to drop names the whole document".to_owned());
+        ConfigError::check("canonical form", fault.into_iter().collect())?;
         let mut rules = if self.volatile { Rules::default() } else { Rules::exact() };
         self.dropped.iter().for_each(|pointer| rules.root.at(pointer).dropped = true);
         self.loose.iter().for_each(|pointer| rules.root.at(pointer).loose = true);
@@ -166,11 +162,3 @@ impl<'r> Place<'r> {
         }
     }
 }
-
-impl fmt::Display for RulesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("invalid pointer to drop: it names the whole document")
-    }
-}
-
-impl error::Error for RulesError {}

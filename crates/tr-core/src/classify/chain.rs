@@ -15,7 +15,6 @@ use std::{
     fmt::{self, Write},
     io,
 };
-use tower::load_shed::error::Overloaded;
 
 /// Sources looked at.
 const LINKS: usize = 16;
@@ -27,8 +26,8 @@ const LINKS: usize = 16;
 /// [`io::Error`](std::io::Error) by its kind, anything else by its message.
 ///
 /// That the tool did not run is believed of the outermost error only: an error of our own layers,
-/// [`NotSent`](crate::NotSent), a [`ToolError`] that says so, or the refusal of tower's `load_shed`,
-/// which called nothing. Deeper in the chain, the same error is about another call that the tool made.
+/// [`NotSent`](crate::NotSent), a [`ToolError`] that says so, or, with the feature `tower`, the refusal
+/// of its `load_shed`, which called nothing. Deeper in the chain, the same error is about another call that the tool made.
 ///
 /// ```
 /// use std::io;
@@ -55,23 +54,37 @@ pub fn error<'e>(error: &'e (dyn Error + 'static)) -> Finding<'e> {
 /// [`ToolError`] and a typed error of the tool's own do.
 ///
 /// ```
-/// use tower::load_shed::error::Overloaded;
 /// use tr_core::{NotSent, Ran, classify};
+///
+/// # #[cfg(feature = "tower")] {
+/// use tower::load_shed::error::Overloaded;
 ///
 /// assert_eq!(classify::error(&Overloaded::new()).end.ran, Ran::No);
 /// assert_eq!(classify::tool_function(&Overloaded::new()).end.ran, Ran::Unknown);
+/// # }
 /// assert_eq!(classify::tool_function(&NotSent::new("no route")).end.ran, Ran::No);
 /// ```
 #[must_use]
 pub fn tool_function<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
     let mut found = error(failed);
     let info = failure_info(failed);
-    if failed.is::<Overloaded>() || info.is_some_and(FailureInfo::is_by_layer) {
+    if is_load_shed(failed) || info.is_some_and(FailureInfo::is_by_layer) {
         found = found.of_another_call();
     }
     // A call that waits for a key of the tool's own is not joined by a repeat of this one.
     found.end.exhausted |= info.is_some() && found.end.code == IDEMPOTENCY_IN_FLIGHT;
     found
+}
+
+/// Whether this is the refusal of tower's `load_shed`.
+#[cfg(feature = "tower")]
+fn is_load_shed(error: &(dyn Error + 'static)) -> bool {
+    error.is::<tower::load_shed::error::Overloaded>()
+}
+
+#[cfg(not(feature = "tower"))]
+const fn is_load_shed(_: &(dyn Error + 'static)) -> bool {
+    false
 }
 
 /// What the error is found to be, and how deep in its chain the error stands that says so.
@@ -89,7 +102,7 @@ fn outermost<'e>(error: &'e (dyn Error + 'static)) -> (Finding<'e>, usize) {
         if let Some(error) = link.downcast_ref::<ToolError>() {
             return (tool_error(error), at);
         }
-        if link.is::<Overloaded>() {
+        if is_load_shed(link) {
             let mut found = Finding::of(Kind::Overloaded);
             found.end.ran = Ran::No;
             return (found, at);

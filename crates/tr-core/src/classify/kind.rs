@@ -82,6 +82,10 @@ pub enum Kind {
     IdempotencyInFlight,
     /// The tool may have run, and its end was not recorded.
     OutcomeUnknown,
+    /// An earlier call with this key has ended, and its answer was not kept.
+    AnswerNotKept,
+    /// The record of an earlier call with this key cannot be read.
+    RecordUnreadable,
     /// The same failing call again and again.
     LoopDetected,
     /// Too many failures in one turn.
@@ -105,7 +109,7 @@ const TRANSIENT: Verdict = Verdict::TRANSIENT;
 const PERMANENT: Verdict = Verdict::Permanent;
 
 impl Kind {
-    const ALL: [Self; 42] = [
+    const ALL: [Self; 44] = [
         Self::Timeout,
         Self::NetworkTimeout,
         Self::RateLimited,
@@ -141,6 +145,8 @@ impl Kind {
         Self::IdempotencyConflict,
         Self::IdempotencyInFlight,
         Self::OutcomeUnknown,
+        Self::AnswerNotKept,
+        Self::RecordUnreadable,
         Self::LoopDetected,
         Self::ToolErrorLimit,
         Self::InvalidEnvelope,
@@ -232,6 +238,12 @@ impl Kind {
             }
             Self::OutcomeUnknown => {
                 (code::OUTCOME_UNKNOWN, PERMANENT, Unknown, "A retry could run the tool twice")
+            }
+            Self::AnswerNotKept => {
+                (code::ANSWER_NOT_KEPT, PERMANENT, Yes, "A retry could run the tool twice")
+            }
+            Self::RecordUnreadable => {
+                (code::RECORD_UNREADABLE, PERMANENT, Unknown, "A retry could run the tool twice")
             }
             Self::LoopDetected => {
                 (code::LOOP_DETECTED, PERMANENT, No, "The same call fails the same way")

@@ -7,7 +7,7 @@
 //! # When to use
 //!
 //! In an adapter, where a tool's failure first comes to light ([`stamp`] it there, with the tool's
-//! manifest), and whenever you write a [`Classify`](crate::Classify) of your own.
+//! manifest), and whenever you write a [`ResponsePolicy`](crate::ResponsePolicy) of your own.
 //!
 //! ```
 //! use tr_core::{ToolError, ToolManifest, Verdict, classify};

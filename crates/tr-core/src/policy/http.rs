@@ -1,15 +1,37 @@
 //! [`DefaultPolicy`] for `http` requests and responses.
-use super::{Classify, DefaultPolicy, EffectOf, End, KeyOf, Progress, Repeat};
-use crate::{CallInfo, Classification, Effect, KeyRef, Ran, SystemClock, classify};
+use super::{
+    default_policy::DefaultPolicy,
+    request::{CloneRequest, RequestPolicy},
+    response::{End, ResponsePolicy},
+};
+use crate::{
+    Classification, Effect, KeyRef, Ran, SystemClock,
+    canonical::{Fingerprint, FingerprintKey},
+    classify,
+};
 use ::http::{HeaderName, HeaderValue, Method, Request, Response, Uri, uri::Authority};
 
-/// The URL's origin ([`KeyRef::of_uri`]): calls of one scheme, host and port share a breaker.
-///
-/// A request in origin form (`GET /path`) names no scheme; its key is the host and port of its
-/// `host` header, and the port stays as it is written, since no scheme says which one is left out.
-/// Events name the host and port as the request spells them.
-impl<B> KeyOf<Request<B>> for DefaultPolicy {
-    fn key_of<'r>(&self, req: &'r Request<B>) -> KeyRef<'r> {
+/// Which attempt a request is, from 0; the first goes without.
+static ATTEMPT: HeaderName = HeaderName::from_static("x-retry-attempt");
+
+/// Where clients say which attempt a request is, and from which number they count.
+static ATTEMPTS: [(HeaderName, u32); 4] = [
+    (HeaderName::from_static("x-retry-attempt"), 0),
+    (HeaderName::from_static("x-stainless-retry-count"), 0),
+    (HeaderName::from_static("grpc-previous-rpc-attempts"), 0),
+    (HeaderName::from_static("x-envoy-attempt-count"), 1),
+];
+
+/// Tells other processes that a request has been retried already.
+static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+impl<B> RequestPolicy<Request<B>> for DefaultPolicy {
+    /// The URL's origin ([`KeyRef::of_uri`]): calls of one scheme, host and port share a breaker.
+    ///
+    /// A request in origin form (`GET /path`) names no scheme; its key is the host and port of its
+    /// `host` header, and the port stays as it is written, since no scheme says which one is left
+    /// out. Events name the host and port as the request spells them.
+    fn key<'r>(&self, req: &'r Request<B>) -> KeyRef<'r> {
         if req.uri().authority().is_some() {
             return KeyRef::of_uri(req.uri());
         }
@@ -17,10 +39,41 @@ impl<B> KeyOf<Request<B>> for DefaultPolicy {
         KeyRef::origin("", host.unwrap_or(""))
     }
 
-    fn info_of<'r>(&self, req: &'r Request<B>) -> CallInfo<'r> {
-        let mut info = CallInfo::of(self.key_of(req).name);
-        info.effect = self.effect_of(req);
-        info
+    /// By the method's definition: safe methods read, PUT and DELETE are idempotent.
+    fn effect(&self, req: &Request<B>) -> Effect {
+        match *req.method() {
+            Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE => Effect::ReadOnly,
+            Method::PUT | Method::DELETE => Effect::Idempotent,
+            _ => Effect::Mutating,
+        }
+    }
+
+    /// By `x-retry-attempt`, and by what other clients call it; a malformed number counts as absent.
+    fn attempt(&self, req: &Request<B>) -> u32 {
+        let count = |(name, first): &(HeaderName, u32)| {
+            let count: u32 = req.headers().get(name)?.to_str().ok()?.trim().parse().ok()?;
+            Some(count.saturating_sub(*first))
+        };
+        ATTEMPTS.iter().filter_map(count).max().unwrap_or(0)
+    }
+
+    fn set_attempt(&self, req: &mut Request<B>, attempt: u32) {
+        req.headers_mut().insert(&ATTEMPT, HeaderValue::from(attempt));
+    }
+
+    /// Of the header `idempotency-key`.
+    fn key_fingerprint(&self, req: &Request<B>, key: &FingerprintKey) -> Option<Fingerprint> {
+        req.headers().get("idempotency-key").map(|value| key.fingerprint(value))
+    }
+
+    fn traceparent<'r>(&self, req: &'r Request<B>) -> Option<&'r str> {
+        req.headers().get("traceparent")?.to_str().ok()
+    }
+}
+
+impl<B: Clone> CloneRequest<Request<B>> for DefaultPolicy {
+    fn clone_request(&self, req: &Request<B>) -> Option<Request<B>> {
+        Some(req.clone())
     }
 }
 
@@ -42,52 +95,6 @@ impl<'r> KeyRef<'r> {
     }
 }
 
-/// By the method's definition: safe methods read, PUT and DELETE are idempotent.
-impl<B> EffectOf<Request<B>> for DefaultPolicy {
-    fn effect_of(&self, req: &Request<B>) -> Effect {
-        match *req.method() {
-            Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE => Effect::ReadOnly,
-            Method::PUT | Method::DELETE => Effect::Idempotent,
-            _ => Effect::Mutating,
-        }
-    }
-}
-
-impl<B: Clone> Repeat<Request<B>> for DefaultPolicy {
-    fn repeat(&self, req: &Request<B>) -> Option<Request<B>> {
-        Some(req.clone())
-    }
-}
-
-/// Which attempt a request is, from 0; the first goes without.
-static ATTEMPT: HeaderName = HeaderName::from_static("x-retry-attempt");
-
-/// Where clients say which attempt a request is, and from which number they count.
-static ATTEMPTS: [(HeaderName, u32); 4] = [
-    (HeaderName::from_static("x-retry-attempt"), 0),
-    (HeaderName::from_static("x-stainless-retry-count"), 0),
-    (HeaderName::from_static("grpc-previous-rpc-attempts"), 0),
-    (HeaderName::from_static("x-envoy-attempt-count"), 1),
-];
-
-/// Tells other processes that a request has been retried already.
-static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
-
-/// By `x-retry-attempt`, and by what other clients call it; a malformed number counts as absent.
-impl<B> Progress<Request<B>> for DefaultPolicy {
-    fn attempt(&self, req: &Request<B>) -> u32 {
-        let count = |(name, first): &(HeaderName, u32)| {
-            let count: u32 = req.headers().get(name)?.to_str().ok()?.trim().parse().ok()?;
-            Some(count.saturating_sub(*first))
-        };
-        ATTEMPTS.iter().filter_map(count).max().unwrap_or(0)
-    }
-
-    fn set_attempt(&self, req: &mut Request<B>, attempt: u32) {
-        req.headers_mut().insert(&ATTEMPT, HeaderValue::from(attempt));
-    }
-}
-
 /// What retry knows of all attempts together, noted in a response that failed.
 #[derive(Clone, Copy, Debug)]
 struct Attempts {
@@ -101,7 +108,7 @@ struct Attempts {
 ///
 /// By status and `Retry-After`, of gRPC by `grpc-status` where it is a header, and by what an inner
 /// retry noted. A `grpc-status` in the trailers comes too late to be read.
-impl<B> Classify<Response<B>> for DefaultPolicy {
+impl<B> ResponsePolicy<Response<B>> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Response<B>>) -> Classification<'r> {
         match end {
             Ok(res) => {
@@ -188,7 +195,7 @@ mod tests {
                 req = req.header("host", host);
             }
             let req = req.body(()).unwrap();
-            let key = DefaultPolicy.key_of(&req);
+            let key = DefaultPolicy.key(&req);
             assert_eq!(key, KeyRef::new(&key.to_string()));
             key.to_string()
         };
@@ -205,10 +212,10 @@ mod tests {
     #[test]
     fn a_password_is_no_part_of_the_key() {
         let req = Request::get("http://ada:secret@example.org:8080/x").body(()).unwrap();
-        let key = DefaultPolicy.key_of(&req);
+        let key = DefaultPolicy.key(&req);
         assert_eq!((key.name, &*key.to_string()), ("example.org:8080", "http://example.org:8080"));
         assert!(!format!("{key:?}").contains("secret"));
         let req = Request::get("/x").header("host", "ada:secret@example.org").body(()).unwrap();
-        assert_eq!(DefaultPolicy.key_of(&req).to_string(), "example.org");
+        assert_eq!(DefaultPolicy.key(&req).to_string(), "example.org");
     }
 }

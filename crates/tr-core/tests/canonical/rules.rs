@@ -81,5 +81,8 @@ fn pointers_are_checked_once() {
         assert_eq!(pointer.to_string(), text);
     }
     let error = Rules::builder().drop_at("".parse().unwrap()).build().unwrap_err();
-    assert_eq!(error.to_string(), "invalid pointer to drop: it names the whole document");
+    assert_eq!(
+        error.to_string(),
+        "invalid canonical form configuration: a pointer to drop names the whole document"
+    );
 }

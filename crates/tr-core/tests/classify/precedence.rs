@@ -1,6 +1,5 @@
 //! Who decides where several could.
 use std::{error::Error, fmt, io};
-use tower::load_shed::error::Overloaded;
 use tr_core::{
     BoxError, Classification, FailureInfo, NotSent, Ran, SetClock, ToolError, ToolManifest,
     Verdict,
@@ -114,8 +113,11 @@ fn a_tool_error_in_the_chain_is_classified_as_such() {
     assert_eq!((found.end.verdict, found.end.code), (Verdict::Permanent, "E_FULL"));
 }
 
+#[cfg(feature = "tower")]
 #[test]
 fn a_call_that_was_shed_did_not_run() {
+    use tower::load_shed::error::Overloaded;
+
     let not_run = Classification::new(Verdict::TRANSIENT, Ran::No, "overloaded");
     assert_eq!(classify::error(&Overloaded::new()).end, not_run);
     // Inside of another error it is a call of the tool's own that was shed.

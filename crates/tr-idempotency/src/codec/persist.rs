@@ -2,7 +2,8 @@
 use super::outcome;
 use tr_core::{BoxError, ToolOutcome};
 
-/// A stored response that can be written as bytes: what a [`Codec`](tr_core::Codec) stores.
+/// A stored response that can be written as bytes: what a policy's
+/// [`StoreResponse`](tr_core::StoreResponse) keeps.
 ///
 /// # When to use
 ///

@@ -51,7 +51,6 @@ const NONCE: usize = 24;
 ///
 /// let key = SealingKey::new(2, this_years).opens(1, last_years);
 /// let layer = IdempotencyLayer::builder().store(Memory::new()).sealed_with(key).build()?;
-/// # let _: IdempotencyLayer = layer;
 /// # Ok::<_, tr_idempotency::ConfigError>(())
 /// ```
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use tokio::{
     sync::OnceCell,
     time::{Instant, timeout, timeout_at},
 };
-use tr_core::{Sharded, canonical::Key};
+use tr_core::{canonical::Key, internal::Sharded};
 
 /// A probe, and the calls for which it is running.
 pub(crate) struct LocalProbe<V> {

@@ -5,10 +5,15 @@ use crate::store::{Query, StateFilter, Stored};
 use tr_sqlite::Result;
 
 /// Up to `limit` of the records that the query selects, as they stand.
-pub(super) fn list(table: &Table<'_>, query: &Query, limit: usize) -> Result<Vec<Stored>> {
+pub(super) fn list(
+    table: &Table<'_>,
+    query: &Query,
+    limit: usize,
+    is_brief: bool,
+) -> Result<Vec<Stored>> {
     let list = |state, limit| {
         let selection = Selection::of(&Query { state, ..query.clone() });
-        table.list(&selection, limit)
+        table.list(&selection, limit, is_brief)
     };
     match query.state {
         StateFilter::Any => list(StateFilter::Any, limit),

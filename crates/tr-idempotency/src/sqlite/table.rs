@@ -191,9 +191,21 @@ impl<'c> Table<'c> {
         Ok(sweep.execute(named_params! { ":now": time(self.now) })? as u64)
     }
 
-    pub(super) fn list(&self, selection: &Selection, limit: usize) -> Result<Vec<Stored>> {
+    /// Brief, it reads no answers of calls that are done.
+    pub(super) fn list(
+        &self,
+        selection: &Selection,
+        limit: usize,
+        is_brief: bool,
+    ) -> Result<Vec<Stored>> {
+        let columns = match is_brief {
+            true => {
+                columns!().replace(" body,", " CASE state WHEN 'done' THEN NULL ELSE body END,")
+            }
+            false => columns!().to_owned(),
+        };
         let mut list = self.prepare(&format!(
-            concat!("SELECT ", columns!(), " FROM calls WHERE {} LIMIT {}"),
+            "SELECT {columns} FROM calls WHERE {} LIMIT {}",
             selection.sql(),
             i64::try_from(limit).unwrap_or(i64::MAX)
         ))?;

@@ -105,6 +105,12 @@ pub trait RecordStore: fmt::Debug + Send + Sync + 'static {
     /// Up to `limit` matching records, in no order. For operators; may be slow.
     fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>>;
 
+    /// The same; of calls that are done, it may leave out the answers and the earlier runs. For
+    /// lists: answers may be long.
+    fn list_brief<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
+        self.list(query, limit)
+    }
+
     /// The number of matching records. For operators; may be slow.
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64>;
 

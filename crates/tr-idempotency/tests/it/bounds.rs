@@ -2,8 +2,8 @@
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
 use tr_core::{
-    CoarseInstant, Effect, Ran, Scope, ToolError, ToolManifest, ToolOutcome, Verdict,
-    canonical::Key,
+    Effect, Ran, Scope, ToolError, ToolManifest, ToolOutcome, Verdict, canonical::Key,
+    internal::CoarseInstant,
 };
 use tr_idempotency::{
     Filter, Handle, IdempotencyLayer, Resolution, error::AnswerNotKept, store::Memory,
@@ -34,7 +34,7 @@ async fn answers_are_bounded_by_bytes_and_records_never_go_for_it() {
         assert_eq!(outcome.content().unwrap().get().len(), 50_002, "the caller gets it");
     }
     assert_eq!((records.counts().records, asked.calls()), (1_000, 1_000));
-    let not_kept = told("outcome_unknown", Ran::Yes, Verdict::Permanent);
+    let not_kept = told("answer_not_kept", Ran::Yes, Verdict::Permanent);
     let mut kept = 0;
     for n in 0..1_000 {
         match call(&service, pay(&format!("k{n}"))).await {
@@ -361,14 +361,14 @@ async fn the_global_scope_is_for_tools_that_only_read() {
 
 #[test]
 fn build_reports_every_fault() {
-    let built = IdempotencyLayer::<_, ()>::builder()
+    let built = IdempotencyLayer::builder()
         .capacity(0)
         .max_waiters(0)
         .done_ttl(Duration::ZERO)
         .cut_off_grace(Duration::MAX)
         .build();
     let faults = built.unwrap_err();
-    assert_eq!(faults.faults().len(), 4);
+    assert_eq!(faults.faults().count(), 4);
     assert!(faults.to_string().contains("`capacity` is 0, must be 1 to 16777216"));
 }
 

@@ -9,8 +9,8 @@ use std::{
 };
 use tower::{ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{
-    Classification, Classify, Codec, DedupeKey, DefaultPolicy, Effect, EffectOf, End,
-    IdempotencyOf, InvalidKey, KeyOf, KeyRef, Progress, Replay,
+    Classification, DedupeKey, DefaultPolicy, Effect, End, InvalidKey, KeyRef, Replay,
+    RequestPolicy, ResponsePolicy, StoreResponse,
     canonical::{Digest, Key, KeyParts, KeySource, Scope},
 };
 use tr_idempotency::IdempotencyLayer;
@@ -22,22 +22,16 @@ struct Transfer {
     cents: u32,
 }
 
-impl KeyOf<Transfer> for DefaultPolicy {
-    fn key_of<'r>(&self, _: &'r Transfer) -> KeyRef<'r> {
+impl RequestPolicy<Transfer> for DefaultPolicy {
+    fn key<'r>(&self, _: &'r Transfer) -> KeyRef<'r> {
         KeyRef::new("transfer")
     }
-}
 
-impl EffectOf<Transfer> for DefaultPolicy {
-    fn effect_of(&self, _: &Transfer) -> Effect {
+    fn effect(&self, _: &Transfer) -> Effect {
         Effect::Mutating
     }
-}
 
-impl Progress<Transfer> for DefaultPolicy {}
-
-impl IdempotencyOf<Transfer> for DefaultPolicy {
-    fn id_of(&self, req: &Transfer) -> Result<Option<DedupeKey>, InvalidKey> {
+    fn idempotency_key(&self, req: &Transfer) -> Result<Option<DedupeKey>, InvalidKey> {
         let mut key = [0; 32];
         key[28..].copy_from_slice(&req.order.to_le_bytes());
         let digest = Digest::of_bytes(req.cents.to_le_bytes());
@@ -48,13 +42,13 @@ impl IdempotencyOf<Transfer> for DefaultPolicy {
 #[derive(Clone, Debug, PartialEq)]
 struct Receipt(usize);
 
-impl Classify<Receipt> for DefaultPolicy {
+impl ResponsePolicy<Receipt> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Receipt>) -> Classification<'r> {
         end.map_or_else(|error| tr_core::classify::error(error).end, |_| Classification::SUCCESS)
     }
 }
 
-impl Codec<Receipt> for DefaultPolicy {
+impl StoreResponse<Receipt> for DefaultPolicy {
     type Stored = usize;
 
     fn store(&self, res: &Receipt) -> Option<usize> {
@@ -71,7 +65,7 @@ async fn a_request_of_ones_own_needs_no_annotations() {
     let tool =
         Scripted::by(|n, _: &Transfer| Step::after(Duration::from_secs(1), Step::Ok(Receipt(n))));
     let asked = tool.handle();
-    let layer = IdempotencyLayer::builder().build().unwrap();
+    let layer = IdempotencyLayer::builder_for().build().unwrap();
     let records = layer.handle();
     let service = ServiceBuilder::new().layer(layer).service(tool);
     for order in 0..500 {
@@ -95,29 +89,16 @@ struct ByHeader;
 type Req = http::Request<&'static str>;
 type Res = http::Response<&'static str>;
 
-impl KeyOf<Req> for ByHeader {
-    fn key_of<'r>(&self, req: &'r Req) -> KeyRef<'r> {
-        DefaultPolicy.key_of(req)
+impl RequestPolicy<Req> for ByHeader {
+    fn key<'r>(&self, req: &'r Req) -> KeyRef<'r> {
+        DefaultPolicy.key(req)
     }
-}
 
-impl EffectOf<Req> for ByHeader {
-    fn effect_of(&self, req: &Req) -> Effect {
-        DefaultPolicy.effect_of(req)
+    fn effect(&self, req: &Req) -> Effect {
+        DefaultPolicy.effect(req)
     }
-}
 
-impl Progress<Req> for ByHeader {}
-
-impl Classify<Res> for ByHeader {
-    fn classify<'r>(&self, end: End<'r, Res>) -> Classification<'r> {
-        // The service inside is our own handler: whatever it answers, it has begun.
-        DefaultPolicy.classify(end).of_handler()
-    }
-}
-
-impl IdempotencyOf<Req> for ByHeader {
-    fn id_of(&self, req: &Req) -> Result<Option<DedupeKey>, InvalidKey> {
+    fn idempotency_key(&self, req: &Req) -> Result<Option<DedupeKey>, InvalidKey> {
         let Some(key) = req.headers().get("idempotency-key") else { return Ok(None) };
         let key = key.to_str().map_err(|_| InvalidKey::new("the key is not ASCII"))?;
         let parts = KeyParts {
@@ -132,7 +113,14 @@ impl IdempotencyOf<Req> for ByHeader {
     }
 }
 
-impl Codec<Res> for ByHeader {
+impl ResponsePolicy<Res> for ByHeader {
+    fn classify<'r>(&self, end: End<'r, Res>) -> Classification<'r> {
+        // The service inside is our own handler: whatever it answers, it has begun.
+        DefaultPolicy.classify(end).of_handler()
+    }
+}
+
+impl StoreResponse<Res> for ByHeader {
     type Stored = Res;
 
     fn store(&self, res: &Res) -> Option<Res> {
@@ -147,7 +135,7 @@ impl Codec<Res> for ByHeader {
 
 #[tokio::test(start_paused = true)]
 async fn http_requests_are_recognised_by_their_header() {
-    let layer = IdempotencyLayer::builder().policy(ByHeader).build().unwrap();
+    let layer = IdempotencyLayer::builder_for().policy(ByHeader).build().unwrap();
     let service = ServiceBuilder::new().layer(layer).service(service_fn(|req: Req| async move {
         let status = if req.body().is_empty() { 422 } else { 201 };
         Ok::<_, Infallible>(http::Response::builder().status(status).body("").unwrap())
@@ -174,7 +162,7 @@ async fn http_requests_are_recognised_by_their_header() {
 #[tokio::test(start_paused = true)]
 async fn a_handler_of_ones_own_has_run_whatever_it_answers() {
     let runs = Arc::new(AtomicUsize::new(0));
-    let layer = IdempotencyLayer::builder().policy(ByHeader).build().unwrap();
+    let layer = IdempotencyLayer::builder_for().policy(ByHeader).build().unwrap();
     let counted = runs.clone();
     let service =
         ServiceBuilder::new().layer(layer).service(service_fn(move |req: Req| {
@@ -193,4 +181,13 @@ async fn a_handler_of_ones_own_has_run_whatever_it_answers() {
         }
     }
     assert_eq!(runs.load(Relaxed), statuses.len());
+}
+
+/// Nothing says which responses are recorded, and the layer is not called.
+#[test]
+fn layers_of_tool_calls_need_no_annotation() {
+    let default = IdempotencyLayer::default();
+    assert_eq!(default.handle().counts().records, 0);
+    let built = IdempotencyLayer::builder().build().unwrap();
+    assert_eq!(built.handle().counts().records, 0);
 }

@@ -10,8 +10,8 @@ use std::{
 };
 use tower::{ServiceBuilder, ServiceExt};
 use tr_core::{
-    BoxError, Classification, Classify, Codec, DedupeKey, DefaultPolicy, Effect, EffectOf, End,
-    IdempotencyOf, InvalidKey, KeyOf, KeyRef, Progress, Ran, RecordRef, Replay, Verdict,
+    BoxError, Classification, DedupeKey, DefaultPolicy, Effect, End, InvalidKey, KeyRef, Ran,
+    RecordRef, Replay, RequestPolicy, ResponsePolicy, StoreResponse, Verdict,
     canonical::{Digest, Key},
 };
 use tr_idempotency::{
@@ -84,32 +84,26 @@ impl Persist for Kept {
     }
 }
 
-impl KeyOf<Pay> for DefaultPolicy {
-    fn key_of<'r>(&self, _: &'r Pay) -> KeyRef<'r> {
+impl RequestPolicy<Pay> for DefaultPolicy {
+    fn key<'r>(&self, _: &'r Pay) -> KeyRef<'r> {
         KeyRef::new("pay")
     }
-}
 
-impl EffectOf<Pay> for DefaultPolicy {
-    fn effect_of(&self, _: &Pay) -> Effect {
+    fn effect(&self, _: &Pay) -> Effect {
         Effect::Mutating
     }
-}
 
-impl Progress<Pay> for DefaultPolicy {}
-
-impl IdempotencyOf<Pay> for DefaultPolicy {
-    fn id_of(&self, _: &Pay) -> Result<Option<DedupeKey>, InvalidKey> {
+    fn idempotency_key(&self, _: &Pay) -> Result<Option<DedupeKey>, InvalidKey> {
         Ok(Some(DedupeKey { key: Key::from_bytes([1; 32]), digest: Digest::of_bytes([]) }))
     }
 
-    fn record_of<'r>(&self, pay: &'r Pay) -> RecordRef<'r> {
+    fn record<'r>(&self, pay: &'r Pay) -> RecordRef<'r> {
         pay.0.pass(NOTES);
         RecordRef::default()
     }
 }
 
-impl Classify<Paid> for DefaultPolicy {
+impl ResponsePolicy<Paid> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Paid>) -> Classification<'r> {
         end.map_or_else(
             |error| tr_core::classify::error(error).end,
@@ -121,7 +115,7 @@ impl Classify<Paid> for DefaultPolicy {
     }
 }
 
-impl Codec<Paid> for DefaultPolicy {
+impl StoreResponse<Paid> for DefaultPolicy {
     type Stored = Kept;
 
     fn store(&self, paid: &Paid) -> Option<Kept> {
@@ -151,7 +145,7 @@ fn guarded(
 }
 
 fn builder() -> Builder<DefaultPolicy, Kept> {
-    IdempotencyLayer::builder().policy(DefaultPolicy)
+    IdempotencyLayer::builder_for()
 }
 
 async fn ask(service: &Service, trap: &Trap) -> tokio::task::JoinHandle<Result<Paid, BoxError>> {

@@ -89,7 +89,7 @@ async fn a_record_sealed_with_another_key_is_no_reason_to_run_a_mutating_call() 
         let (stranger, handle, asked) = process(&records, other, telling());
         let error = call(&stranger, pay("k")).await.unwrap_err();
         assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{error:?}");
-        assert_eq!(refusal(Err(error)), told("outcome_unknown", Ran::Yes, Verdict::Permanent));
+        assert_eq!(refusal(Err(error)), told("record_unreadable", Ran::Yes, Verdict::Permanent));
         assert_eq!(asked.calls(), 0);
         // A read may run, and leaves the record as it is.
         let read = pay("k").effect(Effect::ReadOnly);
@@ -118,7 +118,7 @@ async fn over_a_change_of_keys_nothing_is_run_again() {
     service_answers(&new, pay("new")).await;
     assert_eq!(asked.calls(), 1);
     // Who has the old key only is not told, and runs nothing.
-    assert_eq!(refusal(call(&old, pay("new")).await).0, "outcome_unknown");
+    assert_eq!(refusal(call(&old, pay("new")).await).0, "record_unreadable");
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,7 +160,7 @@ async fn a_forged_answer_is_not_given_to_callers_of_a_sealed_store() {
         let error = answer.unwrap_err();
         let why = "it is not sealed: another writer";
         assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{error:?}");
-        assert_eq!(refusal(Err(error)), told("outcome_unknown", Ran::Yes, Verdict::Permanent));
+        assert_eq!(refusal(Err(error)), told("record_unreadable", Ran::Yes, Verdict::Permanent));
         // Nor are operators told what it says of who asked.
         let record = handle.record(&key_of(&pay("k"))).await.unwrap().unwrap();
         assert_eq!(record.request.actor_id, "");
@@ -206,7 +206,7 @@ async fn a_sealed_answer_that_was_moved_is_not_given() {
         let (victim, _, asked) = process(&records, Some(key(1)), telling());
         let error = call(&victim, pay("b")).await.unwrap_err();
         assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{why}: {error:?}");
-        assert_eq!(refusal(Err(error)).0, "outcome_unknown");
+        assert_eq!(refusal(Err(error)).0, "record_unreadable");
         assert_eq!(asked.calls(), 0);
     }
 }
@@ -232,7 +232,10 @@ async fn a_record_that_was_turned_does_not_let_a_mutating_call_run_again() {
         let (victim, handle, asked) = process(&records, Some(key(1)), telling());
         let error = call(&victim, pay("k")).await.unwrap_err();
         assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{why}: {error:?}");
-        assert_eq!(refusal(Err(error)), told("outcome_unknown", Ran::Unknown, Verdict::Permanent));
+        assert_eq!(
+            refusal(Err(error)),
+            told("record_unreadable", Ran::Unknown, Verdict::Permanent)
+        );
         // Nor the next one.
         assert_eq!(refusal(call(&victim, pay("k")).await).0, "outcome_unknown");
         assert_eq!(asked.calls(), 0);

@@ -298,7 +298,7 @@ async fn an_unreadable_record_is_never_a_reason_to_run_a_mutating_call() {
     let error = call(&w.service, pay("k")).await.unwrap_err();
     assert!(find::<RecordUnreadable>(&*error).is_some());
     assert!(tr_core::causes(&*error).any(|it| it.to_string().contains("update this program")));
-    assert_eq!(refusal(Err(error)), told("outcome_unknown", Ran::Unknown, Verdict::Permanent));
+    assert_eq!(refusal(Err(error)), told("record_unreadable", Ran::Unknown, Verdict::Permanent));
     assert_eq!((w.asked.calls(), w.faulty.calls("claim")), (0, 1));
     assert_eq!(answer(call(&w.service, read(pay("k"))).await), 0);
 
@@ -309,7 +309,7 @@ async fn an_unreadable_record_is_never_a_reason_to_run_a_mutating_call() {
         .build()
         .unwrap();
     let (service, _, asked) = guarded_by(&layer, counting(SECOND));
-    assert_eq!(refusal(call(&service, pay("k")).await).0, "outcome_unknown");
+    assert_eq!(refusal(call(&service, pay("k")).await).0, "record_unreadable");
     assert_eq!(asked.calls(), 0);
 }
 
@@ -350,7 +350,7 @@ async fn a_corrupt_or_newer_answer_says_that_the_tool_ran() {
 
         let error = call(&w.service, pay("k")).await.unwrap_err();
         assert!(tr_core::causes(&*error).any(|it| it.to_string().contains(words)), "{error:?}");
-        assert_eq!(refusal(Err(error)), told("outcome_unknown", Ran::Yes, Verdict::Permanent));
+        assert_eq!(refusal(Err(error)), told("record_unreadable", Ran::Yes, Verdict::Permanent));
         assert_eq!(w.asked.calls(), 1);
     }
 }

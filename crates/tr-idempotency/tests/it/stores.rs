@@ -331,7 +331,7 @@ async fn an_oversized_answer_is_done_and_not_run_again() {
         assert_eq!(first.content().unwrap().get().len(), 2_002, "the caller gets it whole");
         assert!(!first.recorded());
         assert_eq!(phase(&records, key).await, Some(Phase::Done));
-        let gone = told("outcome_unknown", Ran::Yes, Verdict::Permanent);
+        let gone = told("answer_not_kept", Ran::Yes, Verdict::Permanent);
         assert_eq!(refusal(call(&a, pay(key).effect(effect)).await), gone);
     }
     assert_eq!(asked.calls(), 2);

@@ -147,7 +147,7 @@ async fn an_answer_that_cannot_be_kept_is_given_and_said_not_to_be() {
     let first = start(&service, pay("k")).await;
     let waiter = start(&service, pay("k")).await;
     assert!(!first.await.unwrap().unwrap().recorded());
-    let gone = told("outcome_unknown", Ran::Yes, Verdict::Permanent);
+    let gone = told("answer_not_kept", Ran::Yes, Verdict::Permanent);
     assert_eq!(refusal(waiter.await.unwrap()), gone);
     assert_eq!(refusal(call(&service, pay("k")).await), gone);
     assert_eq!(asked.calls(), 1, "a mutating tool does not run again for it");

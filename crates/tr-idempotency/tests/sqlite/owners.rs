@@ -3,9 +3,9 @@ use crate::subject::{Folder, HOUR, claim};
 use std::time::Duration;
 use tokio::time::timeout;
 use tr_idempotency::{
-    protocol::Phase,
+    protocol::{Again, Phase, State},
     sqlite::{Database, Sqlite},
-    store::{ClaimRequest, Claimed, Query, RecordStore, Selector, StateFilter},
+    store::{ClaimRequest, Claimed, End, Query, RecordStore, Selector, StateFilter},
 };
 
 const SOON: Duration = Duration::from_secs(30);
@@ -116,4 +116,32 @@ async fn a_file_of_the_format_before_owners_is_taken_over_with_its_records() {
     let store = store(&folder).await;
     assert!(store.read(&paid.key).await.unwrap().is_some());
     assert!(matches!(store.claim(&mutating("other")).await.unwrap(), Claimed::Run(_)));
+}
+
+#[tokio::test]
+async fn a_brief_list_reads_no_answers() {
+    let folder = Folder::new();
+    let store = store(&folder).await;
+    let body = || b"kept".to_vec();
+    for (name, state) in
+        [("done", State::Done(body())), ("failed", State::Failed(body(), Again::Never))]
+    {
+        let claim = claim(name);
+        let Claimed::Run(grant) = store.claim(&claim).await.unwrap() else { panic!() };
+        let end = End { state, ttl: HOUR };
+        assert!(store.finalise(&claim.key, grant.token, &end).await.unwrap());
+    }
+    let only = Database::builder(folder.file()).read_only().open().await.unwrap();
+    let only = Sqlite::builder().on(only).await.unwrap();
+    for store in [&store, &only] {
+        for (is_brief, answers) in [(false, [4, 4]), (true, [0, 4])] {
+            let mut found = match is_brief {
+                true => store.list_brief(&Query::ALL, 10).await.unwrap(),
+                false => store.list(&Query::ALL, 10).await.unwrap(),
+            };
+            found.sort_by_key(|stored| stored.record.state.phase().as_str());
+            let bodies = found.iter().map(|it| it.record.state.body().map_or(0, Vec::len));
+            assert_eq!(bodies.collect::<Vec<_>>(), answers);
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{Answer, AnswerOf, BoxError};
+use tr_core::{Answer, BoxError, ResponsePolicy, TranscriptPolicy};
 
 pin_project! {
     /// The response of an [`Integrity`](crate::Integrity).
@@ -89,7 +89,7 @@ where
     S: Service<Req, Response = T, Error = E, Future = F>,
     F: Future<Output = Result<T, E>>,
     E: Into<BoxError>,
-    A: AnswerOf<T>,
+    A: TranscriptPolicy<Req, T> + ResponsePolicy<T>,
 {
     type Output = Result<T, BoxError>;
 
@@ -108,8 +108,8 @@ where
                     };
                     let failed = end.is_err();
                     let answer = match &end {
-                        Ok(response) => this.policy.answer_of(Ok(response)),
-                        Err(error) => this.policy.answer_of(Err(&**error)),
+                        Ok(response) => this.policy.answer(Ok(response)),
+                        Err(error) => this.policy.answer(Err(&**error)),
                     };
                     if !*is_durable {
                         cycle.end(&answer, failed);

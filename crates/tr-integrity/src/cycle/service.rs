@@ -11,7 +11,9 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{Answer, AnswerOf, BoxError, CycleOf, DefaultPolicy, NotSent, Ran, classify};
+use tr_core::{
+    Answer, BoxError, DefaultPolicy, NotSent, Ran, ResponsePolicy, TranscriptPolicy, classify,
+};
 
 /// Records each tool cycle in its session: the intent before the tool starts, the use and its
 /// result together at its end.
@@ -54,7 +56,7 @@ impl<S, Req, A> Service<Req> for Integrity<S, A>
 where
     S: Service<Req> + Clone,
     S::Error: Into<BoxError>,
-    A: CycleOf<Req> + AnswerOf<S::Response> + Clone,
+    A: TranscriptPolicy<Req, S::Response> + ResponsePolicy<S::Response> + Clone,
 {
     type Response = S::Response;
     type Error = BoxError;
@@ -96,16 +98,16 @@ impl<S, A> Integrity<S, A> {
     ) -> IntegrityFuture<S, S::Future, Req, S::Response, A>
     where
         S: Service<Req>,
-        A: CycleOf<Req> + AnswerOf<S::Response> + Clone,
+        A: TranscriptPolicy<Req, S::Response> + ResponsePolicy<S::Response> + Clone,
     {
         let IntegrityLayer { sessions, observer, when_store_fails, policy } = &self.layer;
         let says_no = classify::error(&*error).end.ran == Ran::No;
         let error = if says_no { error } else { NotSent::new(error).into() };
-        let said = policy.answer_of(Err(&*error));
+        let said = policy.answer(Err(&*error));
         let content = Cow::Owned(said.content.into_owned());
         let answer = Answer { content, is_error: true, ran: Ran::No };
         let sessions = sessions.as_ref().filter(|sessions| sessions.config().enabled);
-        let cycle = sessions.and_then(|sessions| Some((sessions, policy.cycle_of(req)?)));
+        let cycle = sessions.and_then(|sessions| Some((sessions, policy.cycle(req)?)));
         let refused = match cycle {
             Some((sessions, cycle)) if sessions.is_durable() => {
                 let intent = OpenCycle::begin_durably(
@@ -130,11 +132,11 @@ impl<S, A> Integrity<S, A> {
     fn call_recorded<Req>(&mut self, req: Req) -> IntegrityFuture<S, S::Future, Req, S::Response, A>
     where
         S: Service<Req> + Clone,
-        A: CycleOf<Req> + Clone,
+        A: TranscriptPolicy<Req, S::Response> + Clone,
     {
         let IntegrityLayer { sessions, observer, when_store_fails, policy } = &self.layer;
         let sessions = sessions.as_ref().filter(|sessions| sessions.config().enabled);
-        let cycle = sessions.and_then(|sessions| Some((sessions, policy.cycle_of(&req)?)));
+        let cycle = sessions.and_then(|sessions| Some((sessions, policy.cycle(&req)?)));
         let cycle = match cycle {
             Some((sessions, cycle)) if sessions.is_durable() => {
                 let intent = OpenCycle::begin_durably(

@@ -1,17 +1,17 @@
 //! Follows a session's active branch while its entries come, in bounded memory.
 use super::{
     drafts::{self, Draft},
-    entry::{self, Entry, What},
+    entry::{self, Entry, Link, What},
     finding::{FileFault, FileFinding},
     form::FileForm,
-    path::{self, Located, Path},
+    path::{self, Located, Path, Place},
     walk::Walk,
 };
 use crate::{
     message::{Blank, Block, Body, Kind, Message, Role, Unknown},
     validate::Severity,
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, mem};
 
 /// The newest entries of a session, and the findings of the older ones.
 #[derive(Debug)]
@@ -37,14 +37,14 @@ impl Branch {
         Self { form, window, members, entries, cost, limit, settled: None, is_linked: false }
     }
 
-    pub(super) fn push(&mut self, mut located: Located) {
+    pub(super) fn push(&mut self, entry: Entry, at: Place) {
         match self.form {
             FileForm::Other => return,
             // In these files no entry hides earlier ones.
             FileForm::Messages(format) => {
                 let walk = self.settled.get_or_insert_with(|| Walk::new(format, self.members));
-                if let Some(message) = located.entry.as_message() {
-                    walk.push(message, |_| (located.line, located.offset));
+                if let Some(message) = entry.as_message() {
+                    walk.push(message, |_| (at.line, at.offset));
                 }
                 return;
             }
@@ -53,17 +53,23 @@ impl Branch {
             | FileForm::Codex
             | FileForm::OpenClaw { .. } => {}
         }
-        if located.entry.is_outside() && !matches!(located.entry.what, What::Leaf(_)) {
+        if entry.is_outside() && !matches!(entry.what, What::Leaf(_)) {
             return;
         }
+        self.cost += cost(&entry);
+        let follows = match (&entry.link, self.entries.last()) {
+            (Link::To(id), Some(last)) => last.is(id),
+            _ => false,
+        };
+        let Place { number, line, offset } = at;
+        self.entries.push(Located { entry, number, line, offset, follows });
         // An entry that was read as an outline has no text already.
-        if let What::Message { message, .. } = &mut located.entry.what
+        if let Some(What::Message { message, .. }) =
+            self.entries.last_mut().map(|located| &mut located.entry.what)
             && !message.raw().is_empty()
         {
             *message = message.without_text();
         }
-        self.cost += cost(&located.entry);
-        self.entries.push(located);
         if self.cost > self.limit {
             self.settle();
         }
@@ -112,6 +118,11 @@ impl Branch {
             let fault = FileFault::PhantomParent;
             walk.find(FileFinding::of_record(fault, Severity::Error, line, offset));
         }
+        for &unsure in &path.unsure {
+            let Located { line, offset, .. } = self.entries[unsure];
+            let fault = FileFault::UnsurePlace;
+            walk.find(FileFinding::of_record(fault, Severity::Warning, line, offset));
+        }
         for &unread in &path.unread {
             let Located { line, offset, .. } = self.entries[unread];
             let fault = FileFault::UnreadMessage;
@@ -134,6 +145,7 @@ impl Branch {
         settled.iter().for_each(|&at| is_settled[at] = true);
         path.phantoms.retain(|&phantom| is_settled[phantom]);
         path.unread.retain(|&unread| unread < first_kept);
+        path.unsure.retain(|&unsure| unsure < first_kept);
         self.walk(&mut walk, &path, &drafts[..cut]);
         self.settled = Some(walk);
 
@@ -168,8 +180,12 @@ impl Branch {
     }
 
     fn keep(&mut self, keeps: Vec<bool>) {
-        let mut keep = keeps.into_iter();
-        self.entries.retain(|_| keep.next().unwrap_or_default());
+        let (mut keep, mut is_before_kept) = (keeps.into_iter(), false);
+        self.entries.retain_mut(|located| {
+            let is_kept = keep.next().unwrap_or_default();
+            located.follows &= mem::replace(&mut is_before_kept, is_kept);
+            is_kept
+        });
         self.cost = self.entries.iter().map(|located| cost(&located.entry)).sum();
     }
 }

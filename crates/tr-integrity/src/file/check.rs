@@ -6,7 +6,7 @@ use super::{
     finding::{FileFault, FileFinding},
     form::FileForm,
     outline::{self, Outline},
-    path::Located,
+    path::Place,
     records::{Piece, Record, Records},
     report::{FileBytes, FileReport},
     shared_line::SharedLine,
@@ -206,14 +206,6 @@ struct Held {
     place: Place,
 }
 
-/// Where a record is.
-#[derive(Clone, Copy)]
-struct Place {
-    number: u64,
-    line: u64,
-    offset: u64,
-}
-
 impl<'c> Run<'c> {
     fn new(check: &'c FileCheck) -> Self {
         Self {
@@ -236,13 +228,12 @@ impl<'c> Run<'c> {
         let place = Place { number: self.records, line, offset };
         if let Some((form, branch)) = &mut self.branch {
             let Some(outline) = read(*form, &record.text, self.check.most()) else { return false };
-            let Outline { entry, is_own, is_too_much } = outline;
-            if is_too_much {
+            if outline.is_too_much {
                 self.too_much.get_or_insert(line);
                 self.findings.add(unread(line, offset));
             }
-            push(branch, entry, place);
-            self.evidence.record(line, record.invalid > 0, is_own);
+            branch.push(outline.entry, place);
+            self.evidence.record(line, record.invalid > 0, outline.is_own);
         } else {
             self.hold(record, place);
         }
@@ -302,7 +293,7 @@ impl<'c> Run<'c> {
                 self.too_much.get_or_insert(place.line);
                 self.findings.add(unread(place.line, place.offset));
             }
-            push(&mut branch, entry, place);
+            branch.push(entry, place);
         }
         self.branch = Some((form, branch));
     }
@@ -352,25 +343,23 @@ impl<'c> Run<'c> {
 }
 
 /// Reads a record; `None` if it is no JSON.
+#[inline]
 fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
     // No session has others; that they are valid JSON was checked when they were split off.
     if !record.starts_with('{') {
         return Some(Outline { entry: Entry::OUTSIDE, is_own: false, is_too_much: false });
     }
-    outline::outline(form, record, most).or_else(|| {
-        serde_json::from_str::<IgnoredAny>(record).ok()?;
-        let (entry, is_own) = (Entry::read(form, record), form.owns(record));
-        Some(Outline { entry, is_own, is_too_much: false })
-    })
+    let outline = outline::outline(form, record, most);
+    if outline.is_some() {
+        return outline;
+    }
+    serde_json::from_str::<IgnoredAny>(record).ok()?;
+    let (entry, is_own) = (Entry::read(form, record), form.owns(record));
+    Some(Outline { entry, is_own, is_too_much: false })
 }
 
 fn unread(line: u64, offset: u64) -> FileFinding {
     FileFinding::of_record(FileFault::UnreadMessage, Severity::Warning, line, offset)
-}
-
-fn push(branch: &mut Branch, entry: Entry, at: Place) {
-    let Place { number, line, offset } = at;
-    branch.push(Located { entry, number, line, offset });
 }
 
 /// The findings; only the first ones are kept.

@@ -55,24 +55,22 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
             }
         }
     }
-    if form.is_claude_code() {
-        let is_nothing = |&node: &usize| {
-            let message = entries[node].entry.as_message();
-            message
-                .is_some_and(|it| it.unknown() != Some(Unknown::Content) && it.refused().is_none())
-        };
-        for draft in &mut drafts {
-            let is_empty = draft.role == Role::Assistant && draft.blocks.is_empty();
-            draft.is_filled = is_empty && draft.nodes.iter().all(is_nothing);
+    let is_nothing = |&node: &usize| {
+        let message = entries[node].entry.as_message();
+        message.is_some_and(|it| it.unknown() != Some(Unknown::Content) && it.refused().is_none())
+    };
+    let is_result = |&(node, block): &(usize, usize)| {
+        let message = entries[node].entry.as_message();
+        message.is_some_and(|message| message.blocks()[block].kind.is_result())
+    };
+    for draft in &mut drafts {
+        if form.is_claude_code() && draft.role == Role::Assistant && draft.blocks.is_empty() {
+            draft.is_filled = draft.nodes.iter().all(is_nothing);
         }
-    }
-    let are_mixed = |draft: &&mut Draft| draft.results > 0 && draft.results < draft.blocks.len();
-    for draft in drafts.iter_mut().filter(are_mixed) {
-        let kind = |&(node, block): &(usize, usize)| {
-            let message = entries[node].entry.as_message();
-            message.is_some_and(|message| message.blocks()[block].kind.is_result())
-        };
-        draft.blocks.sort_by_key(|at| !kind(at));
+        let is_mixed = draft.results > 0 && draft.results < draft.blocks.len();
+        if is_mixed {
+            draft.blocks.sort_by_key(|at| !is_result(at));
+        }
     }
     drafts
 }
@@ -127,15 +125,17 @@ impl Draft {
     }
 }
 
-/// The path's nodes and what Claude Code sends with them: the other lines of each answer, wherever
-/// they are linked, and the results that are linked to any of its lines. In a step with several
-/// results each is linked to the line of its own use, so that the branch contains only one of them.
+/// The path's nodes and what Claude Code sends with them: behind the last line of each answer on the
+/// path the answer's other lines, wherever they are linked, in the order of the file, and then the
+/// results that are linked to any of its lines. In a step with several results each is linked to the
+/// line of its own use, so that the branch contains only one of them.
 fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
     let mut is_on_path = vec![false; entries.len()];
     path.nodes.iter().for_each(|&node| is_on_path[node] = true);
     let mut beside = Beside::default();
     let found =
         |at: usize| entries[at].entry.as_message().into_iter().flat_map(Message::tool_results);
+    let id = |at: usize| entries[at].entry.id.as_ref();
     let mut results = Vec::new();
     for at in (0..entries.len()).filter(|&at| !is_on_path[at]) {
         match (entries[at].entry.answer(), &entries[at].entry.link) {
@@ -155,13 +155,29 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
             beside.results.entry(parent).or_default().push(at);
         }
     }
+    let mut on_path: HashMap<&str, Vec<usize>> = HashMap::new();
+    for &node in &path.nodes {
+        if let Some(answer) = entries[node].entry.answer() {
+            on_path.entry(answer).or_default().push(node);
+        }
+    }
     let mut nodes = Vec::with_capacity(path.nodes.len());
     for &node in &path.nodes {
         nodes.push(node);
         let Some(answer) = entries[node].entry.answer() else { continue };
-        let lines = beside.lines.remove(answer).unwrap_or_default();
-        nodes.extend(&lines);
-        for line in [node].into_iter().chain(lines) {
+        let Some(mut lines) = on_path.get(answer).cloned() else { continue };
+        if lines.last() != Some(&node) {
+            continue;
+        }
+        let mut said: HashSet<_> = lines.iter().filter_map(|&line| id(line)).collect();
+        for line in beside.lines.remove(answer).unwrap_or_default() {
+            // Claude Code reads the lines of one id as one.
+            if id(line).is_none_or(|id| said.insert(id)) {
+                nodes.push(line);
+            }
+            lines.push(line);
+        }
+        for line in lines {
             for result in beside.results.remove(&line).unwrap_or_default() {
                 if found(result).all(|id| !answered.contains(id)) {
                     answered.extend(found(result));

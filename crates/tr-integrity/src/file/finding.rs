@@ -24,6 +24,9 @@ pub enum FileFault {
     /// An entry whose message cannot be read: a member is duplicated, or the content is in the
     /// wrong place. It is left unchanged and not judged.
     UnreadMessage,
+    /// An entry that belongs to the branch, it is not certain where: the entry before it, or the
+    /// one with its call, is lost, or another one with its id says something else. It is not judged.
+    UnsurePlace,
 }
 
 /// One thing that is wrong with a session file, and where.
@@ -55,7 +58,10 @@ impl FileFault {
     pub const fn is_not_judged(self) -> bool {
         match self {
             Self::Message(fault) => fault.is_not_judged(),
-            fault => matches!(fault, Self::UnreadMessage | Self::Skipped(SkipReason::TooLong)),
+            fault => matches!(
+                fault,
+                Self::UnreadMessage | Self::UnsurePlace | Self::Skipped(SkipReason::TooLong)
+            ),
         }
     }
 }
@@ -151,6 +157,7 @@ impl fmt::Display for FileFinding {
             (FileFault::SharedLine, _) => f.write_str("Record on a line with other bytes"),
             (FileFault::PhantomParent, _) => f.write_str("Parent that is not in the file"),
             (FileFault::UnreadMessage, _) => f.write_str("Message that cannot be read"),
+            (FileFault::UnsurePlace, _) => f.write_str("Record whose place is not certain"),
             (FileFault::Message(_), None) => f.write_str("Invalid message"),
         }
     }

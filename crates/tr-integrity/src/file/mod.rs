@@ -16,6 +16,7 @@ mod new_line;
 mod outline;
 mod part;
 mod path;
+mod pieces;
 mod plan;
 mod planner;
 mod records;
@@ -24,6 +25,7 @@ mod remaining;
 mod report;
 mod session_file;
 mod shared_line;
+mod unsure;
 mod walk;
 
 pub use self::{

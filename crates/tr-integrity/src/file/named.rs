@@ -66,7 +66,7 @@ impl SessionFile {
         for (located, _) in self.entries.iter().zip(is_shown).filter(|(_, is_shown)| !is_shown) {
             for block in located.entry.as_message().into_iter().flat_map(Message::blocks) {
                 if let Kind::Result { id, synthetic: false, .. } = &block.kind {
-                    aside.entry(id.clone()).or_insert(located.line);
+                    aside.entry(Box::from(&**id)).or_insert(located.line);
                 }
             }
         }
@@ -84,43 +84,45 @@ pub(super) fn first(form: FileForm, bytes: &[u8], ids: &BTreeSet<&str>) -> Optio
     }
     let ids: Vec<&str> = ids.iter().copied().collect();
     let quoted: Vec<_> = ids.iter().map(|id| json::quote(id)).collect();
-    if ids.len() <= FEW {
-        let found = quoted.iter().enumerate().flat_map(|(id, quoted)| {
-            memmem::find_iter(bytes, quoted.as_bytes()).map(move |at| (at, id))
-        });
-        let mut found: Vec<_> = found.collect();
-        found.sort_unstable();
-        let (mut line, mut counted) = (1, 0);
-        for (at, id) in found {
-            line += memchr::memchr_iter(b'\n', &bytes[counted..at]).count() as u64;
-            counted = at;
-            let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
-            let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
-            if speaks(form, &bytes[start..end], &quoted[id]) {
-                return Some((line, ids[id].into()));
-            }
-        }
-        return None;
-    }
     let names = Names::of(&quoted);
-    (1..).zip(bytes.split(|byte| *byte == b'\n')).find_map(|(line, text)| {
-        let found: Vec<_> = names.find(&String::from_utf8_lossy(text)).collect();
-        let id = found.into_iter().find(|&id| speaks(form, text, &quoted[id]))?;
-        Some((line, ids[id].into()))
-    })
+    let named = |line, text: &[u8]| Some((line, ids[in_line(form, text, &names)?].into()));
+    if ids.len() > FEW {
+        return (1..)
+            .zip(bytes.split(|byte| *byte == b'\n'))
+            .find_map(|(line, text)| named(line, text));
+    }
+    let found = quoted.iter().flat_map(|quoted| memmem::find_iter(bytes, quoted.as_bytes()));
+    let mut found: Vec<_> = found.collect();
+    found.sort_unstable();
+    // A line is read once, however often it has an id.
+    let (mut line, mut start, mut end) = (1, 0, 0);
+    for at in found {
+        if end > at {
+            continue;
+        }
+        line += memchr::memchr_iter(b'\n', &bytes[start..at]).count() as u64;
+        start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
+        end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
+        let named = named(line, &bytes[start..end]);
+        if named.is_some() {
+            return named;
+        }
+    }
+    None
 }
 
-/// Whether a record on this line may tell the outcome of the call with this id.
-fn speaks(form: FileForm, line: &[u8], quoted: &str) -> bool {
+/// Which of these calls a record on this line names, if the record may tell the call's outcome.
+fn in_line(form: FileForm, line: &[u8], names: &Names<'_>) -> Option<usize> {
     let mut records = Records::new(line).max_record(usize::MAX);
     // Reading a slice cannot fail.
     while let Ok(Some(piece)) = records.next() {
         let Piece::Record(record) = piece else { continue };
-        if record.text.contains(quoted) && tells(form, &record.text) {
-            return true;
+        let named = names.find(&record.text).next();
+        if named.is_some() && tells(form, &record.text) {
+            return named;
         }
     }
-    false
+    None
 }
 
 #[derive(Default, Deserialize)]

@@ -48,19 +48,23 @@ impl Outline {
 /// than `most` blocks, or members in a block, is not parsed.
 pub(super) fn outline(form: FileForm, record: &str, most: usize) -> Option<Outline> {
     let mut scan = Scan::new(record, most);
-    let outline = match form {
+    let mut line = Line::default();
+    match form {
         FileForm::ClaudeCode | FileForm::ClaudeSubagent => {
-            let line = Line::read(&mut scan, false)?;
-            line.claude_code(form == FileForm::ClaudeSubagent)?
+            line.read(&mut scan, false)?;
+            line.claude_code(form == FileForm::ClaudeSubagent)
         }
-        FileForm::OpenClaw { .. } => Line::read(&mut scan, true)?.openclaw()?,
+        FileForm::OpenClaw { .. } => {
+            line.read(&mut scan, true)?;
+            line.openclaw()
+        }
         FileForm::Messages(Format::AnthropicMessages) => {
-            let what = Said::read(&mut scan, false)?.anthropic(None)?;
-            Outline::of(None, Link::Before, what)
+            let said = Said::read(&mut scan, false)?;
+            scan.is_done().then_some(())?;
+            Some(Outline::of(None, Link::Before, said.anthropic(None)?))
         }
-        FileForm::Messages(_) | FileForm::Codex | FileForm::Other => return None,
-    };
-    scan.is_done().then_some(outline)
+        FileForm::Messages(_) | FileForm::Codex | FileForm::Other => None,
+    }
 }
 
 /// The members seen in an object; a duplicate makes it unreadable here.
@@ -103,8 +107,9 @@ struct Line<'t> {
 }
 
 impl<'t> Line<'t> {
-    fn read(scan: &mut Scan<'t>, is_openclaws: bool) -> Option<Self> {
-        let (mut line, mut seen) = (Self::default(), Seen::default());
+    /// Reads a line that is one object.
+    fn read(&mut self, scan: &mut Scan<'t>, is_openclaws: bool) -> Option<()> {
+        let (line, mut seen) = (self, Seen::default());
         scan.object(|scan, name| {
             match name {
                 "type" => {
@@ -164,7 +169,7 @@ impl<'t> Line<'t> {
             }
             Some(())
         })?;
-        Some(line)
+        scan.is_done().then_some(())
     }
 
     fn claude_code(self, takes_sides: bool) -> Option<Outline> {

@@ -1,6 +1,8 @@
 //! The active branch of a session file after its last compaction: the entries that the model sees.
 use super::entry::{self, FirstKept, Link, What};
 use super::form::FileForm;
+use super::unsure;
+use crate::name::Name;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
@@ -8,6 +10,17 @@ use std::collections::{HashMap, HashSet, hash_map::Entry};
 #[derive(Clone, Debug)]
 pub(super) struct Located {
     pub(super) entry: entry::Entry,
+    /// Its number among the file's records.
+    pub(super) number: u64,
+    pub(super) line: u64,
+    pub(super) offset: u64,
+    /// Whether it is known to be linked to the entry before it in the list.
+    pub(super) follows: bool,
+}
+
+/// Where a record is.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
     /// Its number among the file's records.
     pub(super) number: u64,
     pub(super) line: u64,
@@ -23,6 +36,8 @@ pub(super) struct Path {
     pub(super) branch: Vec<usize>,
     /// Those of the nodes whose parent is missing or is one of their descendants.
     pub(super) phantoms: Vec<usize>,
+    /// Entries whose place on the branch is not certain.
+    pub(super) unsure: Vec<usize>,
     /// Those of the nodes whose messages cannot be read.
     pub(super) unread: Vec<usize>,
     /// Whether the first node continues entries before the list.
@@ -53,16 +68,30 @@ impl Path {
             Self { nodes: nodes.collect(), continues: true, ..Self::default() }
         };
         path.branch.clone_from(&path.nodes);
-        path.forget(entries, has_before);
-        let is_unread = |node: &usize| matches!(entries[*node].entry.what, What::Unread);
-        let nodes = path.nodes.iter().copied().filter(is_unread);
-        path.unread = path.rewritten.into_iter().chain(nodes).collect();
+        let is_plain = |what: &What| {
+            !matches!(what, What::Unread | What::Reset | What::Rewritten | What::Compaction(_))
+        };
+        if !path.nodes.iter().all(|&node| is_plain(&entries[node].entry.what)) {
+            path.forget(entries, has_before);
+            let is_unread = |node: &usize| matches!(entries[*node].entry.what, What::Unread);
+            let nodes = path.nodes.iter().copied().filter(is_unread);
+            path.unread = path.rewritten.into_iter().chain(nodes).collect();
+        }
+        if !path.unsure.is_empty() {
+            let nodes: HashSet<usize> = path.nodes.iter().copied().collect();
+            path.unsure.retain(|node| nodes.contains(node));
+        }
+        if form.is_claude_code() && !has_before {
+            path.unsure.extend(unsure::beside(entries, &path));
+        }
         path
     }
 
     fn linked(form: FileForm, entries: &[Located], has_before: bool) -> Self {
         let ids = OnceCell::new();
         let ids = || ids.get_or_init(|| Ids::of(entries));
+        let forks = OnceCell::new();
+        let forks = || forks.get_or_init(|| unsure::forks(entries, ids()));
         let mut path = Self::default();
         let mut is_visited = vec![false; entries.len()];
         let mut next;
@@ -77,7 +106,7 @@ impl Path {
                 // Most entries follow the one directly before them; that one is the nearest with
                 // its id.
                 Link::To(id) => match at.checked_sub(1) {
-                    Some(next) if entries[next].entry.id.as_ref() == Some(id) => Some(next),
+                    Some(next) if entries[at].follows || entries[next].is(id) => Some(next),
                     // No entry of the list is before the first one: the parent is before the list,
                     // or a later entry.
                     None => entries.iter().position(|it| it.entry.id.as_ref() == Some(id)),
@@ -92,6 +121,9 @@ impl Path {
                 None => {
                     let before = before();
                     path.phantoms.extend(before.map(|_| at));
+                    if before.is_some() && forks().get(at) == Some(&true) {
+                        path.unsure.push(at);
+                    }
                     before.filter(is_new)
                 }
             };
@@ -156,6 +188,13 @@ impl Path {
         }
         self.nodes.drain(..from);
         self.continues &= !hides;
+    }
+}
+
+impl Located {
+    /// Whether this is its id.
+    pub(super) fn is(&self, id: &Name) -> bool {
+        self.entry.id.as_ref() == Some(id)
     }
 }
 

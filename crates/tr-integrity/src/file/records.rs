@@ -1,6 +1,9 @@
 //! Reads JSON lines that a crash may have torn, in bounded memory.
-use super::recover::{self, Part};
-use std::{borrow::Cow, collections::VecDeque, fmt, io, io::Read, mem, ops::Range};
+use super::{
+    pieces::{LinePosition, Pieces},
+    recover::{self, Part},
+};
+use std::{borrow::Cow, fmt, io, io::Read, mem, ops::Range};
 
 /// Longer lines are skipped by default.
 const MAX_RECORD: usize = 16 << 20;
@@ -45,14 +48,9 @@ pub struct Records<R> {
     /// The line of the current parts, and where it begins.
     line: u64,
     line_start: u64,
-    /// Whether the line is finished, and whether a record of it was returned.
+    /// Whether the line is finished.
     is_line_done: bool,
-    has_record: bool,
-    parts: VecDeque<Part>,
-    /// Up to where the first part was searched for invalid UTF-8, and how many of those bytes were
-    /// returned as skipped.
-    looked: usize,
-    invalid: u64,
+    pieces: Pieces,
     /// Whether lines that look like a record are returned without parsing them.
     is_trusting: bool,
     /// Bytes that are being skipped and may exceed the buffer.
@@ -128,10 +126,7 @@ impl<R: Read> Records<R> {
             line: 1,
             line_start: 0,
             is_line_done: false,
-            has_record: false,
-            parts: VecDeque::new(),
-            looked: 0,
-            invalid: 0,
+            pieces: Pieces::default(),
             is_trusting: false,
             skipping: None,
         }
@@ -162,44 +157,12 @@ impl<R: Read> Records<R> {
     /// Those of the file. It may be called again after them.
     #[expect(clippy::should_implement_trait, reason = "a piece borrows from the reader")]
     pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
-        while self.parts.is_empty() {
+        while self.pieces.is_empty() {
             if !self.advance()? {
                 return Ok(None);
             }
         }
-        if let Some(skipped) = self.invalid_of_first() {
-            return Ok(Some(Piece::Skipped(skipped)));
-        }
-        let Some(part) = self.parts.pop_front() else { return Ok(None) };
-        let (offset, line) = (|at: &Range<usize>| self.base + at.start as u64, self.line);
-        Ok(Some(match part {
-            Part::Record(at) | Part::Text(at) => {
-                let is_glued = mem::replace(&mut self.has_record, true);
-                let (offset, length) = (offset(&at), at.len() as u64);
-                self.looked = 0;
-                let invalid = mem::take(&mut self.invalid);
-                let bytes = &self.buffer[at];
-                // Nearly every line is UTF-8, and validating it alone is faster.
-                let text = std::str::from_utf8(bytes)
-                    .map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
-                Piece::Record(Record { text, offset, length, line, invalid, is_glued })
-            }
-            Part::Skipped(at, why) => {
-                Piece::Skipped(Skipped { offset: offset(&at), length: at.len() as u64, line, why })
-            }
-            Part::Far(skipped) => Piece::Skipped(skipped),
-        }))
-    }
-
-    /// The next run of invalid UTF-8 in the record that is to be returned. All runs are returned
-    /// before the record, one at a time.
-    fn invalid_of_first(&mut self) -> Option<Skipped> {
-        let Some(Part::Record(at)) = self.parts.front() else { return None };
-        let run = recover::invalid(&self.buffer, self.looked.max(at.start)..at.end)?;
-        self.looked = run.end;
-        self.invalid += run.len() as u64;
-        let (offset, length) = (self.base + run.start as u64, run.len() as u64);
-        Some(Skipped { offset, length, line: self.line, why: SkipReason::NotUtf8 })
+        Ok(self.pieces.next(&self.buffer, LinePosition { base: self.base, line: self.line }))
     }
 
     /// From now on, returns lines that look like a record without parsing them.
@@ -210,11 +173,7 @@ impl<R: Read> Records<R> {
     /// Takes back the last record, which is invalid JSON; its parts are returned instead.
     pub(super) fn distrust(&mut self, offset: u64, length: u64, is_glued: bool) {
         let start = (offset - self.base) as usize;
-        let mut parts = VecDeque::new();
-        recover::cut(&self.buffer, start..start + length as usize, &mut parts);
-        parts.append(&mut self.parts);
-        self.parts = parts;
-        self.has_record = is_glued;
+        self.pieces.cut_again(&self.buffer, start..start + length as usize, is_glued);
     }
 
     /// Splits the next stretch without line end or NUL into parts; `false` at the end.
@@ -222,7 +181,7 @@ impl<R: Read> Records<R> {
         if mem::take(&mut self.is_line_done) {
             self.line += 1;
             self.line_start = self.position();
-            self.has_record = false;
+            self.pieces.begin_line();
         }
         if self.skipping.is_some() {
             return self.skip();
@@ -284,13 +243,13 @@ impl<R: Read> Records<R> {
         }
         if end - start > self.max_record {
             let why = SkipReason::TooLong;
-            self.parts.push_back(Part::Skipped(start..end, why));
+            self.pieces.push(Part::Skipped(start..end, why));
         } else if let Some(at) =
             Some(start..end).filter(|_| self.is_trusting).and_then(|at| self.promising(at))
         {
-            self.parts.push_back(Part::Text(at));
+            self.pieces.push(Part::Promising(at));
         } else {
-            recover::cut(&self.buffer, start..end, &mut self.parts);
+            self.pieces.cut(&self.buffer, start..end);
         }
     }
 
@@ -298,8 +257,7 @@ impl<R: Read> Records<R> {
     fn promising(&self, at: Range<usize>) -> Option<Range<usize>> {
         let at = recover::trim(&self.buffer, at);
         let bytes = &self.buffer[at.clone()];
-        let is_text = || std::str::from_utf8(bytes).is_ok();
-        (bytes.starts_with(b"{") && bytes.ends_with(b"}") && is_text()).then_some(at)
+        (bytes.starts_with(b"{") && bytes.ends_with(b"}")).then_some(at)
     }
 
     fn begin_skip(&mut self, why: SkipReason) {
@@ -326,7 +284,9 @@ impl<R: Read> Records<R> {
                 break;
             }
         }
-        self.parts.extend(self.skipping.take().map(Part::Far));
+        if let Some(skipped) = self.skipping.take() {
+            self.pieces.push(Part::Far(skipped));
+        }
         self.end_line();
         Ok(true)
     }

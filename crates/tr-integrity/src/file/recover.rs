@@ -15,8 +15,8 @@ const REMEMBERED: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     Record(Range<usize>),
-    /// A record that is known to be UTF-8.
-    Text(Range<usize>),
+    /// What looks like one record and nothing else; it may be invalid UTF-8, or invalid JSON.
+    Promising(Range<usize>),
     Skipped(Range<usize>, SkipReason),
     /// A skipped run that was larger than the buffer.
     Far(Skipped),

@@ -96,6 +96,7 @@ impl SessionFile {
             number: number as u64,
             line: lines[number],
             offset: spans[number].at.start as u64,
+            follows: false,
         };
         let entries: Vec<_> = (0..spans.len()).map(located).collect();
         let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));

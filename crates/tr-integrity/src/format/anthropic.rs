@@ -2,7 +2,7 @@
 use super::{
     ReadError,
     form::{
-        Asked, Blanks, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text,
+        Asked, Blanks, Form, NewUse, Results, Rules, as_text, id, is_synthetic, role, text,
         with_mark_of,
     },
     known,
@@ -325,10 +325,10 @@ fn kind(raw: &str, wire: &WireBlock<'_>) -> Kind {
     let at = |part: Option<&RawValue>| part.map(|part| json::span(raw, part.get()));
     match wire.kind.and_then(json::string).as_deref() {
         Some("tool_use") => {
-            Kind::Use { id: text(wire.id), id_at: at(wire.id), name: text(wire.name), noun: "" }
+            Kind::Use { id: id(wire.id), id_at: at(wire.id), name: text(wire.name), noun: "" }
         }
         Some("tool_result") => Kind::Result {
-            id: text(wire.tool_use_id),
+            id: id(wire.tool_use_id),
             id_at: at(wire.tool_use_id),
             name: Box::default(),
             content: at(wire.content),

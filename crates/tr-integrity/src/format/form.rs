@@ -3,6 +3,7 @@ use super::ReadError;
 use crate::{
     json::{self, Piece},
     message::{Body, Message, Role},
+    name::Name,
     validate::Finding,
 };
 use serde::Deserialize;
@@ -195,6 +196,11 @@ pub(crate) fn with_mark_of(text: String, was: &str) -> String {
 /// The content as one text: a string's value, or the JSON of anything else.
 pub(super) fn as_text(content: &str) -> String {
     serde_json::from_str(content).unwrap_or_else(|_| content.to_owned())
+}
+
+/// A member's string as an id; empty if it is no string.
+pub(super) fn id(member: Option<&RawValue>) -> Name {
+    Name::from(&*member.and_then(json::string).unwrap_or_default())
 }
 
 /// A member's string; empty if it is no string.

@@ -2,13 +2,14 @@
 //! with its response by name and position.
 use super::{
     ReadError,
-    form::{Asked, Blanks, Form, NewUse, Results, Rules, is_synthetic, text},
+    form::{Asked, Blanks, Form, NewUse, Results, Rules, id, is_synthetic, text},
     known,
     refused::{Refused, Text, Why, object},
 };
 use crate::{
     json::{self, Piece, quote},
     message::{Block, Body, Kind, Message, Role, Unknown},
+    name::Name,
     validate::{Fault, Finding},
 };
 use serde::Deserialize;
@@ -308,14 +309,14 @@ fn kind(raw: &str, part: &WirePart<'_>) -> Kind {
     let at = |part: Option<&RawValue>| part.map(|part| json::span(raw, part.get()));
     if let Some(call) = part.call.and_then(function) {
         let name = text(call.name);
-        let id = call.id.map_or_else(|| name.clone(), |id| text(Some(id)));
+        let id = call.id.map_or_else(|| Name::from(&*name), |it| id(Some(it)));
         return Kind::Use { id, id_at: at(call.id), name, noun: "" };
     }
     let Some(response) = part.response.and_then(function) else {
         return if part.call.or(part.response).is_some() { Kind::Unread } else { Kind::Other };
     };
     let name = text(response.name);
-    let id = response.id.map_or_else(|| name.clone(), |id| text(Some(id)));
+    let id = response.id.map_or_else(|| Name::from(&*name), |it| id(Some(it)));
     let (id_at, content) = (at(response.id), at(part.response));
     let synthetic = response.response.is_some_and(is_made_up);
     Kind::Result { id, id_at, name, content, synthetic }

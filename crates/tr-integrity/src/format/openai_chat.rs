@@ -2,7 +2,7 @@
 //! message of the role `tool`.
 use super::{
     ReadError,
-    form::{Asked, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
+    form::{Asked, Form, NewUse, Results, Rules, as_text, id, is_synthetic, role, text},
     known,
     refused::{Refused, Text, Why, openai, type_of},
 };
@@ -105,7 +105,7 @@ impl Form for Chat {
         let mut list = None;
         if role == Role::Tool {
             let kind = Kind::Result {
-                id: text(wire.tool_call_id),
+                id: id(wire.tool_call_id),
                 id_at: at(wire.tool_call_id),
                 name: Box::default(),
                 content: at(wire.content),
@@ -123,7 +123,7 @@ impl Form for Chat {
                 let refused = call.as_ref().and_then(refused_in).map(Box::new);
                 let kind = call.map_or(Kind::Unread, |call| {
                     let name = text(call.function.and_then(|function| function.name));
-                    Kind::Use { id: text(call.id), id_at: at(call.id), name, noun: "" }
+                    Kind::Use { id: id(call.id), id_at: at(call.id), name, noun: "" }
                 });
                 let unknown = known::block(element, &CALL);
                 let block = Block::new(json::span(&raw, element), kind);

@@ -2,7 +2,7 @@
 //! of the provider's own tools are never changed.
 use super::{
     ReadError,
-    form::{Asked, Form, NewUse, Results, Rules, as_text, is_synthetic, role, text},
+    form::{Asked, Form, NewUse, Results, Rules, as_text, id as id_of, is_synthetic, role, text},
     known,
     openai_chat::{arguments, missing},
     refused::{Refused, Text, Why, openai, type_of},
@@ -162,7 +162,7 @@ impl Form for Responses {
             result if result.strip_suffix("_output").is_some_and(is_call) => {
                 let id = wire.call_id.or(wire.id);
                 let (content, synthetic) = (at(wire.output), is_made_up(wire.output));
-                let (id, id_at, name) = (text(id), at(id), Box::default());
+                let (id, id_at, name) = (id_of(id), at(id), Box::default());
                 let kind = Kind::Result { id, id_at, name, content, synthetic };
                 (Role::Tool, kind)
             }
@@ -173,7 +173,7 @@ impl Form for Responses {
                 Some(&(_, noun)) => {
                     let id = wire.call_id.or(wire.id);
                     let name = wire.name.map_or_else(|| other.into(), |name| text(Some(name)));
-                    (Role::Assistant, Kind::Use { id: text(id), id_at: at(id), name, noun })
+                    (Role::Assistant, Kind::Use { id: id_of(id), id_at: at(id), name, noun })
                 }
                 None => (Role::Assistant, Kind::Other),
             },

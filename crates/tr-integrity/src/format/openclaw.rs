@@ -2,7 +2,7 @@
 //! of an assistant message, a result is a message of the role `toolResult`.
 use super::{
     Format, ReadError,
-    form::{Asked, Form, NewUse, Rules, is_synthetic, text},
+    form::{Asked, Form, NewUse, Rules, id, is_synthetic, text},
     known,
     openai_chat::Chat,
     refused::{Refused, Text, object},
@@ -71,7 +71,7 @@ impl Form for OpenClaw {
         let list = at(wire.content);
         if role == Role::Tool {
             let kind = Kind::Result {
-                id: text(wire.tool_call_id),
+                id: id(wire.tool_call_id),
                 id_at: at(wire.tool_call_id),
                 name: Box::default(),
                 content: at(wire.content),
@@ -86,7 +86,7 @@ impl Form for OpenClaw {
             for element in elements {
                 let kind = |wire: WireBlock<'_>| match wire.kind.and_then(json::string).as_deref() {
                     Some("toolCall") => Kind::Use {
-                        id: text(wire.id),
+                        id: id(wire.id),
                         id_at: at(wire.id),
                         name: text(wire.name),
                         noun: "",

@@ -1,5 +1,5 @@
 //! Turns a result without a use into text.
-use super::pairs::{Found, Pairs};
+use super::pairs::{Found, Pairs, is_random};
 use crate::{
     format::{Format, with_mark_of},
     json,
@@ -40,7 +40,10 @@ impl Found<'_> {
         }
         match pairs.answers_of(self) {
             None => format!("[{failed}result of a tool call that is not in this session{id}]"),
-            Some(false) => format!("[{failed}result of a tool call{id}]"),
+            Some(false) if self.home.is_some() || is_random(self.id) => {
+                format!("[{failed}result of a tool call{id}]")
+            }
+            Some(false) => format!("[{failed}result of a tool call, it is not known of which{id}]"),
             Some(true) => format!("[further {failed}result of a tool call{id}]"),
         }
     }

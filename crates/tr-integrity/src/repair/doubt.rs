@@ -11,11 +11,12 @@ use std::collections::{HashMap, HashSet};
 impl Transcript {
     /// The first message that may hold the answer to a call for which `after` adds an unknown
     /// outcome: it names the call and is not fully understood, or it is the only result of a step's
-    /// only call, under another tool's name. Such a repair may record a false outcome.
+    /// only call, under another tool's name, or it is a result with the call's id that `after` has
+    /// as text. Such a repair may record a false outcome.
     #[must_use]
     pub fn first_doubtful_answer(&self, after: &Self) -> Option<usize> {
-        let mut unknown = made_up(after);
-        for (id, count) in made_up(self) {
+        let mut unknown = results(after, true);
+        for (id, count) in results(self, true) {
             let left = unknown.get(id).copied().unwrap_or_default().saturating_sub(count);
             unknown.insert(id, left);
         }
@@ -26,8 +27,11 @@ impl Transcript {
         let ids: Vec<&str> = unknown.keys().copied().collect();
         let quoted: Vec<_> = ids.iter().map(|id| json::quote(id)).collect();
         let names = Names::of(&quoted);
+        let (before, after) = (results(self, false), results(after, false));
+        let is_text = |id: &str| unknown.contains_key(id) && after.get(id) < before.get(id);
         let may_answer = |(at, message): (usize, &Message)| {
             may_name(message, &ids, &names)
+                || results_of(message, false).any(is_text)
                 || self.misnamed_in(at).is_some_and(|id| unknown.contains_key(id))
         };
         self.messages().iter().enumerate().position(may_answer)
@@ -51,15 +55,21 @@ impl Transcript {
     }
 }
 
-/// How many results of repairs there are for each id.
-fn made_up(transcript: &Transcript) -> HashMap<&str, usize> {
+/// How many results there are for each id: those of repairs, or the others that name their id.
+fn results(transcript: &Transcript, made_up: bool) -> HashMap<&str, usize> {
     let mut count = HashMap::new();
-    for block in transcript.messages().iter().flat_map(Message::blocks) {
-        if let Kind::Result { id, synthetic: true, .. } = &block.kind {
-            *count.entry(&**id).or_default() += 1;
-        }
+    for id in transcript.messages().iter().flat_map(|message| results_of(message, made_up)) {
+        *count.entry(id).or_default() += 1;
     }
     count
+}
+
+fn results_of(message: &Message, made_up: bool) -> impl Iterator<Item = &str> {
+    message.blocks().iter().filter_map(move |block| match &block.kind {
+        Kind::Result { id, synthetic: true, .. } if made_up => Some(&**id),
+        Kind::Result { id, id_at: Some(_), synthetic: false, .. } if !made_up => Some(&**id),
+        _ => None,
+    })
 }
 
 /// Whether an unknown part of a message names one of these ids, apart from the message's own calls.

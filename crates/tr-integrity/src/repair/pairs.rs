@@ -1,5 +1,6 @@
 //! Pairs results with uses, wherever they are in the transcript.
 mod copies;
+mod home;
 mod ids;
 mod strays;
 
@@ -15,7 +16,7 @@ use serde::de::IgnoredAny;
 use std::{
     borrow::Cow,
     cell::OnceCell,
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet},
 };
 
 /// Members next to the content of a result, or members that hold the content when it is `null`.
@@ -194,7 +195,7 @@ impl<'t> Pairs<'t> {
             }
         }
         pairs.pair_at_home();
-        pairs.bring_home();
+        pairs.bring_home(messages);
         if format.rules().results == Results::Blocks {
             pairs.keep_tail_whole();
         }
@@ -319,46 +320,6 @@ impl<'t> Pairs<'t> {
                     found.fate = Fate::Again;
                 }
             }
-        }
-    }
-
-    /// Pairs each remaining real result with an unanswered use of its id: the nearest before it,
-    /// else the nearest after it.
-    fn bring_home(&mut self) {
-        // The unanswered uses of each id, by step.
-        let mut waiting: HashMap<Box<str>, BTreeMap<usize, VecDeque<usize>>> = HashMap::new();
-        for (number, step) in self.steps.iter().enumerate() {
-            for (place, used) in step.uses.iter().enumerate() {
-                if used.answer.is_none_or(|answer| self.found[answer].is_synthetic) {
-                    let steps = waiting.entry(used.id.clone()).or_default();
-                    steps.entry(number).or_default().push_back(place);
-                }
-            }
-        }
-        for result in 0..self.found.len() {
-            let found = &self.found[result];
-            // Without an id, a result outside of its step cannot be assigned to a call.
-            if found.fate != Fate::Stray || found.is_synthetic || !found.has_own_id {
-                continue;
-            }
-            let Some(steps) = waiting.get_mut(&*found.key.id) else { continue };
-            let behind = self.steps.partition_point(|step| step.at <= found.at);
-            let before = steps.range(..behind).next_back().map(|(step, _)| *step);
-            let nearest = before.or_else(|| steps.keys().next().copied());
-            let Some(step) = nearest else { continue };
-            // Within a step, uses are answered in order.
-            let Some(places) = steps.get_mut(&step) else { continue };
-            let Some(place) = places.pop_front() else { continue };
-            if places.is_empty() {
-                steps.remove(&step);
-            }
-            let used = &mut self.steps[step].uses[place];
-            if let Some(synthetic) = used.answer.replace(result) {
-                self.found[synthetic].fate = Fate::Drop;
-                self.found[result].instead_of.push(synthetic);
-            }
-            self.found[result].fate = Fate::Answers;
-            self.found[result].is_moved = self.found[result].home != Some(step);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The open sessions of a process, with an optional store.
 use super::{CycleMode, Session, ToolUse};
 use crate::{
-    config::{ConfigError, Layer0Config},
+    config::Layer0Config,
     format::Format,
     remote::{Log, Remote},
     store::SessionStore,
@@ -11,7 +11,9 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
-use tr_core::{CallInfo, Event, KeyRef, Observer, SessionAction, SystemClock, WallClock};
+use tr_core::{
+    CallInfo, ConfigError, Event, KeyRef, Observer, SessionAction, SystemClock, WallClock,
+};
 
 /// The number of locks over the map of sessions, to reduce contention.
 const SHARDS: usize = 16;

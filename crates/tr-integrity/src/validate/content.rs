@@ -41,11 +41,11 @@ impl Validator {
             return;
         }
         for (at, block) in blocks.iter().enumerate() {
-            if block.kind == Kind::Text(Blank::Empty) {
+            if matches!(block.kind, Kind::Text(Blank::Empty)) {
                 self.find(Fault::EmptyText, self.len, Some(at), None);
             }
         }
-        let is_white = blocks.iter().any(|block| block.kind == Kind::Text(Blank::White));
+        let is_white = blocks.iter().any(|block| matches!(block.kind, Kind::Text(Blank::White)));
         if is_white && message.is_blank() {
             self.find(Fault::BlankMessage, self.len, None, None);
         }

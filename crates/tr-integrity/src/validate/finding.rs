@@ -1,5 +1,5 @@
 //! A validation's findings, and the provider's error texts for them.
-use crate::format::{Format, Refused, Results};
+use crate::format::{Format, Refused, Results, Why};
 use serde::Serialize;
 use std::fmt;
 
@@ -206,6 +206,17 @@ impl Finding {
     #[must_use]
     pub fn format(&self) -> Format {
         self.asked.unwrap_or(self.format)
+    }
+
+    /// Whether every repair leaves it: what would be right there is not known.
+    #[must_use]
+    pub fn is_left_by_repair(&self) -> bool {
+        let is_missing = || self.refused.as_ref().is_some_and(|it| it.why == Why::Missing);
+        match self.fault {
+            Fault::RefusedName | Fault::RefusedRole | Fault::RefusedEnd => true,
+            Fault::RefusedInput => is_missing(),
+            _ => false,
+        }
     }
 
     /// The provider's error text; `None` for a warning, unless some of the provider's models refuse

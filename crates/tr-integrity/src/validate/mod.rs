@@ -307,7 +307,8 @@ impl Validator {
     }
 
     fn close(&mut self, step: Option<Step>, fault: Fault) {
-        for open in step.into_iter().flat_map(Step::into_waiting) {
+        let Some(step) = step.filter(Step::waits) else { return };
+        for open in step.into_waiting() {
             let OpenUse { message, block, key, noun, .. } = open;
             self.find_about(fault, message, Some(block), Some(&key.id), noun.into());
         }

@@ -1,6 +1,9 @@
 //! The validator's state for a turn whose steps may carry thought signatures.
 use super::{Fault, Validator};
-use crate::message::{Kind, Message};
+use crate::{
+    message::{Kind, Message},
+    name::Name,
+};
 
 /// The current turn.
 #[derive(Clone, Debug, Default)]
@@ -8,7 +11,7 @@ pub(super) struct Turn {
     /// One of its steps is signed.
     is_signed: bool,
     /// The first uses of unsigned steps, while no step is signed: message, block, id and name.
-    unsigned: Vec<(usize, usize, Box<str>, Box<str>)>,
+    unsigned: Vec<(usize, usize, Name, Box<str>)>,
 }
 
 impl Validator {

@@ -6,8 +6,8 @@ use std::{
 };
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{
-    Answer, AnswerOf, BoxError, CallInfo, CycleOf, CycleRef, DefaultPolicy, End, Event,
-    FailureInfo, Json, Observer, Params, Ran, ToolCall, ToolError, ToolOutcome, Verdict, code,
+    Answer, BoxError, CallInfo, CycleRef, DefaultPolicy, End, Event, FailureInfo, Json, Observer,
+    Params, Ran, ResponsePolicy, ToolCall, ToolError, ToolOutcome, TranscriptPolicy, Verdict, code,
 };
 use tr_integrity::{
     CycleMode, CycleState, Format, IntegrityLayer, Layer0Config, Message, OUTCOME_UNKNOWN, Sessions,
@@ -314,16 +314,16 @@ async fn failed_cycles_are_told() {
 /// A request type of one's own.
 struct Query(&'static str);
 
-impl CycleOf<Query> for DefaultPolicy {
-    fn cycle_of<'r>(&self, query: &'r Query) -> Option<CycleRef<'r>> {
-        Some(CycleRef { session: "s", tool_use_id: query.0, name: "query", input: "{}" })
-    }
-}
-
 struct Rows(usize);
 
-impl AnswerOf<Rows> for DefaultPolicy {
-    fn answer_of<'r>(&self, end: End<'r, Rows>) -> Answer<'r> {
+impl ResponsePolicy<Rows> for DefaultPolicy {}
+
+impl TranscriptPolicy<Query, Rows> for DefaultPolicy {
+    fn cycle<'r>(&self, query: &'r Query) -> Option<CycleRef<'r>> {
+        Some(CycleRef { session: "s", tool_use_id: query.0, name: "query", input: "{}" })
+    }
+
+    fn answer<'r>(&self, end: End<'r, Rows>) -> Answer<'r> {
         match end {
             Ok(rows) => Answer {
                 content: format!("{} rows", rows.0).into(),
@@ -351,15 +351,15 @@ async fn a_type_of_ones_own_needs_two_answers() {
 #[derive(Clone, Copy)]
 struct Numbers;
 
-impl CycleOf<u64> for Numbers {
-    fn cycle_of<'r>(&self, n: &'r u64) -> Option<CycleRef<'r>> {
+impl ResponsePolicy<u64> for Numbers {}
+
+impl TranscriptPolicy<u64, u64> for Numbers {
+    fn cycle<'r>(&self, n: &'r u64) -> Option<CycleRef<'r>> {
         let session = if n.is_multiple_of(2) { "even" } else { "odd" };
         Some(CycleRef { session, tool_use_id: "n", name: "square", input: "{}" })
     }
-}
 
-impl AnswerOf<u64> for Numbers {
-    fn answer_of<'r>(&self, end: End<'r, u64>) -> Answer<'r> {
+    fn answer<'r>(&self, end: End<'r, u64>) -> Answer<'r> {
         let content = end.map_or_else(ToString::to_string, u64::to_string).into();
         Answer { content, is_error: end.is_err(), ran: Ran::Yes }
     }

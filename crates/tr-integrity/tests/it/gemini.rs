@@ -146,10 +146,10 @@ fn a_made_up_response_is_spelled_as_its_call() {
     // To one with the call's id it does.
     let step = [
         user("go"),
-        uses(FORMAT, &["x"]),
-        results(FORMAT, &[("x", OUTCOME_UNKNOWN)]).remove(0),
+        uses(FORMAT, &["call_a7Bq3xYz9Kd0"]),
+        results(FORMAT, &[("call_a7Bq3xYz9Kd0", OUTCOME_UNKNOWN)]).remove(0),
         user("hm"),
-        results(FORMAT, &[("x", "real")]).remove(0),
+        results(FORMAT, &[("call_a7Bq3xYz9Kd0", "real")]).remove(0),
     ];
     let (actions, left) = repaired(&step, Repair::preserve());
     assert_eq!(actions, [MoveResult, RemoveSynthetic, RemoveEmptyMessage]);

@@ -44,6 +44,9 @@ fn unknown(format: Format, id: &str) -> String {
     }
 }
 
+/// An id that no other call has.
+const RANDOM: &str = "call_a7Bq3xYz9Kd0";
+
 #[test]
 fn si_13_repair_orphaned_result_removes_it() {
     for format in FORMATS {
@@ -209,10 +212,10 @@ fn real_beats_synthetic() {
                     result for transcript repair.";
     for made_up in [OUTCOME_UNKNOWN, openclaw] {
         for format in FORMATS {
-            let mut messages = vec![user("go"), uses(format, &["a"])];
-            messages.extend(results(format, &[("a", made_up)]));
+            let mut messages = vec![user("go"), uses(format, &[RANDOM])];
+            messages.extend(results(format, &[(RANDOM, made_up)]));
             messages.push(user("hm"));
-            messages.extend(results(format, &[("a", "real")]));
+            messages.extend(results(format, &[(RANDOM, "real")]));
             let mut transcript = of(format, &messages);
             assert_eq!(
                 preserve(&mut transcript),
@@ -272,8 +275,8 @@ fn parallel_results_split_over_messages() {
 #[test]
 fn text_between_call_and_result() {
     for format in FORMATS {
-        let mut messages = vec![user("go"), uses(format, &["a"]), user("are you there?")];
-        messages.extend(results(format, &[("a", "1")]));
+        let mut messages = vec![user("go"), uses(format, &[RANDOM]), user("are you there?")];
+        messages.extend(results(format, &[(RANDOM, "1")]));
         let mut transcript = of(format, &messages);
         if format == Format::OpenAiResponses {
             // This provider takes it.
@@ -282,7 +285,7 @@ fn text_between_call_and_result() {
             continue;
         }
         assert_eq!(preserve(&mut transcript)[0], MoveResult);
-        assert_eq!(answers(&transcript), [(2, "a")]);
+        assert_eq!(answers(&transcript), [(2, RANDOM)]);
         assert!(transcript.to_json().contains("are you there?"));
     }
 }
@@ -306,8 +309,8 @@ fn text_before_the_result_in_its_message() {
 #[test]
 fn openclaw_drops_a_real_result_that_precedes_its_call() {
     for format in FORMATS {
-        let mut messages = results(format, &[("a", "precious")]);
-        messages.extend([uses(format, &["a"]), says("and so on")]);
+        let mut messages = results(format, &[(RANDOM, "precious")]);
+        messages.extend([uses(format, &[RANDOM]), says("and so on")]);
         let mut transcript = of(format, &messages);
         assert_eq!(preserve(&mut transcript)[0], MoveResult);
         let json = transcript.to_json();

@@ -252,7 +252,10 @@ fn the_configuration_is_that_of_002() {
     );
     let config = serde_json::from_value(json!({"checkpointRetention": 0})).unwrap();
     let error = Sessions::builder(Format::OpenAiChat).config(config).build().unwrap_err();
-    assert_eq!(error.to_string(), "checkpointRetention is 0, allowed are 1 to 10000");
+    assert_eq!(
+        error.to_string(),
+        "invalid session configuration: `checkpointRetention` is 0, must be 1 to 10000"
+    );
 }
 
 #[test]

@@ -68,14 +68,79 @@ fn a_second_result_is_told_as_a_further_one() {
     );
     assert!(text.contains(r"[further failed result of a tool call: t1]\ntimed out"), "{text}");
     assert!(!text.contains("not in this session"), "{text}");
-    // Of a step that still waits for another result, the call is there, too.
-    let (_, text) = repaired(
-        Format::AnthropicMessages,
-        r#"[{"role":"user","content":"Pay."},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"receipt 1"}]},
-        {"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"pay","input":{}},
-            {"type":"tool_use","id":"t2","name":"pay","input":{}}]}]"#,
-    );
-    assert!(text.contains(r"[result of a tool call: t1]\nreceipt 1"), "{text}");
+    // Of a step that still waits for another result, the call is there, too, if the id is its own.
+    let early = |id: &str| {
+        let text = format!(
+            r#"[{{"role":"user","content":"Pay."}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"receipt 1"}}]}},
+            {{"role":"assistant","content":[{{"type":"tool_use","id":"{id}","name":"pay","input":{{}}}},
+                {{"type":"tool_use","id":"t2","name":"pay","input":{{}}}}]}}]"#
+        );
+        repaired(Format::AnthropicMessages, &text).1
+    };
+    let text = early("toolu_01A09q90qw90lq917835lq9");
+    let said = r"[result of a tool call: toolu_01A09q90qw90lq917835lq9]\nreceipt 1";
+    assert!(text.contains(said), "{text}");
+    let text = early("t1");
+    let said = r"[result of a tool call, it is not known of which: t1]\nreceipt 1";
+    assert!(text.contains(said), "{text}");
+}
+
+/// A counted id is that of a lost call as well as that of a later one.
+#[test]
+fn the_receipt_of_a_lost_call_is_no_answer_to_another() {
+    let behind = r#",{"role":"user","content":"well?"}"#;
+    let chat = |id: &str, behind: &str| {
+        format!(
+            r#"[{{"role":"user","content":"pay Ann"}},{{"role":"tool","tool_call_id":"{id}","content":"receipt ANN"}},
+            {{"role":"assistant","content":"Ann is paid"}},{{"role":"user","content":"pay Bob"}},
+            {{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"pay","arguments":"{{}}"}}}}]}}{behind}]"#
+        )
+    };
+    let anthropic = |id: &str, behind: &str| {
+        format!(
+            r#"[{{"role":"user","content":"pay Ann"}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"receipt ANN"}}]}},
+            {{"role":"assistant","content":"Ann is paid"}},{{"role":"user","content":"pay Bob"}},
+            {{"role":"assistant","content":[{{"type":"tool_use","id":"{id}","name":"pay","input":{{}}}}]}}{behind}]"#
+        )
+    };
+    let responses = |id: &str, behind: &str| {
+        format!(
+            r#"[{{"role":"user","content":"pay Ann"}},{{"type":"function_call_output","call_id":"{id}","output":"receipt ANN"}},
+            {{"role":"assistant","content":"Ann is paid"}},{{"role":"user","content":"pay Bob"}},
+            {{"type":"function_call","call_id":"{id}","name":"pay","arguments":"{{}}"}}{behind}]"#
+        )
+    };
+    let gemini = |id: &str, behind: &str| {
+        let behind = behind.replace(r#""content":"well?""#, r#""parts":[{"text":"well?"}]"#);
+        format!(
+            r#"[{{"role":"user","parts":[{{"text":"pay Ann"}}]}},{{"role":"user","parts":[{{"functionResponse":{{"id":"{id}","name":"pay","response":{{"r":"receipt ANN"}}}}}}]}},
+            {{"role":"model","parts":[{{"text":"Ann is paid"}}]}},{{"role":"user","parts":[{{"text":"pay Bob"}}]}},
+            {{"role":"model","parts":[{{"functionCall":{{"id":"{id}","name":"pay","args":{{}}}}}}]}}{behind}]"#
+        )
+    };
+    type Says<'s> = &'s dyn Fn(&str, &str) -> String;
+    let forms: [(Format, Says<'_>); 4] = [
+        (Format::OpenAiChat, &chat),
+        (Format::AnthropicMessages, &anthropic),
+        (Format::OpenAiResponses, &responses),
+        (Format::Gemini, &gemini),
+    ];
+    for (format, says) in forms {
+        for behind in ["", behind] {
+            let (actions, text) = repaired(format, &says("call_0", behind));
+            assert!(actions.contains(&ActionKind::OrphanToText), "{text}");
+            assert!(!actions.contains(&ActionKind::MoveResult), "{text}");
+            assert!(text.contains("it is not known of which: call_0"), "{text}");
+            // Whether it is Bob's is not known, so nor is it that his outcome is unknown.
+            let before = Transcript::read_as(format, &says("call_0", behind)).unwrap();
+            let after = Transcript::read_as(format, &text).unwrap();
+            let doubtful = before.first_doubtful_answer(&after);
+            assert_eq!(doubtful, (!behind.is_empty()).then_some(1), "{text}");
+        }
+        // No other call has a random id.
+        let (actions, text) = repaired(format, &says("call_a7Bq3xYz9Kd0", behind));
+        assert!(!actions.contains(&ActionKind::OrphanToText), "{text}");
+    }
 }
 
 #[test]

@@ -1,9 +1,15 @@
 //! Cycles: calls that repeat in the same order with the same responses.
-use super::{Rule, Signal};
-use crate::turn::CallHash;
 
 /// The longest cycle that is detected.
 pub(super) const LONGEST: usize = 5;
+
+/// A cycle that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cycle {
+    /// How many calls it has.
+    pub(super) calls: u8,
+    pub(super) rounds: u32,
+}
 
 /// The last steps, and for each length `p` how many steps in a row equal the step `p` before: a
 /// cycle of `p` calls has repeated once for every `p` of them.
@@ -18,7 +24,7 @@ pub(super) struct Cycles {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Past {
-    call: CallHash,
+    call: u64,
     end: u64,
     failed: bool,
 }
@@ -28,12 +34,12 @@ impl Cycles {
     /// `rounds` times.
     pub(super) fn push(
         &mut self,
-        call: CallHash,
+        call: u64,
         end: Option<u64>,
         failed: bool,
         haste: bool,
         rounds: u32,
-    ) -> Option<Signal> {
+    ) -> Option<Cycle> {
         let step = end.map(|end| Past { call, end, failed });
         self.hasty = if haste { (self.hasty + 1).min(LONGEST) } else { 0 };
         for period in 1..=LONGEST {
@@ -47,23 +53,23 @@ impl Cycles {
         }
         self.past.rotate_right(1);
         self.past[0] = step;
-        (2..=LONGEST).find_map(|period| self.signal(period, rounds))
+        (2..=LONGEST).find_map(|period| self.found(period, rounds))
     }
 
     /// Whether `call` would continue a cycle that has repeated `rounds` times.
-    pub(super) fn next_is(&self, call: CallHash, rounds: u32) -> Option<Signal> {
+    pub(super) fn next_is(&self, call: u64, rounds: u32) -> Option<Cycle> {
         (2..=LONGEST)
             .filter(|period| self.past[period - 1].is_some_and(|past| past.call == call))
-            .find_map(|period| self.signal(period, rounds))
+            .find_map(|period| self.found(period, rounds))
     }
 
-    fn signal(&self, period: usize, rounds: u32) -> Option<Signal> {
+    fn found(&self, period: usize, rounds: u32) -> Option<Cycle> {
         let matches = self.matches[period - 1];
         // AAAA is a cycle of one call, and ABAB one of two.
         let is_shorter = (1..period)
             .any(|part| period.is_multiple_of(part) && self.matches[part - 1] >= matches);
-        let count = 1 + matches / u32::try_from(period).unwrap_or(u32::MAX);
-        let length = u8::try_from(period).unwrap_or(u8::MAX);
-        (count >= rounds && !is_shorter).then_some(Signal { rule: Rule::Cycle(length), count })
+        let found = 1 + matches / u32::try_from(period).unwrap_or(u32::MAX);
+        let calls = u8::try_from(period).unwrap_or(u8::MAX);
+        (found >= rounds && !is_shorter).then_some(Cycle { calls, rounds: found })
     }
 }

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt};
 use tr_core::{
-    Classify, CoarseInstant, DefaultPolicy, Effect, Params, Retried, RetryOverride, ToolCall,
-    ToolError, ToolManifest, ToolOutcome, Verdict, code,
+    DefaultPolicy, Effect, Params, ResponsePolicy, Retried, RetryOverride, ToolCall, ToolError,
+    ToolManifest, ToolOutcome, Verdict, code, internal::CoarseInstant,
 };
 use tr_retry::{RetryConfig, RetryLayer, RetryStop};
 use tr_testkit::tool::{Scripted, Step};

@@ -2,7 +2,7 @@
 use crate::common::Heard;
 use tower::Layer;
 use tr_core::{
-    Classification, Classify, Effect, EffectOf, End, KeyOf, KeyRef, Progress, Ran, Repeat, Verdict,
+    Classification, CloneRequest, Effect, End, KeyRef, Ran, RequestPolicy, ResponsePolicy, Verdict,
 };
 use tr_retry::{Budget, RetryConfig, RetryLayer};
 use tr_testkit::laws::Laws;
@@ -11,27 +11,23 @@ use tr_testkit::laws::Laws;
 #[derive(Clone, Copy)]
 struct Numbers;
 
-impl KeyOf<u64> for Numbers {
-    fn key_of<'r>(&self, _: &'r u64) -> KeyRef<'r> {
+impl RequestPolicy<u64> for Numbers {
+    fn key<'r>(&self, _: &'r u64) -> KeyRef<'r> {
         KeyRef::new("square")
     }
-}
 
-impl EffectOf<u64> for Numbers {
-    fn effect_of(&self, _: &u64) -> Effect {
+    fn effect(&self, _: &u64) -> Effect {
         Effect::ReadOnly
     }
 }
 
-impl Repeat<u64> for Numbers {
-    fn repeat(&self, n: &u64) -> Option<u64> {
+impl CloneRequest<u64> for Numbers {
+    fn clone_request(&self, n: &u64) -> Option<u64> {
         Some(*n)
     }
 }
 
-impl Progress<u64> for Numbers {}
-
-impl Classify<u64> for Numbers {
+impl ResponsePolicy<u64> for Numbers {
     fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
         match end {
             Ok(_) => Classification::SUCCESS,

@@ -8,7 +8,9 @@ use std::{
 };
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, ServiceExt, retry, service_fn};
-use tr_core::{Classify, DefaultPolicy, SystemClock, ToolCall, ToolOutcome, Verdict, WallClock};
+use tr_core::{
+    DefaultPolicy, ResponsePolicy, SystemClock, ToolCall, ToolOutcome, Verdict, WallClock,
+};
 use tr_retry::{Budget, RetryConfig, RetryLayer, RetryStop};
 
 /// The delays of a call whose attempts all fail at once.
@@ -235,6 +237,6 @@ async fn a_tool_call_that_is_a_retry_already_gets_one_attempt() {
     let mut call = search();
     call.set_attempt(1);
     let error = RetryLayer::default().layer(tool).oneshot(call).await.unwrap_err();
-    let seen = Classify::<ToolOutcome>::classify(&DefaultPolicy, Err(&*error));
+    let seen = ResponsePolicy::<ToolOutcome>::classify(&DefaultPolicy, Err(&*error));
     assert_eq!((asked.calls(), seen.verdict, seen.exhausted), (1, Verdict::TRANSIENT, false));
 }

@@ -2,8 +2,8 @@
 use std::{cell::Cell, rc::Rc};
 use tower::{Layer, ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{
-    BoxError, Classification, Classify, DefaultPolicy, Effect, EffectOf, End, KeyOf, KeyRef,
-    Progress, Ran, Repeat, ToolCall, ToolOutcome, Verdict,
+    BoxError, Classification, CloneRequest, DefaultPolicy, Effect, End, KeyRef, Ran, RequestPolicy,
+    ResponsePolicy, ToolCall, ToolOutcome, Verdict,
 };
 use tr_retry::RetryLayer;
 
@@ -84,29 +84,25 @@ struct Query {
     copies: u32,
 }
 
-impl KeyOf<Query> for DefaultPolicy {
-    fn key_of<'r>(&self, _: &'r Query) -> KeyRef<'r> {
+impl RequestPolicy<Query> for DefaultPolicy {
+    fn key<'r>(&self, _: &'r Query) -> KeyRef<'r> {
         KeyRef::new("query")
     }
-}
 
-impl EffectOf<Query> for DefaultPolicy {
-    fn effect_of(&self, _: &Query) -> Effect {
+    fn effect(&self, _: &Query) -> Effect {
         Effect::ReadOnly
     }
 }
 
-impl Progress<Query> for DefaultPolicy {}
-
-impl Repeat<Query> for DefaultPolicy {
-    fn repeat(&self, query: &Query) -> Option<Query> {
+impl CloneRequest<Query> for DefaultPolicy {
+    fn clone_request(&self, query: &Query) -> Option<Query> {
         Some(Query { copies: query.copies.checked_sub(1)? })
     }
 }
 
 struct Rows(bool);
 
-impl Classify<Rows> for DefaultPolicy {
+impl ResponsePolicy<Rows> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Rows>) -> Classification<'r> {
         match end {
             Ok(Rows(true)) => Classification::SUCCESS,

@@ -10,7 +10,7 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
 use tr_core::{
-    BoxError, Chunk, Classify, DefaultPolicy, Effect, FailureInfo, Ran, ToolCall, ToolError,
+    BoxError, Chunk, DefaultPolicy, Effect, FailureInfo, Ran, ResponsePolicy, ToolCall, ToolError,
     ToolOutcome, Verdict, causes, code, failure_info, find, root_cause,
 };
 use tr_retry::{RetryConfig, RetryExhausted, RetryLayer, RetryStop};

@@ -1,7 +1,37 @@
-//! Instruments with their labels, put together once.
+//! The end of a call as labels say it, and instruments with their labels, put together once.
 #[cfg(not(feature = "bound"))]
 use opentelemetry::metrics::{Counter, Histogram};
 use opentelemetry::{KeyValue, metrics};
+use std::time::Duration;
+use tr_core::{Scope, Status, classify::Kind};
+
+/// How a call ended, as labels say it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended<'r> {
+    pub(crate) status: Status,
+    pub(crate) scope: Scope,
+    pub(crate) code: &'r str,
+    pub(crate) elapsed: Duration,
+}
+
+/// The label of tools past the bound, and of unknown codes.
+pub(super) const OTHER: &str = "_other";
+
+/// A code as a label: a known one, so that tools cannot create unbounded labels.
+pub(super) fn closed(code: &str) -> &'static str {
+    Kind::from_code(code).map_or(OTHER, Kind::code)
+}
+
+pub(super) const fn scope_label(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Session => "session",
+        Scope::Global => "global",
+    }
+}
+
+pub(super) fn millis(elapsed: Duration) -> f64 {
+    elapsed.as_secs_f64() * 1e3
+}
 
 /// A counter with its labels.
 #[cfg(feature = "bound")]

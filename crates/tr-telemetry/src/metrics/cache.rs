@@ -1,5 +1,5 @@
 //! Gauges of the idempotency records, read at each scrape.
-use super::{Tools, openclaw::scope_label};
+use super::bound::scope_label;
 use opentelemetry::{KeyValue, StringValue, metrics::Meter};
 use std::{
     collections::HashMap,
@@ -23,12 +23,18 @@ pub trait CacheReadings: Send + Sync {
 pub(super) struct Caches(Arc<Mutex<Vec<Arc<dyn CacheReadings>>>>);
 
 impl Caches {
-    pub(super) fn add(&self, readings: Arc<dyn CacheReadings>, meter: &Meter, tools: &Arc<Tools>) {
+    /// `tool` is the label of a tool with this name.
+    pub(super) fn add(
+        &self,
+        readings: Arc<dyn CacheReadings>,
+        meter: &Meter,
+        tool: impl Fn(&str) -> StringValue + Clone + Send + Sync + 'static,
+    ) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(readings);
         if all.len() == 1 {
             drop(all);
-            self.observe(meter, tools);
+            self.observe(meter, tool);
         }
     }
 
@@ -37,8 +43,12 @@ impl Caches {
         move || all.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn observe(&self, meter: &Meter, tools: &Arc<Tools>) {
-        let (stores, known) = (self.all(), tools.clone());
+    fn observe(
+        &self,
+        meter: &Meter,
+        tool: impl Fn(&str) -> StringValue + Clone + Send + Sync + 'static,
+    ) {
+        let (stores, shown) = (self.all(), tool.clone());
         meter
             .u64_observable_gauge("openclaw_tool_dedupe_cache_size")
             .with_description("Records of calls")
@@ -47,8 +57,7 @@ impl Caches {
                 for store in stores() {
                     store.sizes(&mut |label, scope, records| {
                         // Tools without series of their own share one: their records add up.
-                        let tool = known.of_label(label, None).tool.clone();
-                        *sums.entry((tool, scope_label(scope))).or_default() += records;
+                        *sums.entry((shown(label), scope_label(scope))).or_default() += records;
                     });
                 }
                 for ((tool, scope), records) in sums {
@@ -58,7 +67,7 @@ impl Caches {
             })
             .build();
 
-        let (stores, known) = (self.all(), tools.clone());
+        let stores = self.all();
         meter
             .f64_observable_gauge("openclaw_tool_dedupe_ttl_seconds")
             .with_description("How long records of calls are kept")
@@ -66,8 +75,7 @@ impl Caches {
                 let mut longest: HashMap<(StringValue, &str), Duration> = HashMap::new();
                 for store in stores() {
                     store.ttls(&mut |label, state, ttl| {
-                        let tool = known.of_label(label, None).tool.clone();
-                        let of = longest.entry((tool, state)).or_default();
+                        let of = longest.entry((tool(label), state)).or_default();
                         *of = ttl.max(*of);
                     });
                 }

@@ -1,11 +1,11 @@
 //! The set of OpenTelemetry's conventions for generative AI.
-use super::{Ended, bound::Times, closed};
+use super::bound::{Ended, Times, closed};
 use opentelemetry::{
     KeyValue, StringValue,
     metrics::{Histogram, Meter},
 };
 use std::sync::OnceLock;
-use tr_core::wire::Status;
+use tr_core::Status;
 
 /// Bounds of the buckets that the conventions advise, in seconds.
 const BUCKETS: [f64; 14] =

@@ -1,15 +1,11 @@
 //! The set `openclaw_tool_…`.
-use super::{
-    Ended,
-    bound::{Count, Times},
-    millis,
-};
+use super::bound::{Count, Ended, Times, millis, scope_label};
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Gauge, Histogram, Meter},
 };
 use std::sync::OnceLock;
-use tr_core::{Scope, wire::Status};
+use tr_core::Status;
 
 /// Bounds of the buckets, in milliseconds: the usual ones, with the default deadlines of an
 /// attempt (10 s) and of a call (30 s) among them.
@@ -79,12 +75,5 @@ impl Series {
             .get_or_init(|| Times::new(&set.duration, &[tool(), label(end.status)]));
         calls.add_one();
         duration.record(millis(end.elapsed));
-    }
-}
-
-pub(super) const fn scope_label(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Session => "session",
-        Scope::Global => "global",
     }
 }

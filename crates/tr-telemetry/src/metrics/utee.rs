@@ -1,15 +1,11 @@
 //! The set `tool.…` of UTEE.
-use super::{
-    Ended,
-    bound::{Count, Times},
-    closed, millis,
-};
+use super::bound::{Count, Ended, Times, closed, millis};
 use opentelemetry::{
     KeyValue, StringValue,
     metrics::{Counter, Histogram, Meter},
 };
 use std::sync::{Arc, OnceLock};
-use tr_core::wire::Status;
+use tr_core::Status;
 
 pub(super) struct Instruments {
     count: Counter<u64>,

@@ -1,5 +1,5 @@
 //! Secrets that are known by their form.
-use super::tokens::{ALNUM, BASE64, Class, DASHED, HEX, MIXED, begins, run};
+use super::tokens::{ALNUM, BASE64, Class, DASHED, HEX, MIXED, back, begins, run};
 use std::ops::Range;
 
 /// Finds the secret around an anchor.
@@ -230,9 +230,4 @@ fn pgpass(text: &str, at: Range<usize>) -> Option<Range<usize>> {
 fn word(text: &str, at: usize) -> Range<usize> {
     let start = at + usize::from(text[at..].starts_with(['\'', '"', '`']));
     start..start + super::values::bare(&text.as_bytes()[start..])
-}
-
-/// How many bytes of this class there are right before, looking at so many at most.
-pub(super) fn back(bytes: &[u8], at: usize, most: usize, class: impl Fn(u8) -> bool) -> usize {
-    bytes[..at].iter().rev().take(most).take_while(|byte| class(**byte)).count()
 }

@@ -1,8 +1,5 @@
 //! Secrets without a fixed word in them: known by how long their parts are.
-use super::{
-    forms::back,
-    tokens::{ALNUM, DASHED, HEX, begins, run},
-};
+use super::tokens::{ALNUM, DASHED, HEX, back, begins, run};
 use std::ops::Range;
 
 /// All secrets of these forms, by their start.

@@ -109,3 +109,8 @@ pub(super) fn begins(bytes: &[u8], at: usize) -> bool {
         [] => true,
     }
 }
+
+/// How many bytes of this class there are right before, looking at so many at most.
+pub(super) fn back(bytes: &[u8], at: usize, most: usize, class: impl Fn(u8) -> bool) -> usize {
+    bytes[..at].iter().rev().take(most).take_while(|byte| class(**byte)).count()
+}

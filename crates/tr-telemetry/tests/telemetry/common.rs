@@ -6,7 +6,8 @@ use opentelemetry_sdk::trace::{
 use std::{collections::BTreeMap, sync::Arc};
 use tower::{Service, service_fn};
 use tr_core::{
-    BoxError, CallInfo, DefaultPolicy, Event, KeyOf, Observer, Params, ToolCall, ToolOutcome,
+    BoxError, CallInfo, DefaultPolicy, Event, Observer, Params, RequestPolicy, ToolCall,
+    ToolOutcome,
 };
 
 /// A call that says all that events show.
@@ -30,7 +31,7 @@ pub(crate) fn telling(
     end: fn() -> Result<ToolOutcome, BoxError>,
 ) -> impl Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send> + Clone {
     service_fn(move |call: ToolCall| {
-        told(&*observer, &DefaultPolicy.info_of(&call));
+        told(&*observer, &DefaultPolicy.info(&call));
         async move { end() }
     })
 }

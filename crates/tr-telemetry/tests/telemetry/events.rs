@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tower::{Service, ServiceExt, layer::Layer};
 use tr_core::{
-    BoxError, BreakerState, DefaultPolicy, Effect, Event, FailureInfo, KeyOf, MatchedOn, Ran,
-    ToolError, ToolOutcome, Verdict, canonical::FingerprintKey,
+    BoxError, BreakerState, DefaultPolicy, Effect, Event, FailureInfo, MatchedOn, Ran,
+    RequestPolicy, ToolError, ToolOutcome, Verdict, canonical::FingerprintKey,
 };
 use tr_telemetry::{Names, Signals, TelemetryLayer};
 
@@ -120,6 +120,8 @@ async fn every_refusal_without_an_attempt_is_blocked_and_nothing_else() {
         ("idempotency_conflict", Ran::No, "tool_call_blocked", "failed"),
         ("idempotency_in_flight", Ran::No, "tool_call_blocked", "inflight"),
         ("outcome_unknown", Ran::Unknown, "tool_call_blocked", "unknown"),
+        ("answer_not_kept", Ran::Yes, "tool_call_blocked", "done"),
+        ("record_unreadable", Ran::Yes, "tool_call_blocked", "unknown"),
         ("loop_detected", Ran::No, "tool_call_blocked", "failed"),
         ("tool_error_limit", Ran::No, "tool_call_blocked", "failed"),
         ("invalid_envelope", Ran::No, "tool_call_blocked", "failed"),
@@ -228,7 +230,7 @@ fn a_shadow_decision_is_told_though_nothing_was_refused() {
     let (breaker, state) = ("pay", BreakerState::Open);
     let call = call("pay");
     let event = Event::BreakerRefused { breaker, state, shadow: true };
-    tell(&*observer, &DefaultPolicy.info_of(&call), event);
+    tell(&*observer, &DefaultPolicy.info(&call), event);
     let event = &lines.events()[0];
     assert_eq!((&event["event"], &event["shadow"]), (&json!("tool_call_blocked"), &json!(true)));
     // The call runs: who repeats it does so a second time.
@@ -243,7 +245,7 @@ async fn what_shadow_signals_tell_says_that_it_was_not_done() {
     TelemetryLayer::call(&signals).layer(tool).oneshot(call("pay")).await.unwrap();
     let (attempt, delay) = (0, Duration::from_millis(200));
     let event = Event::Retry { attempt, delay, reason: "503", latency: Duration::ZERO };
-    tell(&*signals.observer(), &DefaultPolicy.info_of(&call("pay")), event);
+    tell(&*signals.observer(), &DefaultPolicy.info(&call("pay")), event);
 
     let events = lines.events();
     let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();

@@ -10,7 +10,6 @@ mod metrics;
 mod prometheus;
 #[cfg(feature = "json")]
 mod redaction;
-#[cfg(feature = "http")]
 mod requests;
 mod spans;
 #[cfg(feature = "json")]

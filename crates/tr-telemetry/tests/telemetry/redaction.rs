@@ -13,7 +13,8 @@ use std::{
 };
 use tower::{Service, ServiceExt, layer::Layer};
 use tr_core::{
-    BoxError, BreakerState, DefaultPolicy, Event, KeyOf, Params, ToolCall, ToolError, ToolOutcome,
+    BoxError, BreakerState, DefaultPolicy, Event, Params, RequestPolicy, ToolCall, ToolError,
+    ToolOutcome,
 };
 use tr_telemetry::{
     JsonLines, Names, Signals, TelemetryLayer,
@@ -82,7 +83,7 @@ async fn shown(redactor: impl Redact + 'static) -> String {
         let observer = observer.clone();
         let tool = tower::service_fn(move |call: ToolCall| {
             let (delay, latency) = (Duration::ZERO, Duration::ZERO);
-            let info = DefaultPolicy.info_of(&call);
+            let info = DefaultPolicy.info(&call);
             tell(&*observer, &info, Event::Retry { attempt: 0, delay, reason: IN_CODE, latency });
             tell(
                 &*observer,
@@ -160,7 +161,7 @@ async fn tr_15_what_a_tool_s_sensitive_fields_hold_is_not_shown() {
                 .manifested(manifest.clone());
             let (observer, outside) = (signals.observer(), call.clone());
             let in_the_middle = move |call: &ToolCall| {
-                let (info, reason) = (DefaultPolicy.info_of(call), format!("no-{PASSPORT}"));
+                let (info, reason) = (DefaultPolicy.info(call), format!("no-{PASSPORT}"));
                 let (delay, latency, effect) = (Duration::ZERO, Duration::ZERO, Default::default());
                 let reason = reason.as_str();
                 tell(&*observer, &info, Event::Retry { attempt: 0, delay, reason, latency });

@@ -4,10 +4,10 @@ use crate::metered::Metered;
 use opentelemetry_sdk::trace::Sampler;
 use tower::{ServiceExt, layer::Layer, service_fn};
 use tr_core::{
-    BoxError, Classification, Classify, DefaultPolicy, End, KeyOf, KeyRef, Ran, ToolOutcome,
-    Verdict,
+    BoxError, Classification, DefaultPolicy, End, KeyRef, Ran, RequestPolicy, ResponsePolicy,
+    ToolOutcome, Verdict,
 };
-use tr_telemetry::{Describe, Signals, TelemetryLayer};
+use tr_telemetry::{Signals, TelemetryLayer};
 
 fn listening() -> (Metered, Traced, Signals) {
     let (metered, traced) = (Metered::new(), Traced::new(Sampler::AlwaysOn));
@@ -45,13 +45,13 @@ struct Ask(&'static str);
 #[derive(Debug)]
 struct Reply(bool);
 
-impl KeyOf<Ask> for DefaultPolicy {
-    fn key_of<'r>(&self, ask: &'r Ask) -> KeyRef<'r> {
+impl RequestPolicy<Ask> for DefaultPolicy {
+    fn key<'r>(&self, ask: &'r Ask) -> KeyRef<'r> {
         KeyRef::new(ask.0)
     }
 }
 
-impl Classify<Reply> for DefaultPolicy {
+impl ResponsePolicy<Reply> for DefaultPolicy {
     fn classify<'r>(&self, end: End<'r, Reply>) -> Classification<'r> {
         match end {
             Ok(Reply(true)) => Classification::SUCCESS,
@@ -59,8 +59,6 @@ impl Classify<Reply> for DefaultPolicy {
         }
     }
 }
-
-impl Describe<Ask, Reply> for DefaultPolicy {}
 
 #[tokio::test]
 async fn ones_own_types_answer_for_themselves() {

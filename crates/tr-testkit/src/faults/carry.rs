@@ -1,15 +1,15 @@
 //! One proxied connection: both directions, with the current faults.
 
 use super::{
-    Shared, Weather,
     frames::{Frames, Piece},
-    loss::{Loss, Then},
+    loss::{Loss, Losses, Then},
 };
 use std::{
     collections::VecDeque,
     io,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -21,11 +21,23 @@ use tokio::{
     time::sleep,
 };
 
+/// The lasting faults.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Weather {
+    pub(super) requests_cut: bool,
+    pub(super) replies_cut: bool,
+    pub(super) delay: Duration,
+    /// The number of resets.
+    pub(super) resets: u64,
+    /// The number of heals: connections that lost bytes are reset then.
+    pub(super) heals: u64,
+}
+
 /// Carries the bytes of one connection.
 #[derive(Debug)]
 pub(super) struct Carrier {
     weather: watch::Receiver<Weather>,
-    shared: Arc<Shared>,
+    losses: Arc<Losses>,
     /// The number of resets before this connection.
     resets: u64,
     /// The commands without a reply yet; `None` if a name is not known.
@@ -50,9 +62,9 @@ impl From<watch::error::RecvError> for Broken {
 }
 
 impl Carrier {
-    pub(super) fn new(weather: watch::Receiver<Weather>, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(weather: watch::Receiver<Weather>, losses: Arc<Losses>) -> Self {
         let resets = weather.borrow().resets;
-        Self { weather, shared, resets, asked: Mutex::default() }
+        Self { weather, losses, resets, asked: Mutex::default() }
     }
 
     /// Runs until both ends have closed it, or it is reset.
@@ -126,7 +138,7 @@ impl Carrier {
             return None;
         }
         let command = if piece.counts() { self.asked().pop_front().flatten() } else { None };
-        self.shared.losses.take(command.as_deref())
+        self.losses.take(command.as_deref())
     }
 
     /// Drops the rest of a piece and, until the connection is reset, everything after it.

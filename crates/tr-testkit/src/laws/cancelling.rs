@@ -93,7 +93,7 @@ where
             wakers.push(call.abandon());
         }
         drop(service);
-        if self.laws.detaches {
+        if self.subject.detaches {
             return Ok(()); // a detached call keeps waiting, with its own wakers
         }
         ensure!(wakers.iter().all(|waker| waker.held() == 0), "its waker is still held");

@@ -39,7 +39,7 @@ where
         let first: &(dyn Error + 'static) = &*error;
         let mut causes = iter::successors(Some(first), |cause| (*cause).source());
         ensure!(
-            self.laws.maps_errors || causes.any(<dyn Error>::is::<Failure>),
+            self.subject.maps_errors || causes.any(<dyn Error>::is::<Failure>),
             "the tool's error is not among the sources of `{error}`"
         );
         Ok(())

@@ -1,16 +1,16 @@
 //! Helpers of the laws: the layer around a tool, and calls of it.
 
-use super::{Law, Laws};
 use crate::{
     BoxError,
     drive::{Driven, End, PATIENCE},
     tool::{Breach, Handle, Scripted, Step},
 };
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     fmt,
     future::{Future, poll_fn},
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -39,8 +39,21 @@ macro_rules! ensure {
 }
 pub(super) use ensure;
 
+/// The requests and responses of a layer under test, and what it declares about itself.
+pub(super) struct Subject<Req, Res> {
+    pub(super) request: Box<dyn Fn(u64) -> Req>,
+    pub(super) response: Response<Req, Res>,
+    pub(super) same: Same<Res>,
+    pub(super) next: Cell<u64>,
+    pub(super) detaches: bool,
+    pub(super) maps_errors: bool,
+}
+
+type Same<Res> = Box<dyn Fn(&Res, &Res) -> bool>;
+type Response<Req, Res> = Arc<dyn Fn(&Req) -> Res + Send + Sync>;
+
 pub(super) struct Scene<'a, Req, Res, L> {
-    pub(super) laws: &'a Laws<Req, Res>,
+    pub(super) subject: &'a Subject<Req, Res>,
     layer: &'a L,
     tools: RefCell<Vec<Handle<Req>>>,
 }
@@ -53,25 +66,8 @@ where
     S: Service<Req, Response = Res> + Clone,
     S::Error: Into<BoxError>,
 {
-    pub(super) fn new(laws: &'a Laws<Req, Res>, layer: &'a L) -> Self {
-        Self { laws, layer, tools: RefCell::default() }
-    }
-
-    pub(super) async fn play(&self, law: Law) -> Verdict {
-        match law {
-            Law::ReadyStaysReady => self.ready_stays_ready().await,
-            Law::CallsWhatIsReady => self.calls_what_is_ready().await,
-            Law::ReleasesOnDrop => self.releases_on_drop().await,
-            Law::ClonesEarnReadiness => self.clones_earn_readiness().await,
-            Law::SurfacesReadinessErrors => self.surfaces_readiness_errors().await,
-            Law::KeepsTheSource => self.keeps_the_source().await,
-            Law::DropsCleanly => self.drops_cleanly().await,
-            Law::WakesUp => self.wakes_up().await,
-            Law::DoesNotSpin => self.does_not_spin().await,
-            Law::PollsNothingAfterItsEnd => self.polls_nothing_after_its_end().await,
-            Law::SurvivesPanics => self.survives_panics().await,
-            Law::KeepsAnswersApart => self.keeps_answers_apart().await,
-        }
+    pub(super) fn new(subject: &'a Subject<Req, Res>, layer: &'a L) -> Self {
+        Self { subject, layer, tools: RefCell::default() }
     }
 
     pub(super) fn breaches(&self) -> Vec<Breach> {
@@ -83,7 +79,7 @@ where
         &self,
         ticks: impl Fn(usize) -> usize + Send + Sync + 'static,
     ) -> Scripted<Req, Res> {
-        let response = self.laws.response.clone();
+        let response = self.subject.response.clone();
         self.watch(Scripted::by(move |n, request| {
             (0..ticks(n)).fold(Step::Ok(response(request)), |then, _| Step::after(TICK, then))
         }))
@@ -94,7 +90,7 @@ where
         &self,
         step: impl Fn(usize) -> Option<Step<Res>> + Send + Sync + 'static,
     ) -> Scripted<Req, Res> {
-        let response = self.laws.response.clone();
+        let response = self.subject.response.clone();
         let step = move |n, request: &Req| step(n).unwrap_or_else(|| Step::Ok(response(request)));
         self.watch(Scripted::by(step))
     }
@@ -111,10 +107,10 @@ where
 
     /// A new request and its expected response.
     pub(super) fn request(&self) -> (Req, Res) {
-        let n = self.laws.next.get();
-        self.laws.next.set(n + 1);
-        let request = (self.laws.request)(n);
-        let response = (self.laws.response)(&request);
+        let n = self.subject.next.get();
+        self.subject.next.set(n + 1);
+        let request = (self.subject.request)(n);
+        let response = (self.subject.response)(&request);
         (request, response)
     }
 
@@ -158,7 +154,7 @@ where
 
     pub(super) fn is_own(&self, answer: &Answer<Res>, own: &Res) -> Verdict {
         match answer {
-            Ok(response) if (self.laws.same)(response, own) => Ok(()),
+            Ok(response) if (self.subject.same)(response, own) => Ok(()),
             Ok(other) => Err(format!("a call got {other:?}, its own answer is {own:?}")),
             Err(error) => Err(format!("a call failed that the tool answered: {error}")),
         }
@@ -167,7 +163,7 @@ where
     /// Expects that nothing is in flight or reserved: at once, or once detached calls have ended.
     pub(super) async fn is_idle(&self, tool: &Handle<Req>) -> Verdict {
         let since = Instant::now();
-        while self.laws.detaches && since.elapsed() < PATIENCE {
+        while self.subject.detaches && since.elapsed() < PATIENCE {
             sleep(100 * TICK).await; // first, so that a task that was just spawned can call
             if tool.in_flight() == 0 && tool.reserved() == 0 {
                 break;

@@ -1,15 +1,47 @@
-//! Starts a server: finds the programs, creates a folder, and waits until it accepts connections.
+//! Starts the process of a server: its options, programs and folder, and the wait until it is ready.
 
-use super::{Options, Server};
-use crate::launch::{
-    Folder, LOOK, LOOKS, LastWords, StartError, Tethered, User, find, free_port, path,
-};
+use crate::launch::{Folder, LOOK, LOOKS, LastWords, StartError, Tethered, User, find, path};
+#[cfg(feature = "tls")]
+use crate::tls::Issued;
 use std::{
     fs,
     os::unix::fs::{MetadataExt as _, chown},
     path::{Path, PathBuf},
     sync::mpsc::{Receiver, RecvTimeoutError},
 };
+
+/// The options of a server. By default, commits survive a kill of the process, not of the machine.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Options {
+    /// Parameters of `postgresql.conf`, each with its value.
+    pub(super) parameters: Vec<(String, String)>,
+    #[cfg(feature = "tls")]
+    pub(super) tls: Option<Issued>,
+}
+
+impl Options {
+    /// Sets a parameter of `postgresql.conf`, for example `("max_connections", "5")`.
+    ///
+    /// `fsync` is off by default: a kill of the process loses no commits, and tests are fast.
+    pub fn set(mut self, parameter: &str, value: &str) -> Self {
+        self.parameters.push((parameter.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Offers TLS with this certificate; connections without TLS work, too.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, issued: Issued) -> Self {
+        self.tls = Some(issued);
+        let files = [
+            ("ssl_cert_file", "tls.crt"),
+            ("ssl_key_file", "tls.key"),
+            ("ssl_ca_file", "tls-authority.crt"),
+        ];
+        // Beside its data.
+        files.into_iter().fold(self.set("ssl", "on"), |this, (name, file)| this.set(name, file))
+    }
+}
 
 const PROGRAM: &str = "postgres";
 const MAKER: &str = "initdb";
@@ -31,7 +63,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    fn find() -> Result<Self, StartError> {
+    pub(super) fn find() -> Result<Self, StartError> {
         let missing = || StartError::no_program(PROGRAM, "postgresql");
         let mut folders = path();
         let mut versions: Vec<_> = fs::read_dir(DEBIAN).into_iter().flatten().flatten().collect();
@@ -67,42 +99,27 @@ fn user() -> Option<User> {
     })
 }
 
-/// A server with its own folder.
-pub(super) fn new(options: Options) -> Result<Server, StartError> {
-    let programs = Programs::find()?;
+/// The folder of a new server, filled.
+pub(super) fn folder(programs: &Programs) -> Result<Folder, StartError> {
     let folder = Folder::new(PROGRAM)?;
     if let Some(User { user, group }) = programs.user {
         let given = chown(folder.path(), Some(user), Some(group));
         given.map_err(|error| StartError::folder(folder.path(), &error))?;
     }
-    fill(&programs, folder.path())?;
-    #[cfg(feature = "tls")]
-    if let Some(issued) = &options.tls {
-        give(issued, folder.path(), programs.user)
-            .map_err(|error| StartError::folder(folder.path(), &error))?;
-    }
-    loop {
-        let port = free_port();
-        match run(&programs, folder.path(), &options.parameters, port) {
-            Ok(process) => {
-                return Ok(Server { programs, folder, options, port, process: Some(process) });
-            }
-            // Another process took the port meanwhile.
-            Err(error) if error.says("Address already in use") => {}
-            Err(error) => return Err(error),
-        }
-    }
+    fill(programs, folder.path())?;
+    Ok(folder)
 }
 
 /// Writes a certificate beside the data, owned by the same user.
 #[cfg(feature = "tls")]
-fn give(issued: &crate::tls::Issued, folder: &Path, user: Option<User>) -> std::io::Result<()> {
-    for file in issued.write(folder)? {
-        if let Some(User { user, group }) = user {
-            chown(file, Some(user), Some(group))?;
+pub(super) fn give(issued: &Issued, folder: &Path, programs: &Programs) -> Result<(), StartError> {
+    let written = issued.write(folder).and_then(|files| match programs.user {
+        Some(User { user, group }) => {
+            files.into_iter().try_for_each(|file| chown(file, Some(user), Some(group)))
         }
-    }
-    Ok(())
+        None => Ok(()),
+    });
+    written.map_err(|error| StartError::folder(folder, &error))
 }
 
 fn fill(programs: &Programs, folder: &Path) -> Result<(), StartError> {

@@ -1,6 +1,5 @@
 //! The options of a server.
 
-use super::Server;
 #[cfg(feature = "tls")]
 use crate::tls::Issued;
 use std::fmt;
@@ -55,12 +54,6 @@ impl Options {
     #[cfg(feature = "tls")]
     pub fn tls(mut self, issued: Issued) -> Self {
         self.tls = Some(issued);
-        self
-    }
-
-    /// Makes it a replica; it is ready once it is in sync with its primary.
-    pub fn replica_of(mut self, primary: &Server) -> Self {
-        self.replica_of = Some((primary.port, primary.options.password.clone()));
         self
     }
 

@@ -1,7 +1,7 @@
-//! Starts a server: finds the program, a port and a folder, and waits until it is ready.
+//! Starts the process of a server, and waits until it is ready.
 
-use super::{Options, Server, Value, client};
-use crate::launch::{Folder, LOOK, LOOKS, LastWords, StartError, Tethered, find, free_port, path};
+use super::{Options, Value, client};
+use crate::launch::{LOOK, LOOKS, LastWords, StartError, Tethered};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -9,31 +9,6 @@ use std::{
 };
 
 pub(super) const PROGRAM: &str = "redis-server";
-
-impl Options {
-    /// Starts a server and waits until it replies.
-    ///
-    /// # Errors
-    ///
-    /// If there is no `redis-server`, or it does not get ready.
-    pub fn start(self) -> Result<Server, StartError> {
-        let program = find(PROGRAM, path());
-        let program = program.ok_or_else(|| StartError::no_program(PROGRAM, PROGRAM))?;
-        let folder = Folder::new("redis")?;
-        loop {
-            let port = free_port();
-            match start(&self, &program, folder.path(), port) {
-                Ok(process) => {
-                    let process = Some(process);
-                    return Ok(Server { options: self, program, folder, port, process });
-                }
-                // Another process took the port meanwhile.
-                Err(error) if error.says("Address already in use") => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
 
 /// Starts a server in its folder and on its port.
 pub(super) fn start(

@@ -1,50 +1,11 @@
 //! The handle to inspect a scripted tool.
 
-use super::state::{Shared, State};
+use super::state::{Attempt, Breach, Shared, State};
 use std::{fmt, time::Duration};
-use tokio::time::Instant;
 
 /// Inspects and controls a [`Scripted`](super::Scripted) tool; a clone belongs to the same tool.
 pub struct Handle<Req> {
     pub(super) shared: Shared<Req>,
-}
-
-/// One attempt, as the tool saw it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Attempt {
-    /// When `call` was called.
-    pub started: Instant,
-    /// When it ended, and how; `None` while it is in flight.
-    pub ended: Option<(Instant, End)>,
-    /// How often its future was polled.
-    pub polls: usize,
-}
-
-/// How an attempt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum End {
-    /// With a response.
-    Ok,
-    /// With an error.
-    Err,
-    /// With a panic from the script.
-    Panicked,
-    /// Its future was dropped before it ended.
-    Cancelled,
-}
-
-/// A rule of `Service` or `Future` that the caller of the tool broke; the tool also panics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Breach {
-    /// `call` on an instance whose own `poll_ready` had not returned `Ready`.
-    CalledUnready,
-    /// The response future was polled after it had ended.
-    PolledAfterEnd,
-    /// More calls than the script has steps, and no `then_repeat_last`.
-    ScriptOver,
 }
 
 impl<Req> Handle<Req> {

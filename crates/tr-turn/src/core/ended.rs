@@ -22,6 +22,10 @@ impl Core {
     pub(crate) fn ended(&mut self, now: Instant, index: usize, about: &About, end: End) {
         let run = &about.run;
         match end {
+            End::Answered(Ok(outcome)) if is_unkept(&outcome) => {
+                let made = outcome.retried().len() + 1;
+                self.fell(now, index, run, about.effect, Err(Stopped::not_kept().into()), made);
+            }
             End::Answered(Ok(outcome)) if outcome.error().is_none() => {
                 self.succeeded(now, index, run, outcome);
             }
@@ -266,6 +270,12 @@ impl Core {
         });
         report.outcome = outcome;
     }
+}
+
+/// Whether the call succeeded with an answer that the turn cannot read.
+fn is_unkept(outcome: &ToolOutcome) -> bool {
+    let is_chunk = outcome.parts().chunk.is_some();
+    outcome.error().is_none() && !is_chunk && !outcome.can_be_kept()
 }
 
 /// Whether the call ended by its own deadline.

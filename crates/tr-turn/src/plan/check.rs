@@ -1,7 +1,9 @@
 //! Validates a draft: known names, no dependency cycles, a tool for every required call.
 use super::{
-    Body, Call, Candidate, Draft, MAX_CALLS, Need, Node, Plan, PlanError, Tools, limits::timeout,
-    names, names::is_blank, read::kind,
+    Body, Call, Candidate, Draft, MAX_CALLS, Need, Node, Plan, PlanError, Tools,
+    limits::timeout,
+    names::{self, is_blank},
+    read::{self, kind},
 };
 use crate::{
     json::{at, below},
@@ -11,19 +13,35 @@ use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
-use tr_core::{
-    Json, ToolId, ToolManifest,
-    canonical::Pointer,
-    graph::{self, Edge, Walk},
-    wire::{EnvelopeFault, closest},
-};
+use tr_config::graph::{self, Edge, Walk};
+use tr_core::{Json, ToolId, ToolManifest, canonical::Pointer};
+use tr_wire::{EnvelopeFault, closest};
+
+impl Plan {
+    /// Reads a plan in JSON, and checks it.
+    ///
+    /// # Errors
+    /// Lists every mistake with its JSON pointer. No call has started.
+    pub fn from_json(text: &str, tools: &Tools) -> Result<Self, PlanError> {
+        let mut faults = Vec::new();
+        let draft = read::draft(text, &mut faults);
+        plan(&draft, tools, faults)
+    }
+}
+
+impl Draft {
+    /// Validates the draft.
+    ///
+    /// # Errors
+    /// Lists every mistake with the JSON pointer that it has in the written form. No call has
+    /// started.
+    pub fn check(&self, tools: &Tools) -> Result<Plan, PlanError> {
+        plan(self, tools, Vec::new())
+    }
+}
 
 /// Checks the whole draft, after the faults of its text.
-pub(super) fn plan(
-    draft: &Draft,
-    tools: &Tools,
-    mut faults: Vec<EnvelopeFault>,
-) -> Result<Plan, PlanError> {
+fn plan(draft: &Draft, tools: &Tools, mut faults: Vec<EnvelopeFault>) -> Result<Plan, PlanError> {
     names::check(draft, &mut faults);
     draft.limits.check(&mut faults);
     let count = draft.calls.len();

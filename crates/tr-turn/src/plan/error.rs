@@ -1,6 +1,7 @@
 //! The error of an invalid plan.
 use std::{error::Error, fmt};
-use tr_core::{FailureInfo, Ran, Verdict, code, wire::EnvelopeFault};
+use tr_core::{FailureInfo, Ran, Verdict, code};
+use tr_wire::EnvelopeFault;
 
 /// The most faults that are kept; further ones are counted.
 const KEPT: usize = 100;

@@ -1,7 +1,7 @@
 //! The time and concurrency limits of a turn.
 use crate::json::below;
 use std::time::Duration;
-use tr_core::wire::EnvelopeFault;
+use tr_wire::EnvelopeFault;
 
 /// The longest timeout that a plan may ask for.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);

@@ -2,7 +2,7 @@
 use super::Draft;
 use crate::json::below;
 use std::collections::HashSet;
-use tr_core::wire::EnvelopeFault;
+use tr_wire::EnvelopeFault;
 
 pub(super) fn is_blank(name: &str) -> bool {
     name.trim().is_empty()

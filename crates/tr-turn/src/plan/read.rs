@@ -3,10 +3,8 @@ use super::{Alternative, Call, Draft, names::is_blank};
 use crate::json::{below, elements, members};
 use serde::de::DeserializeOwned;
 use std::{borrow::Cow, time::Duration};
-use tr_core::{
-    Json, canonical,
-    wire::{EnvelopeFault, closest},
-};
+use tr_core::{Json, canonical};
+use tr_wire::{EnvelopeFault, closest};
 
 type Faults = Vec<EnvelopeFault>;
 

@@ -3,7 +3,8 @@ use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
 };
-use tr_core::{Effect, ToolCatalog, ToolId, ToolManifest};
+use tr_config::ToolCatalog;
+use tr_core::{Effect, ToolId, ToolManifest};
 
 /// The available tools and their manifests.
 ///

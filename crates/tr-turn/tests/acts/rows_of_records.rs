@@ -72,7 +72,7 @@ pub(crate) const ROWS: &[Row] = &[
         "big",
         "call:key=k*2 runs",
         "ok replay runs=1",
-        "ok outcome_unknown runs=1",
+        "ok answer_not_kept runs=1",
     ],
     [
         "idempotency.max_kept_bytes",
@@ -81,7 +81,7 @@ pub(crate) const ROWS: &[Row] = &[
         "big",
         "call:key=a call:key=b call:key=a call:key=b runs",
         "ok*2 replay*2 runs=2",
-        "ok*2 replay outcome_unknown runs=2",
+        "ok*2 replay answer_not_kept runs=2",
     ],
     [
         "idempotency.done_ttl_ms",

@@ -1,7 +1,8 @@
 //! Cancellation by id, of the turn, and of calls with records.
 use super::*;
 use tool_reliability::idempotency::RecordState;
-use tr_core::{Ran, ToolCatalog, Verdict};
+use tr_config::ToolCatalog;
+use tr_core::{Ran, Verdict};
 use tr_testkit::calls::fails;
 use tr_turn::{CutShort, Outcome, Turns};
 

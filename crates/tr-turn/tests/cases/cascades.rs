@@ -128,3 +128,29 @@ async fn results_flow_into_params() {
     let message = &*book.failure.as_ref().unwrap().message;
     assert_eq!(message, r#"The result of flight_search has no value at "/1/id""#);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_answer_cannot_be_read_has_no_result() {
+    for default in [false, true] {
+        let bench = Bench::new([
+            ("price", vec![Step::Ok(ToolOutcome::not_kept())]),
+            ("pay", ok()),
+            ("weather", ok()),
+        ]);
+        let params = serde_json::json!({ "amount": { "$from": "price" } });
+        let price = reads("price");
+        let price = if default { price.default_value(serde_json::json!(7)) } else { price };
+        let draft =
+            Draft::new("t").call(price).call(reads("pay").params(params)).call(reads("weather"));
+        let report = bench.run(draft).await;
+        let price = report.call("price").unwrap();
+        let failure = price.failure.as_ref().unwrap();
+        assert_eq!((price.outcome, price.ran, price.attempts), (Outcome::Failed, Ran::Yes, 1));
+        assert_eq!(&*failure.code, "answer_not_kept");
+        assert_eq!(&*failure.message, "The tool ran, but its answer cannot be read");
+        let ends = if default { (Outcome::Success, 1) } else { (Outcome::Skipped, 0) };
+        assert_eq!((report.call("pay").unwrap().outcome, bench.calls("pay")), ends);
+        assert_eq!(report.call("weather").unwrap().outcome, Outcome::Success);
+        assert_eq!(bench.calls("price"), 1, "it ran, and does not run again");
+    }
+}

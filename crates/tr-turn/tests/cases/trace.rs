@@ -1,6 +1,7 @@
 //! What a trace says of breakers, and how it looks.
 use super::*;
-use tr_core::{BreakerState, KeyRef, Ran, ToolCatalog, ToolError, Verdict};
+use tr_config::ToolCatalog;
+use tr_core::{BreakerState, KeyRef, Ran, ToolError, Verdict};
 use tr_testkit::calls::fails;
 use tr_turn::{Fact, Limits, Outcome};
 

@@ -3,29 +3,25 @@ use super::{Circuit, Rules, Trip, Work};
 use tower::{Layer, service_fn};
 use tr_breaker::{BreakerLayer, CircuitOpen};
 use tr_core::{
-    BoxError, Classification, Classify, Effect, EffectOf, End, KeyOf, KeyRef, Progress, Ran,
-    Verdict, find,
+    BoxError, Classification, Effect, End, KeyRef, Ran, RequestPolicy, ResponsePolicy, Verdict,
+    find,
 };
 
 /// What the layer wants to know of a [`Work`].
 #[derive(Clone, Copy, Debug)]
 struct SmallPolicy;
 
-impl KeyOf<Work> for SmallPolicy {
-    fn key_of<'r>(&self, _: &'r Work) -> KeyRef<'r> {
+impl RequestPolicy<Work> for SmallPolicy {
+    fn key<'r>(&self, _: &'r Work) -> KeyRef<'r> {
         KeyRef::new("tool")
     }
-}
 
-impl EffectOf<Work> for SmallPolicy {
-    fn effect_of(&self, _: &Work) -> Effect {
+    fn effect(&self, _: &Work) -> Effect {
         Effect::ReadOnly
     }
 }
 
-impl Progress<Work> for SmallPolicy {}
-
-impl Classify<()> for SmallPolicy {
+impl ResponsePolicy<()> for SmallPolicy {
     fn classify<'r>(&self, end: End<'r, ()>) -> Classification<'r> {
         match end {
             Ok(()) => Classification::SUCCESS,

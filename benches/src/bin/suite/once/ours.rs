@@ -5,8 +5,8 @@ use futures_util::TryFutureExt as _;
 use std::sync::Arc;
 use tower::{Layer, ServiceExt, service_fn};
 use tr_core::{
-    Classification, Classify, Codec, DedupeKey, Effect, EffectOf, End, IdempotencyOf, InvalidKey,
-    KeyOf, KeyRef, Progress, Ran, Replay, Verdict,
+    Classification, DedupeKey, Effect, End, InvalidKey, KeyRef, Ran, Replay, RequestPolicy,
+    ResponsePolicy, StoreResponse, Verdict,
     canonical::{Digest, Key},
 };
 use tr_idempotency::IdempotencyLayer;
@@ -15,28 +15,22 @@ use tr_idempotency::IdempotencyLayer;
 #[derive(Clone, Copy, Debug)]
 struct SmallPolicy;
 
-impl KeyOf<Asked> for SmallPolicy {
-    fn key_of<'r>(&self, _: &'r Asked) -> KeyRef<'r> {
+impl RequestPolicy<Asked> for SmallPolicy {
+    fn key<'r>(&self, _: &'r Asked) -> KeyRef<'r> {
         KeyRef::new("pay")
     }
-}
 
-impl EffectOf<Asked> for SmallPolicy {
-    fn effect_of(&self, _: &Asked) -> Effect {
+    fn effect(&self, _: &Asked) -> Effect {
         Effect::Mutating
     }
-}
 
-impl Progress<Asked> for SmallPolicy {}
-
-impl IdempotencyOf<Asked> for SmallPolicy {
-    fn id_of(&self, asked: &Asked) -> Result<Option<DedupeKey>, InvalidKey> {
+    fn idempotency_key(&self, asked: &Asked) -> Result<Option<DedupeKey>, InvalidKey> {
         let bytes = nth_key(asked.key);
         Ok(Some(DedupeKey { key: Key::from_bytes(bytes), digest: Digest::from_bytes(bytes) }))
     }
 }
 
-impl Classify<u64> for SmallPolicy {
+impl ResponsePolicy<u64> for SmallPolicy {
     fn classify<'r>(&self, end: End<'r, u64>) -> Classification<'r> {
         match end {
             Ok(_) => Classification::SUCCESS,
@@ -45,7 +39,7 @@ impl Classify<u64> for SmallPolicy {
     }
 }
 
-impl Codec<u64> for SmallPolicy {
+impl StoreResponse<u64> for SmallPolicy {
     type Stored = u64;
 
     fn store(&self, answer: &u64) -> Option<u64> {
@@ -58,7 +52,8 @@ impl Codec<u64> for SmallPolicy {
 }
 
 pub(super) fn runner() -> Result<Runner, &'static str> {
-    let layer = IdempotencyLayer::builder().capacity(CAPACITY.into()).policy(SmallPolicy).build();
+    let layer =
+        IdempotencyLayer::builder_for().capacity(CAPACITY.into()).policy(SmallPolicy).build();
     let layer = layer.map_err(|_| "refuses these settings")?;
     let service = layer.layer(service_fn(|asked: Asked| (asked.tool)()));
     Ok(Arc::new(move |key, tool: Tool| {

@@ -1,8 +1,9 @@
 //! Decides what the guard does with the lines of the server.
-use super::{CLOSED, CONNECTION_CLOSED, Proxy, relayed, too_long};
+use super::{Proxy, relayed, requests::Open, too_long};
 use crate::mcp::{
     Mode, answer, batch,
     call::{Answer, Ending},
+    elements::unchecked_elements,
     guessed,
     in_flight::{Answered, Relay, token},
     lines::{Item, Oversized},
@@ -20,6 +21,23 @@ use tr_core::{BoxError, Ran, ToolCall, ToolOutcome};
 
 /// The notice that the list of tools is no longer current.
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
+
+/// What there is in a batch of the server's.
+struct Survey {
+    /// The position of the first message that belongs to a call.
+    first: Option<usize>,
+    /// Whether a message before it says something about the tools, or answers another request.
+    is_told: bool,
+}
+
+/// Whom a message of a batch concerns, besides the client.
+enum Concern {
+    /// It answers a call, or reports its progress.
+    Call,
+    /// It says something about the tools, or answers another request.
+    Guard,
+    None,
+}
 
 impl<S> Proxy<S>
 where
@@ -56,14 +74,13 @@ where
     }
 
     fn on_server_line(&mut self, line: &Bytes) {
+        // A message of a batch may be no JSON although the others are.
+        if scan::bare(line).starts_with(b"[") {
+            return self.on_server_batch(line);
+        }
         match message::read(line) {
             Line::One(message) => self.on_server_message(line, &message),
-            Line::Batch => self.on_server_batch(line),
-            // A message of a batch may be no JSON although the others are.
-            Line::Unreadable { .. } if scan::bare(line).starts_with(b"[") => {
-                self.on_server_batch(line);
-            }
-            Line::Unreadable { .. } => self.on_unreadable(line),
+            Line::Batch | Line::Unreadable { .. } => self.on_unreadable(line),
         }
     }
 
@@ -82,23 +99,53 @@ where
     /// Forwards a batch whole, unless something in it belongs to a call: then its messages pass one by one.
     /// Parts that are no message pass together, since there may be millions.
     fn on_server_batch(&mut self, line: &Bytes) {
-        let parts = || batch::parts(line).into_iter().flatten();
-        if !parts().any(|part| self.concerns_call(&part)) {
-            parts().for_each(|part| self.learn_from(&part));
+        let parts = || unchecked_elements(line).into_iter().flatten();
+        let Some(Survey { first, is_told }) = self.survey(line) else {
             return self.pass_to_client(line);
-        }
-        let place = |part: &Bytes| part.as_ptr().addr() - line.as_ptr().addr();
+        };
+        let Some(first) = first else {
+            if is_told {
+                parts().for_each(|part| self.learn_from(part));
+            }
+            return self.pass_to_client(line);
+        };
+        let place = |part: &[u8]| part.as_ptr().addr() - line.as_ptr().addr();
         let mut others: Option<Range<usize>> = None;
         for part in parts() {
-            if batch::may_be_message(&part) {
+            let at = place(part);
+            if batch::may_be_message(part) {
                 self.pass_others(line, others.take());
-                self.on_server_line(&[&*part, b"\n"].concat().into());
+                if at < first && !is_told {
+                    self.pass_part(part);
+                } else {
+                    self.on_server_line(&[part, b"\n"].concat().into());
+                }
             } else {
-                let begun = others.map_or_else(|| place(&part), |it| it.start);
-                others = Some(begun..place(&part) + part.len());
+                let begun = others.map_or(at, |it| it.start);
+                others = Some(begun..at + part.len());
             }
         }
         self.pass_others(line, others);
+    }
+
+    /// Reads each message of a batch, up to the first that belongs to a call; `None` if the batch is not
+    /// complete.
+    fn survey(&self, line: &Bytes) -> Option<Survey> {
+        let mut parts = unchecked_elements(line)?;
+        let mut survey = Survey { first: None, is_told: false };
+        for part in &mut parts {
+            if survey.first.is_some() || !batch::may_be_message(part) {
+                continue;
+            }
+            match self.concern(part) {
+                Concern::Call => {
+                    survey.first = Some(part.as_ptr().addr() - line.as_ptr().addr());
+                }
+                Concern::Guard => survey.is_told = true,
+                Concern::None => {}
+            }
+        }
+        (!parts.is_torn()).then_some(survey)
     }
 
     /// Reads a message about the tools, in a batch that passes whole.
@@ -109,19 +156,18 @@ where
         let Line::One(message) = message::read(part) else { return };
         match (message.method.as_deref(), token(message.id)) {
             (Some(LIST_CHANGED), _) => self.effects.forget(),
-            (None, Some(id)) => self.on_others_answer(&id, &message),
+            (None, Some(id)) => drop(self.on_others_answer(&id, &message)),
             _ => {}
         }
     }
 
-    /// Handles an answer to a request that is no tool call.
-    fn on_others_answer(&mut self, id: &Token, message: &Message<'_>) {
-        self.requests.remove(id);
-        if self.lists.remove(id)
-            && let Some(result) = message.result
-        {
+    /// Handles an answer to a request that is no tool call; returns that request.
+    fn on_others_answer(&mut self, id: &Token, message: &Message<'_>) -> Option<Open> {
+        let open = self.requests.take(id)?;
+        if let Some(result) = message.result.filter(|_| open.is_list) {
             self.effects.learn(result);
         }
+        Some(open)
     }
 
     /// Forwards parts that are no message, as a batch or alone.
@@ -134,22 +180,35 @@ where
         }
     }
 
-    /// Whether a message of a batch answers a call, or reports its progress.
-    fn concerns_call(&self, part: &[u8]) -> bool {
-        if !batch::may_be_message(part) {
-            return false;
-        }
+    /// Whom a message of a batch concerns.
+    fn concern(&self, part: &[u8]) -> Concern {
         let answered = match message::read(part) {
             Line::One(message) if message.method.is_none() => token(message.id),
             Line::One(message) => {
-                return message.method.as_deref() == Some("notifications/progress");
+                return match message.method.as_deref() {
+                    Some("notifications/progress") => Concern::Call,
+                    Some(LIST_CHANGED) => Concern::Guard,
+                    _ => Concern::None,
+                };
             }
             Line::Unreadable { .. } => {
                 Guess::of(part).filter(|guess| guess.is_answer).map(|guess| guess.id)
             }
             Line::Batch => None,
         };
-        answered.is_some_and(|id| self.wire.lock().in_flight.knows(&id))
+        match answered {
+            Some(id) if self.wire.lock().in_flight.knows(&id) => Concern::Call,
+            Some(id) if self.requests.contains(&id) => Concern::Guard,
+            _ => Concern::None,
+        }
+    }
+
+    /// Forwards a message of a batch as a line.
+    fn pass_part(&mut self, part: &[u8]) {
+        if self.mode == Mode::Enforce {
+            self.to_client.line(part);
+            self.to_client.part(b"\n");
+        }
     }
 
     /// Replaces bytes that are no UTF-8 as a client's decoder would, if the line then matches a call.
@@ -170,6 +229,9 @@ where
     /// Handles an answer that is no valid JSON: `NaN`, raw control characters, a duplicate name. It passes
     /// once, unchanged.
     fn on_opaque_answer(&mut self, line: &Bytes, guess: Guess) {
+        if let Some(open) = self.requests.take(&guess.id) {
+            return self.pass_to_client(&open.answer(line, guess.place));
+        }
         let outcome = guessed::guessed(line, &guess, false);
         let answered = self.wire.lock().in_flight.answered(&guess.id);
         match answered {
@@ -183,11 +245,7 @@ where
                     self.pass_to_client(line);
                 }
             }
-            Answered::Unmatched => {
-                self.requests.remove(&guess.id);
-                self.lists.remove(&guess.id);
-                self.pass_to_client(line);
-            }
+            Answered::Unmatched => self.pass_to_client(line),
         }
     }
 
@@ -210,6 +268,9 @@ where
         let (Some(raw), Some(id)) = (message.id, token(message.id)) else {
             return self.pass_to_client(line);
         };
+        if let Some(open) = self.on_others_answer(&id, message) {
+            return self.pass_to_client(&open.answer(line, message::range(line, raw)));
+        }
         let answered = self.wire.lock().in_flight.answered(&id);
         match answered {
             Answered::Attempt { ending, recorded } => {
@@ -225,10 +286,7 @@ where
                     self.pass_to_client(line);
                 }
             }
-            Answered::Unmatched => {
-                self.on_others_answer(&id, message);
-                self.pass_to_client(line);
-            }
+            Answered::Unmatched => self.pass_to_client(line),
         }
     }
 
@@ -241,7 +299,11 @@ where
         let Some(id) = token(parsed) else { return };
         if line.asks {
             // The server has its own ids: this request answers no call.
-            return self.pass_to_server(&too_long(line, "line"));
+            return self.pass_to_server(&too_long(line, "line", line.id.as_deref()));
+        }
+        if let Some(open) = self.requests.take(&id) {
+            let id = open.client_id().or(line.id.as_deref());
+            return self.pass_to_client(&too_long(line, "answer", id));
         }
         let answered = self.wire.lock().in_flight.answered(&id);
         match answered {
@@ -249,13 +311,11 @@ where
                 let ran = if line.is_no_success { Ran::Unknown } else { Ran::Yes };
                 let _ = ending.send(Ending::Oversized(line.bytes, ran));
             }
-            Answered::Late { .. } => {}
-            Answered::Unmatched => {
-                self.lists.remove(&id);
-                if self.requests.remove(&id) {
-                    self.pass_to_client(&too_long(line, "answer"));
-                }
+            // Whether another answer says that the tool ran is not known.
+            Answered::Late { owed, .. } if !line.is_no_success => {
+                self.wire.settle(owed, ToolOutcome::not_kept());
             }
+            Answered::Late { .. } | Answered::Unmatched => {}
         }
     }
 
@@ -266,13 +326,6 @@ where
         wire.in_flight.server_gone();
         drop(wire);
         self.to_server.clear();
-        self.lists.clear();
-        if self.mode != Mode::Enforce {
-            return self.requests.clear();
-        }
-        for id in std::mem::take(&mut self.requests) {
-            let line = answer::refusal(&id.to_json(), CONNECTION_CLOSED, CLOSED);
-            self.to_client.line(&line);
-        }
+        self.close_requests();
     }
 }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use tower::ServiceExt;
 use tower_service::Service;
 use tr_core::{
-    BoxError, CallParts, DefaultPolicy, Effect, EffectOf, ToolCall, ToolOutcome, call::Attachment,
+    BoxError, CallParts, DefaultPolicy, Effect, RequestPolicy, ToolCall, ToolOutcome,
+    call::Attachment,
 };
 
 impl<S> Proxy<S>
@@ -43,7 +44,7 @@ where
         {
             call.parts_mut().effect = effect;
         }
-        let effect = DefaultPolicy.effect_of(&call);
+        let effect = DefaultPolicy.effect(&call);
         let is_keyed = identity.is_keyed();
         identity.put_into(&mut call, &self.client, effect);
         let own = call.parts().idempotency.id.map(|id| id.key);

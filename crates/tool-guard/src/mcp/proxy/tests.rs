@@ -5,10 +5,12 @@ mod fuzz;
 mod late;
 mod pending;
 mod refused;
+mod reused;
 
 use super::*;
 use crate::mcp::{
     in_flight::InFlight,
+    lines::Oversized,
     stack::{self, Records},
     tool::{Limits, ServerTool},
 };

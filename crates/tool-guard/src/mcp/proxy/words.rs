@@ -19,10 +19,10 @@ pub(super) fn relayed(
 }
 
 /// The error for a sender whose line, or whose answer, was too long.
-pub(super) fn too_long(line: &Oversized, what: &str) -> Bytes {
+pub(super) fn too_long(line: &Oversized, what: &str, id: Option<&str>) -> Bytes {
     let text = format!(
         "the {what} has {} bytes, more than the guard forwards: raise --max-line",
         line.bytes
     );
-    answer::refusal(line.id.as_deref().unwrap_or("null"), INVALID_REQUEST, &text)
+    answer::refusal(id.unwrap_or("null"), INVALID_REQUEST, &text)
 }

@@ -150,6 +150,7 @@ impl Tally {
             wrong.extend(told.map(|it| format!("the mended file is refused: {it}")));
             wrong.extend(lost(case, mended, now));
             wrong.extend(untold(case, mended, now));
+            wrong.extend(unanswered(case, mended, now));
         } else if case.bytes != *now {
             wrong.push(format!("it is {end}, and its bytes are others"));
         } else if status(looked) == "clean" {
@@ -234,6 +235,71 @@ fn lost(case: &Case, mended: &Value, now: &[u8]) -> Option<String> {
     });
     let untold: Vec<_> = untold.map(|missing| (missing.word, missing.lines)).collect();
     (!untold.is_empty()).then(|| format!("lost and not told: {untold:?}; told: {told:?}"))
+}
+
+/// A result that was removed as another's copy, although none of its content stays in a result, and
+/// no result that a tool gave answers a call of its id.
+fn unanswered(case: &Case, mended: &Value, now: &[u8]) -> Option<String> {
+    let repairs = mended["repairs"].as_array().into_iter().flatten();
+    let removed = repairs.filter(|act| act["action"] == "remove_duplicate");
+    let mut removed = removed.filter_map(|act| act["toolUseId"].as_str()).peekable();
+    removed.peek()?;
+    let (before, after) = (results(&case.bytes), results(now));
+    let mut gone = removed.filter(|id| {
+        let said: Vec<_> = before.iter().filter(|result| result.id == *id).collect();
+        let stays = |result: &Given| said.iter().any(|was| was.content == result.content);
+        let answers = |result: &Given| result.id == *id && !result.is_made_up();
+        !said.is_empty() && !after.iter().any(|result| stays(result) || answers(result))
+    });
+    gone.next().map(|id| format!("a result of {id} is removed, and nothing stays of it"))
+}
+
+/// A result, of any form.
+struct Given {
+    id: String,
+    content: Value,
+}
+
+impl Given {
+    /// Whether a repair wrote it.
+    fn is_made_up(&self) -> bool {
+        self.content.to_string().contains("outcome unknown, may have run")
+    }
+}
+
+/// All results in a file.
+fn results(bytes: &[u8]) -> Vec<Given> {
+    fn add(value: &Value, found: &mut Vec<Given>) {
+        const OF_RESULTS: [(&str, &str); 5] = [
+            ("tool_use_id", "content"),
+            ("tool_call_id", "content"),
+            ("toolCallId", "content"),
+            ("call_id", "output"),
+            ("id", "response"),
+        ];
+        let result = OF_RESULTS.iter().find_map(|(id, content)| {
+            Some(Given {
+                id: value[*id].as_str()?.to_owned(),
+                content: value.get(content)?.clone(),
+            })
+        });
+        found.extend(result);
+        match value {
+            Value::Array(list) => list.iter().for_each(|it| add(it, found)),
+            Value::Object(map) => map.values().for_each(|it| add(it, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let starts = line.iter().position(|byte| matches!(byte, b'{' | b'[')).unwrap_or(line.len());
+        let records = serde_json::Deserializer::from_slice(&line[starts..]).into_iter::<Value>();
+        records.map_while(Result::ok).for_each(|record| add(&record, &mut found));
+    }
+    if let Ok(whole) = serde_json::from_slice(bytes) {
+        add(&whole, &mut found);
+    }
+    found
 }
 
 /// The lines that a repair names.

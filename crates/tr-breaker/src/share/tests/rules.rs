@@ -1,6 +1,6 @@
 //! Which decision holds, case by case.
 use super::{Fate, PROCESSES, Step, World, within};
-use crate::{Mode, share::decision::State};
+use crate::{Mode, decision::State};
 use std::time::Duration;
 use tokio::time::advance;
 

@@ -46,6 +46,14 @@ impl<'t> Scan<'t> {
     /// Consumes a one-byte token if it is the next.
     #[inline]
     fn take(&mut self, byte: u8) -> bool {
+        let is_next = self.text.as_bytes().get(self.at) == Some(&byte);
+        self.at += usize::from(is_next);
+        is_next || self.take_behind_space(byte)
+    }
+
+    /// Kept out of line, because most agents write no white space between tokens.
+    #[inline(never)]
+    fn take_behind_space(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == byte;
         self.at += usize::from(is_next);
         is_next
@@ -62,31 +70,43 @@ impl<'t> Scan<'t> {
         &mut self,
         mut member: impl FnMut(&mut Self, &'t str) -> Option<()>,
     ) -> Option<()> {
-        self.take(b'{').then_some(())?;
-        if self.take(b'}') {
-            return Some(());
-        }
-        loop {
+        let mut has_more = self.open(b'{', b'}')?;
+        while has_more {
             let name = self.plain()?;
             self.take(b':').then_some(())?;
             member(self, name)?;
-            if !self.take(b',') {
-                return self.take(b'}').then_some(());
-            }
+            has_more = self.more(b'}')?;
         }
+        Some(())
     }
 
     /// Scans an array. `element` consumes each element.
     pub(super) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        self.take(b'[').then_some(())?;
-        if self.take(b']') {
-            return Some(());
-        }
-        loop {
+        let mut has_more = self.open(b'[', b']')?;
+        while has_more {
             element(self)?;
-            if !self.take(b',') {
-                return self.take(b']').then_some(());
-            }
+            has_more = self.more(b']')?;
+        }
+        Some(())
+    }
+
+    /// Consumes the beginning of an object or an array; returns whether something is in it.
+    #[inline]
+    fn open(&mut self, open: u8, close: u8) -> Option<bool> {
+        self.take(open).then_some(())?;
+        let has_more = self.peek() != close;
+        self.at += usize::from(!has_more);
+        Some(has_more)
+    }
+
+    /// Consumes what comes behind a member or an element; returns whether another one follows.
+    #[inline]
+    fn more(&mut self, close: u8) -> Option<bool> {
+        let next = self.peek();
+        self.at += 1;
+        match next {
+            b',' => Some(true),
+            next => (next == close).then_some(false),
         }
     }
 
@@ -206,18 +226,14 @@ impl<'t> Scan<'t> {
 
     /// Scans an object whatever its members are called. `member` consumes their values.
     fn each_member(&mut self, mut member: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        self.take(b'{').then_some(())?;
-        if self.take(b'}') {
-            return Some(());
-        }
-        loop {
+        let mut has_more = self.open(b'{', b'}')?;
+        while has_more {
             self.skip_string()?;
             self.take(b':').then_some(())?;
             member(self)?;
-            if !self.take(b',') {
-                return self.take(b'}').then_some(());
-            }
+            has_more = self.more(b'}')?;
         }
+        Some(())
     }
 
     fn number(&mut self) -> Option<()> {
@@ -251,26 +267,39 @@ impl<'t> Scan<'t> {
 /// How many bytes there are before the next quote, backslash or control character.
 #[inline]
 fn ordinary(bytes: &[u8]) -> usize {
-    const EACH: u64 = u64::MAX / 255;
-    let mut at = 0;
-    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*eight);
-        let (quote, slash) = (word ^ (EACH * b'"' as u64), word ^ (EACH * b'\\' as u64));
-        // The high bit is set for bytes that are zero or below 0x20, and for no byte before the
-        // first of them.
-        let zero = |word: u64| word.wrapping_sub(EACH) & !word;
-        let control = word.wrapping_sub(EACH * 0x20) & !word;
-        let found = (zero(quote) | zero(slash) | control) & (EACH * 0x80);
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-        if at == LONG {
-            at += plain_blocks(&bytes[at..]);
+    let at = ordinary_words(&bytes[..bytes.len().min(LONG)]);
+    if at < LONG {
+        return at;
+    }
+    let at = at + plain_blocks(&bytes[at..]);
+    at + ordinary_words(&bytes[at..])
+}
+
+/// The same, eight bytes at a time.
+#[inline]
+fn ordinary_words(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let ends = ends(*word);
+        if ends != 0 {
+            return 8 * at + ends.trailing_zeros() as usize / 8;
         }
     }
     let is_ordinary = |byte: &&u8| !matches!(byte, b'"' | b'\\' | 0..0x20);
-    at + bytes[at..].iter().take_while(is_ordinary).count()
+    8 * words.len() + rest.iter().take_while(is_ordinary).count()
+}
+
+/// The high bit of each byte that ends a run of ordinary ones; bytes after the first may be wrong.
+#[inline]
+fn ends(word: [u8; 8]) -> u64 {
+    const EACH: u64 = u64::MAX / 255;
+    let word = u64::from_le_bytes(word);
+    let (quote, slash) = (word ^ (EACH * b'"' as u64), word ^ (EACH * b'\\' as u64));
+    // The high bit is set for bytes that are zero or below 0x20, and for no byte before the
+    // first of them.
+    let zero = |word: u64| word.wrapping_sub(EACH) & !word;
+    let control = word.wrapping_sub(EACH * 0x20) & !word;
+    (zero(quote) | zero(slash) | control) & (EACH * 0x80)
 }
 
 /// The length of the leading blocks without the end of a string: long texts are scanned faster.

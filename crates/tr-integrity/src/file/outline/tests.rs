@@ -179,8 +179,8 @@ fn seen(entry: &Entry) -> String {
     let Entry { id, link, what } = entry;
     let block = |block: &Block| {
         let kind = match &block.kind {
-            Kind::Use { id, id_at, .. } => format!("use {id} {}", id_at.is_some()),
-            Kind::Result { id, synthetic, .. } => format!("result {id} {synthetic}"),
+            Kind::Use { id, id_at, .. } => format!("use {id:?} {}", id_at.is_some()),
+            Kind::Result { id, synthetic, .. } => format!("result {id:?} {synthetic}"),
             kind => format!("{kind:?}"),
         };
         (kind, block.unknown.filter(|it| *it == Unknown::Content), block.refused.clone())

@@ -11,8 +11,8 @@ use std::sync::{
 };
 use tower::{Layer, Service, ServiceExt};
 use tr_core::{
-    Answer, AnswerOf, CallInfo, CycleOf, CycleRef, End, Event, Json, Observer, Ran, SessionAction,
-    ToolCall, ToolOutcome, failure_info, find,
+    Answer, CallInfo, CycleRef, End, Event, Json, Observer, Ran, ResponsePolicy, SessionAction,
+    ToolCall, ToolOutcome, TranscriptPolicy, failure_info, find,
 };
 use tr_integrity::{
     IntegrityLayer, IntentNotRecorded, OUTCOME_UNKNOWN, Session, WhenStoreFails,
@@ -237,14 +237,14 @@ async fn calls_at_once_share_their_writes() {
 #[derive(Clone, Copy, Debug)]
 struct Numbers;
 
-impl CycleOf<u64> for Numbers {
-    fn cycle_of<'r>(&self, _: &'r u64) -> Option<CycleRef<'r>> {
+impl ResponsePolicy<u64> for Numbers {}
+
+impl TranscriptPolicy<u64, u64> for Numbers {
+    fn cycle<'r>(&self, _: &'r u64) -> Option<CycleRef<'r>> {
         Some(CycleRef { session: "s", tool_use_id: "x", name: "n", input: "{}" })
     }
-}
 
-impl AnswerOf<u64> for Numbers {
-    fn answer_of<'r>(&self, end: End<'r, u64>) -> Answer<'r> {
+    fn answer<'r>(&self, end: End<'r, u64>) -> Answer<'r> {
         Answer { content: format!("{end:?}").into(), is_error: end.is_err(), ran: Ran::Yes }
     }
 }

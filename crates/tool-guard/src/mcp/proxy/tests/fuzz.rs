@@ -89,6 +89,9 @@ impl World {
                 }
                 continue;
             }
+            if self.is_renamed(line) {
+                continue;
+            }
             // What the client did not say is a retry of what only reads, or a cancellation.
             let value: Value = serde_json::from_slice(line).expect("ours");
             if value["method"] == "tools/call" {
@@ -99,6 +102,24 @@ impl World {
                 assert_eq!(value["method"], "notifications/cancelled");
             }
         }
+    }
+
+    /// Any other request whose id may still be answered goes out under an id of ours, once.
+    fn is_renamed(&mut self, line: &[u8]) -> bool {
+        if matches!(message::read(line), Line::One(message) if message.is_tool_call()) {
+            return false;
+        }
+        let ours = format!("\"{PREFIX}");
+        let Some(from) = memchr::memmem::find(line, ours.as_bytes()) else { return false };
+        let end = from + 1 + memchr::memchr(b'"', &line[from + 1..]).unwrap() + 1;
+        let (before, after) = (&line[..from], &line[end..]);
+        let is_own = |own: &[u8]| {
+            own.len() > before.len() + after.len()
+                && own.starts_with(before)
+                && own.ends_with(after)
+        };
+        let own = self.unsent.iter_mut().find(|(own, count)| **count > 0 && is_own(own));
+        own.map(|(_, count)| *count -= 1).is_some()
     }
 
     /// A call whose id may still be answered from before goes out under an id of ours, once.

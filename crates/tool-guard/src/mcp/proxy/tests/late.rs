@@ -140,3 +140,26 @@ async fn a_call_that_is_withdrawn_goes_on_for_its_duplicates() {
         assert!(bench.proxy.calls.is_empty());
     }
 }
+
+/// The answer may still be recorded when the server's next line comes.
+#[tokio::test(start_paused = true)]
+async fn no_progress_of_a_call_overtakes_its_answer() {
+    let progress = |n: u8| {
+        format!(
+            "{{\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":\"t\",\"progress\":{n}}}}}\n"
+        )
+    };
+    let call = "{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"pay\",\"_meta\":{\"progressToken\":\"t\"}}}\n";
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.client(call.as_bytes());
+    bench.settle().await;
+    bench.server(progress(1).as_bytes());
+    bench.server(done("1").as_bytes());
+    bench.server(progress(2).as_bytes());
+    assert_eq!(bench.client_gets(), progress(1));
+    bench.settle().await;
+    assert_eq!(bench.client_gets(), done("1"));
+    // Once the client has its answer, the token may be another request's.
+    bench.server(progress(3).as_bytes());
+    assert_eq!(bench.client_gets(), progress(3));
+}

@@ -1,0 +1,310 @@
+//! The circuit of one key, behind a lock.
+use crate::{
+    circuit::{Circuit, End, Refusal, Ticket, Transition},
+    fast_path::FastPath,
+    observers::Observers,
+    settings::{EffectClass, Mode, Settings},
+    shortened::LastFailure,
+    snapshot::Saved,
+    sync::held,
+    window::Epoch,
+};
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+use tr_core::{BreakerState, CallInfo, Event, KeyRef, internal::CoarseInstant};
+
+/// The circuit of one key. There may be a million of these.
+pub(crate) struct KeyedCircuit {
+    /// The key's name, then what events call the tool, where that is not the name.
+    names: Box<str>,
+    name_len: u32,
+    /// It is that of what a tool reaches.
+    is_target: bool,
+    /// A thread is notifying the observers.
+    is_notifying: AtomicBool,
+    /// It matters how long calls take.
+    is_timed: bool,
+    /// No rule asks when successes end.
+    is_timeless: bool,
+    fast_path: FastPath,
+    hash: u64,
+    settings: Arc<Settings>,
+    observers: Arc<Observers>,
+    locked: Mutex<Locked>,
+}
+
+struct Locked {
+    circuit: Circuit,
+    last_failure: Option<Arc<LastFailure>>,
+}
+
+impl KeyedCircuit {
+    pub(crate) fn new(
+        key: KeyRef<'_>,
+        label: &str,
+        settings: Arc<Settings>,
+        observers: Arc<Observers>,
+    ) -> Self {
+        let mut names = key.to_string();
+        let name_len = u32::try_from(names.len()).expect("a name is shorter than 4 GiB");
+        let circuit = Circuit::new(&names, settings.clone());
+        if *label != *names {
+            names.push_str(label);
+        }
+        Self {
+            names: names.into(),
+            name_len,
+            is_target: key.is_target(),
+            is_notifying: AtomicBool::new(false),
+            is_timed: settings.slow.is_some(),
+            is_timeless: settings.derived.is_timeless,
+            fast_path: FastPath::new(&circuit.published()),
+            hash: key.hash,
+            settings,
+            observers,
+            locked: Mutex::new(Locked { circuit, last_failure: None }),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn name(&self) -> &str {
+        &self.names[..self.name_len as usize]
+    }
+
+    /// What events call the tool.
+    fn label(&self) -> &str {
+        match &self.names[self.name_len as usize..] {
+            "" => &self.names,
+            label => label,
+        }
+    }
+
+    pub(crate) const fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    #[inline]
+    pub(crate) fn is(&self, key: KeyRef<'_>) -> bool {
+        self.hash == key.hash && key.is_named(self.name())
+    }
+
+    /// Whether it is that of what the tool of this name reaches.
+    pub(crate) fn is_target_of(&self, tool: &str) -> bool {
+        let rest = || self.name().strip_prefix(tool)?.strip_prefix(' ');
+        self.is_target && rest().is_some_and(|origin| !origin.contains(' '))
+    }
+
+    pub(crate) fn observers(&self) -> &Observers {
+        &self.observers
+    }
+
+    #[inline]
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    #[inline]
+    pub(crate) const fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
+    /// Lets a call pass without the lock, where that is possible.
+    #[inline]
+    pub(crate) fn pass(&self, class: EffectClass) -> Option<Ticket> {
+        let generation = self.fast_path.pass()?;
+        Some(Ticket { generation, class, probe: None })
+    }
+
+    /// Asks for the right to make a call; `None`: it passes and does not count. `began` is when the call
+    /// began, if it carries that.
+    #[inline]
+    pub(crate) fn admit(
+        &self,
+        class: EffectClass,
+        began: Option<CoarseInstant>,
+        now: impl Fn() -> Instant,
+    ) -> Result<Option<Ticket>, Refusal> {
+        if let Some(ticket) = self.pass(class) {
+            return Ok(Some(ticket));
+        }
+        match self.refuse(|| began.unwrap_or_else(|| CoarseInstant::at(now()))) {
+            Some(refusal) => Err(refusal),
+            // What the call carries may be from before it opened.
+            None => self.admit_locked(class, now()),
+        }
+    }
+
+    #[inline(never)]
+    fn admit_locked(&self, class: EffectClass, now: Instant) -> Result<Option<Ticket>, Refusal> {
+        self.change(|locked| locked.circuit.admit(class, now))
+    }
+
+    /// Refuses a call without the lock, where that is possible.
+    #[inline]
+    fn refuse(&self, now: impl FnOnce() -> CoarseInstant) -> Option<Refusal> {
+        let left = self.fast_path.refuse(now, self.settings.derived.longest_cooldown)?;
+        Some(Refusal { state: BreakerState::Open, left: Some(left), shadow: false })
+    }
+
+    /// A call succeeded, having taken so long if that matters.
+    #[inline]
+    pub(crate) fn succeed(
+        &self,
+        ticket: Ticket,
+        began: Option<CoarseInstant>,
+        now: impl Fn() -> CoarseInstant,
+    ) {
+        if self.is_timeless && ticket.probe.is_none() && self.succeed_untimed(ticket) {
+            return;
+        }
+        let now = now();
+        let slow = self.is_timed && self.is_slow(began, now);
+        if slow || ticket.probe.is_some() || !self.fast_path.is_quiet_at(now) {
+            self.end(ticket, End::Success { slow }, now.instant(), None);
+        }
+    }
+
+    #[inline]
+    fn succeed_untimed(&self, ticket: Ticket) -> bool {
+        self.fast_path.is_quiet() || self.change(|locked| locked.circuit.succeed_untimed(ticket))
+    }
+
+    /// Whether a call that began then took too long.
+    pub(crate) fn is_slow(&self, began: Option<CoarseInstant>, now: CoarseInstant) -> bool {
+        let limit = self.settings.slow.map(|slow| slow.longer_than);
+        limit.zip(began).is_some_and(|(limit, began)| now.since(began) > limit)
+    }
+
+    /// A call ended.
+    #[inline(never)]
+    pub(crate) fn end(&self, ticket: Ticket, end: End, now: Instant, message: Option<Arc<str>>) {
+        self.change(|locked| {
+            if locked.circuit.end(ticket, end, now)
+                && let Some(message) = message
+            {
+                locked.last_failure = Some(Arc::new(LastFailure(message)));
+            }
+        });
+    }
+
+    /// The state, as the clock has it.
+    pub(crate) fn state(&self, now: Instant) -> BreakerState {
+        self.change(|locked| locked.circuit.state(now))
+    }
+
+    /// The message of the last failure, without looking at the clock.
+    pub(crate) fn last_failure(&self) -> Option<Arc<LastFailure>> {
+        held(self.locked.lock()).last_failure.clone()
+    }
+
+    /// Looks at the circuit, or changes it, once time has done its part.
+    pub(crate) fn inspect<R>(
+        &self,
+        now: Instant,
+        look: impl FnOnce(&mut Circuit, Option<&LastFailure>) -> R,
+    ) -> R {
+        self.change(|locked| {
+            locked.circuit.state(now);
+            look(&mut locked.circuit, locked.last_failure.as_deref())
+        })
+    }
+
+    /// Interferes by hand, once time has done its part.
+    pub(crate) fn control(&self, now: Instant, change: impl FnOnce(&mut Circuit)) {
+        self.inspect(now, |circuit, _| change(circuit));
+    }
+
+    /// Its mode, and whether it is forced open.
+    pub(crate) fn orders(&self) -> (Mode, bool) {
+        held(self.locked.lock()).circuit.orders()
+    }
+
+    /// Whether a new breaker would decide the same.
+    pub(crate) fn is_blank(&self, now: Instant) -> bool {
+        held(self.locked.lock()).circuit.is_blank(now)
+    }
+
+    /// What it knows, if a new breaker would not know the same.
+    pub(crate) fn saved(&self, epoch: Epoch) -> Option<Saved> {
+        (!self.is_blank(epoch.now)).then(|| {
+            self.inspect(epoch.now, |circuit, last| {
+                circuit.saved(self.name(), last.map(|last| &*last.0), epoch)
+            })
+        })
+    }
+
+    /// Restores the state of another one; its own calls in flight no longer count.
+    pub(crate) fn restore(&self, saved: &Saved, epoch: Epoch) {
+        self.change(|locked| {
+            locked.circuit.restore(saved, epoch);
+            locked.last_failure = saved.last_failure.as_ref().map(LastFailure::of);
+        });
+    }
+
+    /// The one way to change the circuit: it publishes the result and notifies observers.
+    #[inline]
+    fn change<R>(&self, job: impl FnOnce(&mut Locked) -> R) -> R {
+        let mut locked = held(self.locked.lock());
+        let done = job(&mut locked);
+        if locked.last_failure.is_some() && locked.circuit.is_clean() {
+            locked.last_failure = None;
+        }
+        self.fast_path.publish(&locked.circuit.published());
+        let has_transitions = locked.circuit.has_transitions();
+        drop(locked);
+        if has_transitions {
+            self.notify();
+        }
+        done
+    }
+
+    /// Notifies the observers of all transitions, without the lock. One thread at a time does so, that
+    /// they get them in their order; a second one leaves its own transitions to the first.
+    #[cold]
+    fn notify(&self) {
+        // An observer that panics while a call's panic unwinds would abort the process: the next call
+        // notifies.
+        if std::thread::panicking() {
+            return;
+        }
+        while let Some((Transition { from, to }, _turn)) = self.next_transition() {
+            let event = Event::Breaker { breaker: self.name(), from, to };
+            self.observers.notify(&CallInfo::of(self.label()), &event);
+        }
+    }
+
+    fn next_transition(&self) -> Option<(Transition, Turn<'_>)> {
+        let mut locked = held(self.locked.lock());
+        if self.is_notifying.load(Relaxed) {
+            return None;
+        }
+        let next = locked.circuit.next_transition()?;
+        self.is_notifying.store(true, Relaxed);
+        Some((next, Turn(&self.is_notifying)))
+    }
+}
+
+/// The turn to notify the observers, which ends also when one of them panics. The thread that ends it looks
+/// again, under the lock.
+struct Turn<'k>(&'k AtomicBool);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Relaxed);
+    }
+}
+
+impl fmt::Debug for KeyedCircuit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyedCircuit").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

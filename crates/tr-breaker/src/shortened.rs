@@ -1,0 +1,64 @@
+//! The message of the last failure, shortened.
+use std::{
+    error::Error,
+    fmt::{self, Display, Write},
+    sync::Arc,
+};
+
+/// The message of the last failed call, possibly of another caller.
+#[derive(Debug)]
+pub(crate) struct LastFailure(pub(crate) Arc<str>);
+
+impl LastFailure {
+    /// That of this message, shortened.
+    pub(crate) fn of(message: &impl Display) -> Arc<Self> {
+        Arc::new(Self(shortened(message)))
+    }
+}
+
+impl Display for LastFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for LastFailure {}
+
+/// Bytes that are kept of a message.
+const MOST: usize = 256;
+
+/// The beginning of `message`, at most 256 bytes of it.
+pub(crate) fn shortened(message: &dyn Display) -> Arc<str> {
+    let mut start = Start(String::new());
+    // What is written past the end, or after the message's own error, is not missed.
+    let _ = write!(start, "{message}");
+    start.0.into()
+}
+
+struct Start(String);
+
+impl Write for Start {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = MOST - self.0.len();
+        if text.len() <= room {
+            self.0.push_str(text);
+            return Ok(());
+        }
+        let taken = (0..=room).rev().find(|end| text.is_char_boundary(*end));
+        self.0.push_str(&text[..taken.unwrap_or(0)]);
+        Err(fmt::Error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let long = "é".repeat(300);
+        assert_eq!(&*shortened(&long), "é".repeat(128));
+        assert_eq!(&*shortened(&format!("x{long}")), format!("x{}", "é".repeat(127)));
+        assert_eq!(&*shortened(&"short"), "short");
+    }
+}

@@ -1,0 +1,163 @@
+//! The form of a catalogue, as it is written.
+use super::shape::{At, End, Inside, Jitter, Lenient, Located, Share};
+use tr_core::{BreakerHint, Effect, Json, Priority, canonical::Pointer, manifest::Capability};
+use tr_wire::read::{
+    Any, Count, Factor, Flag, List, Map, Millis, Name, Percent, Record, Word, object,
+};
+
+object! { strict
+    /// What is known of an agent's tools.
+    struct Catalog {
+        ignored "$schema";
+        /// The effect of tools that declare none; `mutating` by default.
+        "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
+        /// Defaults for the tools under `tools`. Tools that are not listed use the sections of the
+        /// stack.
+        "defaults" => defaults: Option<At<Tool>>, Lenient<Located<Tool>>;
+        /// The tools, each by a name that the others use for it.
+        "tools" => tools: Option<Tools>, Lenient<Map<Lenient<Located<Tool>>>>;
+    }
+}
+
+/// The tools by name; those that could not be read are only names.
+pub(crate) type Tools = Vec<(Box<str>, Option<At<Tool>>)>;
+/// Other tools by name.
+pub(crate) type References = Vec<At<Box<str>>>;
+
+object! { strict
+    /// What is known of one tool. What is absent is unknown, and left as the layers have it.
+    struct Tool {
+        /// The tool's own name; the catalogue's name for it where it is absent.
+        "name" => name: Option<At<Box<str>>>, Lenient<Located<Name>>;
+        /// The namespace in which the name is unique, such as `agents.tools.messaging`.
+        "namespace" => namespace: Option<Box<str>>, Lenient<Name>;
+        /// The action within the tool: `message` with `read` and `message` with `send` are two.
+        "action" => action: Option<At<Box<str>>>, Lenient<Located<Name>>;
+        /// Its effect.
+        "effect" => effect: Option<Effect>, Lenient<Word<Effect>>;
+        /// What it can do. The layers use `idempotency` and `own_retries`; `streaming` and `caching`
+        /// are for programs that ask: no layer streams or caches answers.
+        "capabilities" => capabilities: Option<Vec<Capability>>, Lenient<List<Word<Capability>>>;
+        /// JSON Schema of its params.
+        "input_schema" => input_schema: Option<At<Json>>, Lenient<Located<Record>>;
+        /// How long one attempt may take, in milliseconds.
+        "timeout_ms" => timeout_ms: Option<u64>, Lenient<Millis<1>>;
+        /// Changes to the retry policy.
+        "retry" => retry: Option<Retry>, Lenient<Retry>;
+        /// Attempts in all, the first included; belongs into `retry`.
+        "max_attempts" => max_attempts: Option<At<u32>>, Lenient<Located<Count<1000>>>;
+        /// The first delay, in milliseconds; belongs into `retry`.
+        "initial_delay_ms" => initial_delay_ms: Option<At<u64>>, Lenient<Located<Millis<0>>>;
+        /// No delay is longer, in milliseconds; belongs into `retry`.
+        "max_delay_ms" => max_delay_ms: Option<At<u64>>, Lenient<Located<Millis<0>>>;
+        /// Whether a repeat is safe although an earlier attempt may have run.
+        "retry_safe" => retry_safe: Option<bool>, Lenient<Flag>;
+        /// Changes to the breaker.
+        "breaker" => breaker: Option<Breaker>, Lenient<Breaker>;
+        /// Changes to loop detection.
+        "loops" => loops: Option<Loops>, Lenient<Loops>;
+        /// How long records of its calls are kept.
+        "ttl" => ttl: Option<Ttl>, Lenient<Ttl>;
+        /// How errors with these codes end, whatever else is known of them.
+        "classification" => classification: Option<Vec<(Box<str>, End)>>, Lenient<Map<Word<End>>>;
+        /// How keys and digests are made.
+        "keys" => keys: Option<Keys>, Lenient<Keys>;
+        /// The dependency that it uses, for a breaker shared with other tools.
+        "dependency" => dependency: Option<Box<str>>, Lenient<Name>;
+        /// The tools whose results it needs within a turn.
+        "depends_on" => depends_on: Option<References>, Lenient<List<Located<Name>>>;
+        /// Whether a turn fails without it.
+        "required" => required: Option<bool>, Lenient<Flag>;
+        /// What its dependents get if it fails.
+        "default_value" => default_value: Option<At<Json>>, Lenient<Located<Any>>;
+        /// Tools that can stand in for it, best first.
+        "alternatives" => alternatives: Option<References>, Lenient<List<Located<Name>>>;
+        /// Which calls a turn starts first.
+        "priority" => priority: Option<Priority>, Lenient<Word<Priority>>;
+        /// Whether its answers are looked into for failures: `ok: false`, an `error`, an exit code
+        /// other than 0, `null`; true.
+        "silent_failures" => silent_failures: Option<bool>, Lenient<Flag>;
+        /// Whether `null` is the success of a tool that has nothing to say; false.
+        "null_is_success" => null_is_success: Option<bool>, Lenient<Flag>;
+        /// Names of params and result fields whose values no log, span or admin page may show.
+        "sensitive" => sensitive: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+    }
+}
+
+object! { strict
+    /// Changes to the retry policy.
+    struct Retry {
+        /// Attempts in all, the first included.
+        "attempts" | "max_attempts" => attempts: Option<u32>, Lenient<Count<1000>>;
+        /// Ceiling of the first delay, in milliseconds.
+        "base_ms" | "initial_delay_ms" => base_ms: Option<u64>, Lenient<Millis<0>>;
+        /// Factor from one ceiling to the next.
+        "multiplier" | "backoff_multiplier" => multiplier: Option<f64>, Lenient<Factor>;
+        /// No ceiling grows past this, in milliseconds.
+        "cap_ms" | "max_delay_ms" => cap_ms: Option<u64>, Lenient<Millis<0>>;
+        /// The delay is drawn between these shares of the ceiling: `[0, 1]` is full jitter.
+        "jitter" => jitter: Option<(f64, f64)>, Lenient<Jitter>;
+        /// The same, as the largest deviation of a delay to either side.
+        "jitter_percent" => jitter_percent: Option<At<f64>>, Lenient<Located<Percent>>;
+        /// No attempt starts later than this after the first, in milliseconds.
+        "max_elapsed_ms" => max_elapsed_ms: Option<u64>, Lenient<Millis<0>>;
+        /// Only these codes are retried; empty means all that are transient.
+        "only_codes" | "retryable_errors" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+    }
+}
+
+object! { strict
+    /// Changes to the breaker.
+    struct Breaker {
+        /// Failures in a row that open it.
+        "consecutive" => consecutive: Option<u32>, Lenient<Count<10_000>>;
+        /// The share of failures that opens it.
+        "failure_rate" => failure_rate: Option<f64>, Lenient<Share>;
+        /// How long it stays open, in milliseconds.
+        "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Millis<1>>;
+        /// Which calls share it, unless a call sets it itself. By default the tool's calls whose params
+        /// name the same origin share one, and those that name none.
+        "hint" => hint: Option<BreakerHint>, Lenient<Word<BreakerHint>>;
+    }
+}
+
+object! { strict
+    /// Changes to loop detection.
+    struct Loops {
+        /// Identical failing calls that end it.
+        "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>>;
+        /// Failures of any kind in a turn after which this tool is not called any more, or the model
+        /// is warned.
+        "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>>;
+        /// The number of identical calls with the same answer that causes a warning.
+        "repeats" => repeats: Option<u32>, Lenient<Count<100_000>>;
+        /// Identical calls are polling, not a loop.
+        "poll" => poll: Option<bool>, Lenient<Flag>;
+        /// The params that make a call's identity.
+        "loop_key" => loop_key: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+    }
+}
+
+object! { strict
+    /// How long records are kept, in milliseconds.
+    struct Ttl {
+        /// Of successes.
+        "done_ms" => done_ms: Option<u64>, Lenient<Millis<1>>;
+        /// Of failures.
+        "failed_ms" => failed_ms: Option<u64>, Lenient<Millis<1>>;
+        /// Of calls that run.
+        "inflight_ms" => inflight_ms: Option<u64>, Lenient<Millis<1>>;
+    }
+}
+
+object! { strict
+    /// How keys and digests are made.
+    struct Keys {
+        /// Params that differ between calls without changing their meaning.
+        "volatile" => volatile: Option<Vec<Pointer>>, Lenient<List<Inside>>;
+        /// Params that say how a call travels (`retryCount`, `traceparent`, …) count for this tool.
+        "keep_volatile" => keep_volatile: Option<bool>, Lenient<Flag>;
+        /// Strings in which white space is insignificant.
+        "any_whitespace" => any_whitespace: Option<Vec<Pointer>>, Lenient<List<Inside>>;
+    }
+}

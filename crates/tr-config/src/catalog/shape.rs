@@ -1,0 +1,175 @@
+//! The shapes that only a catalogue uses.
+use std::{borrow::Cow, marker::PhantomData};
+use tr_core::{Verdict, canonical::Pointer};
+use tr_wire::read::{Faults, Kind, Node, Shape, with_schema, words};
+
+with_schema! {
+    use tr_wire::read::schemars::{Schema, SchemaGenerator, json_schema};
+}
+
+/// The location of a value, for faults that are found only after the whole text was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SourceLocation {
+    pub(crate) pointer: String,
+    /// `None` in what was made without a text.
+    pub(crate) offset: Option<usize>,
+}
+
+/// A value with its location.
+#[derive(Clone, Debug)]
+pub(crate) struct At<T> {
+    pub(crate) value: T,
+    pub(crate) location: SourceLocation,
+}
+
+pub(crate) struct Located<S>(PhantomData<S>);
+
+impl<S: Shape> Shape for Located<S> {
+    type Value = At<S::Value>;
+
+    fn expected() -> Cow<'static, str> {
+        S::expected()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        let location = SourceLocation {
+            pointer: node.at.to_string(),
+            offset: Some(node.source.offset(faults)),
+        };
+        S::read(node, faults).map(|value| At { value, location })
+    }
+
+    with_schema! {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        S::schema(generator)
+    }
+    }
+}
+
+/// An optional value; reading continues after its faults.
+pub(crate) struct Lenient<S>(PhantomData<S>);
+
+impl<S: Shape> Shape for Lenient<S> {
+    type Value = Option<S::Value>;
+
+    fn expected() -> Cow<'static, str> {
+        S::expected()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        Some(S::read(node, faults))
+    }
+
+    fn absent() -> Option<Self::Value> {
+        Some(None)
+    }
+
+    with_schema! {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        S::schema(generator)
+    }
+    }
+}
+
+/// A number from 0 to 1, as a share of something.
+pub(crate) struct Share;
+
+impl Shape for Share {
+    type Value = f64;
+
+    fn expected() -> Cow<'static, str> {
+        "a number above 0, at most 1".into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<f64> {
+        let share = node.source.number().and_then(|number| number.between(0.0, 1.0));
+        share.filter(|share| *share > 0.0).or_else(|| node.refuse(Self::expected(), faults))
+    }
+
+    with_schema! {
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 })
+    }
+    }
+}
+
+/// Two shares of a delay's ceiling, the lower first.
+pub(crate) struct Jitter;
+
+impl Shape for Jitter {
+    type Value = (f64, f64);
+
+    fn expected() -> Cow<'static, str> {
+        "two numbers from 0 to 2, the lower first".into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<(f64, f64)> {
+        let elements = match node.source.kind() {
+            Kind::Array => node.source.elements().unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let shares: Option<Vec<f64>> =
+            elements.into_iter().map(|share| share.number()?.between(0.0, 2.0)).collect();
+        match shares.as_deref() {
+            Some(&[low, high]) if low <= high => Some((low, high)),
+            _ => node.refuse(Self::expected(), faults),
+        }
+    }
+
+    with_schema! {
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "array",
+            "items": { "type": "number", "minimum": 0, "maximum": 2 },
+            "minItems": 2,
+            "maxItems": 2
+        })
+    }
+    }
+}
+
+/// A JSON pointer to something inside of params.
+pub(crate) struct Inside;
+
+impl Shape for Inside {
+    type Value = Pointer;
+
+    fn expected() -> Cow<'static, str> {
+        "a JSON pointer into the params, such as \"/meta/sentAt\"".into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Pointer> {
+        let pointer = node.source.text().and_then(|text| text.parse().ok());
+        pointer
+            .filter(|pointer: &Pointer| !pointer.is_root())
+            .or_else(|| node.refuse(Self::expected(), faults))
+    }
+
+    with_schema! {
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(/([^~/]|~[01])*)+$" })
+    }
+    }
+}
+
+/// How errors with a code end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Permanent,
+    Transient,
+    /// Transient, and the tool did not run.
+    NotRun,
+}
+
+impl From<End> for Verdict {
+    fn from(end: End) -> Self {
+        match end {
+            End::Permanent => Self::Permanent,
+            End::Transient | End::NotRun => Self::TRANSIENT,
+        }
+    }
+}
+
+words! {
+    End { Permanent = "permanent", Transient = "transient", NotRun = "not_run" }
+}

@@ -1,0 +1,36 @@
+//! JSON Schemas of the catalogue and the configuration, made from the same descriptions as their readers.
+//!
+//! A schema takes what its reader takes, but for what JSON Schema cannot say: that names in an object
+//! must differ, and that values must have a canonical form.
+mod hints;
+
+use crate::{catalog, stack};
+use serde_json::Value;
+use tr_wire::read::{schema_of as of, schemars::JsonSchema, sorted};
+
+/// Each schema and the name of its file in `schemas/`.
+#[must_use]
+pub fn all() -> Vec<(&'static str, Value)> {
+    vec![
+        for_tools(of::<catalog::Catalog>("tool-catalog", "Tool catalogue")),
+        of::<catalog::Tool>("tool-manifest", "Tool manifest"),
+        for_tools(hinted::<stack::ConfigForm>("stack-config", "Stack configuration", CONFIG)),
+    ]
+}
+
+/// Where no tools are listed, defaults would hold for none.
+fn for_tools((name, mut schema): (&'static str, Value)) -> (&'static str, Value) {
+    schema["dependentRequired"] = serde_json::json!({ "defaults": ["tools"] });
+    (name, sorted(schema))
+}
+
+/// A configuration from which the examples in its schema are taken.
+pub const CONFIG: &str = include_str!("schemas/stack-config.example.json");
+
+/// With a title for each member, and examples from a whole one.
+fn hinted<T: JsonSchema>(name: &'static str, title: &str, example: &str) -> (&'static str, Value) {
+    let (name, mut schema) = of::<T>(name, title);
+    let example = serde_json::from_str(example).expect("the example is JSON");
+    hints::add(&mut schema, &example);
+    (name, sorted(schema))
+}

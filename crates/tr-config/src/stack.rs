@@ -1,0 +1,104 @@
+//! How a stack is set up, read from a file and from the environment.
+//!
+//! # When to use
+//!
+//! To configure a stack outside of the program: `tool_reliability::Live` builds one from a
+//! configuration, and applies a new one while calls are running. Hooks, stores and exporters are set
+//! through the builder.
+//!
+//! # Example
+//!
+//! ```
+//! # #[cfg(feature = "toml")] {
+//! use tr_config::Config;
+//!
+//! let config = Config::from_toml(r#"
+//!     [rollout]
+//!     mode = "shadow"
+//!     read_only = "enforce"
+//!     mutating = { mode = "enforce", percent = 10, others = "shadow" }
+//!
+//!     [retry]
+//!     attempts = 3
+//!
+//!     [breaker]
+//!     cooldown_ms = 5_000
+//!
+//!     [tools.flight_search]
+//!     effect = "read_only"
+//!     timeout_ms = 3_000
+//! "#)?;
+//! assert_eq!(config.breaker.cooldown_ms, Some(5_000));
+//! assert_eq!(config.catalog.len(), 1);
+//!
+//! // A variable beats what the file says of its setting.
+//! let vars = [("TOOL_RELIABILITY__BREAKER__COOLDOWN_MS", "9000")];
+//! let config = Config::from_toml_with("[breaker]\nwindow = 30\ncooldown_ms = 5", vars)?;
+//! assert_eq!((config.breaker.window, config.breaker.cooldown_ms), (Some(30), Some(9_000)));
+//! # }
+//! # Ok::<_, tr_config::CatalogError>(())
+//! ```
+//!
+//! # The form
+//!
+//! `defaults`, `tools` and `undeclared_effect` are those of a [catalogue](crate::catalog): what is
+//! known of each tool, and beats what is said for all. JSON has the same form as TOML, which needs
+//! the feature `catalog`. The form's schema is `schemas/stack-config.schema.json`.
+//!
+//! # Variables
+//!
+//! Those whose names begin with [`PREFIX`] are settings; the others are not looked at. What follows
+//! is the setting's place, its parts joined by two underscores, in any case:
+//! `TOOL_RELIABILITY__BREAKER__COOLDOWN_MS=5000`, `TOOL_RELIABILITY__TOOLS__SEARCH__TIMEOUT_MS=900`.
+//! A part that the file has in other letters is meant as the file has it; else it is in small
+//! letters. Values are JSON where they can be (`5000`, `true`, `[0.5, 1]`), else text (`shadow`).
+//!
+//! # Errors
+//!
+//! [`CatalogError`](crate::CatalogError) names every mistake at once, with its line, or its variable.
+mod form;
+mod read;
+
+#[cfg(feature = "schema")]
+pub(crate) use self::form::ConfigForm;
+pub use self::form::{
+    BreakerConfig, BreakerMode, BreakerRules, Conflicts, DeriveKeys, IdempotencyConfig,
+    IdentityConfig, LoopConfig, LoopMode, RecordBodies, RecordsConfig, RetryOptIn,
+};
+pub use self::read::PREFIX;
+
+use crate::{catalog::ToolCatalog, rollout::Rollout};
+use std::time::Duration;
+use tr_core::RetryOverride;
+
+/// How a stack is set up. What is `None` stays as the stack has it. Fields are added in minor
+/// versions.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Config {
+    /// Which calls are guarded.
+    pub rollout: Option<Rollout>,
+    /// Whether tools' failures are put into the contract's words, and their answers looked into for
+    /// failures.
+    pub normalise: Option<bool>,
+    /// How long one attempt may take where its tool says nothing.
+    pub attempt_timeout: Option<Duration>,
+    /// How long a call that brings no deadline may take.
+    pub deadline: Option<Duration>,
+    /// Changes to the retry policy.
+    pub retry: Option<RetryOverride>,
+    /// Who has to ask for retries.
+    pub retry_opt_in: RetryOptIn,
+    /// Changes to all breakers.
+    pub breaker: BreakerConfig,
+    /// Changes to how repeats are recognised.
+    pub idempotency: IdempotencyConfig,
+    /// Changes to the loop guard.
+    pub loops: LoopConfig,
+    /// Where `tool-guard` records calls.
+    pub records: RecordsConfig,
+    /// By which members of `_meta` `tool-guard mcp` recognises calls, with the operator's names.
+    pub identity: Vec<(Box<str>, IdentityConfig)>,
+    /// What is known of single tools.
+    pub catalog: ToolCatalog,
+}

@@ -1,0 +1,217 @@
+//! Reads a configuration from a text, and settings in variables of the environment over it.
+use super::{
+    Config,
+    form::{ConfigForm, RolloutForm, stage},
+};
+use crate::{
+    catalog::{CatalogError, build, form::Catalog, read},
+    rollout::Rollout,
+};
+use serde_json::{Map, Value};
+use std::{collections::HashSet, time::Duration};
+use tr_core::Effect;
+use tr_wire::EnvelopeFault;
+#[cfg(feature = "toml")]
+use tr_wire::read::toml_text;
+use tr_wire::read::{Faults, Strictness, text};
+
+const WHAT: &str = "the configuration";
+
+/// What the name of a variable with a setting begins with.
+pub const PREFIX: &str = "TOOL_RELIABILITY__";
+
+impl Config {
+    /// Reads a configuration in JSON.
+    ///
+    /// # Errors
+    /// Names every mistake with its line.
+    pub fn from_json(json: &str) -> Result<Self, CatalogError> {
+        Self::from_json_with(json, NOTHING)
+    }
+
+    /// Reads a configuration in JSON with variables over it.
+    ///
+    /// # Errors
+    /// Names every mistake with its line or its variable.
+    pub fn from_json_with<N, V>(
+        json: &str,
+        vars: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, CatalogError>
+    where
+        N: AsRef<str>,
+        V: AsRef<str>,
+    {
+        let mut faults = Faults::of_configuration(json);
+        let form = text::<ConfigForm>(json, Strictness::Canonical, &mut faults);
+        over(File { form, faults, text: json }, || serde_json::from_str(json).ok(), vars)
+    }
+
+    /// Reads a configuration in TOML.
+    ///
+    /// # Errors
+    /// Names every mistake with its line.
+    #[cfg(feature = "toml")]
+    pub fn from_toml(toml: &str) -> Result<Self, CatalogError> {
+        Self::from_toml_with(toml, NOTHING)
+    }
+
+    /// Reads a configuration in TOML with variables over it.
+    ///
+    /// # Errors
+    /// Names every mistake with its line or its variable.
+    #[cfg(feature = "toml")]
+    pub fn from_toml_with<N, V>(
+        toml: &str,
+        vars: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, CatalogError>
+    where
+        N: AsRef<str>,
+        V: AsRef<str>,
+    {
+        let mut faults = Faults::of_configuration(toml);
+        let form = toml_text::<ConfigForm>(toml, &mut faults);
+        over(File { form, faults, text: toml }, || toml::from_str(toml).ok(), vars)
+    }
+}
+
+/// No variables.
+const NOTHING: [(&str, &str); 0] = [];
+
+/// The configuration, if there is no fault in it.
+fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
+    let form = form?;
+    let catalog = Catalog {
+        undeclared_effect: form.undeclared_effect,
+        defaults: form.defaults,
+        tools: form.tools,
+    };
+    let identities = form.identity.into_iter().flatten();
+    let config = Config {
+        rollout: form.rollout.map(rollout),
+        normalise: form.normalise,
+        attempt_timeout: form.attempt_timeout_ms.map(Duration::from_millis),
+        deadline: form.deadline_ms.map(Duration::from_millis),
+        retry: build::retry(form.retry, (None, None, None), faults),
+        retry_opt_in: form.retry_opt_in.unwrap_or_default(),
+        breaker: form.breaker.unwrap_or_default(),
+        idempotency: form.idempotency.unwrap_or_default(),
+        loops: form.loops.unwrap_or_default(),
+        records: form.records.unwrap_or_default(),
+        identity: identities.filter_map(|(name, rule)| Some((name, rule?))).collect(),
+        catalog: read::build(catalog, faults),
+    };
+    faults.is_empty().then_some(config)
+}
+
+fn rollout(form: RolloutForm) -> Rollout {
+    let effects = [
+        (Effect::ReadOnly, form.read_only),
+        (Effect::Idempotent, form.idempotent),
+        (Effect::Mutating, form.mutating),
+    ];
+    let mut rollout = Rollout::new(stage(form.mode, form.percent, form.others));
+    for (effect, stage) in effects {
+        if let Some(stage) = stage {
+            rollout = rollout.effect(effect, stage);
+        }
+    }
+    for (tool, stage) in form.tools.into_iter().flatten() {
+        if let Some(stage) = stage {
+            rollout = rollout.tool(tool, stage);
+        }
+    }
+    rollout
+}
+
+/// A variable with a setting.
+struct Variable {
+    name: String,
+    value: Value,
+}
+
+/// A file that was read: its form, what is wrong with it, and its text.
+struct File<'t> {
+    form: Option<ConfigForm>,
+    faults: Faults,
+    text: &'t str,
+}
+
+/// The configuration of a file with variables over it; `members` are the file's, if it is good.
+fn over<N: AsRef<str>, V: AsRef<str>>(
+    file: File<'_>,
+    members: impl FnOnce() -> Option<Map<String, Value>>,
+    vars: impl IntoIterator<Item = (N, V)>,
+) -> Result<Config, CatalogError> {
+    let File { form, mut faults, text: file } = file;
+    let config = finish(form, &mut faults);
+    let variables: Vec<_> = vars.into_iter().filter_map(Variable::read).collect();
+    if let (Some(config), true) = (&config, variables.is_empty()) {
+        return Ok(config.clone());
+    }
+    // If the file is bad, what is wrong with the variables is still said.
+    let mut root = config.and_then(|_| members()).unwrap_or_default();
+    let mut places = HashSet::new();
+    for Variable { name, value } in variables {
+        let is_new = places.insert(name.to_ascii_lowercase());
+        if !is_new || !put(&mut root, &name[PREFIX.len()..], value) {
+            faults.push(EnvelopeFault::new(
+                name,
+                "each setting once",
+                "a second variable for the same setting",
+            ));
+        }
+    }
+    let json = Value::Object(root).to_string();
+    let mut found = Faults::of_configuration(&json);
+    let form = text::<ConfigForm>(&json, Strictness::Canonical, &mut found);
+    let config = finish(form, &mut found);
+    named(found, &mut faults);
+    match config {
+        Some(config) if faults.is_empty() => Ok(config),
+        _ => Err(CatalogError::of(WHAT, faults, file)),
+    }
+}
+
+impl Variable {
+    fn read<N: AsRef<str>, V: AsRef<str>>((name, value): (N, V)) -> Option<Self> {
+        let (name, value) = (name.as_ref(), value.as_ref());
+        name.strip_prefix(PREFIX)?;
+        let text = || Value::String(value.to_owned());
+        let value = serde_json::from_str(value).unwrap_or_else(|_| text());
+        Some(Self { name: name.to_owned(), value })
+    }
+}
+
+/// Puts a value at its place; `false` if something that is no table is in the way.
+fn put(map: &mut Map<String, Value>, place: &str, value: Value) -> bool {
+    let (part, rest) = match place.split_once("__") {
+        Some((part, rest)) => (part, Some(rest)),
+        None => (place, None),
+    };
+    // Names of variables are in capitals, those of tools are not always in small letters.
+    let known = map.keys().find(|key| key.eq_ignore_ascii_case(part)).cloned();
+    let key = known.unwrap_or_else(|| part.to_ascii_lowercase());
+    match rest {
+        None => {
+            map.insert(key, value);
+            true
+        }
+        Some(rest) => {
+            let inner = map.entry(key).or_insert_with(|| Value::Object(Map::new()));
+            inner.as_object_mut().is_some_and(|inner| put(inner, rest, value))
+        }
+    }
+}
+
+/// Adds faults under the names of variables in place of pointers.
+fn named(found: Faults, faults: &mut Faults) {
+    for fault in found.into_sorted().0 {
+        let place = fault.pointer().trim_start_matches('/').replace('/', "__");
+        let name = format!("{PREFIX}{}", place.to_ascii_uppercase());
+        let mut renamed = EnvelopeFault::new(name, fault.expected().to_owned(), fault.found());
+        if let Some(hint) = fault.suggestion() {
+            renamed = renamed.hint(hint);
+        }
+        faults.push(renamed);
+    }
+}

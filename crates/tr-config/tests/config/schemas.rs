@@ -1,0 +1,78 @@
+//! The schema of configurations and their reader take the same, and the schema helps a form.
+use serde_json::{Value, json};
+use tr_config::Config;
+use tr_config::schemas;
+
+fn schema() -> Value {
+    let all = schemas::all();
+    let found = all.into_iter().find(|(name, _)| *name == "stack-config");
+    found.unwrap().1
+}
+
+#[test]
+fn each_section_with_each_value_is_judged_alike() {
+    let schema = schema();
+    jsonschema::meta::validate(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let keys = schema["properties"].as_object().unwrap().keys().map(String::as_str);
+    let keys: Vec<&str> = keys.chain(["stranger"]).collect();
+    let whole: Value = serde_json::from_str(schemas::CONFIG).unwrap();
+    let values = [
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(1),
+        json!("shadow"),
+        json!("read_only"),
+        json!([]),
+        json!({}),
+        json!({"mode": "shadow"}),
+        json!({"mode": "on"}),
+        json!({"percent": 100, "others": "off"}),
+        json!({"percent": 100.1}),
+        json!({"mutating": "off", "tools": {"a": {"percent": 0}}}),
+        json!({"mutating": {"percent": "0"}}),
+        json!({"capacity": 1}),
+        json!({"attempts": 3}),
+        json!({"stranger": 1}),
+    ];
+    let (mut taken, mut refused) = (0, 0);
+    for key in &keys {
+        for value in values.iter().chain(whole.get(*key)) {
+            let config = json!({ *key: value });
+            let by_reader = Config::from_json(&config.to_string()).is_ok();
+            assert_eq!(validator.is_valid(&config), by_reader, "{config}");
+            *if by_reader { &mut taken } else { &mut refused } += 1;
+        }
+    }
+    assert!(taken > 30 && refused > 100, "{taken} {refused}");
+    assert!(validator.is_valid(&whole));
+}
+
+#[test]
+fn every_member_has_a_title_and_what_the_example_says_as_its_example() {
+    let schema = schema();
+    assert_eq!(schema["examples"][0], serde_json::from_str::<Value>(schemas::CONFIG).unwrap());
+    let of = |value: &Value| (value["title"].clone(), value["examples"].clone());
+    let cooldown = &schema["$defs"]["BreakerConfig"]["properties"]["cooldown_ms"];
+    assert_eq!(of(cooldown), (json!("Cooldown (ms)"), json!([30_000])));
+    let percent = &schema["$defs"]["StageForm"]["properties"]["percent"];
+    assert_eq!(of(percent), (json!("Percent"), json!([20])));
+    let effect = &schema["$defs"]["Tool"]["properties"]["effect"];
+    assert_eq!(of(effect), (json!("Effect"), json!(["read_only"])));
+    let defs = schema["$defs"].as_object().unwrap();
+    for form in [
+        "RolloutForm",
+        "StageForm",
+        "RetryOptIn",
+        "BreakerConfig",
+        "IdempotencyConfig",
+        "LoopConfig",
+        "RecordsConfig",
+        "IdentityConfig",
+    ] {
+        for (name, member) in defs[form]["properties"].as_object().unwrap() {
+            assert!(member["title"].is_string() && member["examples"].is_array(), "{form} {name}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! [`DefaultPolicy`] for the outcomes of tool calls.
+use super::{
+    default_policy::DefaultPolicy,
+    idempotency::StoreResponse,
+    loops::{LoopPolicy, LoopRef, TurnRef},
+    response::{End, ResponsePolicy},
+    transcript::{Answer, CycleRef, TranscriptPolicy},
+};
+use crate::{
+    Classification, Effect, Ran, Replay, Retried, ToolCall, ToolOutcome, Verdict, classify, code,
+};
+use std::borrow::Cow;
+
+impl ResponsePolicy<ToolOutcome> for DefaultPolicy {
+    #[inline]
+    fn classify<'r>(&self, end: End<'r, ToolOutcome>) -> Classification<'r> {
+        match end {
+            Ok(outcome) => match outcome.error() {
+                None => Classification::SUCCESS,
+                Some(error) => {
+                    let end = classify::tool_error(error).end;
+                    // Earlier chunks were sent already.
+                    let has_begun = outcome.parts().chunk.is_some_and(|chunk| chunk.index > 0);
+                    Classification { exhausted: end.exhausted || has_begun, ..end }
+                }
+            },
+            Err(error) => classify::error(error).end,
+        }
+    }
+
+    fn note_retries(&self, outcome: &mut ToolOutcome, retried: Vec<Retried>) {
+        outcome.set_retried(retried);
+    }
+
+    fn note_attempts(&self, outcome: &mut ToolOutcome, ran: Ran, exhausted: bool) {
+        if let Some(error) = &mut outcome.parts_mut().error {
+            (error.ran, error.exhausted) = (ran, exhausted);
+        }
+    }
+
+    fn note_unrecorded(&self, outcome: &mut ToolOutcome) {
+        outcome.set_unrecorded();
+    }
+
+    fn set_span(&self, outcome: &mut ToolOutcome, span: &str) {
+        outcome.parts_mut().span_id = Some(span.into());
+    }
+
+    fn add_span(&self, outcome: &mut ToolOutcome, span: &str) {
+        outcome.parts_mut().emitted_spans.push(span.into());
+    }
+
+    fn content<'r>(&self, outcome: &'r ToolOutcome) -> Option<&'r str> {
+        outcome.content().map(crate::Json::get)
+    }
+
+    fn message<'r>(&self, end: End<'r, ToolOutcome>) -> Option<Cow<'r, str>> {
+        match end {
+            Ok(outcome) => outcome.error().map(|error| Cow::Borrowed(&*error.message)),
+            Err(error) => Some(error.to_string().into()),
+        }
+    }
+
+    fn is_from_cache(&self, outcome: &ToolOutcome) -> bool {
+        outcome.from_cache()
+    }
+}
+
+impl StoreResponse<ToolOutcome> for DefaultPolicy {
+    type Stored = ToolOutcome;
+
+    #[inline]
+    fn store(&self, outcome: &ToolOutcome) -> Option<ToolOutcome> {
+        outcome.can_be_kept().then(|| outcome.clone())
+    }
+
+    #[inline]
+    fn size_of(&self, stored: &ToolOutcome) -> usize {
+        stored.size()
+    }
+
+    fn shorten(&self, stored: &ToolOutcome) -> Option<ToolOutcome> {
+        stored.shortened()
+    }
+
+    #[inline]
+    fn load(&self, stored: ToolOutcome, replay: Replay) -> ToolOutcome {
+        stored.replayed(replay)
+    }
+}
+
+impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
+    type Subject = ToolCall;
+
+    #[inline]
+    fn subject(&self, call: &ToolCall) -> ToolCall {
+        call.clone()
+    }
+
+    fn args_hash(&self, call: &ToolCall) -> u64 {
+        call.args_hash()
+    }
+
+    fn details<'r>(&self, call: &'r ToolCall) -> LoopRef<'r> {
+        let parts = call.parts();
+        let loops = call.manifest().map(|tool| &tool.loops);
+        LoopRef {
+            turn: TurnRef {
+                session: parts.context.session.as_deref(),
+                turn: parts.turn.as_deref(),
+            },
+            tool: parts.tool.label(),
+            text: Some(parts.params.get()),
+            provider: parts.provider.as_deref(),
+            model: parts.model.as_deref(),
+            tool_call_id: parts.tool_call_id.as_deref(),
+            read_only: parts.effect == Effect::ReadOnly,
+            poll: loops.is_some_and(|loops| loops.poll),
+            max_identical: loops.and_then(|loops| loops.max_identical),
+            max_failures_per_turn: loops.and_then(|loops| loops.max_failures_per_turn),
+            repeats: loops.and_then(|loops| loops.repeats),
+        }
+    }
+
+    #[inline]
+    fn failure<'r>(&self, end: End<'r, ToolOutcome>) -> Option<Cow<'r, str>> {
+        let text = match end {
+            Ok(outcome) => Cow::Borrowed(&*outcome.error()?.message),
+            Err(error) => Cow::Owned(error.to_string()),
+        };
+        // A cancelled call is not a wrong call.
+        (self.classify(end).verdict != Verdict::Cancelled).then_some(text)
+    }
+
+    fn is_transient(&self, end: End<'_, ToolOutcome>) -> bool {
+        let found = self.classify(end);
+        // A tool's own code alone does not imply it.
+        let is_known = match end {
+            Ok(outcome) => outcome.error().is_some_and(classify::is_known),
+            Err(_) => found.code != code::UNCLASSIFIED,
+        };
+        found.verdict.is_transient() && is_known
+    }
+
+    fn success<'r>(&self, outcome: &'r ToolOutcome) -> Option<Cow<'r, str>> {
+        Some(Cow::Borrowed(outcome.content().map_or("", |content| content.get())))
+    }
+
+    fn add_note(&self, outcome: &mut ToolOutcome, note: &str) {
+        outcome.parts_mut().notes.push(note.into());
+    }
+}
+
+impl TranscriptPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
+    /// A call with a session and with an id from the model.
+    fn cycle<'r>(&self, call: &'r ToolCall) -> Option<CycleRef<'r>> {
+        let parts = call.parts();
+        Some(CycleRef {
+            session: parts.context.session.as_deref()?,
+            tool_use_id: parts.tool_call_id.as_deref()?,
+            name: parts.tool.label(),
+            input: parts.params.get(),
+        })
+    }
+
+    /// The content (a JSON string without its quotes) or the error's message, then the notes.
+    fn answer<'r>(&self, end: End<'r, ToolOutcome>) -> Answer<'r> {
+        let ran = self.classify(end).ran;
+        let outcome = match end {
+            Ok(outcome) => outcome,
+            Err(error) => return Answer { content: error.to_string().into(), is_error: true, ran },
+        };
+        let mut content = match (outcome.error(), outcome.content()) {
+            (Some(error), _) => Cow::Borrowed(&*error.message),
+            (None, Some(content)) => {
+                content.parse::<String>().map_or_else(|_| Cow::Borrowed(content.get()), Cow::Owned)
+            }
+            (None, None) => Cow::Borrowed(""),
+        };
+        for note in &outcome.parts().notes {
+            if !content.is_empty() {
+                content.to_mut().push('\n');
+            }
+            content.to_mut().push_str(note);
+        }
+        Answer { content, is_error: outcome.error().is_some(), ran }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Json, Params, ToolError};
+
+    #[test]
+    fn a_call_is_a_cycle_if_it_names_session_and_use() {
+        let call = ToolCall::new("read", Params::empty_object()).session("s");
+        assert_eq!(DefaultPolicy.cycle(&call), None);
+        let call = call.tool_call_id("toolu_1");
+        let cycle = CycleRef { session: "s", tool_use_id: "toolu_1", name: "read", input: "{}" };
+        assert_eq!(DefaultPolicy.cycle(&call), Some(cycle));
+    }
+
+    #[test]
+    fn the_model_sees_content_error_and_notes() {
+        let content = |json: &str| {
+            let mut outcome = ToolOutcome::success(Json::from_text(json).unwrap());
+            outcome.parts_mut().notes.push("[LOOP DETECTED]".into());
+            DefaultPolicy.answer(Ok(&outcome)).content.into_owned()
+        };
+        assert_eq!(content(r#""a\nb""#), "a\nb\n[LOOP DETECTED]");
+        assert_eq!(content(r#"{"n": 1}"#), "{\"n\": 1}\n[LOOP DETECTED]");
+
+        let failure = ToolOutcome::failure(ToolError::new("enoent", "no such file"));
+        let answer = DefaultPolicy.answer(Ok(&failure));
+        assert_eq!((&*answer.content, answer.is_error), ("no such file", true));
+        assert_eq!(DefaultPolicy.answer(Ok(&ToolOutcome::default())).content, "");
+    }
+}

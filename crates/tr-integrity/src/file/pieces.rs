@@ -1,0 +1,109 @@
+//! The parts of a line that are not yet returned as pieces.
+use super::{
+    records::{Piece, Record, SkipReason, Skipped},
+    recover::{self, Part},
+};
+use std::{borrow::Cow, collections::VecDeque, mem, ops::Range, str};
+
+/// The parts of a line that are not yet returned; their ranges are those of a reader's buffer.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    parts: VecDeque<Part>,
+    /// Up to where the first part was searched for invalid UTF-8, and how many of those bytes were
+    /// returned as skipped.
+    looked: usize,
+    invalid: u64,
+    /// Whether a record of the line was returned.
+    has_record: bool,
+}
+
+/// Where a line is.
+#[derive(Clone, Copy)]
+pub(super) struct LinePosition {
+    /// The file offset of the buffer's start.
+    pub(super) base: u64,
+    pub(super) line: u64,
+}
+
+impl Pieces {
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// A new line begins.
+    pub(super) fn begin_line(&mut self) {
+        self.has_record = false;
+    }
+
+    pub(super) fn push(&mut self, part: Part) {
+        self.parts.push_back(part);
+    }
+
+    /// Adds the parts of a stretch.
+    pub(super) fn cut(&mut self, buffer: &[u8], at: Range<usize>) {
+        recover::cut(buffer, at, &mut self.parts);
+    }
+
+    /// Cuts the last record, which is invalid JSON; its parts come next.
+    pub(super) fn cut_again(&mut self, buffer: &[u8], at: Range<usize>, is_glued: bool) {
+        let later = mem::take(&mut self.parts);
+        self.cut(buffer, at);
+        self.parts.extend(later);
+        self.has_record = is_glued;
+    }
+
+    /// Removes the next piece.
+    pub(super) fn next<'b>(&mut self, buffer: &'b [u8], place: LinePosition) -> Option<Piece<'b>> {
+        if let Some(Part::Promising(at)) = self.parts.front() {
+            let at = at.clone();
+            self.parts.pop_front();
+            // Nearly every line is UTF-8.
+            match str::from_utf8(&buffer[at.clone()]) {
+                Ok(text) => return Some(self.record(text.into(), &at, place)),
+                Err(_) => self.cut_again(buffer, at, self.has_record),
+            }
+        }
+        if let Some(run) = self.invalid_of_first(buffer) {
+            return Some(skipped(&run, SkipReason::NotUtf8, place));
+        }
+        Some(match self.parts.pop_front()? {
+            Part::Promising(at) | Part::Record(at) => {
+                self.record(String::from_utf8_lossy(&buffer[at.clone()]), &at, place)
+            }
+            Part::Skipped(at, why) => skipped(&at, why, place),
+            Part::Far(skipped) => Piece::Skipped(skipped),
+        })
+    }
+
+    fn record<'b>(
+        &mut self,
+        text: Cow<'b, str>,
+        at: &Range<usize>,
+        place: LinePosition,
+    ) -> Piece<'b> {
+        self.looked = 0;
+        Piece::Record(Record {
+            text,
+            offset: place.base + at.start as u64,
+            length: at.len() as u64,
+            line: place.line,
+            invalid: mem::take(&mut self.invalid),
+            is_glued: mem::replace(&mut self.has_record, true),
+        })
+    }
+
+    /// The next run of invalid UTF-8 in the record that is to be returned. All runs are returned
+    /// before the record, one at a time.
+    fn invalid_of_first(&mut self, buffer: &[u8]) -> Option<Range<usize>> {
+        let Some(Part::Record(at)) = self.parts.front() else { return None };
+        let run = recover::invalid(buffer, self.looked.max(at.start)..at.end)?;
+        self.looked = run.end;
+        self.invalid += run.len() as u64;
+        Some(run)
+    }
+}
+
+fn skipped<'b>(at: &Range<usize>, why: SkipReason, place: LinePosition) -> Piece<'b> {
+    let LinePosition { base, line } = place;
+    Piece::Skipped(Skipped { offset: base + at.start as u64, length: at.len() as u64, line, why })
+}

@@ -1,0 +1,318 @@
+//! Metrics by tool, resolved once per tool.
+//!
+//! Each call costs one lookup in the table of this thread's stripe and one addition for each
+//! instrument: labels are built at the first call of a tool.
+mod bound;
+mod cache;
+mod gen_ai;
+mod openclaw;
+pub(crate) mod utee;
+
+pub(crate) use self::bound::Ended;
+pub use self::cache::CacheReadings;
+
+use self::{
+    bound::{OTHER, closed},
+    cache::Caches,
+};
+use crate::redact::{self, Redact};
+use hashbrown::HashTable;
+use opentelemetry::{KeyValue, StringValue, metrics::Meter};
+use std::{
+    array,
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+use tr_core::{
+    BreakerState, KeyRef, ToolId,
+    internal::{STRIPES, Sharded, stripe},
+};
+
+/// A set of metric names, and the events that belong to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Names {
+    /// `openclaw_tool_…`: what a Prometheus scrape shows is spelled like that. The default.
+    OpenClaw,
+    /// `tool.invocation.…` of UTEE, and its event `tool_invocation`.
+    Utee,
+    /// `gen_ai.execute_tool.duration` of OpenTelemetry's conventions.
+    GenAi,
+}
+
+/// The instruments of the chosen sets.
+pub(crate) struct Instruments {
+    openclaw: Option<openclaw::Instruments>,
+    utee: Option<utee::Instruments>,
+    gen_ai: Option<gen_ai::Instruments>,
+    meter: Meter,
+}
+
+/// The instruments of one tool.
+pub(crate) struct Series {
+    instruments: Arc<Instruments>,
+    tool: StringValue,
+    openclaw: Option<openclaw::Series>,
+    utee: Option<utee::Series>,
+    gen_ai: Option<gen_ai::Series>,
+}
+
+impl Instruments {
+    pub(crate) fn new(meter: Meter, names: &[Names]) -> Self {
+        let has = |set| names.contains(&set);
+        Self {
+            openclaw: has(Names::OpenClaw).then(|| openclaw::Instruments::new(&meter)),
+            utee: has(Names::Utee).then(|| utee::Instruments::new(&meter)),
+            gen_ai: has(Names::GenAi).then(|| gen_ai::Instruments::new(&meter)),
+            meter,
+        }
+    }
+}
+
+impl fmt::Debug for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Series").field(&self.tool.as_str()).finish()
+    }
+}
+
+impl Series {
+    /// `action` is the end of `label` that comes after the tool's own name.
+    pub(crate) fn new(instruments: Arc<Instruments>, label: &str, action: Option<&str>) -> Self {
+        let tool = StringValue::from(Arc::<str>::from(label));
+        Self {
+            openclaw: instruments.openclaw.as_ref().map(|_| openclaw::Series::default()),
+            utee: instruments.utee.as_ref().map(|_| utee::Series::new(label, action)),
+            gen_ai: instruments.gen_ai.as_ref().map(|_| gen_ai::Series::default()),
+            tool,
+            instruments,
+        }
+    }
+
+    fn tool(&self) -> KeyValue {
+        KeyValue::new("tool", self.tool.clone())
+    }
+
+    /// A call ended.
+    pub(crate) fn ended(&self, end: Ended<'_>) {
+        let Instruments { openclaw, utee, gen_ai, .. } = &*self.instruments;
+        if let (Some(set), Some(series)) = (openclaw, &self.openclaw) {
+            series.ended(set, || self.tool(), &end);
+        }
+        if let (Some(set), Some(series)) = (utee, &self.utee) {
+            series.ended(set, &end);
+        }
+        if let (Some(set), Some(series)) = (gen_ai, &self.gen_ai) {
+            series.ended(set, &self.tool, &end);
+        }
+    }
+
+    /// An attempt is tried again.
+    pub(crate) fn retried(&self, reason: &str) {
+        let reason = closed(reason);
+        if let Some(set) = &self.instruments.openclaw {
+            set.retries.add(1, &[self.tool(), KeyValue::new("reason", reason)]);
+        }
+        if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
+            series.retried(set, reason);
+        }
+    }
+
+    /// A record answered, or stood against, a call.
+    pub(crate) fn hit(&self, state: &'static str) {
+        if let Some(set) = &self.instruments.openclaw {
+            set.hits.add(1, &[self.tool(), KeyValue::new("state", state)]);
+        }
+    }
+
+    /// A breaker changed its state.
+    pub(crate) fn moved(&self, from: BreakerState, to: BreakerState) {
+        let Some(set) = &self.instruments.openclaw else { return };
+        let (from, to) = (from.as_str(), to.as_str());
+        let (left, entered) = (KeyValue::new("from_state", from), KeyValue::new("to_state", to));
+        set.transitions.add(1, &[self.tool(), left, entered]);
+        set.state.record(0, &[self.tool(), KeyValue::new("state", from)]);
+        set.state.record(1, &[self.tool(), KeyValue::new("state", to)]);
+    }
+}
+
+/// The instruments, and the known tools.
+pub(crate) struct Metrics {
+    instruments: Arc<Instruments>,
+    tools: Arc<Tools>,
+    caches: Caches,
+}
+
+impl Metrics {
+    pub(crate) fn new(
+        meter: Meter,
+        names: &[Names],
+        redactor: Arc<dyn Redact>,
+        tools: &[ToolId],
+        unknown: usize,
+    ) -> Self {
+        let instruments = Arc::new(Instruments::new(meter, names));
+        let tools = Tools::new(&instruments, redactor, tools, unknown);
+        Self { instruments, tools: Arc::new(tools), caches: Caches::default() }
+    }
+
+    /// The series of a tool, by its key.
+    #[inline]
+    pub(crate) fn of_call<'r>(
+        &self,
+        key: KeyRef<'_>,
+        named: impl FnOnce() -> (&'r str, Option<&'r str>),
+    ) -> Sharded<Series> {
+        self.tools.of_call(key, named)
+    }
+
+    /// The series of a tool, by its label.
+    pub(crate) fn of_label(&self, label: &str) -> Sharded<Series> {
+        self.tools.of_label(label, None)
+    }
+
+    /// Something was done to a session because of a failure.
+    pub(crate) fn session(&self, action: &'static str) {
+        if let Some(set) = &self.instruments.openclaw {
+            set.sessions.add(1, &[KeyValue::new("action", action)]);
+        }
+    }
+
+    pub(crate) fn observe_cache(&self, readings: Arc<dyn CacheReadings>) {
+        if self.instruments.openclaw.is_some() {
+            let tools = self.tools.clone();
+            let label = move |label: &str| tools.of_label(label, None).tool.clone();
+            self.caches.add(readings, &self.instruments.meter, label);
+        }
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tools.fmt(f)
+    }
+}
+
+/// The tools that have series of their own: those that were named, and the first so many others.
+struct Tools {
+    instruments: Arc<Instruments>,
+    redactor: Arc<dyn Redact>,
+    known: Mutex<Known>,
+    other: Sharded<Series>,
+    /// What threads of one stripe have met, under a lock of their own.
+    met: [Met; STRIPES],
+}
+
+struct Known {
+    by_label: HashMap<Box<str>, Sharded<Series>>,
+    room: usize,
+}
+
+#[derive(Default)]
+#[repr(align(128))]
+struct Met(RwLock<HashTable<Entry>>);
+
+struct Entry {
+    hash: u64,
+    name: Box<str>,
+    series: Sharded<Series>,
+}
+
+/// Keys remembered per label: tools of several namespaces may have one label.
+const KEYS_PER_LABEL: usize = 4;
+
+/// Longer labels are cut, and tools whose labels read the same then share their series.
+const LABEL: usize = 128;
+
+/// Longer names are looked up by their label at each call: they are not kept.
+const NAME: usize = 512;
+
+impl Tools {
+    fn new(
+        instruments: &Arc<Instruments>,
+        redactor: Arc<dyn Redact>,
+        named: &[ToolId],
+        room: usize,
+    ) -> Self {
+        let other = Sharded::new(Series::new(instruments.clone(), OTHER, None));
+        let known = Known { by_label: HashMap::new(), room: named.len() };
+        let tools = Self {
+            instruments: instruments.clone(),
+            redactor,
+            known: Mutex::new(known),
+            other,
+            met: array::from_fn(|_| Met::default()),
+        };
+        for tool in named {
+            tools.of_label(tool.label(), tool.action());
+        }
+        tools.known().room = room;
+        tools
+    }
+
+    #[inline]
+    fn of_call<'r>(
+        &self,
+        key: KeyRef<'_>,
+        named: impl FnOnce() -> (&'r str, Option<&'r str>),
+    ) -> Sharded<Series> {
+        let met = self.met[stripe()].0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |entry: &Entry| entry.hash == key.hash && key.is_named(&entry.name);
+        if let Some(entry) = met.find(key.hash, is_it) {
+            return entry.series.clone();
+        }
+        drop(met);
+        let (label, action) = named();
+        self.meet(key, label, action)
+    }
+
+    #[cold]
+    fn meet(&self, key: KeyRef<'_>, label: &str, action: Option<&str>) -> Sharded<Series> {
+        let series = self.of_label(label, action);
+        let name = Some(key).filter(|key| key.name.len() <= NAME).map(|key| key.to_string());
+        let Some(name) = name.filter(|name| name.len() <= NAME) else { return series };
+        let most = KEYS_PER_LABEL * self.known().by_label.len();
+        let mut met = self.met[stripe()].0.write().unwrap_or_else(PoisonError::into_inner);
+        // A tool without series of its own is not remembered: there is no end of them.
+        let is_there = met.find(key.hash, |entry| key.is_named(&entry.name)).is_some();
+        if !is_there && met.len() < most && !self.is_other(&series) {
+            let entry = Entry { hash: key.hash, name: name.into(), series: series.clone() };
+            met.insert_unique(key.hash, entry, |entry| entry.hash);
+        }
+        series
+    }
+
+    /// The series with this label, made if there is room.
+    pub(crate) fn of_label(&self, label: &str, action: Option<&str>) -> Sharded<Series> {
+        let cut = || redact::cut(&*self.redactor, label, LABEL);
+        let kept = if label.len() > LABEL { cut() } else { label.into() };
+        if kept.is_empty() {
+            return self.other.clone();
+        }
+        let mut known = self.known();
+        if let Some(series) = known.by_label.get(&*kept) {
+            return series.clone();
+        }
+        if known.room == 0 {
+            return self.other.clone();
+        }
+        known.room -= 1;
+        let series = Sharded::new(Series::new(self.instruments.clone(), &cut(), action));
+        known.by_label.insert(kept.into(), series.whole());
+        series
+    }
+
+    fn is_other(&self, series: &Series) -> bool {
+        std::ptr::eq(&raw const *self.other, series)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Tools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tools").field("known", &self.known().by_label.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,52 @@
+//! Redacts secrets in text for logs, spans and labels.
+//!
+//! Not logging params is the design; this is the net below it, for error messages, ids and names
+//! that come from outside. Text is searched once for a few short anchors; only what stands around
+//! an anchor is looked at more closely, so clean text costs one pass.
+mod entropy;
+mod forms;
+mod hidden;
+mod names;
+mod parts;
+mod redactor;
+mod tokens;
+mod values;
+
+pub use self::{hidden::Hidden, redactor::Redactor};
+
+use std::{borrow::Cow, fmt::Debug};
+
+/// The replacement of a secret.
+pub const REDACTED: &str = "[redacted]";
+
+/// Redacts secrets in text before it goes into a log, a span or a label.
+pub trait Redact: Debug + Send + Sync {
+    /// `text` without its secrets.
+    fn redact<'t>(&self, text: &'t str) -> Cow<'t, str>;
+}
+
+/// Redacts `text` and cuts it to at most `most` bytes.
+pub(crate) fn cut<'t>(redactor: &dyn Redact, text: &'t str, most: usize) -> Cow<'t, str> {
+    // What would be cut away anyway need not be looked at; but never cut within a word, because half
+    // a secret would not be recognised.
+    let looked_at = if text.len() > 8 * most {
+        let head = &text[..floor(text, 8 * most)];
+        head.rfind(char::is_whitespace).map_or("", |end| &head[..end])
+    } else {
+        text
+    };
+    match redactor.redact(looked_at) {
+        clean if clean.len() <= most => clean,
+        clean => Cow::Owned(format!("{}…", &clean[..floor(&clean, most - '…'.len_utf8())])),
+    }
+}
+
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests;

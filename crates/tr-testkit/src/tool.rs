@@ -1,0 +1,241 @@
+//! A tool that follows a script and records its calls.
+//!
+//! # When to use
+//!
+//! As the inner service of a layer under test: it fails n times, hangs, panics, responds late, is
+//! busy or never ready, and counts attempts, cancellations and overlaps. It is strict: it panics
+//! when it is called without readiness (of the same instance; a clone starts unready) and when its
+//! future is polled after the end.
+//!
+//! # Example
+//!
+//! ```
+//! use std::time::Duration;
+//! use tower::{Service, ServiceExt, timeout::Timeout};
+//! use tr_testkit::tool::{End, Scripted, Step};
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+//! let late = Step::after(Duration::from_secs(9), Step::Ok("late"));
+//! let tool = Scripted::script([Step::err("down"), late, Step::Ok("hi")]).then_repeat_last();
+//! let asked = tool.handle();
+//! let mut layered = Timeout::new(tool, Duration::from_secs(5));
+//!
+//! assert!(layered.ready().await.unwrap().call("a").await.is_err()); // down
+//! assert!(layered.ready().await.unwrap().call("b").await.is_err()); // timed out
+//! assert_eq!(layered.ready().await.unwrap().call("c").await.unwrap(), "hi");
+//!
+//! assert_eq!(asked.requests(), ["a", "b", "c"]);
+//! assert_eq!(asked.starts(), [0, 0, 5].map(Duration::from_secs));
+//! let ends: Vec<_> = asked.attempts().iter().map(|a| a.ended.unwrap().1).collect();
+//! assert_eq!(ends, [End::Err, End::Cancelled, End::Ok]);
+//! assert_eq!(asked.in_flight(), 0);
+//! # }
+//! ```
+//!
+//! # Errors
+//!
+//! [`Failure`], which has the text of its cause, and the cause as `source()`.
+//!
+//! # Defaults
+//!
+//! Always ready, without a limit of overlaps; every attempt is logged. Delays use tokio's clock, so
+//! a paused clock skips them.
+
+mod future;
+mod handle;
+mod state;
+mod step;
+
+pub use self::{
+    future::Playing,
+    handle::Handle,
+    state::{Attempt, Breach, End},
+    step::{Failure, Step},
+};
+
+use self::{
+    future::quiet_panic,
+    state::{Seat, Shared},
+};
+use std::{
+    fmt,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tower_service::Service;
+
+/// A tool that follows a script; clones are further instances of the same tool and share its
+/// script.
+pub struct Scripted<Req, Res> {
+    script: Script<Req, Res>,
+    unready: Option<Failure>,
+    shared: Shared<Req>,
+    instance: u64,
+    seat: Option<Seat<Req>>,
+}
+
+enum Script<Req, Res> {
+    Steps { steps: Arc<[Step<Res>]>, repeat_last: bool },
+    By(Chooser<Req, Res>),
+}
+
+type Chooser<Req, Res> = Arc<dyn Fn(usize, &Req) -> Step<Res> + Send + Sync>;
+
+impl<Req, Res> Scripted<Req, Res> {
+    /// Runs one step per call, in this order, whichever instance is called.
+    ///
+    /// A call past the end panics, unless the script continues by
+    /// [`then_repeat_last`](Self::then_repeat_last).
+    #[must_use]
+    pub fn script(steps: impl IntoIterator<Item = Step<Res>>) -> Self {
+        Self::new(Script::Steps { steps: steps.into_iter().collect(), repeat_last: false })
+    }
+
+    /// Decides by the number of the call, from 0, and the request.
+    ///
+    /// ```
+    /// use tr_testkit::tool::{Scripted, Step};
+    /// let doubles = Scripted::by(|n, request: &u32| match n {
+    ///     0 => Step::err("warming up"),
+    ///     _ => Step::Ok(request * 2),
+    /// });
+    /// ```
+    pub fn by(step: impl Fn(usize, &Req) -> Step<Res> + Send + Sync + 'static) -> Self {
+        Self::new(Script::By(Arc::new(step)))
+    }
+
+    fn new(script: Script<Req, Res>) -> Self {
+        let shared = Shared::new();
+        let instance = shared.new_instance();
+        Self { script, unready: None, shared, instance, seat: None }
+    }
+
+    /// Repeats the last step of the script for every further call.
+    #[must_use]
+    pub fn then_repeat_last(mut self) -> Self {
+        if let Script::Steps { repeat_last, .. } = &mut self.script {
+            *repeat_last = true;
+        }
+        self
+    }
+
+    /// Allows `n` instances to be ready or in flight at once; with 0 the tool is never ready.
+    #[must_use]
+    pub fn capacity(self, n: usize) -> Self {
+        self.shared.lock().capacity = n;
+        self
+    }
+
+    /// Fails in `poll_ready`, always.
+    #[must_use]
+    pub fn fails_readiness(mut self, cause: impl Into<crate::BoxError>) -> Self {
+        self.unready = Some(Failure::new(cause));
+        self
+    }
+
+    /// Keeps only counters, without a log of each attempt and request: for runs of millions of
+    /// calls.
+    #[must_use]
+    pub fn unlogged(self) -> Self {
+        self.shared.lock().logged = false;
+        self
+    }
+
+    /// A handle to inspect the tool.
+    #[must_use]
+    pub fn handle(&self) -> Handle<Req> {
+        Handle { shared: self.shared.clone() }
+    }
+}
+
+impl<Req, Res: Clone> Scripted<Req, Res> {
+    /// Fails `n` times with `cause`, then always responds with `response`.
+    pub fn fails(n: usize, cause: impl Into<crate::BoxError>, response: Res) -> Self {
+        let failure = Failure::new(cause);
+        let failures = std::iter::repeat_n(Step::Err(failure), n);
+        Self::script(failures.chain([Step::Ok(response)])).then_repeat_last()
+    }
+
+    fn step(&self, number: usize, request: &Req) -> Step<Res> {
+        match &self.script {
+            Script::By(step) => step(number, request),
+            Script::Steps { steps, repeat_last } => {
+                let last = if *repeat_last { steps.last() } else { None };
+                steps.get(number).or(last).cloned().unwrap_or_else(|| {
+                    self.shared.breach(Breach::ScriptOver);
+                    panic!("call {number} of a script of {} steps", steps.len());
+                })
+            }
+        }
+    }
+}
+
+impl<Req: Clone, Res: Clone> Service<Req> for Scripted<Req, Res> {
+    type Response = Res;
+    type Error = Failure;
+    type Future = Playing<Req, Res>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        if let Some(failure) = &self.unready {
+            return Poll::Ready(Err(failure.clone()));
+        }
+        if self.seat.is_none() {
+            let seat = self.shared.reserve(self.instance, cx.waker());
+            self.seat = Some(ready!(seat.map_or(Poll::Pending, Poll::Ready)));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Req) -> Self::Future {
+        let Some(mut seat) = self.seat.take() else {
+            self.shared.breach(Breach::CalledUnready);
+            panic!(
+                "called without readiness: drive `poll_ready` of the same instance before `call`"
+            );
+        };
+        let number = seat.start(&request);
+        let step = self.step(number, &request);
+        if let Step::PanicInCall = step {
+            seat.end(End::Panicked);
+            quiet_panic();
+        }
+        Playing::new(self.shared.clone(), seat, step)
+    }
+}
+
+impl<Req, Res> Clone for Scripted<Req, Res> {
+    // Readiness is per instance: a clone starts unready.
+    fn clone(&self) -> Self {
+        Self {
+            script: self.script.clone(),
+            unready: self.unready.clone(),
+            shared: self.shared.clone(),
+            instance: self.shared.new_instance(),
+            seat: None,
+        }
+    }
+}
+
+impl<Req, Res> Clone for Script<Req, Res> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Steps { steps, repeat_last } => {
+                Self::Steps { steps: steps.clone(), repeat_last: *repeat_last }
+            }
+            Self::By(step) => Self::By(step.clone()),
+        }
+    }
+}
+
+impl<Req, Res> Drop for Scripted<Req, Res> {
+    fn drop(&mut self) {
+        self.shared.lock().waiters.remove(&self.instance);
+    }
+}
+
+impl<Req, Res> fmt::Debug for Scripted<Req, Res> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ready = self.seat.is_some();
+        f.debug_struct("Scripted").field("ready", &ready).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,96 @@
+//! Reading a text by the shape that it should have, with every fault collected.
+//!
+//! For tr-config, which reads its files so. It is no part of the public API: it changes in any version.
+//!
+//! One description of an object, made with [`object!`], is its type, its reader, its writer and
+//! its JSON Schema, so that these cannot disagree.
+mod macros;
+mod node;
+mod number;
+mod object;
+#[cfg(feature = "schema")]
+mod schema;
+mod shape;
+mod source;
+mod survey;
+mod words;
+
+#[cfg(feature = "schema")]
+pub use self::schema::{ObjectSchema, schema_of, sorted};
+pub use self::{
+    macros::{object, with_schema, words},
+    node::{At, Node},
+    number::Number,
+    object::Object,
+    shape::*,
+    source::{Kind, Source},
+    survey::Strictness,
+    words::{Word, Words},
+};
+pub use crate::fault::Faults;
+#[cfg(feature = "schema")]
+pub use schemars;
+pub use serde;
+
+use crate::{EnvelopeFault, InvalidEnvelope};
+use serde_json::value::RawValue;
+
+/// Reads a whole text as `S`.
+pub fn document<S: Shape>(
+    form: &'static str,
+    json: &[u8],
+    strictness: Strictness,
+) -> Result<S::Value, InvalidEnvelope> {
+    let text = str::from_utf8(json).map_err(|error| {
+        let at = error.valid_up_to();
+        let mut faults = Faults::of("");
+        let found = format!("other bytes at byte {at}");
+        faults.push(EnvelopeFault::new("", "JSON in UTF-8", found).at(at));
+        InvalidEnvelope::new(form, faults)
+    })?;
+    let mut faults = Faults::of(text);
+    match self::text::<S>(text, strictness, &mut faults) {
+        Some(value) if faults.is_empty() => Ok(value),
+        _ => Err(InvalidEnvelope::new(form, faults)),
+    }
+}
+
+/// Reads a whole JSON text as `S`.
+pub fn text<S: Shape>(text: &str, strictness: Strictness, faults: &mut Faults) -> Option<S::Value> {
+    let raw = survey::survey(text, strictness, faults)?;
+    S::read(&Node::new(&At::Root, Source::Json(raw)), faults)
+}
+
+/// Reads a whole TOML text as `S`.
+#[cfg(feature = "toml")]
+pub fn toml_text<S: Shape>(text: &str, faults: &mut Faults) -> Option<S::Value> {
+    use toml::{
+        Spanned,
+        de::{DeTable, DeValue},
+    };
+
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let offset = error.span().map_or(text.len(), |span| span.start);
+        faults.push(EnvelopeFault::new("", "TOML", error.message()).at(offset));
+    }
+    // What was recovered from half a text would only give faults that are none.
+    if !errors.is_empty() {
+        return None;
+    }
+    let root = Spanned::new(table.span(), DeValue::Table(table.into_inner()));
+    S::read(&Node::new(&At::Root, Source::Toml(&root)), faults)
+}
+
+/// Reads one value that stands at `at` in some text.
+pub fn value<S: Shape>(
+    form: &'static str,
+    raw: &RawValue,
+    at: &At<'_>,
+) -> Result<S::Value, InvalidEnvelope> {
+    let mut faults = Faults::of(raw.get());
+    match S::read(&Node::new(at, Source::Json(raw)), &mut faults) {
+        Some(value) if faults.is_empty() => Ok(value),
+        _ => Err(InvalidEnvelope::new(form, faults)),
+    }
+}

@@ -1,0 +1,152 @@
+//! The members of an object, taken one by one.
+use super::{At, Kind, Node, Shape, Source};
+use crate::{
+    extra::Extra,
+    fault::{EnvelopeFault, Faults},
+    suggest::closest,
+};
+use std::{borrow::Cow, collections::HashSet};
+
+/// An object that is being read: what is not taken is left over.
+#[derive(Debug)]
+pub struct Object<'a> {
+    at: &'a At<'a>,
+    offset: usize,
+    members: Vec<Member<'a>>,
+    /// All names that its reader will ask for.
+    known: &'static [&'static str],
+    /// Whether `null` stands for an optional member that is not there.
+    nulls: bool,
+}
+
+#[derive(Debug)]
+struct Member<'a> {
+    name: Cow<'a, str>,
+    source: Source<'a>,
+    taken: bool,
+}
+
+impl<'a> Object<'a> {
+    pub fn open(
+        node: &Node<'a>,
+        known: &'static [&'static str],
+        nulls: bool,
+        faults: &mut Faults,
+    ) -> Option<Self> {
+        if node.source.kind() != Kind::Object {
+            return node.refuse(node.source.object_name(), faults);
+        }
+        let Ok(found) = node.source.members() else {
+            return node.refuse_found(
+                "names in valid Unicode",
+                "a lone surrogate in a name",
+                faults,
+            );
+        };
+        let mut seen = HashSet::with_capacity(found.len());
+        for (name, source) in &found {
+            if !seen.insert(&**name) {
+                let pointer = At::Member(node.at, name).to_string();
+                faults.push(EnvelopeFault::duplicate(pointer).at(source.offset(faults)));
+            }
+        }
+        let member = |(name, source)| Member { name, source, taken: false };
+        let members = found.into_iter().map(member).collect();
+        Some(Self { at: node.at, offset: node.source.offset(faults), members, known, nulls })
+    }
+
+    /// Reads the member that has one of `names`: its own, and those of old.
+    pub fn field<S: Shape>(
+        &mut self,
+        names: &[&'static str],
+        faults: &mut Faults,
+    ) -> Option<S::Value> {
+        let mut value = None;
+        for name in names {
+            let Some(member) = self.members.iter_mut().find(|member| member.name == *name) else {
+                continue;
+            };
+            let at = At::Member(self.at, name);
+            let node = Node::new(&at, member.source);
+            if value.is_some() {
+                member.taken = true;
+                let found = format!("an alias of {:?}, which is also present", names[0]);
+                return node.refuse_found("one of the two", found, faults);
+            }
+            // It is left over, so that it is written again.
+            if self.nulls
+                && !S::TAKES_NULL
+                && member.source.kind() == Kind::Null
+                && let Some(absent) = S::absent()
+            {
+                return Some(absent);
+            }
+            member.taken = true;
+            value = Some(S::read(&node, faults));
+        }
+        match value {
+            Some(value) => value,
+            None => S::absent().or_else(|| self.missing(names[0], S::expected(), faults)),
+        }
+    }
+
+    /// Reads a member that can have one value only.
+    pub fn constant(
+        &mut self,
+        name: &'static str,
+        wanted: &'static str,
+        faults: &mut Faults,
+    ) -> Option<()> {
+        let expected = format!("{wanted:?}");
+        let Some(member) = self.members.iter_mut().find(|member| member.name == name) else {
+            return self.missing(name, expected.into(), faults);
+        };
+        member.taken = true;
+        if member.source.text().as_deref() == Some(wanted) {
+            return Some(());
+        }
+        Node::new(&At::Member(self.at, name), member.source).refuse_word(expected, faults)
+    }
+
+    fn missing<T>(
+        &self,
+        name: &'static str,
+        expected: Cow<'static, str>,
+        faults: &mut Faults,
+    ) -> Option<T> {
+        let pointer = At::Member(self.at, name).to_string();
+        let mut fault = EnvelopeFault::new(pointer, expected, "nothing").at(self.offset);
+        let strangers = self.members.iter().map(|member| &*member.name);
+        let strangers = strangers.filter(|name| !self.known.contains(name));
+        if let Some(like) = closest(name, strangers) {
+            fault = fault.hint(format!("{like:?} is there; did you mean {name:?}?"));
+        }
+        faults.push(fault);
+        None
+    }
+
+    /// All members, for an object whose names mean nothing to the form.
+    pub(crate) fn into_members(self) -> Vec<(Cow<'a, str>, Source<'a>)> {
+        self.members.into_iter().map(|member| (member.name, member.source)).collect()
+    }
+
+    /// Keeps the unknown members.
+    #[must_use]
+    pub fn rest(self) -> Extra {
+        let left = self.members.into_iter().filter(|member| !member.taken);
+        left.map(|member| (member.name.into(), member.source.json())).collect()
+    }
+
+    /// Reports the unknown members.
+    pub fn refuse_rest(self, faults: &mut Faults) {
+        for member in self.members.iter().filter(|member| !member.taken) {
+            let at = At::Member(self.at, &member.name);
+            let found = format!("the unknown key {:?}", member.name);
+            let mut fault = Node::new(&at, member.source).fault("a known key", found, faults);
+            if let Some(like) = closest(&member.name, self.known.iter().copied()) {
+                fault = fault.hint(format!("did you mean {like:?}?"));
+            }
+            faults.push(fault);
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! What a value may look like: one type per shape, from which reader, writer and schema are made.
+use super::{
+    At, Kind, Node, Object, Source,
+    number::{MAX_SAFE, Number},
+};
+use crate::fault::Faults;
+use serde::{Serialize, Serializer};
+use std::{borrow::Cow, marker::PhantomData};
+use tr_core::Json;
+
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+/// The shape of a value.
+pub trait Shape {
+    /// What is read from it.
+    type Value;
+
+    /// `null` is a value of this shape, and not the absence of one.
+    const TAKES_NULL: bool = false;
+
+    /// The shape in words, as a fault says it.
+    fn expected() -> Cow<'static, str>;
+
+    /// Reads a value, or reports all that is wrong with it.
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value>;
+
+    /// What it means that there is no value; `None` if there must be one.
+    #[must_use]
+    fn absent() -> Option<Self::Value> {
+        None
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut SchemaGenerator) -> Schema;
+}
+
+/// A shape that is written too.
+pub trait Write: Shape {
+    /// The value as serde takes it.
+    fn write(value: &Self::Value) -> impl Serialize;
+
+    /// Whether nothing is to be written.
+    #[must_use]
+    fn is_absent(_: &Self::Value) -> bool {
+        false
+    }
+}
+
+/// Makes a shape whose values are of one kind.
+macro_rules! shape {
+    (
+        $(#[$meta:meta])*
+        $name:ident $(<const $limit:ident: $of:ty>)? => $value:ty, $expected:expr,
+        |$node:ident| $read:expr, $schema:tt
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        pub struct $name $(<const $limit: $of>)?;
+
+        impl $(<const $limit: $of>)? Shape for $name $(<$limit>)? {
+            type Value = $value;
+
+            fn expected() -> Cow<'static, str> {
+                $expected.into()
+            }
+
+            fn read(node: &Node<'_>, faults: &mut Faults) -> Option<$value> {
+                let $node = node.source;
+                ($read).or_else(|| node.refuse(Self::expected(), faults))
+            }
+
+            #[cfg(feature = "schema")]
+            fn schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    };
+}
+
+/// Makes a shape's values be written as they are.
+macro_rules! written {
+    ($($name:ident $(<const $limit:ident: $of:ty>)?),*) => {$(
+        impl $(<const $limit: $of>)? Write for $name $(<$limit>)? {
+            fn write(value: &Self::Value) -> impl Serialize {
+                value
+            }
+        }
+    )*};
+}
+
+shape! {
+    Text => Box<str>, "a string",
+    |source| source.text().map(Into::into),
+    { "type": "string" }
+}
+
+shape! {
+    /// A text with something in it.
+    Name => Box<str>, "a non-empty string",
+    |source| source.text().filter(|text| !text.is_empty()).map(Into::into),
+    { "type": "string", "minLength": 1 }
+}
+
+shape! {
+    Flag => bool, "true or false",
+    |source| source.bool(),
+    { "type": "boolean" }
+}
+
+shape! {
+    /// Milliseconds of a setting: no fractions.
+    Millis<const MIN: u64> => u64,
+    format!("a whole number of milliseconds from {MIN} to {MAX_SAFE}"),
+    |source| source.number().and_then(|number| number.whole(MIN, MAX_SAFE)),
+    { "type": "integer", "minimum": MIN, "maximum": MAX_SAFE }
+}
+
+shape! {
+    Count<const MAX: u32> => u32,
+    format!("a whole number from 1 to {MAX}"),
+    |source| source.number().and_then(|number| number.whole(1, MAX.into())).map(|n| n as u32),
+    { "type": "integer", "minimum": 1, "maximum": MAX }
+}
+
+shape! {
+    /// A number of things that were counted.
+    Tally => u32, format!("a whole number from 0 to {}", u32::MAX),
+    |source| source.number().and_then(|number| number.whole(0, u32::MAX.into())).map(|n| n as u32),
+    { "type": "integer", "minimum": 0, "maximum": u32::MAX }
+}
+
+shape! {
+    Index => u64, format!("a whole number from 0 to {MAX_SAFE}"),
+    |source| source.number().and_then(|number| number.whole(0, MAX_SAFE)),
+    { "type": "integer", "minimum": 0, "maximum": MAX_SAFE }
+}
+
+shape! {
+    /// Measured milliseconds: fractions are allowed.
+    Measured => f64, format!("a number of milliseconds from 0 to {MAX_SAFE}"),
+    |source| source.number().and_then(|number| number.between(0.0, MAX_SAFE as f64)),
+    { "type": "number", "minimum": 0, "maximum": MAX_SAFE }
+}
+
+shape! {
+    /// By what each delay grows.
+    Factor => f64, "a number from 1 to 100",
+    |source| source.number().and_then(|number| number.between(1.0, 100.0)),
+    { "type": "number", "minimum": 1, "maximum": 100 }
+}
+
+shape! {
+    Percent => f64, "a number from 0 to 100",
+    |source| source.number().and_then(|number| number.between(0.0, 100.0)),
+    { "type": "number", "minimum": 0, "maximum": 100 }
+}
+
+impl Percent {
+    /// The shares of a whole that lie so many percent below it and above it.
+    #[must_use]
+    pub const fn to_either_side(percent: f64) -> (f64, f64) {
+        (1.0 - percent / 100.0, 1.0 + percent / 100.0)
+    }
+}
+
+shape! {
+    /// A JSON object that is not looked into.
+    Record => Json, "an object",
+    |source| (source.kind() == Kind::Object).then(|| source.json()),
+    { "type": "object" }
+}
+
+written!(Text, Name, Flag, Millis<const MIN: u64>, Count<const MAX: u32>, Tally, Index, Record);
+
+macro_rules! written_numbers {
+    ($($name:ident),*) => {$(
+        impl Write for $name {
+            /// JavaScript writes `5`, not `5.0`.
+            fn write(value: &f64) -> impl Serialize {
+                match Number::real(*value) {
+                    Number::Whole(whole) => serde_json::Number::from_i128(whole),
+                    Number::Real(real) => serde_json::Number::from_f64(real),
+                }
+            }
+        }
+    )*};
+}
+
+written_numbers!(Measured, Factor, Percent);
+
+/// Any JSON, `null` included.
+#[derive(Debug)]
+pub struct Any;
+
+impl Shape for Any {
+    type Value = Json;
+
+    const TAKES_NULL: bool = true;
+
+    fn expected() -> Cow<'static, str> {
+        "a value".into()
+    }
+
+    fn read(node: &Node<'_>, _: &mut Faults) -> Option<Json> {
+        Some(node.source.json())
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!(true)
+    }
+}
+
+written!(Any);
+
+/// A value that need not be there.
+#[derive(Debug)]
+pub struct Maybe<S>(PhantomData<S>);
+
+impl<S: Shape> Shape for Maybe<S> {
+    type Value = Option<S::Value>;
+
+    const TAKES_NULL: bool = S::TAKES_NULL;
+
+    fn expected() -> Cow<'static, str> {
+        S::expected()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        S::read(node, faults).map(Some)
+    }
+
+    fn absent() -> Option<Self::Value> {
+        Some(None)
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        S::schema(generator)
+    }
+}
+
+impl<S: Write> Write for Maybe<S> {
+    fn write(value: &Self::Value) -> impl Serialize {
+        value.as_ref().map(S::write)
+    }
+
+    fn is_absent(value: &Self::Value) -> bool {
+        value.is_none()
+    }
+}
+
+/// A value that only the program reads.
+pub type Ignored = Maybe<Any>;
+
+/// A list of values of one shape.
+#[derive(Debug)]
+pub struct List<S>(PhantomData<S>);
+
+impl<S: Shape> Shape for List<S> {
+    type Value = Vec<S::Value>;
+
+    fn expected() -> Cow<'static, str> {
+        "an array".into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        let elements = match node.source.kind() {
+            Kind::Array => node.source.elements(),
+            _ => None,
+        };
+        let Some(elements) = elements else { return node.refuse(Self::expected(), faults) };
+        let mut values = Some(Vec::new());
+        for (i, element) in elements.into_iter().enumerate() {
+            let read = S::read(&Node::new(&At::Element(node.at, i), element), faults);
+            values = values.zip(read).map(|(mut values, value)| {
+                values.push(value);
+                values
+            });
+        }
+        values
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let items = S::schema(generator);
+        json_schema!({ "type": "array", "items": items })
+    }
+}
+
+impl<S: Write> Write for List<S> {
+    fn write(value: &Self::Value) -> impl Serialize {
+        Sequence::<S>(value)
+    }
+}
+
+struct Sequence<'v, S: Shape>(&'v [S::Value]);
+
+impl<S: Write> Serialize for Sequence<'_, S> {
+    fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
+        serializer.collect_seq(self.0.iter().map(S::write))
+    }
+}
+
+/// An object of any names, whose values have one shape.
+#[derive(Debug)]
+pub struct Map<S>(PhantomData<S>);
+
+impl<S: Shape> Shape for Map<S> {
+    type Value = Vec<(Box<str>, S::Value)>;
+
+    fn expected() -> Cow<'static, str> {
+        "an object".into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        let members = Object::open(node, &[], false, faults)?.into_members();
+        let mut values = Some(Vec::with_capacity(members.len()));
+        for (name, source) in members {
+            let read = S::read(&Node::new(&At::Member(node.at, &name), source), faults);
+            values = values.zip(read).map(|(mut values, value)| {
+                values.push((name.into(), value));
+                values
+            });
+        }
+        values
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let values = S::schema(generator);
+        json_schema!({ "type": "object", "additionalProperties": values })
+    }
+}
+
+impl<S: Write> Write for Map<S> {
+    fn write(value: &Self::Value) -> impl Serialize {
+        Entries::<S>(value)
+    }
+}
+
+struct Entries<'v, S: Shape>(&'v [(Box<str>, S::Value)]);
+
+impl<S: Write> Serialize for Entries<'_, S> {
+    fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, S::write(value))))
+    }
+}
+
+impl Source<'_> {
+    /// Whether this is a value of shape `S`; faults are of no interest.
+    pub(crate) fn read<S: Shape>(self) -> Option<S::Value> {
+        S::read(&Node::new(&At::Root, self), &mut Faults::of(""))
+    }
+}

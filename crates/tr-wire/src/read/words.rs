@@ -1,0 +1,78 @@
+//! Enums as words, those of the contract included.
+use super::{Node, Shape, Write};
+use crate::{fault::Faults, read::words};
+use serde::Serialize;
+use std::{borrow::Cow, marker::PhantomData};
+use tr_core::{
+    BreakerHint, BreakerState, Capability, DedupeMode, Effect, MatchedOn, Priority, Ran, Status,
+};
+
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+/// One of a few words.
+pub trait Words: Copy + PartialEq + 'static {
+    /// Each word and what it stands for; where two stand for the same, the first is written.
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// The word that is written for this value.
+    fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(_, value)| *value == self);
+        found.map_or("", |(word, _)| word)
+    }
+}
+
+#[derive(Debug)]
+pub struct Word<T>(PhantomData<T>);
+
+impl<T: Words> Shape for Word<T> {
+    type Value = T;
+
+    fn expected() -> Cow<'static, str> {
+        let words: Vec<_> = T::WORDS.iter().map(|(word, _)| format!("{word:?}")).collect();
+        match &*words {
+            [first @ .., last] if !first.is_empty() => {
+                format!("{} or {last}", first.join(", ")).into()
+            }
+            words => words.concat().into(),
+        }
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<T> {
+        let text = node.source.text();
+        let found = T::WORDS.iter().find(|(word, _)| text.as_deref() == Some(*word));
+        found.map(|(_, value)| *value).or_else(|| node.refuse_word(Self::expected(), faults))
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        let words: Vec<_> = T::WORDS.iter().map(|(word, _)| *word).collect();
+        json_schema!({ "type": "string", "enum": words })
+    }
+}
+
+impl<T: Words> Write for Word<T> {
+    fn write(value: &T) -> impl Serialize {
+        value.word()
+    }
+}
+
+words! {
+    Status {
+        Success = "success", Error = "error", RetriableError = "retriable_error",
+        RetryExhausted = "retry_exhausted", CircuitOpen = "circuit_open", Timeout = "timeout",
+    }
+    MatchedOn { Inflight = "inflight", Completed = "completed" }
+    BreakerState {
+        Closed = "CLOSED", Open = "OPEN", HalfOpen = "HALF_OPEN", ForcedOpen = "FORCED_OPEN",
+    }
+    Ran { No = "no", Yes = "yes", Unknown = "unknown" }
+    DedupeMode { Enforced = "enforced" | "enabled", BestEffort = "bestEffort", Disabled = "disabled" }
+    BreakerHint { Tool = "tool", Dependency = "dependency", Global = "global" }
+    Priority { Low = "low", Normal = "normal", High = "high" }
+    Effect { ReadOnly = "read_only" | "readOnly", Idempotent = "idempotent", Mutating = "mutating" }
+    Capability {
+        Streaming = "streaming", Idempotency = "idempotency", Caching = "caching",
+        OwnRetries = "own_retries" | "ownRetries",
+    }
+}

@@ -1,0 +1,88 @@
+//! How much code each crate may have. A change that needs more raises its crate's row and says why.
+
+use super::{Fault, tree::Tree};
+
+/// Lines of code outside tests: without blank lines, comments and docs.
+const BUDGET: &[(&str, usize)] = &[
+    ("tool-guard", 12450),
+    ("tool-reliability", 2600),
+    ("tr-breaker", 3400),
+    ("tr-config", 1640),
+    ("tr-core", 6570),
+    ("tr-idempotency", 12150),
+    ("tr-integrity", 19160),
+    ("tr-loopguard", 2230),
+    ("tr-retry", 1280),
+    ("tr-sqlite", 1230),
+    ("tr-telemetry", 3100),
+    ("tr-testkit", 3390),
+    ("tr-timeout", 770),
+    ("tr-tls", 220),
+    ("tr-turn", 3420),
+    ("tr-wire", 2810),
+];
+
+/// A crate keeps to its row.
+pub(super) fn mass(tree: &Tree) -> Vec<Fault> {
+    within(tree, BUDGET)
+}
+
+fn within(tree: &Tree, budget: &[(&str, usize)]) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (name, lines) in figures(tree) {
+        let fault = |what| Fault { path: format!("crates/{name}"), line: 0, rule: "mass", what };
+        match budget.iter().find(|(row, _)| *row == name) {
+            None => faults.push(fault("has no row in `xtask/src/tidy/mass.rs`".into())),
+            Some((_, most)) if lines > *most => faults.push(fault(format!(
+                "has {lines} lines of code, {most} at most: write less, or raise its row and say why"
+            ))),
+            // A row far above its crate is no limit.
+            Some((_, most)) if lines + SLACK < *most => {
+                faults.push(fault(format!("has {lines} lines of code: lower its row from {most}")));
+            }
+            Some(_) => {}
+        }
+    }
+    faults
+}
+
+/// How far a row may be above its crate.
+const SLACK: usize = 250;
+
+/// Lines of code of each crate.
+pub(super) fn figures(tree: &Tree) -> Vec<(String, usize)> {
+    let mut figures: Vec<(String, usize)> = Vec::new();
+    for (text, tokens) in tree.rust() {
+        let Some((name, _)) =
+            text.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/"))
+        else {
+            continue;
+        };
+        let lines = tokens.lines_of_code();
+        match figures.iter_mut().find(|(known, _)| known == name) {
+            Some((_, sum)) => *sum += lines,
+            None => figures.push((name.into(), lines)),
+        }
+    }
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crate_has_no_more_code_than_its_row_and_not_far_less() {
+        let code = "fn f() {}\n".repeat(1000);
+        let tree = Tree::of(&[
+            ("crates/a/src/lib.rs", &code),
+            ("crates/a/src/tests.rs", &code),
+            ("crates/a/tests/b.rs", &code),
+            ("xtask/src/main.rs", &code),
+        ]);
+        for (row, faults) in [(999, 1), (1000, 0), (1250, 0), (1251, 1)] {
+            assert_eq!(within(&tree, &[("a", row)]).len(), faults, "{row}");
+        }
+        assert_eq!(within(&tree, &[]).len(), 1);
+    }
+}
