@@ -66,8 +66,10 @@ pub(crate) fn run(repo: &Repo, bytes: usize, wanted: &str, guard: Option<PathBuf
     };
     let work = repo.target.join("worst");
     fs::create_dir_all(&work)?;
-    println!("| command | {bytes} bytes of | CPU s | times plain | MB | times plain |");
-    println!("|---|---|---|---|---|---|");
+    println!(
+        "| command | {bytes} bytes of | CPU s | times plain | MB | times plain | Python's json: s | MB |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
     let files = [&files::RECORDS[..], &files::BLOCKS, &files::LINKS, &files::SHAPES].concat();
     let mut over = Vec::new();
     for (command, cases) in [
@@ -88,10 +90,10 @@ pub(crate) fn run(repo: &Repo, bytes: usize, wanted: &str, guard: Option<PathBuf
             let cost = cheapest(&guard, &work, command, case, bytes)
                 .with_context(|| format!("{command} {}", case.name))?;
             let (time, memory) = cost.times(*plain.get_or_insert(cost));
-            let Cost { seconds, megabytes } = cost;
+            let parsed = cost::of_parsing(&work, &(case.make)(bytes))?;
             println!(
-                "| `{command}` | {} | {seconds:.3} | {time:.1} | {megabytes:.0} | {memory:.1} |",
-                case.name
+                "| `{command}` | {} | {:.3} | {time:.1} | {:.0} | {memory:.1} | {:.3} | {:.0} |",
+                case.name, cost.seconds, cost.megabytes, parsed.seconds, parsed.megabytes,
             );
             if time > LIMITS.0 || memory > LIMITS.1 {
                 over.push(format!("{command} {}", case.name));
