@@ -1,6 +1,5 @@
 //! Opens the file, with the checks that come before the first write.
 use crate::{
-    database::Durability,
     error::{Error, ErrorKind, Result},
     patience::Patience,
 };
@@ -19,6 +18,19 @@ const STATEMENTS: usize = 64;
 
 /// The write-ahead log is truncated to this size when it restarts.
 const LOG_BYTES: u32 = 16 << 20;
+
+/// What a confirmed write survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Durability {
+    /// A power failure: the disk syncs before a write is confirmed (`synchronous = FULL`, one sync
+    /// for each group).
+    #[default]
+    Power,
+    /// The end of the process, also by `kill -9` (`synchronous = NORMAL`). A power failure may lose
+    /// the last confirmed writes, and never damages the file.
+    Process,
+}
 
 /// The path of the file and how it is written.
 #[derive(Clone, Debug)]

@@ -1,38 +1,22 @@
 //! The handle of an open database.
 use crate::{
-    connect::Place,
+    connect::{Durability, Place},
     error::{Error, ErrorKind, Result},
     job::Pending,
     queue::{Entrance, Queue, queue},
     reader::Reader,
     schema::Schema,
-    writer::Writer,
+    writer::{Counters, Writer},
 };
 use rusqlite::Connection;
 use std::{
     fmt,
     path::{self, Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::{Arc, atomic::Ordering::Relaxed},
     thread,
     time::Duration,
 };
 use tokio::sync::oneshot;
-
-/// What a confirmed write survives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Durability {
-    /// A power failure: the disk syncs before a write is confirmed (`synchronous = FULL`, one sync
-    /// for each group).
-    #[default]
-    Power,
-    /// The end of the process, also by `kill -9` (`synchronous = NORMAL`). A power failure may lose
-    /// the last confirmed writes, and never damages the file.
-    Process,
-}
 
 /// An open database. A clone is another handle of the same one.
 ///
@@ -66,12 +50,6 @@ pub struct Stats {
     pub jobs: u64,
     /// Commits: each is one sync with [`Durability::Power`].
     pub commits: u64,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) jobs: AtomicU64,
-    pub(crate) commits: AtomicU64,
 }
 
 impl Database {

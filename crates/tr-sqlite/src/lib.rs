@@ -76,7 +76,8 @@ mod schema;
 mod writer;
 
 pub use self::{
-    database::{Builder, Database, Durability, Stats},
+    connect::Durability,
+    database::{Builder, Database, Stats},
     error::{Error, ErrorKind, Result},
     job::Pending,
     meaning::Meaning,

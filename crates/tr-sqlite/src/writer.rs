@@ -1,7 +1,6 @@
 //! The writer thread: many jobs, one transaction, one sync.
 use crate::{
     connect::{Identity, Place},
-    database::Counters,
     error::{Error, ErrorKind, Result},
     group::Group,
     job::Job,
@@ -10,7 +9,10 @@ use crate::{
 };
 use rusqlite::Connection;
 use std::{
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -30,6 +32,13 @@ pub(crate) struct Writer {
     counters: Arc<Counters>,
     last: Last,
     queue: Queue,
+}
+
+/// The writes since the database was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) jobs: AtomicU64,
+    pub(crate) commits: AtomicU64,
 }
 
 /// The size of the last group, and the duration of its commit.
