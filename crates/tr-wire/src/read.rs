@@ -21,7 +21,7 @@ pub use self::{
     macros::{object, with_schema, words},
     node::{At, Node},
     number::Number,
-    object::Object,
+    object::{Map, Object},
     shape::*,
     source::{Kind, Source},
     survey::Strictness,

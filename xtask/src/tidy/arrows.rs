@@ -13,7 +13,6 @@ const PENDING: &[(&str, &str)] = &[
     ("circle", "tr-core"),
     ("circle", "tr-idempotency"),
     ("circle", "tr-integrity"),
-    ("circle", "tr-wire"),
     ("floors", "tr-idempotency"),
     ("floors", "tr-integrity"),
 ];

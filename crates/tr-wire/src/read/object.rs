@@ -1,11 +1,18 @@
-//! The members of an object, taken one by one.
-use super::{At, Kind, Node, Shape, Source};
+//! Objects: members taken one by one, or all of them as a map.
+use super::{
+    At, Kind, Node, Source,
+    shape::{Shape, Write},
+};
 use crate::{
     extra::Extra,
     fault::{EnvelopeFault, Faults},
     suggest::closest,
 };
-use std::{borrow::Cow, collections::HashSet};
+use serde::{Serialize, Serializer};
+use std::{borrow::Cow, collections::HashSet, marker::PhantomData};
+
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
 
 /// An object that is being read: what is not taken is left over.
 #[derive(Debug)]
@@ -148,5 +155,50 @@ impl<'a> Object<'a> {
             }
             faults.push(fault);
         }
+    }
+}
+
+/// An object of any names, whose values have one shape.
+#[derive(Debug)]
+pub struct Map<S>(PhantomData<S>);
+
+impl<S: Shape> Shape for Map<S> {
+    type Value = Vec<(Box<str>, S::Value)>;
+
+    fn expected() -> Cow<'static, str> {
+        "an object".into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        let members = Object::open(node, &[], false, faults)?.into_members();
+        let mut values = Some(Vec::with_capacity(members.len()));
+        for (name, source) in members {
+            let read = S::read(&Node::new(&At::Member(node.at, &name), source), faults);
+            values = values.zip(read).map(|(mut values, value)| {
+                values.push((name.into(), value));
+                values
+            });
+        }
+        values
+    }
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let values = S::schema(generator);
+        json_schema!({ "type": "object", "additionalProperties": values })
+    }
+}
+
+impl<S: Write> Write for Map<S> {
+    fn write(value: &Self::Value) -> impl Serialize {
+        Entries::<S>(value)
+    }
+}
+
+struct Entries<'v, S: Shape>(&'v [(Box<str>, S::Value)]);
+
+impl<S: Write> Serialize for Entries<'_, S> {
+    fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, S::write(value))))
     }
 }

@@ -1,6 +1,6 @@
 //! What a value may look like: one type per shape, from which reader, writer and schema are made.
 use super::{
-    At, Kind, Node, Object, Source,
+    At, Kind, Node, Source,
     number::{MAX_SAFE, Number},
 };
 use crate::fault::Faults;
@@ -300,51 +300,6 @@ struct Sequence<'v, S: Shape>(&'v [S::Value]);
 impl<S: Write> Serialize for Sequence<'_, S> {
     fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
         serializer.collect_seq(self.0.iter().map(S::write))
-    }
-}
-
-/// An object of any names, whose values have one shape.
-#[derive(Debug)]
-pub struct Map<S>(PhantomData<S>);
-
-impl<S: Shape> Shape for Map<S> {
-    type Value = Vec<(Box<str>, S::Value)>;
-
-    fn expected() -> Cow<'static, str> {
-        "an object".into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
-        let members = Object::open(node, &[], false, faults)?.into_members();
-        let mut values = Some(Vec::with_capacity(members.len()));
-        for (name, source) in members {
-            let read = S::read(&Node::new(&At::Member(node.at, &name), source), faults);
-            values = values.zip(read).map(|(mut values, value)| {
-                values.push((name.into(), value));
-                values
-            });
-        }
-        values
-    }
-
-    #[cfg(feature = "schema")]
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        let values = S::schema(generator);
-        json_schema!({ "type": "object", "additionalProperties": values })
-    }
-}
-
-impl<S: Write> Write for Map<S> {
-    fn write(value: &Self::Value) -> impl Serialize {
-        Entries::<S>(value)
-    }
-}
-
-struct Entries<'v, S: Shape>(&'v [(Box<str>, S::Value)]);
-
-impl<S: Write> Serialize for Entries<'_, S> {
-    fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, S::write(value))))
     }
 }
 
