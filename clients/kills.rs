@@ -10,7 +10,7 @@ fn pay_twice() -> [Value; 2] {
 /// One payment, and the model reads that it may have run and who can say.
 fn assert_once_and_told(turn: &Turn) {
     assert_eq!(turn.calls.len(), 1, "{:?}", turn.calls);
-    for part in ["it may have run; do not repeat it", "[record ", "a person can settle it"] {
+    for part in ["may have run", "do not repeat it", "[record ", "a person can settle it"] {
         assert!(turn.read.contains(part), "{part}: {}", turn.read);
     }
 }
