@@ -1,18 +1,20 @@
 //! One request to run one tool.
+mod hints;
 mod identity;
 mod parts;
 mod runs;
 mod target;
 
-pub use self::parts::{
-    Attachment, CallContext, CallHints, CallParts, IdempotencyParts, TraceParts,
+pub use self::{
+    hints::CallHints,
+    parts::{Attachment, CallContext, CallParts, IdempotencyParts, TraceParts},
+    runs::Runs,
 };
-pub use self::runs::Runs;
 
-use self::target::Target;
+use self::target::{Target, may_name_origin};
 use crate::{
-    DedupeKey, DedupeMode, Effect, FencingToken, InvalidKey, Params, Sensitive, ToolId,
-    ToolManifest, canonical::Digest, internal::CoarseInstant,
+    BreakerHint, DedupeKey, DedupeMode, Derive, Effect, FencingToken, InvalidKey, KeyRef, Params,
+    Sensitive, ToolId, ToolManifest, canonical::Digest, internal::CoarseInstant,
 };
 use std::{
     sync::{
@@ -147,6 +149,56 @@ impl ToolCall {
     fn computed_id(&self) -> Result<Option<DedupeKey>, InvalidKey> {
         let id = || identity::id(self.parts(), || self.digest());
         self.body.id.get_or_init(id).clone()
+    }
+
+    /// A hash of the args by which two calls are the same to loop detection.
+    #[must_use]
+    pub fn args_hash(&self) -> u64 {
+        identity::args_hash(self.parts(), || self.digest())
+    }
+
+    /// The derived key, by which a repeat of a call without a key is recognised; `None` from a
+    /// step that the call does not name.
+    ///
+    /// # Errors
+    /// If the params have no canonical form.
+    pub fn derived_id(&self, from: Derive) -> Result<Option<DedupeKey>, InvalidKey> {
+        identity::derived_id(self.parts(), || self.digest(), from)
+    }
+
+    /// The key of the call's breaker: what the call's hint says, or else its manifest's. Without
+    /// either it is the tool and the [origin](KeyRef::origin) that the params name, where all
+    /// absolute URLs among the strings at their top level have the same; else the tool.
+    #[inline]
+    #[must_use]
+    pub fn breaker_key(&self) -> KeyRef<'_> {
+        let parts = self.parts();
+        let hint = parts.breaker.or_else(|| self.manifest()?.breaker_hint);
+        match hint {
+            None => self.target().unwrap_or_else(|| parts.tool.key()),
+            Some(BreakerHint::Tool) => parts.tool.key(),
+            Some(BreakerHint::Dependency) => {
+                let dependency = self.manifest().and_then(|tool| tool.dependency.as_deref());
+                dependency.map_or_else(|| parts.tool.key(), KeyRef::new)
+            }
+            Some(BreakerHint::Global) => KeyRef::new("global"),
+        }
+    }
+
+    #[inline]
+    fn target(&self) -> Option<KeyRef<'_>> {
+        // Rules out nearly all params that name no origin.
+        if may_name_origin(&self.parts().params) { self.find_target() } else { None }
+    }
+
+    #[cold]
+    fn find_target(&self) -> Option<KeyRef<'_>> {
+        let CallParts { tool, params, .. } = self.parts();
+        let target = self.body.target.get_or_init(|| {
+            let sensitive = self.manifest().map_or(&[][..], |tool| &tool.sensitive);
+            Target::find(tool, params, sensitive).map(Box::new)
+        });
+        Some(target.as_ref()?.key(tool, params))
     }
 
     /// What is known of the tool.
@@ -315,78 +367,4 @@ impl ToolCall {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_undeclared_tool_is_mutating() {
-        let call = ToolCall::new("x", Params::empty_object());
-        assert_eq!(call.parts().effect, Effect::Mutating);
-        assert!(!call.parts().effect_declared);
-    }
-
-    #[test]
-    fn changing_a_clone_leaves_the_original_and_shares_the_params() {
-        let call = ToolCall::new("x", Params::empty_object());
-        let other = call.clone().session("s");
-        assert_eq!(call.parts().context.session, None);
-        assert!(call.parts().params.ptr_eq(&other.parts().params));
-    }
-
-    #[test]
-    fn a_claim_is_known_to_its_copy_only_and_attempts_to_all() {
-        use crate::canonical::Key;
-        let fence = |epoch| FencingToken { key: Key::from_bytes([1; 32]), epoch };
-        let call = ToolCall::new("x", Params::empty_object()).idempotency_key("k");
-        let (mut first, mut second) = (call.clone(), call.clone());
-        first.set_fencing_token(fence(1));
-        second.set_fencing_token(fence(2));
-        second.set_fencing_token(fence(3));
-        let changed = second.clone().session("s");
-        let epochs =
-            [&call, &first, &second, &changed].map(|it| it.fencing_token().map(|it| it.epoch));
-        assert_eq!(epochs, [None, Some(1), Some(3), Some(3)]);
-        assert!(call.parts().params.ptr_eq(&second.parts().params));
-        assert_eq!(first.id(), call.id());
-        second.note_attempt();
-        assert!(call.had_attempt() && first.had_attempt());
-    }
-
-    #[test]
-    fn a_clone_that_is_called_by_itself_has_its_own_attempts() {
-        let first = ToolCall::new("x", Params::empty_object()).idempotency_key("k");
-        let mut second = first.clone();
-        second.set_unattempted();
-        let id = first.id().unwrap();
-        first.note_attempt();
-        assert!(first.had_attempt() && !second.had_attempt());
-        second.clone().note_attempt();
-        assert!(second.had_attempt());
-        assert_eq!(second.id().unwrap(), id);
-        second.set_unattempted();
-        assert!(!second.had_attempt());
-        assert!(first.parts().params.ptr_eq(&second.parts().params));
-    }
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "an instant to count from; no time passes here")]
-    fn less_time_makes_no_other_call() {
-        let now = Instant::now();
-        let whole = now + std::time::Duration::from_secs(9);
-        let call = ToolCall::new("x", Params::empty_object()).idempotency_key("k").deadline(whole);
-        let mut bounded = call.clone();
-        bounded.set_deadline(now);
-        let deadlines = [&call, &bounded].map(|call| call.parts().deadline);
-        assert_eq!(deadlines, [Some(whole), Some(now)]);
-        assert_eq!(bounded.id(), call.id());
-        bounded.note_attempt();
-        assert!(call.had_attempt());
-    }
-
-    #[test]
-    fn debug_shows_neither_params_nor_key() {
-        let params = Params::from_text(r#"{"password":"hunter2"}"#).unwrap();
-        let shown = format!("{:?}", ToolCall::new("x", params).idempotency_key("order-hunter2"));
-        assert!(!shown.contains("hunter2"), "{shown}");
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 //! A layer's error is a leaf type whose [`source`](std::error::Error::source) is a [`FailureInfo`],
 //! whose source is the cause: leaf → failure info → cause. The outermost [`FailureInfo`] wins, so a
 //! reader walks the chain once and need not know the crate that made the error.
-use crate::{Classification, Ran, Replay, Verdict, classify};
+use crate::{Classification, Ran, Replay, Verdict};
 use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
 
 /// A type-erased error, as tower uses it between layers.
@@ -68,16 +68,6 @@ impl FailureInfo {
             cause: None,
             more: None,
         }
-    }
-
-    /// A copy of the information of `error`, with `error` as the cause: for an error that adds a message
-    /// to another.
-    #[must_use]
-    pub fn around(error: BoxError) -> Self {
-        let info = Self::of(classify::error(&*error).end);
-        let replay = self::failure_info(&*error).and_then(Self::replay);
-        let info = replay.into_iter().fold(info, Self::replayed);
-        info.because(error)
     }
 
     /// Sets the cause.

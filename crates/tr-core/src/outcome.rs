@@ -1,11 +1,11 @@
 //! The outcome of a tool call.
 use crate::{BreakerState, Classification, Json, Ran, Verdict, shortened, shortened_code};
-use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc, time::Duration};
 
 mod provenance;
 
 use self::provenance::Provenance;
+pub use self::provenance::{MatchedOn, Replay};
 
 /// The outcome of a tool call: what the tool returned, and whether it was run or replayed.
 ///
@@ -77,28 +77,6 @@ pub struct Chunk {
     pub index: u64,
     /// Nothing follows.
     pub last: bool,
-}
-
-/// That an outcome is a replay, and of what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Replay {
-    /// Whether the first call was still running.
-    pub matched_on: MatchedOn,
-    /// How old the recorded outcome is.
-    pub age: Duration,
-    /// A keyed hash of the key, for logs.
-    pub fingerprint: [u8; 8],
-}
-
-/// What a duplicate matched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum MatchedOn {
-    /// A call that was still running.
-    Inflight,
-    /// A recorded outcome.
-    Completed,
 }
 
 /// One retry, as `retriedBy` lists it.

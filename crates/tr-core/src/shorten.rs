@@ -1,4 +1,5 @@
 //! Texts that are too long to be kept.
+
 /// What is kept of a message that is too long, in bytes.
 const MESSAGE: usize = 512;
 
@@ -27,5 +28,11 @@ pub fn shortened_code(code: &str) -> &str {
 }
 
 fn head(text: &str, bytes: usize) -> &str {
-    &text[..crate::classify::floor_char_boundary(text, bytes)]
+    &text[..floor_char_boundary(text, bytes)]
+}
+
+/// The last place at or before `at` where `text` can be cut.
+pub(crate) fn floor_char_boundary(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -1,7 +1,7 @@
 //! Key and digest of a call.
 use super::CallParts;
 use crate::{
-    DedupeKey, Derive, InvalidKey, Scope, ToolCall,
+    DedupeKey, Derive, InvalidKey, Scope,
     canonical::{self, Digest, Key, KeyParts, KeySource, Rules},
 };
 use serde_json::value::RawValue;
@@ -12,36 +12,6 @@ use std::{
 };
 
 static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
-
-impl ToolCall {
-    /// A hash of the args by which two calls are the same to loop detection.
-    #[must_use]
-    pub fn args_hash(&self) -> u64 {
-        let params = self.parts().params.get();
-        let key = self.manifest().and_then(|tool| tool.loops.loop_key.as_deref());
-        let key = key.and_then(|names| loop_key(params, names));
-        let digest = key.or_else(|| self.digest().ok());
-        digest.unwrap_or_else(|| Digest::of_bytes(params)).short()
-    }
-
-    /// The derived key, by which a repeat of a call without a key is recognised; `None` from a
-    /// step that the call does not name.
-    ///
-    /// # Errors
-    /// If the params have no canonical form.
-    pub fn derived_id(&self, from: Derive) -> Result<Option<DedupeKey>, InvalidKey> {
-        let parts = self.parts();
-        let step = parts.step.as_deref().filter(|_| from == Derive::Step);
-        if from == Derive::Step && step.is_none() {
-            return Ok(None);
-        }
-        let digest = self.digest()?;
-        let key = Key::derive(&KeyParts { step, ..parts.key_parts(KeySource::Derived(&digest)) });
-        // A step is named within its turn.
-        let turn = step.and(parts.turn.as_deref()).map(Digest::of_bytes);
-        Ok(Some(DedupeKey { key: turn.map_or(key, |turn| key.joined(&turn)), digest }))
-    }
-}
 
 impl CallParts {
     /// What a key from `source` is made of.
@@ -94,10 +64,39 @@ pub(super) fn id(
     Ok(Some(DedupeKey { key, digest: digest()? }))
 }
 
+/// A hash of the args by which two calls are the same to loop detection.
+pub(super) fn args_hash(
+    parts: &CallParts,
+    digest: impl FnOnce() -> Result<Digest, InvalidKey>,
+) -> u64 {
+    let params = parts.params.get();
+    let key = parts.manifest.as_deref().and_then(|tool| tool.loops.loop_key.as_deref());
+    let key = key.and_then(|names| loop_key(params, names));
+    let digest = key.or_else(|| digest().ok());
+    digest.unwrap_or_else(|| Digest::of_bytes(params)).short()
+}
+
+/// The derived key; `None` from a step that the call does not name.
+pub(super) fn derived_id(
+    parts: &CallParts,
+    digest: impl FnOnce() -> Result<Digest, InvalidKey>,
+    from: Derive,
+) -> Result<Option<DedupeKey>, InvalidKey> {
+    let step = parts.step.as_deref().filter(|_| from == Derive::Step);
+    if from == Derive::Step && step.is_none() {
+        return Ok(None);
+    }
+    let digest = digest()?;
+    let key = Key::derive(&KeyParts { step, ..parts.key_parts(KeySource::Derived(&digest)) });
+    // A step is named within its turn.
+    let turn = step.and(parts.turn.as_deref()).map(Digest::of_bytes);
+    Ok(Some(DedupeKey { key: turn.map_or(key, |turn| key.joined(&turn)), digest }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CallParts, Params};
+    use crate::{Params, ToolCall};
 
     fn call(session: &str, turn: Option<&str>, step: Option<&str>) -> ToolCall {
         let mut parts = CallParts::new("pay", Params::empty_object());

@@ -1,15 +1,10 @@
 //! What a tool call says.
-use super::Runs;
+use super::{CallHints, Runs};
 use crate::{
     BreakerHint, Cancellation, DedupeKey, DedupeMode, Effect, Params, Priority, RetryOverride,
     Scope, ToolId, ToolManifest, canonical::Digest, manifest::TtlOverride,
 };
-use std::{
-    any::Any,
-    fmt,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{any::Any, fmt, sync::Arc, time::Instant};
 
 /// All that a [`ToolCall`](crate::ToolCall) says. Fields are added in minor versions.
 #[derive(Clone, Debug)]
@@ -125,22 +120,6 @@ impl fmt::Debug for IdempotencyParts {
             .field("in_process", &self.in_process)
             .finish()
     }
-}
-
-/// What the caller knows of a call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CallHints {
-    /// Never retry a mutating call whose attempt may have run, whatever else says so.
-    pub safety_critical: bool,
-    /// A repeat is safe even if an earlier attempt ran.
-    pub expected_retry_safe: bool,
-    /// How long one attempt may take.
-    pub timeout: Option<Duration>,
-    /// The caller accepts chunks. Only the tool reads it, no layer does.
-    pub prefer_streaming: bool,
-    /// Under which a cache may keep the answer of a read. For the tool to look at: no layer caches.
-    pub cache_key: Option<Box<str>>,
 }
 
 /// Where a call stands in a trace.

@@ -1,49 +1,11 @@
 //! Which breaker a call has: by its hint, or by the one origin that its params name.
-use super::{CallParts, ToolCall};
-use crate::{BreakerHint, KeyRef, Params, ToolId, origin};
+use crate::{KeyRef, Params, ToolId, origin};
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, ops::Range};
-
-impl ToolCall {
-    /// The key of the call's breaker: what the call's hint says, or else its manifest's. Without
-    /// either it is the tool and the [origin](KeyRef::origin) that the params name, where all
-    /// absolute URLs among the strings at their top level have the same; else the tool.
-    #[inline]
-    #[must_use]
-    pub fn breaker_key(&self) -> KeyRef<'_> {
-        let parts = self.parts();
-        let hint = parts.breaker.or_else(|| self.manifest()?.breaker_hint);
-        match hint {
-            None => self.target().unwrap_or_else(|| parts.tool.key()),
-            Some(BreakerHint::Tool) => parts.tool.key(),
-            Some(BreakerHint::Dependency) => {
-                let dependency = self.manifest().and_then(|tool| tool.dependency.as_deref());
-                dependency.map_or_else(|| parts.tool.key(), KeyRef::new)
-            }
-            Some(BreakerHint::Global) => KeyRef::new("global"),
-        }
-    }
-
-    #[inline]
-    fn target(&self) -> Option<KeyRef<'_>> {
-        // Rules out nearly all params that name no origin.
-        if may_name_origin(&self.parts().params) { self.find_target() } else { None }
-    }
-
-    #[cold]
-    fn find_target(&self) -> Option<KeyRef<'_>> {
-        let CallParts { tool, params, .. } = self.parts();
-        let target = self.body.target.get_or_init(|| {
-            let sensitive = self.manifest().map_or(&[][..], |tool| &tool.sensitive);
-            Target::find(tool, params, sensitive).map(Box::new)
-        });
-        Some(target.as_ref()?.key(tool, params))
-    }
-}
 
 /// Longer than any host and port; a key keeps its own.
 const MAX_AUTHORITY: usize = 300;

@@ -1,5 +1,5 @@
 //! The digest of a canonical text.
-use super::{Error, FingerprintKey, HexError, Rules, hex, scratch};
+use super::{Error, FingerprintKey, HexError, Rules, canonicalizer::with_scratch, hex};
 use std::{fmt, str::FromStr};
 
 /// The BLAKE3 hash of a canonical text: equal for two calls that ask for the same thing.
@@ -18,7 +18,7 @@ impl Digest {
     /// # Errors
     /// If `json` has no canonical form.
     pub fn of_params(json: impl AsRef<[u8]>, rules: &Rules) -> Result<Self, Error> {
-        scratch::with(|canonicalizer, out| {
+        with_scratch(|canonicalizer, out| {
             canonicalizer.write(json, rules, out)?;
             Ok(Self::of_bytes(&*out))
         })

@@ -1,5 +1,4 @@
 //! Why a text has no canonical form, and where.
-use super::pointer;
 use std::{error, fmt};
 
 /// A text that has no canonical form; the tool did not run.
@@ -54,7 +53,7 @@ impl Error {
     /// The error as the container sees it: the pointer grows at its front as the reader unwinds.
     #[cold]
     pub(super) fn within(mut self, token: &str) -> Self {
-        let token = pointer::escape(token);
+        let token = escape(token);
         self.0.pointer = format!("/{token}{}", self.0.pointer);
         self
     }
@@ -82,6 +81,11 @@ impl Error {
     pub fn pointer(&self) -> &str {
         &self.0.pointer
     }
+}
+
+/// A reference token as it stands in a pointer.
+pub(super) fn escape(token: &str) -> String {
+    token.replace('~', "~0").replace('/', "~1")
 }
 
 impl fmt::Display for ErrorKind {

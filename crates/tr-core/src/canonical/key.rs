@@ -1,5 +1,5 @@
 //! Idempotency keys: what names one call in a store of records.
-use super::{Digest, FingerprintKey, HexError, digest::short, hex, scratch};
+use super::{Digest, FingerprintKey, HexError, canonicalizer::with_scratch, digest::short, hex};
 use std::{fmt, str::FromStr};
 
 /// Names one call: two calls with the same key are one call.
@@ -150,7 +150,7 @@ impl Key {
 
     /// `domain` names what is hashed and the version of its encoding.
     fn hash(domain: &[u8; 8], encode: impl FnOnce(&mut Fields<'_>)) -> Self {
-        scratch::with(|_, out| {
+        with_scratch(|_, out| {
             out.extend_from_slice(domain);
             encode(&mut Fields(out));
             Self(blake3::hash(out).into())

@@ -1,4 +1,5 @@
 //! JSON pointers (RFC 6901), parsed once.
+use super::error::escape;
 use std::{error::Error, fmt, str::FromStr};
 
 /// A place in a JSON text, such as `/items/0/note`.
@@ -44,11 +45,6 @@ impl FromStr for Pointer {
         let tokens = text.strip_prefix('/').ok_or_else(refuse)?.split('/');
         tokens.map(|token| unescape(token).ok_or_else(refuse)).collect::<Result<_, _>>().map(Self)
     }
-}
-
-/// A reference token as it stands in a pointer.
-pub(super) fn escape(token: &str) -> String {
-    token.replace('~', "~0").replace('/', "~1")
 }
 
 fn unescape(token: &str) -> Option<Box<str>> {

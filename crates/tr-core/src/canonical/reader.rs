@@ -1,11 +1,14 @@
 //! The reader: one pass that writes canonical form as it goes, and sorts each object as it closes.
 use super::{
-    Error, ErrorKind, MAX_DEPTH,
+    Error, ErrorKind,
     number::write_number,
     rules::Place,
     string::{Name, collapse_whitespace, plain_len, read_escape, write_char},
 };
 use std::cmp::Ordering;
+
+/// How deep arrays and objects may nest.
+pub const MAX_DEPTH: usize = 128;
 
 /// Scratch space.
 #[derive(Default)]
@@ -126,7 +129,7 @@ impl<'a> Reader<'a> {
         self.skip_whitespace();
 
         let name = Name { canonical: &self.out[start + 1..name_end - 1], escaped };
-        let place = place.member(name);
+        let place = place.member(|token| name.is(token));
         let dropped = place.dropped;
         let mut member = Member { prefix: 0, start, name_end, end: 0, source, escaped, dropped };
         if let Err(error) = self.value(place) {

@@ -1,5 +1,5 @@
 //! What of a text does not count: dropped members, loosely compared strings.
-use super::{Pointer, string::Name};
+use super::Pointer;
 use crate::ConfigError;
 
 /// Top-level members of params that say how a call travels, not what it asks for.
@@ -142,9 +142,10 @@ impl<'r> Place<'r> {
         Self { node: Some(node), dropped: false, loose: node.loose }
     }
 
+    /// The member whose name `is_it` recognises.
     #[inline]
-    pub(super) fn member(self, name: Name<'_>) -> Self {
-        self.find(|child| name.is(&child.token))
+    pub(super) fn member(self, is_it: impl Fn(&str) -> bool) -> Self {
+        self.find(|child| is_it(&child.token))
     }
 
     #[inline]

@@ -1,14 +1,14 @@
 //! Errors with their sources.
 use super::{
-    Finding, Kind, errno,
-    message::{self, Scan},
-    phrases::Rank,
+    Finding, Kind, errno, message,
+    scan::{Rank, Scan},
     tool_error,
 };
 use crate::{
-    FailureInfo, Ran, ToolError,
+    BoxError, FailureInfo, Ran, ToolError,
     code::IDEMPOTENCY_IN_FLIGHT,
     error::{causes, failure_info},
+    shorten::floor_char_boundary,
 };
 use std::{
     error::Error,
@@ -76,6 +76,18 @@ pub fn tool_function<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
     found
 }
 
+impl FailureInfo {
+    /// A copy of the information of `error`, with `error` as the cause: for an error that adds a message
+    /// to another.
+    #[must_use]
+    pub fn around(error: BoxError) -> Self {
+        let info = Self::of(self::error(&*error).end);
+        let replay = failure_info(&*error).and_then(Self::replay);
+        let info = replay.into_iter().fold(info, Self::replayed);
+        info.because(error)
+    }
+}
+
 /// Whether this is the refusal of tower's `load_shed`.
 #[cfg(feature = "tower")]
 fn is_load_shed(error: &(dyn Error + 'static)) -> bool {
@@ -137,7 +149,7 @@ impl Head {
 
 impl Write for Head {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let fits = message::floor_char_boundary(text, self.bytes.len() - self.len);
+        let fits = floor_char_boundary(text, self.bytes.len() - self.len);
         self.bytes[self.len..self.len + fits].copy_from_slice(&text.as_bytes()[..fits]);
         self.len += fits;
         if fits < text.len() { Err(fmt::Error) } else { Ok(()) }

@@ -1,5 +1,5 @@
 //! Names of exceptions: Python, JavaScript, Java, and the SDKs of model providers.
-use super::{Kind, phrases::Group};
+use super::kind::{Group, Kind};
 
 /// By kind.
 pub(super) const EXCEPTIONS: &[Group] = &[

@@ -1,6 +1,6 @@
 //! What classifying an error finds.
 use super::{Kind, reason};
-use crate::{Classification, Ran, ToolManifest, Verdict};
+use crate::{Classification, Ran, Verdict};
 use std::{mem, time::Duration};
 
 /// The result of classifying an error: the classification that layers use, and the reason.
@@ -96,30 +96,8 @@ impl<'r> Finding<'r> {
         }
     }
 
-    /// The same under what the tool's manifest says of such errors; the first entry that
-    /// matches decides.
-    ///
-    /// An entry matches the error's own code, the stable code of what the tables found, or the
-    /// HTTP status that the error has or names: `503` matches a response with that status and
-    /// the text `Service unavailable (503)`. An entry of
-    /// [`not_run`](ToolManifest::not_run) matches what the error itself has, and no text.
-    #[must_use]
-    pub fn with_manifest(self, manifest: &ToolManifest) -> Self {
-        if self.end.verdict.is_success() {
-            return self;
-        }
-        let entry = manifest.classification.iter().find(|(key, _)| self.is(key));
-        let mut found =
-            entry.map_or(self, |(_, verdict)| self.overruled(*verdict, reason::MANIFEST));
-        if manifest.not_run.iter().any(|key| self.says(key)) {
-            found = found.overruled(Verdict::TRANSIENT, reason::MANIFEST);
-            found.end.ran = Ran::No;
-        }
-        found
-    }
-
     /// Whether `key` is the error's own code or status.
-    fn says(&self, key: &str) -> bool {
+    pub(super) fn says(&self, key: &str) -> bool {
         match self.own {
             None => false,
             Some(Own::Code) => key.eq_ignore_ascii_case(self.end.code),
@@ -127,7 +105,8 @@ impl<'r> Finding<'r> {
         }
     }
 
-    fn is(&self, key: &str) -> bool {
+    /// Whether `key` names the error: by its own code, its kind's, or its status.
+    pub(super) fn is(&self, key: &str) -> bool {
         key.eq_ignore_ascii_case(self.end.code)
             || self.kind.is_some_and(|kind| key.eq_ignore_ascii_case(kind.code()))
             || self.status.is_some_and(|status| key.parse() == Ok(status))

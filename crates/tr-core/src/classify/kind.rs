@@ -6,6 +6,9 @@ use crate::{
     Verdict, code,
 };
 
+/// Phrases of one kind.
+pub(super) type Group = (Kind, &'static str);
+
 /// A kind of failure. Kinds are added in minor versions.
 ///
 /// [`code`](Kind::code) is stable: it appears on the wire, in metrics and in manifests.

@@ -3,55 +3,15 @@ use super::{
     Finding, Kind,
     deterministic::is_deterministic,
     grpc,
-    phrases::{self, Rank, Rule},
+    phrases::{self, Rule},
+    scan::{Rank, Scan},
     status_text,
-    words::{Word, Words},
+    words::{Words, follows},
 };
-use crate::Ran;
+use crate::shorten::floor_char_boundary;
 
 /// Bytes looked at from a message's beginning, and from its end if it is longer than both.
 const WINDOW: usize = 2_048;
-
-/// The most words that `..` stands for.
-const GAP: usize = 6;
-
-/// What the strongest words of a text say, and the HTTP status that it names.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Scan {
-    best: Option<(Rank, Kind)>,
-    status: Option<u16>,
-}
-
-impl Scan {
-    pub(super) const fn of(rank: Rank, kind: Kind, status: Option<u16>) -> Self {
-        Self { best: Some((rank, kind)), status }
-    }
-
-    /// The stronger of both; the first, if they are equal.
-    pub(super) fn or(mut self, other: Self) -> Self {
-        if let Some((rank, kind)) = other.best {
-            self.offer(rank, kind);
-        }
-        self.status = self.status.or(other.status);
-        self
-    }
-
-    fn offer(&mut self, rank: Rank, kind: Kind) {
-        if self.best.is_none_or(|(best, _)| rank < best) {
-            self.best = Some((rank, kind));
-        }
-    }
-
-    pub(super) fn finding(self) -> Option<Finding<'static>> {
-        let (rank, kind) = self.best?;
-        let mut found = Finding::of(kind).status(self.status);
-        // Words and codes are no evidence that nothing was done, not even those of our own layers.
-        if rank == Rank::Hint || found.end.ran == Ran::No {
-            found.end.ran = Ran::Unknown;
-        }
-        Some(found)
-    }
-}
 
 /// Classifies a failure by what its message says.
 ///
@@ -87,12 +47,6 @@ pub(super) fn scan(text: &str) -> Scan {
     window(&text[..head]).or(window(&text[tail..]))
 }
 
-/// The last place at or before `at` where `text` can be cut.
-pub(crate) fn floor_char_boundary(text: &str, at: usize) -> usize {
-    let at = at.min(text.len());
-    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-}
-
 /// Of a Python traceback, what the first exception says; the lines before it quote code.
 fn first_exception(text: &str) -> &str {
     const HEADER: &str = "Traceback (most recent call last):\n";
@@ -108,11 +62,7 @@ fn first_exception(text: &str) -> &str {
 /// What a code says by the words it is made of. A code is there on purpose, so that even a vague
 /// word counts as much as a name.
 pub(super) fn scan_code(code: &str) -> Scan {
-    let mut scan = words(code, Words::of_code(code));
-    if let Some((rank, _)) = &mut scan.best {
-        *rank = Rank::Named.min(*rank);
-    }
-    scan
+    words(code, Words::of_code(code)).at_least(Rank::Named)
 }
 
 fn window(text: &str) -> Scan {
@@ -130,7 +80,7 @@ fn words(text: &str, mut words: Words<'_>) -> Scan {
     let mut before = [""; 2];
     while let Some(word) = words.next() {
         if let Some((status, kind)) = status_text::status(text, before, word, words) {
-            scan.status = scan.status.or(Some(status));
+            scan.name_status(status);
             scan.offer(Rank::Named, kind);
         }
         if let Some((rank, kind)) = status_text::code(text, before, word) {
@@ -146,20 +96,6 @@ fn words(text: &str, mut words: Words<'_>) -> Scan {
         before = [word.text, before[0]];
     }
     scan
-}
-
-/// Whether `words` go on with `rest`.
-pub(super) fn follows(rest: &str, mut words: Words<'_>) -> bool {
-    let mut wanted = rest.split_ascii_whitespace();
-    while let Some(want) = wanted.next() {
-        let many = if want == ".." { GAP + 1 } else { 1 };
-        let want = if want == ".." { wanted.next().unwrap_or("") } else { want };
-        let is_wanted = |word: Word<'_>| word.text.eq_ignore_ascii_case(want);
-        if !words.by_ref().take(many).any(is_wanted) {
-            return false;
-        }
-    }
-    true
 }
 
 /// "No rate limit configured" is no rate limit. A refusal stays one, whatever stands before it.

@@ -2,10 +2,9 @@
 //!
 //! A number is a status only where the words around it say so: `500 items found` names none.
 use super::{
-    Kind, grpc, http, json_rpc,
-    message::follows,
-    phrases::Rank,
-    words::{Word, Words},
+    Kind, grpc, http, rpc_code,
+    scan::Rank,
+    words::{Word, Words, follows},
 };
 
 /// What numbers that are no statuses count or name.
@@ -124,9 +123,9 @@ pub(super) fn code(text: &str, before: [&str; 2], word: Word<'_>) -> Option<(Ran
     if word.text.as_bytes()[0].is_ascii_digit() {
         let negative = word.text.len() == 5 && text[..word.start].ends_with('-');
         let number = word.text.parse::<i64>().ok().filter(|_| negative)?;
-        return Some(match json_rpc::code(-number)? {
-            json_rpc::Code::Certain(kind) => (Rank::Exact, kind),
-            json_rpc::Code::Otherwise(kind) => (Rank::Hint, kind),
+        return Some(match rpc_code::code(-number)? {
+            rpc_code::Code::Certain(kind) => (Rank::Exact, kind),
+            rpc_code::Code::Otherwise(kind) => (Rank::Hint, kind),
         });
     }
     let spelled = word.text.contains('_') || is(before[0], &SAYS_GRPC);

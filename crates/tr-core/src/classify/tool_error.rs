@@ -2,10 +2,9 @@
 use super::{
     Finding, Kind, errno,
     finding::Own,
-    grpc, http, json_rpc,
-    message::{self, Scan},
-    phrases::Rank,
-    reason, sqlstate,
+    grpc, http, message, reason, rpc_code,
+    scan::{Rank, Scan},
+    sqlstate,
 };
 use crate::{Classification, Ran, ToolError, ToolManifest, Verdict, code::IDEMPOTENCY_IN_FLIGHT};
 
@@ -90,6 +89,65 @@ pub fn stamp(error: &mut ToolError, manifest: Option<&ToolManifest>) -> &'static
     reason
 }
 
+impl Finding<'_> {
+    /// The same under what the tool's manifest says of such errors; the first entry that
+    /// matches decides.
+    ///
+    /// An entry matches the error's own code, the stable code of what the tables found, or the
+    /// HTTP status that the error has or names: `503` matches a response with that status and
+    /// the text `Service unavailable (503)`. An entry of
+    /// [`not_run`](ToolManifest::not_run) matches what the error itself has, and no text.
+    #[must_use]
+    pub fn with_manifest(self, manifest: &ToolManifest) -> Self {
+        if self.end.verdict.is_success() {
+            return self;
+        }
+        let entry = manifest.classification.iter().find(|(key, _)| self.is(key));
+        let mut found =
+            entry.map_or(self, |(_, verdict)| self.overruled(*verdict, reason::MANIFEST));
+        if manifest.not_run.iter().any(|key| self.says(key)) {
+            found = found.overruled(Verdict::TRANSIENT, reason::MANIFEST);
+            found.end.ran = Ran::No;
+        }
+        found
+    }
+}
+
+/// Classifies a JSON-RPC error response.
+///
+/// -32700 and -32600…-32602 are permanent, -32800 is a cancellation. -32603 and -32000…-32099 say
+/// too little: the message decides. No code and no message says that the tool did not run.
+#[must_use]
+pub fn json_rpc(code: i64, message: &str) -> Finding<'static> {
+    let otherwise = match rpc_code::code(code) {
+        Some(rpc_code::Code::Certain(kind)) => return Finding::of(kind),
+        Some(rpc_code::Code::Otherwise(kind)) => kind,
+        None => Kind::Unclassified,
+    };
+    match message::scan(message).finding() {
+        Some(found) => found,
+        None => Finding::of(otherwise),
+    }
+}
+
+/// Classifies the text of an MCP result with `isError: true`.
+///
+/// Only a text that speaks of something transient is transient; everything else is for the
+/// model. The tool did answer, so nothing here is [`Ran::No`]: what fails for good has ended
+/// ([`Ran::Yes`]), and what fails for a moment may have done its work in part
+/// ([`Ran::Unknown`]), so that it is repeated only where a repeat does no harm.
+#[must_use]
+pub fn mcp_is_error(text: &str) -> Finding<'static> {
+    let mut found = message::scan(text).finding().unwrap_or(Finding::of(Kind::ToolError));
+    found.end.ran = if found.end.verdict.is_transient() {
+        Ran::Unknown
+    } else {
+        found.end.verdict = Verdict::Permanent;
+        Ran::Yes
+    };
+    found
+}
+
 /// What a code by itself means.
 fn code(code: &str) -> Option<Scan> {
     let code = code.trim_ascii();
@@ -105,9 +163,9 @@ fn code(code: &str) -> Option<Scan> {
         return Some(Scan::of(Rank::Named, kind, Some(status)));
     }
     if let Ok(number) = code.parse::<i64>() {
-        return match json_rpc::code(number) {
-            Some(json_rpc::Code::Certain(kind)) => exact(kind),
-            Some(json_rpc::Code::Otherwise(kind)) => Some(Scan::of(Rank::Hint, kind, None)),
+        return match rpc_code::code(number) {
+            Some(rpc_code::Code::Certain(kind)) => exact(kind),
+            Some(rpc_code::Code::Otherwise(kind)) => Some(Scan::of(Rank::Hint, kind, None)),
             // A positive number may be anything: a row, a version, an exit code.
             None if number < 0 => exact(errno::number(i32::try_from(number).ok()?)?),
             None => sqlstate::kind(code).and_then(exact),

@@ -1,5 +1,8 @@
 //! The words of a message.
 
+/// The most words that `..` stands for.
+const GAP: usize = 6;
+
 /// A word and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'t> {
@@ -68,6 +71,20 @@ impl<'t> Iterator for Words<'t> {
         self.at = end;
         Some(Word { text: &self.text[start..end], start, gap: &self.text[before..start] })
     }
+}
+
+/// Whether `words` go on with `rest`.
+pub(super) fn follows(rest: &str, mut words: Words<'_>) -> bool {
+    let mut wanted = rest.split_ascii_whitespace();
+    while let Some(want) = wanted.next() {
+        let many = if want == ".." { GAP + 1 } else { 1 };
+        let want = if want == ".." { wanted.next().unwrap_or("") } else { want };
+        let is_wanted = |word: Word<'_>| word.text.eq_ignore_ascii_case(want);
+        if !words.by_ref().take(many).any(is_wanted) {
+            return false;
+        }
+    }
+    true
 }
 
 /// How many bytes of stack frames `text` begins with.

@@ -1,6 +1,28 @@
 //! Where an outcome comes from: a run, a shared run or a record.
-use super::{MatchedOn, Replay};
+use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
+
+/// That an outcome is a replay, and of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// Whether the first call was still running.
+    pub matched_on: MatchedOn,
+    /// How old the recorded outcome is.
+    pub age: Duration,
+    /// A keyed hash of the key, for logs.
+    pub fingerprint: [u8; 8],
+}
+
+/// What a duplicate matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum MatchedOn {
+    /// A call that was still running.
+    Inflight,
+    /// A recorded outcome.
+    Completed,
+}
 
 /// Whether an outcome is a replay, and of what; and whether it was recorded.
 #[derive(Clone, Copy, Default)]

@@ -1,5 +1,5 @@
 //! What happened, in so many words.
-use super::{super::Kind, Group};
+use super::super::kind::{Group, Kind};
 
 /// By kind.
 pub(super) const FAILURES: &[Group] = &[

@@ -47,13 +47,14 @@ mod exception;
 mod finding;
 mod grpc;
 mod http;
-mod json_rpc;
 mod kind;
 mod message;
 mod phrases;
 mod provider;
 pub mod reason;
 mod retry_after;
+mod rpc_code;
+mod scan;
 mod sqlstate;
 mod status_text;
 mod tables;
@@ -62,6 +63,7 @@ mod words;
 
 #[cfg(feature = "http")]
 pub use self::client::http_error;
+pub(crate) use self::tool_error::is_known;
 pub use self::{
     chain::{error, tool_function},
     deterministic::{is_deterministic, provider_of},
@@ -69,11 +71,9 @@ pub use self::{
     finding::Finding,
     grpc::grpc,
     http::http_response,
-    json_rpc::{json_rpc, mcp_is_error},
     kind::Kind,
     message::message,
     retry_after::retry_after,
     tables::tables,
-    tool_error::{stamp, tool_error},
+    tool_error::{json_rpc, mcp_is_error, stamp, tool_error},
 };
-pub(crate) use self::{message::floor_char_boundary, tool_error::is_known};

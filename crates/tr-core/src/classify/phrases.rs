@@ -6,30 +6,8 @@ mod failures;
 mod refusals;
 mod vague;
 
-use super::{Kind, errno, exception, provider};
+use super::{Kind, errno, exception, provider, scan::Rank};
 use std::{cmp::Ordering, iter, sync::LazyLock};
-
-/// Phrases of one kind.
-pub(super) type Group = (Kind, &'static str);
-
-/// How much a match is worth, most first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
-    /// An identifier that is never there by accident.
-    Exact,
-    /// An HTTP status, the name of an exception.
-    Named,
-    /// A refusal that says what is wrong with the input.
-    Refusal,
-    /// What happened, in so many words.
-    Failure,
-    /// What happened, in words that many failures share.
-    Broad,
-    /// Why a call was refused, vaguely.
-    Vague,
-    /// No more than a hint.
-    Hint,
-}
 
 /// One phrase.
 #[derive(Clone, Copy, Debug)]
