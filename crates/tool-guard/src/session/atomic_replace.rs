@@ -1,16 +1,23 @@
 //! Replaces a file atomically and keeps the old one next to it.
 //!
 //! ```text
-//! new file beside the old one, synced ─► second name for the old one ─► rename over it, synced
-//!      a crash: the old file               the old file, twice             the new file
+//! new file beside the old one, synced ─► second name for the old one ─► exchange of both, synced
+//!      a crash: the old file               the old file, twice              the new file
 //! ```
+//!
+//! A program that opened the file before the exchange may write to the old one afterwards. If one
+//! has, or still may, the files are exchanged again, and what was appended to the new one meanwhile
+//! is appended to the old one.
+#[cfg(test)]
+mod tests;
+
 use super::{
     CliError,
     dress::dress_like,
-    file::{File, Stamp},
+    file::{File, Stamp, changed},
     folder::{Folder, Temporary},
     private::refuse_others,
-    writers::beside,
+    writers::{beside, writer_of},
 };
 use rustix::fs::OFlags;
 use std::{
@@ -24,6 +31,7 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Staged<'s> {
     source: &'s File,
+    bytes: &'s [u8],
     new: Temporary<'s>,
 }
 
@@ -32,8 +40,12 @@ pub(crate) struct Staged<'s> {
 pub(crate) struct BackedUp<'s> {
     staged: Staged<'s>,
     stamp: Stamp,
+    ending: &'s str,
     backup: OsString,
 }
+
+/// How often the programs are looked for that have the new file open, before its end is copied.
+const LOOKS: usize = 100;
 
 /// Replaces `source` with `new`, if `source` still matches `stamp`. Returns the path of the old
 /// file: its own with `ending`, and a number if that name is taken.
@@ -47,31 +59,41 @@ pub(crate) fn replace(
 }
 
 impl<'s> Staged<'s> {
-    fn new(source: &'s File, bytes: &[u8]) -> Result<Self, CliError> {
+    fn new(source: &'s File, bytes: &'s [u8]) -> Result<Self, CliError> {
         let folder = source.folder();
         let new = written(folder, source.opened(), |mut new| new.write_all(bytes));
         let new = new.map_err(|error| CliError::writing(folder.path(), &error))?;
-        Ok(Self { source, new })
+        Ok(Self { source, bytes, new })
     }
 
-    fn back_up(self, stamp: Stamp, ending: &str) -> Result<BackedUp<'s>, CliError> {
+    fn back_up(self, stamp: Stamp, ending: &'s str) -> Result<BackedUp<'s>, CliError> {
         self.source.refuse_changes(&stamp)?;
         let folder = self.source.folder();
         let backup = keep(self.source, ending)
             .and_then(|backup| folder.sync().map(|()| backup))
             .map_err(|error| CliError::writing(folder.path(), &error))?;
-        Ok(BackedUp { staged: self, stamp, backup })
+        Ok(BackedUp { staged: self, stamp, ending, backup })
     }
 }
 
 impl BackedUp<'_> {
     fn exchange(self) -> Result<PathBuf, CliError> {
-        let Staged { source, new } = self.staged;
-        let folder = source.folder();
-        if let Err(error) = new.place_over(source.name()) {
+        let Staged { source, new, .. } = &self.staged;
+        let (folder, name) = (source.folder(), source.name());
+        let is_both = new.exchange(name).map_err(|error| {
             // The old file still has its own name.
             folder.remove(&self.backup);
-            return Err(CliError::writing(folder.path(), &error));
+            CliError::writing(folder.path(), &error)
+        })?;
+        let old = if is_both { folder.path().join(new.name()) } else { deleted(source.real()) };
+        let is_replaced =
+            folder.has(name, new.file()) && (!is_both || folder.has(new.name(), source.opened()));
+        // A program that no longer has it open has written before it is read here.
+        if !is_replaced || writer_of(&old).is_some() || !source.is_still(&self.stamp) {
+            return Err(if is_both { self.go_back(&old) } else { self.late() });
+        }
+        if is_both {
+            folder.remove(new.name());
         }
         let backup = folder.path().join(&self.backup);
         folder.sync().map_err(|error| {
@@ -80,14 +102,71 @@ impl BackedUp<'_> {
                 format!("the old file is {}", backup.display()),
             )
         })?;
-        if !source.is_still(&self.stamp) || !folder.has(source.name(), new.file()) {
-            return Err(CliError::new(
-                "another program wrote to it at the very moment of the exchange",
-                format!("stop that program; what it wrote is in {}", backup.display()),
-            ));
-        }
         Ok(backup)
     }
+
+    /// Exchanges the files again, and takes what was appended to the new one into the old one;
+    /// `replaced` is the path of the file that is not in place.
+    fn go_back(self, replaced: &Path) -> CliError {
+        let Staged { source, bytes, new } = &self.staged;
+        let folder = source.folder();
+        if new.exchange_back(source.name()).is_err() {
+            return self.late();
+        }
+        if !folder.has(new.name(), new.file()) {
+            // Another program has replaced the new file: its file stays, and what it replaced too.
+            let _ = new.exchange_back(source.name());
+            return self.late();
+        }
+        folder.remove(&self.backup);
+        (0..LOOKS).find(|_| writer_of(replaced).is_none());
+        let carried = new.bytes().and_then(|now| match now.strip_prefix(*bytes) {
+            Some([]) => Ok(true),
+            Some(tail) if tail.ends_with(b"\n") => folder.append(source.name(), tail),
+            _ => Ok(false),
+        });
+        if matches!(carried, Ok(true)) {
+            return changed();
+        }
+        match free(source.name(), self.ending, |name| new.place(name)) {
+            Ok(kept) => CliError::new(
+                "was changed by another program meanwhile, at the very moment of the exchange",
+                format!(
+                    "stop that program; a part of what it wrote is in {}",
+                    folder.path().join(kept).display()
+                ),
+            ),
+            Err(error) => CliError::writing(folder.path(), &error),
+        }
+    }
+
+    /// The file in place is the new one, or another program's.
+    fn late(self) -> CliError {
+        let Staged { source, .. } = &self.staged;
+        let folder = source.folder();
+        let kept = if folder.has(&self.backup, source.opened()) {
+            Ok(self.backup)
+        } else {
+            copy(source, self.ending)
+        };
+        match kept {
+            Ok(kept) => CliError::new(
+                "another program wrote to it at the very moment of the exchange",
+                format!(
+                    "stop that program; the file that was there is {}",
+                    folder.path().join(kept).display()
+                ),
+            ),
+            Err(error) => CliError::writing(folder.path(), &error),
+        }
+    }
+}
+
+/// As which the process table lists a file whose name was taken.
+fn deleted(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(" (deleted)");
+    name.into()
 }
 
 /// A new file in `folder` with the output of `write` and the metadata of `old`, synced.
@@ -154,246 +233,5 @@ fn free(
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => return Err(error),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::session::folder::UNFINISHED;
-    use std::{
-        mem,
-        os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
-        sync::atomic::{AtomicBool, Ordering},
-        thread,
-    };
-    use tempfile::{TempDir, tempdir};
-
-    const OLD: &[u8] = b"the old file";
-    const NEW: &[u8] = b"the new one";
-
-    fn folder() -> (TempDir, PathBuf) {
-        let folder = tempdir().unwrap();
-        let file = folder.path().join("s.jsonl");
-        fs::write(&file, OLD).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-        (folder, file)
-    }
-
-    fn contents(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
-        let files = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
-        let named = files.map(|file| {
-            let name = file.file_name().unwrap().to_str().unwrap().to_owned();
-            let name = if name.starts_with(UNFINISHED) { UNFINISHED.to_owned() } else { name };
-            (name, fs::read(&file).unwrap())
-        });
-        let mut named: Vec<_> = named.collect();
-        named.sort();
-        named
-    }
-
-    #[test]
-    fn a_crash_after_any_step_leaves_the_old_file_or_the_new_one_whole() {
-        let own = |name: &str, bytes: &[u8]| (name.to_owned(), bytes.to_owned());
-        let (old, backup) = (own("s.jsonl", OLD), own("s.jsonl.bak-1", OLD));
-        let unfinished = |bytes| own(UNFINISHED, bytes);
-
-        // In the middle of writing, and at its end: forgetting is what a crash does to a value.
-        let (folder, file) = folder();
-        let source = File::open(&file).unwrap();
-        let mut half = tempfile::Builder::new();
-        let mut half = half.prefix(UNFINISHED).tempfile_in(folder.path()).unwrap();
-        half.write_all(&NEW[..3]).unwrap();
-        mem::forget(half);
-        assert_eq!(contents(&folder), [unfinished(&NEW[..3]), old.clone()]);
-        mem::forget(Staged::new(&source, NEW).unwrap());
-        assert_eq!(contents(&folder), [unfinished(&NEW[..3]), unfinished(NEW), old.clone()]);
-
-        let (folder, file) = self::folder();
-        let source = File::open(&file).unwrap();
-        let stamp = source.stamp().unwrap();
-        let staged = Staged::new(&source, NEW).unwrap();
-        mem::forget(staged.back_up(stamp, ".bak-1").unwrap());
-        assert_eq!(contents(&folder), [unfinished(NEW), old, backup.clone()]);
-
-        let (folder, file) = self::folder();
-        let source = File::open(&file).unwrap();
-        let stamp = source.stamp().unwrap();
-        replace(&source, stamp, ".bak-1", NEW).unwrap();
-        assert_eq!(contents(&folder), [own("s.jsonl", NEW), backup]);
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
-    }
-
-    #[test]
-    fn what_changed_meanwhile_is_left_alone() {
-        type Change = fn(&Path);
-        let changes: [Change; 3] = [
-            |file| fs::write(file, [OLD, b"and a line"].concat()).unwrap(),
-            // As long, and as old as before.
-            |file| {
-                let found = fs::metadata(file).unwrap();
-                fs::write(file, b"THE OLD FILE").unwrap();
-                let file = fs::File::options().write(true).open(file).unwrap();
-                file.set_modified(found.modified().unwrap()).unwrap();
-            },
-            |file| {
-                fs::rename(file, file.with_extension("moved")).unwrap();
-                fs::write(file, OLD).unwrap();
-            },
-        ];
-        for change in changes {
-            let (folder, file) = folder();
-            let source = File::open(&file).unwrap();
-            let stamp = source.stamp().unwrap();
-            change(&file);
-            let theirs = contents(&folder);
-            let cli_error = replace(&source, stamp, ".bak-1", NEW).unwrap_err();
-            assert!(cli_error.what.starts_with("was changed by another program"), "{cli_error}");
-            assert_eq!(contents(&folder), theirs);
-        }
-    }
-
-    #[test]
-    fn a_writer_in_the_moment_of_the_exchange_finds_its_bytes_in_the_backup() {
-        let (folder, file) = folder();
-        let source = File::open(&file).unwrap();
-        let stamp = source.stamp().unwrap();
-        let backed_up = Staged::new(&source, NEW).unwrap().back_up(stamp, ".bak-1").unwrap();
-        let mut writer = fs::File::options().append(true).open(&file).unwrap();
-        writer.write_all(b"late").unwrap();
-        let cli_error = backed_up.exchange().unwrap_err();
-        assert!(cli_error.help.ends_with("s.jsonl.bak-1"), "{}", cli_error.help);
-        let late = ("s.jsonl.bak-1".to_owned(), [OLD, b"late"].concat());
-        assert_eq!(contents(&folder), [("s.jsonl".to_owned(), NEW.to_owned()), late]);
-    }
-
-    #[test]
-    fn an_earlier_backup_stays() {
-        let (folder, file) = folder();
-        for number in 0..3 {
-            let source = File::open(&file).unwrap();
-            let stamp = source.stamp().unwrap();
-            replace(&source, stamp, ".bak-1", number.to_string().as_bytes()).unwrap();
-        }
-        let names: Vec<_> = contents(&folder).into_iter().collect();
-        let own = |name: &str, bytes: &[u8]| (name.to_owned(), bytes.to_owned());
-        assert_eq!(
-            names,
-            [
-                own("s.jsonl", b"2"),
-                own("s.jsonl.bak-1", OLD),
-                own("s.jsonl.bak-1-2", b"0"),
-                own("s.jsonl.bak-1-3", b"1"),
-            ]
-        );
-    }
-
-    #[test]
-    fn a_file_of_its_own_takes_no_name_that_is_taken() {
-        let (folder, file) = folder();
-        for (number, name) in [(1, "s.jsonl.a.bak-1"), (2, "s.jsonl.a.bak-1-2")] {
-            let kept = keep_bytes(&file, ".a", ".bak-1", &[b'0' + number]).unwrap();
-            assert_eq!(kept, folder.path().join(name));
-            assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o640);
-        }
-        assert_eq!(
-            contents(&folder)[1..],
-            [
-                ("s.jsonl.a.bak-1".to_owned(), b"1".to_vec()),
-                ("s.jsonl.a.bak-1-2".to_owned(), b"2".to_vec()),
-            ]
-        );
-    }
-
-    #[test]
-    fn without_links_the_backup_is_a_copy() {
-        let (folder, file) = folder();
-        let source = File::open(&file).unwrap();
-        assert_eq!(copy(&source, ".bak-1").unwrap(), "s.jsonl.bak-1");
-        assert_eq!(copy(&source, ".bak-1").unwrap(), "s.jsonl.bak-1-2", "the first stays");
-        let left = contents(&folder);
-        assert_eq!(left.len(), 3);
-        assert!(left.iter().all(|(_, bytes)| bytes == OLD));
-        let copied = fs::metadata(folder.path().join("s.jsonl.bak-1")).unwrap();
-        assert_eq!(copied.mode() & 0o777, 0o640);
-        assert_ne!(copied.ino(), fs::metadata(&file).unwrap().ino());
-    }
-
-    /// Runs `work` while another thread puts links to a file elsewhere in the place of each file
-    /// that is not in its place yet; what that file is in the end.
-    fn attacked(folder: &TempDir, work: impl FnOnce()) -> (Vec<u8>, u32) {
-        let elsewhere = tempdir().unwrap();
-        let victim = elsewhere.path().join("victim");
-        fs::write(&victim, b"secret").unwrap();
-        fs::set_permissions(&victim, fs::Permissions::from_mode(0o600)).unwrap();
-        let stop = AtomicBool::new(false);
-        thread::scope(|threads| {
-            let attack = || {
-                while !stop.load(Ordering::Relaxed) {
-                    let names = fs::read_dir(folder.path()).unwrap().flatten();
-                    for name in names.filter(|it| {
-                        it.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes())
-                    }) {
-                        if fs::remove_file(name.path()).is_ok() {
-                            let _ = symlink(&victim, name.path());
-                        }
-                    }
-                }
-            };
-            let attacker = threads.spawn(attack);
-            work();
-            stop.store(true, Ordering::Relaxed);
-            attacker.join().unwrap();
-        });
-        (fs::read(&victim).unwrap(), fs::metadata(&victim).unwrap().mode() & 0o777)
-    }
-
-    #[test]
-    fn what_is_copied_goes_to_no_file_that_is_put_in_its_place() {
-        let (folder, file) = folder();
-        let source = File::open(&file).unwrap();
-        let (mut whole, mut refused) = (0, 0);
-        let victim = attacked(&folder, || {
-            for try_number in 0..500 {
-                match copy(&source, &format!(".bak-{try_number}")) {
-                    Ok(name) => {
-                        let name = folder.path().join(name);
-                        assert_eq!(fs::read(&name).unwrap(), OLD);
-                        assert!(fs::symlink_metadata(&name).unwrap().is_file());
-                        whole += 1;
-                    }
-                    Err(error) => {
-                        let name = folder.path().join(format!("s.jsonl.bak-{try_number}"));
-                        assert!(fs::symlink_metadata(name).is_err(), "{error}");
-                        refused += 1;
-                    }
-                }
-            }
-        });
-        assert_eq!(victim, (b"secret".to_vec(), 0o600));
-        assert!(refused > 0, "the attack came too late {whole} times");
-    }
-
-    #[test]
-    fn what_is_exchanged_goes_to_no_file_that_is_put_in_its_place() {
-        let (folder, file) = folder();
-        let mut refused = 0;
-        let victim = attacked(&folder, || {
-            for _ in 0..200 {
-                let _ = fs::remove_file(&file);
-                fs::write(&file, OLD).unwrap();
-                let source = File::open(&file).unwrap();
-                let stamp = source.stamp().unwrap();
-                match replace(&source, stamp, ".bak-1", NEW) {
-                    Ok(_) => assert_eq!(fs::read(&file).unwrap(), NEW),
-                    Err(_) => refused += 1,
-                }
-                for name in fs::read_dir(folder.path()).unwrap().flatten() {
-                    let _ = fs::remove_file(name.path());
-                }
-            }
-        });
-        assert_eq!(victim, (b"secret".to_vec(), 0o600));
-        assert!(refused > 0, "the attack came too late each time");
     }
 }

@@ -152,22 +152,27 @@ impl File {
         if self.folder.has(&self.name, &self.open) && self.stamp()? == *before {
             return Ok(());
         }
-        Err(CliError::new(
-            "was changed by another program meanwhile; it is as that program left it",
-            "stop the agent first, then do this again",
-        ))
+        Err(changed())
     }
 
     /// Whether the open file is unchanged since `before`; for use after another file has replaced
     /// it.
     pub(crate) fn is_still(&self, before: &Stamp) -> bool {
-        self.seen().is_ok_and(|seen| seen == before.seen)
+        self.stamp().is_ok_and(|now| now == *before)
     }
 
     fn seen(&self) -> Result<Seen, CliError> {
         let found = self.open.metadata();
         found.map(|found| Seen::of(&found)).map_err(|error| CliError::reading(&self.real, &error))
     }
+}
+
+/// Another program has changed the file, and it is in its place.
+pub(crate) fn changed() -> CliError {
+    CliError::new(
+        "was changed by another program meanwhile; it is as that program left it",
+        "stop the agent first, then do this again",
+    )
 }
 
 fn not_regular() -> CliError {

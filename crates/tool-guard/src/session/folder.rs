@@ -9,7 +9,8 @@ use rustix::{
 };
 use std::{
     ffi::{OsStr, OsString},
-    fs, io,
+    fs,
+    io::{self, Read as _, Seek as _, Write as _},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
@@ -99,6 +100,13 @@ impl Folder {
         Err(exchanged(name))
     }
 
+    /// Appends to the file with this name; `true`.
+    pub(crate) fn append(&self, name: &OsStr, bytes: &[u8]) -> io::Result<bool> {
+        let mut file = self.open_file(name, OFlags::WRONLY | OFlags::APPEND)?;
+        file.write_all(bytes)?;
+        file.sync_all().map(|()| true)
+    }
+
     /// Removes a name.
     pub(crate) fn remove(&self, name: &OsStr) {
         let _ = unlinkat(&self.held, name, AtFlags::empty());
@@ -127,6 +135,11 @@ impl Temporary<'_> {
         &self.file
     }
 
+    /// Its temporary name.
+    pub(crate) fn name(&self) -> &OsStr {
+        &self.name
+    }
+
     /// Gives it the name `name`, which must be free.
     pub(crate) fn place(&self, name: &OsStr) -> io::Result<()> {
         let Folder { held, .. } = self.folder;
@@ -144,13 +157,33 @@ impl Temporary<'_> {
         }
     }
 
-    /// Replaces the file with the name `name`.
-    pub(crate) fn place_over(&self, name: &OsStr) -> io::Result<()> {
-        let Self { folder, name: own, file } = self;
-        if !folder.has(own, file) {
+    /// Exchanges its name with the file with the name `name`. On file systems without that it
+    /// replaces this file, and returns `false`.
+    pub(crate) fn exchange(&self, name: &OsStr) -> io::Result<bool> {
+        let Self { folder: Folder { held, .. }, name: own, file } = self;
+        if !self.folder.has(own, file) {
             return Err(exchanged(own));
         }
-        Ok(renameat(&folder.held, own, &folder.held, name)?)
+        match self.exchange_back(name) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                Ok(renameat(held, own, held, name).map(|()| false)?)
+            }
+            done => Ok(done.map(|()| true)?),
+        }
+    }
+
+    /// Exchanges the files of the two names, whatever these are.
+    pub(crate) fn exchange_back(&self, name: &OsStr) -> Result<(), Errno> {
+        let held = &self.folder.held;
+        renameat_with(held, &self.name, held, name, RenameFlags::EXCHANGE)
+    }
+
+    /// Its bytes.
+    pub(crate) fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        (&self.file).rewind()?;
+        (&self.file).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 }
 

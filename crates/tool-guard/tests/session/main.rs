@@ -21,6 +21,7 @@ mod pi;
 mod printable;
 mod property;
 mod provider;
+mod race;
 mod repair;
 mod schema;
 mod second_payment;
