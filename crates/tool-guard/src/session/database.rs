@@ -32,7 +32,7 @@ impl Database {
     /// session.
     pub(crate) fn open_to_change(file: &Path, id: &str) -> Result<Self, Failure> {
         let database = Self::opened(file, Sqlite::open)?;
-        let session = database.stored(id)?;
+        let session = database.session(id)?;
         let running = session.cycles().iter().filter(|cycle| !cycle.abandoned);
         let running: Vec<_> = running.map(|cycle| &*cycle.tool_use.id).collect();
         if !running.is_empty()
@@ -86,15 +86,9 @@ impl Database {
         }
     }
 
-    /// A copy of a session: the open one, else the stored one.
+    /// A copy of a session as it is stored. A call whose process died is settled in it when the
+    /// session is written.
     pub(crate) fn session(&self, id: &str) -> Result<Session, CliError> {
-        match self.sessions.with_open(id, |session, _now| session.clone()) {
-            Some(open) => Ok(open),
-            None => self.stored(id),
-        }
-    }
-
-    fn stored(&self, id: &str) -> Result<Session, CliError> {
         let stored = self.run(self.sessions.stored(id));
         stored.map_err(|error| self.cli_error(&error))?.ok_or_else(|| {
             CliError::new(

@@ -296,6 +296,33 @@ async fn a_session_in_which_a_call_runs_is_not_written() {
     assert!(text(&path, "s/1").await.contains("outcome unknown, may have run"));
 }
 
+/// The process that made the last call has died.
+#[tokio::test]
+async fn an_answer_to_the_last_call_is_written_as_planned() {
+    let folder = Folder::new();
+    let path = folder.path("sessions.db");
+    let agent = Agent::on(&path).await;
+    let pays = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_9","name":"pay","input":{}}]}"#;
+    agent.says("s", &[HELLO, pays]).await;
+    agent.begins_a_call("s").await;
+    agent.leaves().await;
+    let old = text(&path, "s").await;
+    let repair = ["repair", "--close-tail", "sessions.db"];
+    let (planned, code) = folder.json(&repair);
+    assert_eq!((code, &planned[0]["status"]), (1, &json!("planned")));
+    let (done, code) = folder.json(&[&repair[..], &["--write"]].concat());
+    assert_eq!((code, &done[0]["status"]), (0, &json!("repaired")), "{}", done[0]);
+    for member in ["repairs", "losses", "messages", "messagesAfter", "bytesAfter"] {
+        assert_eq!(planned[0][member], done[0][member], "{member}");
+    }
+    assert_eq!(done[0]["repairs"].as_array().unwrap().len(), 1);
+    assert_eq!(folder.read(&folder.only("sessions.db.s.bak-")), old);
+    let new = text(&path, "s").await;
+    assert_eq!(new.len(), usize::try_from(done[0]["bytesAfter"].as_u64().unwrap()).unwrap());
+    assert!(new.contains("outcome unknown, may have run"), "{new}");
+    assert_eq!(folder.session(&["repair", "--close-tail", "--write", "sessions.db"]).code, 0);
+}
+
 #[tokio::test]
 async fn it_is_read_while_an_agent_writes() {
     let (folder, path) = two().await;
