@@ -51,27 +51,10 @@ impl Content {
         }
     }
 
-    /// The texts of the messages or lines, and the line of the file at which each begins.
-    pub(crate) fn records(&self) -> Vec<(Option<u64>, Cow<'_, str>)> {
-        match self {
-            Self::JsonDocument(whole) => {
-                whole.records().map(|(line, text)| (Some(line), text.into())).collect()
-            }
-            Self::JsonLines(lines) => {
-                lines.records().map(|(line, text)| (Some(line), text)).collect()
-            }
-            Self::StoredSession(stored) => {
-                stored.messages().map(|text| (None, text.into())).collect()
-            }
-        }
-    }
-
     /// The lines that are not empty, or the messages, with their numbers.
     pub(crate) fn numbered(&self) -> Vec<(u64, &[u8])> {
         match self {
-            Self::JsonDocument(whole) => {
-                (0..).zip(whole.records().map(|(_, text)| text.as_bytes())).collect()
-            }
+            Self::JsonDocument(whole) => (0..).zip(whole.messages().map(str::as_bytes)).collect(),
             Self::JsonLines(lines) => lines.lines().collect(),
             Self::StoredSession(stored) => {
                 (0..).zip(stored.messages().map(str::as_bytes)).collect()

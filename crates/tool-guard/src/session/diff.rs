@@ -1,6 +1,6 @@
 //! `tool-guard session diff`: what a repair would change, record by record.
 use super::{
-    Failure, NotJudged, Outcome, Source, Verdict,
+    Content, Failure, NotJudged, Outcome, Source, Verdict,
     options::How,
     pretty_json::pretty_json,
     report::{About, head},
@@ -9,7 +9,7 @@ use super::{
 };
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
-use std::{borrow::Cow, fmt::Write as _};
+use std::fmt::Write as _;
 
 /// The number of unchanged lines around a change.
 const AROUND: usize = 3;
@@ -47,8 +47,7 @@ pub(crate) fn diff(target: &Target, how: How) -> Result<Differs, Failure> {
     let content = Source::open(target)?.content()?;
     let planned = content.plan(how.mode.into(), how.close_tail)?;
     let after = planned.after.as_ref();
-    let changes =
-        after.map_or_else(Vec::new, |after| changes(&content.records(), &after.records()));
+    let changes = after.map_or_else(Vec::new, |after| changes(&content, after));
     let not_judged = after.unwrap_or(&content).health().not_judged();
     let not_judged = not_judged.filter(|_| changes.is_empty());
     let verdict = verdict(&changes, not_judged.as_ref());
@@ -63,27 +62,34 @@ fn verdict(changes: &[Change], not_judged: Option<&NotJudged>) -> Verdict {
     }
 }
 
-fn changes(
-    before: &[(Option<u64>, Cow<'_, str>)],
-    after: &[(Option<u64>, Cow<'_, str>)],
-) -> Vec<Change> {
-    fn texts<'r>(records: &'r [(Option<u64>, Cow<'_, str>)]) -> Vec<&'r str> {
-        records.iter().map(|(_, text)| &**text).collect()
-    }
-    let owned = |texts: &[&str]| texts.iter().copied().map(str::to_owned).collect();
-    let (old, new) = (texts(before), texts(after));
+fn changes(before: &Content, after: &Content) -> Vec<Change> {
+    let (places, old): (Vec<u64>, Vec<&[u8]>) = before.numbered().into_iter().unzip();
+    let new: Vec<&[u8]> = after.numbered().into_iter().map(|(_, text)| text).collect();
+    let shown = |records: &[&[u8]]| records.iter().map(|record| shown(record)).collect();
     let changed = capture_diff_slices(Algorithm::Myers, &old, &new).into_iter();
     let changed = changed.filter(|op| !matches!(op, DiffOp::Equal { .. }));
     let change = |op: DiffOp| {
-        let place = before.get(op.old_range().start).or(before.last());
+        let place = places.get(op.old_range().start).or(places.last());
         Change {
-            line: place.map_or(Some(1), |(line, _)| *line),
+            line: place.map_or(Some(1), |&record| before.line_of(record)),
             record: op.old_range().start,
-            before: owned(&old[op.old_range()]),
-            after: owned(&new[op.new_range()]),
+            before: shown(&old[op.old_range()]),
+            after: shown(&new[op.new_range()]),
         }
     };
     changed.map(change).collect()
+}
+
+/// A record as text. Bytes that are no UTF-8 are shown as `\xFF`, which no JSON contains.
+fn shown(record: &[u8]) -> String {
+    let mut text = String::with_capacity(record.len());
+    for chunk in record.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(text, "\\x{byte:02X}");
+        }
+    }
+    text
 }
 
 impl Outcome for Differs {

@@ -79,10 +79,9 @@ impl JsonDocument {
         &self.text
     }
 
-    /// The messages' texts, and the line at which each begins.
-    pub(crate) fn records(&self) -> impl Iterator<Item = (u64, &str)> {
-        let lines = self.places.iter().map(|(line, _)| *line);
-        lines.zip(self.transcript.messages().iter().map(Message::raw))
+    /// The messages' texts.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = &str> {
+        self.transcript.messages().iter().map(Message::raw)
     }
 
     pub(crate) fn health(&self) -> Health {

@@ -10,7 +10,6 @@ use super::{
     show::count,
     sidecar::Checkpoint,
 };
-use std::borrow::Cow;
 use tr_core::printable;
 use tr_integrity::{
     CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FileLoss,
@@ -118,10 +117,6 @@ impl JsonLines {
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
-    }
-
-    pub(crate) fn records(&self) -> impl Iterator<Item = (u64, Cow<'_, str>)> {
-        self.lines().map(|(number, line)| (number, String::from_utf8_lossy(line)))
     }
 
     /// The lines that are not empty, with their numbers.

@@ -217,3 +217,20 @@ fn a_call_in_a_very_long_line_is_seen() {
     let (lines, code) = folder.json(&["check", "s.jsonl"]);
     assert_eq!((code, &lines[0]["messages"], &lines[0]["found"]), (0, &json!(3), &json!(0)));
 }
+
+#[test]
+fn bytes_that_are_no_text_are_compared_as_bytes() {
+    let folder = Folder::new();
+    let (head, tail) = OPENCLAW.split_at(OPENCLAW.find("Pay order").unwrap());
+    folder.write("s.jsonl", [head.as_bytes(), b"\xff", tail.as_bytes()].concat());
+    let (planned, _) = folder.json(&["repair", "s.jsonl"]);
+    let drops = planned[0]["repairs"].as_array().unwrap();
+    assert!(drops.iter().any(|act| act["why"] == "not_utf8"), "{drops:?}");
+    let (lines, code) = folder.json(&["diff", "s.jsonl"]);
+    assert_eq!(code, 1);
+    let changes = lines[0]["changes"].as_array().unwrap();
+    let change = changes.iter().find(|change| change["line"] == 2).expect("line 2 differs");
+    let text = |side: &str| change[side][0].as_str().unwrap().to_owned();
+    assert!(text("before").contains(r"\xFFPay order"), "{}", text("before"));
+    assert_ne!(text("before"), text("after"));
+}
