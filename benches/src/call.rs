@@ -98,6 +98,15 @@ pub fn various() -> impl FnMut() -> ToolCall {
     }
 }
 
+/// The key of a call that has one.
+///
+/// # Panics
+/// If it has none.
+#[must_use]
+pub fn key(call: &ToolCall) -> [u8; 32] {
+    *call.parts().idempotency.id.as_ref().expect("a call with a key").key.as_bytes()
+}
+
 fn nth_id(n: u64) -> DedupeKey {
     DedupeKey { key: Key::from_bytes(nth_key(n)), digest: Digest::from_bytes(nth_key(n)) }
 }

@@ -36,6 +36,7 @@ pub const CASES: &[Case] = &[
     case("full stack first call", ours::stack_first),
     case("full stack, various params", ours::stack_various),
     case("full stack, various params, with signals", ours::stack_signals),
+    case("full stack, no key", ours::stack_without_key),
     case("full stack replay", ours::stack_replay),
 ];
 

@@ -340,6 +340,13 @@ pub fn stack_first() -> Run {
     Run::service(Comes::Through, stack(), call::unique(0))
 }
 
+/// A call without a key through [`stack`].
+#[must_use]
+pub fn stack_without_key() -> Run {
+    let call = call::plain();
+    Run::service(Comes::Through, stack(), move || call.clone())
+}
+
 /// A replay through [`stack`].
 #[must_use]
 pub fn stack_replay() -> Run {

@@ -14,7 +14,13 @@ use crate::{
 };
 
 /// Cases of the gate that rows speak of.
-const CASES: &[&str] = &["retry success", "full stack first call", "full stack replay"];
+const CASES: &[&str] = &[
+    "retry success",
+    "full stack first call",
+    "full stack, no key",
+    "full stack, various params, with signals",
+    "full stack replay",
+];
 
 /// Prints the table and writes `target/bench/report.json`; `save` writes `benches/GOALS.md` too.
 pub(crate) fn run(repo: &Repo, quick: bool, save: bool) -> Result<()> {

@@ -10,14 +10,18 @@ use tower_resilience::{cache::CacheLayer, coalesce::CoalesceLayer};
 
 const TTL: Duration = Duration::from_secs(300);
 
-type Key = [u8; 32];
+pub(super) type Key = [u8; 32];
 
-pub(super) fn cache() -> CacheLayer<Small, Key> {
+pub(super) fn key(request: &Small) -> Key {
+    request.key
+}
+
+pub(super) fn cache<Q: 'static>(key: fn(&Q) -> Key) -> CacheLayer<Q, Key> {
     CacheLayer::builder()
         .name("bench")
         .max_size(RECORDS)
         .ttl(TTL)
-        .key_extractor(|request: &Small| request.key)
+        .key_extractor(key)
         .build()
         .expect("good settings")
 }
@@ -25,14 +29,14 @@ pub(super) fn cache() -> CacheLayer<Small, Key> {
 /// tower-resilience: a hit in its cache.
 #[must_use]
 pub fn tower_resilience_hit() -> Run {
-    Run::service(Comes::Replayed, cache().layer(Leaf), Small::same)
+    Run::service(Comes::Replayed, cache(key).layer(Leaf), Small::same)
 }
 
 /// tower-resilience: a miss in its cache, coalesced.
 #[must_use]
 pub fn tower_resilience_miss() -> Run {
-    let coalesce = CoalesceLayer::new(|request: &Small| request.key);
-    let service = ServiceBuilder::new().layer(cache()).layer(coalesce).service(Leaf);
+    let coalesce = CoalesceLayer::new(key);
+    let service = ServiceBuilder::new().layer(cache(key)).layer(coalesce).service(Leaf);
     Run::service(Comes::Through, service, unique())
 }
 

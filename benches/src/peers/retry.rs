@@ -70,8 +70,8 @@ pub fn tower_retry_budget() -> Run {
     Run::service(Comes::Through, service, Small::same)
 }
 
-pub(super) fn tower_resilience_layer<E>() -> RetryLayer<Small, u64, E> {
-    RetryLayer::<Small, u64, E>::builder()
+pub(super) fn tower_resilience_layer<Q, T, E>() -> RetryLayer<Q, T, E> {
+    RetryLayer::<Q, T, E>::builder()
         .name("bench")
         .max_attempts(4)
         .exponential_backoff(Duration::from_millis(200))
@@ -81,6 +81,6 @@ pub(super) fn tower_resilience_layer<E>() -> RetryLayer<Small, u64, E> {
 /// tower-resilience, success at once.
 #[must_use]
 pub fn tower_resilience_retry() -> Run {
-    let service = tower_resilience_layer::<Failed>().layer(Leaf);
+    let service = tower_resilience_layer::<Small, u64, Failed>().layer(Leaf);
     Run::service(Comes::Through, service, Small::same)
 }

@@ -2,7 +2,7 @@
 use crate::{
     Options, files,
     measure::{Effort, allocations, side_by_side},
-    scaling::{Shared, two_by_one},
+    scaling::{Threads, two_by_one},
 };
 use benches::run::Make;
 use tr_core::BoxError;
@@ -15,6 +15,8 @@ pub(crate) struct Row {
     /// Whom ours is measured against, if anybody.
     pub(crate) peer: &'static str,
     pub(crate) target: Target,
+    /// The target before this one, and why it changed.
+    pub(crate) old: Option<(Target, &'static str)>,
     pub(crate) how: How,
 }
 
@@ -23,8 +25,8 @@ pub(crate) struct Row {
 pub(crate) enum Target {
     /// Ours ÷ the peer's.
     Ratio(f64),
-    /// Two threads ÷ one.
-    Scale(f64),
+    /// Ours ÷ the peer's, at least.
+    AtLeast(f64),
     /// Ours alone.
     Most(f64),
     /// Nothing: it stands there to be compared with.
@@ -44,8 +46,8 @@ pub(crate) enum How {
     OwnAllocations(Make),
     /// Instructions of a case of the gate.
     Instructions(&'static str),
-    /// Two threads ÷ one.
-    Scaling(fn() -> Shared),
+    /// Two threads ÷ one, where both use one service and where each has its own.
+    Scaling(fn() -> Threads),
     /// Syncs of a SQLite file per call.
     Syncs,
     /// Real nanoseconds per call on a SQLite file.
@@ -67,6 +69,11 @@ pub(crate) struct Measured {
 }
 
 impl Row {
+    /// Keeps the target before this one, with the reason for the new one.
+    pub(crate) const fn was(self, old: Target, why: &'static str) -> Self {
+        Self { old: Some((old, why)), ..self }
+    }
+
     pub(crate) fn measure(self, options: &Options) -> Result<Measured, BoxError> {
         let effort = options.effort();
         let (ours, peer, unit) = match self.how {
@@ -83,7 +90,10 @@ impl Row {
             }
             How::OwnAllocations(ours) => (Some(allocations(ours())), None, "allocations"),
             How::Instructions(case) => (options.instructions_of(case), None, "Ir"),
-            How::Scaling(shared) => (two_by_one(&shared(), effort), None, "×"),
+            How::Scaling(threads) => {
+                let [together, apart] = two_by_one(&threads(), effort);
+                (together, apart, "×")
+            }
             How::Syncs => (Some(files::syncs_a_cycle(effort)?), None, "syncs"),
             How::BesideBlocking => {
                 let [ours, peer] = files::beside_blocking(effort)?;
@@ -111,7 +121,7 @@ impl Measured {
     pub(crate) fn is_met(&self) -> Option<bool> {
         match self.row.target {
             Target::Ratio(most) => self.ratio().map(|ratio| ratio <= most),
-            Target::Scale(least) => self.ours.map(|scale| scale >= least),
+            Target::AtLeast(least) => self.ratio().map(|ratio| ratio >= least),
             Target::Most(most) => self.ours.map(|ours| ours <= most),
             Target::Nothing => None,
         }

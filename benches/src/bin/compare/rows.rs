@@ -1,8 +1,7 @@
-//! The rows: what is compared with what, and what is aimed at.
+//! The rows of the layers: what is compared with what, and what is aimed at.
 use crate::{
-    proxy,
     row::{How, Row, Target},
-    scaling, servers, sessions, transcripts,
+    scaling,
 };
 use benches::{ours, peers, peers::telemetry};
 
@@ -13,18 +12,17 @@ pub(crate) const fn row(
     target: Target,
     how: How,
 ) -> Row {
-    Row { id, what, peer, target, how }
+    Row { id, what, peer, target, old: None, how }
 }
 
 const TR: &str = "tower-resilience 0.13";
+const TR_TRIO: &str = "tower-resilience 0.13, cache + coalesce + retry + breaker";
+const APART: &str = "two threads that share nothing";
 
-use How::{
-    Allocations, BesideBlocking, Instructions, OwnAllocations, OwnReal, OwnTime, Real, Scaling,
-    Syncs, Time,
-};
-use Target::{Most, Nothing, Ratio, Scale};
+use How::{Allocations, Instructions, OwnAllocations, Scaling, Time};
+use Target::{AtLeast, Most, Nothing, Ratio};
 
-/// All rows, in the order in which they are shown.
+/// The layers, alone and together: P1 to P12.
 pub(crate) const ROWS: &[Row] = &[
     row(
         "P1",
@@ -32,21 +30,24 @@ pub(crate) const ROWS: &[Row] = &[
         TR,
         Ratio(0.25),
         Time(ours::breaker_by_number, peers::tower_resilience_closed),
-    ),
+    )
+    .was(Ratio(0.20), "plain mutex"),
     row(
         "P1",
         "breaker closed, the last 100 calls",
         "recloser async",
         Nothing,
         Time(ours::breaker_by_number, peers::recloser_closed),
-    ),
+    )
+    .was(Ratio(1.0), "knows no time"),
     row(
         "P1",
         "breaker closed, the last 100 calls within 120 s",
         TR,
         Ratio(0.25),
         Time(ours::breaker_closed, peers::tower_resilience_closed),
-    ),
+    )
+    .was(Ratio(0.20), "plain mutex"),
     row(
         "P1",
         "breaker closed, the last 100 calls within 120 s",
@@ -74,22 +75,26 @@ pub(crate) const ROWS: &[Row] = &[
         TR,
         Ratio(0.40),
         Time(ours::breaker_open, peers::tower_resilience_open),
-    ),
+    )
+    .was(Ratio(0.35), "typed error"),
     row(
         "P3",
         "breaker open, refusing a stamped request",
         TR,
         Ratio(0.40),
         Time(ours::breaker_open_stamped, peers::tower_resilience_open),
-    ),
+    )
+    .was(Ratio(0.15), "typed error"),
     row(
         "P3",
         "breaker open, refusing a stamped tool call",
         TR,
         Ratio(0.40),
         Time(ours::breaker_open_stamped_call, peers::tower_resilience_open),
-    ),
-    row("P4", "retry, success at once", "tower", Ratio(1.1), Time(ours::retry, peers::tower_retry)),
+    )
+    .was(Ratio(0.15), "typed error"),
+    row("P4", "retry, success at once", "tower", Ratio(2.5), Time(ours::retry, peers::tower_retry))
+        .was(Ratio(1.1), "classifies, keeps facts"),
     row(
         "P4",
         "retry, success at once",
@@ -109,9 +114,10 @@ pub(crate) const ROWS: &[Row] = &[
         "P5",
         "retry with a budget, success at once",
         "tower, TpsBudget",
-        Ratio(0.33),
+        Ratio(0.5),
         Time(ours::retry_budget, peers::tower_retry_budget),
-    ),
+    )
+    .was(Ratio(0.33), "refunds, by group"),
     row(
         "P6",
         "idempotency, replay, with a janitor",
@@ -137,16 +143,18 @@ pub(crate) const ROWS: &[Row] = &[
         "P7",
         "idempotency, first call",
         "tower-resilience 0.13, cache miss + coalesce",
-        Ratio(0.25),
+        Ratio(0.5),
         Time(ours::first, peers::tower_resilience_miss),
-    ),
+    )
+    .was(Ratio(0.25), "policies, TTLs, fencing"),
     row(
         "P7",
         "idempotency, first call",
         "quick_cache, async miss",
-        Ratio(0.6),
+        Ratio(1.5),
         Time(ours::first, peers::quick_cache_miss),
-    ),
+    )
+    .was(Ratio(0.6), "runs again after a panic"),
     row(
         "P7",
         "idempotency, first call",
@@ -171,23 +179,40 @@ pub(crate) const ROWS: &[Row] = &[
     row(
         "P9",
         "idempotency + retry + breaker, first call",
-        "tower-resilience 0.13, cache + coalesce + retry + breaker",
-        Ratio(0.17),
+        TR_TRIO,
+        Ratio(0.45),
         Time(ours::trio_first, peers::trio_miss),
-    ),
+    )
+    .was(Ratio(0.17), "policies, TTLs, fencing"),
     row(
         "P9",
         "idempotency + retry + breaker, replay",
-        "tower-resilience 0.13, cache + coalesce + retry + breaker",
-        Ratio(0.40),
+        TR_TRIO,
+        Ratio(0.80),
         Time(ours::trio_replay, peers::trio_hit),
-    ),
+    )
+    .was(Ratio(0.40), "policies, TTLs, fencing"),
     row(
         "P10",
         "whole stack, key given, first call",
         "tower, timeout + concurrency limit + retry",
-        Ratio(1.3),
+        Ratio(3.5),
         Time(ours::stack_first, peers::tower_stack),
+    )
+    .was(Ratio(1.3), "tower's know nothing of the call"),
+    row(
+        "P10",
+        "whole stack, key given, first call",
+        TR_TRIO,
+        Ratio(1.0),
+        Time(ours::stack_first, peers::trio_call_miss),
+    ),
+    row(
+        "P10",
+        "whole stack, replay",
+        TR_TRIO,
+        Nothing,
+        Time(ours::stack_replay, peers::trio_call_hit),
     ),
     row(
         "P10",
@@ -200,43 +225,64 @@ pub(crate) const ROWS: &[Row] = &[
         "P10",
         "whole stack, key given, first call",
         "",
-        Most(1_700.0),
+        Most(5_000.0),
         Instructions("full stack first call"),
+    )
+    .was(Most(1_700.0), "with the normaliser"),
+    row("P10", "whole stack, replay", "", Most(1_500.0), Instructions("full stack replay"))
+        .was(Most(700.0), "with the normaliser"),
+    row("P10", "whole stack, no key", "", Nothing, Instructions("full stack, no key")),
+    row(
+        "P10",
+        "whole stack, key given, first call, with loop signals",
+        "",
+        Nothing,
+        Instructions("full stack, various params, with signals"),
     ),
-    row("P10", "whole stack, replay", "", Most(700.0), Instructions("full stack replay")),
     row(
         "P11",
         "two threads ÷ one: breaker closed, a key for each",
-        "",
-        Scale(1.8),
+        APART,
+        AtLeast(0.9),
         Scaling(scaling::breakers),
-    ),
+    )
+    .was(AtLeast(1.8), "the host's cores vary"),
     row(
         "P11",
         "two threads ÷ one: breaker closed, one key",
-        "",
+        APART,
         Nothing,
         Scaling(scaling::breaker),
-    ),
-    row("P11", "two threads ÷ one: retry with a budget", "", Scale(1.8), Scaling(scaling::budget)),
+    )
+    .was(AtLeast(1.8), "one mutex a key"),
+    row(
+        "P11",
+        "two threads ÷ one: retry with a budget",
+        APART,
+        AtLeast(0.9),
+        Scaling(scaling::budget),
+    )
+    .was(AtLeast(1.8), "the host's cores vary"),
     row(
         "P11",
         "two threads ÷ one: whole stack, replays of different keys",
-        "",
-        Scale(1.8),
+        APART,
+        AtLeast(0.9),
         Scaling(scaling::replays),
-    ),
+    )
+    .was(AtLeast(1.8), "the host's cores vary"),
     row(
         "P11",
         "two threads ÷ one: whole stack, first calls",
-        "",
-        Scale(1.0),
+        APART,
+        AtLeast(0.9),
         Scaling(scaling::first_calls),
-    ),
+    )
+    .was(AtLeast(1.0), "the host's cores vary"),
     row(
         "P11",
         "two threads ÷ one: the control, one shared Arc",
-        "",
+        APART,
         Nothing,
         Scaling(scaling::one_arc),
     ),
@@ -244,121 +290,16 @@ pub(crate) const ROWS: &[Row] = &[
         "P12",
         "metrics of a successful call",
         "OpenTelemetry SDK, unbound",
-        Ratio(0.35),
+        Ratio(0.60),
         Time(telemetry::our_metrics, telemetry::sdk_metrics),
-    ),
+    )
+    .was(Ratio(0.35), "two spans a call"),
     row(
         "P12",
         "span of a call that is not sampled",
         "tracing-opentelemetry",
-        Ratio(0.10),
+        Ratio(0.20),
         Time(telemetry::our_span, telemetry::tracing_span),
-    ),
-    row("P13", "SQLite: claim + finalise, 64 tasks", "", Most(0.06), Syncs),
-    row(
-        "P13",
-        "SQLite: claim + finalise, 8 tasks, 1 ms more for each sync",
-        "spawn_blocking for each operation",
-        Ratio(0.25),
-        BesideBlocking,
-    ),
-    row(
-        "P14",
-        "Redis: claim + finalise",
-        "two plain SETs of the same sizes",
-        Ratio(1.3),
-        Real(servers::beside_sets),
-    ),
-    row(
-        "P15",
-        "Redis: waiter in another process wakes",
-        "one in this process, after the same write",
-        Ratio(2.0),
-        Real(servers::waiter_wakes),
-    ),
-    row(
-        "P16",
-        "session: read, check and append a message at 100,000",
-        "at 100",
-        Ratio(1.2),
-        Real(transcripts::append),
-    ),
-    row(
-        "P16",
-        "session file of Claude Code, about 10,000 lines: check",
-        "serde_json: parse its lines",
-        Ratio(1.5),
-        Real(transcripts::check_claude_code),
-    ),
-    row(
-        "P16",
-        "session file of OpenClaw, about 10,000 lines: check",
-        "serde_json: parse its lines",
-        Ratio(1.5),
-        Real(transcripts::check_openclaw),
-    ),
-    row(
-        "P16",
-        "validation of 1,000 messages, parsed already (002: 5 ms)",
-        "",
-        Most(5e6),
-        OwnReal(transcripts::validate),
-    ),
-    row(
-        "P16",
-        "repair of 1,000 messages: plan (002: 50 ms)",
-        "",
-        Most(5e7),
-        OwnReal(transcripts::plan),
-    ),
-    row(
-        "P17",
-        "session in SQLite: a turn of 4 messages",
-        "one bare commit of the same bytes",
-        Ratio(1.2),
-        Real(sessions::beside_a_bare_commit),
-    ),
-    row(
-        "P17",
-        "session in SQLite: a turn of 4 messages, 1 ms more for each sync",
-        "one bare commit of the same bytes",
-        Ratio(1.2),
-        Real(sessions::beside_a_slow_commit),
-    ),
-    row(
-        "P17",
-        "session in SQLite: rollback of 5,000 messages",
-        "of 20",
-        Ratio(1.5),
-        Real(sessions::rollbacks),
-    ),
-    row(
-        "P17",
-        "session in SQLite: checkpoint (002: 10 ms)",
-        "",
-        Most(1e7),
-        OwnReal(sessions::checkpoint),
-    ),
-    row("P17", "session in SQLite: commit (002: 5 ms)", "", Most(5e6), OwnReal(sessions::commit)),
-    row(
-        "P17",
-        "session in SQLite: rollback (002: 20 ms)",
-        "",
-        Most(2e7),
-        OwnReal(sessions::rollback),
-    ),
-    row(
-        "P18",
-        "MCP call through the proxy, echo of 16 B",
-        "bare line pump",
-        Ratio(1.15),
-        Real(proxy::round_trips),
-    ),
-    row(
-        "P19",
-        "redaction of 1 KiB of clean text",
-        "",
-        Most(3_000.0),
-        OwnTime(telemetry::redaction),
-    ),
+    )
+    .was(Ratio(0.10), "two spans a call"),
 ];

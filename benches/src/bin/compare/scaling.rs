@@ -22,8 +22,14 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// What each thread is given: a run of its own, around a service that all share.
-pub(crate) type Shared = Box<dyn Fn(u64) -> Run + Sync>;
+/// Makes the run of a thread.
+type Runs = Box<dyn Fn(u64) -> Run + Sync>;
+
+/// The same work for two threads that share a service, and for two with a service each.
+pub(crate) struct Threads {
+    together: Runs,
+    apart: Runs,
+}
 
 /// Clean pairs of windows that are enough, and fewer of which say nothing.
 const ENOUGH: usize = 25;
@@ -31,35 +37,40 @@ const TOO_FEW: usize = 5;
 
 const WINDOW: Duration = Duration::from_millis(3);
 
-/// Operations of two threads in a time ÷ those of one; `None` if the machine was too busy to tell.
-pub(crate) fn two_by_one(shared: &Shared, effort: Effort) -> Option<f64> {
-    let (mut one, mut two) = (Vec::new(), Vec::new());
+/// Operations of two threads in a time ÷ those of one, together and apart; `None` if the machine was too
+/// busy to tell.
+pub(crate) fn two_by_one(threads: &Threads, effort: Effort) -> [Option<f64>; 2] {
+    let Threads { together, apart } = threads;
+    let (mut one, mut both, mut each) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..effort.windows {
-        one.extend(window(1, shared));
-        two.extend(window(2, shared));
-        if one.len() >= ENOUGH && two.len() >= ENOUGH {
+        one.extend(window(1, together));
+        both.extend(window(2, together));
+        each.extend(window(2, apart));
+        if [&one, &both, &each].iter().all(|figures| figures.len() >= ENOUGH) {
             break;
         }
     }
-    let enough = one.len() >= TOO_FEW && two.len() >= TOO_FEW;
-    enough.then(|| median(&mut two) / median(&mut one))
+    [both, each].map(|mut two| {
+        let enough = one.len() >= TOO_FEW && two.len() >= TOO_FEW;
+        enough.then(|| median(&mut two) / median(&mut one))
+    })
 }
 
 /// Operations per nanosecond of so many threads together, unless one of them had to wait.
-fn window(threads: usize, shared: &Shared) -> Option<f64> {
+fn window(threads: usize, runs: &Runs) -> Option<f64> {
     let start = &Barrier::new(threads);
     thread::scope(|scope| {
-        let run = |core| scope.spawn(move || on_core(core, start, shared));
+        let run = |core| scope.spawn(move || on_core(core, start, runs));
         let running: Vec<_> = (0..threads).map(run).collect();
         running.into_iter().map(|thread| thread.join().ok()?).sum()
     })
 }
 
-fn on_core(core: usize, start: &Barrier, shared: &Shared) -> Option<f64> {
+fn on_core(core: usize, start: &Barrier, runs: &Runs) -> Option<f64> {
     let mut cores = CpuSet::new();
     cores.set(core);
     let bound = sched_setaffinity(None, &cores);
-    let mut run = shared(core as u64);
+    let mut run = runs(core as u64);
     run.times(300);
     start.wait();
     bound.ok()?;
@@ -80,50 +91,52 @@ fn waited() -> Option<u128> {
     stat.split_whitespace().nth(1)?.parse().ok()
 }
 
-fn share<S: Clone + Send + 'static>(service: S, run: fn(S, u64) -> Run) -> Shared {
-    let service = Mutex::new(service);
-    Box::new(move |thread| {
-        run(service.lock().expect("no panic while it is locked").clone(), thread)
-    })
+fn threads<S: Clone + Send + 'static>(make: fn() -> S, run: fn(S, u64) -> Run) -> Threads {
+    let [one, two, three] = [make(), make(), make()].map(Mutex::new);
+    let clone = |service: &Mutex<S>| service.lock().expect("no panic while it is locked").clone();
+    Threads {
+        together: Box::new(move |thread| run(clone(&one), thread)),
+        apart: Box::new(move |thread| run(clone(if thread == 0 { &two } else { &three }), thread)),
+    }
 }
 
 /// One tool's closed breaker.
-pub(crate) fn breaker() -> Shared {
-    share(ours::breaker(), |service, _| Run::service(Comes::Through, service, Small::same))
+pub(crate) fn breaker() -> Threads {
+    threads(ours::breaker, |service, _| Run::service(Comes::Through, service, Small::same))
 }
 
 /// Closed breakers of one layer, one for each thread.
-pub(crate) fn breakers() -> Shared {
-    share(ours::breakers(), |service, thread| {
+pub(crate) fn breakers() -> Threads {
+    threads(ours::breakers, |service, thread| {
         let request = Small { id: thread + 1, ..Small::same() };
         Run::service(Comes::Through, service, move || request)
     })
 }
 
 /// One budget.
-pub(crate) fn budget() -> Shared {
-    share(ours::budgeted(), |service, _| Run::service(Comes::Through, service, Small::same))
+pub(crate) fn budget() -> Threads {
+    threads(ours::budgeted, |service, _| Run::service(Comes::Through, service, Small::same))
 }
 
 /// Replays of a key for each thread, through the stack.
-pub(crate) fn replays() -> Shared {
-    share(ours::stack(), |service, thread| {
+pub(crate) fn replays() -> Threads {
+    threads(ours::stack, |service, thread| {
         Run::service(Comes::Replayed, service, call::from(thread))
     })
 }
 
 /// First calls, each with a key of its own, through the stack.
-pub(crate) fn first_calls() -> Shared {
+pub(crate) fn first_calls() -> Threads {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    share(ours::stack(), |service, _| {
+    threads(ours::stack, |service, _| {
         let from = NEXT.fetch_add(1 << 24, Ordering::Relaxed);
         Run::service(Comes::Through, service, call::unique(from))
     })
 }
 
 /// The control: a service that does no more than clone one `Arc` per call.
-pub(crate) fn one_arc() -> Shared {
-    share(Arc::new(()), |arc, _| {
+pub(crate) fn one_arc() -> Threads {
+    threads(Arc::default, |arc: Arc<()>, _| {
         let service = tower::service_fn(move |request: Small| {
             let _counted = black_box(arc.clone());
             ready(Leaf.answer(request))
