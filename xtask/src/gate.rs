@@ -1,7 +1,7 @@
 //! `cargo xtask gate`: instructions per operation, counted by callgrind, against the limits in `benches/gate.toml`.
 //!
 //! Two runs, of N and of 2N operations, are subtracted, so that start-up counts nothing. Instructions repeat from
-//! machine to machine where times don't, so a limit can be tight. Tables hash with keys that are drawn anew in each
+//! machine to machine where times don't, so a limit can be tight. Tables hash with keys that are drawn again in each
 //! process and now and then move their entries: 20,000 operations, two turns of a full table, bring that below 1 %
 //! (1,000 left 10 %).
 
