@@ -132,7 +132,10 @@ async fn tr_11_an_open_breaker_stops_retries() {
     let exhausted = find::<RetryExhausted>(&*error).unwrap();
     assert_eq!((exhausted.why(), exhausted.attempts()), (RetryStop::CircuitOpen, handle.calls()));
     let text = error.to_string();
-    assert!(text.starts_with("gave up after 2 attempts (circuit_open): "), "{text}");
+    assert!(
+        text.starts_with("gave up after 2 attempts (the circuit breaker refused the next one): "),
+        "{text}"
+    );
     assert!(started.elapsed() <= Duration::from_millis(200 + 400 + 2));
 
     let started = Instant::now();

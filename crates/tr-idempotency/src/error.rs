@@ -33,7 +33,7 @@ macro_rules! leaf {
 leaf! {
     /// The call's key is invalid, or not allowed in this scope; its source says why. The tool did
     /// not run. Code `invalid_envelope`, permanent.
-    KeyRejected: "invalid idempotency key"
+    KeyRejected: "the idempotency key cannot be used"
 }
 leaf! {
     /// The key was used before with other params. The tool did not run with these. Code

@@ -99,6 +99,27 @@ impl RetryStop {
         }
     }
 
+    /// The reason in words, for the error.
+    pub(crate) const fn reason(self) -> &'static str {
+        match self {
+            Self::Permanent => "the failure is permanent",
+            Self::Cancelled => "the caller cancelled the call",
+            Self::Exhausted => "it has been retried already",
+            Self::CircuitOpen => "the circuit breaker refused the next one",
+            Self::Code => "failures with this code are not retried",
+            Self::Effect => "a repeat may do harm",
+            Self::Attempts => "no more are allowed",
+            Self::Deadline => "the next would start past the deadline",
+            Self::Elapsed => "the time for retries is used up",
+            Self::Budget => "the retry budget is used up",
+            Self::OwnRetries => "the tool retries by itself",
+            Self::RetriedOutside => "the caller retries",
+            Self::OptedOut => "the caller did not ask for retries",
+            Self::NotRepeatable => "the request cannot be copied",
+            Self::Unready => "the tool takes no more calls",
+        }
+    }
+
     /// Whether attempts, time or budget are used up: the code is `retry_exhausted` then.
     #[must_use]
     pub const fn is_used_up(self) -> bool {

@@ -72,7 +72,7 @@ impl fmt::Display for RetryExhausted {
             1 => f.write_str("gave up after 1 attempt")?,
             attempts => write!(f, "gave up after {attempts} attempts")?,
         }
-        write!(f, " ({})", self.why)?;
+        write!(f, " ({})", self.why.reason())?;
         match self.info.source() {
             Some(cause) => write!(f, ": {cause}"),
             None => Ok(()),

@@ -207,7 +207,7 @@ impl ErrorKind {
     fn advice(&self) -> &'static str {
         match self {
             Self::NotFound => {
-                "the file does not exist and cannot be created: choose a file in an existing folder"
+                "no file can be opened or created at this path: choose a file in an existing folder"
             }
             Self::Denied => "permission denied: allow this user to write the file and its folder",
             Self::NotADatabase => {

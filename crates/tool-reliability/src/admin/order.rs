@@ -78,7 +78,8 @@ const ACTIONS: &str = "`reset`, `force_open`, `disable`, `shadow`, `enforce`, `f
 /// # Errors
 /// Names everything that is wrong with it.
 pub(super) fn read(body: &[u8]) -> Result<Order, String> {
-    let expected = format!("expected an object with `action`, {ACTIONS}");
+    let expected =
+        format!("expected an object with `action` ({ACTIONS}) and that action's members");
     // serde would read an array as the members in their order.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(expected);

@@ -103,6 +103,15 @@ fn every_mistake_is_named_with_its_line() {
 }
 
 #[test]
+fn a_section_that_occurs_twice_is_one_mistake() {
+    let error = Config::from_json(r#"{"retry": {}, "retry": {}}"#).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the configuration has a mistake\nline 1, column 24: /retry: expected each name once, found a duplicate name"
+    );
+}
+
+#[test]
 fn a_variable_beats_the_file_and_leaves_the_rest() {
     let file = r#"{"breaker": {"cooldown_ms": 5, "window": 17}, "retry": {"attempts": 3, "base_ms": 9},
         "rollout": {"mode": "off", "tools": {"Search": "enforce"}},

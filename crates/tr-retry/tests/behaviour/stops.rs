@@ -55,7 +55,7 @@ async fn tr_11_an_open_breaker_ends_retrying_at_once() {
     assert_eq!(root_cause(&*error).to_string(), "timeout it is", "the last real cause");
     assert_eq!(
         error.to_string(),
-        "gave up after 2 attempts (circuit_open): circuit_open: the tool did not run"
+        "gave up after 2 attempts (the circuit breaker refused the next one): circuit_open: the tool did not run"
     );
 }
 
@@ -79,7 +79,7 @@ async fn only_executions_are_counted() {
         let error = exact(RetryConfig::default()).layer(tool).oneshot(search()).await.unwrap_err();
         let retry = exhausted(&error);
         assert_eq!((retry.attempts(), retry.retried().len()), (attempts, 3));
-        let text = format!("gave up {text} (attempts): ");
+        let text = format!("gave up {text} (no more are allowed): ");
         assert!(error.to_string().starts_with(&text), "{error}");
     }
 }
@@ -173,7 +173,7 @@ async fn getting_ready_past_the_deadline_starts_no_attempt() {
     assert_eq!(exhausted(&error).attempts(), 1);
     assert_eq!(
         error.to_string(),
-        "gave up after 1 attempt (deadline): timeout: the tool may have run"
+        "gave up after 1 attempt (the next would start past the deadline): timeout: the tool may have run"
     );
 }
 
@@ -211,7 +211,10 @@ async fn an_error_of_readiness_is_terminal() {
     let error = retry.ready().await.unwrap().call(search()).await.unwrap_err();
     assert_eq!((exhausted(&error).why(), exhausted(&error).attempts()), (RetryStop::Unready, 1));
     assert_eq!((exhausted(&error).ran(), asked.calls()), (Ran::Unknown, 1));
-    assert_eq!(error.to_string(), "gave up after 1 attempt (unready): the tool is gone");
+    assert_eq!(
+        error.to_string(),
+        "gave up after 1 attempt (the tool takes no more calls): the tool is gone"
+    );
     assert_eq!(root_cause(&*error).to_string(), "timeout it is", "what it had failed with before");
     assert!(failure_info(&*error).unwrap().is_exhausted());
 }
@@ -224,7 +227,10 @@ async fn of_a_response_before_a_retry_that_cannot_start_its_code_is_left() {
     let mut retry = RetryLayer::per_request().layer(Mortal(tool, false));
     let error = retry.ready().await.unwrap().call(search()).await.unwrap_err();
     assert_eq!((exhausted(&error).why(), exhausted(&error).ran()), (RetryStop::Unready, Ran::No));
-    assert_eq!(error.to_string(), "gave up after 1 attempt (unready): the tool is gone");
+    assert_eq!(
+        error.to_string(),
+        "gave up after 1 attempt (the tool takes no more calls): the tool is gone"
+    );
     let texts: Vec<_> = causes(&*error).map(ToString::to_string).collect();
     assert_eq!(texts.last().unwrap(), "http_503: the tool did not run");
 }

@@ -51,14 +51,15 @@ impl<'a> Object<'a> {
             );
         };
         let mut seen = HashSet::with_capacity(found.len());
-        for (name, source) in &found {
-            if !seen.insert(&**name) {
-                let pointer = At::Member(node.at, name).to_string();
+        let mut members = Vec::with_capacity(found.len());
+        for (name, source) in found {
+            let taken = !seen.insert(name.clone());
+            if taken {
+                let pointer = At::Member(node.at, &name).to_string();
                 faults.push(EnvelopeFault::duplicate(pointer).at(source.offset(faults)));
             }
+            members.push(Member { name, source, taken });
         }
-        let member = |(name, source)| Member { name, source, taken: false };
-        let members = found.into_iter().map(member).collect();
         Some(Self { at: node.at, offset: node.source.offset(faults), members, known, nulls })
     }
 
