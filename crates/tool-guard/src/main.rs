@@ -57,7 +57,7 @@ const FIRST_OTHER: i32 = 3;
 fn main() -> ExitCode {
     // The server must not inherit other open files of our parent.
     close_fds::set_fds_cloexec(FIRST_OTHER, &[]);
-    let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(&error));
+    let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(error));
     if matches!(cli.command, Command::Mcp(_) | Command::Turn(_)) {
         let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         for unknown in Environment::unknown(names) {
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
         })
     });
     outcome.unwrap_or_else(|error| {
-        eprintln!("tool-guard: {}", printable_lines(&format!("{error:#}")));
+        eprintln!("tool-guard: {}", printable_lines(&mcp::answer::in_full(&*error)));
         ExitCode::FAILURE
     })
 }

@@ -8,7 +8,7 @@ use self::shown::{line, state, whole};
 use crate::mcp::{
     read_config,
     recording::Recording,
-    records::{self, Place},
+    records::{self, Place, RecordsCommand},
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
@@ -147,21 +147,21 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         },
         _ => None,
     };
-    let records = open(&options).await?;
+    let (records, command) = open(&options).await?;
     let (id, act) = match options.what {
         What::List { unknown, json } => return list(&records, unknown, json).await,
         What::Show { id, json } => (id, Act::Show { json }),
         What::Settle { id, how, force, .. } => (id, Act::Settle { how, answer, force }),
         What::Forget { id } => (id, Act::Forget),
     };
-    let record = match find(&records, &id).await? {
+    let record = match find(&records, &id, &command).await? {
         Ok(record) => record,
         Err(why) => {
             eprintln!("tool-guard: {}", printable(&why));
             return Ok(ExitCode::from(NOT_FOUND));
         }
     };
-    act_on(&records, &record, act).await
+    act_on(&records, &record, act, &command).await
 }
 
 /// What to do with one record.
@@ -171,11 +171,13 @@ enum Act {
     Forget,
 }
 
-/// Opens the store, which must exist.
-async fn open(options: &Options) -> anyhow::Result<Records> {
+/// Opens the store, which must exist, and the command for messages about its records.
+async fn open(options: &Options) -> anyhow::Result<(Records, RecordsCommand)> {
     let config = read_config(options.config.as_deref(), variables())?;
     let configured = Recording::configured(&config.records).map_err(anyhow::Error::msg)?;
-    let place = match options.records.clone().or(configured.place) {
+    let named = options.records.clone().or(configured.place);
+    let command = RecordsCommand::of(named.as_ref());
+    let place = match named {
         Some(place) => place,
         None => Place::File(records::default_file()?),
     };
@@ -199,7 +201,8 @@ async fn open(options: &Options) -> anyhow::Result<Records> {
     if let Some(file) = options.records_key_file.clone().or(configured.key_file) {
         layer = layer.sealed_with(records::key(&file)?);
     }
-    layer.build()?.handle().in_store().context("the layer has a store")
+    let records = layer.build()?.handle().in_store().context("the layer has a store")?;
+    Ok((records, command))
 }
 
 /// All of them; for people, without the runs before the last, which are kept with the answers.
@@ -215,7 +218,11 @@ async fn all(records: &Records, unknown: bool, runs: bool) -> anyhow::Result<Vec
 }
 
 /// The record whose ID begins with `id`, or why there is not exactly one.
-async fn find(records: &Records, id: &str) -> anyhow::Result<Result<DedupeRecord, String>> {
+async fn find(
+    records: &Records,
+    id: &str,
+    command: &RecordsCommand,
+) -> anyhow::Result<Result<DedupeRecord, String>> {
     let id = id.to_ascii_lowercase();
     if id.len() < FEWEST {
         return Ok(Err(format!("give at least {FEWEST} digits of the ID")));
@@ -223,7 +230,9 @@ async fn find(records: &Records, id: &str) -> anyhow::Result<Result<DedupeRecord
     let found = records.beginning(&id, NAMED + 1).await;
     let mut found = found.context("the records cannot be read")?;
     Ok(match found.len() {
-        0 => Err(format!("no record has the ID {id}: tool-guard records list shows them")),
+        0 => Err(format!(
+            "no record has the ID {id}: {command} list shows all; if the guard keeps them elsewhere, name that place with --records"
+        )),
         1 => Ok(found.remove(0)),
         several => {
             found.sort_by(|a, b| a.key.cmp(&b.key));
@@ -272,13 +281,18 @@ fn id(record: &DedupeRecord) -> anyhow::Result<Key> {
     record.key.parse().context("a record's ID cannot be read")
 }
 
-async fn act_on(records: &Records, record: &DedupeRecord, act: Act) -> anyhow::Result<ExitCode> {
+async fn act_on(
+    records: &Records,
+    record: &DedupeRecord,
+    act: Act,
+    command: &RecordsCommand,
+) -> anyhow::Result<ExitCode> {
     let key = id(record)?;
     match act {
         Act::Show { json: true } => println!("{}", as_json(record)?),
         Act::Show { json: false } => {
             let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown);
-            print!("{}", whole(record, SystemClock.unix_ms(), still));
+            print!("{}", whole(record, SystemClock.unix_ms(), still, command));
         }
         Act::Forget => {
             if !records.clear(&key).await.context("the record cannot be forgotten")? {
@@ -293,7 +307,7 @@ async fn act_on(records: &Records, record: &DedupeRecord, act: Act) -> anyhow::R
                 && let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown)
                 && let Some(why) = still.refusal()
             {
-                eprintln!("tool-guard: {}", refused(record, still, why));
+                eprintln!("tool-guard: {}", refused(record, still, why, command));
                 return Ok(ExitCode::from(MAY_STILL_RUN));
             }
             return settle(records, record, &key, how, answer).await;
@@ -303,14 +317,19 @@ async fn act_on(records: &Records, record: &DedupeRecord, act: Act) -> anyhow::R
 }
 
 /// Why the call is not settled as `did-not-run`, and what to do.
-fn refused(record: &DedupeRecord, still: MayStillRun, why: &str) -> String {
+fn refused(
+    record: &DedupeRecord,
+    still: MayStillRun,
+    why: &str,
+    command: &RecordsCommand,
+) -> String {
     let short = record.key.get(..SHOWN).unwrap_or(&record.key);
     let first = match still {
         MayStillRun::OwnerLives => "end that guard first",
         _ => "wait, or end that guard first",
     };
     format!(
-        "{why}; {first}, or, if you know that the call can no longer run, use tool-guard records settle {short} did-not-run --force (if it does run, a repeat runs it a second time)"
+        "{why}; {first}, or, if you know that the call can no longer run, use {command} settle {short} did-not-run --force (if it does run, a repeat runs it a second time)"
     )
 }
 

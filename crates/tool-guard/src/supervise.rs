@@ -46,8 +46,15 @@ pub(crate) async fn run(parent: i32, command: &[OsString]) -> io::Result<ExitCod
         Ok(child) => child,
         Err(error) => {
             let program = program.to_string_lossy();
-            eprintln!("tool-guard: cannot start {}: {error}", printable(&program));
             let found = error.kind() != io::ErrorKind::NotFound;
+            let advice = match (found, program.contains(' '), program.contains('/')) {
+                (false, true, _) => ": write the command and its arguments as separate words",
+                (false, _, false) => {
+                    ": install it, or give its full path, since a client may have another PATH than your shell"
+                }
+                _ => "",
+            };
+            eprintln!("tool-guard: cannot start {}: {error}{advice}", printable(&program));
             return Ok(ExitCode::from(if found { NOT_STARTED } else { NOT_FOUND }));
         }
     };

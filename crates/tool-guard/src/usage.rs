@@ -9,13 +9,17 @@ use std::{env, ffi::OsStr, process};
 const STARTING: [&str; 2] = ["mcp", "turn"];
 
 /// Prints the error and ends the process. If a missing `--` explains the error, a tip says so.
-pub(crate) fn exit(error: &Error) -> ! {
+pub(crate) fn exit(mut error: Error) -> ! {
     let code = error.exit_code();
-    // If standard error is closed, only the text is lost.
-    let _ = error.print();
     let args: Vec<_> = env::args_os().skip(1).collect();
     let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
-    if let Some(tip) = tip(error, &args) {
+    if args.first().is_some_and(|first| STARTING.iter().any(|name| first == name)) {
+        // Behind `--` the argument would be the server's command.
+        error.remove(ContextKind::Suggested);
+    }
+    // If standard error is closed, only the text is lost.
+    let _ = error.print();
+    if let Some(tip) = tip(&error, &args) {
         eprintln!("\n  tip: {}", tr_core::printable(&tip));
     }
     process::exit(code)

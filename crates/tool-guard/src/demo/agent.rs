@@ -222,9 +222,9 @@ impl Connection {
         let program = env::current_exe()?;
         let mut command = Command::new(&program);
         if guarding == Guarding::With {
-            let records = folder.join("records.db");
-            command.args(["mcp", "--timeout", PATIENCE, "--records"]).arg(records);
-            command.arg("--").arg(&program);
+            // The default records, of a user of this folder's.
+            command.args(["mcp", "--timeout", PATIENCE, "--"]).arg(&program);
+            command.env("XDG_STATE_HOME", folder);
         }
         let mut process = command
             .args(["__serve", "--ledger"])

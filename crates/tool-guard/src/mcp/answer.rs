@@ -3,7 +3,7 @@ use super::{
     call::McpCall,
     message::{self, Message},
     notes, pending,
-    unknowns::{self, CHECK_FIRST},
+    unknowns::{self, CHECK_FIRST, Unknowns},
 };
 use bytes::Bytes;
 use serde::{
@@ -216,11 +216,18 @@ const MAY_HAVE_RUN: &str = "[MAY HAVE RUN] The call failed in a way that may pas
 const STILL_RUNS: &str = " (the first call still runs; this one was not made; ask again later with \
                           the same id)";
 
+/// The text for a call that a breaker refused.
+const NOT_NOW: &str = " (it did not run; try again later)";
+
+/// The text for a call under the id of another.
+const OTHER_ID: &str = " (this call did not run; send another call under another id)";
+
 /// The line that answers the client's call: the server's own if there is one.
 pub(crate) fn line(
     call: &McpCall,
     repeatable: Repeatable,
     end: &Result<ToolOutcome, BoxError>,
+    unknowns: &Unknowns,
 ) -> Bytes {
     let id = call.id_text();
     match end {
@@ -244,13 +251,15 @@ pub(crate) fn line(
             let found = classify::error(&**error).end;
             let noted = error.downcast_ref::<Noted>();
             let mut text = noted.map_or_else(|| in_full(&**error), |noted| in_full(noted.inner()));
-            if found.code == code::IDEMPOTENCY_IN_FLIGHT {
-                text.push_str(STILL_RUNS);
-            } else {
-                let is_barred = unknowns::is_barred(error);
-                let warning = if is_barred { CHECK_FIRST } else { repeatable.warning(found.ran) };
-                text.push_str(warning);
-                text.push_str(&unknowns::told(error, found.ran, call.trace.record));
+            text.push_str(match (found.code, found.ran) {
+                (code::IDEMPOTENCY_IN_FLIGHT, _) => STILL_RUNS,
+                (code::CIRCUIT_OPEN, Ran::No) => NOT_NOW,
+                (code::IDEMPOTENCY_CONFLICT, Ran::No) => OTHER_ID,
+                _ if unknowns::is_barred(error) => CHECK_FIRST,
+                (_, ran) => repeatable.warning(ran),
+            });
+            if found.code != code::IDEMPOTENCY_IN_FLIGHT {
+                text.push_str(&unknowns.told(error, found, call.trace.record));
             }
             let notes = noted.map(Noted::notes).unwrap_or_default().iter().map(|note| &**note);
             failed(id, found, repeatable, iter::once(&*text).chain(notes).map(notes::block))

@@ -60,7 +60,7 @@ impl fmt::Display for Failure {
             Message::Text(text) => f.write_str(text),
             Message::Oversized(bytes, Ran::Unknown) => write!(
                 f,
-                "The server answered with a failure or a request for input of {bytes} bytes, more than the guard passes on: raise --max-line"
+                "The server answered with a failure or a request for input of {bytes} bytes, more than the guard forwards: raise --max-line"
             ),
             Message::Oversized(bytes, _) => write!(
                 f,

@@ -122,7 +122,7 @@ pub(crate) fn object<'l, T: Deserialize<'l>>(text: &'l str) -> serde_json::Resul
     if text.starts_with('{') {
         return serde_json::from_str(text);
     }
-    Err(serde::de::Error::custom("is no object"))
+    Err(serde::de::Error::custom("expected an object"))
 }
 
 /// The line with U+FFFD for its bytes that are no UTF-8, as decoders have it; `None` if it has none.

@@ -181,7 +181,7 @@ where
         }
         let wanted = self.wire.lock().in_flight.close(call.id());
         if wanted && self.mode == Mode::Enforce {
-            let mut line = answer::line(&call, repeatable, &end);
+            let mut line = answer::line(&call, repeatable, &end, &self.wire.unknowns);
             if let Some(key) = self.wire.unrecorded(&call) {
                 self.watching.on_unrecorded(&key);
                 line = notes::unrecorded(line);
@@ -348,7 +348,10 @@ where
                 let why = "the id of tools/call must be a string, or a number that has one value";
                 return self.refuse("null", INVALID_REQUEST, why);
             }
-            Err(Refused::Params(why)) => return self.refuse(id_text, INVALID_PARAMS, &why),
+            Err(Refused::Params(why)) => {
+                let why = format!("{why}; the call was not made");
+                return self.refuse(id_text, INVALID_PARAMS, &why);
+            }
         };
         request.call.is_id_taken = self.requests.contains(request.call.id());
         let mut wire = self.wire.lock();

@@ -1,14 +1,15 @@
 //! The store of the records of calls, which must outlive the guard.
 use super::private;
-use crate::session::Folder;
+use crate::session::{Folder, quoted};
 use anyhow::{Context as _, anyhow, bail};
 use rustix::fs::OFlags;
 use std::{
     env,
+    error::Error,
     ffi::{OsStr, OsString},
-    fs, io,
+    fmt, fs, io,
     os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     str::FromStr,
     sync::Arc,
     time::Duration,
@@ -64,6 +65,43 @@ impl FromStr for Place {
     }
 }
 
+impl Place {
+    /// As a word for a shell, without a server's password.
+    fn quoted(&self) -> String {
+        match self {
+            Self::Memory => "memory".to_owned(),
+            Self::File(file) => quoted(&path::absolute(file).unwrap_or_else(|_| file.clone())),
+            Self::Redis(url) => {
+                let (scheme, rest) = url.split_once("://").unwrap_or(("redis", url));
+                let rest =
+                    rest.rsplit_once('@').map_or(rest.to_owned(), |(_, at)| format!("***@{at}"));
+                quoted(Path::new(&format!("{scheme}://{rest}")))
+            }
+        }
+    }
+}
+
+/// The command by which a person reaches the same records, for messages.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordsCommand(Option<Box<str>>);
+
+impl RecordsCommand {
+    /// For the records at `place`; the default ones need no option.
+    pub(crate) fn of(place: Option<&Place>) -> Self {
+        Self(place.map(|place| place.quoted().into()))
+    }
+}
+
+impl fmt::Display for RecordsCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("tool-guard records")?;
+        match &self.0 {
+            Some(place) => write!(f, " --records {place}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Opens the store at `place`, or the default one; `None` for records in memory. If the default store cannot
 /// be used, the guard says so, and records stay in memory.
 ///
@@ -73,9 +111,12 @@ pub(crate) async fn open(place: Option<Place>) -> anyhow::Result<Option<Arc<dyn 
     match place {
         Some(Place::Memory) => Ok(None),
         Some(Place::Redis(url)) => {
-            let redis = Redis::connect(&*url).await;
-            // The address may hold a password.
-            let redis = redis.context("the records' Redis server cannot be used")?;
+            let redis = Redis::connect(&*url).await.map_err(|error| {
+                // The kind of error is about calls. The cause's text has those of its own causes.
+                let why = Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+                let place = Place::Redis(url).quoted();
+                anyhow!("the records' server {place} cannot be used: {why}: start it, or name another store with --records")
+            })?;
             Ok(Some(Arc::new(redis)))
         }
         Some(Place::File(file)) => {
@@ -114,7 +155,7 @@ pub(crate) async fn open_to_read(place: Place) -> anyhow::Result<Option<Arc<dyn 
         // Its guard was killed as it made it.
         Err(_) if file.metadata().is_ok_and(|file| file.len() == 0) => open(Some(place)).await,
         Err(error) => {
-            Err(error).with_context(|| format!("the records in {} cannot be read", file.display()))
+            bail!("the records in {} cannot be read: {error}", file.display())
         }
     }
 }
@@ -139,11 +180,17 @@ async fn sqlite(file: &Path, is_default: bool) -> anyhow::Result<Sqlite> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     let is_new = make(file, is_default)?;
-    let database = Database::builder(file).lock_wait(LOCK_WAIT).open().await?;
-    let store = Sqlite::builder().owners(beside(file, ".guards")).on(database).await?;
+    let opened = async {
+        let database = Database::builder(file).lock_wait(LOCK_WAIT).open().await?;
+        Sqlite::builder().owners(beside(file, ".guards")).on(database).await
+    };
+    // The error's text has that of its cause.
+    let store = opened.await.map_err(|error| anyhow!("{error}"))?;
     if is_new {
+        let place = Place::File(file.to_owned());
+        let command = RecordsCommand::of((!is_default).then_some(&place));
         let said = format!(
-            "keeps the mutating calls that have an id, with their answers, in {} (mode 0600): settled ones for 24 h, those of unknown outcome for 30 days. --records memory keeps none; tool-guard records lists them",
+            "keeps the mutating calls that have an id, with their answers, in {} (mode 0600): settled ones for 24 h, those of unknown outcome for 30 days. --records memory keeps none; {command} list shows them",
             file.display()
         );
         eprintln!("tool-guard: {}", printable(&said));
@@ -231,6 +278,17 @@ mod tests {
         for bad in ["", "postgres://h/db", "file://x"] {
             assert!(place(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_command_names_the_records_unless_they_are_the_default_ones() {
+        let command = |place: &str| RecordsCommand::of(Some(&place.parse().unwrap())).to_string();
+        assert_eq!(RecordsCommand::default().to_string(), "tool-guard records");
+        assert_eq!(command("/a b/c.db"), "tool-guard records --records '/a b/c.db'");
+        assert!(command("c.db").ends_with("/c.db") && command("c.db").contains("--records /"));
+        assert_eq!(command("redis://h:1/2"), "tool-guard records --records redis://h:1/2");
+        let hidden = command("rediss://user:p@ss/w@h:1");
+        assert_eq!(hidden, "tool-guard records --records 'rediss://***@h:1'");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::{
     log,
     options::{OnServerExit, signals},
     proxy::{Parts, Proxy},
+    records::RecordsCommand,
     server::{self, Server},
     setup::Files,
     signals::{Signals, reload},
@@ -78,6 +79,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let compares = signals(loops, setup.config.loops.signals).is_some();
     let recording = setup.recording.clone().under(options.recording);
     let server = recording.server(&options.command);
+    let command = RecordsCommand::of(recording.place.as_ref());
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let records = match options.mode {
         Mode::Enforce => recording.open(&server).await?,
@@ -97,7 +99,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let _janitor = live.stack().records().spawn_janitor();
     let records = live.stack().records();
     let wire = Wire::new(InFlight::new(prefix), limits, observe, keys, records).comparing(compares);
-    let wire = Arc::new(wire);
+    let wire = Arc::new(wire.settled_by(command));
     let stack = live.stack().service(ServerTool(wire.clone()));
     let reload = reload(files.clone(), live.clone(), declared.clone());
     let ended = AbortOnDrop(tokio::spawn(Signals::new()?.end(reload)));

@@ -5,7 +5,7 @@ use super::{
     failure::Failure,
     in_flight::InFlight,
     message::Token,
-    records,
+    records::{self, RecordsCommand},
     unknowns::{Equals, Unknowns},
 };
 use bytes::Bytes;
@@ -102,6 +102,12 @@ impl Wire {
     /// Sets whether answers are compared with earlier ones.
     pub(crate) const fn comparing(mut self, compares: bool) -> Self {
         self.compares = compares;
+        self
+    }
+
+    /// Sets the command that settles records.
+    pub(crate) fn settled_by(mut self, command: RecordsCommand) -> Self {
+        self.unknowns = Unknowns::settled_by(command);
         self
     }
 

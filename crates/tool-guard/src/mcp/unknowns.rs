@@ -1,5 +1,8 @@
 //! Calls of unknown outcome block equal calls, so that a model cannot repeat one under a new id.
-use super::{identity, records};
+use super::{
+    identity,
+    records::{self, RecordsCommand},
+};
 use std::{
     collections::BTreeMap,
     error::Error,
@@ -13,8 +16,8 @@ use std::{
 use tokio::time::Instant;
 use tool_reliability::idempotency::{DedupeRecord, RecordState, StoreHandle};
 use tr_core::{
-    BoxError, FailureInfo, Ran, SystemClock, ToolCall, ToolOutcome, Verdict, WallClock,
-    canonical::Key, classify, code, printable,
+    BoxError, Classification, FailureInfo, Ran, SystemClock, ToolCall, ToolOutcome, Verdict,
+    WallClock, canonical::Key, classify, code, printable,
 };
 
 /// How long they do.
@@ -32,6 +35,8 @@ const LISTED: usize = 256;
 pub(crate) struct Unknowns {
     calls: Mutex<BTreeMap<(Key, Who), Since>>,
     numbers: AtomicU64,
+    /// By which a person settles a record.
+    command: RecordsCommand,
 }
 
 /// A call, and the key that it shares with equal calls.
@@ -89,9 +94,9 @@ impl Barred {
     }
 
     /// What a person can do about it.
-    fn advice(&self) -> String {
+    fn advice(&self, command: &RecordsCommand) -> String {
         let mut advice = match &self.key {
-            Some(key) => settles(key),
+            Some(key) => settles(key, command),
             None => {
                 let minutes = self.left.as_secs().div_ceil(60).max(1);
                 format!(
@@ -131,23 +136,39 @@ pub(crate) fn is_barred(error: &BoxError) -> bool {
     error.is::<Barred>()
 }
 
-/// What a person can do about a call that may have run; empty if it has no record and blocks itself.
-pub(crate) fn told(error: &BoxError, ran: Ran, own: Option<Key>) -> String {
-    match (error.downcast_ref::<Barred>(), own) {
-        (Some(barred), _) => barred.advice(),
-        (None, Some(own)) if ran == Ran::Unknown => settles(&own),
-        _ => String::new(),
-    }
-}
-
-fn settles(key: &Key) -> String {
+fn settles(key: &Key, command: &RecordsCommand) -> String {
     let short = records::short(key);
     format!(
-        " [record {short}: a person can settle it: tool-guard records settle {short} done, or did-not-run]"
+        " [record {short}: a person can settle it: {command} settle {short} done, or did-not-run]"
     )
 }
 
 impl Unknowns {
+    /// For calls whose records this command settles.
+    pub(crate) fn settled_by(command: RecordsCommand) -> Self {
+        Self { command, ..Self::default() }
+    }
+
+    /// What a person can do about a call that may have run; empty if it has no record and blocks itself.
+    pub(crate) fn told(
+        &self,
+        error: &BoxError,
+        found: Classification<'_>,
+        own: Option<Key>,
+    ) -> String {
+        match (error.downcast_ref::<Barred>(), own) {
+            (Some(barred), _) => barred.advice(&self.command),
+            (None, Some(own)) if found.code == code::RECORD_UNREADABLE => {
+                let (short, command) = (records::short(&own), &self.command);
+                format!(
+                    " [record {short}: the guard needs the --records-key-file with which it was written; a person can look at it: {command} show {short}]"
+                )
+            }
+            (None, Some(own)) if found.ran == Ran::Unknown => settles(&own, &self.command),
+            _ => String::new(),
+        }
+    }
+
     /// Identifies the call under the key `own`, or one without an id, among equal calls.
     pub(crate) fn equals(&self, key: Key, own: Option<Key>) -> Equals {
         let number = || Who::Numbered(self.numbers.fetch_add(1, Ordering::Relaxed));
@@ -290,7 +311,8 @@ mod tests {
         let all = Unknowns::default();
         let call = ToolCall::new("look\u{1b}up", tr_core::Params::empty_object());
         let advice = |all: &Unknowns, call: &ToolCall| {
-            told(&all.bars(&key(1), None).unwrap().of(call).into(), Ran::Unknown, None)
+            let barred = all.bars(&key(1), None).unwrap().of(call).into();
+            all.told(&barred, classify::error(&*barred).end, None)
         };
         all.note(all.equals(key(1), None), None);
         tokio::time::advance(Duration::from_secs(61)).await;

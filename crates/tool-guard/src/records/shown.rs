@@ -1,5 +1,6 @@
 //! Formats records for people.
 use super::SHOWN;
+use crate::mcp::records::RecordsCommand;
 use std::fmt::Write as _;
 use tool_reliability::idempotency::{DedupeRecord, MayStillRun, RecordState};
 use tr_core::printable;
@@ -41,7 +42,12 @@ fn ago(ms: u64) -> String {
 }
 
 /// All fields of a record, for a person who decides.
-pub(super) fn whole(record: &DedupeRecord, now: u64, may_still_run: MayStillRun) -> String {
+pub(super) fn whole(
+    record: &DedupeRecord,
+    now: u64,
+    may_still_run: MayStillRun,
+    command: &RecordsCommand,
+) -> String {
     let since = |at: u64| ago(now.saturating_sub(at));
     let mut rows = vec![
         ("record", record.key.clone()),
@@ -74,7 +80,7 @@ pub(super) fn whole(record: &DedupeRecord, now: u64, may_still_run: MayStillRun)
         let _ = write!(
             text,
             "\nIt may have run. {warning}Find out at the tool's own side whether it did, then record it:\n  \
-             tool-guard records settle {short} done\n  tool-guard records settle {short} did-not-run{force}\n"
+             {command} settle {short} done\n  {command} settle {short} did-not-run{force}\n"
         );
     }
     text

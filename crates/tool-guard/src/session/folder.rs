@@ -64,7 +64,9 @@ impl Folder {
         let flags = flags | ALWAYS | OFlags::NOFOLLOW;
         match openat(&self.held, name, flags, Mode::RUSR | Mode::WUSR) {
             Ok(open) => regular(open),
-            Err(Errno::LOOP) => Err(io::Error::new(io::ErrorKind::InvalidInput, "is a link")),
+            Err(Errno::LOOP) => {
+                Err(io::Error::new(io::ErrorKind::InvalidInput, "is a link: name the file itself"))
+            }
             Err(Errno::NXIO) => Err(not_regular()),
             Err(error) => Err(error.into()),
         }

@@ -51,6 +51,7 @@ pub(crate) use self::{
     folder::Folder,
     options::Options,
     private::{Stranger, is_own_group, stranger_in},
+    show::quoted,
 };
 use std::process::ExitCode;
 use tr_core::{SystemClock, WallClock as _, rfc3339};

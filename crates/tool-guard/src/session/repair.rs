@@ -57,7 +57,9 @@ pub(crate) fn repair(
         }
         let refused = refused.as_ref().map(why);
         let after = planned.after.as_ref().unwrap_or(content);
-        if let Some(why) = unjudged(&planned, after).filter(|_| !options.force) {
+        if let Some(why) =
+            unjudged(&planned, after, &options.how, target).filter(|_| !options.force)
+        {
             return Err(why.into());
         }
         let thinking = Thinking::behind(&planned.acts, content);
@@ -82,11 +84,20 @@ pub(crate) fn repair(
 }
 
 /// Why the repair is not written: its result could not be judged.
-fn unjudged(planned: &Planned, after: &Content) -> Option<NotJudged> {
+fn unjudged(
+    planned: &Planned,
+    after: &Content,
+    how: &options::How,
+    target: &Target,
+) -> Option<NotJudged> {
     let why = after.health().not_judged().filter(|_| !planned.acts.is_empty())?;
-    let help = "nothing was changed; see what would be: tool-guard session diff; repair --write \
-                --force repairs what is understood, with a backup, and leaves the rest unchanged";
-    Some(NotJudged { help: help.into(), ..why })
+    let (target, flags) = (target.argument(), flags(how.mode.into(), how.close_tail));
+    let help = format!(
+        "nothing was changed; see what would be: tool-guard session diff{flags} {target}; to repair \
+         what is understood, with a backup, and leave the rest unchanged: tool-guard session \
+         repair{flags} --write --force {target}"
+    );
+    Some(NotJudged { help, ..why })
 }
 
 /// Whether the repair may lose too much; also adds the extended records to the actions.

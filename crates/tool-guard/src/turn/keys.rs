@@ -1,5 +1,8 @@
 //! The keys under which the calls of a plan are recorded, and the record of each call.
-use crate::mcp::identity::Client;
+use crate::mcp::{
+    identity::Client,
+    records::{self, RecordsCommand},
+};
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -26,6 +29,8 @@ pub(crate) struct Keys {
     run: Option<Box<str>>,
     /// The records of the calls that were made, by their names.
     made: Arc<Mutex<BTreeMap<Box<str>, Made>>>,
+    /// By which a person settles a record.
+    command: RecordsCommand,
 }
 
 impl Keys {
@@ -33,7 +38,14 @@ impl Keys {
     pub(crate) fn new(server: &str, run: Option<&str>) -> Self {
         // A key of the call's own needs no connection.
         let client = Client::new(server, "turn", Vec::new());
-        Self { client, run: run.map(Into::into), made: Arc::default() }
+        let (made, command) = (Arc::default(), RecordsCommand::default());
+        Self { client, run: run.map(Into::into), made, command }
+    }
+
+    /// Sets the command that settles records.
+    pub(crate) fn settled_by(mut self, command: RecordsCommand) -> Self {
+        self.command = command;
+        self
     }
 
     /// The plan with a key for each call, if the run has a name. A call's own key stays: the call is then
@@ -75,10 +87,10 @@ impl Keys {
     pub(crate) fn unrecorded(&self) -> String {
         let mut text = String::new();
         for (name, made) in self.made().iter().filter(|(_, made)| made.is_unrecorded) {
-            let short = crate::mcp::records::short(&made.key);
+            let (short, command) = (records::short(&made.key), &self.command);
             let _ = writeln!(
                 text,
-                "tool-guard: the end of {name} is not recorded [record {short}]: once the records can be written, run tool-guard records settle {short} done, or did-not-run, as the trace says; until then a repeat of the call is refused"
+                "tool-guard: the end of {name} is not recorded [record {short}]: once the records can be written, run {command} settle {short} done, or did-not-run, as the trace says; until then a repeat of the call is refused"
             );
         }
         text
@@ -90,11 +102,11 @@ impl Keys {
         let unknown = report.calls.iter().filter(|call| call.ran == Ran::Unknown);
         let mut text = String::new();
         for (call, made) in unknown.filter_map(|call| Some((call, made.get(&*call.name)?))) {
-            let short = crate::mcp::records::short(&made.key);
+            let (short, command) = (records::short(&made.key), &self.command);
             let name = &call.name;
             let _ = writeln!(
                 text,
-                "{name} may have run [record {short}]: find out whether it did, then run tool-guard records settle {short} done, or did-not-run"
+                "{name} may have run [record {short}]: find out whether it did, then run {command} settle {short} done, or did-not-run"
             );
         }
         text

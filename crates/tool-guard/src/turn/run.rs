@@ -2,7 +2,7 @@
 use super::{Client, Keys, Options, tool::RemoteTool};
 use crate::mcp::{
     Effects, answer,
-    records::Place,
+    records::{Place, RecordsCommand},
     setup::{Files, Setup},
     stack::{Records, Times},
 };
@@ -11,7 +11,8 @@ use serde_json::Value;
 use std::{
     collections::{HashMap, HashSet},
     fmt::Display,
-    fs,
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
     process::ExitCode,
     sync::Arc,
     time::Duration,
@@ -85,6 +86,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let run = options.run.as_deref();
     let recording = setup.recording.clone().under(options.recording);
     let server = recording.server(&options.command);
+    let command = RecordsCommand::of(recording.place.as_ref());
     if run.is_some() && recording.place == Some(Place::Memory) {
         eprintln!(
             "tool-guard: --run needs records that outlive the command: remove --records memory"
@@ -108,7 +110,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         bail!("--run needs records that outlive the command: name a store with --records");
     }
     let is_kept = records.store.is_some();
-    let keys = Keys::new(&server, run);
+    let keys = Keys::new(&server, run).settled_by(command);
+    // Opened before any call is made, so that a wrong path loses no results.
+    let results_file = options.results.as_deref().map(|path| {
+        let open = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        open.with_context(|| format!("cannot write {}; no call was made", path.display()))
+    });
+    let results_file = results_file.transpose()?;
     let (mut client, effects) = Client::connect(&options.command).await?;
     let (config, keys_of_run) = (&setup.config, keys.clone());
     let run = Run { plan: &text, config, catalog: &catalog, keys: keys_of_run, records };
@@ -123,9 +131,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     } else {
         print!("{}", report.trace);
     }
-    if let Some(path) = &options.results {
-        fs::write(path, results(&report))
-            .with_context(|| format!("cannot write {}", path.display()))?;
+    if let Some(file) = results_file {
+        write_results(file, &report)
+            .context("the calls were made, but --results cannot be written")?;
     }
     eprint!("{}", printable_lines(&keys.unrecorded()));
     let code = match (report.is_complete(), report.escalated().next()) {
@@ -238,6 +246,14 @@ fn completed(catalog: &ToolCatalog, effects: &Effects) -> anyhow::Result<ToolCat
         }
     }
     Ok(ToolCatalog::new(all)?.with_undeclared_effect(catalog.undeclared_effect()))
+}
+
+/// Replaces the file's content, if it is no pipe.
+fn write_results(mut file: File, report: &Report) -> io::Result<()> {
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    file.write_all(results(report).as_bytes())
 }
 
 /// The results by the calls' names, as the tools wrote them.

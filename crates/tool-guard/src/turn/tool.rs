@@ -66,7 +66,7 @@ impl Future for RemoteCall {
     }
 }
 
-/// The server has ended, or its answer cannot be read.
+/// The server has ended, or its answer is longer than the longest line.
 #[derive(Debug)]
 struct ServerGone(FailureInfo);
 
@@ -81,7 +81,7 @@ impl fmt::Display for ServerGone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0.ran() {
             Ran::No => "The MCP server has ended; the tool did not run",
-            _ => "The MCP server gave no readable answer; the tool may have run",
+            _ => "The MCP server ended, or its answer was too long to read",
         })
     }
 }

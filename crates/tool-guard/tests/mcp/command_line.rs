@@ -67,6 +67,9 @@ fn a_mistake_that_missing_dashes_explain_names_them() {
         assert!(said.contains("`--`") && said.contains(&form), "{args:?}: {said}");
         assert!(said.contains(" -- COMMAND"), "{args:?}: {said}");
     }
+    // Behind `--` a misspelt option would be the server's command.
+    let misspelt = said(&["mcp", "--tiemout", "5s", "--", "server"]);
+    assert!(misspelt.contains("'--timeout'") && !misspelt.contains("-- --tiemout"), "{misspelt}");
     let bare = said(&["npx", "-y", "my-server"]);
     assert!(bare.contains("tool-guard mcp -- npx -y my-server"), "{bare}");
     // With the dashes in their place, they are no explanation.

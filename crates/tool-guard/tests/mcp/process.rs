@@ -11,6 +11,14 @@ fn a_server_that_cannot_start_is_a_clear_error() {
     assert_eq!(output.status.code(), Some(127), "{said}");
     assert!(said.contains("cannot start /no/such/server: No such file"), "{said}");
     assert!(output.stdout.is_empty());
+    for (command, advice) in [
+        ("no-such-server --port 1", "write the command and its arguments as separate words"),
+        ("no-such-server", "install it, or give its full path"),
+    ] {
+        let output = Command::new(BIN).args(["mcp", "--", command]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(advice) && output.status.code() == Some(127), "{said}");
+    }
 }
 
 #[test]
@@ -76,6 +84,7 @@ fn a_dead_server_is_named_whatever_the_breakers_say() {
     let answer = client.answer(6);
     let meta = &answer["result"]["_meta"]["tool-reliability/error"];
     assert_eq!(meta["code"], "circuit_open", "{answer}");
+    assert!(text(&answer).contains("(it did not run; try again later)"), "{answer}");
     client.request(7, "ping", json!({}));
     client.answer(7);
     let gone = |answer: &serde_json::Value| text(answer).contains("The MCP server has ended");

@@ -228,6 +228,13 @@ fn with_a_key_nothing_of_a_call_can_be_read_in_the_file() {
         let bytes = fs::read(file.path()).unwrap();
         assert!(!bytes.windows(7).any(|part| part == b"-secret"), "{file:?}");
     }
+    // Without the key, a repeat is refused, and the answer says what the guard needs.
+    let mut keyless = shop.open(&[]);
+    pay(&mut keyless, 1, &meta, json!({ "order": "o-secret" }));
+    let answer = keyless.answer(1);
+    assert_eq!(code(&answer), "record_unreadable");
+    assert_eq!(shop.paid(), 1);
+    assert!(text(&answer).contains("the guard needs the --records-key-file"), "{answer}");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(shop.open(&options).wait().code(), Some(1));
     fs::remove_file(key).unwrap();

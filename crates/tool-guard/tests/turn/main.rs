@@ -110,6 +110,17 @@ fn a_plan_and_a_catalogue_run_without_a_line_of_rust() {
 }
 
 #[test]
+fn a_file_of_results_that_cannot_be_written_is_reported_before_any_call() {
+    let folder = Folder::new("no-results");
+    let plan = r#"{"calls": [{"tool": "charge_card", "params": {"order": "order-1"}}]}"#;
+    let missing = folder.0.join("missing/results.json");
+    let output = folder.turn(plan, &["--results", missing.to_str().unwrap()]);
+    let said = text(&output.stderr);
+    assert!(said.contains("results.json; no call was made: No such file"), "{said}");
+    assert!(output.status.code() == Some(1) && !folder.ledger().exists());
+}
+
+#[test]
 fn a_trace_comes_as_json_lines_on_request() {
     let folder = Folder::new("json");
     let plan = r#"{"calls": [{"tool": "echo", "params": {"text": "hello"}}]}"#;
@@ -265,7 +276,9 @@ fn a_server_that_ends_is_named() {
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(4), "{shown}{}", text(&output.stderr));
     assert!(
-        shown.contains("charge card failed: The MCP server gave no readable answer"),
+        shown.contains(
+            "charge card failed: The MCP server ended, or its answer was too long to read (it"
+        ),
         "{shown}"
     );
     assert!(shown.contains("(it may have run)"), "{shown}");
