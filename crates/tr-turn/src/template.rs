@@ -8,7 +8,7 @@ use tr_core::{
     BoxError, Json,
     canonical::{self, Pointer},
 };
-use tr_wire::EnvelopeFault;
+use tr_wire::{EnvelopeFault, read::Faults};
 
 /// Params, and the placeholders that are filled when the call starts.
 ///
@@ -37,7 +37,7 @@ const FORM: &str = r#"{"$from": CALL} or {"$from": CALL, "at": POINTER}"#;
 
 impl Template {
     /// Finds the placeholders in `params`, which are at `pointer`.
-    pub(crate) fn of(params: &Json, pointer: &str, faults: &mut Vec<EnvelopeFault>) -> Self {
+    pub(crate) fn of(params: &Json, pointer: &str, faults: &mut Faults) -> Self {
         let mut holes = Vec::new();
         let text = params.get();
         // Most params have no placeholders.
@@ -87,7 +87,7 @@ impl Template {
 struct Search<'s> {
     whole: &'s str,
     holes: &'s mut Vec<Hole>,
-    faults: &'s mut Vec<EnvelopeFault>,
+    faults: &'s mut Faults,
 }
 
 impl Search<'_> {
@@ -164,9 +164,9 @@ mod tests {
     use super::*;
 
     fn template(text: &str) -> (Template, Vec<EnvelopeFault>) {
-        let mut faults = Vec::new();
+        let mut faults = Faults::of(text);
         let template = Template::of(&Json::from_text(text).unwrap(), "/p", &mut faults);
-        (template, faults)
+        (template, faults.into_sorted().0)
     }
 
     #[test]

@@ -53,9 +53,9 @@ fn every_fault_is_named_with_its_place() {
     assert_eq!(
         faults(text, &Tools::any()),
         [
-            r#"/limits/call_timeout_ms: expected whole milliseconds, found a string"#,
             r#"/limits/concurency: expected a known key, found the unknown key "concurency" (did you mean "concurrency"?)"#,
-            r#"/calls/1/depends_on/1: expected the name of another call, found a number"#,
+            r#"/limits/call_timeout_ms: expected whole milliseconds, found a string"#,
+            r#"/calls/1/depends_on/1: expected the name of another call, found 7"#,
             r#"/calls/2/alternatives/2/tool: expected the name of a tool, found nothing"#,
             r#"/calls/3/tool: expected the name of a tool, found nothing"#,
             r#"/calls/3/params: expected an object, found an array"#,
@@ -129,12 +129,12 @@ fn what_cannot_be_read_keeps_its_place_and_is_told_once() {
     assert_eq!(
         faults(text, &Tools::any()),
         [
-            "/turn: expected a name, found a number",
-            "/calls/0: expected an object, found a number",
-            "/calls/1/tool: expected the name of a tool, found a number",
-            "/calls/1/depends_on/0: expected the name of another call, found a number",
-            "/calls/1/alternatives/0: expected the name of a tool, or an object, found a number",
+            "/turn: expected a name, found 1",
+            "/calls/0: expected an object, found 7",
+            "/calls/1/tool: expected the name of a tool, found 7",
+            "/calls/1/alternatives/0: expected the name of a tool, or an object, found 7",
             "/calls/1/alternatives/1/tool: expected the name of a tool, found nothing",
+            "/calls/1/depends_on/0: expected the name of another call, found 7",
             "/calls/1/depends_on/1: expected the name of another call, found an empty string",
             "/calls/1/alternatives/4/tool: expected the name of a tool, found white space",
             "/calls/2/name: expected a name, found an empty string",
@@ -146,8 +146,11 @@ fn what_cannot_be_read_keeps_its_place_and_is_told_once() {
 #[test]
 fn what_is_no_json_is_refused_with_its_place() {
     for (text, fault) in [
-        ("{", "the whole text: expected unambiguous JSON, found"),
-        (r#"{"calls": [], "calls": []}"#, "/calls: expected unambiguous JSON, found"),
+        ("{", "the whole text: expected JSON, found"),
+        (
+            r#"{"calls": [], "calls": []}"#,
+            "/calls: expected each name once, found a duplicate name",
+        ),
         ("[]", "the whole text: expected an object, found an array"),
         ("{}", "/calls: expected 1 to 10000 calls, found 0"),
     ] {

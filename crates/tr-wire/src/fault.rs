@@ -135,6 +135,11 @@ impl Faults {
         }
     }
 
+    /// Those that are kept.
+    pub fn iter(&self) -> impl Iterator<Item = &EnvelopeFault> {
+        self.kept.iter()
+    }
+
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -18,7 +18,7 @@ const BUDGET: &[(&str, usize)] = &[
     ("tr-testkit", 3390),
     ("tr-timeout", 770),
     ("tr-tls", 220),
-    ("tr-turn", 3420),
+    ("tr-turn", 3340),
     ("tr-wire", 2810),
 ];
 

@@ -3,7 +3,7 @@ use super::{
     Body, Call, Candidate, Draft, MAX_CALLS, Need, Node, Plan, PlanError, Tools,
     limits::timeout,
     names::{self, is_blank},
-    read::{self, kind},
+    read,
 };
 use crate::{
     json::{at, below},
@@ -15,7 +15,10 @@ use std::{
 };
 use tr_config::graph::{self, Edge, Walk};
 use tr_core::{Json, ToolId, ToolManifest, canonical::Pointer};
-use tr_wire::{EnvelopeFault, closest};
+use tr_wire::{
+    EnvelopeFault, closest,
+    read::{Faults, Kind, Source},
+};
 
 impl Plan {
     /// Reads a plan in JSON, and checks it.
@@ -23,7 +26,7 @@ impl Plan {
     /// # Errors
     /// Lists every mistake with its JSON pointer. No call has started.
     pub fn from_json(text: &str, tools: &Tools) -> Result<Self, PlanError> {
-        let mut faults = Vec::new();
+        let mut faults = Faults::of(text);
         let draft = read::draft(text, &mut faults);
         plan(&draft, tools, faults)
     }
@@ -36,12 +39,12 @@ impl Draft {
     /// Lists every mistake with the JSON pointer that it has in the written form. No call has
     /// started.
     pub fn check(&self, tools: &Tools) -> Result<Plan, PlanError> {
-        plan(self, tools, Vec::new())
+        plan(self, tools, Faults::of(""))
     }
 }
 
 /// Checks the whole draft, after the faults of its text.
-fn plan(draft: &Draft, tools: &Tools, mut faults: Vec<EnvelopeFault>) -> Result<Plan, PlanError> {
+fn plan(draft: &Draft, tools: &Tools, mut faults: Faults) -> Result<Plan, PlanError> {
     names::check(draft, &mut faults);
     draft.limits.check(&mut faults);
     let count = draft.calls.len();
@@ -118,7 +121,7 @@ fn candidates(
     tools: &Tools,
     manifests: &HashMap<&str, &Arc<ToolManifest>>,
     place: &str,
-    faults: &mut Vec<EnvelopeFault>,
+    faults: &mut Faults,
 ) -> Vec<Candidate> {
     let own = params(&call.params, &below(place, "params"), faults);
     let mut seen = HashSet::from([&*call.tool]);
@@ -153,10 +156,10 @@ fn candidates(
     wanted.filter(|candidate| tools.offers(&candidate.tool)).collect()
 }
 
-fn params(params: &Json, at: &str, faults: &mut Vec<EnvelopeFault>) -> Template {
-    let text = params.get().trim_start();
-    if !text.starts_with('{') {
-        faults.push(EnvelopeFault::new(at, "an object", kind(text)));
+fn params(params: &Json, at: &str, faults: &mut Faults) -> Template {
+    let kind = Source::Json(params.as_raw()).kind();
+    if kind != Kind::Object {
+        faults.push(EnvelopeFault::new(at, "an object", kind.name()));
     }
     Template::of(params, at, faults)
 }
@@ -168,7 +171,7 @@ struct Names<'d> {
 }
 
 impl<'d> Names<'d> {
-    fn of(calls: &'d [Call], faults: &mut Vec<EnvelopeFault>) -> Self {
+    fn of(calls: &'d [Call], faults: &mut Faults) -> Self {
         let in_order = calls.iter().map(|call| &*call.name).collect();
         let mut names = Self { calls: HashMap::new(), in_order, tools: HashMap::new() };
         for (own, call) in calls.iter().enumerate() {
@@ -196,7 +199,7 @@ impl<'d> Names<'d> {
         manifest: Option<&Arc<ToolManifest>>,
         candidates: &[Candidate],
         place: &str,
-        faults: &mut Vec<EnvelopeFault>,
+        faults: &mut Faults,
     ) -> Vec<Edge<String>> {
         let mut needs: Vec<Edge<String>> = Vec::new();
         let mut seen = HashSet::new();
@@ -230,13 +233,7 @@ impl<'d> Names<'d> {
         needs
     }
 
-    fn find(
-        &self,
-        own: usize,
-        name: &str,
-        at: &str,
-        faults: &mut Vec<EnvelopeFault>,
-    ) -> Option<usize> {
+    fn find(&self, own: usize, name: &str, at: &str, faults: &mut Faults) -> Option<usize> {
         const EXPECTED: &str = "the name of another call";
         match self.calls.get(name) {
             Some(to) if *to != own => return Some(*to),
@@ -259,7 +256,7 @@ fn check_defaults(
     calls: &[Call],
     edges: &[Vec<Edge<String>>],
     names: &Names<'_>,
-    faults: &mut Vec<EnvelopeFault>,
+    faults: &mut Faults,
 ) {
     for (own, call) in calls.iter().enumerate() {
         let mut seen = HashSet::new();
@@ -281,7 +278,7 @@ fn check_defaults(
 }
 
 /// A value that params take from a result has to exist in its default value, too.
-fn check_values(nodes: &[Node], faults: &mut Vec<EnvelopeFault>) {
+fn check_values(nodes: &[Node], faults: &mut Faults) {
     for (own, node) in nodes.iter().enumerate() {
         let mut seen: HashSet<(&str, &Pointer)> = HashSet::new();
         for (name, pointer) in
@@ -306,7 +303,7 @@ fn check_values(nodes: &[Node], faults: &mut Vec<EnvelopeFault>) {
 }
 
 /// A required call has to have a tool, and so have its dependencies without defaults.
-fn check_candidates(nodes: &[Node], order: &[usize], faults: &mut Vec<EnvelopeFault>) {
+fn check_candidates(nodes: &[Node], order: &[usize], faults: &mut Faults) {
     let mut has_tool = vec![true; nodes.len()];
     for own in order {
         let node = &nodes[*own];

@@ -1,10 +1,7 @@
 //! The error of an invalid plan.
 use std::{error::Error, fmt};
 use tr_core::{FailureInfo, Ran, Verdict, code};
-use tr_wire::EnvelopeFault;
-
-/// The most faults that are kept; further ones are counted.
-const KEPT: usize = 100;
+use tr_wire::{EnvelopeFault, read::Faults};
 
 /// An invalid plan: every mistake, each with its JSON pointer. No tool ran.
 ///
@@ -30,15 +27,14 @@ pub struct PlanError {
 }
 
 impl PlanError {
-    pub(super) fn new(mut faults: Vec<EnvelopeFault>) -> Self {
-        let more = faults.len().saturating_sub(KEPT);
-        faults.truncate(KEPT);
+    pub(super) fn new(faults: Faults) -> Self {
+        let (faults, more) = faults.into_sorted();
         let facts =
             FailureInfo::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
         Self { faults, more, facts }
     }
 
-    /// Every mistake. Past 100 they are only counted.
+    /// Every mistake: first those of the form, in the order of the text. Past 100 they are only counted.
     #[must_use]
     pub fn faults(&self) -> &[EnvelopeFault] {
         &self.faults

@@ -1,7 +1,7 @@
 //! The time and concurrency limits of a turn.
 use crate::json::below;
 use std::time::Duration;
-use tr_wire::EnvelopeFault;
+use tr_wire::{EnvelopeFault, read::Faults};
 
 /// The longest timeout that a plan may ask for.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
@@ -44,7 +44,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    pub(super) fn check(&self, faults: &mut Vec<EnvelopeFault>) {
+    pub(super) fn check(&self, faults: &mut Faults) {
         timeout(Some(self.timeout), "/limits", "timeout_ms", faults);
         timeout(self.call_timeout, "/limits", "call_timeout_ms", faults);
         timeout(self.attempt_timeout, "/limits", "attempt_timeout_ms", faults);
@@ -59,12 +59,7 @@ impl Limits {
     }
 }
 
-pub(super) fn timeout(
-    timeout: Option<Duration>,
-    parent: &str,
-    name: &str,
-    faults: &mut Vec<EnvelopeFault>,
-) {
+pub(super) fn timeout(timeout: Option<Duration>, parent: &str, name: &str, faults: &mut Faults) {
     let Some(timeout) = timeout else { return };
     if timeout < Duration::from_millis(1) || timeout > MAX_TIMEOUT {
         let found = format!("{} ms", timeout.as_millis());

@@ -2,14 +2,14 @@
 use super::Draft;
 use crate::json::below;
 use std::collections::HashSet;
-use tr_wire::EnvelopeFault;
+use tr_wire::{EnvelopeFault, read::Faults};
 
 pub(super) fn is_blank(name: &str) -> bool {
     name.trim().is_empty()
 }
 
 /// Reports each invalid name, except those whose text has a fault already.
-pub(super) fn check(draft: &Draft, faults: &mut Vec<EnvelopeFault>) {
+pub(super) fn check(draft: &Draft, faults: &mut Faults) {
     let told: HashSet<Box<str>> = faults.iter().map(|fault| fault.pointer().into()).collect();
     let mut names = Names { told, faults };
     names.optional(&draft.turn, "/turn", "a name");
@@ -43,7 +43,7 @@ pub(super) fn check(draft: &Draft, faults: &mut Vec<EnvelopeFault>) {
 struct Names<'f> {
     /// The pointers that have a fault already.
     told: HashSet<Box<str>>,
-    faults: &'f mut Vec<EnvelopeFault>,
+    faults: &'f mut Faults,
 }
 
 impl Names<'_> {

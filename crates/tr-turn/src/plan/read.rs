@@ -1,232 +1,162 @@
 //! Reads a plan in JSON.
-use super::{Alternative, Call, Draft, names::is_blank};
-use crate::json::{below, elements, members};
-use serde::de::DeserializeOwned;
-use std::{borrow::Cow, time::Duration};
-use tr_core::{Json, canonical};
-use tr_wire::{EnvelopeFault, closest};
-
-type Faults = Vec<EnvelopeFault>;
+use super::{Alternative, Call, Draft, Limits, names::is_blank};
+use std::time::Duration;
+use tr_core::{Effect, Json, Priority};
+use tr_wire::read::{
+    Any, Faults, Flag, Kind, List, Map, Maybe, Node, Object, Record, Shape, Strictness, Tally,
+    Word, text, with_schema,
+};
 
 /// Reads as much as possible, and reports the rest.
-pub(super) fn draft(text: &str, faults: &mut Faults) -> Draft {
-    if let Err(error) = canonical::to_string(text) {
-        let found = format!("{} at byte {}", error.kind(), error.offset());
-        faults.push(EnvelopeFault::new(error.pointer(), "unambiguous JSON", found));
-        return Draft::default();
-    }
-    let mut draft = Draft::default();
-    let Some(mut plan) = Object::open(String::new(), text, faults) else { return draft };
-    plan.skip("$schema");
-    draft.turn = plan.name("turn");
-    draft.session = plan.name("session");
-    draft.agent = plan.name("agent");
-    if let Some(mut limits) = plan.object("limits") {
-        if let Some(timeout) = limits.millis("timeout_ms") {
-            draft.limits.timeout = timeout;
-        }
-        draft.limits.call_timeout = limits.millis("call_timeout_ms");
-        draft.limits.attempt_timeout = limits.millis("attempt_timeout_ms");
-        if let Some(concurrency) = limits.value("concurrency", "a whole number") {
-            draft.limits.concurrency = concurrency;
-        }
-        limits.close();
-    }
-    if let Some((at, calls)) = plan.elements("calls") {
-        let calls = calls.into_iter().enumerate();
-        draft.calls = calls.map(|(i, text)| call(below(&at, i), text, plan.faults)).collect();
-    }
-    plan.close();
-    draft
+pub(super) fn draft(json: &str, faults: &mut Faults) -> Draft {
+    text::<Plan>(json, Strictness::Canonical, faults).unwrap_or_default()
 }
 
-/// A call without a tool keeps its index, so that the pointers of the others are right.
-fn call(at: String, text: &str, faults: &mut Faults) -> Call {
-    let nameless = || Call::new("");
-    let Some(mut object) = Object::open(at, text, faults) else { return nameless() };
-    let mut call = object.tool().map_or_else(nameless, Call::new);
-    if let Some(name) = object.name("name") {
-        call.name = name;
-    }
-    if let Some(params) = object.params("params") {
-        call.params = params;
-    }
-    call.after = object.names("depends_on");
-    if let Some(defaults) = object.object("defaults") {
-        let taken = defaults.members.into_iter();
-        call.defaults = taken.map(|(name, value)| (name.into(), json(value))).collect();
-    }
-    call.required = object.value("required", "true or false");
-    call.default_value = object.take_any("default_value").map(json);
-    if let Some((at, all)) = object.elements("alternatives") {
-        let all = all.into_iter().enumerate();
-        let read = all.map(|(i, text)| alternative(below(&at, i), text, object.faults));
-        call.alternatives = Some(read.collect());
-    }
-    call.priority = object.value("priority", r#""low", "normal" or "high""#);
-    call.effect = object.value("effect", r#""read_only", "idempotent" or "mutating""#);
-    call.timeout = object.millis("timeout_ms");
-    call.attempt_timeout = object.millis("attempt_timeout_ms");
-    call.idempotency_key = object.name("idempotency_key");
-    call.cancellation_id = object.name("cancellation_id");
-    object.close();
-    call
-}
+/// Declares a shape: its value, its name in faults, and its reader.
+macro_rules! shape {
+    ($name:ident => $value:ty, $expected:literal, |$node:ident, $faults:ident| $read:expr) => {
+        struct $name;
 
-/// An alternative without a tool keeps its index, too.
-fn alternative(at: String, text: &str, faults: &mut Faults) -> Alternative {
-    if !text.starts_with('{') {
-        let tool = name(at, text, "the name of a tool, or an object", faults);
-        return Alternative { tool: tool.unwrap_or_default(), params: None };
-    }
-    let Some(mut object) = Object::open(at, text, faults) else {
-        return Alternative { tool: Box::default(), params: None };
-    };
-    let (tool, params) = (object.tool().unwrap_or_default(), object.params("params"));
-    object.close();
-    // The fault is reported at the tool in the object.
-    let params =
-        if is_blank(&tool) { params.or_else(|| Some(Json::empty_object())) } else { params };
-    Alternative { tool, params }
-}
+        impl Shape for $name {
+            type Value = $value;
 
-fn json(text: &str) -> Json {
-    Json::from_text(text).expect("part of a JSON text")
-}
+            fn expected() -> std::borrow::Cow<'static, str> {
+                $expected.into()
+            }
 
-/// A string. Whether it is a valid name is checked later, as for drafts that were built in code.
-fn name(at: String, text: &str, expected: &'static str, faults: &mut Faults) -> Option<Box<str>> {
-    let name = serde_json::from_str::<String>(text).ok();
-    if name.is_none() {
-        faults.push(EnvelopeFault::new(at, expected, kind(text)));
-    }
-    name.map(Into::into)
-}
+            fn read($node: &Node<'_>, $faults: &mut Faults) -> Option<$value> {
+                $read
+            }
 
-/// The type of a value; never the value itself, which may be a secret.
-pub(super) fn kind(text: &str) -> &'static str {
-    match text.as_bytes().first() {
-        Some(b'{') => "an object",
-        Some(b'[') => "an array",
-        Some(b'"') => "a string",
-        Some(b't' | b'f') => "a boolean",
-        Some(b'n') => "null",
-        None => "nothing",
-        _ => "a number",
-    }
-}
-
-/// An object whose members are taken by name; the rest at the end is unknown.
-struct Object<'t, 'f> {
-    at: String,
-    members: Vec<(Cow<'t, str>, &'t str)>,
-    known: Vec<&'static str>,
-    faults: &'f mut Faults,
-}
-
-impl<'t, 'f> Object<'t, 'f> {
-    fn open(at: String, text: &'t str, faults: &'f mut Faults) -> Option<Self> {
-        match members(text) {
-            Some(members) => Some(Self { at, members, known: Vec::new(), faults }),
-            None => {
-                faults.push(EnvelopeFault::new(at, "an object", kind(text.trim_start())));
-                None
+            with_schema! {
+            // The schema of plans is in `schema.rs`.
+            fn schema(
+                _: &mut tr_wire::read::schemars::SchemaGenerator,
+            ) -> tr_wire::read::schemars::Schema {
+                true.into()
+            }
             }
         }
-    }
+    };
+}
 
-    fn place(&self, name: &str) -> String {
-        below(&self.at, name)
-    }
+// Whether a string is a valid name is checked later, as for drafts that were built in code.
+shape!(Name => Box<str>, "a name", |node, faults| name::<Self>(node, faults));
+shape!(ToolName => Box<str>, "the name of a tool", |node, faults| name::<Self>(node, faults));
 
-    fn take_any(&mut self, name: &'static str) -> Option<&'t str> {
-        self.known.push(name);
-        let found = self.members.iter().position(|(own, _)| own == name)?;
-        Some(self.members.remove(found).1)
-    }
+fn name<S: Shape>(node: &Node<'_>, faults: &mut Faults) -> Option<Box<str>> {
+    let name = node.source.text().map(Into::into);
+    name.or_else(|| node.refuse(S::expected(), faults))
+}
 
-    /// A member; `null` counts as absent.
-    fn take(&mut self, name: &'static str) -> Option<(String, &'t str)> {
-        let text = self.take_any(name).filter(|text| *text != "null")?;
-        Some((self.place(name), text))
-    }
+shape!(Milliseconds => Duration, "whole milliseconds", |node, faults| {
+    let millis = node.source.number().and_then(|number| number.whole(0, u64::MAX));
+    millis.map(Duration::from_millis).or_else(|| node.refuse(Self::expected(), faults))
+});
 
-    fn skip(&mut self, name: &'static str) {
-        self.take(name);
-    }
+// What cannot be read in a list keeps its index, so that the pointers of the others are right.
+shape!(CallName => Box<str>, "the name of another call", |node, faults| {
+    Some(name::<Self>(node, faults).unwrap_or_default())
+});
 
-    fn name(&mut self, member: &'static str) -> Option<Box<str>> {
-        let (at, text) = self.take(member)?;
-        name(at, text, "a name", self.faults)
-    }
+shape!(OneCall => Call, "an object", |node, faults| {
+    Some(call(node, faults).unwrap_or_else(|| Call::new("")))
+});
 
-    /// The required member.
-    fn tool(&mut self) -> Option<Box<str>> {
-        let text = self.take_any("tool").unwrap_or_default();
-        name(self.place("tool"), text, "the name of a tool", self.faults)
-    }
+shape!(OneAlternative => Alternative, "the name of a tool, or an object", |node, faults| {
+    let read = match node.source.kind() {
+        Kind::Object => alternative(node, faults),
+        _ => name::<Self>(node, faults).map(|tool| Alternative { tool, params: None }),
+    };
+    Some(read.unwrap_or(Alternative { tool: Box::default(), params: None }))
+});
 
-    fn value<T: DeserializeOwned>(
-        &mut self,
-        name: &'static str,
-        expected: &'static str,
-    ) -> Option<T> {
-        let (at, text) = self.take(name)?;
-        let value = serde_json::from_str(text).ok();
-        if value.is_none() {
-            self.faults.push(EnvelopeFault::new(at, expected, kind(text)));
-        }
-        value
-    }
+shape!(Plan => Draft, "an object", |node, faults| {
+    const KNOWN: &[&str] = &["$schema", "turn", "session", "agent", "limits", "calls"];
+    let mut plan = Object::open(node, KNOWN, true, faults)?;
+    let draft = Draft {
+        turn: take::<Name>(&mut plan, "turn", faults),
+        session: take::<Name>(&mut plan, "session", faults),
+        agent: take::<Name>(&mut plan, "agent", faults),
+        limits: take::<TurnLimits>(&mut plan, "limits", faults).unwrap_or_default(),
+        calls: take::<List<OneCall>>(&mut plan, "calls", faults).unwrap_or_default(),
+    };
+    plan.refuse_rest(faults);
+    Some(draft)
+});
 
-    fn millis(&mut self, name: &'static str) -> Option<Duration> {
-        self.value(name, "whole milliseconds").map(Duration::from_millis)
+shape!(TurnLimits => Limits, "an object", |node, faults| {
+    const KNOWN: &[&str] = &["timeout_ms", "call_timeout_ms", "attempt_timeout_ms", "concurrency"];
+    let mut members = Object::open(node, KNOWN, true, faults)?;
+    let mut limits = Limits::default();
+    if let Some(timeout) = take::<Milliseconds>(&mut members, "timeout_ms", faults) {
+        limits.timeout = timeout;
     }
+    limits.call_timeout = take::<Milliseconds>(&mut members, "call_timeout_ms", faults);
+    limits.attempt_timeout = take::<Milliseconds>(&mut members, "attempt_timeout_ms", faults);
+    if let Some(concurrency) = take::<Tally>(&mut members, "concurrency", faults) {
+        limits.concurrency = concurrency as usize;
+    }
+    members.refuse_rest(faults);
+    Some(limits)
+});
 
-    fn params(&mut self, name: &'static str) -> Option<Json> {
-        let (at, text) = self.take(name)?;
-        if !text.starts_with('{') {
-            self.faults.push(EnvelopeFault::new(at, "an object", kind(text)));
-            return None;
-        }
-        Some(json(text))
+fn call(node: &Node<'_>, faults: &mut Faults) -> Option<Call> {
+    const KNOWN: &[&str] = &[
+        "tool",
+        "name",
+        "params",
+        "depends_on",
+        "defaults",
+        "required",
+        "default_value",
+        "alternatives",
+        "priority",
+        "effect",
+        "timeout_ms",
+        "attempt_timeout_ms",
+        "idempotency_key",
+        "cancellation_id",
+    ];
+    let mut members = Object::open(node, KNOWN, true, faults)?;
+    let object = &mut members;
+    let mut call = Call::new(object.field::<ToolName>(&["tool"], faults).unwrap_or_default());
+    if let Some(name) = take::<Name>(object, "name", faults) {
+        call.name = name;
     }
+    if let Some(params) = take::<Record>(object, "params", faults) {
+        call.params = params;
+    }
+    call.after = take::<List<CallName>>(object, "depends_on", faults).unwrap_or_default();
+    call.defaults = take::<Map<Any>>(object, "defaults", faults).unwrap_or_default();
+    call.required = take::<Flag>(object, "required", faults);
+    call.default_value = take::<Any>(object, "default_value", faults);
+    call.alternatives = take::<List<OneAlternative>>(object, "alternatives", faults);
+    call.priority = take::<Word<Priority>>(object, "priority", faults);
+    call.effect = take::<Word<Effect>>(object, "effect", faults);
+    call.timeout = take::<Milliseconds>(object, "timeout_ms", faults);
+    call.attempt_timeout = take::<Milliseconds>(object, "attempt_timeout_ms", faults);
+    call.idempotency_key = take::<Name>(object, "idempotency_key", faults);
+    call.cancellation_id = take::<Name>(object, "cancellation_id", faults);
+    members.refuse_rest(faults);
+    Some(call)
+}
 
-    fn object(&mut self, name: &'static str) -> Option<Object<'t, '_>> {
-        let (at, text) = self.take(name)?;
-        Object::open(at, text, self.faults)
-    }
+fn alternative(node: &Node<'_>, faults: &mut Faults) -> Option<Alternative> {
+    let mut object = Object::open(node, &["tool", "params"], true, faults)?;
+    let tool = object.field::<ToolName>(&["tool"], faults).unwrap_or_default();
+    let params = take::<Record>(&mut object, "params", faults);
+    object.refuse_rest(faults);
+    // The fault of a name is reported at the tool in the object.
+    let params = params.or_else(|| is_blank(&tool).then(Json::empty_object));
+    Some(Alternative { tool, params })
+}
 
-    fn elements(&mut self, name: &'static str) -> Option<(String, Vec<&'t str>)> {
-        let (at, text) = self.take(name)?;
-        let Some(all) = elements(text) else {
-            self.faults.push(EnvelopeFault::new(at, "an array", kind(text)));
-            return None;
-        };
-        Some((at, all))
-    }
-
-    fn names(&mut self, member: &'static str) -> Vec<Box<str>> {
-        let Some((at, all)) = self.elements(member) else { return Vec::new() };
-        let all = all.into_iter().enumerate();
-        let read = |(i, text)| {
-            // An invalid name keeps its index, and is reported once.
-            name(below(&at, i), text, "the name of another call", self.faults).unwrap_or_default()
-        };
-        all.map(read).collect()
-    }
-
-    fn close(self) {
-        for (name, _) in &self.members {
-            let fault = EnvelopeFault::new(
-                below(&self.at, name),
-                "a known key",
-                format!("the unknown key {name:?}"),
-            );
-            self.faults.push(match closest(name, self.known.iter().copied()) {
-                Some(like) => fault.hint(format!("did you mean {like:?}?")),
-                None => fault,
-            });
-        }
-    }
+/// An optional member; `null` counts as absent.
+fn take<S: Shape>(
+    object: &mut Object<'_>,
+    name: &'static str,
+    faults: &mut Faults,
+) -> Option<S::Value> {
+    object.field::<Maybe<S>>(&[name], faults).flatten()
 }

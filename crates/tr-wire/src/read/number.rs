@@ -26,7 +26,8 @@ impl Number {
         Self::Real(real)
     }
 
-    pub(crate) fn whole(self, min: u64, max: u64) -> Option<u64> {
+    #[must_use]
+    pub fn whole(self, min: u64, max: u64) -> Option<u64> {
         match self {
             Self::Whole(whole) => {
                 u64::try_from(whole).ok().filter(|whole| (min..=max).contains(whole))

@@ -147,7 +147,8 @@ impl<'a> Object<'a> {
 
     /// Reports the unknown members.
     pub fn refuse_rest(self, faults: &mut Faults) {
-        for member in self.members.iter().filter(|member| !member.taken) {
+        let is_unknown = |member: &&Member<'_>| !self.known.contains(&&*member.name);
+        for member in self.members.iter().filter(is_unknown) {
             let at = At::Member(self.at, &member.name);
             let found = format!("the unknown key {:?}", member.name);
             let mut fault = Node::new(&at, member.source).fault("a known key", found, faults);

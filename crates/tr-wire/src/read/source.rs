@@ -28,7 +28,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(super) const fn name(self) -> &'static str {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool => "a boolean",
