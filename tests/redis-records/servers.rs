@@ -127,7 +127,7 @@ async fn a_user_with_the_rights_that_the_guide_names_can_do_everything() {
 async fn what_is_no_record_is_neither_run_over_nor_taken_for_none() {
     let server = Server::start().unwrap();
     let store = patient(server.url()).prefix("app:").build().unwrap();
-    let claim = claim("pay");
+    let (claim, other) = (claim("pay"), claim("other"));
     let name = format!("app:{{{}}}", claim.key);
     for foreign in [&["HSET", &name, "field", "1"][..], &["SET", &name, "2, of a later version"]] {
         server.command(foreign.iter().copied()).unwrap();
@@ -138,6 +138,16 @@ async fn what_is_no_record_is_neither_run_over_nor_taken_for_none() {
         assert_eq!(server.command(["EXISTS", &name]).unwrap().int(), Some(1));
         server.command(["DEL", &name]).unwrap();
     }
+    // Of this version's layout, with a state that it does not know.
+    let torn = format!("1z{}", "0".repeat(200));
+    assert!(matches!(store.claim(&other).await.unwrap(), Claimed::Run(_)));
+    server.command(["SET", &name, &torn]).unwrap();
+    assert_eq!(store.claim(&claim).await.unwrap_err().kind(), StoreErrorKind::Unreadable);
+    assert_eq!(server.command(["GET", &name]).unwrap().to_string(), torn);
+    let listing = store.list_readable(&Query::ALL, 9, false).await.unwrap();
+    assert_eq!(listing.records.len(), 1);
+    assert_eq!(listing.unreadable[0].key, claim.key);
+
     server.command(["SET", &name, "2, of a later version"]).unwrap();
     assert!(store.clear(&claim.key).await.unwrap());
     assert!(matches!(store.claim(&claim).await.unwrap(), Claimed::Run(_)));

@@ -3,6 +3,7 @@
 //! It works on the store itself, whether or not a guard runs.
 mod given;
 mod shown;
+mod unreadable;
 
 use self::shown::{line, state, whole};
 use crate::mcp::{
@@ -16,8 +17,9 @@ use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 use tool_reliability::{
     config::variables,
     idempotency::{
-        DedupeRecord, IdempotencyLayer, MayStillRun, RecordState, Resolution, StoreHandle,
-        store::{StoreError, StoreErrorKind},
+        DedupeRecord, IdempotencyLayer, MayStillRun, RecordListing, RecordState, Resolution,
+        StoreHandle,
+        store::{Query, Selector, StateFilter, StoreError, StoreErrorKind, UnreadableRecord},
     },
 };
 use tr_core::{
@@ -32,7 +34,8 @@ Exit codes:
   2  the command line, or the answer's file, cannot be used
   3  already settled differently, or in flight
   4  no record has this ID, or several have
-  5  not settled as did-not-run: the call may still run";
+  5  not settled as did-not-run: the call may still run
+  6  a record cannot be read: `list` has listed the others";
 
 /// The record is settled differently, or in flight.
 const OTHERWISE: u8 = 3;
@@ -41,6 +44,8 @@ const NOT_FOUND: u8 = 4;
 const UNUSABLE: u8 = 2;
 /// The call may still run.
 const MAY_STILL_RUN: u8 = 5;
+/// A record cannot be read.
+const UNREADABLE: u8 = 6;
 
 /// Advice if the record cannot be read.
 const ADVICE: &str = ": give the guard's key with --records-key-file, or `forget` it";
@@ -116,6 +121,9 @@ enum What {
     Forget {
         /// The record's ID, or its beginning
         id: String,
+        /// Forget it even though it cannot be read, so that nobody knows whether its call ran
+        #[arg(long)]
+        force: bool,
     },
 }
 
@@ -149,13 +157,16 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     };
     let (records, command) = open(&options).await?;
     let (id, act) = match options.what {
-        What::List { unknown, json } => return list(&records, unknown, json).await,
+        What::List { unknown, json } => return list(&records, unknown, json, &command).await,
         What::Show { id, json } => (id, Act::Show { json }),
         What::Settle { id, how, force, .. } => (id, Act::Settle { how, answer, force }),
-        What::Forget { id } => (id, Act::Forget),
+        What::Forget { id, force } => (id, Act::Forget { force }),
     };
     let record = match find(&records, &id, &command).await? {
-        Ok(record) => record,
+        Ok(Found::Readable(record)) => record,
+        Ok(Found::Unreadable(record)) => {
+            return unreadable::act_on(&records, &record, &act, &command).await;
+        }
         Err(why) => {
             eprintln!("tool-guard: {}", printable(&why));
             return Ok(ExitCode::from(NOT_FOUND));
@@ -168,7 +179,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 enum Act {
     Show { json: bool },
     Settle { how: How, answer: Option<ToolOutcome>, force: bool },
-    Forget,
+    Forget { force: bool },
+}
+
+/// The record that an ID names.
+enum Found {
+    Readable(Box<DedupeRecord>),
+    Unreadable(UnreadableRecord),
 }
 
 /// Opens the store, which must exist, and the command for messages about its records.
@@ -206,14 +223,12 @@ async fn open(options: &Options) -> anyhow::Result<(Records, RecordsCommand)> {
 }
 
 /// All of them; for people, without the runs before the last, which are kept with the answers.
-async fn all(records: &Records, unknown: bool, runs: bool) -> anyhow::Result<Vec<DedupeRecord>> {
-    let found = match (unknown, runs) {
-        (true, _) => records.unknown(ALL).await,
-        (false, true) => records.records(ALL).await,
-        (false, false) => records.records_brief(ALL).await,
-    };
+async fn all(records: &Records, unknown: bool, runs: bool) -> anyhow::Result<RecordListing> {
+    let state = if unknown { StateFilter::Unknown } else { StateFilter::Any };
+    let query = Query { selector: Selector::All, state };
+    let found = records.listing(&query, ALL, !runs && !unknown).await;
     let mut found = found.context("the records cannot be read")?;
-    found.sort_by_key(|record| record.updated_at_ms);
+    found.records.sort_by_key(|record| record.updated_at_ms);
     Ok(found)
 }
 
@@ -222,23 +237,30 @@ async fn find(
     records: &Records,
     id: &str,
     command: &RecordsCommand,
-) -> anyhow::Result<Result<DedupeRecord, String>> {
+) -> anyhow::Result<Result<Found, String>> {
     let id = id.to_ascii_lowercase();
     if id.len() < FEWEST {
         return Ok(Err(format!("give at least {FEWEST} digits of the ID")));
     }
     let found = records.beginning(&id, NAMED + 1).await;
-    let mut found = found.context("the records cannot be read")?;
-    Ok(match found.len() {
+    let RecordListing { mut records, mut unreadable, .. } =
+        found.context("the records cannot be read")?;
+    Ok(match records.len() + unreadable.len() {
         0 => Err(format!(
             "no record has the ID {id}: {command} list shows all; if the guard keeps them elsewhere, name that place with --records"
         )),
-        1 => Ok(found.remove(0)),
+        1 => match records.pop() {
+            Some(record) => Ok(Found::Readable(Box::new(record))),
+            None => Ok(Found::Unreadable(unreadable.remove(0))),
+        },
         several => {
-            found.sort_by(|a, b| a.key.cmp(&b.key));
+            let keys = records.into_iter().map(|record| record.key);
+            let damaged = unreadable.iter().map(|record| record.key.to_string());
+            let mut keys: Vec<_> = keys.chain(damaged).collect();
+            keys.sort();
             let more = if several > NAMED { ", …" } else { "" };
             // As many digits of each as distinguish it from its neighbours.
-            let keys: Vec<_> = found.iter().map(|record| &*record.key).collect();
+            let keys: Vec<_> = keys.iter().map(|key| &**key).collect();
             let named: Vec<_> = (0..several.min(NAMED)).map(|at| apart(&keys, at)).collect();
             let named = named.join(", ");
             Err(format!(
@@ -258,18 +280,31 @@ fn apart<'k>(keys: &[&'k str], at: usize) -> &'k str {
     key.get(..length).unwrap_or(key)
 }
 
-async fn list(records: &Records, unknown: bool, json: bool) -> anyhow::Result<ExitCode> {
+async fn list(
+    records: &Records,
+    unknown: bool,
+    json: bool,
+    command: &RecordsCommand,
+) -> anyhow::Result<ExitCode> {
     let found = all(records, unknown, json).await?;
     let now = SystemClock.unix_ms();
     let mut out = String::new();
-    for record in &found {
+    for record in &found.records {
         let line = if json { as_json(record)? } else { line(record, now) };
         let _ = writeln!(out, "{line}");
     }
-    if found.is_empty() && !json {
+    for record in &found.unreadable {
+        let line = if json { unreadable::as_json(record) } else { unreadable::line(record, now) };
+        let _ = writeln!(out, "{line}");
+    }
+    if out.is_empty() && !json {
         out = if unknown { "no call of unknown outcome\n" } else { "no records\n" }.to_owned();
     }
     print!("{out}");
+    if let Some(first) = found.unreadable.first() {
+        eprintln!("tool-guard: {}", unreadable::advice(first, command));
+        return Ok(ExitCode::from(UNREADABLE));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -294,7 +329,7 @@ async fn act_on(
             let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown);
             print!("{}", whole(record, SystemClock.unix_ms(), still, command));
         }
-        Act::Forget => {
+        Act::Forget { .. } => {
             if !records.clear(&key).await.context("the record cannot be forgotten")? {
                 eprintln!("tool-guard: the record is gone already");
                 return Ok(ExitCode::from(NOT_FOUND));

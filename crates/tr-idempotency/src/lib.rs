@@ -141,6 +141,6 @@ pub use self::{
     layer::IdempotencyLayer,
     record::{Attempt, DedupeRecord, Execution, RecordState, RecordedError, RequestNotes},
     service::Idempotency,
-    store_handle::{LateEnd, MayStillRun, StoreHandle},
+    store_handle::{LateEnd, MayStillRun, RecordListing, StoreHandle},
 };
 pub use tr_core::ConfigError;

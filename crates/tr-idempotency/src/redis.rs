@@ -76,7 +76,8 @@ use self::{check::Accepted, link::Link, watch::Watch};
 use crate::{
     protocol::{Millis, Token},
     store::{
-        ClaimRequest, Claimed, End, Query, RecordStore, Seen, StoreError, StoreFuture, Stored,
+        ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreError, StoreFuture,
+        Stored,
     },
 };
 use redis::Value;
@@ -275,6 +276,15 @@ impl RecordStore for Redis {
             }
             Ok(found)
         })
+    }
+
+    fn list_readable<'s>(
+        &'s self,
+        query: &'s Query,
+        limit: usize,
+        _: bool,
+    ) -> StoreFuture<'s, Listing> {
+        Box::pin(self.listing(query, limit))
     }
 
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {

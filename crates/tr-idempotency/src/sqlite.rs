@@ -62,7 +62,7 @@ use self::{clock::SteadyClock, owners::Owners, selection::Selection, table::Tabl
 use crate::{
     protocol::{Millis, Token},
     store::{
-        ClaimRequest, Claimed, End, Query, RecordStore, Seen, StoreError, StoreErrorKind,
+        ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreError, StoreErrorKind,
         StoreFuture, Stored,
     },
 };
@@ -279,6 +279,16 @@ impl RecordStore for Sqlite {
 
     fn list_brief<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
         Box::pin(self.do_list(query, limit, true))
+    }
+
+    fn list_readable<'s>(
+        &'s self,
+        query: &'s Query,
+        limit: usize,
+        is_brief: bool,
+    ) -> StoreFuture<'s, Listing> {
+        let query = query.clone();
+        Box::pin(self.look(move |table| table.listing(&query, limit, is_brief)))
     }
 
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {

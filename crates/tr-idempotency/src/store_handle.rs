@@ -12,7 +12,7 @@ use crate::{
     protocol::Millis,
     record::DedupeRecord,
     remote::Remote,
-    store::{End, Query, Selector, StateFilter, StoreError, Stored},
+    store::{End, Query, Selector, StateFilter, StoreError, Stored, UnreadableRecord},
 };
 use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 use tr_core::canonical::{Digest, Key};
@@ -46,6 +46,16 @@ const DIGITS: usize = 64;
 pub struct StoreHandle<V> {
     remote: Arc<Remote<V>>,
     front: Handle<V>,
+}
+
+/// Records, and those that cannot be read.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RecordListing {
+    /// The records that match.
+    pub records: Vec<DedupeRecord>,
+    /// Records that may match: what they say cannot be read. [`StoreHandle::clear`] deletes them.
+    pub unreadable: Vec<UnreadableRecord>,
 }
 
 impl<V> StoreHandle<V> {
@@ -96,15 +106,23 @@ impl<V> StoreHandle<V> {
 
     /// Up to `limit` records whose keys begin with these hexadecimal digits; none if `digits` is
     /// not a prefix of a key.
-    pub async fn beginning(
-        &self,
-        digits: &str,
-        limit: usize,
-    ) -> Result<Vec<DedupeRecord>, StoreError> {
-        let Some(keys) = beginning(digits) else { return Ok(Vec::new()) };
+    pub async fn beginning(&self, digits: &str, limit: usize) -> Result<RecordListing, StoreError> {
+        let Some(keys) = beginning(digits) else { return Ok(RecordListing::default()) };
         let query = Query { selector: Selector::Keys(keys), state: StateFilter::Any };
-        let stored = self.remote.store.list(&query, limit).await?;
-        Ok(stored.iter().map(|stored| self.shown(stored)).collect())
+        self.listing(&query, limit, false).await
+    }
+
+    /// Up to `limit` records that match, and those that cannot be read, which fail the other lists. If
+    /// `is_brief`, like [`records_brief`](Self::records_brief).
+    pub async fn listing(
+        &self,
+        query: &Query,
+        limit: usize,
+        is_brief: bool,
+    ) -> Result<RecordListing, StoreError> {
+        let found = self.remote.store.list_readable(query, limit, is_brief).await?;
+        let records = found.records.iter().map(|stored| self.shown(stored)).collect();
+        Ok(RecordListing { records, unreadable: found.unreadable })
     }
 
     /// Up to `limit` records, in no order.
@@ -144,7 +162,8 @@ impl<V> StoreHandle<V> {
         Ok(stored.iter().map(|stored| self.shown(stored)).collect())
     }
 
-    /// The calls of unknown outcome of this session with these params, whatever their keys.
+    /// The calls of unknown outcome of this session with these params, whatever their keys. Records that
+    /// cannot be read are left out.
     pub async fn unknown_equals(
         &self,
         session: &str,
@@ -153,8 +172,7 @@ impl<V> StoreHandle<V> {
     ) -> Result<Vec<DedupeRecord>, StoreError> {
         let selector = Selector::Equal(self.remote.format.frames.session(session), *params);
         let query = Query { selector, state: StateFilter::Unknown };
-        let stored = self.remote.store.list(&query, limit).await?;
-        Ok(stored.iter().map(|stored| self.shown(stored)).collect())
+        Ok(self.listing(&query, limit, true).await?.records)
     }
 
     async fn list(

@@ -18,8 +18,12 @@ pub(super) fn line(record: &DedupeRecord, now: u64) -> String {
     // A derived key is the record's ID, which is shown already.
     let call = if call == record.key { "-" } else { call };
     let age = ago(now.saturating_sub(record.updated_at_ms));
-    let line = format!("{short}  {:<9}  {age:>9}  {}  {call}", state(record.state), record.tool);
-    printable(&line).into_owned()
+    row(short, state(record.state), &age, &record.tool, call)
+}
+
+/// A line of the list.
+pub(super) fn row(short: &str, state: &str, age: &str, tool: &str, call: &str) -> String {
+    printable(&format!("{short}  {state:<10}  {age:>9}  {tool}  {call}")).into_owned()
 }
 
 pub(super) const fn state(state: RecordState) -> &'static str {
@@ -32,7 +36,7 @@ pub(super) const fn state(state: RecordState) -> &'static str {
     }
 }
 
-fn ago(ms: u64) -> String {
+pub(super) fn ago(ms: u64) -> String {
     match ms / 1_000 {
         s @ 0..120 => format!("{s} s ago"),
         s @ 120..7_200 => format!("{} min ago", s / 60),

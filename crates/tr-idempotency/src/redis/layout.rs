@@ -126,8 +126,12 @@ fn state(phase: u8, body: Option<Vec<u8>>) -> Option<StoredState> {
 
 /// The error for bytes that are not a record.
 pub(super) fn unreadable() -> StoreError {
-    StoreError::unreadable("the value under its key has a layout that this version does not know")
+    StoreError::unreadable(UNREADABLE)
 }
+
+/// Why bytes are not a record.
+pub(super) const UNREADABLE: &str =
+    "the value under its key has a layout that this version does not know";
 
 /// The bytes that are left to read.
 struct Bytes<'b>(&'b [u8]);

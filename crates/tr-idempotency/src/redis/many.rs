@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     protocol::Millis,
-    store::{Query, Selector, StoreError, Stored},
+    store::{Listing, Query, Selector, StoreError, Stored, UnreadableRecord},
 };
 use redis::Value;
 use std::ops::RangeInclusive;
@@ -27,14 +27,57 @@ const AT_ONCE: usize = 500;
 impl Redis {
     /// Passes every matching record to `each`, until that returns `false`. A record that changes
     /// meanwhile is passed in its old or new state; a record that stays is passed at least once.
+    ///
+    /// # Errors
+    /// If a record cannot be read.
     pub(super) async fn each(
         &self,
         query: &Query,
         mut each: impl FnMut(Stored) -> bool,
     ) -> Result<(), StoreError> {
+        let mut is_unreadable = false;
+        self.each_found(query, |found| match found {
+            Ok(stored) => each(stored),
+            Err(_) => {
+                is_unreadable = true;
+                false
+            }
+        })
+        .await?;
+        if is_unreadable { Err(layout::unreadable()) } else { Ok(()) }
+    }
+
+    /// Up to `limit` matching records, and up to `limit` of those that cannot be read.
+    pub(super) async fn listing(&self, query: &Query, limit: usize) -> Result<Listing, StoreError> {
+        let mut listing = Listing::default();
+        let Listing { records, unreadable } = &mut listing;
+        self.each_found(query, |found| {
+            match found {
+                Ok(stored) if records.len() < limit => records.push(stored),
+                Err(key) if unreadable.len() < limit => unreadable.push(UnreadableRecord {
+                    key,
+                    tool: None,
+                    changed_at: None,
+                    why: layout::UNREADABLE.to_owned(),
+                }),
+                _ => {}
+            }
+            records.len() < limit
+        })
+        .await?;
+        Ok(listing)
+    }
+
+    /// Passes every matching record, and the key of every one that cannot be read, to `each`, until that
+    /// returns `false`.
+    async fn each_found(
+        &self,
+        query: &Query,
+        mut each: impl FnMut(Result<Stored, Key>) -> bool,
+    ) -> Result<(), StoreError> {
         if let Selector::Key(key) = &query.selector {
             if let Some(stored) = self.do_read(key).await?.filter(|stored| query.matches(stored)) {
-                each(stored);
+                each(Ok(stored));
             }
             return Ok(());
         }
@@ -55,8 +98,12 @@ impl Redis {
                 Value::BulkString(name) => self.key_of(&name).map(|key| (key, name)),
                 _ => None,
             });
-            for stored in self.all(keys.collect()).await? {
-                if query.matches(&stored) && !each(stored) {
+            for found in self.all(keys.collect()).await? {
+                let is_meant = found.as_ref().map_or_else(
+                    |key| query.selector.may_be_of(key),
+                    |stored| query.matches(stored),
+                );
+                if is_meant && !each(found) {
                     return Ok(());
                 }
             }
@@ -67,8 +114,8 @@ impl Redis {
         }
     }
 
-    /// The records of these keys as they stand.
-    async fn all(&self, keys: Vec<(Key, Vec<u8>)>) -> Result<Vec<Stored>, StoreError> {
+    /// The records of these keys as they stand, and the keys of those that cannot be read.
+    async fn all(&self, keys: Vec<(Key, Vec<u8>)>) -> Result<Vec<Result<Stored, Key>>, StoreError> {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
@@ -84,7 +131,7 @@ impl Redis {
         let mut standing = Vec::with_capacity(keys.len());
         for ((key, _), value) in keys.iter().zip(values) {
             if let Value::BulkString(bytes) = value {
-                standing.extend(layout::read(key, &bytes, now)?);
+                standing.extend(layout::read(key, &bytes, now).map_err(|_| *key).transpose());
             }
         }
         Ok(standing)

@@ -7,6 +7,15 @@ use tr_sqlite::rusqlite::ToSql;
 /// The condition of the index of open calls; SQLite uses the index only if a query repeats it.
 pub(super) const OPEN: &str = "state IN ('inflight', 'unknown')";
 
+/// The states that this version can read. A macro, so that `concat!` can use it.
+macro_rules! known_states {
+    () => {
+        "state IN ('inflight', 'done', 'failed_never', 'failed_when_asked', 'failed_freely', \
+         'cancelled', 'unknown')"
+    };
+}
+pub(super) use known_states;
+
 /// A condition and its parameters, except `:now`.
 #[derive(Debug)]
 pub(super) struct Selection {
@@ -24,12 +33,26 @@ enum Value {
 
 impl Selection {
     /// Not [`is_pinned`](crate::protocol::Record::is_pinned), as the record stands now.
-    pub(super) const FREE: &str =
-        "(pinned = 0 OR (state = 'inflight' AND until <= :now AND NOT mutating))";
+    pub(super) const FREE: &str = concat!(
+        "((pinned = 0 AND ",
+        known_states!(),
+        ") OR (state = 'inflight' AND until <= :now AND NOT mutating))"
+    );
 
     pub(super) fn of(query: &Query) -> Self {
+        Self::beginning("over_at > :now", query)
+    }
+
+    /// The same with expired records, whatever their state.
+    pub(super) fn at_any_time(selector: &Selector) -> Self {
+        let query = Query { selector: selector.clone(), state: StateFilter::Any };
+        // Every selection has the parameter `:now`.
+        Self::beginning(":now IS NOT NULL", &query)
+    }
+
+    fn beginning(first: &str, query: &Query) -> Self {
         let mut params = Vec::new();
-        let mut sql = "over_at > :now".to_owned();
+        let mut sql = first.to_owned();
         match &query.selector {
             Selector::All => {}
             Selector::Key(key) => {

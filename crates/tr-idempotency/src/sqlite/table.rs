@@ -2,11 +2,11 @@
 use super::{
     owners::Owners,
     row::{Fields, columns, holder, stored, time},
-    selection::{OPEN, Selection},
+    selection::{OPEN, Selection, known_states},
 };
 use crate::{
     protocol::{Millis, Phase},
-    store::{Stored, StoredRecord},
+    store::{Listing, Query, Stored, StoredRecord, UnreadableRecord},
 };
 use tr_core::{WallClock, canonical::Key};
 use tr_sqlite::{
@@ -14,8 +14,9 @@ use tr_sqlite::{
     rusqlite::{CachedStatement, Connection, OptionalExtension, Row, named_params, params},
 };
 
-/// The record has expired, in terms of the index.
-const ENDED: &str = "pinned IN (0, 1) AND over_at <= :now";
+/// The record has expired, in terms of the index. One whose state this version does not know may be that of a
+/// call that may have run, and stays.
+const ENDED: &str = concat!("pinned IN (0, 1) AND over_at <= :now AND ", known_states!());
 
 /// Deletes the rows that match a condition.
 fn removal(rows: &str) -> String {
@@ -26,7 +27,11 @@ fn removal(rows: &str) -> String {
 pub(super) fn evictions() -> [String; 3] {
     [
         removal(&format!("{ENDED} LIMIT 1")),
-        removal("pinned = 0 AND over_at > :now ORDER BY over_at LIMIT 1"),
+        removal(concat!(
+            "pinned = 0 AND over_at > :now AND ",
+            known_states!(),
+            " ORDER BY over_at LIMIT 1"
+        )),
         removal(&format!("{OPEN} AND {} LIMIT 1", Selection::FREE)),
     ]
 }
@@ -192,12 +197,57 @@ impl<'c> Table<'c> {
     }
 
     /// Brief, it reads no answers of calls that are done.
+    ///
+    /// # Errors
+    /// If a row cannot be read.
     pub(super) fn list(
         &self,
         selection: &Selection,
         limit: usize,
         is_brief: bool,
     ) -> Result<Vec<Stored>> {
+        let mut found = Vec::new();
+        self.each(selection, limit, is_brief, |_, stored| {
+            found.extend(stored?.at(self.now));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Up to `limit` records that the query selects, and up to `limit` of those that cannot be read.
+    pub(super) fn listing(&self, query: &Query, limit: usize, is_brief: bool) -> Result<Listing> {
+        let selection = Selection::at_any_time(&query.selector);
+        let mut listing = Listing::default();
+        let Listing { records, unreadable } = &mut listing;
+        self.each(&selection, usize::MAX, is_brief, |row, stored| {
+            match stored.map(|stored| stored.at(self.now)) {
+                Ok(stored) if records.len() < limit => {
+                    records.extend(stored.filter(|stored| query.matches(stored)));
+                }
+                // A row without a key of this length is no call's.
+                Err(why) if unreadable.len() < limit => {
+                    unreadable.extend(row.get(0).ok().map(|key| UnreadableRecord {
+                        key: Key::from_bytes(key),
+                        tool: row.get(12).ok(),
+                        changed_at: row.get(9).ok().map(i64::cast_unsigned),
+                        why: why.to_string(),
+                    }));
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(listing)
+    }
+
+    /// Passes every selected row to `each`.
+    fn each(
+        &self,
+        selection: &Selection,
+        limit: usize,
+        is_brief: bool,
+        mut each: impl FnMut(&Row<'_>, Result<Stored>) -> Result<()>,
+    ) -> Result<()> {
         let columns = match is_brief {
             true => {
                 columns!().replace(" body,", " CASE state WHEN 'done' THEN NULL ELSE body END,")
@@ -210,11 +260,10 @@ impl<'c> Table<'c> {
             i64::try_from(limit).unwrap_or(i64::MAX)
         ))?;
         let mut rows = list.query(&*selection.params(&time(self.now)))?;
-        let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            found.extend(self.stored(row)?.at(self.now));
+            each(row, self.stored(row))?;
         }
-        Ok(found)
+        Ok(())
     }
 
     pub(super) fn count(&self, selection: &Selection) -> Result<u64> {

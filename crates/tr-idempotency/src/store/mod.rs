@@ -44,8 +44,8 @@ pub use self::{
     error::{StoreError, StoreErrorKind},
     memory::Memory,
     types::{
-        Before, ClaimRequest, Claimed, End, Grant, Query, Seen, Selector, StateFilter, Stored,
-        StoredRecord, StoredState,
+        Before, ClaimRequest, Claimed, End, Grant, Listing, Query, Seen, Selector, StateFilter,
+        Stored, StoredRecord, StoredState, UnreadableRecord,
     },
 };
 use crate::protocol::{Millis, Token};
@@ -109,6 +109,23 @@ pub trait RecordStore: fmt::Debug + Send + Sync + 'static {
     /// lists: answers may be long.
     fn list_brief<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
         self.list(query, limit)
+    }
+
+    /// The same as [`list`](Self::list), or if `is_brief` as [`list_brief`](Self::list_brief), except
+    /// that a record that cannot be read does not fail the list. By default it does.
+    fn list_readable<'s>(
+        &'s self,
+        query: &'s Query,
+        limit: usize,
+        is_brief: bool,
+    ) -> StoreFuture<'s, Listing> {
+        Box::pin(async move {
+            let records = match is_brief {
+                true => self.list_brief(query, limit).await?,
+                false => self.list(query, limit).await?,
+            };
+            Ok(Listing { records, unreadable: Vec::new() })
+        })
     }
 
     /// The number of matching records. For operators; may be slow.

@@ -114,6 +114,29 @@ pub struct Stored {
     pub now: Millis,
 }
 
+/// The records that a query found, and those that cannot be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The records that match.
+    pub records: Vec<Stored>,
+    /// Records that may match: what they say cannot be read.
+    pub unreadable: Vec<UnreadableRecord>,
+}
+
+/// A record that cannot be read: a newer version wrote it, or it is damaged. Its call may have run, and may
+/// still run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableRecord {
+    /// The key of the call, by which [`clear`](super::RecordStore::clear) deletes the record.
+    pub key: Key,
+    /// The tool's label, if it can be read.
+    pub tool: Option<String>,
+    /// When the record last changed, if that can be read.
+    pub changed_at: Option<Millis>,
+    /// Why it cannot be read.
+    pub why: String,
+}
+
 /// Selects records that match both filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
@@ -245,6 +268,19 @@ impl Query {
             Selector::Tool(prefix) => stored.tool.starts_with(prefix),
         };
         theirs && self.state.matches(&stored.record, stored.now)
+    }
+}
+
+impl Selector {
+    /// Whether a record of which only this key can be read may be selected.
+    #[cfg(feature = "redis")]
+    pub(crate) fn may_be_of(&self, key: &Key) -> bool {
+        match self {
+            Self::All => true,
+            Self::Key(wanted) => key == wanted,
+            Self::Keys(keys) => keys.contains(key),
+            Self::Session(_) | Self::Equal(..) | Self::Tool(_) => false,
+        }
     }
 }
 

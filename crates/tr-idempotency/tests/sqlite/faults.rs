@@ -9,7 +9,7 @@ use tr_idempotency::{
     IdempotencyLayer,
     protocol::State,
     sqlite::{Database, Durability, Sqlite},
-    store::{Claimed, End, Query, RecordStore, StoreError, StoreErrorKind},
+    store::{Claimed, End, Query, RecordStore, StateFilter, StoreError, StoreErrorKind},
 };
 use tr_sqlite::{Error, ErrorKind, rusqlite::Connection};
 
@@ -36,6 +36,19 @@ async fn a_row_of_a_newer_version_is_unreadable_and_never_missing() {
     assert_eq!(error.kind(), StoreErrorKind::Unreadable);
     assert!(error.to_string().contains("unknown state `suspended`"), "{error}");
     assert!(matches!(store.claim(&claim("other")).await.unwrap(), Claimed::Run(_)));
+
+    let unknown = Query { state: StateFilter::Unknown, ..Query::ALL };
+    for query in [&Query::ALL, &unknown] {
+        let listing = store.list_readable(query, 10, true).await.unwrap();
+        assert_eq!(listing.records.len(), usize::from(*query == Query::ALL));
+        let damaged = &listing.unreadable[0];
+        assert_eq!((damaged.key, damaged.tool.as_deref()), (it.key, Some("pay.card")));
+        assert!(damaged.why.contains("unknown state `suspended`"), "{damaged:?}");
+    }
+    by_hand(&folder, "UPDATE calls SET until = 7 WHERE state = 'suspended'");
+    assert_eq!((store.sweep().await.unwrap(), store.flush(&Query::ALL).await.unwrap()), (0, 0));
+    assert_eq!(kind(store.claim(&claim("it")).await), StoreErrorKind::Unreadable);
+    by_hand(&folder, "UPDATE calls SET until = 1 << 50 WHERE state = 'suspended'");
 
     assert!(store.clear(&it.key).await.unwrap(), "it can be cleared all the same");
     assert!(matches!(store.claim(&claim("it")).await.unwrap(), Claimed::Run(_)));

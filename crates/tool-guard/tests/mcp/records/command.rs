@@ -102,6 +102,44 @@ fn records_with_the_same_beginning_are_named_and_left_alone() {
     assert!(listed.starts_with(&twin[..12]) && listed.lines().count() == 1, "{listed}");
 }
 
+/// A damaged record ends no list, bars its call, and is forgotten by force.
+#[test]
+fn a_record_that_cannot_be_read_is_listed_and_forgotten_by_force() {
+    let meta = json!({ "callId": "call_7", "threadId": "t" });
+    let (shop, id) = unknown_payment(&meta);
+    let mut client = shop.open(&[]);
+    pay(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-2" }));
+    assert!(text(&client.answer(1)).contains("o-2"));
+    let file = rusqlite::Connection::open(&shop.records).unwrap();
+    let long_ago = "UPDATE calls SET state = 'torn', until = 7 WHERE state <> 'done'";
+    assert_eq!(file.execute(long_ago, []).unwrap(), 1);
+    let forget = format!(" forget {id} --force (a repeat then runs)");
+    for list in [&["list"][..], &["list", "--unknown"]] {
+        let (said, code) = records(&shop, list);
+        let is_all = list.len() == 1;
+        assert_eq!(said.contains("  done  "), is_all, "{said}");
+        assert!(said.contains(&format!("{id}  unreadable")) && code == Some(6), "{said}");
+        assert!(said.contains("unknown state `torn`") && said.contains(&forget), "{said}");
+    }
+    let (said, _) = records(&shop, &["list", "--json"]);
+    let read = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let damaged: Vec<_> = read.filter(|record| record["state"] == "unreadable").collect();
+    assert_eq!((damaged.len(), &damaged[0]["tool"]), (1, &json!("charge_card")), "{said}");
+
+    for act in [&["show", &id][..], &["settle", &id, "done"], &["forget", &id]] {
+        let (said, code) = records(&shop, act);
+        assert!(said.contains(&forget) && code == Some(6), "{said}");
+    }
+    let order = json!({ "order": "o-1", "then": "hang" });
+    pay(&mut client, 2, &meta, order.clone());
+    assert_eq!(code(&client.answer(2)), "record_unreadable");
+    assert_eq!(records(&shop, &["forget", &id, "--force"]).1, Some(0));
+    assert_eq!(records(&shop, &["list"]).1, Some(0));
+    let before = shop.paid();
+    pay(&mut client, 3, &meta, order);
+    until("it pays", || (shop.paid() == before + 1).then_some(()));
+}
+
 #[test]
 fn records_are_read_while_another_process_keeps_the_file_locked() {
     let (shop, id) = unknown_payment(&json!({ "idempotencyKey": "k" }));

@@ -1,5 +1,4 @@
 local r = read()
-if r == nil then return 0 end
-redis.call('DEL', key)
+if redis.call('DEL', key) == 0 or r == nil then return 0 end
 tell()
 return 1

@@ -16,6 +16,8 @@ local function read()
   if not value then return nil end
   if string.sub(value, 1, 1) ~= LAYOUT or #value < SIZE then return false end
   local r = fields(value)
+  if not string.find('idnwfcu', r.phase, 1, true) then return false end
+  if #value > SIZE and #value < SIZE + r.fixed then return false end
   if r.phase == 'i' and now >= r.till then
     -- The lease has ended, and the outcome of the call was not recorded.
     r.phase, r.changed, r.till, r.version = 'u', r.till, r.till + r.unknown, r.version + 1

@@ -1,0 +1,63 @@
+//! Records that cannot be read: what is known of them, and what a person can do.
+use super::{
+    Act, Records, SHOWN, UNREADABLE,
+    shown::{ago, row},
+};
+use crate::mcp::records::RecordsCommand;
+use anyhow::Context as _;
+use serde_json::json;
+use std::process::ExitCode;
+use tool_reliability::idempotency::store::UnreadableRecord;
+use tr_core::{SystemClock, WallClock as _, printable, printable_json};
+
+fn short(record: &UnreadableRecord) -> String {
+    let mut id = record.key.to_string();
+    id.truncate(SHOWN);
+    id
+}
+
+/// The record in one line.
+pub(super) fn line(record: &UnreadableRecord, now: u64) -> String {
+    let age = record.changed_at.map_or("-".into(), |at| ago(now.saturating_sub(at)));
+    let tool = record.tool.as_deref().unwrap_or("-");
+    row(&short(record), "unreadable", &age, tool, "-")
+}
+
+/// The record as a line of JSON.
+pub(super) fn as_json(record: &UnreadableRecord) -> String {
+    let said = json!({
+        "key": record.key.to_string(), "tool": record.tool, "state": "unreadable",
+        "updatedAtMs": record.changed_at, "error": record.why,
+    });
+    printable_json(&said.to_string()).into_owned()
+}
+
+/// Why the record cannot be used, and what to do.
+pub(super) fn advice(record: &UnreadableRecord, command: &RecordsCommand) -> String {
+    let (short, why) = (short(record), &record.why);
+    let said = format!(
+        "the record {short} cannot be read: {why}; its call may have run, and a repeat of it is refused: if a newer tool-guard wrote the record, use that; else find out whether the call ran, and use {command} forget {short} --force (a repeat then runs)"
+    );
+    printable(&said).into_owned()
+}
+
+/// Shows or forgets the record; nothing else can be done with it.
+pub(super) async fn act_on(
+    records: &Records,
+    record: &UnreadableRecord,
+    act: &Act,
+    command: &RecordsCommand,
+) -> anyhow::Result<ExitCode> {
+    match act {
+        Act::Forget { force: true } => {
+            records.clear(&record.key).await.context("the record cannot be forgotten")?;
+            println!("forgotten: a repeat of this call runs");
+            return Ok(ExitCode::SUCCESS);
+        }
+        Act::Show { json: true } => println!("{}", as_json(record)),
+        Act::Show { json: false } => println!("{}", line(record, SystemClock.unix_ms())),
+        _ => {}
+    }
+    eprintln!("tool-guard: {}", advice(record, command));
+    Ok(ExitCode::from(UNREADABLE))
+}
