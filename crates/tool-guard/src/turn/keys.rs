@@ -60,6 +60,7 @@ impl Keys {
     /// Sets the dedupe key of a call that has a key: the same that `tool-guard mcp` uses for it.
     pub(crate) fn tell(&self, mut call: ToolCall) -> ToolCall {
         let effect = DefaultPolicy.effect(&call);
+        call.parts_mut().own_params = true;
         let parts = call.parts();
         let Some(key) = parts.idempotency.key.as_deref() else { return call };
         let key = self.client.own_key(parts, key);

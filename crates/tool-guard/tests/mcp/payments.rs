@@ -1,6 +1,7 @@
 //! A payment runs at most once per call, whatever happens to its answer.
-use crate::client::{Client, HANGS, text, until};
+use crate::client::{Client, HANGS, ledger, text, until};
 use serde_json::json;
+use std::fs;
 
 fn pay(then: &str, options: &[&str]) -> (String, usize) {
     let mut client = Client::guarded(options);
@@ -41,6 +42,36 @@ fn two_intended_payments_run_twice() {
         assert_eq!(text(&client.answer(id)), "charged order same");
     }
     assert_eq!(client.executions("charge_card same"), 2);
+}
+
+/// Such names say how an envelope travels; the arguments of a tool may have them with a meaning of their own.
+#[test]
+fn payments_differ_in_arguments_of_any_name_unless_the_catalogue_leaves_them_out() {
+    let catalog = ledger().with_extension("toml");
+    for (keys, is_same) in
+        [(None, false), (Some("volatile = [\"/x\"]"), false), (Some("keep_volatile = false"), true)]
+    {
+        let keys = keys.map(|keys| format!("keys = {{ {keys} }}\n")).unwrap_or_default();
+        let tools = format!("[tools.charge_card]\neffect = \"mutating\"\n{keys}");
+        fs::write(&catalog, tools).unwrap();
+        for name in ["clientTs", "retryCount", "traceparent", "tracestate", "baggage"] {
+            let mut client = Client::guarded(&["--catalog", catalog.to_str().unwrap()]);
+            let meta = json!({ "idempotencyKey": "k" });
+            let mut pay = |id: u32, value: &str| {
+                let arguments = json!({ "order": "o-1", name: value });
+                let params =
+                    json!({ "name": "charge_card", "arguments": arguments, "_meta": meta });
+                client.request(id, "tools/call", params);
+                client.answer(id)
+            };
+            pay(1, "a");
+            let answer = pay(2, "b");
+            let code = &answer["result"]["_meta"]["tool-reliability/error"]["code"];
+            assert_eq!(*code == "idempotency_conflict", !is_same, "{name} {keys}: {answer}");
+            assert_eq!(client.executions("charge_card"), 1);
+        }
+    }
+    fs::remove_file(catalog).unwrap();
 }
 
 #[test]

@@ -203,9 +203,11 @@ fn ttls(own: Option<Ttl>, default: Option<&Ttl>) -> TtlOverride {
 fn rules(own: Option<Keys>, default: Option<&Keys>) -> Rules {
     let (own, default) = (own.unwrap_or_default(), default.cloned().unwrap_or_default());
     let mut rules = Rules::builder();
-    if own.keep_volatile.or(default.keep_volatile).unwrap_or(false) {
-        rules = rules.keep_volatile();
-    }
+    rules = match own.keep_volatile.or(default.keep_volatile) {
+        Some(true) => rules.keep_volatile(),
+        Some(false) => rules.drop_volatile(),
+        None => rules,
+    };
     rules = pointers(own.volatile.or(default.volatile)).fold(rules, Builder::drop_at);
     let loose = pointers(own.any_whitespace.or(default.any_whitespace));
     rules = loose.fold(rules, Builder::loose_whitespace_at);

@@ -155,7 +155,7 @@ object! { strict
     struct Keys {
         /// Params that differ between calls without changing their meaning.
         "volatile" => volatile: Option<Vec<Pointer>>, Lenient<List<Inside>>;
-        /// Params that say how a call travels (`retryCount`, `traceparent`, …) count for this tool.
+        /// Params that say how a call travels (`retryCount`, `traceparent`, …) count for this tool. Over MCP they count unless this is `false`.
         "keep_volatile" => keep_volatile: Option<bool>, Lenient<Flag>;
         /// Strings in which white space is insignificant.
         "any_whitespace" => any_whitespace: Option<Vec<Pointer>>, Lenient<List<Inside>>;

@@ -46,10 +46,17 @@ fn loop_key(params: &str, names: &[Box<str>]) -> Option<Digest> {
     if named.is_empty() { None } else { Digest::of_params(&text, &Rules::exact()).ok() }
 }
 
+fn rules(parts: &CallParts) -> &Rules {
+    parts.manifest.as_deref().map_or(&*RULES, |tool| &tool.rules)
+}
+
 pub(super) fn digest(parts: &CallParts) -> Result<Digest, InvalidKey> {
-    let rules = parts.manifest.as_deref().map_or(&*RULES, |tool| &tool.rules);
-    Digest::of_params(parts.params.get(), rules)
-        .map_err(|error| InvalidKey::new(format!("params have no canonical form: {error}")))
+    let (params, rules) = (parts.params.get(), rules(parts));
+    let digest = match parts.own_params {
+        true => Digest::of_params(params, &rules.for_own_params()),
+        false => Digest::of_params(params, rules),
+    };
+    digest.map_err(|error| InvalidKey::new(format!("params have no canonical form: {error}")))
 }
 
 pub(super) fn id(
@@ -72,7 +79,11 @@ pub(super) fn args_hash(
     let params = parts.params.get();
     let key = parts.manifest.as_deref().and_then(|tool| tool.loops.loop_key.as_deref());
     let key = key.and_then(|names| loop_key(params, names));
-    let digest = key.or_else(|| digest().ok());
+    // A count of retries does not make a loop another call.
+    let digest = key.or_else(|| match parts.own_params {
+        true => Digest::of_params(params, rules(parts)).ok(),
+        false => digest().ok(),
+    });
     digest.unwrap_or_else(|| Digest::of_bytes(params)).short()
 }
 
@@ -136,6 +147,33 @@ mod tests {
         assert_ne!(key(Some(from("a"))), key(None));
         // Nor is it a key derived from the params.
         assert_ne!(key(Some(from("a"))), key(None).joined(&from("a")));
+    }
+
+    #[test]
+    fn own_params_differ_also_in_volatile_names_unless_the_catalogue_drops_them() {
+        let call = |params: &str, own_params, rules: Option<Rules>| {
+            let mut parts = CallParts::new("pay", Params::from_text(params).unwrap());
+            parts.own_params = own_params;
+            let call = ToolCall::from(parts);
+            let Some(rules) = rules else { return call };
+            let mut tool = crate::ToolManifest::new("pay");
+            tool.rules = rules;
+            call.manifested(std::sync::Arc::new(tool))
+        };
+        let [one, two] = [r#"{"to":"a","retryCount":1}"#, r#"{"to":"a","retryCount":2}"#];
+        let dropped = || Rules::builder().drop_volatile().build().unwrap();
+        let named = || Rules::builder().drop_at("/retryCount".parse().unwrap()).build().unwrap();
+        for (own, rules, is_equal) in [
+            (false, None, true),
+            (true, None, false),
+            (true, Some(Rules::default()), false),
+            (true, Some(dropped()), true),
+            (true, Some(named()), true),
+        ] {
+            let [one, two] = [one, two].map(|params| call(params, own, rules.clone()));
+            assert_eq!(one.digest() == two.digest(), is_equal, "{own} {rules:?}");
+            assert_eq!(one.args_hash(), two.args_hash(), "to loop detection they are the same");
+        }
     }
 
     #[test]

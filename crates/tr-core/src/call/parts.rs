@@ -26,6 +26,9 @@ pub struct CallParts {
     pub effect: Effect,
     /// Whether [`effect`](Self::effect) was declared, and not assumed.
     pub effect_declared: bool,
+    /// Whether all params are the tool's own, as the arguments of an MCP call are: members named like
+    /// [`VOLATILE`](crate::canonical::VOLATILE) ones then make two calls differ.
+    pub own_params: bool,
     /// Key, mode and scope of deduplication.
     pub idempotency: IdempotencyParts,
     /// The caller's changes to the retry policy.
@@ -175,6 +178,7 @@ impl CallParts {
             context: CallContext::default(),
             effect: Effect::default(),
             effect_declared: false,
+            own_params: false,
             idempotency: IdempotencyParts::default(),
             retry: None,
             breaker: None,

@@ -25,13 +25,23 @@ pub const VOLATILE: [&str; 5] = ["clientTs", "retryCount", "traceparent", "trace
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub(super) root: Node,
+    volatile: Volatile,
+}
+
+/// Whether [`VOLATILE`] members count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Volatile {
+    /// Not, except in [own params](Rules::for_own_params).
+    Unsaid,
+    Dropped,
+    Kept,
 }
 
 /// Configures [`Rules`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
-    volatile: bool,
+    volatile: Volatile,
     dropped: Vec<Pointer>,
     loose: Vec<Pointer>,
 }
@@ -58,33 +68,50 @@ pub(super) struct Place<'r> {
     node: Option<&'r Node>,
     pub(super) dropped: bool,
     pub(super) loose: bool,
+    /// Whether [`VOLATILE`] members of this object are dropped.
+    drops_volatile: bool,
 }
 
 impl Rules {
     /// Everything counts: plain canonical JSON.
     #[must_use]
     pub const fn exact() -> Self {
-        Self { root: Node::new() }
+        Self { root: Node::new(), volatile: Volatile::Kept }
+    }
+
+    /// The same rules for params that are all the tool's own, as over MCP: [`VOLATILE`] members count,
+    /// unless [`drop_volatile`](Builder::drop_volatile) says otherwise.
+    #[must_use]
+    pub fn for_own_params(&self) -> Self {
+        let volatile = match self.volatile {
+            Volatile::Unsaid => Volatile::Kept,
+            said => said,
+        };
+        Self { root: self.root.clone(), volatile }
     }
 
     /// Starts from the default.
-    pub fn builder() -> Builder {
-        Builder { volatile: true, dropped: Vec::new(), loose: Vec::new() }
+    pub const fn builder() -> Builder {
+        Builder { volatile: Volatile::Unsaid, dropped: Vec::new(), loose: Vec::new() }
     }
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        let mut root = Node::new();
-        VOLATILE.iter().for_each(|name| root.child(name).dropped = true);
-        Self { root }
+        Self { root: Node::new(), volatile: Volatile::Unsaid }
     }
 }
 
 impl Builder {
     /// Makes [`VOLATILE`] members count, for a tool whose own parameter has such a name.
     pub fn keep_volatile(mut self) -> Self {
-        self.volatile = false;
+        self.volatile = Volatile::Kept;
+        self
+    }
+
+    /// Drops [`VOLATILE`] members also from [params that are all the tool's own](Rules::for_own_params).
+    pub fn drop_volatile(mut self) -> Self {
+        self.volatile = Volatile::Dropped;
         self
     }
 
@@ -109,7 +136,7 @@ impl Builder {
         let drops_all = self.dropped.iter().any(Pointer::is_root);
         let fault = drops_all.then(|| "a pointer to drop names the whole document".to_owned());
         ConfigError::check("canonical form", fault.into_iter().collect())?;
-        let mut rules = if self.volatile { Rules::default() } else { Rules::exact() };
+        let mut rules = Rules { root: Node::new(), volatile: self.volatile };
         self.dropped.iter().for_each(|pointer| rules.root.at(pointer).dropped = true);
         self.loose.iter().for_each(|pointer| rules.root.at(pointer).loose = true);
         Ok(rules)
@@ -139,13 +166,16 @@ impl Node {
 impl<'r> Place<'r> {
     pub(super) fn root(rules: &'r Rules) -> Self {
         let node = &rules.root;
-        Self { node: Some(node), dropped: false, loose: node.loose }
+        let drops_volatile = rules.volatile != Volatile::Kept;
+        Self { node: Some(node), dropped: false, loose: node.loose, drops_volatile }
     }
 
     /// The member whose name `is_it` recognises.
     #[inline]
     pub(super) fn member(self, is_it: impl Fn(&str) -> bool) -> Self {
-        self.find(|child| is_it(&child.token))
+        let is_volatile = self.drops_volatile && VOLATILE.iter().any(|known| is_it(known));
+        let place = self.find(|child| is_it(&child.token));
+        Self { dropped: place.dropped || is_volatile, ..place }
     }
 
     #[inline]
@@ -157,9 +187,10 @@ impl<'r> Place<'r> {
     fn find(self, is: impl Fn(&Child) -> bool) -> Self {
         match self.node.and_then(|node| node.children.iter().find(|child| is(child))) {
             Some(Child { node, .. }) => {
-                Self { node: Some(node), dropped: node.dropped, loose: self.loose || node.loose }
+                let loose = self.loose || node.loose;
+                Self { node: Some(node), dropped: node.dropped, loose, drops_volatile: false }
             }
-            None => Self { node: None, dropped: false, loose: self.loose },
+            None => Self { node: None, dropped: false, loose: self.loose, drops_volatile: false },
         }
     }
 }

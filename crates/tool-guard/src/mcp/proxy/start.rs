@@ -26,6 +26,7 @@ where
         let Request { call: mut mcp, tool, arguments, identity, continues, traceparent, said } =
             request;
         let mut parts = CallParts::new(&*tool, arguments);
+        parts.own_params = true;
         parts.request_id = Some(mcp.id().to_string().into());
         parts.idempotency.continues = continues;
         parts.trace.traceparent = traceparent;
