@@ -203,7 +203,8 @@ impl<A, Subject> Watch<A, Subject> {
 
 /// Whether the idempotency layer refused this call, so that the tool did not fail. Counting it
 /// could refuse a repeat as a loop, with the claim that it did not run, although the recorded call
-/// may have run; and it would keep the repeat from the recorded response.
+/// may have run; and it would keep the repeat from the recorded response, or from a store that is
+/// back.
 fn is_of_records(error: &BoxError) -> bool {
     failure_info(&**error).is_some_and(|facts| {
         let codes = [
@@ -212,6 +213,8 @@ fn is_of_records(error: &BoxError) -> bool {
             code::OUTCOME_UNKNOWN,
             code::ANSWER_NOT_KEPT,
             code::RECORD_UNREADABLE,
+            code::STORE_FULL,
+            code::STORE_UNAVAILABLE,
         ];
         facts.is_by_layer() && codes.contains(&facts.code())
     })

@@ -297,6 +297,12 @@ fn a_file_that_is_locked_refuses_payments_and_lets_reads_pass() {
     let answer = client.answer(1);
     assert_eq!(code(&answer), "store_unavailable", "{answer}");
     assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["ran"], "no");
+    // The tool has not failed, so a loop of it is none.
+    for id in [4, 5] {
+        pay(&mut client, id, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
+        let said = text(&client.answer(id));
+        assert!(said.contains("locked") && !said.contains("[LOOP"), "{said}");
+    }
     let params =
         json!({ "name": "slow", "arguments": { "ms": 1 }, "_meta": { "idempotencyKey": "r" } });
     client.request(2, "tools/call", params);
