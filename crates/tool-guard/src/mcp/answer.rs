@@ -48,12 +48,13 @@ struct Meta {
 #[derive(Deserialize)]
 struct OwnWord {
     ran: Ran,
+    retriable: Option<bool>,
 }
 
-/// The tool's own statement on whether it ran.
-fn own_word(meta: Option<&RawValue>) -> Option<Ran> {
+/// The tool's own statement on whether it ran, and whether a repeat may help.
+fn own_word(meta: Option<&RawValue>) -> Option<OwnWord> {
     let meta: Meta = serde_json::from_str(meta?.get()).ok()?;
-    Some(meta.error.ran)
+    Some(meta.error)
 }
 
 #[derive(Deserialize)]
@@ -92,8 +93,15 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
         Ok(result) if result.is_error => {
             let text = text(result.content);
             let mut end = classify::mcp_is_error(&text).end;
-            if let Some(ran) = own_word(result.meta) {
-                end.ran = ran;
+            if let Some(own) = own_word(result.meta) {
+                end.ran = own.ran;
+                match own.retriable {
+                    Some(false) if own.ran == Ran::No => end.verdict = Verdict::Permanent,
+                    _ if own.ran == Ran::No && !end.verdict.is_transient() => {
+                        end.verdict = Verdict::TRANSIENT;
+                    }
+                    _ => {}
+                }
             }
             let mut outcome =
                 ToolOutcome::failure(ToolError::new(end.code, text.as_str()).classified(end));

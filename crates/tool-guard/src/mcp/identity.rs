@@ -35,7 +35,7 @@ const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 /// How long a weak id is valid.
 const WEAK: Duration = Duration::from_secs(600);
 
-/// The record of a read ends with its call.
+/// The record of a read, or of a call that did not run, ends with its call.
 const AT_ONCE: Duration = Duration::ZERO;
 
 /// What the guard knows about its client before any call.
@@ -213,8 +213,8 @@ impl Identity {
         match (effect, id.strong) {
             (Effect::ReadOnly, _) => (ttls.done, ttls.failed) = (Some(AT_ONCE), Some(AT_ONCE)),
             (_, false) => {
-                (ttls.done, ttls.failed) = (Some(WEAK), Some(WEAK));
-                ttls.unknown = Some(WEAK);
+                // A mutating call that failed after it ran is kept as a success is; one that did not run, not at all.
+                (ttls.done, ttls.failed, ttls.unknown) = (Some(WEAK), Some(AT_ONCE), Some(WEAK));
             }
             _ => {}
         }

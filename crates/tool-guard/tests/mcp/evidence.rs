@@ -120,3 +120,42 @@ fn a_tool_says_itself_that_it_did_not_run() {
     client.call(1, "pay", json!({}));
     assert_eq!(client.answer(1)["result"], json!({ "content": [] }));
 }
+
+/// Refuses a call the first time, as a guard behind this one does, and then makes it.
+const REFUSES_ONCE: &str = r#"
+    while read -r line; do
+        id=$(printf %s "$line" | sed 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/')
+        echo run >> "$LEDGER"
+        if [ $(($(wc -l < "$LEDGER") % 2)) = 1 ]; then
+            printf '{"jsonrpc":"2.0","id":%s,"result":{"isError":true,"content":[{"type":"text","text":"not allowed"}],"_meta":{"tool-reliability/error":%s}}}\n' "$id" "$OWN_WORD"
+        else
+            printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}\n' "$id"
+        fi
+    done"#;
+
+#[test]
+fn a_call_that_the_server_says_did_not_run_is_made_by_the_next_equal_call() {
+    let ids = [
+        json!({}),
+        json!({ "callId": "call_0" }),
+        json!({ "idempotencyKey": "k" }),
+        json!({ "callId": "call_0", "threadId": "t" }),
+    ];
+    for (own_word, answers) in
+        [(r#"{"ran":"no","retriable":false}"#, [true, false]), (r#"{"ran":"no"}"#, [false, false])]
+    {
+        let script = format!("OWN_WORD='{own_word}'\n{REFUSES_ONCE}");
+        for meta in &ids {
+            let mut client = Client::script(&["--log", "off"], &script);
+            let is_error = [1, 2].map(|id| {
+                let params = json!({ "name": "pay", "arguments": { "order": 1 }, "_meta": meta });
+                client.request(id, "tools/call", params);
+                client.answer(id)["result"]["isError"] == true
+            });
+            assert_eq!(is_error, answers, "{own_word} {meta}");
+            // After the word alone the first call is made again at once; without an id, the second one is another.
+            let runs = if *meta == json!({}) && !answers[0] { 4 } else { 2 };
+            assert_eq!(client.executions("run"), runs, "{own_word} {meta}");
+        }
+    }
+}
