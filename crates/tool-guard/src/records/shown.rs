@@ -11,6 +11,9 @@ const STILL_RUNS: &str = "It may still run: the guard that sent it is running, a
 /// The warning of `show` if the store does not know which guards are running.
 const CANNOT_TELL: &str = "It may still run if the guard that sent it is running.\n";
 
+/// The longest foreign text of a line, in characters.
+const MOST: usize = 60;
+
 /// A record in one line.
 pub(super) fn line(record: &DedupeRecord, now: u64) -> String {
     let short = record.key.get(..SHOWN).unwrap_or(&record.key);
@@ -23,7 +26,16 @@ pub(super) fn line(record: &DedupeRecord, now: u64) -> String {
 
 /// A line of the list.
 pub(super) fn row(short: &str, state: &str, age: &str, tool: &str, call: &str) -> String {
-    printable(&format!("{short}  {state:<10}  {age:>9}  {tool}  {call}")).into_owned()
+    format!("{short}  {state:<10}  {age:>9}  {}  {}", beginning(tool), beginning(call))
+}
+
+/// The beginning of a foreign text, which may be of any length; the whole text is in the JSON.
+fn beginning(text: &str) -> String {
+    let text = printable(text);
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into_owned(),
+    }
 }
 
 pub(super) const fn state(state: RecordState) -> &'static str {

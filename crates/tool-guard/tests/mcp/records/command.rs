@@ -102,6 +102,20 @@ fn records_with_the_same_beginning_are_named_and_left_alone() {
     assert!(listed.starts_with(&twin[..12]) && listed.lines().count() == 1, "{listed}");
 }
 
+#[test]
+fn a_long_key_is_shortened_for_people_and_whole_in_json() {
+    let shop = Shop::new();
+    let key = format!("{}\u{1b}end", "k".repeat(5_000));
+    let mut client = shop.open(&[]);
+    pay(&mut client, 1, &json!({ "idempotencyKey": key }), json!({ "order": "o-1" }));
+    client.answer(1);
+    let (listed, _) = records(&shop, &["list"]);
+    assert!(listed.len() < 200 && listed.ends_with("k…\n"), "{listed}");
+    let (listed, _) = records(&shop, &["list", "--json"]);
+    let record: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(record["idempotencyKey"], json!(key));
+}
+
 /// A damaged record ends no list, bars its call, and is forgotten by force.
 #[test]
 fn a_record_that_cannot_be_read_is_listed_and_forgotten_by_force() {
