@@ -164,7 +164,8 @@ struct Streams {
     /// The signal that ended the guard. A separate task waits for it, which costs a call almost nothing.
     ended: AbortOnDrop<u8>,
     max_line: usize,
-    /// How long the guard waits for the client's open requests after it has disconnected.
+    /// How long the guard waits after the client has disconnected: for its open requests, and for it to read
+    /// more of its answers.
     longest: Duration,
 }
 
@@ -192,6 +193,8 @@ impl Streams {
         // for more of its output.
         let (mut exited, mut code) = (false, None);
         let (mut exits_by, mut silent_at): (Option<Instant>, Option<Instant>) = (None, None);
+        // How long a disconnected client may leave answers unread.
+        let mut unread_until: Option<Instant> = None;
         // How long the server's input stays open for calls of a disconnected client.
         let mut held_until: Option<Instant> = None;
         let mut passes = 0_u32;
@@ -213,6 +216,14 @@ impl Streams {
                 if !held {
                     self.server.close_input();
                 }
+            }
+            if client_open || proxy.to_client.is_empty() {
+                unread_until = None;
+            } else if Instant::now()
+                >= *unread_until.get_or_insert_with(|| Instant::now() + self.longest)
+            {
+                proxy.to_client.clear();
+                self.client_out = None;
             }
             let drained = proxy.calls.is_empty() && proxy.to_client.is_empty();
             let is_over = gone && (exited || exits_by.is_some_and(|by| Instant::now() >= by));
@@ -249,6 +260,7 @@ impl Streams {
                     }
                 }
                 wrote = write(&mut self.client_out, &mut proxy.to_client.bytes), if !proxy.to_client.is_empty() => {
+                    unread_until = None;
                     if wrote.is_err() {
                         proxy.to_client.clear();
                         self.client_out = None;
@@ -294,6 +306,7 @@ impl Streams {
                 () = until(silent_at), if reading_server => from_server.close(),
                 () = until(exits_by), if !is_over => {}
                 () = until(held_until), if held => {}
+                () = until(unread_until) => {}
                 () = until(patience) => break,
                 signal = &mut self.ended => {
                     self.server.end().await;

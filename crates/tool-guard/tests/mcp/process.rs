@@ -2,7 +2,12 @@
 use crate::client::{BIN, Client, HANGS, ledger, text, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 #[test]
 fn a_server_that_cannot_start_is_a_clear_error() {
@@ -328,4 +333,23 @@ fn a_file_that_may_not_grow_fails_calls_and_does_not_end_the_guard() {
     client.request("ping", "ping", json!({}));
     client.answer("ping");
     assert_eq!(client.leave().code(), Some(0));
+}
+
+#[test]
+fn a_client_that_leaves_and_reads_no_answer_does_not_keep_the_guard() {
+    let script = r#"read -r line
+        printf '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"'
+        head -c 1000000 /dev/zero | tr '\0' x; printf '"}]}}\n'; exec cat >/dev/null"#;
+    let mut command = Command::new(BIN);
+    command.args(["mcp", "--records", "memory", "--timeout", "1s", "--max-timeout", "1s"]);
+    command.args(["--", "sh", "-c", script]).stderr(Stdio::null());
+    let mut guard = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "big", "arguments": {} } });
+    // More than a pipe holds comes back, and nobody reads it.
+    let mut input = guard.stdin.take().unwrap();
+    input.write_all(format!("{call}\n").as_bytes()).unwrap();
+    drop(input);
+    let ended = until("the guard has ended", || guard.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(0));
 }
