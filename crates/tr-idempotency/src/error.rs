@@ -75,13 +75,30 @@ leaf! {
     StoreFull: "the record table is full: every record is of a call in flight or of unknown outcome"
 }
 
-leaf! {
-    /// The record store is unavailable, so this call could not be claimed and was not run here. Its
-    /// source leads to the [`StoreError`]. The tool did not run, or may have run in another process
-    /// if the store reported that run before. Code `store_unavailable`, transient; permanent if the
-    /// store refuses.
-    StoreUnavailable: "the record store is unavailable, so the call could not be claimed and was not run here"
+/// The record store is unavailable, so this call could not be claimed and was not run. Its source
+/// leads to the [`StoreError`]. The tool did not run, or may have run for an earlier call with this
+/// key if the store reported that. Code `store_unavailable`, transient; permanent if the store
+/// refuses.
+#[derive(Debug)]
+pub struct StoreUnavailable(FailureInfo);
+
+impl fmt::Display for StoreUnavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the call was not run, because it could not be recorded")?;
+        match self.0.ran() {
+            Ran::No => Ok(()),
+            Ran::Yes => f.write_str("; an earlier call with its key has run"),
+            Ran::Unknown => f.write_str("; an earlier call with its key may have run"),
+        }
+    }
 }
+
+impl Error for StoreUnavailable {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
 leaf! {
     /// The record of this key cannot be read: a newer version wrote it, it is corrupt, or its
     /// encryption key is missing. Its source says which and what to do. The tool has run or may

@@ -263,6 +263,8 @@ pub(crate) fn line(
                 (code::IDEMPOTENCY_IN_FLIGHT, _) => STILL_RUNS,
                 (code::CIRCUIT_OPEN, Ran::No) => NOT_NOW,
                 (code::IDEMPOTENCY_CONFLICT, Ran::No) => OTHER_ID,
+                // What may have run is an earlier call, and not this one.
+                (code::STORE_UNAVAILABLE, Ran::Yes | Ran::Unknown) => CHECK_FIRST,
                 _ if unknowns::is_barred(error) => CHECK_FIRST,
                 (_, ran) => repeatable.warning(ran),
             });

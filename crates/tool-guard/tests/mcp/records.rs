@@ -297,6 +297,10 @@ fn a_file_that_is_locked_refuses_payments_and_lets_reads_pass() {
     let answer = client.answer(1);
     assert_eq!(code(&answer), "store_unavailable", "{answer}");
     assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["ran"], "no");
+    let said = text(&answer);
+    assert!(said.starts_with("the call was not run, because it could not be recorded: "), "{said}");
+    assert!(said.contains("another process keeps the file locked"), "{said}");
+    assert!(!said.contains("may have") && !said.contains("retry is safe"), "{said}");
     // The tool has not failed, so a loop of it is none.
     for id in [4, 5] {
         pay(&mut client, id, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
@@ -311,4 +315,27 @@ fn a_file_that_is_locked_refuses_payments_and_lets_reads_pass() {
     other.execute_batch("COMMIT").unwrap();
     pay(&mut client, 3, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
     assert_eq!(text(&client.answer(3)), "charged order o-1");
+}
+
+/// The refused call itself did not run; the one that did is named as the earlier one.
+#[test]
+fn a_repeat_refused_by_a_locked_file_is_not_said_to_have_run_itself() {
+    let shop = Shop::new();
+    let meta = json!({ "idempotencyKey": "k" });
+    let order = json!({ "order": "o-1", "then": "hang" });
+    let mut client = shop.open(&[]);
+    pay(&mut client, 1, &meta, order.clone());
+    until("it has paid", || (shop.paid() == 1).then_some(()));
+    kill(&mut client);
+    let mut client = shop.open(&[]);
+    client.list_tools();
+    let other = rusqlite::Connection::open(&shop.records).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    pay(&mut client, 1, &meta, order);
+    let answer = client.answer(1);
+    assert_eq!(code(&answer), "store_unavailable", "{answer}");
+    let said = text(&answer);
+    assert!(said.starts_with("the call was not run, because it could not be recorded; an earlier call with its key may have run: "), "{said}");
+    assert!(said.contains("check first whether the earlier call ran"), "{said}");
+    assert!(!said.contains("it may have run;") && !said.contains("retry is safe"), "{said}");
 }

@@ -75,10 +75,10 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
             StoreErrorKind::Unreachable => {
-                "the record store is unreachable; nothing has changed, and a retry is safe"
+                "the record store cannot be reached, and nothing in it has changed"
             }
             StoreErrorKind::Uncertain => {
-                "the record store did not reply, so the change may have been made; a retry is safe"
+                "the record store did not reply, so the change may have been made"
             }
             StoreErrorKind::Unreadable => {
                 "the record cannot be read; update this program, or look up how the call ended and clear the record"
