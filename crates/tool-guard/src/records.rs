@@ -1,11 +1,15 @@
 //! `tool-guard records`: lists the records of calls, and settles calls of unknown outcome.
 //!
 //! It works on the store itself, whether or not a guard runs.
+mod find;
 mod given;
 mod shown;
 mod unreadable;
 
-use self::shown::{line, state, whole};
+use self::{
+    find::{Found, find},
+    shown::{line, state, whole},
+};
 use crate::mcp::{
     read_config,
     recording::Recording,
@@ -19,7 +23,7 @@ use tool_reliability::{
     idempotency::{
         DedupeRecord, IdempotencyLayer, MayStillRun, RecordListing, RecordState, Resolution,
         StoreHandle,
-        store::{Query, Selector, StateFilter, StoreError, StoreErrorKind, UnreadableRecord},
+        store::{Query, Selector, StateFilter, StoreError, StoreErrorKind},
     },
 };
 use tr_core::{
@@ -53,14 +57,8 @@ const ADVICE: &str = ": give the guard's key with --records-key-file, or `forget
 /// More than a store holds.
 const ALL: usize = 10_000_000;
 
-/// How many records with the same beginning are listed.
-const NAMED: usize = 5;
-
 /// How many digits of an ID are shown.
 const SHOWN: usize = 12;
-
-/// How many digits of an ID are needed at least.
-const FEWEST: usize = 6;
 
 /// Lists the records of mutating calls, and settles those of unknown outcome.
 #[derive(Debug, Args)]
@@ -121,7 +119,7 @@ enum What {
     Forget {
         /// The record's ID, or its beginning
         id: String,
-        /// Forget it even though it cannot be read, so that nobody knows whether its call ran
+        /// Forget it even though it cannot be read, and does not say whether its call ran
         #[arg(long)]
         force: bool,
     },
@@ -182,12 +180,6 @@ enum Act {
     Forget { force: bool },
 }
 
-/// The record that an ID names.
-enum Found {
-    Readable(Box<DedupeRecord>),
-    Unreadable(UnreadableRecord),
-}
-
 /// Opens the store, which must exist, and the command for messages about its records.
 async fn open(options: &Options) -> anyhow::Result<(Records, RecordsCommand)> {
     let config = read_config(options.config.as_deref(), variables())?;
@@ -230,54 +222,6 @@ async fn all(records: &Records, unknown: bool, runs: bool) -> anyhow::Result<Rec
     let mut found = found.context("the records cannot be read")?;
     found.records.sort_by_key(|record| record.updated_at_ms);
     Ok(found)
-}
-
-/// The record whose ID begins with `id`, or why there is not exactly one.
-async fn find(
-    records: &Records,
-    id: &str,
-    command: &RecordsCommand,
-) -> anyhow::Result<Result<Found, String>> {
-    let id = id.to_ascii_lowercase();
-    if id.len() < FEWEST {
-        return Ok(Err(format!("give at least {FEWEST} digits of the ID")));
-    }
-    let found = records.beginning(&id, NAMED + 1).await;
-    let RecordListing { mut records, mut unreadable, .. } =
-        found.context("the records cannot be read")?;
-    Ok(match records.len() + unreadable.len() {
-        0 => Err(format!(
-            "no record has the ID {id}: {command} list shows all; if the guard keeps them elsewhere, name that place with --records"
-        )),
-        1 => match records.pop() {
-            Some(record) => Ok(Found::Readable(Box::new(record))),
-            None => Ok(Found::Unreadable(unreadable.remove(0))),
-        },
-        several => {
-            let keys = records.into_iter().map(|record| record.key);
-            let damaged = unreadable.iter().map(|record| record.key.to_string());
-            let mut keys: Vec<_> = keys.chain(damaged).collect();
-            keys.sort();
-            let more = if several > NAMED { ", …" } else { "" };
-            // As many digits of each as distinguish it from its neighbours.
-            let keys: Vec<_> = keys.iter().map(|key| &**key).collect();
-            let named: Vec<_> = (0..several.min(NAMED)).map(|at| apart(&keys, at)).collect();
-            let named = named.join(", ");
-            Err(format!(
-                "several records have IDs that begin with {id}: {named}{more}; give more of it"
-            ))
-        }
-    })
-}
-
-/// The shown beginning of one of these sorted IDs, longer if another ID shares it.
-fn apart<'k>(keys: &[&'k str], at: usize) -> &'k str {
-    let key = keys[at];
-    let shared = |other: &&str| key.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
-    let shared = beside.filter_map(|at| keys.get(at)).map(shared).max();
-    let length = shared.map_or(SHOWN, |shared| SHOWN.max(shared + 1));
-    key.get(..length).unwrap_or(key)
 }
 
 async fn list(
@@ -403,16 +347,4 @@ async fn settle(
     }
     eprintln!("tool-guard: the call is not of unknown outcome: the record is {stands}");
     Ok(ExitCode::from(OTHERWISE))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::apart;
-
-    #[test]
-    fn ids_are_named_as_far_as_they_differ() {
-        let keys = ["3fa91c0be27d00aa", "3fa91c0be27d00ab", "3fa91c7777777777"];
-        let named: Vec<_> = (0..keys.len()).map(|at| apart(&keys, at)).collect();
-        assert_eq!(named, ["3fa91c0be27d00aa", "3fa91c0be27d00ab", "3fa91c777777"]);
-    }
 }

@@ -4,12 +4,12 @@ use super::{Fault, tree::Tree};
 
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
-    ("tool-guard", 12670),
+    ("tool-guard", 12770),
     ("tool-reliability", 2600),
     ("tr-breaker", 3400),
     ("tr-config", 1640),
-    ("tr-core", 6570),
-    ("tr-idempotency", 12150),
+    ("tr-core", 6780),
+    ("tr-idempotency", 12270),
     ("tr-integrity", 19160),
     ("tr-loopguard", 2230),
     ("tr-retry", 1280),

@@ -1,29 +1,20 @@
 //! Converts the server's answer to an outcome, and an outcome to the client's line.
 use super::{
     call::McpCall,
+    failure_text,
     message::{self, Message},
     notes, pending,
     unknowns::{self, CHECK_FIRST, Unknowns},
 };
 use bytes::Bytes;
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, SeqAccess, Visitor},
-};
+use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use std::{
-    borrow::Cow,
-    fmt::{self, Write},
-    iter,
-};
+use std::{borrow::Cow, fmt::Write, iter};
 use tool_reliability::loopguard::Noted;
 use tr_core::{
     BoxError, Classification, DefaultPolicy, Effect, Json, Ran, RequestPolicy, ToolCall, ToolError,
     ToolManifest, ToolOutcome, Verdict, classify, code, one_line,
 };
-
-/// How much of an error's text is classified and kept, in bytes.
-const MAX_TEXT: usize = 8 * 1024;
 
 /// The parts of a `tools/call` result that distinguish success from failure.
 #[derive(Deserialize)]
@@ -53,14 +44,7 @@ struct OwnWord {
 
 /// The tool's own statement on whether it ran, and whether a repeat may help.
 fn own_word(meta: Option<&RawValue>) -> Option<OwnWord> {
-    let meta: Meta = serde_json::from_str(meta?.get()).ok()?;
-    Some(meta.error)
-}
-
-#[derive(Deserialize)]
-struct Block<'l> {
-    #[serde(borrow, default)]
-    text: Option<Cow<'l, str>>,
+    serde_json::from_str(meta?.get()).ok().map(|meta: Meta| meta.error)
 }
 
 #[derive(Deserialize)]
@@ -83,7 +67,8 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
         });
         let pending = pending::error(error.code, error.data);
         let end = pending.unwrap_or_else(|| classify::json_rpc(error.code, &error.message).end);
-        let mut failure = ToolError::new(end.code, bounded(&error.message)).classified(end);
+        let mut failure =
+            ToolError::new(end.code, failure_text::bounded(&error.message)).classified(end);
         failure.details = Some(raw.to_owned().into());
         return ToolOutcome::failure(failure);
     }
@@ -91,15 +76,13 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
     let result: Result<CallResult<'_>, _> = message::object(raw.get());
     match result {
         Ok(result) if result.is_error => {
-            let text = text(result.content);
+            let text = failure_text::of_content(result.content);
             let mut end = classify::mcp_is_error(&text).end;
-            if let Some(own) = own_word(result.meta) {
-                end.ran = own.ran;
-                match own.retriable {
-                    Some(false) if own.ran == Ran::No => end.verdict = Verdict::Permanent,
-                    _ if own.ran == Ran::No && !end.verdict.is_transient() => {
-                        end.verdict = Verdict::TRANSIENT;
-                    }
+            if let Some(OwnWord { ran, retriable }) = own_word(result.meta) {
+                end.ran = ran;
+                match (ran, retriable) {
+                    (Ran::No, Some(false)) => end.verdict = Verdict::Permanent,
+                    (Ran::No, _) if !end.verdict.is_transient() => end.verdict = Verdict::TRANSIENT,
                     _ => {}
                 }
             }
@@ -111,47 +94,6 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
         Ok(result) if pending::is_asked(result.kind) => pending::result(raw),
         _ if kept => ToolOutcome::success(Json::from(raw.to_owned())),
         _ => ToolOutcome::default(),
-    }
-}
-
-fn bounded(text: &str) -> &str {
-    let end = (0..=MAX_TEXT.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    &text[..end.unwrap_or_default()]
-}
-
-fn text(content: Option<&RawValue>) -> String {
-    let texts = content.and_then(|raw| serde_json::from_str::<Texts>(raw.get()).ok());
-    texts.unwrap_or_default().0
-}
-
-/// The texts of blocks that are classified and kept: of millions only the first ones.
-#[derive(Default)]
-struct Texts(String);
-
-impl<'de> Deserialize<'de> for Texts {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_seq(Self::default())
-    }
-}
-
-impl<'de> Visitor<'de> for Texts {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("blocks of content")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut blocks: A) -> Result<Self, A::Error> {
-        while self.0.len() <= MAX_TEXT {
-            let Some(block) = blocks.next_element::<Block<'de>>()? else { return Ok(self) };
-            let Some(text) = block.text else { continue };
-            if !self.0.is_empty() {
-                self.0.push('\n');
-            }
-            self.0.push_str(bounded(&text));
-        }
-        while blocks.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(self)
     }
 }
 

@@ -8,6 +8,7 @@ mod call;
 mod effects;
 mod elements;
 mod failure;
+mod failure_text;
 pub(crate) mod guessed;
 pub(crate) mod identity;
 mod in_flight;

@@ -1,0 +1,77 @@
+//! Finds a record by the beginning of its ID.
+use super::{Records, SHOWN};
+use crate::mcp::records::RecordsCommand;
+use anyhow::Context as _;
+use tool_reliability::idempotency::{DedupeRecord, RecordListing, store::UnreadableRecord};
+
+/// How many records with the same beginning are listed.
+const NAMED: usize = 5;
+
+/// How many digits of an ID are needed at least.
+const FEWEST: usize = 6;
+
+/// The record that an ID names.
+pub(super) enum Found {
+    Readable(Box<DedupeRecord>),
+    Unreadable(UnreadableRecord),
+}
+
+/// The record whose ID begins with `id`, or why there is not exactly one.
+pub(super) async fn find(
+    records: &Records,
+    id: &str,
+    command: &RecordsCommand,
+) -> anyhow::Result<Result<Found, String>> {
+    let id = id.to_ascii_lowercase();
+    if id.len() < FEWEST {
+        return Ok(Err(format!("give at least {FEWEST} digits of the ID")));
+    }
+    let found = records.beginning(&id, NAMED + 1).await;
+    let RecordListing { mut records, mut unreadable, .. } =
+        found.context("the records cannot be read")?;
+    Ok(match records.len() + unreadable.len() {
+        0 => Err(format!(
+            "no record has the ID {id}: {command} list shows all; if the guard keeps them elsewhere, name that place with --records"
+        )),
+        1 => match records.pop() {
+            Some(record) => Ok(Found::Readable(Box::new(record))),
+            None => Ok(Found::Unreadable(unreadable.remove(0))),
+        },
+        several => {
+            let keys = records.into_iter().map(|record| record.key);
+            let damaged = unreadable.iter().map(|record| record.key.to_string());
+            let mut keys: Vec<_> = keys.chain(damaged).collect();
+            keys.sort();
+            let more = if several > NAMED { ", …" } else { "" };
+            // As many digits of each as distinguish it from its neighbours.
+            let keys: Vec<_> = keys.iter().map(|key| &**key).collect();
+            let named: Vec<_> = (0..several.min(NAMED)).map(|at| apart(&keys, at)).collect();
+            let named = named.join(", ");
+            Err(format!(
+                "several records have IDs that begin with {id}: {named}{more}; give more of it"
+            ))
+        }
+    })
+}
+
+/// The shown beginning of one of these sorted IDs, longer if another ID shares it.
+fn apart<'k>(keys: &[&'k str], at: usize) -> &'k str {
+    let key = keys[at];
+    let shared = |other: &&str| key.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+    let shared = beside.filter_map(|at| keys.get(at)).map(shared).max();
+    let length = shared.map_or(SHOWN, |shared| SHOWN.max(shared + 1));
+    key.get(..length).unwrap_or(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::apart;
+
+    #[test]
+    fn ids_are_named_as_far_as_they_differ() {
+        let keys = ["3fa91c0be27d00aa", "3fa91c0be27d00ab", "3fa91c7777777777"];
+        let named: Vec<_> = (0..keys.len()).map(|at| apart(&keys, at)).collect();
+        assert_eq!(named, ["3fa91c0be27d00aa", "3fa91c0be27d00ab", "3fa91c777777"]);
+    }
+}
