@@ -1,12 +1,12 @@
 //! The message of the last failure, shortened.
 use std::{
-    error::Error,
     fmt::{self, Display, Write},
     sync::Arc,
 };
 
 /// The message of the last failed call, possibly of another caller.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct LastFailure(pub(crate) Arc<str>);
 
 impl LastFailure {
@@ -15,14 +15,6 @@ impl LastFailure {
         Arc::new(Self(shortened(message)))
     }
 }
-
-impl Display for LastFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for LastFailure {}
 
 /// Bytes that are kept of a message.
 const MOST: usize = 256;

@@ -1,6 +1,5 @@
 //! A transport's word that a request never left.
 use crate::{BoxError, FailureInfo, Ran, Verdict, classify, code};
-use std::{error::Error, fmt};
 
 /// The request was never sent: the tool did not run.
 ///
@@ -21,9 +20,11 @@ use std::{error::Error, fmt};
 /// assert_eq!(classify::error(&refused()).end.ran, Ran::Unknown);
 /// assert_eq!(classify::error(&NotSent::new(refused())).end.ran, Ran::No);
 /// ```
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub struct NotSent {
     text: Box<str>,
+    #[source]
     info: FailureInfo,
 }
 
@@ -45,17 +46,5 @@ impl NotSent {
         }
         let info = FailureInfo::of(end).of_a::<Self>();
         Self { text: error.to_string().into(), info: info.because(error) }
-    }
-}
-
-impl fmt::Display for NotSent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl Error for NotSent {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.info)
     }
 }

@@ -1,6 +1,6 @@
 //! The outcome of a tool call.
 use crate::{BreakerState, Classification, Json, Ran, Verdict, shortened, shortened_code};
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 mod provenance;
 
@@ -49,7 +49,8 @@ pub struct OutcomeParts {
 }
 
 /// A failure that a tool reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} ({code})")]
 #[non_exhaustive]
 pub struct ToolError {
     /// A stable code.
@@ -117,14 +118,6 @@ impl ToolError {
         self
     }
 }
-
-impl fmt::Display for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
-    }
-}
-
-impl std::error::Error for ToolError {}
 
 impl ToolOutcome {
     /// A success with content.

@@ -5,28 +5,33 @@ use tr_core::{BoxError, FailureInfo, Ran, Verdict, code};
 
 /// The call would continue a loop: it failed the same way before, or a [signal](crate::Signals) was
 /// detected. It was not executed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct LoopDetected {
     message: String,
     rule: &'static str,
     failures: u32,
+    #[source]
     facts: FailureInfo,
 }
 
 /// Too many calls failed in this turn; the call was not executed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct ToolErrorLimit {
     message: String,
     failures: u32,
+    #[source]
     facts: FailureInfo,
 }
 
 /// The inner service's error, with notes for the model about repeating the call. Code, verdict and
 /// whether the tool ran are the inner error's.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct Noted {
     notes: Vec<String>,
     /// With the inner error as their cause.
+    #[source]
     facts: FailureInfo,
 }
 
@@ -99,41 +104,11 @@ impl Noted {
     }
 }
 
-impl fmt::Display for LoopDetected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl fmt::Display for ToolErrorLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
 impl fmt::Display for Noted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(inner) = self.facts.source() {
             fmt::Display::fmt(inner, f)?;
         }
         self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
-    }
-}
-
-impl Error for LoopDetected {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
-    }
-}
-
-impl Error for ToolErrorLimit {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
-    }
-}
-
-impl Error for Noted {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
     }
 }

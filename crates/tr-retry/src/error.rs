@@ -1,6 +1,6 @@
 //! The error: leaf → [`FailureInfo`] → the last attempt's error.
 use crate::RetryStop;
-use std::{error::Error, fmt};
+use std::{error::Error as _, fmt};
 use tr_core::{FailureInfo, Ran, Retried};
 
 /// A call failed for good after retries, or time or budget forbade the first retry.
@@ -15,11 +15,12 @@ use tr_core::{FailureInfo, Ran, Retried};
 /// Marked as exhausted, unless the failure is permanent or the call cancelled anyway: no outer
 /// retry multiplies it. A call whose only attempt may not be retried keeps its own error, and
 /// never becomes this.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct RetryExhausted {
     why: RetryStop,
     attempts: usize,
     retried: Vec<Retried>,
+    #[source]
     info: FailureInfo,
 }
 
@@ -77,11 +78,5 @@ impl fmt::Display for RetryExhausted {
             Some(cause) => write!(f, ": {cause}"),
             None => Ok(()),
         }
-    }
-}
-
-impl Error for RetryExhausted {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.info)
     }
 }

@@ -1,14 +1,16 @@
 //! Error types: leaf → [`FailureInfo`](tr_core::FailureInfo).
 use crate::text::Text;
-use std::{error::Error, fmt, time::Duration};
+use std::{fmt, time::Duration};
 use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// An attempt ran out of time, its wait for readiness included, and was dropped.
 ///
 /// Transient. The tool may have run ([`Ran::Unknown`]), unless it never got ready ([`Ran::No`]).
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("Tool timeout after {}", Text(*.after))]
 pub struct AttemptTimedOut {
     after: Duration,
+    #[source]
     info: FailureInfo,
 }
 
@@ -17,10 +19,11 @@ pub struct AttemptTimedOut {
 /// Transient. What was running was dropped, so the tool may have run ([`Ran::Unknown`]), unless
 /// the inner service had not been called ([`Ran::No`]): a call that comes after its deadline never
 /// reaches it, and one that waited until then for its tool to be ready did not run either.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct DeadlineExceeded {
     after: Duration,
     was_ready: bool,
+    #[source]
     info: FailureInfo,
 }
 
@@ -70,12 +73,6 @@ impl DeadlineExceeded {
     }
 }
 
-impl fmt::Display for AttemptTimedOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tool timeout after {}", Text(self.after))
-    }
-}
-
 impl fmt::Display for DeadlineExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.after.is_zero() {
@@ -83,17 +80,5 @@ impl fmt::Display for DeadlineExceeded {
         }
         let what = if self.was_ready { " after" } else { ": the tool was not ready for" };
         write!(f, "Call timeout{what} {}", Text(self.after))
-    }
-}
-
-impl Error for AttemptTimedOut {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.info)
-    }
-}
-
-impl Error for DeadlineExceeded {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.info)
     }
 }

@@ -1,8 +1,9 @@
 //! Bytes as lower-case hexadecimal digits.
-use std::{error::Error, fmt};
+use std::fmt;
 
 /// A text that is not the expected number of lower-case hexadecimal digits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not the expected number of lower-case hexadecimal digits")]
 pub struct HexError(());
 
 pub(super) fn write(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,11 +26,3 @@ pub(super) fn read<const N: usize>(text: &str) -> Result<[u8; N], HexError> {
     }
     Ok(bytes)
 }
-
-impl fmt::Display for HexError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not the expected number of lower-case hexadecimal digits")
-    }
-}
-
-impl Error for HexError {}

@@ -1,6 +1,6 @@
 //! JSON pointers (RFC 6901), parsed once.
 use super::error::escape;
-use std::{error::Error, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
 /// A place in a JSON text, such as `/items/0/note`.
 ///
@@ -17,7 +17,8 @@ pub struct Pointer(Box<[Box<str>]>);
 
 /// A text that is no JSON pointer: it neither is empty nor starts with `/`, or a `~` in it stands
 /// without `0` or `1`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a JSON pointer: {0:?}")]
 pub struct PointerError(Box<str>);
 
 impl Pointer {
@@ -73,11 +74,3 @@ impl fmt::Debug for Pointer {
         write!(f, "Pointer({self})")
     }
 }
-
-impl fmt::Display for PointerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a JSON pointer: {:?}", self.0)
-    }
-}
-
-impl Error for PointerError {}

@@ -5,7 +5,6 @@ use jsonschema::{
     error::{TypeKind, ValidationErrorKind},
 };
 use serde_json::Value;
-use std::{error::Error, fmt};
 
 /// Faults past this many are left out: a model fixes a few at a time.
 const SHOWN: usize = 20;
@@ -113,23 +112,18 @@ const fn received(value: &Value) -> &'static str {
 }
 
 /// An invalid schema.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct InvalidSchema(String);
-
-impl fmt::Display for InvalidSchema {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for InvalidSchema {}
 
 /// Params that do not match their tool's schema. The tool did not run.
 ///
 /// Deterministic: the same call fails again, so it is `Permanent`.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .faults.join("; "))]
 pub struct InvalidParams {
     faults: Vec<String>,
+    #[source]
     info: FailureInfo,
 }
 
@@ -146,17 +140,5 @@ impl InvalidParams {
     /// Each fault as a message for the model: missing params first.
     pub fn faults(&self) -> impl ExactSizeIterator<Item = &str> {
         self.faults.iter().map(String::as_str)
-    }
-}
-
-impl fmt::Display for InvalidParams {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.faults.join("; "))
-    }
-}
-
-impl Error for InvalidParams {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.info)
     }
 }

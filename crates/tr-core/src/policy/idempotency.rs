@@ -1,6 +1,5 @@
 //! Keys of requests for deduplication, and the recording of responses.
 use crate::Replay;
-use std::{error::Error, fmt};
 
 /// Which repeats a derived key covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +20,8 @@ pub struct RecordRef<'r> {
 }
 
 /// A key that cannot be used. The tool did not run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct InvalidKey(Box<str>);
 
 impl InvalidKey {
@@ -31,14 +31,6 @@ impl InvalidKey {
         Self(why.into())
     }
 }
-
-impl fmt::Display for InvalidKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for InvalidKey {}
 
 /// How a response is recorded and replayed. Apart from [`ResponsePolicy`](super::ResponsePolicy),
 /// since what is kept must be `Clone` and `Send`.

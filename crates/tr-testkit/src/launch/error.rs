@@ -1,9 +1,10 @@
 //! The error of a server that did not start.
 
-use std::{collections::VecDeque, error::Error, fmt, io, path::Path};
+use std::{collections::VecDeque, fmt, io, path::Path};
 
 /// A server did not start; the text says what to do, or has the last lines of its log.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct StartError(String);
 
 /// Lines of the server's log that an error shows.
@@ -53,17 +54,9 @@ impl StartError {
     }
 }
 
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// Like `Display`, since tests unwrap it.
 impl fmt::Debug for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
-
-impl Error for StartError {}
