@@ -89,7 +89,7 @@ fn main() -> ExitCode {
         })
     });
     outcome.unwrap_or_else(|error| {
-        eprintln!("tool-guard: {}", printable_lines(&mcp::answer::in_full(&*error)));
+        eprintln!("tool-guard: {}", printable_lines(&mcp::failure::in_full(&*error)));
         ExitCode::FAILURE
     })
 }

@@ -1,6 +1,7 @@
 //! Converts the server's answer to an outcome, and an outcome to the client's line.
 use super::{
     call::McpCall,
+    failure::in_full,
     failure_text,
     message::{self, Message},
     notes, pending,
@@ -9,7 +10,7 @@ use super::{
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use std::{borrow::Cow, fmt::Write, iter};
+use std::{borrow::Cow, iter};
 use tool_reliability::loopguard::Noted;
 use tr_core::{
     BoxError, Classification, DefaultPolicy, Effect, Json, Ran, RequestPolicy, ToolCall, ToolError,
@@ -234,19 +235,6 @@ fn failed(
         "_meta": { "tool-reliability/error": meta },
     });
     result_line(id, &result.to_string())
-}
-
-/// The error and those of its causes that add information.
-pub(crate) fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    for cause in tr_core::causes(error).skip(1).filter(|cause| !cause.is::<tr_core::FailureInfo>())
-    {
-        let cause = cause.to_string();
-        if !text.contains(&cause) {
-            let _ = write!(text, ": {cause}");
-        }
-    }
-    text
 }
 
 /// A line for an outcome that the server did not send as the answer to this call, or that gets notes.

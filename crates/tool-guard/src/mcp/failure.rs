@@ -1,5 +1,10 @@
-//! Why the server did not answer an attempt.
-use std::{error::Error, fmt, time::Duration};
+//! Why the server did not answer an attempt, and errors as text.
+use std::{
+    error::Error,
+    fmt::{self, Write as _},
+    time::Duration,
+};
+use tool_reliability::idempotency::store::StoreError;
 use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// The server did not answer an attempt.
@@ -77,4 +82,20 @@ impl Error for Failure {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.facts)
     }
+}
+
+/// The error and those of its causes that add information.
+pub(crate) fn in_full(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    for cause in tr_core::causes(error).skip(1).filter(|cause| !cause.is::<FailureInfo>()) {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            let _ = write!(text, ": {said}");
+        }
+        // A store's error tells its causes itself.
+        if cause.is::<StoreError>() {
+            break;
+        }
+    }
+    text
 }

@@ -7,7 +7,7 @@ pub(crate) mod batch;
 mod call;
 mod effects;
 mod elements;
-mod failure;
+pub(crate) mod failure;
 mod failure_text;
 pub(crate) mod guessed;
 pub(crate) mod identity;

@@ -17,7 +17,7 @@ use std::{
 use tool_reliability::idempotency::{
     redis::Redis,
     sqlite::{Database, ErrorKind, Sqlite},
-    store::{RecordStore, SealingKey},
+    store::{RecordStore, SealingKey, StoreError},
 };
 use tr_core::{
     canonical::{Digest, Key},
@@ -111,11 +111,15 @@ pub(crate) async fn open(place: Option<Place>) -> anyhow::Result<Option<Arc<dyn 
     match place {
         Some(Place::Memory) => Ok(None),
         Some(Place::Redis(url)) => {
-            let redis = Redis::connect(&*url).await.map_err(|error| {
+            let redis = connected(&url).await.map_err(|error| {
                 // The kind of error is about calls. The cause's text has those of its own causes.
-                let why = Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-                let place = Place::Redis(url).quoted();
-                anyhow!("the records' server {place} cannot be used: {why}: start it, or name another store with --records")
+                let why =
+                    Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+                let advice = match error.is_transient() {
+                    true => ": start it, or name another store with --records",
+                    false => "",
+                };
+                anyhow!("the records' server {} cannot be used: {why}{advice}", place_of(&url))
             })?;
             Ok(Some(Arc::new(redis)))
         }
@@ -136,6 +140,25 @@ pub(crate) async fn open(place: Option<Place>) -> anyhow::Result<Option<Arc<dyn 
             }
         },
     }
+}
+
+/// Connects, and reports on standard error what the server may lose.
+async fn connected(url: &str) -> Result<Redis, StoreError> {
+    let redis = Redis::builder(url).build()?;
+    for warning in redis.check().await? {
+        let said = format!("the records' server {}: {}", place_of(url), of_server(&warning));
+        eprintln!("tool-guard: {}", printable(&said));
+    }
+    Ok(redis)
+}
+
+fn place_of(url: &str) -> String {
+    Place::Redis(url.into()).quoted()
+}
+
+/// The warning without its last part, which names methods of the library.
+fn of_server(warning: &str) -> &str {
+    warning.rsplit_once(" (or ").map_or(warning, |(said, _)| said)
 }
 
 /// Opens the records at `place` to read them: nothing is written, so a full disk or another process's lock
@@ -289,6 +312,14 @@ mod tests {
         assert_eq!(command("redis://h:1/2"), "tool-guard records --records redis://h:1/2");
         let hidden = command("rediss://user:p@ss/w@h:1");
         assert_eq!(hidden, "tool-guard records --records 'rediss://***@h:1'");
+    }
+
+    #[test]
+    fn a_warning_of_the_server_names_no_method_of_the_library() {
+        let warning =
+            "it forgets (`appendonly no`): set `appendonly yes` (or accept the risk by `x`)";
+        assert_eq!(of_server(warning), "it forgets (`appendonly no`): set `appendonly yes`");
+        assert_eq!(of_server("it is full"), "it is full");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Runs the turn, and reports its result.
 use super::{Client, Keys, Options, tool::RemoteTool};
 use crate::mcp::{
-    Effects, answer,
+    Effects, failure,
     records::{Place, RecordsCommand},
     setup::{Files, Setup},
     stack::{Records, Times},
@@ -74,7 +74,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         }
     };
     let unusable = |error: &anyhow::Error| {
-        let said = format!("{}: {}", options.plan.display(), answer::in_full(&**error));
+        let said = format!("{}: {}", options.plan.display(), failure::in_full(&**error));
         eprintln!("tool-guard: {}", printable_lines(&said));
         Ok(ExitCode::from(UNUSABLE))
     };

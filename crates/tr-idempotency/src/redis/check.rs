@@ -81,7 +81,7 @@ pub(super) fn check(
     } else if number("connected_slaves").is_some_and(|replicas| replicas > 0) {
         warnings.push(
             "writes do not wait for its replicas, so a failover may lose calls, \
-             which then may run twice: use `Durability::Wait`"
+             which then may run twice (or have writes wait for them: `Durability::Wait`)"
                 .into(),
         );
     }
