@@ -2,19 +2,15 @@
 #[cfg(feature = "encryption")]
 use crate::codec::SealingKey;
 use crate::{
-    clock::{Clock, millis},
     codec::{Frames, Persist, body::Format},
-    config::{Config, ConflictPolicy, DerivedKeys},
-    layer::IdempotencyLayer,
-    local::{Store, budget::Budget, shard::Common},
-    protocol::Ttls,
-    remote::{Policy, Remote, WhenStoreFails, local_probe::LocalProbe, probe::Probe},
-    service::Shared,
+    config::{ConflictPolicy, DerivedKeys},
+    remote::{Policy, WhenStoreFails, client::Client, probe::Probe},
     store::RecordStore,
 };
-use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 use tr_core::{
-    ConfigError, DefaultPolicy, Effect, Observer, SystemClock, WallClock, canonical::FingerprintKey,
+    ConfigError, DefaultPolicy, Effect, Observer, SystemClock, ToolOutcome, WallClock,
+    canonical::FingerprintKey,
 };
 
 /// The allowed range of times to live.
@@ -27,66 +23,72 @@ const MOST_WAITERS: usize = 1 << 20;
 /// The most bytes that a length field of a record can state.
 const MOST_BYTES: usize = 1 << 30;
 
-/// Configures an [`IdempotencyLayer`]. [`build`](Self::build) is the only place that can fail.
+/// Configures an [`IdempotencyLayer`](crate::IdempotencyLayer). [`build`](Self::build) is the only
+/// place that can fail.
 #[must_use]
-pub struct Builder<A = DefaultPolicy, V = tr_core::ToolOutcome> {
-    answers: A,
-    capacity: usize,
-    max_waiters: usize,
-    max_wait: Duration,
-    conflicts: ConflictPolicy,
-    derived: DerivedKeys,
-    done: Duration,
-    failed: Duration,
-    inflight: Duration,
-    unknown: Duration,
-    grace: Duration,
-    observer: Option<Arc<dyn Observer>>,
-    wall: Arc<dyn WallClock>,
-    fingerprints: FingerprintKey,
-    remote: Option<Remote<V>>,
-    policy: Policy,
-    patience: Duration,
-    memory: Option<Duration>,
-    most_bytes: usize,
-    most_kept: usize,
-    probe: Option<Arc<dyn Probe<V>>>,
-    probe_patience: Duration,
-    frames: Frames,
-    instance: Option<Box<str>>,
-    keeps_answers: bool,
-    stored: PhantomData<fn() -> V>,
+pub struct Builder<A = DefaultPolicy, V = ToolOutcome> {
+    pub(crate) answers: A,
+    pub(crate) settings: Settings<V>,
+}
+
+/// All settings of a layer except its policy.
+pub(crate) struct Settings<V> {
+    pub(crate) capacity: usize,
+    pub(crate) max_waiters: usize,
+    pub(crate) max_wait: Duration,
+    pub(crate) conflicts: ConflictPolicy,
+    pub(crate) derived: DerivedKeys,
+    pub(crate) done: Duration,
+    pub(crate) failed: Duration,
+    pub(crate) inflight: Duration,
+    pub(crate) unknown: Duration,
+    pub(crate) grace: Duration,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) wall: Arc<dyn WallClock>,
+    pub(crate) fingerprints: FingerprintKey,
+    pub(crate) remote: Option<Client<V>>,
+    pub(crate) policy: Policy,
+    pub(crate) patience: Duration,
+    pub(crate) memory: Option<Duration>,
+    pub(crate) most_bytes: usize,
+    pub(crate) most_kept: usize,
+    pub(crate) probe: Option<Arc<dyn Probe<V>>>,
+    pub(crate) probe_patience: Duration,
+    pub(crate) frames: Frames,
+    pub(crate) instance: Option<Box<str>>,
+    pub(crate) keeps_answers: bool,
 }
 
 impl<V> Default for Builder<DefaultPolicy, V> {
     fn default() -> Self {
         Self {
             answers: DefaultPolicy,
-            capacity: 25_000,
-            max_waiters: 1_024,
-            max_wait: Duration::from_secs(30),
-            conflicts: ConflictPolicy::default(),
-            derived: DerivedKeys::default(),
-            done: Duration::from_secs(24 * 60 * 60),
-            failed: Duration::from_secs(5 * 60),
-            inflight: Duration::from_secs(2 * 60),
-            unknown: Duration::from_secs(24 * 60 * 60),
-            grace: Duration::from_secs(60),
-            observer: None,
-            wall: Arc::new(SystemClock),
-            fingerprints: FingerprintKey::of_process().clone(),
-            remote: None,
-            policy: Policy::default(),
-            patience: Duration::from_secs(1),
-            memory: None,
-            most_bytes: 1 << 20,
-            most_kept: 64 << 20,
-            probe: None,
-            probe_patience: Duration::from_secs(30),
-            frames: Frames::default(),
-            instance: None,
-            keeps_answers: true,
-            stored: PhantomData,
+            settings: Settings {
+                capacity: 25_000,
+                max_waiters: 1_024,
+                max_wait: Duration::from_secs(30),
+                conflicts: ConflictPolicy::default(),
+                derived: DerivedKeys::default(),
+                done: Duration::from_secs(24 * 60 * 60),
+                failed: Duration::from_secs(5 * 60),
+                inflight: Duration::from_secs(2 * 60),
+                unknown: Duration::from_secs(24 * 60 * 60),
+                grace: Duration::from_secs(60),
+                observer: None,
+                wall: Arc::new(SystemClock),
+                fingerprints: FingerprintKey::of_process().clone(),
+                remote: None,
+                policy: Policy::default(),
+                patience: Duration::from_secs(1),
+                memory: None,
+                most_bytes: 1 << 20,
+                most_kept: 64 << 20,
+                probe: None,
+                probe_patience: Duration::from_secs(30),
+                frames: Frames::default(),
+                instance: None,
+                keeps_answers: true,
+            },
         }
     }
 }
@@ -94,78 +96,51 @@ impl<V> Default for Builder<DefaultPolicy, V> {
 impl<A, V> Builder<A, V> {
     /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
     pub fn policy<B>(self, answers: B) -> Builder<B, V> {
-        Builder {
-            answers,
-            capacity: self.capacity,
-            max_waiters: self.max_waiters,
-            max_wait: self.max_wait,
-            conflicts: self.conflicts,
-            derived: self.derived,
-            done: self.done,
-            failed: self.failed,
-            inflight: self.inflight,
-            unknown: self.unknown,
-            grace: self.grace,
-            observer: self.observer,
-            wall: self.wall,
-            fingerprints: self.fingerprints,
-            remote: self.remote,
-            policy: self.policy,
-            patience: self.patience,
-            memory: self.memory,
-            most_bytes: self.most_bytes,
-            most_kept: self.most_kept,
-            probe: self.probe,
-            probe_patience: self.probe_patience,
-            frames: self.frames,
-            instance: self.instance,
-            keeps_answers: self.keeps_answers,
-            stored: PhantomData,
-        }
+        Builder { answers, settings: self.settings }
     }
 
     /// Sets how many records are kept; 25,000 by default. At capacity, the least recently used
     /// settled record is evicted; calls in flight and mutating calls of unknown outcome never are.
     pub const fn capacity(mut self, records: usize) -> Self {
-        self.capacity = records;
+        self.settings.capacity = records;
         self
     }
 
     /// Sets how many callers may wait for one call; 1,024 by default.
     pub const fn max_waiters(mut self, waiters: usize) -> Self {
-        self.max_waiters = waiters;
+        self.settings.max_waiters = waiters;
         self
     }
 
     /// Sets how long a call waits for another's run with its key, within its own deadline; 30 s by
     /// default. Then it fails with [`InFlight`](crate::error::InFlight), and the run goes on.
     pub const fn max_wait(mut self, wait: Duration) -> Self {
-        self.max_wait = wait;
+        self.settings.max_wait = wait;
         self
     }
 
     /// Sets how to treat a key that is reused with other params; rejected by default.
     pub const fn conflicts(mut self, policy: ConflictPolicy) -> Self {
-        self.conflicts = policy;
+        self.settings.conflicts = policy;
         self
     }
 
     /// Sets from which parts of a call a missing key is derived; [`DerivedKeys::Step`] by default.
     pub const fn derived_keys(mut self, from: DerivedKeys) -> Self {
-        self.derived = from;
+        self.settings.derived = from;
         self
     }
 
     /// Sets how long successes are replayed; 24 hours by default. A tool's manifest overrides it.
     pub const fn done_ttl(mut self, ttl: Duration) -> Self {
-        self.done = ttl;
+        self.settings.done = ttl;
         self
     }
 
     /// Sets how long failures are replayed; 5 minutes by default. A tool's manifest overrides it.
     /// Failures of mutating calls that may have run are kept at least as long as successes.
     pub const fn failed_ttl(mut self, ttl: Duration) -> Self {
-        self.failed = ttl;
+        self.settings.failed = ttl;
         self
     }
 
@@ -174,38 +149,38 @@ impl<A, V> Builder<A, V> {
     /// [store](Self::store) it must be far longer than the store's replies take: after three
     /// renewals in a row that came too late, the store counts as unavailable.
     pub const fn inflight_ttl(mut self, ttl: Duration) -> Self {
-        self.inflight = ttl;
+        self.settings.inflight = ttl;
         self
     }
 
     /// Sets how long a mutating call of unknown outcome blocks its duplicates; 24 hours by default.
     pub const fn unknown_ttl(mut self, ttl: Duration) -> Self {
-        self.unknown = ttl;
+        self.settings.unknown = ttl;
         self
     }
 
     /// Sets how long the result of a cut-off call is kept for its repeat; 60 s by default.
     pub const fn cut_off_grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
+        self.settings.grace = grace;
         self
     }
 
     /// Sets the observer of replays, conflicts and refusals; none by default.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
+        self.settings.observer = Some(observer);
         self
     }
 
     /// Sets the wall clock for [`DedupeRecord`](crate::DedupeRecord)s, which is read once; the
     /// machine's by default.
     pub fn wall_clock(mut self, wall: Arc<dyn WallClock>) -> Self {
-        self.wall = wall;
+        self.settings.wall = wall;
         self
     }
 
     /// Sets the secret behind the fingerprints of keys; one drawn per process by default.
     pub fn fingerprint_key(mut self, key: FingerprintKey) -> Self {
-        self.fingerprints = key;
+        self.settings.fingerprints = key;
         self
     }
 
@@ -223,7 +198,8 @@ impl<A, V> Builder<A, V> {
     where
         V: Persist,
     {
-        self.remote = Some(Remote::new(store, Format::new(self.most_bytes, Frames::default())));
+        self.settings.remote =
+            Some(Client::new(store, Format::new(self.settings.most_bytes, Frames::default())));
         self
     }
 
@@ -231,9 +207,9 @@ impl<A, V> Builder<A, V> {
     /// calls are refused, and all others run.
     pub const fn when_store_fails(mut self, effect: Effect, policy: WhenStoreFails) -> Self {
         match effect {
-            Effect::ReadOnly => self.policy.read_only = policy,
-            Effect::Idempotent => self.policy.idempotent = policy,
-            Effect::Mutating => self.policy.mutating = policy,
+            Effect::ReadOnly => self.settings.policy.read_only = policy,
+            Effect::Idempotent => self.settings.policy.idempotent = policy,
+            Effect::Mutating => self.settings.policy.mutating = policy,
         }
         self
     }
@@ -241,7 +217,7 @@ impl<A, V> Builder<A, V> {
     /// Sets the timeout of one request to the store, 1 s by default; a claim is sent up to three
     /// times.
     pub const fn store_timeout(mut self, timeout: Duration) -> Self {
-        self.patience = timeout;
+        self.settings.patience = timeout;
         self
     }
 
@@ -249,7 +225,7 @@ impl<A, V> Builder<A, V> {
     /// store; off by default. A record that another process clears is still replayed here until
     /// then.
     pub const fn replay_from_memory(mut self, ttl: Duration) -> Self {
-        self.memory = Some(ttl);
+        self.settings.memory = Some(ttl);
         self
     }
 
@@ -260,7 +236,7 @@ impl<A, V> Builder<A, V> {
     /// message, marked as [`shortened`](tr_core::shortened). Callers that wait for the call get the
     /// whole response.
     pub const fn max_record_bytes(mut self, bytes: usize) -> Self {
-        self.most_bytes = bytes;
+        self.settings.most_bytes = bytes;
         self
     }
 
@@ -269,7 +245,7 @@ impl<A, V> Builder<A, V> {
     /// large](Self::max_record_bytes); the records themselves stay. Responses and failures of less
     /// than 1 KiB are not counted: the [capacity](Self::capacity) bounds them.
     pub const fn max_kept_bytes(mut self, bytes: usize) -> Self {
-        self.most_kept = bytes;
+        self.settings.most_kept = bytes;
         self
     }
 
@@ -277,7 +253,7 @@ impl<A, V> Builder<A, V> {
     /// Otherwise a duplicate gets [`AnswerNotKept`](crate::error::AnswerNotKept), or the failure's
     /// code.
     pub const fn keep_answers(mut self, keep: bool) -> Self {
-        self.keeps_answers = keep;
+        self.settings.keeps_answers = keep;
         self
     }
 
@@ -288,7 +264,7 @@ impl<A, V> Builder<A, V> {
     /// mutating call with a derived key. Request types of your own say whether they have a session
     /// by `has_scope`.
     pub fn instance(mut self, name: impl Into<Box<str>>) -> Self {
-        self.instance = Some(name.into());
+        self.settings.instance = Some(name.into());
         self
     }
 
@@ -297,55 +273,46 @@ impl<A, V> Builder<A, V> {
     /// who can write to the store could forge them.
     #[cfg(feature = "encryption")]
     pub fn sealed_with(mut self, key: SealingKey) -> Self {
-        self.frames.seal = Some(key);
+        self.settings.frames.seal = Some(key);
         self
     }
 
     /// Sets the probe that looks up the outcome of calls of unknown outcome; none by default. It
     /// runs when a call finds such a record, in this process or in a [store](Self::store).
     pub fn probe(mut self, probe: impl Probe<V> + 'static) -> Self {
-        self.probe = Some(Arc::new(probe));
+        self.settings.probe = Some(Arc::new(probe));
         self
     }
 
     /// Sets the timeout of a probe, 30 s by default, within the caller's deadline. After a timeout
     /// the caller gets `outcome_unknown`.
     pub const fn probe_timeout(mut self, timeout: Duration) -> Self {
-        self.probe_patience = timeout;
+        self.settings.probe_patience = timeout;
         self
     }
 
-    /// Builds the layer.
-    ///
-    /// # Errors
-    /// If a setting is out of its range; the error lists every such setting.
-    pub fn build(self) -> Result<IdempotencyLayer<A, V>, ConfigError> {
-        self.check()?;
-        Ok(self.build_unchecked())
-    }
-
-    fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let mut faults = Vec::new();
         for (name, ttl) in [
-            ("done_ttl", self.done),
-            ("failed_ttl", self.failed),
-            ("inflight_ttl", self.inflight),
-            ("unknown_ttl", self.unknown),
-            ("cut_off_grace", self.grace),
-            ("store_timeout", self.patience),
-            ("probe_timeout", self.probe_patience),
-            ("max_wait", self.max_wait),
-            ("replay_from_memory", self.memory.unwrap_or(SHORTEST)),
+            ("done_ttl", self.settings.done),
+            ("failed_ttl", self.settings.failed),
+            ("inflight_ttl", self.settings.inflight),
+            ("unknown_ttl", self.settings.unknown),
+            ("cut_off_grace", self.settings.grace),
+            ("store_timeout", self.settings.patience),
+            ("probe_timeout", self.settings.probe_patience),
+            ("max_wait", self.settings.max_wait),
+            ("replay_from_memory", self.settings.memory.unwrap_or(SHORTEST)),
         ] {
             if !(SHORTEST..=LONGEST).contains(&ttl) {
                 faults.push(format!("`{name}` is {ttl:?}, must be 1ms to 366 days"));
             }
         }
         for (name, number, most) in [
-            ("capacity", self.capacity, MOST_RECORDS),
-            ("max_waiters", self.max_waiters, MOST_WAITERS),
-            ("max_record_bytes", self.most_bytes, MOST_BYTES),
-            ("max_kept_bytes", self.most_kept, usize::MAX),
+            ("capacity", self.settings.capacity, MOST_RECORDS),
+            ("max_waiters", self.settings.max_waiters, MOST_WAITERS),
+            ("max_record_bytes", self.settings.most_bytes, MOST_BYTES),
+            ("max_kept_bytes", self.settings.most_kept, usize::MAX),
         ] {
             if !(1..=most).contains(&number) {
                 faults.push(format!("`{name}` is {number}, must be 1 to {most}"));
@@ -353,48 +320,10 @@ impl<A, V> Builder<A, V> {
         }
         ConfigError::check("idempotency", faults)
     }
-
-    /// Builds without the check, for settings that are within their ranges.
-    pub(crate) fn build_unchecked(self) -> IdempotencyLayer<A, V> {
-        let config = Config {
-            conflicts: self.conflicts,
-            derived: self.derived,
-            ttls: Ttls {
-                done: millis(self.done),
-                failed: millis(self.failed),
-                inflight: millis(self.inflight),
-                unknown: millis(self.unknown),
-            },
-            grace: millis(self.grace),
-            max_wait: self.max_wait,
-        };
-        #[cfg(feature = "encryption")]
-        let frames = Frames { wall: Some(self.wall.clone()), ..self.frames };
-        #[cfg(not(feature = "encryption"))]
-        let frames = self.frames;
-        let common = Common {
-            clock: Clock::new(&*self.wall),
-            fingerprints: self.fingerprints,
-            max_waiters: self.max_waiters,
-            budget: Budget::new(self.most_kept, self.most_bytes),
-        };
-        let store = Arc::new(Store::new(self.capacity, common));
-        let remote = self.remote.map(|mut remote| {
-            (remote.format.most_bytes, remote.format.frames) = (self.most_bytes, frames);
-            (remote.policy, remote.patience) = (self.policy, self.patience);
-            (remote.memory, remote.probe) = (self.memory.map(millis), self.probe.clone());
-            remote.probe_patience = self.probe_patience;
-            (remote.instance, remote.keeps_answers) = (self.instance, self.keeps_answers);
-            Arc::new(remote)
-        });
-        let probe = self.probe.map(|probe| LocalProbe::new(probe, self.probe_patience));
-        let shared = Shared { config, store, observer: self.observer, remote, probe };
-        IdempotencyLayer::new(self.answers, shared)
-    }
 }
 
 impl<A, V> fmt::Debug for Builder<A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder").field("capacity", &self.capacity).finish_non_exhaustive()
+        f.debug_struct("Builder").field("capacity", &self.settings.capacity).finish_non_exhaustive()
     }
 }

@@ -1,16 +1,12 @@
 //! From a call's end to the state of its record.
 use crate::{
-    codec::Recorded,
+    failure::RecordedFailure,
     protocol::{self, Again, Millis, Ttls},
-    remote::obtain::Refused,
+    store::StoreError,
 };
-use std::{
-    error::Error,
-    fmt::{self, Display, Write},
-    mem,
-    sync::Arc,
-};
-use tr_core::{BoxError, Classification, Ran, Verdict, causes, shortened, shortened_code};
+use serde::{Deserialize, Serialize};
+use std::{mem, sync::Arc};
+use tr_core::{Ran, Verdict};
 
 /// The state of a call, as this crate keeps it. A success may be kept without its response.
 pub(crate) type State<V> = protocol::State<Option<V>, Failure<V>>;
@@ -32,22 +28,6 @@ pub(crate) enum Dropped<V> {
     Words(Failure<V>),
 }
 
-/// Failures of fewer bytes are not shortened.
-pub(crate) const SMALL_FAILURE: usize = 1_024;
-
-/// The most causes of an error that are measured and kept.
-pub(crate) const CAUSES: usize = 8;
-
-/// A failure as a record keeps it.
-#[derive(Debug)]
-pub(crate) struct RecordedFailure {
-    pub(crate) code: Box<str>,
-    pub(crate) verdict: Verdict,
-    pub(crate) ran: Ran,
-    pub(crate) exhausted: bool,
-    pub(crate) error: Option<BoxError>,
-}
-
 /// What a duplicate gets.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer<V> {
@@ -60,7 +40,37 @@ pub(crate) enum Answer<V> {
     /// The outcome is unknown.
     Unknown { mutating: bool, cause: Option<Arc<RecordedFailure>> },
     /// The store refused the call for every caller; the flag says whether it was mutating.
-    Refused(Refused, bool),
+    Refused(Refusal, bool),
+}
+
+/// Why a call is not run.
+#[derive(Clone, Debug)]
+pub(crate) enum Refusal {
+    Conflict,
+    InFlight,
+    TooManyWaiters,
+    WaitTimedOut,
+    Full,
+    Unknown(Option<Arc<RecordedFailure>>),
+    /// The store is unavailable: the tool did not run, except perhaps in another process.
+    Unavailable(Arc<StoreError>, Ran),
+    /// The record cannot be read.
+    Unreadable(Arc<StoreError>, Ran),
+}
+
+/// The most earlier runs that are kept; the oldest is dropped first.
+pub(crate) const RUNS: usize = 16;
+
+/// One run that has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Run {
+    pub(crate) started_at: Millis,
+    pub(crate) finished_at: Millis,
+    pub(crate) success: bool,
+    pub(crate) retriable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) code: Option<Box<str>>,
 }
 
 impl<V> State<V> {
@@ -163,57 +173,50 @@ impl<V> Failure<V> {
     }
 }
 
-impl RecordedFailure {
-    fn bare(&self) -> Self {
-        let Self { verdict, ran, exhausted, .. } = *self;
-        Self { code: self.code.clone(), verdict, ran, exhausted, error: None }
+impl Run {
+    pub(crate) fn of<V>(state: &State<V>, started_at: Millis, finished_at: Millis) -> Option<Self> {
+        Self::ended(state, recorded(state).map(|recorded| &**recorded), started_at, finished_at)
     }
 
-    /// The size in bytes of the texts of the error and its causes.
-    pub(crate) fn size(&self) -> usize {
-        let error = self.error.as_deref().map(|error| error as &(dyn Error + 'static));
-        let links = error.into_iter().flat_map(|error| causes(error).take(CAUSES));
-        links.map(|link| length(&link)).sum()
-    }
-
-    /// The shortened failure, if its text is long.
-    fn brief(&self) -> Option<Self> {
-        let bytes = self.size();
-        let error = self.error.as_ref().filter(|_| bytes >= SMALL_FAILURE)?;
-        let text = shortened(&error.to_string(), bytes);
-        Some(Self {
-            code: self.code.clone(),
-            error: Some(Box::new(Recorded::new(text, None))),
-            ..*self
-        })
-    }
-
-    pub(crate) fn new(end: Classification<'_>, error: Option<BoxError>) -> Self {
-        let Classification { verdict, ran, code, exhausted, .. } = end;
-        Self { code: shortened_code(code).into(), verdict, ran, exhausted, error }
-    }
-
-    pub(crate) fn classification(&self) -> Classification<'_> {
-        let Self { verdict, ran, ref code, exhausted, .. } = *self;
-        let mut end = Classification::new(verdict, ran, code);
-        end.exhausted = exhausted;
-        end
+    /// The run that led to a state, with its failure.
+    pub(crate) fn ended<D, F>(
+        state: &protocol::State<D, F>,
+        recorded: Option<&RecordedFailure>,
+        started_at: Millis,
+        finished_at: Millis,
+    ) -> Option<Self> {
+        let success = match state {
+            protocol::State::Inflight => return None,
+            protocol::State::Done(_) => true,
+            _ => false,
+        };
+        let retriable = recorded.is_some_and(|recorded| is_retriable(state, recorded));
+        let code = recorded.map(|recorded| recorded.code.clone());
+        Some(Self { started_at, finished_at, success, retriable, code })
     }
 }
 
-/// The length of a `Display` text, without building the text.
-fn length(text: &dyn Display) -> usize {
-    struct Count(usize);
-    impl Write for Count {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.0 += text.len();
-            Ok(())
-        }
+/// Whether a repeat after this failure may run, and may succeed.
+pub(crate) fn is_retriable<D, F>(
+    state: &protocol::State<D, F>,
+    recorded: &RecordedFailure,
+) -> bool {
+    let may_run_again = match state {
+        protocol::State::Failed(_, again) => *again != Again::Never,
+        protocol::State::Cancelled(_) => true,
+        _ => false,
+    };
+    may_run_again && recorded.verdict.is_transient()
+}
+
+/// The failure of a state, if it has one.
+pub(crate) const fn recorded<V>(state: &State<V>) -> Option<&Arc<RecordedFailure>> {
+    match state {
+        State::Failed(failure, _)
+        | State::Cancelled(Some(failure))
+        | State::Unknown(Some(failure)) => Some(&failure.recorded),
+        _ => None,
     }
-    let mut count = Count(0);
-    // `Count` never fails; text that a failing `Display` did not write does not count.
-    let _ = write!(count, "{text}");
-    count.0
 }
 
 /// The state in which a failure leaves its record.
@@ -266,36 +269,4 @@ impl<V: Clone> Failure<V> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_is_recorded_by_what_is_known_of_its_run() {
-        let of = |mutating, verdict, ran| {
-            let recorded = RecordedFailure::new(Classification::new(verdict, ran, "x"), None);
-            match failed::<()>(mutating, Failure::of_error(Arc::new(recorded))) {
-                State::Failed(_, again) => format!("failed {again:?}"),
-                State::Cancelled(_) => "cancelled".into(),
-                State::Unknown(_) => "unknown".into(),
-                other => format!("{other:?}"),
-            }
-        };
-        use Ran::{No, Unknown, Yes};
-        use Verdict::{Cancelled, Permanent};
-        let transient = Verdict::TRANSIENT;
-        for (verdict, ran, mutating, other) in [
-            (transient, No, "failed Freely", "failed Freely"),
-            (transient, Yes, "failed Never", "failed WhenAsked"),
-            (transient, Unknown, "unknown", "failed WhenAsked"),
-            (Permanent, No, "failed Never", "failed Never"),
-            (Permanent, Yes, "failed Never", "failed Never"),
-            (Permanent, Unknown, "unknown", "failed Never"),
-            (Cancelled, No, "cancelled", "cancelled"),
-            (Cancelled, Yes, "unknown", "unknown"),
-            (Cancelled, Unknown, "unknown", "unknown"),
-        ] {
-            assert_eq!(of(true, verdict, ran), mutating, "mutating, {verdict:?}, {ran:?}");
-            assert_eq!(of(false, verdict, ran), other, "other, {verdict:?}, {ran:?}");
-        }
-    }
-}
+mod tests;

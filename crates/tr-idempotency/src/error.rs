@@ -2,13 +2,12 @@
 //!
 //! Each leads to a [`FailureInfo`] by its `source()`, and that to its cause, if it has one.
 use crate::{
-    end::{Answer, RecordedFailure},
-    local::Refusal,
-    remote::obtain::Refused,
+    end::{Answer, Refusal},
+    failure::RecordedFailure,
     store::StoreError,
 };
 use std::{error::Error, fmt, sync::Arc, time::Duration};
-use tr_core::{FailureInfo, InvalidKey, Ran, Replay, Verdict, code};
+use tr_core::{Effect, Event, FailureInfo, InvalidKey, MatchedOn, Ran, Replay, Verdict, code};
 
 macro_rules! leaf {
     ($(#[$doc:meta])* $name:ident: $text:literal) => {
@@ -258,22 +257,25 @@ impl<V> Answer<V> {
 }
 
 impl Refusal {
+    /// The event for observers.
+    pub(crate) fn event<'r>(&self, effect: Effect) -> Event<'r> {
+        let refused = |code| Event::Refused { code, effect };
+        let replayed = |matched, state| Event::Replayed { matched, state };
+        match self {
+            Self::Conflict => Event::KeyConflict,
+            Self::Unknown(_) | Self::Unreadable(..) => replayed(MatchedOn::Completed, "unknown"),
+            Self::InFlight | Self::TooManyWaiters => refused(code::IDEMPOTENCY_IN_FLIGHT),
+            Self::WaitTimedOut => replayed(MatchedOn::Inflight, "inflight"),
+            Self::Full => refused(code::STORE_FULL),
+            Self::Unavailable(..) => refused(code::STORE_UNAVAILABLE),
+        }
+    }
+
     pub(crate) fn into_error(self, mutating: bool) -> tr_core::BoxError {
         match self {
             Self::Conflict => Conflict::new().into(),
             Self::InFlight => InFlight::new().into(),
             Self::TooManyWaiters => TooManyWaiters::new().into(),
-            Self::Unknown(cause) => OutcomeUnknown::new(mutating, cause).into(),
-            Self::Full => StoreFull::new().into(),
-        }
-    }
-}
-
-impl Refused {
-    pub(crate) fn into_error(self, mutating: bool) -> tr_core::BoxError {
-        match self {
-            Self::Conflict => Conflict::new().into(),
-            Self::InFlight => InFlight::new().into(),
             Self::WaitTimedOut => WaitTimedOut::new().into(),
             Self::Full => StoreFull::new().into(),
             Self::Unknown(cause) => OutcomeUnknown::new(mutating, cause).into(),

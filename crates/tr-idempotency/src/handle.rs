@@ -1,19 +1,24 @@
 //! Listing, settling and clearing records: for operators and tests.
 use crate::{
     end::State,
-    janitor::Janitor,
-    local::{Store, claim::serve_unknown, entry::Entry, notes::Notes},
+    local::{
+        Store,
+        claim::{Node, serve_unknown},
+        notes::Notes,
+        table::Entry,
+    },
     protocol::Ttls,
     record::{DedupeRecord, RecordState},
-    service::Shared,
-    store_handle::StoreHandle,
+    remote::client::Client,
 };
-use std::{collections::HashMap, error::Error, fmt, time::Duration};
-use tr_core::{DefaultPolicy, Scope, StoreResponse, canonical::Key, internal::Sharded};
+use std::{collections::HashMap, error::Error, fmt, sync::Arc, time::Duration};
+use tr_core::{DefaultPolicy, Scope, StoreResponse, canonical::Key};
 
 /// Lists, settles and clears the records of one layer.
 pub struct Handle<V> {
-    shared: Sharded<Shared<V>>,
+    pub(crate) store: Arc<Store<V>>,
+    pub(crate) ttls: Ttls,
+    pub(crate) remote: Option<Arc<Client<V>>>,
 }
 
 /// How a call of unknown outcome ended, as an operator found out.
@@ -74,6 +79,17 @@ pub struct StateCount {
     pub ttl: Duration,
 }
 
+impl<V> Resolution<V> {
+    /// The state to record.
+    pub(crate) fn into_state(self) -> State<V> {
+        match self {
+            Self::Done(value) => State::Done(Some(value)),
+            Self::DoneNotKept => State::Done(None),
+            Self::DidNotRun => State::Cancelled(None),
+        }
+    }
+}
+
 impl NotUnknown {
     pub(crate) const fn new() -> Self {
         Self(())
@@ -81,51 +97,39 @@ impl NotUnknown {
 }
 
 impl<V> Handle<V> {
-    pub(crate) const fn new(shared: Sharded<Shared<V>>) -> Self {
-        Self { shared }
-    }
-
-    /// The handle of the layer's store; `None` without a store. A store's records are not among
-    /// those of this handle, which shows the tables of this process.
-    #[must_use]
-    pub fn in_store(&self) -> Option<StoreHandle<V>> {
-        let remote = self.shared.remote.clone()?;
-        Some(StoreHandle::new(remote, self.clone()))
-    }
-
-    pub(crate) fn ttls(&self) -> Ttls {
-        self.shared.config.ttls
-    }
-
-    fn store(&self) -> &Store<V> {
-        &self.shared.store
+    pub(crate) const fn new(
+        store: Arc<Store<V>>,
+        ttls: Ttls,
+        remote: Option<Arc<Client<V>>>,
+    ) -> Self {
+        Self { store, ttls, remote }
     }
 
     /// The record of this key.
     #[must_use]
     pub fn record(&self, key: &Key) -> Option<DedupeRecord> {
-        self.store().record(key)
+        self.store.record(key)
     }
 
     /// The [epoch](DedupeRecord::epoch) of the record of this key: of the run in flight, to
     /// [settle](Self::settle_run) that run once it is over.
     #[must_use]
     pub fn epoch(&self, key: &Key) -> Option<u64> {
-        let table = self.store().shard(key).lock();
+        let table = self.store.shard(key).lock();
         table.get(key).map(|(entry, _)| entry.record.token.epoch)
     }
 
     /// All records, in no order. Locks one shard after the other.
     #[must_use]
     pub fn records(&self) -> Vec<DedupeRecord> {
-        self.select(|_, _| true)
+        self.store.select(|_, _| true)
     }
 
     /// Calls that have been in flight for longer than their lease: slow or hung.
     #[must_use]
     pub fn stale(&self) -> Vec<DedupeRecord> {
-        let now = self.store().common.clock.exactly();
-        self.select(|entry, _| {
+        let now = self.store.common.clock.exactly();
+        self.store.select(|entry, _| {
             matches!(entry.record.state, State::Inflight) && now >= entry.record.until
         })
     }
@@ -133,24 +137,14 @@ impl<V> Handle<V> {
     /// Calls that may have run, with an outcome that was not recorded.
     #[must_use]
     pub fn unknown(&self) -> Vec<DedupeRecord> {
-        self.select(|entry, _| matches!(entry.record.state, State::Unknown(_)))
-    }
-
-    fn select(&self, wanted: impl Fn(&Entry<V>, &Notes) -> bool) -> Vec<DedupeRecord> {
-        let mut found = Vec::new();
-        for shard in self.store().shards() {
-            let table = shard.lock();
-            let those = table.slots().filter(|(entry, notes)| wanted(entry, notes));
-            found.extend(those.map(|(it, notes)| DedupeRecord::of(it, notes, &shard.common)));
-        }
-        found
+        self.store.select(|entry, _| matches!(entry.record.state, State::Unknown(_)))
     }
 
     /// The number of records and waiters in this process.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        for shard in self.store().shards() {
+        for shard in self.store.shards() {
             let table = shard.lock();
             counts.records += table.len();
             for (entry, _) in table.slots() {
@@ -167,10 +161,10 @@ impl<V> Handle<V> {
     #[must_use]
     pub fn state_counts(&self) -> Vec<StateCount> {
         let mut all: HashMap<(String, Scope, RecordState), (u64, u64)> = HashMap::new();
-        for shard in self.store().shards() {
+        for shard in self.store.shards() {
             let table = shard.lock();
             for (entry, notes) in table.slots() {
-                let state = RecordState::of(entry.state_name());
+                let state = RecordState::of(entry.record.state.phase());
                 let of = all.entry((notes.tool().to_owned(), notes.scope(), state)).or_default();
                 let kept = entry.record.until.saturating_sub(entry.record.changed_at);
                 *of = (of.0 + 1, of.1.max(kept));
@@ -221,12 +215,7 @@ impl<V> Handle<V> {
         how: Resolution<V>,
         size: usize,
     ) -> Result<(), NotUnknown> {
-        let state = match how {
-            Resolution::Done(value) => State::Done(Some(value)),
-            Resolution::DoneNotKept => State::Done(None),
-            Resolution::DidNotRun => State::Cancelled(None),
-        };
-        let settled = self.store().settle(key, of, state, size, &self.shared.config.ttls);
+        let settled = self.store.settle(key, of, how.into_state(), size, &self.ttls);
         settled.then_some(()).ok_or(NotUnknown(()))
     }
 
@@ -236,7 +225,7 @@ impl<V> Handle<V> {
     /// goes on, its end is not recorded, and its waiters get `outcome_unknown`.
     #[must_use = "says whether there was a record"]
     pub fn clear(&self, key: &Key) -> bool {
-        let gone = self.store().shard(key).lock().clear(key);
+        let gone = self.store.shard(key).lock().clear(key);
         let Some((waiters, mutating, _)) = gone else { return false };
         serve_unknown(waiters, mutating);
         true
@@ -244,7 +233,7 @@ impl<V> Handle<V> {
 
     /// Deletes a record of unknown outcome: the store's record has been settled.
     pub(crate) fn forget_unknown(&self, key: &Key) {
-        let mut table = self.store().shard(key).lock();
+        let mut table = self.store.shard(key).lock();
         let found = table.get(key).is_some_and(|(entry, _)| entry.record.state.is_unknown());
         let gone = if found { table.clear(key) } else { None };
         drop(table);
@@ -259,7 +248,7 @@ impl<V> Handle<V> {
     /// [`Cancelled`](crate::error::Cancelled), the waiters a shared failure with the same code.
     #[must_use = "says whether there was a call in flight"]
     pub fn cancel(&self, key: &Key) -> bool {
-        let driver = self.store().shard(key).lock().cancel(key);
+        let driver = self.store.shard(key).lock().cancel(key);
         if let Some(Some(driver)) = &driver {
             driver.wake_by_ref();
         }
@@ -269,8 +258,8 @@ impl<V> Handle<V> {
     /// How many records [`flush`](Self::flush) would delete.
     #[must_use]
     pub fn count(&self, filter: Filter<'_>) -> usize {
-        let shards = self.store().shards();
-        let meant = |(entry, notes): &(&Entry<V>, &Notes)| filter.flushes(entry, notes);
+        let shards = self.store.shards();
+        let meant = |(entry, notes): &(&Entry<V, Node<V>>, &Notes)| filter.flushes(entry, notes);
         shards.map(|shard| shard.lock().slots().filter(meant).count()).sum()
     }
 
@@ -279,7 +268,7 @@ impl<V> Handle<V> {
     #[must_use = "says how many"]
     pub fn flush(&self, filter: Filter<'_>) -> usize {
         let mut count = 0;
-        for shard in self.store().shards() {
+        for shard in self.store.shards() {
             let gone = shard.lock().forget_all(|entry, notes| filter.flushes(entry, notes));
             count += gone.len();
         }
@@ -288,8 +277,8 @@ impl<V> Handle<V> {
 
     /// Deletes every expired record. Each claim also deletes a few.
     pub fn sweep(&self) {
-        let now = self.store().common.clock.exactly();
-        for shard in self.store().shards() {
+        let now = self.store.common.clock.exactly();
+        for shard in self.store.shards() {
             let gone = shard.lock().sweep(now);
             drop(gone);
         }
@@ -334,23 +323,8 @@ where
     }
 }
 
-impl<V: Send + 'static> Handle<V> {
-    /// Starts a task that sweeps the records of this process and of a
-    /// [store](crate::Builder::store) and keeps a coarse clock, until it is dropped.
-    ///
-    /// While it lives, calls without a time stamp take the time from it (to the second) and do not
-    /// read the clock.
-    ///
-    /// # Panics
-    /// Outside a tokio runtime with a timer.
-    pub fn spawn_janitor(&self) -> Janitor {
-        let remote = self.shared.remote.as_ref().map(|remote| remote.store.clone());
-        Janitor::spawn(&self.shared.store, remote)
-    }
-}
-
 impl Filter<'_> {
-    fn flushes<V>(&self, entry: &Entry<V>, notes: &Notes) -> bool {
+    fn flushes<V>(&self, entry: &Entry<V, Node<V>>, notes: &Notes) -> bool {
         let meant = match *self {
             Self::Key(key) => entry.key == *key,
             Self::Session(session) => notes.session() == Some(session),
@@ -362,7 +336,7 @@ impl Filter<'_> {
 
 impl<V> Clone for Handle<V> {
     fn clone(&self) -> Self {
-        Self { shared: self.shared.clone() }
+        Self { store: self.store.clone(), ttls: self.ttls, remote: self.remote.clone() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! An optional task that keeps the coarse clock of the records and removes expired ones.
 use crate::{
-    local::{Store, shard::Common},
+    handle::Handle,
+    local::{Store, table::Common},
     store::RecordStore,
 };
 use std::{
@@ -23,15 +24,21 @@ const ROUND: usize = 60;
 #[must_use = "it stops when it is dropped"]
 pub struct Janitor(Vec<AbortHandle>);
 
-impl Janitor {
-    pub(crate) fn spawn<V: Send + 'static>(
-        store: &Arc<Store<V>>,
-        remote: Option<Arc<dyn RecordStore>>,
-    ) -> Self {
-        let shift = TickGuard::begin(&store.common);
-        let here = tokio::spawn(work(Arc::downgrade(store), shift)).abort_handle();
+impl<V: Send + 'static> Handle<V> {
+    /// Starts a task that sweeps the records of this process and of a
+    /// [store](crate::Builder::store) and keeps a coarse clock, until it is dropped.
+    ///
+    /// While it lives, calls without a time stamp take the time from it (to the second) and do not
+    /// read the clock.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with a timer.
+    pub fn spawn_janitor(&self) -> Janitor {
+        let shift = TickGuard::begin(&self.store.common);
+        let here = tokio::spawn(work(Arc::downgrade(&self.store), shift)).abort_handle();
+        let remote = self.remote.as_ref().map(|remote| remote.store.clone());
         let there = remote.map(|remote| tokio::spawn(sweep(remote)).abort_handle());
-        Self([here].into_iter().chain(there).collect())
+        Janitor([here].into_iter().chain(there).collect())
     }
 }
 

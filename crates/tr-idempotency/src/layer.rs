@@ -1,12 +1,20 @@
-//! The layer.
+//! The layer: everything put together.
+#[cfg(feature = "encryption")]
+use crate::codec::Frames;
 use crate::{
     builder::Builder,
+    claim::Shared,
+    clock::{Clock, millis},
+    config::Config,
     handle::Handle,
-    service::{Idempotency, Shared},
+    local::{Store, budget::Budget, table::Common},
+    protocol::Ttls,
+    remote::{Remote, Settings, local_probe::LocalProbe},
+    service::Idempotency,
 };
-use std::fmt;
+use std::{fmt, sync::Arc};
 use tower_layer::Layer;
-use tr_core::{DefaultPolicy, ToolOutcome, internal::Sharded};
+use tr_core::{ConfigError, DefaultPolicy, ToolOutcome, internal::Sharded};
 
 /// Wraps services in [`Idempotency`]; all services of one layer share one set of records.
 ///
@@ -15,6 +23,7 @@ use tr_core::{DefaultPolicy, ToolOutcome, internal::Sharded};
 pub struct IdempotencyLayer<A = DefaultPolicy, V = ToolOutcome> {
     answers: A,
     shared: Sharded<Shared<V>>,
+    handle: Handle<V>,
 }
 
 impl IdempotencyLayer {
@@ -30,6 +39,62 @@ impl IdempotencyLayer {
     }
 }
 
+impl<A, V: Clone + Send + 'static> Builder<A, V> {
+    /// Builds the layer.
+    ///
+    /// # Errors
+    /// If a setting is out of its range; the error lists every such setting.
+    pub fn build(self) -> Result<IdempotencyLayer<A, V>, ConfigError> {
+        self.check()?;
+        Ok(self.build_unchecked())
+    }
+
+    /// Builds without the check, for settings that are within their ranges.
+    fn build_unchecked(self) -> IdempotencyLayer<A, V> {
+        let Self { answers, settings: it } = self;
+        let config = Config {
+            conflicts: it.conflicts,
+            derived: it.derived,
+            ttls: Ttls {
+                done: millis(it.done),
+                failed: millis(it.failed),
+                inflight: millis(it.inflight),
+                unknown: millis(it.unknown),
+            },
+            grace: millis(it.grace),
+            max_wait: it.max_wait,
+        };
+        #[cfg(feature = "encryption")]
+        let frames = Frames { wall: Some(it.wall.clone()), ..it.frames };
+        #[cfg(not(feature = "encryption"))]
+        let frames = it.frames;
+        let common = Common {
+            clock: Clock::new(&*it.wall),
+            fingerprints: it.fingerprints,
+            max_waiters: it.max_waiters,
+            budget: Budget::new(it.most_kept, it.most_bytes),
+        };
+        let store = Arc::new(Store::new(it.capacity, common));
+        let remote = it.remote.map(|mut remote| {
+            (remote.format.most_bytes, remote.format.frames) = (it.most_bytes, frames);
+            remote.settings = Settings {
+                policy: it.policy,
+                memory: it.memory.map(millis),
+                keeps_answers: it.keeps_answers,
+                instance: it.instance,
+            };
+            (remote.patience, remote.probe) = (it.patience, it.probe.clone());
+            remote.probe_patience = it.probe_patience;
+            Arc::new(remote)
+        });
+        let probe = it.probe.map(|probe| LocalProbe::new(probe, it.probe_patience));
+        let handle = Handle::new(store.clone(), config.ttls, remote.clone());
+        let remote = remote.map(|remote| remote as Arc<dyn Remote<V>>);
+        let shared = Shared { config, store, observer: it.observer, remote, probe };
+        IdempotencyLayer { answers, shared: Sharded::new(shared), handle }
+    }
+}
+
 impl Default for IdempotencyLayer {
     /// Records in this process, by the defaults of [`Builder`].
     fn default() -> Self {
@@ -38,20 +103,17 @@ impl Default for IdempotencyLayer {
 }
 
 impl<A, V> IdempotencyLayer<A, V> {
-    pub(crate) fn new(answers: A, shared: Shared<V>) -> Self {
-        Self { answers, shared: Sharded::new(shared) }
-    }
-
     /// The handle for listing, settling and clearing records.
     #[must_use]
     pub fn handle(&self) -> Handle<V> {
-        Handle::new(self.shared.whole())
+        self.handle.clone()
     }
 }
 
 impl<A: Copy, V> Clone for IdempotencyLayer<A, V> {
     fn clone(&self) -> Self {
-        Self { answers: self.answers, shared: self.shared.whole() }
+        let (answers, shared) = (self.answers, self.shared.whole());
+        Self { answers, shared, handle: self.handle.clone() }
     }
 }
 

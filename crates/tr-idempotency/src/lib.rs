@@ -106,15 +106,15 @@
 //! never starts a call on its own, and never reads params.
 mod bounds;
 mod builder;
+mod claim;
 mod clock;
 mod codec;
 mod config;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-mod detached_call;
 mod end;
 pub mod error;
-pub mod future;
+mod failure;
 mod handle;
 mod janitor;
 mod layer;
@@ -124,23 +124,27 @@ mod record;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod remote;
+mod run;
 mod service;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod store;
-mod store_call;
 mod store_handle;
 
 pub use self::{
     bounds::{Answers, Detachable},
     builder::Builder,
     config::{ConflictPolicy, DerivedKeys},
-    future::IdempotencyFuture,
     handle::{Counts, Filter, Handle, NotUnknown, Resolution, StateCount},
     janitor::Janitor,
     layer::IdempotencyLayer,
     record::{Attempt, DedupeRecord, Execution, RecordState, RecordedError, RequestNotes},
-    service::Idempotency,
+    service::{Idempotency, IdempotencyFuture},
     store_handle::{LateEnd, MayStillRun, RecordListing, StoreHandle},
 };
 pub use tr_core::ConfigError;
+
+/// Future types.
+pub mod future {
+    pub use crate::service::IdempotencyFuture;
+}

@@ -23,12 +23,9 @@
 use std::{fmt, mem};
 use tr_core::canonical::Digest;
 
-mod phase;
+mod state;
 
-pub use self::phase::{Phase, UnknownPhase};
-
-/// Milliseconds on the store's clock: since the Unix epoch, for records that outlive a process.
-pub type Millis = u64;
+pub use self::state::{Again, Millis, Phase, State, Ttls, UnknownPhase};
 
 /// The proof of a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,19 +35,6 @@ pub struct Token {
     pub epoch: u64,
     /// A new random number for each claim, so that a claim sent twice is recognised as one.
     pub owner: u64,
-}
-
-/// How long each state lasts, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ttls {
-    /// A success.
-    pub done: Millis,
-    /// A failure, or a call that was cancelled before it started.
-    pub failed: Millis,
-    /// The lease of a call that runs.
-    pub inflight: Millis,
-    /// A call of unknown outcome.
-    pub unknown: Millis,
 }
 
 /// A claim of a call: the input of [`Record::claim`].
@@ -68,32 +52,6 @@ pub struct Ask {
     pub now: Millis,
     /// How long the claim's states last.
     pub ttls: Ttls,
-}
-
-/// The state of a call. `D` is what is kept of a success, `F` of a failure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State<D, F> {
-    /// It is running.
-    Inflight,
-    /// It succeeded.
-    Done(D),
-    /// It failed, and whether it ran is known, or does not matter.
-    Failed(F, Again),
-    /// It was cancelled before it started.
-    Cancelled(Option<F>),
-    /// It may have run, and its end was not recorded.
-    Unknown(Option<F>),
-}
-
-/// Whether a failed call may be run again before its record expires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Again {
-    /// It would fail again.
-    Never,
-    /// If the caller asks for it.
-    WhenAsked,
-    /// It never started.
-    Freely,
 }
 
 /// One call's record.
@@ -139,19 +97,6 @@ pub enum Reply<D, F> {
 impl Token {
     /// The owner of records that were settled by hand; it holds no claim.
     pub const BY_HAND: u64 = 0;
-}
-
-impl Ttls {
-    /// How long this state lasts.
-    #[must_use]
-    pub const fn of<D, F>(&self, state: &State<D, F>) -> Millis {
-        match state {
-            State::Inflight => self.inflight,
-            State::Done(_) => self.done,
-            State::Failed(..) | State::Cancelled(_) => self.failed,
-            State::Unknown(_) => self.unknown,
-        }
-    }
 }
 
 impl<D, F> Record<D, F> {

@@ -1,14 +1,9 @@
 //! Records as operators see them.
 use crate::{
-    codec::{Found, body::Format, notes::RequestNote},
-    end::RecordedFailure,
-    local::{
-        entry::{Entry, Run, is_retriable, recorded},
-        notes::Notes,
-        shard::Common,
-    },
-    protocol::{self, Millis, Phase},
-    store::Stored,
+    end::{Run, is_retriable},
+    failure::RecordedFailure,
+    local::notes::Shown,
+    protocol::{self, Millis, Phase, Record},
 };
 use serde::Serialize;
 use tr_core::canonical::Key;
@@ -171,7 +166,7 @@ impl RecordState {
         }
     }
 
-    const fn of_phase(phase: Phase) -> Self {
+    pub(crate) const fn of(phase: Phase) -> Self {
         match phase {
             Phase::Inflight => Self::Inflight,
             Phase::Done => Self::Done,
@@ -180,99 +175,45 @@ impl RecordState {
             Phase::Unknown => Self::Unknown,
         }
     }
-
-    pub(crate) fn of(name: &str) -> Self {
-        match name {
-            "inflight" => Self::Inflight,
-            "done" => Self::Done,
-            "failed" => Self::Failed,
-            "cancelled" => Self::Cancelled,
-            _ => Self::Unknown,
-        }
-    }
 }
 
 impl DedupeRecord {
-    /// The record as it stands now.
-    pub(crate) fn of<V>(entry: &Entry<V>, notes: &Notes, common: &Common) -> Self {
-        let unix = |at: Millis| common.clock.unix_ms(at);
-        let record = &entry.record;
-        let state = RecordState::of(entry.state_name());
-        let current = Run::of(&record.state, record.claimed_at, record.changed_at);
-        let first = entry.earlier.first().map_or(record.claimed_at, |run| run.started_at);
+    /// A record as it stands, with the runs before its last one and the failure of that one. `unix`
+    /// turns its times into milliseconds since the Unix epoch.
+    pub(crate) fn new<D, F>(
+        key: &Key,
+        record: &Record<D, F>,
+        notes: &Shown<'_>,
+        earlier: &[Run],
+        failure: Option<&RecordedFailure>,
+        unix: impl Fn(Millis) -> u64,
+    ) -> Self {
+        let state = RecordState::of(record.state.phase());
+        let last = Run::ended(&record.state, failure, record.claimed_at, record.changed_at);
+        let first = earlier.first().map_or(record.claimed_at, |run| run.started_at);
         let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
         Self {
-            key: entry.key.to_string(),
-            tool: notes.tool().to_owned(),
-            idempotency_key: notes.key().map_or_else(|| entry.key.to_string(), str::to_owned),
+            key: key.to_string(),
+            tool: notes.tool.to_owned(),
+            idempotency_key: notes.key.map_or_else(|| key.to_string(), str::to_owned),
             state,
             created_at_ms: unix(first),
             updated_at_ms: unix(record.changed_at),
             expires_at_ms: unix(record.until),
             ttl_ms: record.until.saturating_sub(record.changed_at),
             request: RequestNotes {
-                session_key: text(notes.session()),
-                actor_id: text(notes.actor()),
-                request_id: text(notes.request_id()),
-                tool_call_id: notes.tool_call_id().map(str::to_owned),
+                session_key: text(notes.session),
+                actor_id: text(notes.actor),
+                request_id: text(notes.request_id),
+                tool_call_id: notes.tool_call_id.map(str::to_owned),
                 params_digest: record.digest.to_string(),
             },
             execution: Some(Execution {
                 attempt_count: record.runs,
-                attempts: entry
-                    .earlier
-                    .iter()
-                    .chain(&current)
-                    .map(|run| Attempt::of(run, unix))
-                    .collect(),
+                attempts: earlier.iter().chain(&last).map(|run| Attempt::of(run, &unix)).collect(),
             }),
-            error: recorded(&record.state)
-                .map(|recorded| RecordedError::of(&record.state, recorded)),
+            error: failure.map(|failure| RecordedError::of(&record.state, failure)),
             lock_until_ms: (state == RecordState::Inflight).then(|| unix(record.until)),
-            version: record.version,
-            epoch: record.token.epoch,
-            owner: format!("{:016x}", record.token.owner),
-        }
-    }
-
-    /// A store's record. Parts that cannot be read are left empty.
-    pub(crate) fn of_stored<V>(stored: &Stored, format: &Format<V>) -> Self {
-        let record = &stored.record;
-        let note = RequestNote::read(stored, &format.frames).unwrap_or_default();
-        let found = Found::body(&stored.key, record);
-        let history = format.history(&found, &record.state).unwrap_or_default();
-        let (mut runs, recorded) = history;
-        let first = runs.first().map_or(record.claimed_at, |run| run.started_at);
-        runs.extend(Run::ended(
-            &record.state,
-            recorded.as_deref(),
-            record.claimed_at,
-            record.changed_at,
-        ));
-        let phase = record.state.phase();
-        let text = |text: Option<String>| text.unwrap_or_default();
-        Self {
-            key: stored.key.to_string(),
-            tool: stored.tool.clone(),
-            idempotency_key: note.key.unwrap_or_else(|| stored.key.to_string()),
-            state: RecordState::of_phase(phase),
-            created_at_ms: first,
-            updated_at_ms: record.changed_at,
-            expires_at_ms: record.until,
-            ttl_ms: record.until.saturating_sub(record.changed_at),
-            request: RequestNotes {
-                session_key: text(note.session),
-                actor_id: text(note.actor),
-                request_id: text(note.request_id),
-                tool_call_id: note.tool_call_id,
-                params_digest: record.digest.to_string(),
-            },
-            execution: Some(Execution {
-                attempt_count: record.runs,
-                attempts: runs.iter().map(|run| Attempt::of(run, |at| at)).collect(),
-            }),
-            error: recorded.as_deref().map(|recorded| RecordedError::of(&record.state, recorded)),
-            lock_until_ms: (phase == Phase::Inflight).then_some(record.until),
             version: record.version,
             epoch: record.token.epoch,
             owner: format!("{:016x}", record.token.owner),

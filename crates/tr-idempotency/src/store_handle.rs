@@ -11,7 +11,7 @@ use crate::{
     handle::{Filter, Handle, NotUnknown, Resolution},
     protocol::Millis,
     record::DedupeRecord,
-    remote::Remote,
+    remote::client::Client,
     store::{End, Query, Selector, StateFilter, StoreError, Stored, UnreadableRecord},
 };
 use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
@@ -44,7 +44,7 @@ const DIGITS: usize = 64;
 /// # Errors
 /// Each method returns [`StoreError`]s, whose kind says whether anything may have changed.
 pub struct StoreHandle<V> {
-    remote: Arc<Remote<V>>,
+    remote: Arc<Client<V>>,
     front: Handle<V>,
 }
 
@@ -58,11 +58,16 @@ pub struct RecordListing {
     pub unreadable: Vec<UnreadableRecord>,
 }
 
-impl<V> StoreHandle<V> {
-    pub(crate) const fn new(remote: Arc<Remote<V>>, front: Handle<V>) -> Self {
-        Self { remote, front }
+impl<V> Handle<V> {
+    /// The handle of the layer's store; `None` without a store. A store's records are not among
+    /// those of this handle, which shows the tables of this process.
+    #[must_use]
+    pub fn in_store(&self) -> Option<StoreHandle<V>> {
+        Some(StoreHandle { remote: self.remote.clone()?, front: self.clone() })
     }
+}
 
+impl<V> StoreHandle<V> {
     /// Checks that the store is reachable and configured to keep its promises; returns warnings of
     /// what the check cannot rule out. For start-up and health checks.
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
@@ -89,13 +94,13 @@ impl<V> StoreHandle<V> {
     /// How long a claim of this layer holds unless it is renewed, for tools that say nothing else.
     #[must_use]
     pub fn lease(&self) -> Duration {
-        Duration::from_millis(self.front.ttls().inflight)
+        Duration::from_millis(self.front.ttls.inflight)
     }
 
     /// The record of this key.
     pub async fn record(&self, key: &Key) -> Result<Option<DedupeRecord>, StoreError> {
         let stored = self.remote.store.read(key).await?;
-        Ok(stored.map(|stored| self.shown(&stored)))
+        Ok(stored.map(|stored| self.remote.shown(&stored)))
     }
 
     /// Whether the process that last claimed this key is alive; `None` if the store cannot tell. A
@@ -121,20 +126,20 @@ impl<V> StoreHandle<V> {
         is_brief: bool,
     ) -> Result<RecordListing, StoreError> {
         let found = self.remote.store.list_readable(query, limit, is_brief).await?;
-        let records = found.records.iter().map(|stored| self.shown(stored)).collect();
+        let records = found.records.iter().map(|stored| self.remote.shown(stored)).collect();
         Ok(RecordListing { records, unreadable: found.unreadable })
     }
 
     /// Up to `limit` records, in no order.
     pub async fn records(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
-        self.list(StateFilter::Any, limit).await
+        self.list(&Query::ALL, limit).await
     }
 
     /// The same; of calls that are done, the store may leave out the earlier runs. It reads no
     /// answers for it, if it can.
     pub async fn records_brief(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
         let stored = self.remote.store.list_brief(&Query::ALL, limit).await?;
-        Ok(stored.iter().map(|stored| self.shown(stored)).collect())
+        Ok(stored.iter().map(|stored| self.remote.shown(stored)).collect())
     }
 
     /// Calls in flight, in any process, that were claimed at least `at_least` ago: slow or hung.
@@ -143,12 +148,14 @@ impl<V> StoreHandle<V> {
         at_least: Duration,
         limit: usize,
     ) -> Result<Vec<DedupeRecord>, StoreError> {
-        self.list(StateFilter::Inflight { at_least: millis(at_least) }, limit).await
+        let state = StateFilter::Inflight { at_least: millis(at_least) };
+        self.list(&Query { selector: Selector::All, state }, limit).await
     }
 
     /// Calls that may have run, with an outcome that was not recorded.
     pub async fn unknown(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
-        self.list(StateFilter::Unknown, limit).await
+        let state = StateFilter::Unknown;
+        self.list(&Query { selector: Selector::All, state }, limit).await
     }
 
     /// The calls of unknown outcome of this session.
@@ -158,8 +165,7 @@ impl<V> StoreHandle<V> {
         limit: usize,
     ) -> Result<Vec<DedupeRecord>, StoreError> {
         let query = Query { state: StateFilter::Unknown, ..self.query(Filter::Session(session)) };
-        let stored = self.remote.store.list(&query, limit).await?;
-        Ok(stored.iter().map(|stored| self.shown(stored)).collect())
+        self.list(&query, limit).await
     }
 
     /// The calls of unknown outcome of this session with these params, whatever their keys. Records that
@@ -175,18 +181,9 @@ impl<V> StoreHandle<V> {
         Ok(self.listing(&query, limit, true).await?.records)
     }
 
-    async fn list(
-        &self,
-        state: StateFilter,
-        limit: usize,
-    ) -> Result<Vec<DedupeRecord>, StoreError> {
-        let query = Query { selector: Selector::All, state };
-        let stored = self.remote.store.list(&query, limit).await?;
-        Ok(stored.iter().map(|stored| self.shown(stored)).collect())
-    }
-
-    fn shown(&self, stored: &Stored) -> DedupeRecord {
-        DedupeRecord::of_stored(stored, &self.remote.format)
+    async fn list(&self, query: &Query, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
+        let stored = self.remote.store.list(query, limit).await?;
+        Ok(stored.iter().map(|stored| self.remote.shown(stored)).collect())
     }
 
     /// Records how a call of unknown outcome ended, as [`Handle::settle`] does. `Ok(Err)` if its
@@ -210,8 +207,8 @@ impl<V> StoreHandle<V> {
             return Ok(Err(NotUnknown::new()));
         }
         check_notes(&stored, &self.remote.format)?;
-        let state = state_of(how);
-        let ttls = self.front.ttls();
+        let state = how.into_state();
+        let ttls = self.front.ttls;
         let ttl: Millis = match &state {
             // A response that comes late must find it.
             State::Cancelled(_) => ttls.failed.max(ttls.done),
@@ -279,14 +276,6 @@ fn check_notes<V>(stored: &Stored, format: &Format<V>) -> Result<(), StoreError>
     }
 }
 
-fn state_of<V>(how: Resolution<V>) -> State<V> {
-    match how {
-        Resolution::Done(value) => State::Done(Some(value)),
-        Resolution::DoneNotKept => State::Done(None),
-        Resolution::DidNotRun => State::Cancelled(None),
-    }
-}
-
 /// The range of keys with this prefix.
 fn beginning(digits: &str) -> Option<RangeInclusive<Key>> {
     let filled = |digit: &str| {
@@ -298,7 +287,7 @@ fn beginning(digits: &str) -> Option<RangeInclusive<Key>> {
 
 impl<V> Clone for StoreHandle<V> {
     fn clone(&self) -> Self {
-        Self::new(self.remote.clone(), self.front.clone())
+        Self { remote: self.remote.clone(), front: self.front.clone() }
     }
 }
 

@@ -3,10 +3,10 @@
 //! The payload: the length of the head (4 bytes), the head (JSON), the bytes of the response.
 use super::{Found, Frames, Place, Unreadable, failure::FailureForm, persist::Persist};
 use crate::{
-    end::{Failure, RecordedFailure, State},
-    local::entry::{RUNS, Run},
-    protocol::{self, Millis, Phase},
-    store::{StoredRecord, StoredState},
+    end::{Failure, RUNS, Run, State},
+    failure::RecordedFailure,
+    protocol::{self, Millis, Phase, Token},
+    store::{ClaimRequest, StoredRecord, StoredState},
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -52,6 +52,14 @@ struct Head {
 struct Oversized {
     bytes: usize,
     digest: String,
+}
+
+impl Place {
+    /// The place of a claim's end.
+    pub(crate) const fn of_claim(claim: &ClaimRequest, token: Token) -> Self {
+        let (key, digest, mutating) = (claim.key, claim.digest, claim.mutating);
+        Self { key, digest, mutating, epoch: token.epoch, by_hand: false }
+    }
 }
 
 impl<V: Persist> Format<V> {
@@ -204,90 +212,4 @@ fn split(payload: &[u8]) -> Result<(Head, &[u8]), Unreadable> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        end::failed,
-        protocol::{Again, Ask, Token, Ttls},
-    };
-    use tr_core::{Classification, Ran, ToolOutcome, Verdict};
-
-    const KEY: Key = Key::from_bytes([1; 32]);
-
-    const HOUR: Millis = 3_600_000;
-
-    fn place() -> Place {
-        let digest = Digest::of_bytes(b"params");
-        Place { key: KEY, digest, mutating: true, epoch: 1, by_hand: false }
-    }
-
-    /// A record of that place, in this state.
-    fn stored(state: StoredState) -> StoredRecord {
-        let ttls = Ttls { done: HOUR, failed: HOUR, inflight: HOUR, unknown: HOUR };
-        let token = Token { epoch: 1, owner: 2 };
-        let digest = place().digest;
-        let ask = Ask { digest, mutating: true, again: false, token, now: 0, ttls };
-        StoredRecord { state, ..StoredRecord::new(&ask) }
-    }
-
-    fn format(most_bytes: usize) -> Format<ToolOutcome> {
-        Format::new(most_bytes, Frames::default())
-    }
-
-    fn failure(response: Option<ToolOutcome>) -> Failure<ToolOutcome> {
-        let end = Classification::new(Verdict::TRANSIENT, Ran::Unknown, "timeout");
-        Failure::new(Arc::new(RecordedFailure::new(end, Some("reset".into()))), response, None)
-    }
-
-    #[test]
-    fn every_state_comes_back() {
-        let format = format(1_000);
-        let outcome = || ToolOutcome::success(serde_json::json!({"paid": 5}));
-        for state in [
-            State::Inflight,
-            State::Done(Some(outcome())),
-            State::Done(None),
-            State::Failed(failure(None), Again::WhenAsked),
-            State::Failed(failure(Some(outcome())), Again::Never),
-            State::Cancelled(None),
-            State::Cancelled(Some(failure(None))),
-            State::Unknown(None),
-            failed(true, failure(Some(outcome()))),
-        ] {
-            let written = format.write(&place(), &state, HOUR, &[]);
-            assert!(written.whole);
-            assert_eq!(written.state.phase(), state.phase());
-            let kept = format.read(&KEY, &stored(written.state.clone())).unwrap();
-            assert_eq!(kept.phase(), state.phase());
-            assert_eq!(format.write(&place(), &kept, HOUR, &[]).state, written.state);
-        }
-    }
-
-    #[test]
-    fn an_oversized_answer_is_done_with_a_digest_and_a_marker() {
-        let format = format(100);
-        let state = State::Done(Some(ToolOutcome::success(serde_json::json!("x".repeat(100)))));
-        let written = format.write(&place(), &state, HOUR, &[]);
-        assert!(!written.whole);
-        let StoredState::Done(body) = &written.state else { panic!("it is done") };
-        let record = stored(written.state.clone());
-        let payload = format.frames.unwrap(&Found::body(&KEY, &record), body).unwrap();
-        let (head, answer) = split(&payload).unwrap();
-        let marker = head.oversized.unwrap();
-        assert_eq!((marker.bytes, marker.digest.len(), answer.len()), (114, 64, 0));
-        assert!(matches!(format.read(&KEY, &record).unwrap(), State::Done(None)));
-    }
-
-    #[test]
-    fn earlier_runs_are_told_and_bounded() {
-        let run =
-            |n| Run { started_at: n, finished_at: n, success: false, retriable: true, code: None };
-        let runs: Vec<_> = (0..40).map(run).collect();
-        let failed = State::Failed(failure(None), Again::Freely);
-        let record = stored(format(100).write(&place(), &failed, HOUR, &runs).state);
-        let found = Found::body(&KEY, &record);
-        let (earlier, recorded) = format(100).history(&found, &record.state).unwrap();
-        assert_eq!((earlier.len(), earlier[0].started_at), (RUNS, 24));
-        assert_eq!(&*recorded.unwrap().code, "timeout");
-    }
-}
+mod tests;

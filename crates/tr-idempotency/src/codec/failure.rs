@@ -1,20 +1,12 @@
 //! Failures as JSON, with the texts of their causes.
-use crate::end::{CAUSES, RecordedFailure};
+use super::verdict::VerdictForm;
+use crate::failure::{CAUSES, RecordedFailure, RecordedText};
 use serde::{Deserialize, Serialize};
-use std::{error::Error, fmt, time::Duration};
-use tr_core::{FailureInfo, Ran, Verdict, causes};
+use std::error::Error;
+use tr_core::{FailureInfo, Ran, causes};
 
 /// Longer texts are cut.
 const LONGEST: usize = 4_096;
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum VerdictForm {
-    Success,
-    Transient { retry_after: Option<Duration> },
-    Permanent,
-    Cancelled,
-}
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,28 +18,6 @@ pub(super) struct FailureForm {
     exhausted: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     causes: Vec<String>,
-}
-
-impl From<Verdict> for VerdictForm {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Success => Self::Success,
-            Verdict::Transient { retry_after } => Self::Transient { retry_after },
-            Verdict::Permanent => Self::Permanent,
-            Verdict::Cancelled => Self::Cancelled,
-        }
-    }
-}
-
-impl From<VerdictForm> for Verdict {
-    fn from(form: VerdictForm) -> Self {
-        match form {
-            VerdictForm::Success => Self::Success,
-            VerdictForm::Transient { retry_after } => Self::Transient { retry_after },
-            VerdictForm::Permanent => Self::Permanent,
-            VerdictForm::Cancelled => Self::Cancelled,
-        }
-    }
 }
 
 impl FailureForm {
@@ -71,7 +41,7 @@ impl FailureForm {
     }
 
     pub(super) fn into_recorded(self) -> RecordedFailure {
-        let cause = |cause, text| Some(Box::new(Recorded::new(text, cause)));
+        let cause = |cause, text| Some(Box::new(RecordedText::new(text, cause)));
         let error = self.causes.into_iter().rfold(None, cause);
         RecordedFailure {
             code: self.code.into(),
@@ -83,35 +53,11 @@ impl FailureForm {
     }
 }
 
-/// An error whose text was recorded.
-#[derive(Debug)]
-pub(crate) struct Recorded {
-    text: String,
-    cause: Option<Box<Self>>,
-}
-
-impl Recorded {
-    pub(crate) const fn new(text: String, cause: Option<Box<Self>>) -> Self {
-        Self { text, cause }
-    }
-}
-
-impl fmt::Display for Recorded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl Error for Recorded {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.cause.as_deref().map(|cause| cause as _)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tr_core::code;
+    use std::time::Duration;
+    use tr_core::{Verdict, code};
 
     #[test]
     fn a_failure_keeps_its_facts_and_the_words_of_its_causes() {

@@ -5,19 +5,20 @@
 //! ```
 //!
 //! Version 1 is plain, or sealed and bound to its key alone. Version 2 is sealed, and bound to all
-//! fields of the record ([`context`](super::context)).
-use super::{
-    Unreadable,
-    context::{Context, Found},
-};
+//! fields of the record: its [`Context`], which a writer of the store could change.
+#![cfg_attr(
+    not(feature = "encryption"),
+    expect(dead_code, reason = "only seals look at the context")
+)]
+use super::{Unreadable, VERSION};
+#[cfg(feature = "encryption")]
+use crate::protocol::Token;
+use crate::protocol::{Millis, Phase, Record, State};
 #[cfg(feature = "encryption")]
 use std::sync::Arc;
 #[cfg(feature = "encryption")]
 use tr_core::WallClock;
 use tr_core::canonical::{Digest, Key};
-
-/// The latest format that this version reads.
-pub(super) const VERSION: u8 = 2;
 
 /// The format without a seal.
 const PLAIN: u8 = 1;
@@ -30,15 +31,176 @@ const HEAD: usize = 10;
 /// What the bytes hold. A sealed body cannot pass for notes, nor for the body of another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Body,
-    Notes,
+    Body = 0,
+    Notes = 1,
+}
+
+/// A record in a store.
+type BytesRecord = Record<Vec<u8>, Vec<u8>>;
+
+/// The call and the run that the bytes belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) key: Key,
+    pub(crate) digest: Digest,
+    /// Whether a second run may do harm.
+    pub(crate) mutating: bool,
+    /// The epoch of the claim under which it ran.
+    pub(crate) epoch: u64,
+    /// Whether a probe or an operator recorded how it ended.
+    pub(crate) by_hand: bool,
+}
+
+/// The record whose bytes are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found<'r> {
+    pub(crate) key: &'r Key,
+    pub(crate) digest: &'r Digest,
+    pub(crate) kind: Kind,
+    pub(crate) phase: Option<Phase>,
+    /// `None` for a record that has been claimed again since.
+    pub(crate) record: Option<&'r BytesRecord>,
+}
+
+/// The place and kind as a sealed frame holds them: in front of the sealed bytes, and authenticated
+/// with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Context {
+    kind: Kind,
+    /// [`Phase`] as a number; 0 for notes.
+    phase: u8,
+    mutating: bool,
+    by_hand: bool,
+    epoch: u64,
+    ttl: Millis,
+    digest: [u8; 32],
+}
+
+/// The length of a context in a frame.
+pub(super) const CONTEXT: usize = 51;
+
+/// Stores may round times to seconds.
+const ROUNDED: Millis = 1_000;
+
+impl Place {
+    /// The place of an end that is recorded by hand.
+    pub(crate) const fn by_hand(key: Key, record: &BytesRecord) -> Self {
+        let (digest, mutating) = (record.digest, record.mutating);
+        Self { key, digest, mutating, epoch: record.token.epoch, by_hand: true }
+    }
+
+    pub(super) const fn notes(&self) -> Context {
+        let Self { digest, mutating, .. } = *self;
+        let digest = *digest.as_bytes();
+        let kind = Kind::Notes;
+        Context { kind, phase: 0, mutating, by_hand: false, epoch: 0, ttl: 0, digest }
+    }
+
+    pub(super) const fn end(&self, phase: Phase, ttl: Millis) -> Context {
+        let Self { digest, mutating, by_hand, epoch, .. } = *self;
+        let (digest, phase) = (*digest.as_bytes(), number(phase));
+        Context { kind: Kind::Body, phase, mutating, by_hand, epoch, ttl, digest }
+    }
+}
+
+impl<'r> Found<'r> {
+    pub(crate) fn notes(key: &'r Key, record: &'r BytesRecord) -> Self {
+        Self { key, digest: &record.digest, kind: Kind::Notes, phase: None, record: Some(record) }
+    }
+
+    pub(crate) fn body(key: &'r Key, record: &'r BytesRecord) -> Self {
+        let phase = Some(record.state.phase());
+        Self { key, digest: &record.digest, kind: Kind::Body, phase, record: Some(record) }
+    }
+
+    /// The state of a record before it was claimed again.
+    pub(crate) fn before(
+        key: &'r Key,
+        digest: &'r Digest,
+        state: &State<Vec<u8>, Vec<u8>>,
+    ) -> Self {
+        Self { key, digest, kind: Kind::Body, phase: Some(state.phase()), record: None }
+    }
+}
+
+#[cfg(feature = "encryption")]
+impl Context {
+    fn to_bytes(self) -> [u8; CONTEXT] {
+        let mut bytes = [0; CONTEXT];
+        bytes[0] = self.kind as u8;
+        bytes[1] = self.phase;
+        bytes[2] = u8::from(self.mutating) | u8::from(self.by_hand) << 1;
+        bytes[3..11].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes[11..19].copy_from_slice(&self.ttl.to_le_bytes());
+        bytes[19..].copy_from_slice(&self.digest);
+        bytes
+    }
+
+    /// Reads a context that a seal has authenticated: [`to_bytes`](Self::to_bytes) wrote it.
+    fn of_bytes(bytes: &[u8]) -> Self {
+        let word = |from: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[from..from + 8]);
+            u64::from_le_bytes(word)
+        };
+        let mut digest = [0; 32];
+        digest.copy_from_slice(&bytes[19..]);
+        Self {
+            kind: if bytes[0] == 0 { Kind::Body } else { Kind::Notes },
+            phase: bytes[1],
+            mutating: bytes[2] & 1 != 0,
+            by_hand: bytes[2] & 2 != 0,
+            epoch: word(3),
+            ttl: word(11),
+            digest,
+        }
+    }
+
+    /// Checks that the bytes are in the record that they were sealed for.
+    fn fits(&self, found: &Found<'_>) -> Result<(), Unreadable> {
+        let phase = found.phase.map_or(0, number);
+        let mut rules = vec![
+            (self.kind == found.kind, "part of a record"),
+            (self.digest == *found.digest.as_bytes(), "params"),
+            (self.phase == phase, "state"),
+        ];
+        if let Some(record) = found.record {
+            rules.push((self.mutating == record.mutating, "effect"));
+            if self.kind == Kind::Body {
+                // Settling by hand makes a claim of its own, above the one that it settles.
+                let by_hand = record.token.owner == Token::BY_HAND;
+                let epoch = record.token.epoch;
+                let fits = if by_hand { self.epoch < epoch } else { self.epoch == epoch };
+                rules.push((self.by_hand == by_hand && fits, "run"));
+                let lasts = record.until.saturating_sub(record.changed_at);
+                rules.push((lasts <= self.ttl.saturating_add(ROUNDED), "expiry"));
+            }
+        }
+        match rules.into_iter().find(|(fits, _)| !fits) {
+            Some((_, what)) => Err(Unreadable::Elsewhere(what)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The number of a phase in a frame: from 1, and never reused.
+const fn number(phase: Phase) -> u8 {
+    match phase {
+        Phase::Inflight => 1,
+        Phase::Done => 2,
+        Phase::FailedNever => 3,
+        Phase::FailedWhenAsked => 4,
+        Phase::FailedFreely => 5,
+        Phase::Cancelled => 6,
+        Phase::Unknown => 7,
+    }
 }
 
 /// Writes and reads frames.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frames {
     #[cfg(feature = "encryption")]
-    pub(crate) seal: Option<super::SealingKey>,
+    pub(crate) seal: Option<super::seal::SealingKey>,
     /// Decides whether frames of earlier formats are still accepted; the machine's clock if `None`.
     #[cfg(feature = "encryption")]
     pub(crate) wall: Option<Arc<dyn WallClock>>,
@@ -88,7 +250,10 @@ impl Frames {
     #[cfg(feature = "encryption")]
     fn seal(&self, key: &Key, context: &Context, payload: Vec<u8>) -> (u8, u8, Vec<u8>) {
         match &self.seal {
-            Some(seal) => (VERSION, SEALED, seal.seal(key, context, &payload)),
+            Some(seal) => {
+                let context = context.to_bytes();
+                (VERSION, SEALED, seal.seal(&context, &bound(key, &context), &payload))
+            }
             None => (PLAIN, 0, payload),
         }
     }
@@ -110,8 +275,16 @@ impl Frames {
     ) -> Result<Vec<u8>, Unreadable> {
         let seal = self.seal.as_ref().ok_or(Unreadable::Sealed)?;
         match unbound {
-            false => seal.open(found, payload),
-            true if seal.opens_unbound_at(self.now()) => seal.open_unbound(found, payload),
+            false => {
+                let bound = |context: &[u8]| bound(found.key, context);
+                let (context, opened) = seal.open(payload, CONTEXT, bound)?;
+                Context::of_bytes(context).fits(found)?;
+                Ok(opened)
+            }
+            true if seal.opens_unbound_at(self.now()) => {
+                let bound = |_: &[u8]| [&[found.kind as u8], &found.key.as_bytes()[..]].concat();
+                Ok(seal.open(payload, 0, bound)?.1)
+            }
             true => Err(Unreadable::Unbound),
         }
     }
@@ -174,51 +347,15 @@ impl Frames {
     }
 }
 
+/// What a seal of the second format is bound to.
+#[cfg(feature = "encryption")]
+fn bound(key: &Key, context: &[u8]) -> Vec<u8> {
+    [&b"tr-seal2"[..], key.as_bytes(), context].concat()
+}
+
 fn checksum(flags: u8, payload: &[u8]) -> [u8; 8] {
     (Digest::of_bytes(payload).short() ^ u64::from(flags).rotate_right(8)).to_le_bytes()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{codec::Place, protocol::Phase, store::StoredState};
-
-    const KEY: Key = Key::from_bytes([7; 32]);
-
-    fn place() -> Place {
-        let digest = Digest::of_bytes(b"params");
-        Place { key: KEY, digest, mutating: true, epoch: 1, by_hand: false }
-    }
-
-    fn unwrap(frames: &Frames, bytes: &[u8]) -> Result<Vec<u8>, Unreadable> {
-        let digest = Digest::of_bytes(b"params");
-        let state = StoredState::Done(bytes.to_vec());
-        frames.unwrap(&Found::before(&KEY, &digest, &state), bytes)
-    }
-
-    #[test]
-    fn bytes_come_back_and_every_flipped_bit_shows() {
-        let frames = Frames::default();
-        for payload in [&b""[..], b"x", &[0; 300]] {
-            let bytes = frames.wrap(&KEY, &place().end(Phase::Done, 1), payload.to_vec());
-            assert_eq!(unwrap(&frames, &bytes).as_deref(), Ok(payload));
-            for bit in 0..bytes.len() * 8 {
-                let mut bytes = bytes.clone();
-                bytes[bit / 8] ^= 1 << (bit % 8);
-                assert!(unwrap(&frames, &bytes).is_err(), "bit {bit}");
-            }
-            for cut in 0..bytes.len() {
-                assert!(unwrap(&frames, &bytes[..cut]).is_err(), "cut at {cut}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_newer_format_is_told_from_a_corrupt_one() {
-        let frames = Frames::default();
-        let mut bytes = frames.wrap(&KEY, &place().end(Phase::Done, 1), b"x".to_vec());
-        bytes[0] = VERSION + 1;
-        assert_eq!(unwrap(&frames, &bytes), Err(Unreadable::Newer(VERSION + 1)));
-        assert!(Unreadable::Newer(2).to_string().ends_with("update this program"));
-    }
-}
+mod tests;

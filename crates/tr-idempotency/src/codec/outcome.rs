@@ -1,5 +1,5 @@
 //! Tool outcomes as JSON. Content, metadata and details stay byte for byte what they were.
-use super::failure::VerdictForm;
+use super::verdict::VerdictForm;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, time::Duration};

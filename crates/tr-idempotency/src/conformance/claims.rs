@@ -1,5 +1,5 @@
 //! Cases: which caller may run a call.
-use super::{Verdict, must, ok, subject::*};
+use super::subject::*;
 use crate::{
     protocol::{Again, State, Token},
     store::{Claimed, RecordStore},
@@ -11,8 +11,6 @@ use std::{
     task::Poll,
 };
 use tr_core::canonical::Digest;
-
-type Cx<'c, 's, S> = &'c Case<'s, S>;
 
 pub(super) async fn a_new_key_is_granted<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     let claim = cx.claim("a");

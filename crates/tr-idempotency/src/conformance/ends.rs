@@ -1,11 +1,9 @@
 //! Cases: how a call ends, is settled, released and cleared.
-use super::{Verdict, must, ok, subject::*};
+use super::subject::*;
 use crate::{
     protocol::{Again, State, Token},
     store::Claimed,
 };
-
-type Cx<'c, 's, S> = &'c Case<'s, S>;
 
 /// A call that one owner lost and another claimed.
 async fn taken_over<S: Subject>(cx: Cx<'_, '_, S>) -> Result<(Token, Token), String> {

@@ -1,11 +1,9 @@
 //! Cases: calls whose owner vanished, and how long records last.
-use super::{Verdict, must, ok, subject::*};
+use super::subject::*;
 use crate::{
     protocol::{Again, State},
     store::{Claimed, End},
 };
-
-type Cx<'c, 's, S> = &'c Case<'s, S>;
 
 pub(super) async fn a_lease_that_ends_leaves_unknown<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
     let grant = cx.lose(&cx.short_claim("a")).await?;

@@ -1,13 +1,11 @@
 //! Cases: what operators list and flush, and what survives a restart.
-use super::{Verdict, must, ok, subject::*};
+use super::subject::*;
 use crate::{
     protocol::{Again, State},
     store::{Claimed, Query, Selector, StateFilter},
 };
 use std::collections::HashSet;
 use tr_core::canonical::Digest;
-
-type Cx<'c, 's, S> = &'c Case<'s, S>;
 
 fn query(selector: Selector, state: StateFilter) -> Query {
     Query { selector, state }

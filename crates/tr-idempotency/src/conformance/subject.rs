@@ -1,8 +1,7 @@
 //! The store under test, and helpers for the cases.
-use super::ok;
 use crate::{
     protocol::{Millis, State, Token, Ttls},
-    store::{ClaimRequest, Claimed, End, Grant, RecordStore, Stored, StoredState},
+    store::{ClaimRequest, Claimed, End, Grant, RecordStore, StoreError, Stored, StoredState},
 };
 use std::{
     future::{Future, ready},
@@ -63,6 +62,9 @@ pub(super) struct Case<'s, S> {
     seed: u64,
     owners: AtomicU64,
 }
+
+/// What each case is given.
+pub(super) type Cx<'c, 's, S> = &'c Case<'s, S>;
 
 impl<'s, S: Subject> Case<'s, S> {
     pub(super) fn new(subject: &'s S) -> Self {
@@ -181,3 +183,32 @@ pub(super) fn done(body: &str) -> StoredState {
 pub(super) const fn lasting(state: StoredState) -> End {
     End { state, ttl: LONG }
 }
+
+/// The result of a case.
+pub(super) type Verdict = Result<(), String>;
+
+/// Maps the error of an operation that the case needs.
+pub(super) fn ok<T>(end: Result<T, StoreError>) -> Result<T, String> {
+    end.map_err(|error| format!("an operation failed: {error}"))
+}
+
+/// Fails a case whose condition does not hold.
+macro_rules! must {
+    ($($condition:tt)+) => {
+        $crate::conformance::subject::must_be!([] $($condition)+)
+    };
+}
+
+/// Splits the condition from the message at the last `=>`.
+macro_rules! must_be {
+    ([$($condition:tt)+] => $what:literal $(, $argument:expr)*) => {
+        if !($($condition)+) {
+            return Err(format!($what $(, $argument)*));
+        }
+    };
+    ([$($condition:tt)*] $next:tt $($rest:tt)*) => {
+        $crate::conformance::subject::must_be!([$($condition)* $next] $($rest)*)
+    };
+}
+
+pub(crate) use {must, must_be};

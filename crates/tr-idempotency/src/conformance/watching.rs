@@ -1,16 +1,14 @@
 //! Cases: watching a call of another process.
-use super::{Store, Verdict, must, ok, subject::*};
+use super::subject::*;
 use crate::{
     protocol::{State, Token},
-    store::{Claimed, Seen},
+    store::{Claimed, RecordStore, Seen},
 };
 use std::{
     future::{Future, poll_fn},
     pin::pin,
     task::Poll,
 };
-
-type Cx<'c, 's, S> = &'c Case<'s, S>;
 
 /// What a second caller has to watch.
 async fn seen<S: Subject>(cx: Cx<'_, '_, S>, key: &str) -> Result<Seen, String> {
@@ -25,7 +23,7 @@ async fn wakes<S: Subject>(
     cx: Cx<'_, '_, S>,
     key: &str,
     seen: Seen,
-    act: impl AsyncFnOnce(Store<'_>) -> Verdict,
+    act: impl AsyncFnOnce(&dyn RecordStore) -> Verdict,
 ) -> Verdict {
     let key = cx.key(key);
     let mut watch = pin!(cx.other.watch(&key, seen));

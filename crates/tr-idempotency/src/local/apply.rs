@@ -1,84 +1,19 @@
 //! The protocol, applied to a table's records.
 use super::{
-    entry::{Caller, Entry, New, Run},
     notes::Notes,
-    shard::Common,
-    table::{Slot, Table},
-    wait::Node,
+    slots::Slot,
+    table::{Caller, Common, Entry, Found, LocalClaim, New, Settled, Successor, Table, Waiters},
 };
 use crate::{
-    end::{Answer, RecordedFailure, State, answer},
-    protocol::{Ask, Millis, Reply, Token, Ttls},
+    end::{Refusal, Run, State, answer},
+    protocol::{Millis, Reply, Token, Ttls},
 };
 use std::{mem, sync::Arc};
 use tr_core::{DedupeKey, Replay, canonical::Key};
 
-/// The waiters of one call.
-pub(crate) type Waiters<V> = Vec<Arc<Node<V>>>;
-
-/// The waiter that a claim passes to, and its new token.
-pub(crate) type Successor<V> = (Arc<Node<V>>, Token);
-
-/// A claim of a call in this process's tables.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LocalClaim<'i> {
-    // By reference: its 64 unaligned bytes are slow to move.
-    pub(crate) id: &'i DedupeKey,
-    pub(crate) mutating: bool,
-    /// Runs a retriable failure again.
-    pub(crate) again: bool,
-    /// Waits for a call in flight.
-    pub(crate) wait: bool,
-    /// Joins only a call whose caller is gone.
-    pub(crate) cut_off: bool,
-    /// Its record stays in this process, whether or not there is a store.
-    pub(crate) in_process: bool,
-    pub(crate) now: Millis,
-    pub(crate) ttls: Ttls,
-}
-
-/// The result of a claim.
-#[derive(Debug)]
-pub(crate) enum Found<V> {
-    Claimed {
-        at: usize,
-        token: Token,
-    },
-    Waits {
-        node: Arc<Node<V>>,
-        /// The epoch of the claim that is waited for.
-        of: u64,
-        replay: Replay,
-    },
-    Replays {
-        answer: Answer<V>,
-        replay: Replay,
-        state: &'static str,
-    },
-    /// The same call is running for a caller that is still there, so this is another call.
-    Alone,
-    Conflict,
-    InFlight,
-    TooManyWaiters,
-    Unknown {
-        cause: Option<Arc<RecordedFailure>>,
-    },
-    Full,
-}
-
-/// What to do outside the lock once a call has ended.
-#[derive(Debug)]
-pub(crate) struct Settled<V> {
-    pub(crate) waiters: Waiters<V>,
-    pub(crate) answer: Option<Answer<V>>,
-    /// The claim was in force.
-    pub(crate) held: bool,
-    pub(crate) garbage: Option<State<V>>,
-}
-
-impl<V> Table<V> {
+impl<V, N> Table<V, N> {
     /// Deletes the record of this key and returns its waiters.
-    pub(crate) fn clear(&mut self, key: &Key) -> Option<(Waiters<V>, bool, State<V>)> {
+    pub(crate) fn clear(&mut self, key: &Key) -> Option<(Waiters<N>, bool, State<V>)> {
         let at = self.find(key)?;
         let entry = self.slots[at].entry.as_mut()?;
         let (waiters, mutating) = (mem::take(&mut entry.waiters), entry.record.mutating);
@@ -95,14 +30,14 @@ impl<V> Table<V> {
     }
 
     /// Deletes the record of a call that will not run, and returns its waiters.
-    pub(crate) fn refuse(&mut self, at: usize, token: Token) -> (Waiters<V>, Option<State<V>>) {
+    pub(crate) fn refuse(&mut self, at: usize, token: Token) -> (Waiters<N>, Option<State<V>>) {
         let Some(entry) = self.held(at, token) else { return (Vec::new(), None) };
         let waiters = mem::take(&mut entry.waiters);
         (waiters, self.forget(at))
     }
 
     /// A waiter is gone. A result that was ready for it is kept for the next caller.
-    pub(crate) fn leave(&mut self, key: &Key, node: &Arc<Node<V>>, of: u64) {
+    pub(crate) fn leave(&mut self, key: &Key, node: &Arc<N>, of: u64) {
         if let Some(at) = self.find(key) {
             let entry = self.slots[at].entry.as_mut().expect("found");
             entry.waiters.retain(|other| !Arc::ptr_eq(other, node));
@@ -141,7 +76,7 @@ impl<V> Table<V> {
         token: Token,
         now: Millis,
         ttls: &Ttls,
-    ) -> (Option<Successor<V>>, Option<State<V>>) {
+    ) -> (Option<Successor<N>>, Option<State<V>>) {
         let to = self.next();
         let Some(entry) = self.held(at, token) else { return (None, None) };
         if entry.waiters.is_empty() {
@@ -163,7 +98,7 @@ impl<V> Table<V> {
         token: Token,
         now: Millis,
         ttl: Option<Millis>,
-    ) -> (Waiters<V>, Option<State<V>>) {
+    ) -> (Waiters<N>, Option<State<V>>) {
         let Some(entry) = self.held(at, token) else { return (Vec::new(), None) };
         let Some(ttl) = ttl else {
             let waiters = mem::take(&mut entry.waiters);
@@ -179,7 +114,7 @@ impl<V> Table<V> {
     }
 }
 
-impl<V> Table<V> {
+impl<V, N> Table<V, N> {
     /// Makes a record for a call that has none, where there [is room](Self::has_room).
     #[inline]
     pub(crate) fn open(
@@ -191,13 +126,13 @@ impl<V> Table<V> {
         let token = self.next();
         self.epoch = token.epoch;
         let (key, ask, caller) = (&local.id.key, local.ask(token), Caller::of(local));
-        let (at, garbage) = self.put(&New { key, hash, ask, caller });
+        let (at, garbage) = self.put(hash, local.now, &New { key, hash, ask, caller });
         note(&mut self.slots[at].notes);
         (at, token, garbage)
     }
 }
 
-impl<V: Clone> Table<V> {
+impl<V: Clone, N: Default> Table<V, N> {
     /// The response of a call that has succeeded: the fast path of most duplicates.
     #[inline]
     pub(crate) fn hit(
@@ -226,10 +161,10 @@ impl<V: Clone> Table<V> {
         local: &LocalClaim<'_>,
         common: &Common,
         note: impl FnOnce(&mut Notes),
-    ) -> (Found<V>, Option<State<V>>) {
+    ) -> (Found<V, N>, Option<State<V>>) {
         let Some(at) = found else {
             if !self.has_room() {
-                return (Found::Full, None);
+                return (Found::Refused(Refusal::Full), None);
             }
             let (at, token, garbage) = self.open(hash, local, note);
             return (Found::Claimed { at, token }, garbage);
@@ -265,10 +200,10 @@ impl<V: Clone> Table<V> {
             }
             Reply::Settled => self.replay(at, local, common),
             Reply::Busy => (self.join(at, local, common), None),
-            Reply::Conflict => (Found::Conflict, None),
+            Reply::Conflict => (Found::Refused(Refusal::Conflict), None),
             Reply::Unknown => {
                 let entry = self.slots[at].entry.as_ref().expect("found");
-                (Found::Unknown { cause: entry.cause() }, None)
+                (Found::Refused(Refusal::Unknown(entry.cause())), None)
             }
         }
     }
@@ -279,7 +214,7 @@ impl<V: Clone> Table<V> {
         at: usize,
         local: &LocalClaim<'_>,
         common: &Common,
-    ) -> (Found<V>, Option<State<V>>) {
+    ) -> (Found<V, N>, Option<State<V>>) {
         let entry = self.slots[at].entry.as_mut().expect("found");
         let replay = entry.replay(local.now, common);
         let (state, once) = (entry.state_name(), entry.caller == Caller::Gone);
@@ -288,15 +223,15 @@ impl<V: Clone> Table<V> {
         (Found::Replays { answer, replay, state }, spent)
     }
 
-    fn join(&mut self, at: usize, local: &LocalClaim<'_>, common: &Common) -> Found<V> {
+    fn join(&mut self, at: usize, local: &LocalClaim<'_>, common: &Common) -> Found<V, N> {
         let entry = self.slots[at].entry.as_mut().expect("found");
         if !local.wait {
-            return Found::InFlight;
+            return Found::Refused(Refusal::InFlight);
         }
         if entry.waiters.len() >= common.max_waiters {
-            return Found::TooManyWaiters;
+            return Found::Refused(Refusal::TooManyWaiters);
         }
-        let node = Node::new();
+        let node = Arc::new(N::default());
         entry.waiters.push(node.clone());
         let (of, replay) = (entry.record.token.epoch, entry.replay(local.now, common));
         Found::Waits { node, of, replay }
@@ -316,7 +251,8 @@ impl<V: Clone> Table<V> {
         now: Millis,
         ttl: Millis,
     ) -> Result<(), State<V>> {
-        let quiet = |entry: &&mut Entry<V>| entry.waiters.is_empty() && entry.caller == Caller::Any;
+        let quiet =
+            |entry: &&mut Entry<V, N>| entry.waiters.is_empty() && entry.caller == Caller::Any;
         let Some(entry) = self.held(at, token).filter(quiet) else { return Err(end) };
         entry.record.turn(end, now, ttl);
         let is_settled = !entry.record.is_pinned();
@@ -333,7 +269,7 @@ impl<V: Clone> Table<V> {
         end: Option<State<V>>,
         now: Millis,
         ttl: Option<Millis>,
-    ) -> Settled<V> {
+    ) -> Settled<V, N> {
         if self.held(at, token).is_none() {
             return Settled { waiters: Vec::new(), answer: None, held: false, garbage: end };
         }
@@ -357,12 +293,5 @@ impl<V: Clone> Table<V> {
         });
         let garbage = if told || ttl.is_none() { self.forget(at) } else { None };
         Settled { waiters, answer, held: true, garbage }
-    }
-}
-
-impl LocalClaim<'_> {
-    const fn ask(&self, token: Token) -> Ask {
-        let Self { id, mutating, again, now, ttls, .. } = *self;
-        Ask { digest: id.digest, mutating, again, token, now, ttls }
     }
 }

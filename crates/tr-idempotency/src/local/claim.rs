@@ -1,18 +1,33 @@
-//! The claim of one call: the right to run it, and the duty to record its end.
+//! The claim of one call: the right to run it, and the duty to record its end. And the wait for a
+//! call that another caller has claimed.
 use super::{
-    apply::{LocalClaim, Settled},
     budget::Room,
-    shard::Shard,
+    mailbox::Mailbox,
     slot_pool::Cell,
-    wait::{Delivery, Node},
+    table::{Common, LocalClaim, Settled, Table},
 };
 use crate::{
-    end::{Answer, State, ttl},
+    end::{Answer, Refusal, State, ttl},
     protocol::{Millis, Token, Ttls},
-    remote::obtain::Refused,
 };
-use std::{fmt, mem, sync::Arc, task::Waker, vec};
+use std::{
+    fmt, mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker, ready},
+    vec,
+};
 use tr_core::canonical::Key;
+
+/// A part of the records. Calls in different shards share no lock. Claims and waiters hold a
+/// reference to their shard, so its reference count is on the cache line of its lock.
+pub(crate) struct Shard<V> {
+    table: Mutex<Table<V, Node<V>>>,
+    pub(crate) common: Arc<Common>,
+}
+
+/// The mailbox of a waiter. The waiter does not look the record up again, so later changes of the
+/// record do not affect it.
+pub(crate) type Node<V> = Mailbox<Delivery<V>>;
 
 /// A claim. Dropped before the call started, it passes to a waiter or leaves no record; dropped
 /// after that, it leaves `unknown`.
@@ -192,7 +207,7 @@ impl<V> Claim<V> {
 
     /// Serves the waiters, outside the lock. Returns whether the claim was in force.
     #[cold]
-    fn tell(&self, told: Settled<V>) -> bool
+    fn tell(&self, told: Settled<V, Node<V>>) -> bool
     where
         V: Clone,
     {
@@ -204,7 +219,7 @@ impl<V> Claim<V> {
     }
 
     /// Refuses the call, also for its waiters.
-    pub(crate) fn refuse<D: Send + 'static>(mut self, refused: &Refused, cell: Cell<D>) {
+    pub(crate) fn refuse<D: Send + 'static>(mut self, refused: &Refusal, cell: Cell<D>) {
         self.settled = true;
         let (waiters, garbage) = {
             let mut table = self.shard.lock();
@@ -288,5 +303,81 @@ impl<V> fmt::Debug for Claim<V> {
             .field("token", &self.token)
             .field("started", &self.started)
             .finish_non_exhaustive()
+    }
+}
+
+/// What a waiter gets.
+pub(crate) enum Delivery<V> {
+    /// The end of the call.
+    Answer(Answer<V>),
+    /// The claim: its former holder left before the call started.
+    Claim(Claim<V>),
+    /// Nothing: the response can be given only once, and the call may run again.
+    Alone,
+}
+
+/// One caller that waits for a call.
+pub(crate) struct Waiter<V> {
+    node: Arc<Node<V>>,
+    shard: Arc<Shard<V>>,
+    key: Key,
+    /// The epoch of the claim that it waits for.
+    of: u64,
+    /// The result is given once: to this waiter, or to the next caller.
+    once: bool,
+    served: bool,
+}
+
+impl<V> Waiter<V> {
+    pub(crate) const fn new(
+        node: Arc<Node<V>>,
+        shard: Arc<Shard<V>>,
+        key: Key,
+        of: u64,
+        once: bool,
+    ) -> Self {
+        Self { node, shard, key, of, once, served: false }
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Delivery<V>> {
+        let delivery = ready!(self.node.poll(cx));
+        self.served = true;
+        if self.once && matches!(delivery, Delivery::Answer(_)) {
+            let forgotten = self.shard.lock().consume(&self.key, self.of);
+            drop(forgotten);
+        }
+        Poll::Ready(delivery)
+    }
+}
+
+impl<V> Drop for Waiter<V> {
+    fn drop(&mut self) {
+        if !self.served {
+            self.shard.lock().leave(&self.key, &self.node, self.of);
+        }
+    }
+}
+
+impl<V> fmt::Debug for Waiter<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Waiter").field(&self.node).finish()
+    }
+}
+
+impl<V> Shard<V> {
+    pub(crate) fn new(common: Arc<Common>, quota: usize, seed: u64) -> Self {
+        Self { table: Mutex::new(Table::new(quota, seed)), common }
+    }
+
+    /// A panic under the lock (in a `clone` of what a codec stores) leaves the table consistent.
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Table<V, Node<V>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<V> fmt::Debug for Shard<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shard").finish_non_exhaustive()
     }
 }

@@ -1,31 +1,11 @@
 //! The wakers of calls in flight, so that they can be cancelled.
 use super::table::Table;
 use crate::{end::State, protocol::Token};
-use std::{collections::HashMap, mem, task::Waker};
+use std::{mem, task::Waker};
 use tr_core::canonical::Key;
 
-/// The runs that had to wait, by the epochs of their claims. A call that never waits is not among
-/// them.
-#[derive(Debug, Default)]
-pub(crate) struct Drivers(HashMap<u64, Driver>);
-
-#[derive(Debug)]
-struct Driver {
-    at: usize,
-    token: Token,
-    waker: Option<Waker>,
-    cancelled: bool,
-}
-
-impl Drivers {
-    fn of(&mut self, at: usize, token: Token) -> &mut Driver {
-        let new = || Driver { at, token, waker: None, cancelled: false };
-        self.0.entry(token.epoch).or_insert_with(new)
-    }
-}
-
 // Wakers are foreign code: they are returned, to be dropped or woken outside the lock.
-impl<V> Table<V> {
+impl<V, N> Table<V, N> {
     /// Registers the waker of this claim's run. Returns whether the call is cancelled, and the
     /// former waker.
     pub(crate) fn attend(

@@ -17,6 +17,17 @@ pub(crate) struct Notes {
     is_global: bool,
 }
 
+/// The notes of a request that a record shows.
+#[derive(Default)]
+pub(crate) struct Shown<'n> {
+    pub(crate) tool: &'n str,
+    pub(crate) key: Option<&'n str>,
+    pub(crate) session: Option<&'n str>,
+    pub(crate) actor: Option<&'n str>,
+    pub(crate) request_id: Option<&'n str>,
+    pub(crate) tool_call_id: Option<&'n str>,
+}
+
 impl Notes {
     pub(crate) fn set(&mut self, info: &CallInfo<'_>, record: &RecordRef<'_>, scope: Scope) {
         self.text.clear();
@@ -61,20 +72,16 @@ impl Notes {
         self.field(1)
     }
 
-    pub(crate) fn request_id(&self) -> Option<&str> {
-        self.field(2)
-    }
-
-    pub(crate) fn tool_call_id(&self) -> Option<&str> {
-        self.field(3)
-    }
-
-    pub(crate) fn key(&self) -> Option<&str> {
-        self.field(4)
-    }
-
-    pub(crate) fn actor(&self) -> Option<&str> {
-        self.field(5)
+    /// What a record shows of them.
+    pub(crate) fn shown(&self) -> Shown<'_> {
+        Shown {
+            tool: self.tool(),
+            session: self.session(),
+            request_id: self.field(2),
+            tool_call_id: self.field(3),
+            key: self.field(4),
+            actor: self.field(5),
+        }
     }
 }
 
@@ -89,7 +96,8 @@ mod tests {
         info.session = Some("");
         notes.set(&info, &RecordRef { key: Some("k"), actor: None }, Scope::Global);
         assert_eq!(notes.scope(), Scope::Global);
-        assert_eq!((notes.tool(), notes.session(), notes.key()), ("pay", Some(""), Some("k")));
-        assert_eq!((notes.request_id(), notes.tool_call_id(), notes.actor()), (None, None, None));
+        let shown = notes.shown();
+        assert_eq!((shown.tool, shown.session, shown.key), ("pay", Some(""), Some("k")));
+        assert_eq!((shown.request_id, shown.tool_call_id, shown.actor), (None, None, None));
     }
 }

@@ -4,16 +4,15 @@
 //! The protocol's own tests cover one record. These cover what the table adds: slots, eviction,
 //! waiters and successors. After each step the table must be consistent and keep its promises.
 use super::{
-    apply::{Found, LocalClaim, Settled},
     budget::Budget,
-    entry::{Caller, Entry},
-    shard::Common,
-    table::{Table, hash},
-    wait::Node,
+    mailbox::Mailbox,
+    slots::hash,
+    table::{Caller, Common, Entry, Found, LocalClaim, Settled, Table},
 };
 use crate::{
     clock::Clock,
-    end::{Failure, RecordedFailure, State},
+    end::{Failure, Refusal, State},
+    failure::RecordedFailure,
     protocol::{Again, Millis, Token, Ttls},
 };
 use proptest::prelude::*;
@@ -22,6 +21,9 @@ use tr_core::{
     Classification, DedupeKey, Ran, SystemClock, Verdict,
     canonical::{Digest, FingerprintKey, Key},
 };
+
+/// Where a waiter waits; nothing is delivered here.
+type Node = Mailbox<()>;
 
 const QUOTA: usize = 3;
 const WAITERS: usize = 2;
@@ -53,14 +55,14 @@ struct Held {
 }
 
 struct Walk {
-    table: Table<u32>,
+    table: Table<u32, Node>,
     common: Common,
     now: Millis,
     held: Vec<Held>,
     /// With the epoch of the claim that is waited for.
-    waiting: Vec<(u8, Arc<Node<u32>>, u64)>,
+    waiting: Vec<(u8, Arc<Node>, u64)>,
     /// The waiters with a result that is given once.
-    ready: Vec<(u8, Arc<Node<u32>>, u64)>,
+    ready: Vec<(u8, Arc<Node>, u64)>,
     /// The claims whose result was given.
     given: HashSet<u64>,
     /// Mutating calls of unknown outcome, and until when they stay.
@@ -139,12 +141,12 @@ impl Walk {
                 assert!(is_held && wait, "no run to wait for");
                 self.waiting.push((key, node, of));
             }
-            Found::InFlight => assert!(is_held && !wait),
-            Found::TooManyWaiters => assert!(is_held && wait),
+            Found::Refused(Refusal::InFlight) => assert!(is_held && !wait),
+            Found::Refused(Refusal::TooManyWaiters) => assert!(is_held && wait),
             Found::Alone => {
                 assert!(is_held || self.ready.iter().any(|(ready, ..)| *ready == key));
             }
-            Found::Unknown { .. } => assert!(mutating && !is_held),
+            Found::Refused(Refusal::Unknown(_)) => assert!(mutating && !is_held),
             Found::Replays { .. } => {
                 assert!(!is_held);
                 let (caller, token) = before.expect("an answer is replayed from a record");
@@ -152,11 +154,12 @@ impl Walk {
                     assert!(self.given.insert(token.epoch), "an answer is given twice");
                 }
             }
-            Found::Conflict => {}
-            Found::Full => {
+            Found::Refused(Refusal::Conflict) => {}
+            Found::Refused(Refusal::Full) => {
                 let pinned = self.table.slots().filter(|(entry, _)| entry.record.is_pinned());
                 assert_eq!(pinned.count(), QUOTA, "full, and something could be forgotten");
             }
+            Found::Refused(other) => panic!("a refusal of a store: {other:?}"),
         }
     }
 
@@ -166,7 +169,7 @@ impl Walk {
         Some(self.held.swap_remove(at))
     }
 
-    fn served(&mut self, key: u8, nodes: &[Arc<Node<u32>>]) {
+    fn served(&mut self, key: u8, nodes: &[Arc<Node>]) {
         let before = self.waiting.len();
         let is_served = |waits: &Arc<_>| nodes.iter().any(|node| Arc::ptr_eq(node, waits));
         let served: Vec<_> = self.waiting.extract_if(.., |(_, it, _)| is_served(it)).collect();
@@ -174,7 +177,8 @@ impl Walk {
         assert!(self.waiting.iter().all(|(waits, ..)| *waits != key), "a waiter is left waiting");
         let found = self.table.get(&key_of(key));
         // Every caller gets an unknown outcome.
-        let is_once = |entry: &Entry<u32>| entry.caller != Caller::Any && !entry.record.is_pinned();
+        let is_once =
+            |entry: &Entry<u32, Node>| entry.caller != Caller::Any && !entry.record.is_pinned();
         if found.is_some_and(|(entry, _)| is_once(entry)) {
             assert!(served.len() <= 1, "an answer lies ready for one");
             self.ready.extend(served);
@@ -294,7 +298,7 @@ impl Walk {
     }
 }
 
-impl Table<u32> {
+impl Table<u32, Node> {
     /// The invariants between its parts.
     fn audit(&self) {
         let places: HashSet<_> =

@@ -1,10 +1,11 @@
 //! The settings of the Redis store.
 use super::{
-    Durability, Inner, Redis,
     check::Accepted,
+    durability::Durability,
     fault::store_error,
     link::{Link, Way},
     sentinels::Sentinels,
+    store::{Inner, Redis},
     tls::Tls,
 };
 use crate::store::StoreError;
@@ -29,8 +30,28 @@ pub struct Builder {
     tls: Tls,
 }
 
+impl Redis {
+    /// Connects to the server at this address (`redis://user:password@host:port/database`) with the
+    /// default settings, and checks it. [`builder`](Self::builder) has the settings.
+    ///
+    /// # Errors
+    /// See [`Builder::connect`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and a timer.
+    pub async fn connect(address: impl Into<String>) -> Result<Self, StoreError> {
+        Self::builder(address).connect().await
+    }
+
+    /// Starts with the defaults: keys under `tr:calls:`, replies within 500 ms, no wait for
+    /// replicas.
+    pub fn builder(address: impl Into<String>) -> Builder {
+        Builder::new(address.into())
+    }
+}
+
 impl Builder {
-    pub(super) fn new(address: String) -> Self {
+    fn new(address: String) -> Self {
         Self {
             address,
             sentinels: None,

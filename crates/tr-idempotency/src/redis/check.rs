@@ -1,5 +1,5 @@
 //! Checks by `INFO` whether a server can keep records.
-use super::Durability;
+use super::durability::Durability;
 use std::fmt::Write as _;
 
 /// The first version with script flags, which let some scripts run when the memory is full.

@@ -1,6 +1,7 @@
 //! The connection of a process to Redis.
 use super::{
-    Durability, fault,
+    durability::Durability,
+    fault,
     script::Script,
     sentinels::{Sentinels, primary},
     watch::Watchers,

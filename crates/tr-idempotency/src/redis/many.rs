@@ -1,14 +1,14 @@
 //! Many records: for operators. Scans all keys with the prefix, unless one key is selected; for a
 //! range of keys, only those with the range's common prefix.
 use super::{
-    Redis,
     fault::store_error,
     layout,
-    table::{from, parts, unexpected_reply},
+    reply::{from, parts, unexpected_reply},
+    store::Redis,
 };
 use crate::{
     protocol::Millis,
-    store::{Listing, Query, Selector, StoreError, Stored, UnreadableRecord},
+    store::{Listing, Query, RecordStore as _, Selector, StoreError, Stored, UnreadableRecord},
 };
 use redis::Value;
 use std::ops::RangeInclusive;
@@ -76,7 +76,7 @@ impl Redis {
         mut each: impl FnMut(Result<Stored, Key>) -> bool,
     ) -> Result<(), StoreError> {
         if let Selector::Key(key) = &query.selector {
-            if let Some(stored) = self.do_read(key).await?.filter(|stored| query.matches(stored)) {
+            if let Some(stored) = self.read(key).await?.filter(|stored| query.matches(stored)) {
                 each(Ok(stored));
             }
             return Ok(());

@@ -1,15 +1,19 @@
 //! Single records: each operation is one script and one round trip.
 use super::{
-    Redis,
     fault::{is_full, store_error},
     layout::{self, HEAD},
+    reply::{done, from, parts, unexpected_reply, was_done},
     script::Script,
+    store::Redis,
 };
 use crate::{
     protocol::{Millis, Token},
-    store::{Before, ClaimRequest, Claimed, End, Grant, Seen, StoreError, Stored},
+    store::{
+        Before, ClaimRequest, Claimed, End, Grant, Listing, Query, RecordStore, Seen, StoreError,
+        StoreFuture, Stored,
+    },
 };
-use redis::{RedisError, Value};
+use redis::Value;
 use tr_core::canonical::Key;
 
 /// The longest time, about a thousand years: scripts compute with numbers that are exact up to
@@ -36,85 +40,11 @@ const fn flag(flag: bool) -> &'static [u8] {
 }
 
 impl Redis {
-    pub(super) async fn do_claim(&self, claim: &ClaimRequest) -> Result<Claimed, StoreError> {
-        let (lease, unknown) = (bounded(claim.ttls.inflight), bounded(claim.ttls.unknown));
-        let [lead, by, rest] = layout::of_claim(claim, unknown);
-        let (lives, lease) = (number(lease.saturating_add(unknown).max(1)), number(lease));
-        let args: [&[u8]; 7] =
-            [&lead, &by, &rest, &lease, &lives, flag(claim.again), self.durable()];
-        // Most claims have neither flag, and each argument costs time on the server.
-        let flags = if claim.again || self.changes().durability().waits() { 2 } else { 0 };
-        let (script, name) = (Script::claim(), self.name(&claim.key));
-        let reply = self.changes().try_change(script, &name, &args[..5 + flags]).await?;
-        match reply {
-            Ok(reply) => claimed(claim, reply),
-            Err(error) if is_full(&error) => Ok(Claimed::Full),
-            Err(error) => Err(store_error(error)),
-        }
-    }
-
-    pub(super) async fn do_renew(
-        &self,
-        key: &Key,
-        token: Token,
-        lease: Millis,
-    ) -> Result<bool, StoreError> {
-        let Token { epoch, owner } = token;
-        let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &time(lease)];
-        was_done(&self.changes().change(Script::renew(), &self.name(key), &args).await?)
-    }
-
-    pub(super) async fn do_release(&self, key: &Key, owner: u64) -> Result<bool, StoreError> {
-        let args: [&[u8]; 1] = [&owner.to_be_bytes()];
-        done(self.changes().run(Script::release(), &self.name(key), &args).await)
-    }
-
-    pub(super) async fn do_finalise(
-        &self,
-        key: &Key,
-        token: Token,
-        end: &End,
-    ) -> Result<bool, StoreError> {
-        let (phase, body) = (end.state.phase(), end.state.body());
-        let (token, ttl) = (layout::of_token(token), time(end.ttl));
-        let args: [&[u8]; 5] =
-            [&token, layout::letter(phase), &ttl, self.durable(), body.map_or(&[], Vec::as_slice)];
-        let args = &args[..4 + usize::from(body.is_some())];
-        was_done(&self.changes().change(Script::finalise(), &self.name(key), args).await?)
-    }
-
-    pub(super) async fn do_settle(
-        &self,
-        key: &Key,
-        of: Option<Token>,
-        end: &End,
-    ) -> Result<bool, StoreError> {
-        let (phase, body) = (end.state.phase(), end.state.body());
-        let args: [&[u8]; 6] = [
-            &of.map_or_else(Vec::new, |of| number(of.epoch)),
-            &of.map_or(Token::BY_HAND, |of| of.owner).to_be_bytes(),
-            layout::letter(phase),
-            &time(end.ttl),
-            flag(body.is_some()),
-            body.map_or(&[], Vec::as_slice),
-        ];
-        was_done(&self.changes().change(Script::settle(), &self.name(key), &args).await?)
-    }
-
-    pub(super) async fn do_clear(&self, key: &Key) -> Result<bool, StoreError> {
-        done(self.changes().run(Script::clear(), &self.name(key), &[]).await)
-    }
-
     /// Deletes a record that was read, if it has not changed since and may be deleted.
     pub(super) async fn forget(&self, stored: &Stored) -> Result<bool, StoreError> {
         let Seen { token: Token { epoch, owner }, version } = stored.seen();
         let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &number(version)];
         done(self.changes().run(Script::flush(), &self.name(&stored.key), &args).await)
-    }
-
-    /// The record as it stands.
-    pub(super) async fn do_read(&self, key: &Key) -> Result<Option<Stored>, StoreError> {
-        self.look(key, b"-1").await
     }
 
     /// The version of the record, to notice a change.
@@ -133,6 +63,154 @@ impl Redis {
 
     fn durable(&self) -> &'static [u8] {
         flag(self.changes().durability().waits())
+    }
+}
+
+impl RecordStore for Redis {
+    fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
+        Box::pin(async move {
+            let (lease, unknown) = (bounded(claim.ttls.inflight), bounded(claim.ttls.unknown));
+            let [lead, by, rest] = layout::of_claim(claim, unknown);
+            let (lives, lease) = (number(lease.saturating_add(unknown).max(1)), number(lease));
+            let args: [&[u8]; 7] =
+                [&lead, &by, &rest, &lease, &lives, flag(claim.again), self.durable()];
+            // Most claims have neither flag, and each argument costs time on the server.
+            let flags = if claim.again || self.changes().durability().waits() { 2 } else { 0 };
+            let (script, name) = (Script::claim(), self.name(&claim.key));
+            let reply = self.changes().try_change(script, &name, &args[..5 + flags]).await?;
+            match reply {
+                Ok(reply) => claimed(claim, reply),
+                Err(error) if is_full(&error) => Ok(Claimed::Full),
+                Err(error) => Err(store_error(error)),
+            }
+        })
+    }
+
+    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
+        Box::pin(async move {
+            let Token { epoch, owner } = token;
+            let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &time(lease)];
+            was_done(&self.changes().change(Script::renew(), &self.name(key), &args).await?)
+        })
+    }
+
+    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
+        Box::pin(async move {
+            let args: [&[u8]; 1] = [&owner.to_be_bytes()];
+            done(self.changes().run(Script::release(), &self.name(key), &args).await)
+        })
+    }
+
+    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
+        Box::pin(async move {
+            let (phase, body) = (end.state.phase(), end.state.body());
+            let (token, ttl) = (layout::of_token(token), time(end.ttl));
+            let args: [&[u8]; 5] = [
+                &token,
+                layout::letter(phase),
+                &ttl,
+                self.durable(),
+                body.map_or(&[], Vec::as_slice),
+            ];
+            let args = &args[..4 + usize::from(body.is_some())];
+            was_done(&self.changes().change(Script::finalise(), &self.name(key), args).await?)
+        })
+    }
+
+    fn settle<'s>(
+        &'s self,
+        key: &'s Key,
+        of: Option<Token>,
+        end: &'s End,
+    ) -> StoreFuture<'s, bool> {
+        Box::pin(async move {
+            let (phase, body) = (end.state.phase(), end.state.body());
+            let args: [&[u8]; 6] = [
+                &of.map_or_else(Vec::new, |of| number(of.epoch)),
+                &of.map_or(Token::BY_HAND, |of| of.owner).to_be_bytes(),
+                layout::letter(phase),
+                &time(end.ttl),
+                flag(body.is_some()),
+                body.map_or(&[], Vec::as_slice),
+            ];
+            was_done(&self.changes().change(Script::settle(), &self.name(key), &args).await?)
+        })
+    }
+
+    fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {
+        Box::pin(self.look(key, b"-1"))
+    }
+
+    fn watch<'s>(&'s self, key: &'s Key, seen: Seen) -> StoreFuture<'s, ()> {
+        Box::pin(self.watch_record(key, seen))
+    }
+
+    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
+        Box::pin(async move {
+            let mut found = Vec::new();
+            if limit > 0 {
+                self.each(query, |stored| {
+                    found.push(stored);
+                    found.len() < limit
+                })
+                .await?;
+            }
+            Ok(found)
+        })
+    }
+
+    fn list_readable<'s>(
+        &'s self,
+        query: &'s Query,
+        limit: usize,
+        _: bool,
+    ) -> StoreFuture<'s, Listing> {
+        Box::pin(self.listing(query, limit))
+    }
+
+    fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
+        Box::pin(async move {
+            let mut count = 0;
+            self.each(query, |_| {
+                count += 1;
+                true
+            })
+            .await?;
+            Ok(count)
+        })
+    }
+
+    fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
+        Box::pin(async move {
+            let mut meant = Vec::new();
+            self.each(query, |stored| {
+                if !stored.record.is_pinned() {
+                    meant.push(stored);
+                }
+                true
+            })
+            .await?;
+            let mut gone = 0;
+            for stored in &meant {
+                gone += u64::from(self.forget(stored).await?);
+            }
+            Ok(gone)
+        })
+    }
+
+    fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
+        Box::pin(
+            async move { done(self.changes().run(Script::clear(), &self.name(key), &[]).await) },
+        )
+    }
+
+    /// Does nothing: the server expires records by itself.
+    fn sweep(&self) -> StoreFuture<'_, u64> {
+        Box::pin(std::future::ready(Ok(0)))
+    }
+
+    fn check(&self) -> StoreFuture<'_, Vec<String>> {
+        Box::pin(self.check_server())
     }
 }
 
@@ -197,36 +275,4 @@ fn before_of(key: &Key, bytes: &[u8], now: Millis) -> Result<Box<Before>, StoreE
     stored.record.expire(now);
     let (claimed_at, changed_at) = (stored.record.claimed_at, stored.record.changed_at);
     Ok(Box::new(Before { state: stored.record.state, claimed_at, changed_at }))
-}
-
-fn done(reply: Result<Value, RedisError>) -> Result<bool, StoreError> {
-    was_done(&reply.map_err(store_error)?)
-}
-
-/// Whether a script made its change.
-fn was_done(reply: &Value) -> Result<bool, StoreError> {
-    match reply {
-        Value::Int(-1) => Err(layout::unreadable()),
-        Value::Int(done) => Ok(*done == 1),
-        other => Err(unexpected_reply(other)),
-    }
-}
-
-pub(super) fn parts<const N: usize>(reply: Value) -> Result<[Value; N], StoreError> {
-    match reply {
-        Value::Array(parts) => {
-            parts.try_into().map_err(|parts: Vec<Value>| unexpected_reply(&parts))
-        }
-        other => Err(unexpected_reply(&other)),
-    }
-}
-
-pub(super) fn from(number: i64) -> u64 {
-    number.try_into().unwrap_or(0)
-}
-
-/// The error for a reply that these scripts never give. The request may have been applied.
-pub(super) fn unexpected_reply(reply: &impl std::fmt::Debug) -> StoreError {
-    let reply: String = format!("{reply:?}").chars().take(200).collect();
-    StoreError::uncertain(format!("unexpected reply: {reply}"))
 }

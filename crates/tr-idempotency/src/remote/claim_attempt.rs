@@ -1,5 +1,5 @@
 //! Requests a claim from the store, where the reply may get lost.
-use super::{Boxed, Remote};
+use super::{Boxed, client::Client};
 use crate::store::{ClaimRequest, Claimed, StoreError, StoreErrorKind};
 use std::{future::poll_fn, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
@@ -13,14 +13,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// One owner's claim, from the first request on. Dropped while it may be in force, it is released,
 /// after the pending request has ended, so that the request cannot arrive after the release.
 pub(super) struct ClaimAttempt<V> {
-    remote: Arc<Remote<V>>,
+    remote: Arc<Client<V>>,
     claim: Arc<ClaimRequest>,
     sent: Option<Boxed<Result<Claimed, StoreError>>>,
     may_hold: bool,
 }
 
 impl<V: Send + 'static> ClaimAttempt<V> {
-    pub(super) const fn new(remote: Arc<Remote<V>>, claim: Arc<ClaimRequest>) -> Self {
+    pub(super) const fn new(remote: Arc<Client<V>>, claim: Arc<ClaimRequest>) -> Self {
         Self { remote, claim, sent: None, may_hold: false }
     }
 
@@ -73,7 +73,7 @@ impl<V: Send + 'static> ClaimAttempt<V> {
 impl<V> Drop for ClaimAttempt<V> {
     fn drop(&mut self) {
         if self.may_hold {
-            let Remote { store, releases, patience, .. } = &*self.remote;
+            let Client { store, releases, patience, .. } = &*self.remote;
             releases.release_in_background(store, &self.claim, *patience, self.sent.take());
         }
     }

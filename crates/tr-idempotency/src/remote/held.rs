@@ -1,14 +1,15 @@
-//! A claim that the store has granted: renewed while the call runs, otherwise released or lost.
+//! A claim that the store has granted: renewed while the call runs, and recorded at its end, now or
+//! later; otherwise released or lost.
 use super::{
-    Boxed, Remote, in_background,
-    record::{self, Recorded},
+    Boxed, Lease, LeaseCheck, Recorded, TRIED,
+    client::{Client, in_background},
 };
 use crate::{
     codec::Place,
-    end::{Failure, RecordedFailure, State},
-    local::entry::Run,
+    end::{Failure, Run, State},
+    failure::RecordedFailure,
     protocol::{Millis, Token},
-    store::{ClaimRequest, Grant, StoreError},
+    store::{ClaimRequest, End, Grant, StoreError},
 };
 use std::{
     fmt,
@@ -18,18 +19,15 @@ use std::{
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 use tr_core::{Classification, Ran, Verdict, code};
 
 /// After this many late renewals in a row, a call is not started.
 const LATE: u32 = 3;
 
-/// A claim that the store has granted.
-///
-/// Dropped before the call was started, it is released; after that, the call is recorded as
-/// unknown. Each happens in a task of its own; without a runtime, the end of the lease does it.
+/// The lease of a claim, renewed while the call runs.
 pub(crate) struct Held<V> {
-    remote: Arc<Remote<V>>,
+    remote: Arc<Client<V>>,
     claim: Arc<ClaimRequest>,
     token: Token,
     pub(super) earlier: Vec<Run>,
@@ -45,19 +43,9 @@ pub(crate) struct Held<V> {
     ended: bool,
 }
 
-/// Whether a call may start.
-pub(crate) enum LeaseCheck {
-    /// The claim is ours.
-    Held,
-    /// Another process has the claim.
-    Lost,
-    /// The store is unavailable.
-    Failed(StoreError),
-}
-
 impl<V: Send + 'static> Held<V> {
     pub(super) fn new(
-        remote: Arc<Remote<V>>,
+        remote: Arc<Client<V>>,
         claim: Arc<ClaimRequest>,
         grant: &Grant,
         at: Instant,
@@ -76,45 +64,6 @@ impl<V: Send + 'static> Held<V> {
             lost: false,
             started: false,
             ended: false,
-        }
-    }
-
-    pub(crate) const fn epoch(&self) -> u64 {
-        self.token.epoch
-    }
-
-    /// Sets whether the tool may have started.
-    pub(crate) const fn set_started(&mut self, started: bool) {
-        self.started = started;
-    }
-
-    /// Polls the renewal, so that the task wakes when the next one is due.
-    pub(crate) fn keep(&mut self, cx: &mut Context<'_>) {
-        while self.poll_renew(cx).is_ready() {}
-    }
-
-    /// Whether the claim is still held, so that the call may start now. If the lease has ended
-    /// meanwhile, it is renewed first, up to [`LATE`] times.
-    pub(crate) fn poll_lease(&mut self, cx: &mut Context<'_>) -> Poll<LeaseCheck> {
-        loop {
-            let renewed = self.poll_renew(cx);
-            if self.lost {
-                return Poll::Ready(LeaseCheck::Lost);
-            }
-            if Instant::now() < self.ours_until {
-                self.late = 0;
-                return Poll::Ready(LeaseCheck::Held);
-            }
-            match renewed {
-                Poll::Pending if self.renewal.is_some() => return Poll::Pending,
-                Poll::Pending => {}
-                Poll::Ready(Ok(())) => self.late += 1,
-                Poll::Ready(Err(error)) => return Poll::Ready(LeaseCheck::Failed(error)),
-            }
-            if self.late == LATE {
-                return Poll::Ready(LeaseCheck::Failed(self.too_late()));
-            }
-            self.renew();
         }
     }
 
@@ -161,20 +110,53 @@ impl<V: Send + 'static> Held<V> {
         });
         self.renewal = Some((Instant::now(), renewal));
     }
+}
 
-    /// Records the end; see [`record::record`]. Also returns whether a duplicate will get the whole
-    /// response.
-    pub(crate) fn finish(mut self, state: &State<V>, ttl: Millis) -> (Boxed<Recorded>, bool) {
-        let written = self.remote.format.write(&self.place(), state, ttl, &self.earlier);
-        self.ended = true;
-        let end = crate::store::End { state: written.state, ttl };
-        let (remote, claim) = (self.remote.clone(), self.claim.clone());
-        (record::record(remote, claim, self.token, end), written.whole)
+impl<V: Send + 'static> Lease<V> for Held<V> {
+    fn epoch(&self) -> u64 {
+        self.token.epoch
     }
 
-    /// Deletes the record of a call that has run: a repeat is safe, and there is no response to
-    /// keep.
-    pub(crate) fn forget(mut self) -> Boxed<Recorded> {
+    fn set_started(&mut self, started: bool) {
+        self.started = started;
+    }
+
+    fn keep(&mut self, cx: &mut Context<'_>) {
+        while self.poll_renew(cx).is_ready() {}
+    }
+
+    fn poll_lease(&mut self, cx: &mut Context<'_>) -> Poll<LeaseCheck> {
+        loop {
+            let renewed = self.poll_renew(cx);
+            if self.lost {
+                return Poll::Ready(LeaseCheck::Lost);
+            }
+            if Instant::now() < self.ours_until {
+                self.late = 0;
+                return Poll::Ready(LeaseCheck::Held);
+            }
+            match renewed {
+                Poll::Pending if self.renewal.is_some() => return Poll::Pending,
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.late += 1,
+                Poll::Ready(Err(error)) => return Poll::Ready(LeaseCheck::Failed(error)),
+            }
+            if self.late == LATE {
+                return Poll::Ready(LeaseCheck::Failed(self.too_late()));
+            }
+            self.renew();
+        }
+    }
+
+    fn finish(mut self: Box<Self>, state: &State<V>, ttl: Millis) -> (Boxed<Recorded>, bool) {
+        let written = self.remote.format.write(&self.place(), state, ttl, &self.earlier);
+        self.ended = true;
+        let end = End { state: written.state, ttl };
+        let (remote, claim) = (self.remote.clone(), self.claim.clone());
+        (record(remote, claim, self.token, end), written.whole)
+    }
+
+    fn forget(mut self: Box<Self>) -> Boxed<Recorded> {
         self.ended = true;
         let (remote, claim) = (self.remote.clone(), self.claim.clone());
         Box::pin(async move {
@@ -204,7 +186,7 @@ impl<V> Drop for Held<V> {
         if self.ended || self.lost {
             return;
         }
-        let Remote { store, releases, patience, format, .. } = &*self.remote;
+        let Client { store, releases, patience, format, .. } = &*self.remote;
         let patience = *patience;
         if !self.started {
             return releases.release_in_background::<()>(store, &self.claim, patience, None);
@@ -213,7 +195,7 @@ impl<V> Drop for Held<V> {
         let Some(place) = releases.place() else { return };
         let ttl = self.claim.ttls.unknown;
         let written = format.write(&self.place(), &Self::vanished(), ttl, &self.earlier);
-        let end = crate::store::End { state: written.state, ttl };
+        let end = End { state: written.state, ttl };
         let (store, claim, token) = (store.clone(), self.claim.clone(), self.token);
         in_background(async move {
             let _ = timeout(patience, store.finalise(&claim.key, token, &end)).await;
@@ -229,5 +211,73 @@ impl<V> fmt::Debug for Held<V> {
             .field("lost", &self.lost)
             .field("started", &self.started)
             .finish_non_exhaustive()
+    }
+}
+
+/// Attempts before the caller gets its answer.
+const TIMES: u32 = 3;
+
+/// The pause between two of them.
+const SHORT_PAUSE: Duration = Duration::from_millis(20);
+
+/// The pause between two attempts after that, at first and at most.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Records the end before the caller gets its answer. If the store is unavailable [`TIMES`] times,
+/// returns and retries in a task for [`TRIED`].
+fn record<V: Send + 'static>(
+    remote: Arc<Client<V>>,
+    claim: Arc<ClaimRequest>,
+    token: Token,
+    end: End,
+) -> Boxed<Recorded> {
+    Box::pin(async move {
+        for times in 1..=TIMES {
+            match once(&remote, &claim, token, &end).await {
+                Ok(true) => {
+                    remote.unrecorded.remove(&claim.key);
+                    return Recorded::Yes;
+                }
+                Err(error) if error.is_transient() => {}
+                Ok(false) | Err(_) => {
+                    remote.unrecorded.add(claim.key);
+                    return Recorded::No;
+                }
+            }
+            if times < TIMES {
+                sleep(SHORT_PAUSE * times).await;
+            }
+        }
+        remote.unrecorded.add(claim.key);
+        let Ok(place) = remote.later.clone().try_acquire_owned() else { return Recorded::No };
+        in_background(async move {
+            later(&remote, &claim, token, &end).await;
+            drop(place);
+        });
+        Recorded::Later
+    })
+}
+
+async fn once<V>(
+    remote: &Client<V>,
+    claim: &ClaimRequest,
+    token: Token,
+    end: &End,
+) -> Result<bool, StoreError> {
+    remote.within(None, remote.store.finalise(&claim.key, token, end)).await
+}
+
+async fn later<V>(remote: &Client<V>, claim: &ClaimRequest, token: Token, end: &End) {
+    let until = Instant::now() + TRIED;
+    let mut pause = PAUSE;
+    while Instant::now() < until {
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST);
+        match once(remote, claim, token, end).await {
+            Err(error) if error.is_transient() => {}
+            Ok(true) => return remote.unrecorded.remove(&claim.key),
+            Ok(false) | Err(_) => return,
+        }
     }
 }

@@ -1,12 +1,10 @@
 //! Probes calls of unknown outcome whose records are in this process.
-use super::{
-    Boxed,
-    probe::{Finding, Probe, UnresolvedCall},
-};
-use crate::{end::State, protocol::Ttls, record::RecordState, service::Shared};
+use super::probe::{Probe, UnresolvedCall};
+use crate::end::State;
 use std::{
     collections::HashMap,
     fmt,
+    future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -14,7 +12,7 @@ use tokio::{
     sync::OnceCell,
     time::{Instant, timeout, timeout_at},
 };
-use tr_core::{canonical::Key, internal::Sharded};
+use tr_core::canonical::Key;
 
 /// A probe, and the calls for which it is running.
 pub(crate) struct LocalProbe<V> {
@@ -26,6 +24,27 @@ pub(crate) struct LocalProbe<V> {
 impl<V> LocalProbe<V> {
     pub(crate) fn new(probe: Arc<dyn Probe<V>>, patience: Duration) -> Self {
         Self { probe, patience, in_flight: Mutex::default() }
+    }
+
+    /// Runs `ask` in one caller of a key while the others wait; if that caller leaves, the next one
+    /// runs it. Returns what it returned; `false` at the deadline.
+    pub(crate) async fn once(
+        &self,
+        key: Key,
+        deadline: Option<Instant>,
+        ask: impl Future<Output = bool>,
+    ) -> bool {
+        let place = self.join(key);
+        let asked = place.cell.get_or_init(|| ask);
+        match deadline {
+            Some(deadline) => timeout_at(deadline, asked).await.is_ok_and(|known| *known),
+            None => *asked.await,
+        }
+    }
+
+    /// The state of this call, if the probe finds it in time.
+    pub(crate) async fn find(&self, call: &UnresolvedCall) -> Option<State<V>> {
+        timeout(self.patience, self.probe.probe(call)).await.ok()?.state()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<OnceCell<bool>>>> {
@@ -54,54 +73,6 @@ impl<V> Drop for Place<'_, V> {
             in_flight.remove(&self.key);
         }
     }
-}
-
-/// Runs the probe in one caller while the others wait; if that caller leaves, the next one runs it.
-/// Returns whether the record has been settled, so that the caller should claim again. `size_of`
-/// gives the size of a response that is found.
-pub(crate) fn probe_local<V>(
-    shared: Sharded<Shared<V>>,
-    key: Key,
-    ttls: Ttls,
-    deadline: Option<Instant>,
-    size_of: impl FnOnce(&V) -> usize + Send + 'static,
-) -> Boxed<bool>
-where
-    V: Clone + Send + 'static,
-{
-    Box::pin(async move {
-        let Some(probe) = &shared.probe else { return false };
-        let place = probe.join(key);
-        let asked = place.cell.get_or_init(|| ask(probe, &shared, key, ttls, size_of));
-        match deadline {
-            Some(deadline) => timeout_at(deadline, asked).await.is_ok_and(|known| *known),
-            None => *asked.await,
-        }
-    })
-}
-
-async fn ask<V>(
-    probe: &LocalProbe<V>,
-    shared: &Shared<V>,
-    key: Key,
-    ttls: Ttls,
-    size_of: impl FnOnce(&V) -> usize,
-) -> bool {
-    let Some(record) = shared.store.record(&key) else { return true };
-    if record.state != RecordState::Unknown {
-        return true;
-    }
-    let call = UnresolvedCall { key, epoch: record.epoch, record };
-    let finding = timeout(probe.patience, probe.probe.probe(&call)).await;
-    let state = match finding {
-        Ok(Finding::Done(value)) => State::Done(Some(value)),
-        Ok(Finding::NotRun) => State::Cancelled(None),
-        Ok(Finding::StillUnknown) | Err(_) => return false,
-    };
-    let size = state.kept().map_or(0, size_of);
-    // If another process settled it first, the next claim shows that.
-    shared.store.settle(&key, Some(call.epoch), state, size, &ttls);
-    true
 }
 
 impl<V> fmt::Debug for LocalProbe<V> {

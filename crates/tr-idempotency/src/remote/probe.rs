@@ -1,5 +1,5 @@
 //! A hook that looks up the outcome of a call of unknown outcome.
-use crate::record::DedupeRecord;
+use crate::{end::State, record::DedupeRecord};
 use std::{fmt, future::Future, pin::Pin};
 use tr_core::canonical::Key;
 
@@ -48,6 +48,17 @@ pub struct UnresolvedCall {
     pub epoch: u64,
     /// Its record.
     pub record: DedupeRecord,
+}
+
+impl<V> Finding<V> {
+    /// The state to record; `None` while the outcome is unknown.
+    pub(crate) fn state(self) -> Option<State<V>> {
+        match self {
+            Self::Done(value) => Some(State::Done(Some(value))),
+            Self::NotRun => Some(State::Cancelled(None)),
+            Self::StillUnknown => None,
+        }
+    }
 }
 
 impl UnresolvedCall {

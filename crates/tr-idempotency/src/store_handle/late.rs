@@ -1,5 +1,5 @@
 //! Recording the end of a run that was given up before it ended.
-use super::{StoreHandle, check_notes, state_of};
+use super::{StoreHandle, check_notes};
 use crate::{
     codec::Place,
     handle::Resolution,
@@ -78,7 +78,7 @@ impl<V: Clone> StoreHandle<V> {
             mutating: stored.record.mutating,
             again: false,
             owner: self.remote.owner(),
-            ttls: self.front.ttls(),
+            ttls: self.front.ttls,
             tool: stored.tool.clone(),
             session: stored.session.clone(),
             notes: stored.notes.clone(),
@@ -93,8 +93,8 @@ impl<V: Clone> StoreHandle<V> {
         token: Token,
         how: Resolution<V>,
     ) -> Result<LateEnd, StoreError> {
-        let state = state_of(how);
-        let ttl = self.front.ttls().of(&state);
+        let state = how.into_state();
+        let ttl = self.front.ttls.of(&state);
         let place = Place::of_claim(claim, token);
         let end = End { state: self.remote.format.write(&place, &state, ttl, &[]).state, ttl };
         let mut times = 1;

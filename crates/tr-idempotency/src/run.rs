@@ -1,17 +1,19 @@
 //! One run of a call, which can outlive its caller.
-mod attended;
-
-pub(crate) use self::attended::Attended;
+mod record;
+mod stored;
 
 use crate::{
     bounds::{Answers, Detachable},
-    end::{Failure, RecordedFailure, SMALL_FAILURE, State, failed},
-    error::{Cancelled, OutcomeUnknown, SharedFailure},
-    local::{claim::Claim, shard::Shard, slot_pool::Cell},
-    store_call::StoreCall,
+    error::{Cancelled, OutcomeUnknown},
+    local::{
+        claim::{Claim, Shard},
+        slot_pool::Cell,
+    },
+    remote::StoreCall,
 };
 use pin_project_lite::pin_project;
 use std::{
+    fmt,
     future::Future,
     mem,
     ops::{Deref, DerefMut},
@@ -19,8 +21,9 @@ use std::{
     sync::Arc,
     task::{Context, Poll, ready},
 };
+use tokio::runtime::Handle;
 use tower_service::Service;
-use tr_core::{BoxError, Ran, Verdict};
+use tr_core::{BoxError, Ran};
 
 /// Runs a call in a pinned allocation of its own and records how it ends. It is one word, however
 /// large the call's future is, so that outer layers move little.
@@ -80,59 +83,6 @@ pub(crate) enum Phase {
     Ending,
 }
 
-impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
-    /// The request, until the tool is called.
-    pub(crate) fn request(&mut self) -> Option<&mut Req> {
-        self.req.as_mut()
-    }
-
-    /// The state to record for a response, and whether a duplicate will get that response.
-    #[inline]
-    pub(crate) fn state_of(&self, response: &R, mutating: bool) -> (Option<State<V>>, bool)
-    where
-        A: Answers<Req, R, V>,
-    {
-        let end = self.answers.classify(Ok(response));
-        let kept = self.answers.store(response);
-        let keeps_answer = kept.is_some();
-        let state = match end.verdict {
-            Verdict::Success if kept.is_none() && !mutating => None,
-            Verdict::Success => Some(State::Done(kept)),
-            _ => {
-                let recorded = Arc::new(RecordedFailure::new(end, None));
-                let large =
-                    kept.as_ref().filter(|kept| self.answers.size_of(kept) >= SMALL_FAILURE);
-                let brief = large.and_then(|kept| self.answers.shorten(kept));
-                Some(failed(mutating, Failure::new(recorded, kept, brief)))
-            }
-        };
-        (state, keeps_answer)
-    }
-
-    /// The size in bytes of the response, or of the long failure text, that this state keeps.
-    #[inline]
-    pub(crate) fn size_of(&self, state: Option<&State<V>>) -> usize
-    where
-        A: Answers<Req, R, V>,
-    {
-        let Some(state) = state else { return 0 };
-        match (state.kept(), state.failure()) {
-            (Some(kept), _) => self.answers.size_of(kept),
-            (None, Some(Failure { recorded, brief: Some(_), .. })) => recorded.size(),
-            (None, _) => 0,
-        }
-    }
-
-    pub(crate) fn failure_of_error(&self, error: BoxError) -> RecordedFailure
-    where
-        A: Answers<Req, R, V>,
-    {
-        let end = self.answers.classify(Err(&*error));
-        let known = RecordedFailure::new(end, None);
-        RecordedFailure { error: Some(error), ..known }
-    }
-}
-
 impl<S, Req, A, V> DetachedCall<S, S::Future, Req, S::Response, A, V>
 where
     S: Detachable<Req>,
@@ -180,7 +130,7 @@ where
             answers,
             phase: Phase::Fresh,
         };
-        Box::pin(Driver { called: None, run, leave: attended::leave })
+        Box::pin(Driver { called: None, run, leave })
     }
 
     /// Marks a run without a record, which ends with its caller.
@@ -234,7 +184,7 @@ where
                 claim.set_started(run.phase == Phase::Called);
             }
             let answers = run.answers;
-            if let Some(req) = run.request() {
+            if let Some(req) = run.req.as_mut() {
                 // The time stamp is stale once the tool is ready.
                 answers.set_stamp(req, None);
             }
@@ -266,33 +216,6 @@ where
         let mut cell = self.0.take().expect("ends once");
         empty(&mut cell);
         cell
-    }
-
-    fn finish(&mut self, end: Result<S::Response, BoxError>) -> Result<S::Response, BoxError> {
-        let mut cell = self.take_cell();
-        let run = cell.as_mut().project().run;
-        let Some(mut claim) = run.claim.take() else {
-            return_cell(cell);
-            return end;
-        };
-        match end {
-            Ok(mut response) => {
-                let (state, keeps_answer) = run.state_of(&response, claim.is_mutating());
-                claim.set_size(run.size_of(state.as_ref()));
-                let answers = run.answers;
-                if !(claim.finish(state, cell) && keeps_answer) {
-                    answers.note_unrecorded(&mut response);
-                }
-                Ok(response)
-            }
-            Err(error) => {
-                let recorded = Arc::new(run.failure_of_error(error));
-                let state = failed(run.mutating, Failure::of_error(recorded.clone()));
-                claim.set_size(run.size_of(Some(&state)));
-                claim.finish(Some(state), cell);
-                Err(SharedFailure::new(recorded).into())
-            }
-        }
     }
 
     #[inline]
@@ -362,5 +285,71 @@ struct LoseClaimOnUnwind<'d, V>(&'d mut Option<Claim<V>>);
 impl<V> Drop for LoseClaimOnUnwind<'_, V> {
     fn drop(&mut self) {
         drop(self.0.take());
+    }
+}
+
+/// A run whose caller still polls it. When the caller drops it, the run goes on in a task, unless
+/// it has no claim: then it ends with its caller.
+pub(crate) struct Attended<S, F, Req, R, A, V>(pub(crate) DetachedCall<S, F, Req, R, A, V>);
+
+impl<S, F, Req, R, A, V> Drop for Attended<S, F, Req, R, A, V> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(cell) = self.0.0.take() {
+            (cell.leave)(cell);
+        }
+    }
+}
+
+/// The caller dropped the future before the end.
+fn leave<S, Req, A, V>(mut cell: CellOf<S, Req, A, V>)
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    if cell.run.home.is_some() {
+        empty(&mut cell);
+        return return_cell(cell);
+    }
+    if !matches!(cell.run.phase, Phase::Called | Phase::Ending) {
+        return; // It did not start, or has panicked.
+    }
+    if let Some(claim) = &cell.run.claim {
+        claim.detach();
+    }
+    // Without a runtime, nothing would poll it: it ends here, and leaves `unknown`.
+    if let Ok(runtime) = Handle::try_current() {
+        runtime.spawn(Unattended(DetachedCall(Some(cell))));
+    }
+}
+
+/// A run without a caller, in a task of its own.
+struct Unattended<S, F, Req, R, A, V>(DetachedCall<S, F, Req, R, A, V>);
+
+impl<S, Req, A, V> Future for Unattended<S, S::Future, Req, S::Response, A, V>
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // The response has no receiver; the waiters have got theirs.
+        let _ = ready!(self.0.poll(cx));
+        Poll::Ready(())
+    }
+}
+
+impl<S, F, Req, R, A, V> fmt::Debug for Attended<S, F, Req, R, A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let run = self.0.0.as_ref().map(|cell| &cell.run);
+        f.debug_struct("Attended")
+            .field("phase", &run.map(|run| run.phase))
+            .field("claim", &run.and_then(|run| run.claim.as_ref()))
+            .finish_non_exhaustive()
     }
 }

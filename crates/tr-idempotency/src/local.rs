@@ -1,28 +1,26 @@
 //! The records of this process: the lease protocol over bounded tables.
-pub(crate) mod apply;
+mod apply;
 pub(crate) mod budget;
 pub(crate) mod claim;
 mod drivers;
-pub(crate) mod entry;
+mod mailbox;
 pub(crate) mod notes;
-pub(crate) mod shard;
 pub(crate) mod slot_pool;
+mod slots;
 pub(crate) mod table;
-pub(crate) mod wait;
 #[cfg(test)]
 mod walk;
+mod weigh;
 
 use self::{
-    apply::{Found, LocalClaim},
-    claim::Claim,
+    claim::{Claim, Node, Shard, Waiter},
     notes::Notes,
-    shard::{Common, Shard},
     slot_pool::Cell,
-    table::{Table, hash},
-    wait::Waiter,
+    slots::hash,
+    table::{Common, Entry, Found, LocalClaim, Table},
 };
 use crate::{
-    end::{Answer, RecordedFailure, State},
+    end::{Answer, Refusal, State, recorded},
     protocol::{Millis, Ttls},
     record::DedupeRecord,
 };
@@ -56,16 +54,6 @@ pub(crate) enum Task<V, D> {
     Wait(Waiter<V>, Replay),
     Replay(Answer<V>, Replay, &'static str),
     Refuse(Refusal),
-}
-
-/// Why a call is not run.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    Conflict,
-    InFlight,
-    TooManyWaiters,
-    Unknown(Option<Arc<RecordedFailure>>),
-    Full,
 }
 
 impl<V> Store<V> {
@@ -103,7 +91,29 @@ impl<V> Store<V> {
     pub(crate) fn record(&self, key: &Key) -> Option<DedupeRecord> {
         let table = self.shard(key).lock();
         let (entry, notes) = table.get(key)?;
-        Some(DedupeRecord::of(entry, notes, &self.common))
+        Some(self.shown(entry, notes))
+    }
+
+    /// The records that `wanted` selects, in no order. Locks one shard after the other.
+    pub(crate) fn select(
+        &self,
+        wanted: impl Fn(&Entry<V, Node<V>>, &Notes) -> bool,
+    ) -> Vec<DedupeRecord> {
+        let mut found = Vec::new();
+        for shard in self.shards() {
+            let table = shard.lock();
+            let those = table.slots().filter(|(entry, notes)| wanted(entry, notes));
+            found.extend(those.map(|(entry, notes)| self.shown(entry, notes)));
+        }
+        found
+    }
+
+    /// The record as it stands now.
+    fn shown(&self, entry: &Entry<V, Node<V>>, notes: &Notes) -> DedupeRecord {
+        let failure = recorded(&entry.record.state).map(|failure| &**failure);
+        let unix = |at| self.common.clock.unix_ms(at);
+        let (record, earlier) = (&entry.record, &entry.earlier);
+        DedupeRecord::new(&entry.key, record, &notes.shown(), earlier, failure, unix)
     }
 
     /// Records how a call of unknown outcome ended, with a response of `size` bytes; of this epoch
@@ -157,7 +167,7 @@ impl<V> Store<V> {
 pub(crate) struct Asked<'s, V> {
     store: &'s Store<V>,
     hash: u64,
-    table: MutexGuard<'s, Table<V>>,
+    table: MutexGuard<'s, Table<V, Node<V>>>,
     found: Option<usize>,
 }
 
@@ -217,17 +227,13 @@ impl<'s, V: Clone> Asked<'s, V> {
                 }
                 Found::Replays { answer, replay, state } => Task::Replay(answer, replay, state),
                 Found::Alone => Task::Alone,
-                Found::Conflict => Task::Refuse(Refusal::Conflict),
-                Found::InFlight => Task::Refuse(Refusal::InFlight),
-                Found::TooManyWaiters => Task::Refuse(Refusal::TooManyWaiters),
-                Found::Unknown { cause } => Task::Refuse(Refusal::Unknown(cause)),
-                Found::Full if store.borrow_room(index, local.now) => {
+                Found::Refused(Refusal::Full) if store.borrow_room(index, local.now) => {
                     drop(garbage);
                     table = shard.lock();
                     at = table.find_hashed(hash, &local.id.key);
                     continue;
                 }
-                Found::Full => Task::Refuse(Refusal::Full),
+                Found::Refused(refusal) => Task::Refuse(refusal),
             };
             drop(garbage);
             return task;

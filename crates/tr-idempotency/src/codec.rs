@@ -1,6 +1,5 @@
 //! Records as bytes: what is kept of a call, and the notes for operators.
 pub(crate) mod body;
-pub(crate) mod context;
 mod failure;
 mod frame;
 pub(crate) mod notes;
@@ -8,15 +7,15 @@ mod outcome;
 mod persist;
 #[cfg(feature = "encryption")]
 mod seal;
+mod verdict;
 
+pub(crate) use self::frame::{Found, Frames, Place};
 pub use self::persist::Persist;
 #[cfg(feature = "encryption")]
 pub use self::seal::SealingKey;
-pub(crate) use self::{
-    context::{Found, Place},
-    failure::Recorded,
-    frame::{Frames, Kind},
-};
+
+/// The latest format that this version reads.
+const VERSION: u8 = 2;
 
 /// Why bytes cannot be read, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +45,7 @@ impl std::fmt::Display for Unreadable {
             Self::Newer(version) => write!(
                 f,
                 "its format is {version}, and this version reads formats up to {}: update this program",
-                frame::VERSION
+                VERSION
             ),
             Self::Corrupt(what) => write!(f, "it is corrupt: {what}"),
             Self::Sealed => f.write_str("it is sealed with a key that this program does not have"),

@@ -48,7 +48,6 @@ pub use self::subject::Subject;
 pub use crate::conformance_tests as conformance;
 
 use self::{claims::*, ends::*, leases::*, looking::*, subject::Case, watching::*};
-use crate::store::RecordStore;
 use std::{error::Error, fmt};
 
 /// A broken rule: the case, and what the store did.
@@ -216,35 +215,3 @@ impl fmt::Display for Violations {
 }
 
 impl Error for Violations {}
-
-/// Fails a case whose condition does not hold.
-macro_rules! must {
-    ($($condition:tt)+) => {
-        $crate::conformance::must_be!([] $($condition)+)
-    };
-}
-
-/// Splits the condition from the message at the last `=>`.
-macro_rules! must_be {
-    ([$($condition:tt)+] => $what:literal $(, $argument:expr)*) => {
-        if !($($condition)+) {
-            return Err(format!($what $(, $argument)*));
-        }
-    };
-    ([$($condition:tt)*] $next:tt $($rest:tt)*) => {
-        $crate::conformance::must_be!([$($condition)* $next] $($rest)*)
-    };
-}
-
-pub(crate) use {must, must_be};
-
-/// The result of a case.
-type Verdict = Result<(), String>;
-
-/// Maps the error of an operation that the case needs.
-fn ok<T>(end: Result<T, crate::store::StoreError>) -> Result<T, String> {
-    end.map_err(|error| format!("an operation failed: {error}"))
-}
-
-/// Shorter to write.
-type Store<'s> = &'s dyn RecordStore;

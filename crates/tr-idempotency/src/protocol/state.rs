@@ -1,6 +1,47 @@
-//! States as a column, which stores write beside the bytes that they do not interpret.
-use super::{Again, State};
+//! The states of a call, how long each lasts, and their names in a store.
 use std::{error::Error, fmt, str::FromStr};
+
+/// Milliseconds on the store's clock: since the Unix epoch, for records that outlive a process.
+pub type Millis = u64;
+
+/// How long each state lasts, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ttls {
+    /// A success.
+    pub done: Millis,
+    /// A failure, or a call that was cancelled before it started.
+    pub failed: Millis,
+    /// The lease of a call that runs.
+    pub inflight: Millis,
+    /// A call of unknown outcome.
+    pub unknown: Millis,
+}
+
+/// The state of a call. `D` is what is kept of a success, `F` of a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State<D, F> {
+    /// It is running.
+    Inflight,
+    /// It succeeded.
+    Done(D),
+    /// It failed, and whether it ran is known, or does not matter.
+    Failed(F, Again),
+    /// It was cancelled before it started.
+    Cancelled(Option<F>),
+    /// It may have run, and its end was not recorded.
+    Unknown(Option<F>),
+}
+
+/// Whether a failed call may be run again before its record expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Again {
+    /// It would fail again.
+    Never,
+    /// If the caller asks for it.
+    WhenAsked,
+    /// It never started.
+    Freely,
+}
 
 /// A [`State`] without what is kept of the call, for a column of a table or a field of a hash.
 ///
@@ -42,6 +83,19 @@ const ALL: [Phase; 7] = [
     Phase::Cancelled,
     Phase::Unknown,
 ];
+
+impl Ttls {
+    /// How long this state lasts.
+    #[must_use]
+    pub const fn of<D, F>(&self, state: &State<D, F>) -> Millis {
+        match state {
+            State::Inflight => self.inflight,
+            State::Done(_) => self.done,
+            State::Failed(..) | State::Cancelled(_) => self.failed,
+            State::Unknown(_) => self.unknown,
+        }
+    }
+}
 
 impl Phase {
     /// The name that stores write.

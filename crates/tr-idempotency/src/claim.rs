@@ -1,0 +1,400 @@
+//! Claims a call under its key: it runs, waits, is replayed or is refused.
+use crate::{
+    bounds::{Answers, Detachable},
+    config::{Config, ConflictPolicy, DerivedKeys},
+    end::Refusal,
+    error::KeyRejected,
+    local::{
+        Store, Task,
+        claim::{Claim, Waiter},
+        table::LocalClaim,
+    },
+    protocol::Ttls,
+    record::RecordState,
+    remote::{
+        Boxed, Remote, Request, StoreCall, StoreRequest, boxed, local_probe::LocalProbe,
+        probe::UnresolvedCall,
+    },
+    run::{Attended, CellOf, DetachedCall, DriverOf},
+};
+use pin_project_lite::pin_project;
+use std::{pin::Pin, sync::Arc};
+use tokio::time::{Instant, Sleep};
+use tower_service::Service;
+use tr_core::{
+    BoxError, DedupeKey, DedupeMode, Derive, Effect, Event, InvalidKey, Observer, Replay, Scope,
+    StoreResponse,
+    canonical::Key,
+    code,
+    internal::{Sharded, stripe},
+};
+
+/// The reason for refusing a keyed call whose record would hold for all callers of a store.
+const NO_SCOPE: &str = "the call has no session, so its record could collide with another service's in the shared store: set a session, or the layer's `instance`";
+
+/// What the services of one layer share.
+#[derive(Debug)]
+pub(crate) struct Shared<V> {
+    pub(crate) config: Config,
+    pub(crate) store: Arc<Store<V>>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) remote: Option<Arc<dyn Remote<V>>>,
+    pub(crate) probe: Option<LocalProbe<V>>,
+}
+
+/// What claims the calls of one service.
+pub(crate) struct Claims<S, A, V> {
+    pub(crate) inner: S,
+    pub(crate) answers: A,
+    pub(crate) shared: Sharded<Shared<V>>,
+}
+
+/// The state of a response future.
+///
+/// Small, since every outer layer moves it: large states are boxed.
+pub(crate) enum State<S, F, Req, R, A, V> {
+    Known(Option<Result<R, BoxError>>),
+    Running(Attended<S, F, Req, R, A, V>),
+    Wait(Pin<Box<Wait<S, Req, A, V>>>),
+    Probing(Box<Probing<S, Req, A, V>>),
+}
+
+/// The state of a call of `S`.
+pub(crate) type StateOf<S, Req, A, V> =
+    State<S, <S as Service<Req>>::Future, Req, <S as Service<Req>>::Response, A, V>;
+
+/// Waits for the probe, then calls again or is refused.
+pub(crate) struct Probing<S, Req, A, V> {
+    /// Resolves to whether the record has been settled.
+    pub(crate) probe: Boxed<bool>,
+    pub(crate) call: Option<(Claims<S, A, V>, Req, Refusal)>,
+}
+
+pin_project! {
+    /// Waits for another caller's run, and runs the call itself if that run never started.
+    pub(crate) struct Wait<S, Req, A, V> {
+        pub(crate) waiter: Waiter<V>,
+        pub(crate) replay: Replay,
+        pub(crate) call: Option<(Claims<S, A, V>, Req)>,
+        pub(crate) mutating: bool,
+        // The deadline of this call.
+        pub(crate) deadline: Option<Instant>,
+        // The request to the store, for when the claim passes to this caller.
+        pub(crate) store_request: Option<Box<StoreRequest<V>>>,
+        // When `max_wait` is over; set once the wait starts.
+        pub(crate) until: Option<Instant>,
+        #[pin]
+        pub(crate) timer: Option<Sleep>,
+    }
+}
+
+impl<S: Clone, A: Copy, V> Clone for Claims<S, A, V> {
+    fn clone(&self) -> Self {
+        let Self { inner, answers, shared } = self;
+        Self { inner: inner.clone(), answers: *answers, shared: shared.clone() }
+    }
+}
+
+impl<S, A, V> Claims<S, A, V> {
+    /// Claims the call, or finds what its record says.
+    #[inline]
+    pub(crate) fn start<Req>(&self, mut req: Req) -> StateOf<S, Req, A, V>
+    where
+        S: Detachable<Req>,
+        Req: Send + 'static,
+        A: Answers<Req, S::Response, V>,
+        V: Clone + Send + 'static,
+    {
+        let answers = self.answers;
+        let effect = answers.effect(&req);
+        let mode = answers.dedupe_mode(&req);
+        if mode == DedupeMode::Disabled {
+            return self.plain(req);
+        }
+        let mut cut_off = false;
+        let mut found = answers.idempotency_key(&req);
+        let is_derived = matches!(found, Ok(None));
+        if is_derived {
+            found = Ok(self.derived::<Req, S::Response>(&req, &mut cut_off));
+        }
+        // By reference: 64 bytes of no alignment are slow to move.
+        let id = match &mut found {
+            Ok(Some(id)) => id,
+            Ok(None) => return self.plain(req),
+            Err(invalid) => return self.reject(&req, effect, invalid.clone()),
+        };
+        let scope = answers.scope(&req);
+        if effect != Effect::ReadOnly && scope == Scope::Global {
+            let why = "scope `global` is allowed only for tools that are declared read-only";
+            return self.reject(&req, effect, InvalidKey::new(why));
+        }
+        // Keys that only join cut-off calls stay in this process, where no other service has keys.
+        let in_process = cut_off || answers.stays_in_process(&req);
+        if let Some(remote) = &self.shared.remote
+            && !in_process
+            && !answers.has_scope(&req)
+        {
+            match &remote.settings().instance {
+                Some(instance) => id.key = id.key.of_instance(instance),
+                // The caller gave no key, so it needs no record.
+                None if is_derived && effect != Effect::Mutating => return self.plain(req),
+                None => return self.reject(&req, effect, InvalidKey::new(NO_SCOPE)),
+            }
+        }
+        if self.shared.config.conflicts == ConflictPolicy::Independent {
+            id.key = id.key.joined(&id.digest);
+        }
+        let id = &*id;
+        let mutating = effect == Effect::Mutating;
+        let now = self.shared.store.common.clock.now_for(&mut req, &answers);
+        let mut asked = self.shared.store.ask(&id.key);
+        if let Some((kept, replay)) = asked.hit(id, now) {
+            drop(asked);
+            let replayed = Event::Replayed { matched: replay.matched_on, state: "done" };
+            self.tell::<Req, S::Response>(&req, || replayed);
+            return known(Ok(answers.load(kept, replay)));
+        }
+        let local = LocalClaim {
+            id,
+            mutating,
+            again: mode == DedupeMode::BestEffort,
+            wait: mode == DedupeMode::Enforced,
+            cut_off,
+            in_process,
+            now,
+            ttls: self.shared.config.ttls(cut_off, answers.record_ttls(&req)),
+        };
+        let (info, record) = (answers.info(&req), answers.record(&req));
+        match asked.open(&local, |notes| notes.set(&info, &record, scope)) {
+            Ok((claim, cell)) => self.run_claimed(req, claim, cell, &local, effect),
+            Err(asked) => {
+                let task = asked.claim(&local, |notes| notes.set(&info, &record, scope));
+                self.on_existing(req, task, &local, effect)
+            }
+        }
+    }
+
+    /// Runs a call without a record: it has no key, and has no duplicates.
+    fn plain<Req>(&self, req: Req) -> StateOf<S, Req, A, V>
+    where
+        S: Detachable<Req>,
+        Req: Send + 'static,
+        A: Answers<Req, S::Response, V>,
+        V: Clone + Send + 'static,
+    {
+        let home = self.shared.store.of_stripe(stripe());
+        let cell = home.lock().pool.take();
+        let call = DetachedCall::new(cell, &self.inner, req, None, None, false, self.answers);
+        State::Running(Attended(call.plain(home.clone())))
+    }
+
+    /// A call that runs under a claim, once a store has granted it too, if there is one.
+    #[inline]
+    fn run_claimed<Req>(
+        &self,
+        mut req: Req,
+        claim: Claim<V>,
+        cell: Option<CellOf<S, Req, A, V>>,
+        local: &LocalClaim<'_>,
+        effect: Effect,
+    ) -> StateOf<S, Req, A, V>
+    where
+        S: Detachable<Req>,
+        Req: Send + 'static,
+        A: Answers<Req, S::Response, V>,
+        V: Clone + Send + 'static,
+    {
+        let request = self.store_request(&req, local, effect);
+        let store_call = request.map(|request| Box::new(StoreCall::new(*request)));
+        if store_call.is_some() {
+            // It is stale once the store has replied.
+            self.answers.set_stamp(&mut req, None);
+        }
+        let (claim, mutating, answers) = (Some(claim), local.mutating, self.answers);
+        let call = DetachedCall::new(cell, &self.inner, req, claim, store_call, mutating, answers);
+        State::Running(Attended(call))
+    }
+
+    /// Handles a call whose key has a record already, or whose table is full.
+    #[inline(never)]
+    fn on_existing<Req>(
+        &self,
+        mut req: Req,
+        task: Task<V, DriverOf<S, Req, A, V>>,
+        local: &LocalClaim<'_>,
+        effect: Effect,
+    ) -> StateOf<S, Req, A, V>
+    where
+        S: Detachable<Req>,
+        Req: Send + 'static,
+        A: Answers<Req, S::Response, V>,
+        V: Clone + Send + 'static,
+    {
+        let (answers, mutating) = (self.answers, local.mutating);
+        match task {
+            Task::Run(claim, cell) => self.run_claimed(req, claim, cell, local, effect),
+            Task::Alone => {
+                let call = DetachedCall::new(None, &self.inner, req, None, None, mutating, answers);
+                State::Running(Attended(call))
+            }
+            Task::Replay(answer, replay, state) => {
+                let replayed = Event::Replayed { matched: replay.matched_on, state };
+                self.tell::<Req, S::Response>(&req, || replayed);
+                known(answer.into_result(replay).map(|kept| answers.load(kept, replay)))
+            }
+            Task::Wait(waiter, replay) => {
+                let joined = Event::Replayed { matched: replay.matched_on, state: "inflight" };
+                self.tell::<Req, S::Response>(&req, || joined);
+                let deadline = answers.deadline(&req).map(Instant::from_std);
+                let store_request = self.store_request(&req, local, effect);
+                // It is stale once this caller may run the call.
+                answers.set_stamp(&mut req, None);
+                State::Wait(Pin::from(Box::new(Wait {
+                    waiter,
+                    replay,
+                    call: Some((self.clone(), req)),
+                    mutating,
+                    deadline,
+                    store_request,
+                    until: None,
+                    timer: None,
+                })))
+            }
+            Task::Refuse(refusal @ Refusal::Unknown(_)) if self.can_probe(local) => {
+                let deadline = answers.deadline(&req).map(Instant::from_std);
+                let size_of = move |kept: &V| StoreResponse::<S::Response>::size_of(&answers, kept);
+                let (shared, key) = (self.shared.clone(), local.id.key);
+                let probe = probe_local(shared, key, local.ttls, deadline, size_of);
+                let call = Some((self.clone(), req, refusal));
+                State::Probing(Box::new(Probing { probe, call }))
+            }
+            Task::Refuse(refusal) => known(Err(self.refuse(&req, refusal))),
+        }
+    }
+
+    /// Whether the local probe applies: records in a store are probed where they are claimed.
+    fn can_probe(&self, local: &LocalClaim<'_>) -> bool {
+        self.shared.probe.is_some() && (local.in_process || self.shared.remote.is_none())
+    }
+
+    #[cold]
+    pub(crate) fn refuse<Req>(&self, req: &Req, refusal: Refusal) -> BoxError
+    where
+        S: Detachable<Req>,
+        A: Answers<Req, S::Response, V>,
+    {
+        let effect = self.answers.effect(req);
+        self.tell::<Req, S::Response>(req, || refusal.event(effect));
+        refusal.into_error(effect == Effect::Mutating)
+    }
+
+    /// The request to the store, if there is one, that has to succeed before this call may run.
+    #[inline]
+    fn store_request<Req>(
+        &self,
+        req: &Req,
+        local: &LocalClaim<'_>,
+        effect: Effect,
+    ) -> Option<Box<StoreRequest<V>>>
+    where
+        S: Detachable<Req>,
+        A: Answers<Req, S::Response, V>,
+    {
+        let remote = self.shared.remote.as_ref().filter(|_| !local.in_process)?;
+        Some(Box::new(self.build_store_request::<Req, S::Response>(req, remote, local, effect)))
+    }
+
+    /// The derived key of a call that gave none. Sets `cut_off` where the key only joins cut-off
+    /// calls. Params without a canonical form have no derived key; the call then runs without a
+    /// record.
+    fn derived<Req, Res>(&self, req: &Req, cut_off: &mut bool) -> Option<DedupeKey>
+    where
+        A: Answers<Req, Res, V>,
+    {
+        let from = self.shared.config.derived;
+        if from == DerivedKeys::Off {
+            return None;
+        }
+        let derive = |from| self.answers.derived_key(req, from).ok().flatten();
+        if from == DerivedKeys::Step
+            && let Some(id) = derive(Derive::Step)
+        {
+            return Some(id);
+        }
+        *cut_off = from != DerivedKeys::Session;
+        derive(Derive::Session)
+    }
+
+    #[cold]
+    fn build_store_request<Req, Res>(
+        &self,
+        req: &Req,
+        remote: &Arc<dyn Remote<V>>,
+        local: &LocalClaim<'_>,
+        effect: Effect,
+    ) -> StoreRequest<V>
+    where
+        A: Answers<Req, Res, V>,
+    {
+        let claim = remote.claim_of(local, &self.answers.info(req), &self.answers.record(req));
+        let deadline = self.answers.deadline(req).map(Instant::from_std);
+        let (claim, wait, found) = (Arc::new(claim), local.wait, Arc::default());
+        let (max_wait, until) = (self.shared.config.max_wait, None);
+        let request = Request { claim, effect, wait, deadline, max_wait, until, found };
+        StoreRequest { remote: remote.clone(), request, observer: self.shared.observer.clone() }
+    }
+
+    #[cold]
+    fn reject<S2, Req>(&self, req: &Req, effect: Effect, why: InvalidKey) -> StateOf<S2, Req, A, V>
+    where
+        S2: Detachable<Req>,
+        Req: Send + 'static,
+        A: Answers<Req, S2::Response, V>,
+        V: Clone + Send + 'static,
+    {
+        let refused = Event::Refused { code: code::INVALID_ENVELOPE, effect };
+        self.tell::<Req, S2::Response>(req, || refused);
+        known(Err(KeyRejected::new(why).into()))
+    }
+
+    #[inline]
+    fn tell<'r, Req, Res>(&self, req: &'r Req, event: impl FnOnce() -> Event<'r>)
+    where
+        A: Answers<Req, Res, V>,
+    {
+        if let Some(observer) = self.shared.observer.as_ref().filter(|it| it.enabled()) {
+            observer.on_event(&self.answers.info(req), &event());
+        }
+    }
+}
+
+const fn known<S, F, Req, R, A, V>(end: Result<R, BoxError>) -> State<S, F, Req, R, A, V> {
+    State::Known(Some(end))
+}
+
+/// Asks the probe how a call of unknown outcome ended. Returns whether the record has been settled,
+/// so that the caller should claim again. `size_of` gives the size of a response that is found.
+fn probe_local<V: Clone + Send + 'static>(
+    shared: Sharded<Shared<V>>,
+    key: Key,
+    ttls: Ttls,
+    deadline: Option<Instant>,
+    size_of: impl FnOnce(&V) -> usize + Send + 'static,
+) -> Boxed<bool> {
+    boxed(async move {
+        let (store, Some(probe)) = (&shared.store, &shared.probe) else { return false };
+        let ask = async {
+            let Some(record) = store.record(&key) else { return true };
+            if record.state != RecordState::Unknown {
+                return true;
+            }
+            let call = UnresolvedCall { key, epoch: record.epoch, record };
+            let Some(state) = probe.find(&call).await else { return false };
+            let size = state.kept().map_or(0, size_of);
+            // If another process settled it first, the next claim shows that.
+            store.settle(&key, Some(call.epoch), state, size, &ttls);
+            true
+        };
+        probe.once(key, deadline, ask).await
+    })
+}

@@ -1,0 +1,183 @@
+//! What a seal hides, and where it opens.
+use super::super::{Found, Frames, Place, frame::CONTEXT};
+use super::*;
+use crate::{
+    protocol::{Ask, Phase, Token, Ttls},
+    store::{StoredRecord, StoredState},
+};
+use std::time::Duration;
+use tr_core::{SetClock, canonical};
+
+const KEY: canonical::Key = canonical::Key::from_bytes([7; 32]);
+const HOUR: u64 = 3_600_000;
+const NOW: u64 = 1_000 * HOUR;
+
+fn frames(seal: SealingKey) -> Frames {
+    Frames { seal: Some(seal), wall: Some(Arc::new(SetClock::at(NOW))) }
+}
+
+fn digest() -> Digest {
+    Digest::of_bytes(b"params")
+}
+
+fn place() -> Place {
+    Place { key: KEY, digest: digest(), mutating: true, epoch: 5, by_hand: false }
+}
+
+/// A record of that place, done, and kept for an hour.
+fn record() -> StoredRecord {
+    let ttls = Ttls { done: HOUR, failed: HOUR, inflight: HOUR, unknown: HOUR };
+    let token = Token { epoch: 5, owner: 9 };
+    let ask = Ask { digest: digest(), mutating: true, again: false, token, now: NOW, ttls };
+    let mut record = StoredRecord::new(&ask);
+    record.finalise(token, StoredState::Done(Vec::new()), NOW, HOUR).unwrap();
+    record
+}
+
+fn sealed(frames: &Frames, text: &str) -> Vec<u8> {
+    frames.wrap(&KEY, &place().end(Phase::Done, HOUR), text.into())
+}
+
+fn opened(
+    frames: &Frames,
+    key: &canonical::Key,
+    record: &StoredRecord,
+    bytes: &[u8],
+) -> Result<Vec<u8>, Unreadable> {
+    frames.unwrap(&Found::body(key, record), bytes)
+}
+
+#[test]
+fn what_is_sealed_shows_nothing_and_opens_in_its_place_only() {
+    let frames = frames(SealingKey::new(1, [1; 32]));
+    let secret = "card 4111 1111 1111 1111";
+    let bytes = sealed(&frames, secret);
+    assert!(!bytes.windows(4).any(|part| part == b"4111"));
+    assert_ne!(bytes, sealed(&frames, secret), "a nonce each");
+    assert_eq!(opened(&frames, &KEY, &record(), &bytes).as_deref(), Ok(secret.as_bytes()));
+    let elsewhere = canonical::Key::from_bytes([8; 32]);
+    let broken = opened(&frames, &elsewhere, &record(), &bytes);
+    assert!(matches!(broken, Err(Unreadable::Corrupt(_))), "{broken:?}");
+    let notes = frames.unwrap(&Found::notes(&KEY, &record()), &bytes);
+    assert_eq!(notes, Err(Unreadable::Elsewhere("part of a record")));
+}
+
+/// A writer of the store changes a field of a record, or puts its response into another.
+#[test]
+fn a_seal_is_bound_to_state_run_params_effect_and_expiry() {
+    let frames = frames(SealingKey::new(1, [1; 32]));
+    let bytes = sealed(&frames, "paid");
+    type Change = fn(&mut StoredRecord);
+    let attacks: [(&str, Change); 8] = [
+        ("params", |it| it.digest = Digest::of_bytes(b"other params")),
+        ("state", |it| it.state = StoredState::Unknown(Some(Vec::new()))),
+        ("state", |it| {
+            it.state = StoredState::Failed(Vec::new(), crate::protocol::Again::Freely);
+        }),
+        ("effect", |it| it.mutating = false),
+        ("run", |it| it.token.epoch = 6),
+        ("run", |it| it.token = Token { epoch: 6, owner: Token::BY_HAND }),
+        ("run", |it| it.token.epoch = 4),
+        ("expiry", |it| it.until += HOUR),
+    ];
+    for (what, change) in attacks {
+        let mut record = record();
+        change(&mut record);
+        assert_eq!(opened(&frames, &KEY, &record, &bytes), Err(Unreadable::Elsewhere(what)));
+    }
+}
+
+#[test]
+fn what_the_seal_says_cannot_be_changed_with_the_record() {
+    let frames = frames(SealingKey::new(1, [1; 32]));
+    let bytes = sealed(&frames, "paid");
+    for at in 0..CONTEXT {
+        let mut bytes = bytes.clone();
+        bytes[10 + 4 + NONCE + at] ^= 1;
+        // As a writer of the store would, with a matching checksum.
+        let sum = Digest::of_bytes(&bytes[10..]).short() ^ 1_u64.rotate_right(8);
+        bytes[2..10].copy_from_slice(&sum.to_le_bytes());
+        let broken = opened(&frames, &KEY, &record(), &bytes);
+        assert_eq!(
+            broken,
+            Err(Unreadable::Corrupt(
+                "its seal does not verify: it was changed, or sealed with another key of this number"
+            ))
+        );
+    }
+}
+
+#[test]
+fn what_is_settled_by_hand_is_told_from_what_a_run_recorded() {
+    let frames = frames(SealingKey::new(1, [1; 32]));
+    let place = Place { by_hand: true, ..place() };
+    let bytes = frames.wrap(&KEY, &place.end(Phase::Done, HOUR), b"x".to_vec());
+    let mut record = record();
+    let of_a_run = opened(&frames, &KEY, &record, &bytes);
+    assert_eq!(of_a_run, Err(Unreadable::Elsewhere("run")));
+    record.token = Token { epoch: 6, owner: Token::BY_HAND };
+    assert_eq!(opened(&frames, &KEY, &record, &bytes).as_deref(), Ok(&b"x"[..]));
+}
+
+#[test]
+fn earlier_keys_open_and_unknown_ones_are_named() {
+    let old = frames(SealingKey::new(1, [1; 32]));
+    let bytes = sealed(&old, "x");
+    let rotated = frames(SealingKey::new(2, [2; 32]).opens(1, [1; 32]));
+    assert_eq!(opened(&rotated, &KEY, &record(), &bytes).as_deref(), Ok(&b"x"[..]));
+    let without = frames(SealingKey::new(2, [2; 32]));
+    assert_eq!(opened(&without, &KEY, &record(), &bytes), Err(Unreadable::Sealed));
+    assert_eq!(opened(&Frames::default(), &KEY, &record(), &bytes), Err(Unreadable::Sealed));
+}
+
+#[test]
+fn what_is_not_sealed_opens_until_then_and_no_longer() {
+    let plain = sealed(&Frames::default(), "forged");
+    let until = |ms| UNIX_EPOCH + Duration::from_millis(ms);
+    let key = || SealingKey::new(1, [1; 32]);
+    let open = |key| opened(&frames(key), &KEY, &record(), &plain);
+    assert_eq!(open(key()), Err(Unreadable::Plain));
+    assert_eq!(open(key().opens_plain_until(until(NOW))), Err(Unreadable::Plain));
+    let opens = open(key().opens_plain_until(until(NOW + 1)));
+    assert_eq!(opens.as_deref(), Ok(&b"forged"[..]));
+}
+
+/// A frame as the first version sealed it, with key number 1 of `[1; 32]`, for [`KEY`].
+fn of_the_first_format() -> Vec<u8> {
+    let aad = [&[0], &KEY.as_bytes()[..]].concat();
+    let key = Key::new(1, [1; 32]);
+    let nonce = XNonce::from([3; NONCE]);
+    let sealed = key.cipher.encrypt(&nonce, Payload { msg: b"old", aad: &aad }).unwrap();
+    let payload = [&1_u32.to_le_bytes()[..], &nonce, &sealed].concat();
+    let sum = Digest::of_bytes(&payload).short() ^ 1_u64.rotate_right(8);
+    [&[1, 1], &sum.to_le_bytes()[..], &payload].concat()
+}
+
+#[test]
+fn the_first_format_opens_until_then_and_is_named_afterwards() {
+    let bytes = of_the_first_format();
+    let until = |ms| UNIX_EPOCH + Duration::from_millis(ms);
+    let key = || SealingKey::new(1, [1; 32]);
+    let open = |key| opened(&frames(key), &KEY, &record(), &bytes);
+    assert_eq!(open(key()), Err(Unreadable::Unbound));
+    assert_eq!(open(key().opens_unbound_until(until(NOW))), Err(Unreadable::Unbound));
+    let opens = open(key().opens_unbound_until(until(NOW + 1)));
+    assert_eq!(opens.as_deref(), Ok(&b"old"[..]));
+    let says = Unreadable::Unbound.to_string();
+    assert!(says.contains("opens_unbound_until"), "{says}");
+}
+
+#[test]
+fn keys_are_wiped() {
+    fn is_wiped<T: zeroize::ZeroizeOnDrop>() {}
+    is_wiped::<XChaCha20Poly1305>();
+    is_wiped::<FingerprintKey>();
+}
+
+#[test]
+fn a_session_is_named_by_a_keyed_hash() {
+    let name = |key| frames(SealingKey::new(1, [key; 32])).session("s-1");
+    assert_eq!(name(1), name(1));
+    assert_ne!(name(1), name(2));
+    assert_eq!(name(1).len(), 16);
+}

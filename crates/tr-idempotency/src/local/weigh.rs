@@ -1,0 +1,86 @@
+//! Which responses a table keeps within the budget of bytes.
+use super::{
+    budget::{Budget, Room},
+    slots::Slot,
+    table::{Entry, Table},
+};
+use crate::{end::Dropped, protocol::Token};
+use std::sync::Arc;
+
+impl<V, N> Table<V, N> {
+    /// Keeps the response of the ended run of `token` if the budget allows it. Returns what was
+    /// dropped, and whether the response stays. The record itself stays in any case.
+    #[cold]
+    pub(super) fn weigh(
+        &mut self,
+        at: usize,
+        token: Token,
+        room: Room,
+        budget: &Arc<Budget>,
+    ) -> (Vec<Dropped<V>>, bool) {
+        let mut gone = Vec::new();
+        let is_it = |entry: &&mut Entry<V, N>| {
+            entry.record.token == token && entry.record.state.can_shrink()
+        };
+        let slot = self.slots.get_mut(at).and_then(|slot| slot.entry.as_mut());
+        if slot.filter(is_it).is_none() {
+            return (gone, true);
+        }
+        let room = match room {
+            Room::Full(bytes) => {
+                self.make_room(at, bytes, &mut gone);
+                budget.reserve(bytes)
+            }
+            room => room,
+        };
+        let entry = self.slots[at].entry.as_mut().expect("found");
+        let stays = match room {
+            Room::Fits(reserved) => {
+                entry.reserved = reserved;
+                true
+            }
+            Room::Full(_) | Room::TooLarge => {
+                gone.extend(entry.record.state.shrink());
+                false
+            }
+        };
+        (gone, stays)
+    }
+
+    /// Like [`weigh`](Self::weigh), for a run that was settled by hand with a response of `size`
+    /// bytes.
+    pub(super) fn weigh_settled(
+        &mut self,
+        at: usize,
+        size: usize,
+        budget: &Arc<Budget>,
+    ) -> Vec<Dropped<V>> {
+        let token = self.slots.get(at).and_then(|slot| Some(slot.entry.as_ref()?.record.token));
+        token.map_or_else(Vec::new, |token| self.weigh(at, token, budget.reserve(size), budget).0)
+    }
+
+    /// Drops the oldest responses of this shard until `bytes` are free, if it has that many.
+    fn make_room(&mut self, but: usize, bytes: usize, gone: &mut Vec<Dropped<V>>) {
+        let weight = |slot: &Slot<Entry<V, N>>| {
+            let entry = slot.entry.as_ref()?;
+            Some((entry.record.changed_at, entry.reserved.as_ref()?.bytes()))
+        };
+        let slots = self.slots.iter().enumerate().filter(|(at, _)| *at != but);
+        let mut all: Vec<_> = slots.filter_map(|(at, slot)| Some((weight(slot)?, at))).collect();
+        // Dropping all would not be enough, so none is dropped.
+        if all.iter().map(|((_, weight), _)| weight).sum::<usize>() < bytes {
+            return;
+        }
+        all.sort_unstable();
+        let mut freed = 0;
+        for ((_, weight), at) in all {
+            if freed >= bytes {
+                return;
+            }
+            let entry = self.slots[at].entry.as_mut().expect("it has an answer");
+            gone.extend(entry.record.state.shrink());
+            entry.reserved = None;
+            freed += weight;
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The client of a layer's store: its settings, and what its requests share.
+use super::{Boxed, Policy, Settings, probe::Probe, unrecorded::Unrecorded};
+use crate::{
+    codec::{Found, body::Format, notes::RequestNote},
+    local::notes::Shown,
+    protocol::Token,
+    record::DedupeRecord,
+    store::{ClaimRequest, RecordStore, StoreError, Stored},
+};
+use std::{
+    fmt,
+    future::Future,
+    hash::{BuildHasher, RandomState},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, sleep, timeout, timeout_at},
+};
+
+/// The most ends that may wait to be recorded later.
+const LATER: usize = 1_024;
+
+/// A layer's store and its settings.
+pub(crate) struct Client<V> {
+    pub(crate) store: Arc<dyn RecordStore>,
+    pub(crate) format: Format<V>,
+    pub(crate) settings: Settings,
+    /// The timeout of one request to the store.
+    pub(crate) patience: Duration,
+    pub(crate) probe: Option<Arc<dyn Probe<V>>>,
+    pub(crate) probe_patience: Duration,
+    owners: AtomicU64,
+    pub(super) later: Arc<Semaphore>,
+    pub(super) releases: Arc<Releases>,
+    pub(crate) unrecorded: Unrecorded,
+}
+
+impl<V> Client<V> {
+    pub(crate) fn new(store: Arc<dyn RecordStore>, format: Format<V>) -> Self {
+        Self {
+            store,
+            format,
+            settings: Settings {
+                policy: Policy::default(),
+                memory: None,
+                keeps_answers: true,
+                instance: None,
+            },
+            patience: Duration::from_secs(1),
+            probe: None,
+            probe_patience: Duration::from_secs(30),
+            owners: RandomState::new().hash_one("owner").into(),
+            later: Arc::new(Semaphore::new(LATER)),
+            releases: Releases::new(),
+            unrecorded: Unrecorded::default(),
+        }
+    }
+
+    /// How many claims could not be released since the layer was built.
+    pub(crate) fn left_to_leases(&self) -> u64 {
+        self.releases.left()
+    }
+
+    /// An owner id: unique, and never [`BY_HAND`](Token::BY_HAND).
+    pub(crate) fn owner(&self) -> u64 {
+        loop {
+            let owner = mix(self.owners.fetch_add(1, Relaxed));
+            if owner != Token::BY_HAND {
+                return owner;
+            }
+        }
+    }
+
+    /// The record as operators see it. Parts that cannot be read are left empty.
+    pub(crate) fn shown(&self, stored: &Stored) -> DedupeRecord {
+        let record = &stored.record;
+        let note = RequestNote::read(stored, &self.format.frames).unwrap_or_default();
+        let found = Found::body(&stored.key, record);
+        let (earlier, failure) = self.format.history(&found, &record.state).unwrap_or_default();
+        let notes = Shown {
+            tool: &stored.tool,
+            key: note.key.as_deref(),
+            session: note.session.as_deref(),
+            actor: note.actor.as_deref(),
+            request_id: note.request_id.as_deref(),
+            tool_call_id: note.tool_call_id.as_deref(),
+        };
+        DedupeRecord::new(&stored.key, record, &notes, &earlier, failure.as_deref(), |at| at)
+    }
+
+    /// Runs one request within the store timeout and the deadline.
+    pub(crate) async fn within<T>(
+        &self,
+        deadline: Option<Instant>,
+        request: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let patience = Instant::now() + self.patience;
+        let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+        match timeout_at(until, request).await {
+            Ok(end) => end,
+            Err(_) => Err(StoreError::uncertain("no reply within the timeout")),
+        }
+    }
+}
+
+/// Mixes consecutive numbers; a bijection.
+const fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    number ^ (number >> 29)
+}
+
+/// Spawns a task on the current runtime; `false` without one.
+pub(crate) fn in_background(task: impl Future<Output = ()> + Send + 'static) -> bool {
+    let runtime = Handle::try_current();
+    runtime.map(|runtime| runtime.spawn(task)).is_ok()
+}
+
+impl<V> fmt::Debug for Client<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("store", &self.store)
+            .field("settings", &self.settings)
+            .field("patience", &self.patience)
+            .field("probe", &self.probe)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The most releases, and records of vanished calls, that run at the same time.
+const AT_ONCE: usize = 1_024;
+
+/// Attempts to release one claim.
+const RELEASES: u32 = 3;
+
+/// The pause after the first of them.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Releases claims in the background, with a bound: an unavailable store must not leave a task for
+/// every failed call.
+///
+/// The lease of a claim that is not released ends and leaves `unknown`, which blocks a mutating
+/// call. That errs on the safe side.
+pub(super) struct Releases {
+    places: Arc<Semaphore>,
+    left: AtomicU64,
+}
+
+impl Releases {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { places: Arc::new(Semaphore::new(AT_ONCE)), left: AtomicU64::new(0) })
+    }
+
+    /// The number of claims that were left to their leases.
+    pub(super) fn left(&self) -> u64 {
+        self.left.load(Relaxed)
+    }
+
+    /// A permit for one background task, if there is one left.
+    pub(super) fn place(&self) -> Option<OwnedSemaphorePermit> {
+        self.places.clone().try_acquire_owned().ok()
+    }
+
+    /// Releases a claim in a task of its own, after the pending request has ended.
+    pub(super) fn release_in_background<T: Send + 'static>(
+        self: &Arc<Self>,
+        store: &Arc<dyn RecordStore>,
+        claim: &Arc<ClaimRequest>,
+        patience: Duration,
+        sent: Option<Boxed<T>>,
+    ) {
+        let giving = self.place().map(|place| {
+            let (this, store, claim) = (self.clone(), store.clone(), claim.clone());
+            in_background(async move {
+                if let Some(sent) = sent {
+                    // The result does not matter: after it, the request cannot arrive any more.
+                    let _ = timeout(patience, sent).await;
+                }
+                this.release(&*store, &claim, patience).await;
+                drop(place);
+            })
+        });
+        if giving != Some(true) {
+            self.left.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Releases a claim.
+    pub(super) async fn release(
+        &self,
+        store: &dyn RecordStore,
+        claim: &ClaimRequest,
+        patience: Duration,
+    ) {
+        for times in 1..=RELEASES {
+            match timeout(patience, store.release(&claim.key, claim.owner)).await {
+                Ok(Ok(_)) => return,
+                Ok(Err(error)) if !error.is_transient() => break,
+                Ok(Err(_)) | Err(_) if times == RELEASES => break,
+                Ok(Err(_)) | Err(_) => sleep(PAUSE * times * times).await,
+            }
+        }
+        self.left.fetch_add(1, Relaxed);
+    }
+}
