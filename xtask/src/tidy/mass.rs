@@ -4,7 +4,7 @@ use super::{Fault, tree::Tree};
 
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
-    ("tool-guard", 12770),
+    ("tool-guard", 12800),
     ("tool-reliability", 2600),
     ("tr-breaker", 3390),
     ("tr-config", 1640),
