@@ -16,7 +16,7 @@ pub struct IntentNotRecorded {
 
 /// What the caller and the model read.
 pub(crate) const INTENT_NOT_RECORDED: &str =
-    "the session cannot record that the tool runs, and the call is not run without it";
+    "the session could not record the call before its run, so the tool did not run";
 
 impl IntentNotRecorded {
     pub(super) fn new(cause: StoreError) -> Self {

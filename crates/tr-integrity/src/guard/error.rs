@@ -139,9 +139,7 @@ impl CheckpointNotRecorded {
 
 impl fmt::Display for CheckpointNotRecorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the session cannot record its checkpoint, and the model is not called without it",
-        )
+        f.write_str("the session could not record its checkpoint, so the model was not called")
     }
 }
 
@@ -153,7 +151,13 @@ impl fmt::Display for SessionCorrupt {
             Some(error) => write!(f, "session is corrupt: {error}")?,
             None => f.write_str("session has tool uses that wait for their results")?,
         }
-        write!(f, " ({errors} errors; a repair of {repairs} steps is offered)")
+        let s = |count| if count == 1 { "" } else { "s" };
+        write!(
+            f,
+            "; the model was not called ({errors} error{}; a repair of {repairs} step{} is offered)",
+            s(errors),
+            s(repairs)
+        )
     }
 }
 

@@ -97,7 +97,7 @@ impl fmt::Display for StoreError {
                 "the session store cannot be reached; nothing has changed, and trying again is safe",
             ),
             StoreErrorKind::Uncertain => f.write_str(
-                "the session store did not answer; sending the same again is safe and tells",
+                "the session store did not answer, so the change may have been made; sending the same again is safe",
             ),
             StoreErrorKind::Conflict { head: Some(head) } => write!(
                 f,
