@@ -9,7 +9,17 @@ use crate::{
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 use tr_core::{Effect, Event, FailureInfo, InvalidKey, MatchedOn, Ran, Replay, Verdict, code};
 
+/// Makes an error type. With a code, what ran and a verdict, also its constructor.
 macro_rules! leaf {
+    ($(#[$doc:meta])* $name:ident: $text:literal, $code:ident, $ran:ident, $verdict:expr) => {
+        leaf! { $(#[$doc])* $name: $text }
+
+        impl $name {
+            pub(crate) const fn new() -> Self {
+                Self(FailureInfo::new(code::$code, Ran::$ran, $verdict).by_layer())
+            }
+        }
+    };
     ($(#[$doc:meta])* $name:ident: $text:literal) => {
         $(#[$doc])*
         #[derive(Debug)]
@@ -37,24 +47,28 @@ leaf! {
 leaf! {
     /// The key was used before with other params. The tool did not run with these. Code
     /// `idempotency_conflict`, permanent.
-    Conflict: "the idempotency key was used before with other params"
+    Conflict: "the idempotency key was used before with other params",
+    IDEMPOTENCY_CONFLICT, No, Verdict::Permanent
 }
 leaf! {
     /// Another call with this key is running, and this one does not wait, or has waited for
     /// [`max_wait`](crate::Builder::max_wait): the 409 marker. The tool may have run for that other
     /// call. Code `idempotency_in_flight`, transient.
-    InFlight: "a call with this idempotency key is in flight"
+    InFlight: "a call with this idempotency key is in flight",
+    IDEMPOTENCY_IN_FLIGHT, Unknown, Verdict::TRANSIENT
 }
 leaf! {
     /// Another call with this key is running, and [`max_waiters`](crate::Builder::max_waiters)
     /// callers wait for it. The tool may have run for that other call. Code
     /// `idempotency_in_flight`, transient.
-    TooManyWaiters: "too many callers wait for the call in flight with this idempotency key"
+    TooManyWaiters: "too many callers wait for the call in flight with this idempotency key",
+    IDEMPOTENCY_IN_FLIGHT, Unknown, Verdict::TRANSIENT
 }
 leaf! {
     /// Another call with this key did not end before this call's deadline. That call goes on; the
     /// tool may have run. Code `timeout`, transient.
-    WaitTimedOut: "timed out while waiting for the call in flight with this idempotency key"
+    WaitTimedOut: "timed out while waiting for the call in flight with this idempotency key",
+    TIMEOUT, Unknown, Verdict::TRANSIENT
 }
 leaf! {
     /// An earlier call with this key may have run, and its outcome was not recorded. The source
@@ -71,7 +85,8 @@ leaf! {
 leaf! {
     /// The record table is full, and no record may be evicted: each is of a call in flight or of a
     /// mutating call of unknown outcome. The tool did not run. Code `store_full`, transient.
-    StoreFull: "the record table is full: every record is of a call in flight or of unknown outcome"
+    StoreFull: "the record table is full: every record is of a call in flight or of unknown outcome",
+    STORE_FULL, No, Verdict::TRANSIENT
 }
 
 /// The record store is unavailable, so this call could not be claimed and was not run. Its source
@@ -139,36 +154,6 @@ impl KeyRejected {
     }
 }
 
-impl Conflict {
-    pub(crate) const fn new() -> Self {
-        Self(FailureInfo::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent).by_layer())
-    }
-}
-
-impl InFlight {
-    pub(crate) const fn new() -> Self {
-        Self(
-            FailureInfo::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT)
-                .by_layer(),
-        )
-    }
-}
-
-impl TooManyWaiters {
-    pub(crate) const fn new() -> Self {
-        Self(
-            FailureInfo::new(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT)
-                .by_layer(),
-        )
-    }
-}
-
-impl WaitTimedOut {
-    pub(crate) const fn new() -> Self {
-        Self(FailureInfo::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT).by_layer())
-    }
-}
-
 impl OutcomeUnknown {
     pub(crate) fn new(mutating: bool, cause: Option<Arc<RecordedFailure>>) -> Self {
         let verdict = if mutating { Verdict::Permanent } else { Verdict::TRANSIENT };
@@ -200,12 +185,6 @@ impl fmt::Display for Ended {
 }
 
 impl Error for Ended {}
-
-impl StoreFull {
-    pub(crate) const fn new() -> Self {
-        Self(FailureInfo::new(code::STORE_FULL, Ran::No, Verdict::TRANSIENT).by_layer())
-    }
-}
 
 impl StoreUnavailable {
     pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {

@@ -9,7 +9,7 @@ const BUDGET: &[(&str, usize)] = &[
     ("tr-breaker", 3390),
     ("tr-config", 1640),
     ("tr-core", 6740),
-    ("tr-idempotency", 12270),
+    ("tr-idempotency", 12220),
     ("tr-integrity", 19160),
     ("tr-loopguard", 2200),
     ("tr-retry", 1270),

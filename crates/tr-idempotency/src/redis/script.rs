@@ -17,63 +17,29 @@ macro_rules! script {
     ($flags:literal, $($file:literal),+) => {
         LazyLock::new(|| Script::new(concat!($flags, $(include_str!($file)),+)))
     };
+    ($file:literal) => {
+        script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", $file)
+    };
 }
 
-static CLAIM: LazyLock<Script> =
+pub(super) static CLAIM: LazyLock<Script> =
     script!("", "lua/head.lua", "lua/claim_new.lua", "lua/record.lua", "lua/claim.lua");
-static FINALISE: LazyLock<Script> = script!(
+pub(super) static FINALISE: LazyLock<Script> = script!(
     "#!lua flags=allow-oom\n",
     "lua/head.lua",
     "lua/finalise_held.lua",
     "lua/record.lua",
     "lua/finalise.lua"
 );
-static RENEW: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/renew.lua");
-static RELEASE: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/release.lua");
-static SETTLE: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/settle.lua");
-static CLEAR: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/clear.lua");
-static FLUSH: LazyLock<Script> =
-    script!("#!lua flags=allow-oom\n", "lua/head.lua", "lua/record.lua", "lua/flush.lua");
-static LOOK: LazyLock<Script> = script!("#!lua flags=no-writes\n", "lua/look.lua");
+pub(super) static RENEW: LazyLock<Script> = script!("lua/renew.lua");
+pub(super) static RELEASE: LazyLock<Script> = script!("lua/release.lua");
+pub(super) static SETTLE: LazyLock<Script> = script!("lua/settle.lua");
+pub(super) static CLEAR: LazyLock<Script> = script!("lua/clear.lua");
+pub(super) static FLUSH: LazyLock<Script> = script!("lua/flush.lua");
+pub(super) static LOOK: LazyLock<Script> = script!("#!lua flags=no-writes\n", "lua/look.lua");
 
 impl Script {
     fn new(code: &'static str) -> Self {
         Self { code, hash: redis::Script::new(code).get_hash().to_owned() }
-    }
-
-    pub(super) fn claim() -> &'static Self {
-        &CLAIM
-    }
-
-    pub(super) fn finalise() -> &'static Self {
-        &FINALISE
-    }
-
-    pub(super) fn renew() -> &'static Self {
-        &RENEW
-    }
-
-    pub(super) fn release() -> &'static Self {
-        &RELEASE
-    }
-
-    pub(super) fn settle() -> &'static Self {
-        &SETTLE
-    }
-
-    pub(super) fn clear() -> &'static Self {
-        &CLEAR
-    }
-
-    pub(super) fn flush() -> &'static Self {
-        &FLUSH
-    }
-
-    pub(super) fn look() -> &'static Self {
-        &LOOK
     }
 }

@@ -3,7 +3,7 @@ use super::{
     fault::{is_full, store_error},
     layout::{self, HEAD},
     reply::{done, from, parts, unexpected_reply, was_done},
-    script::Script,
+    script,
     store::Redis,
 };
 use crate::{
@@ -44,7 +44,7 @@ impl Redis {
     pub(super) async fn forget(&self, stored: &Stored) -> Result<bool, StoreError> {
         let Seen { token: Token { epoch, owner }, version } = stored.seen();
         let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &number(version)];
-        done(self.changes().run(Script::flush(), &self.name(&stored.key), &args).await)
+        done(self.changes().run(&script::FLUSH, &self.name(&stored.key), &args).await)
     }
 
     /// The version of the record, to notice a change.
@@ -54,7 +54,7 @@ impl Redis {
     }
 
     async fn look(&self, key: &Key, last: &[u8]) -> Result<Option<Stored>, StoreError> {
-        let reply = self.looks().run(Script::look(), &self.name(key), &[last]).await;
+        let reply = self.looks().run(&script::LOOK, &self.name(key), &[last]).await;
         match parts(reply.map_err(store_error)?)? {
             [Value::Int(now), Value::BulkString(bytes)] => layout::read(key, &bytes, from(now)),
             other => Err(unexpected_reply(&other)),
@@ -76,7 +76,7 @@ impl RecordStore for Redis {
                 [&lead, &by, &rest, &lease, &lives, flag(claim.again), self.durable()];
             // Most claims have neither flag, and each argument costs time on the server.
             let flags = if claim.again || self.changes().durability().waits() { 2 } else { 0 };
-            let (script, name) = (Script::claim(), self.name(&claim.key));
+            let (script, name) = (&script::CLAIM, self.name(&claim.key));
             let reply = self.changes().try_change(script, &name, &args[..5 + flags]).await?;
             match reply {
                 Ok(reply) => claimed(claim, reply),
@@ -90,14 +90,14 @@ impl RecordStore for Redis {
         Box::pin(async move {
             let Token { epoch, owner } = token;
             let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &time(lease)];
-            was_done(&self.changes().change(Script::renew(), &self.name(key), &args).await?)
+            was_done(&self.changes().change(&script::RENEW, &self.name(key), &args).await?)
         })
     }
 
     fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
         Box::pin(async move {
             let args: [&[u8]; 1] = [&owner.to_be_bytes()];
-            done(self.changes().run(Script::release(), &self.name(key), &args).await)
+            done(self.changes().run(&script::RELEASE, &self.name(key), &args).await)
         })
     }
 
@@ -113,7 +113,7 @@ impl RecordStore for Redis {
                 body.map_or(&[], Vec::as_slice),
             ];
             let args = &args[..4 + usize::from(body.is_some())];
-            was_done(&self.changes().change(Script::finalise(), &self.name(key), args).await?)
+            was_done(&self.changes().change(&script::FINALISE, &self.name(key), args).await?)
         })
     }
 
@@ -133,7 +133,7 @@ impl RecordStore for Redis {
                 flag(body.is_some()),
                 body.map_or(&[], Vec::as_slice),
             ];
-            was_done(&self.changes().change(Script::settle(), &self.name(key), &args).await?)
+            was_done(&self.changes().change(&script::SETTLE, &self.name(key), &args).await?)
         })
     }
 
@@ -200,7 +200,7 @@ impl RecordStore for Redis {
 
     fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
         Box::pin(
-            async move { done(self.changes().run(Script::clear(), &self.name(key), &[]).await) },
+            async move { done(self.changes().run(&script::CLEAR, &self.name(key), &[]).await) },
         )
     }
 

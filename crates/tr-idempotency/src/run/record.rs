@@ -49,6 +49,28 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
         }
     }
 
+    /// The state to record for an end, whether a duplicate will get the whole of it, and the end as
+    /// the caller gets it.
+    fn judge(
+        &self,
+        end: Result<R, BoxError>,
+        mutating: bool,
+    ) -> (Option<State<V>>, bool, Result<R, BoxError>)
+    where
+        A: Answers<Req, R, V>,
+    {
+        match end {
+            Ok(response) => {
+                let (state, keeps) = self.state_of(&response, mutating);
+                (state, keeps, Ok(response))
+            }
+            Err(error) => {
+                let (state, error) = self.state_of_error(error);
+                (Some(state), true, Err(error))
+            }
+        }
+    }
+
     /// The state to record for an error, and the error that the callers share.
     pub(super) fn state_of_error(&self, error: BoxError) -> (State<V>, BoxError)
     where
@@ -103,16 +125,7 @@ where
     pub(super) fn begin_end(&mut self, end: Result<S::Response, BoxError>) {
         // Taken out, so that its drop wakes the waiters if something panics here.
         let claim = self.claim.take().expect("a store call holds a claim");
-        let (state, keeps, end) = match end {
-            Ok(response) => {
-                let (state, keeps) = self.state_of(&response, claim.is_mutating());
-                (state, keeps, Ok(response))
-            }
-            Err(error) => {
-                let (state, error) = self.state_of_error(error);
-                (Some(state), true, Err(error))
-            }
-        };
+        let (state, keeps, end) = self.judge(end, claim.is_mutating());
         let (ttls, mutating) = (*claim.ttls(), self.mutating);
         self.drop_call();
         let stage = std::mem::replace(&mut self.store_call().stage, Stage::Over);
@@ -169,21 +182,14 @@ where
     ) -> Result<S::Response, BoxError> {
         let memory = self.store_call().store_request.remote.settings().memory;
         let mut claim = self.claim.take().expect("a store call holds a claim");
-        match end {
-            Ok(mut response) => {
-                let (state, _) = self.state_of(&response, claim.is_mutating());
-                claim.set_size(self.size_of(state.as_ref()));
-                let done = matches!(state, Some(State::Done(Some(_))));
-                let answers = self.answers;
-                claim.finish_for(state, memory.filter(|_| done), 0, self.empty_cell());
-                answers.note_unrecorded(&mut response);
-                Ok(response)
-            }
-            Err(error) => {
-                let (state, error) = self.state_of_error(error);
-                claim.finish_for(Some(state), None, 0, self.empty_cell());
-                Err(error)
-            }
-        }
+        let (state, _, end) = self.judge(end, claim.is_mutating());
+        claim.set_size(self.size_of(state.as_ref()));
+        let done = matches!(state, Some(State::Done(Some(_))));
+        let answers = self.answers;
+        claim.finish_for(state, memory.filter(|_| done), 0, self.empty_cell());
+        end.map(|mut response| {
+            answers.note_unrecorded(&mut response);
+            response
+        })
     }
 }
