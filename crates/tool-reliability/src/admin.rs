@@ -227,7 +227,7 @@ impl Admin {
             Ok(order) => {
                 act::act(&self.stack, self.reload.as_ref(), order, access::peer(&head)).await
             }
-            Err(why) => Answer::error(StatusCode::BAD_REQUEST, why),
+            Err(why) => Answer::error(StatusCode::BAD_REQUEST, why.to_string()),
         }
     }
 }

@@ -18,7 +18,7 @@ mod words;
 #[cfg(feature = "schema")]
 pub use self::schema::{ObjectSchema, schema_of, sorted};
 pub use self::{
-    macros::{object, with_schema, words},
+    macros::{object, shape, with_schema, words},
     node::{At, Node},
     number::Number,
     object::{Map, Object},

@@ -154,7 +154,7 @@ async fn settle(
     }
     let how = match how {
         How::DidNotRun => Resolution::DidNotRun,
-        How::Done(output) => Resolution::Done(given(&output)),
+        How::Done(output) => Resolution::Done(given(output.as_raw())),
     };
     let settled = match records.in_store() {
         Some(store) => store.settle(key, epoch, how).await?.is_ok(),

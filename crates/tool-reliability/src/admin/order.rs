@@ -1,7 +1,12 @@
 //! The requests that change a stack.
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use tr_core::canonical::{self, Key};
+use tr_core::{Json, canonical::Key};
+use tr_wire::{
+    InvalidEnvelope,
+    read::{
+        Any, At, Faults, Flag, Index, Maybe, Node, Object, Strictness, Text, Word, Words, document,
+        shape, words,
+    },
+};
 
 /// A valid request.
 #[derive(Debug)]
@@ -32,177 +37,155 @@ pub(super) enum Whose {
 #[derive(Debug)]
 pub(super) enum How {
     DidNotRun,
-    Done(Box<RawValue>),
+    Done(Json),
+}
+
+/// What a request asks for; each word is one of `action`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Breaker(ToBreaker),
+    Flush,
+    Settle,
+    Switch,
+    Reload,
+}
+
+impl Words for Action {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("reset", Self::Breaker(ToBreaker::Reset)),
+        ("force_open", Self::Breaker(ToBreaker::ForceOpen)),
+        ("disable", Self::Breaker(ToBreaker::Disable)),
+        ("shadow", Self::Breaker(ToBreaker::Shadow)),
+        ("enforce", Self::Breaker(ToBreaker::Enforce)),
+        ("flush", Self::Flush),
+        ("settle", Self::Settle),
+        ("switch", Self::Switch),
+        ("reload", Self::Reload),
+    ];
+}
+
+/// How a call of unknown outcome ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    DidNotRun,
+    Done,
+}
+
+words! {
+    Ended { DidNotRun = "did_not_run", Done = "done" }
 }
 
 impl Order {
     /// The action's name.
-    pub(super) const fn name(&self) -> &'static str {
-        match self {
-            Self::Breaker { what, .. } => match what {
-                ToBreaker::Reset => "reset",
-                ToBreaker::ForceOpen => "force_open",
-                ToBreaker::Disable => "disable",
-                ToBreaker::Shadow => "shadow",
-                ToBreaker::Enforce => "enforce",
-            },
-            Self::Flush { .. } => "flush",
-            Self::Settle { .. } => "settle",
-            Self::Switch { .. } => "switch",
-            Self::Reload => "reload",
-        }
+    pub(super) fn name(&self) -> &'static str {
+        let action = match self {
+            Self::Breaker { what, .. } => Action::Breaker(*what),
+            Self::Flush { .. } => Action::Flush,
+            Self::Settle { .. } => Action::Settle,
+            Self::Switch { .. } => Action::Switch,
+            Self::Reload => Action::Reload,
+        };
+        action.word()
     }
 }
-
-/// All members that a request may have; the action decides which it needs.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Form {
-    action: Option<String>,
-    breaker: Option<String>,
-    key: Option<String>,
-    session: Option<String>,
-    tool: Option<String>,
-    confirm: Option<u64>,
-    epoch: Option<u64>,
-    outcome: Option<String>,
-    output: Option<Box<RawValue>>,
-    force: Option<bool>,
-    on: Option<bool>,
-}
-
-const ACTIONS: &str = "`reset`, `force_open`, `disable`, `shadow`, `enforce`, `flush`, `settle`, `switch` or `reload`";
 
 /// Reads a request.
 ///
 /// # Errors
 /// Names everything that is wrong with it.
-pub(super) fn read(body: &[u8]) -> Result<Order, String> {
-    let expected =
-        format!("expected an object with `action` ({ACTIONS}) and that action's members");
-    // serde would read an array as the members in their order.
-    if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(expected);
-    }
-    let form: Form =
-        serde_json::from_slice(body).map_err(|error| format!("{expected}: {error}"))?;
-    let action = form.action.clone().unwrap_or_default();
-    let members = Members { present: form.present(), faults: Vec::new() };
-    match action.as_str() {
-        "reset" => form.breaker(ToBreaker::Reset, members),
-        "force_open" => form.breaker(ToBreaker::ForceOpen, members),
-        "disable" => form.breaker(ToBreaker::Disable, members),
-        "shadow" => form.breaker(ToBreaker::Shadow, members),
-        "enforce" => form.breaker(ToBreaker::Enforce, members),
-        "flush" => form.flush(members),
-        "settle" => form.settle(members),
-        "switch" => form.switch(members),
-        "reload" => {
-            let mut members = members;
-            members.only(&[]);
-            members.finish(Some(Order::Reload))
+pub(super) fn read(body: &[u8]) -> Result<Order, InvalidEnvelope> {
+    document::<Request>("request", body, Strictness::Canonical)
+}
+
+shape! { Request => Order, "an object with `action`", |node, faults| request(node, faults), true }
+shape! { Name => String, "the name of the breaker", |source| source.text().map(Into::into), true }
+shape! {
+    RecordKey => Key, "64 hexadecimal digits, as GET shows them",
+    |source| source.text().and_then(|key| key.parse().ok()),
+    true
+}
+shape! {
+    Unused => (), "only members that apply to this action",
+    |node, faults| node.refuse(Self::expected(), faults),
+    true
+}
+
+/// All members that a request may have; the action decides which it needs.
+const MEMBERS: &[&str] = &[
+    "action", "breaker", "key", "session", "tool", "confirm", "epoch", "outcome", "output",
+    "force", "on",
+];
+
+fn request(node: &Node<'_>, faults: &mut Faults) -> Option<Order> {
+    let mut request = Object::open(node, MEMBERS, true, faults)?;
+    let object = &mut request;
+    let order = match object.field::<Word<Action>>(&["action"], faults) {
+        Some(Action::Breaker(what)) => {
+            only(&["breaker"], object, faults);
+            let name = object.field::<Name>(&["breaker"], faults);
+            name.map(|name| Order::Breaker { name, what })
         }
-        _ => Err(format!("`action`: expected {ACTIONS}, found {action:?}")),
-    }
-}
-
-/// Which members there are, and what is wrong with them.
-struct Members {
-    present: Vec<&'static str>,
-    faults: Vec<String>,
-}
-
-impl Members {
-    /// Refuses all but these.
-    fn only(&mut self, names: &[&str]) {
-        for name in self.present.iter().filter(|name| !names.contains(*name)) {
-            self.faults.push(format!("`{name}` does not apply to this action"));
+        Some(Action::Flush) => flush(node, object, faults),
+        Some(Action::Settle) => settle(node, object, faults),
+        Some(Action::Switch) => {
+            only(&["on"], object, faults);
+            object.field::<Flag>(&["on"], faults).map(|on| Order::Switch { on })
         }
-    }
-
-    fn refuse<T>(&mut self, why: impl Into<String>) -> Option<T> {
-        self.faults.push(why.into());
-        None
-    }
-
-    fn finish(self, order: Option<Order>) -> Result<Order, String> {
-        match order.filter(|_| self.faults.is_empty()) {
-            Some(order) => Ok(order),
-            None => Err(self.faults.join("; ")),
+        Some(Action::Reload) => {
+            only(&[], object, faults);
+            Some(Order::Reload)
         }
-    }
+        None => None,
+    };
+    request.refuse_rest(faults);
+    order
 }
 
-impl Form {
-    fn present(&self) -> Vec<&'static str> {
-        let all = [
-            ("breaker", self.breaker.is_some()),
-            ("key", self.key.is_some()),
-            ("session", self.session.is_some()),
-            ("tool", self.tool.is_some()),
-            ("confirm", self.confirm.is_some()),
-            ("epoch", self.epoch.is_some()),
-            ("outcome", self.outcome.is_some()),
-            ("output", self.output.is_some()),
-            ("force", self.force.is_some()),
-            ("on", self.on.is_some()),
-        ];
-        all.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name).collect()
-    }
-
-    fn breaker(self, what: ToBreaker, mut members: Members) -> Result<Order, String> {
-        members.only(&["breaker"]);
-        let name =
-            self.breaker.or_else(|| members.refuse("`breaker`: required, the name of the breaker"));
-        members.finish(name.map(|name| Order::Breaker { name, what }))
-    }
-
-    fn flush(self, mut members: Members) -> Result<Order, String> {
-        members.only(&["key", "session", "tool", "confirm"]);
-        let key = self.key.as_deref().map(|key| read_key(key, &mut members));
-        let whose = match (key, self.session, self.tool) {
-            (Some(key), None, None) => key.map(Whose::Key),
-            (None, Some(session), None) => Some(Whose::Session(session)),
-            (None, None, Some(tool)) => Some(Whose::Tool(tool)),
-            _ => members.refuse("give one of `key`, `session` and `tool`"),
-        };
-        members.finish(whose.map(|whose| Order::Flush { whose, confirm: self.confirm }))
-    }
-
-    fn settle(self, mut members: Members) -> Result<Order, String> {
-        members.only(&["key", "epoch", "outcome", "output", "force"]);
-        let key = match self.key.as_deref() {
-            Some(key) => read_key(key, &mut members),
-            None => members.refuse("`key`: required, the key of the record as GET shows it"),
-        };
-        let how = match (self.outcome.as_deref(), self.output) {
-            (Some("did_not_run"), None) => Some(How::DidNotRun),
-            (Some("did_not_run"), Some(_)) => {
-                members.refuse("`output`: a call that did not run has none")
-            }
-            (Some("done"), Some(output)) => match canonical::to_string(output.get()) {
-                Ok(_) => Some(How::Done(output)),
-                Err(why) => members.refuse(format!("`output`: {why}")),
-            },
-            (Some("done"), None) => {
-                members.refuse("`output`: required, the answer that repeated calls get")
-            }
-            _ => members.refuse("`outcome`: expected `did_not_run` or `done`"),
-        };
-        let (epoch, force) = (self.epoch, self.force == Some(true));
-        members.finish(key.zip(how).map(|(key, how)| Order::Settle { key, epoch, how, force }))
-    }
-
-    fn switch(self, mut members: Members) -> Result<Order, String> {
-        members.only(&["on"]);
-        let on = self.on.or_else(|| members.refuse("`on`: expected true or false"));
-        members.finish(on.map(|on| Order::Switch { on }))
-    }
+fn flush(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Option<Order> {
+    only(&["key", "session", "tool", "confirm"], object, faults);
+    let key = object.field::<Maybe<RecordKey>>(&["key"], faults);
+    let session = object.field::<Maybe<Text>>(&["session"], faults);
+    let tool = object.field::<Maybe<Text>>(&["tool"], faults);
+    let confirm = object.field::<Maybe<Index>>(&["confirm"], faults);
+    let whose = match (key?, session?, tool?) {
+        (Some(key), None, None) => Some(Whose::Key(key)),
+        (None, Some(session), None) => Some(Whose::Session(session.into())),
+        (None, None, Some(tool)) => Some(Whose::Tool(tool.into())),
+        (None, None, None) => node.refuse_found(ONE_OF, "none of them", faults),
+        _ => node.refuse_found(ONE_OF, "several of them", faults),
+    };
+    Some(Order::Flush { whose: whose?, confirm: confirm? })
 }
 
-fn read_key(key: &str, members: &mut Members) -> Option<Key> {
-    let read = key.parse().ok();
-    read.or_else(|| members.refuse("`key`: expected 64 hexadecimal digits, as GET shows them"))
+const ONE_OF: &str = "one of `key`, `session` and `tool`";
+
+fn settle(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Option<Order> {
+    only(&["key", "epoch", "outcome", "output", "force"], object, faults);
+    let key = object.field::<RecordKey>(&["key"], faults);
+    let epoch = object.field::<Maybe<Index>>(&["epoch"], faults);
+    let force = object.field::<Maybe<Flag>>(&["force"], faults);
+    let ended = object.field::<Word<Ended>>(&["outcome"], faults);
+    let output = object.field::<Maybe<Any>>(&["output"], faults)?;
+    let at = At::Member(node.at, "output");
+    let place = Node::new(&at, node.source);
+    let how = match (ended?, output.filter(|output| output.get() != "null")) {
+        (Ended::DidNotRun, None) => Some(How::DidNotRun),
+        (Ended::DidNotRun, Some(_)) => {
+            place.refuse_found("nothing, as the call did not run", "an output", faults)
+        }
+        (Ended::Done, Some(output)) => Some(How::Done(output)),
+        (Ended::Done, None) => {
+            place.refuse_found("the answer that repeated calls get", "nothing", faults)
+        }
+    };
+    Some(Order::Settle { key: key?, epoch: epoch?, how: how?, force: force? == Some(true) })
+}
+
+/// Refuses all members but the action and these.
+fn only(names: &[&str], object: &mut Object<'_>, faults: &mut Faults) {
+    for name in MEMBERS[1..].iter().filter(|name| !names.contains(name)) {
+        object.field::<Maybe<Unused>>(&[name], faults);
+    }
 }
 
 #[cfg(test)]
@@ -211,30 +194,60 @@ mod tests {
     use serde_json::{Value, json};
 
     fn faults(body: &Value) -> String {
-        read(body.to_string().as_bytes()).unwrap_err()
+        read(body.to_string().as_bytes()).unwrap_err().to_string()
     }
 
     #[test]
     fn every_fault_of_an_order_is_named() {
-        assert!(faults(&json!({})).starts_with("`action`: expected `reset`, "));
+        assert!(faults(&json!({})).starts_with(r#"invalid request: /action: expected "reset", "#));
         assert!(faults(&json!({"action": "explode"})).ends_with("found \"explode\""));
-        assert!(faults(&json!([])).contains("expected an object with `action`"));
-        assert!(
-            faults(&json!({"action": "reset", "braeker": "x"})).contains("unknown field `braeker`")
-        );
+        let array = "invalid request: the whole text: expected an object, found an array";
+        assert_eq!(faults(&json!([])), array);
+        let misspelt = faults(&json!({"action": "reset", "braeker": "x"}));
+        assert!(misspelt.contains(r#"found the unknown key "braeker" (did you mean "breaker"?)"#));
         assert_eq!(
             faults(&json!({"action": "reset", "key": "k", "on": true})),
-            "`key` does not apply to this action; `on` does not apply to this action; `breaker`: required, the name of the breaker"
+            "invalid request: /breaker: expected the name of the breaker, found nothing; \
+             /key: expected only members that apply to this action, found a string; \
+             /on: expected only members that apply to this action, found a boolean"
         );
-        let one = "give one of `key`, `session` and `tool`";
-        assert_eq!(faults(&json!({"action": "flush"})), one);
-        assert_eq!(faults(&json!({"action": "flush", "tool": "a", "session": "b"})), one);
+        let one = "expected one of `key`, `session` and `tool`";
+        assert!(
+            faults(&json!({"action": "flush"})).ends_with(&format!("{one}, found none of them"))
+        );
+        let both = faults(&json!({"action": "flush", "tool": "a", "session": "b"}));
+        assert!(both.ends_with(&format!("{one}, found several of them")));
+        let unread = faults(&json!({"action": "flush", "key": "xyz", "confirm": -1}));
+        assert!(unread.contains("/key: expected 64 hexadecimal digits, as GET shows them"));
+        assert!(unread.contains("/confirm: expected a whole number") && !unread.contains(one));
         assert_eq!(
             faults(&json!({"action": "settle", "key": "xyz", "outcome": "done"})),
-            "`key`: expected 64 hexadecimal digits, as GET shows them; `output`: required, the answer that repeated calls get"
+            "invalid request: /output: expected the answer that repeated calls get, found nothing; \
+             /key: expected 64 hexadecimal digits, as GET shows them, found a string"
         );
+        let ran = json!({"action": "settle", "key": "0".repeat(64), "outcome": "did_not_run", "output": 1});
+        assert!(faults(&ran).contains("/output: expected nothing, as the call did not run"));
         let doubled = r#"{"action":"settle","key":"xyz","outcome":"done","output":{"a":1,"a":2}}"#;
-        assert!(read(doubled.as_bytes()).unwrap_err().contains("`output`: duplicate member name"));
-        assert_eq!(faults(&json!({"action": "switch"})), "`on`: expected true or false");
+        let doubled = read(doubled.as_bytes()).unwrap_err().to_string();
+        assert!(doubled.contains("/output/a: expected each name once"), "{doubled}");
+        let switch = faults(&json!({"action": "switch"}));
+        assert_eq!(switch, "invalid request: /on: expected true or false, found nothing");
+    }
+
+    #[test]
+    fn a_request_is_read_by_its_action() {
+        let key = "0".repeat(64);
+        for (body, name) in [
+            (json!({"action": "force_open", "breaker": "pay"}), "force_open"),
+            (json!({"action": "flush", "session": "s", "confirm": null}), "flush"),
+            (json!({"action": "settle", "key": key, "outcome": "done", "output": 1}), "settle"),
+            (
+                json!({"action": "settle", "key": key, "outcome": "did_not_run", "output": null}),
+                "settle",
+            ),
+            (json!({"action": "reload", "on": null}), "reload"),
+        ] {
+            assert_eq!(read(body.to_string().as_bytes()).unwrap().name(), name, "{body}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! The shapes that only a catalogue uses.
 use std::{borrow::Cow, marker::PhantomData};
 use tr_core::{Verdict, canonical::Pointer};
-use tr_wire::read::{Faults, Kind, Node, Shape, with_schema, words};
+use tr_wire::read::{Faults, Kind, Node, Shape, shape, with_schema, words};
 
 with_schema! {
-    use tr_wire::read::schemars::{Schema, SchemaGenerator, json_schema};
+    use tr_wire::read::schemars::{Schema, SchemaGenerator};
 }
 
 /// The location of a value, for faults that are found only after the whole text was read.
@@ -71,85 +71,41 @@ impl<S: Shape> Shape for Lenient<S> {
     }
 }
 
-/// A number from 0 to 1, as a share of something.
-pub(crate) struct Share;
-
-impl Shape for Share {
-    type Value = f64;
-
-    fn expected() -> Cow<'static, str> {
-        "a number above 0, at most 1".into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<f64> {
-        let share = node.source.number().and_then(|number| number.between(0.0, 1.0));
-        share.filter(|share| *share > 0.0).or_else(|| node.refuse(Self::expected(), faults))
-    }
-
-    with_schema! {
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 })
-    }
-    }
+shape! {
+    /// A number from 0 to 1, as a share of something.
+    pub(crate) Share => f64, "a number above 0, at most 1",
+    |source| source.number().and_then(|n| n.between(0.0, 1.0)).filter(|share| *share > 0.0),
+    { "type": "number", "exclusiveMinimum": 0, "maximum": 1 }
 }
 
-/// Two shares of a delay's ceiling, the lower first.
-pub(crate) struct Jitter;
-
-impl Shape for Jitter {
-    type Value = (f64, f64);
-
-    fn expected() -> Cow<'static, str> {
-        "two numbers from 0 to 2, the lower first".into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<(f64, f64)> {
-        let elements = match node.source.kind() {
-            Kind::Array => node.source.elements().unwrap_or_default(),
-            _ => Vec::new(),
-        };
-        let shares: Option<Vec<f64>> =
-            elements.into_iter().map(|share| share.number()?.between(0.0, 2.0)).collect();
-        match shares.as_deref() {
+shape! {
+    /// Two shares of a delay's ceiling, the lower first.
+    pub(crate) Jitter => (f64, f64), "two numbers from 0 to 2, the lower first",
+    |source| {
+        let elements = (source.kind() == Kind::Array).then(|| source.elements()).flatten();
+        let shares = elements.into_iter().flatten().map(|share| share.number()?.between(0.0, 2.0));
+        match shares.collect::<Option<Vec<_>>>().as_deref() {
             Some(&[low, high]) if low <= high => Some((low, high)),
-            _ => node.refuse(Self::expected(), faults),
+            _ => None,
         }
-    }
-
-    with_schema! {
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "array",
-            "items": { "type": "number", "minimum": 0, "maximum": 2 },
-            "minItems": 2,
-            "maxItems": 2
-        })
-    }
+    },
+    {
+        "type": "array",
+        "items": { "type": "number", "minimum": 0, "maximum": 2 },
+        "minItems": 2,
+        "maxItems": 2
     }
 }
 
-/// A JSON pointer to something inside of params.
-pub(crate) struct Inside;
-
-impl Shape for Inside {
-    type Value = Pointer;
-
-    fn expected() -> Cow<'static, str> {
-        "a JSON pointer into the params, such as \"/meta/sentAt\"".into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Pointer> {
-        let pointer = node.source.text().and_then(|text| text.parse().ok());
-        pointer
-            .filter(|pointer: &Pointer| !pointer.is_root())
-            .or_else(|| node.refuse(Self::expected(), faults))
-    }
-
-    with_schema! {
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(/([^~/]|~[01])*)+$" })
-    }
-    }
+shape! {
+    /// A JSON pointer to something inside of params.
+    pub(crate) Inside => Pointer,
+    "a JSON pointer into the params, such as \"/meta/sentAt\"",
+    |source| {
+        let pointer = source.text().and_then(|text| text.parse().ok());
+        pointer.filter(|pointer: &Pointer| !pointer.is_root())
+    },
+    { "type": "string", "pattern": "^(/([^~/]|~[01])*)+$" }
 }
 
 /// How errors with a code end.

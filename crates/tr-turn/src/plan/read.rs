@@ -4,7 +4,7 @@ use std::time::Duration;
 use tr_core::{Effect, Json, Priority};
 use tr_wire::read::{
     Any, Faults, Flag, Kind, List, Map, Maybe, Node, Object, Record, Shape, Strictness, Tally,
-    Word, text, with_schema,
+    Word, shape, text,
 };
 
 /// Reads as much as possible, and reports the rest.
@@ -12,66 +12,39 @@ pub(super) fn draft(json: &str, faults: &mut Faults) -> Draft {
     text::<Plan>(json, Strictness::Canonical, faults).unwrap_or_default()
 }
 
-/// Declares a shape: its value, its name in faults, and its reader.
-macro_rules! shape {
-    ($name:ident => $value:ty, $expected:literal, |$node:ident, $faults:ident| $read:expr) => {
-        struct $name;
-
-        impl Shape for $name {
-            type Value = $value;
-
-            fn expected() -> std::borrow::Cow<'static, str> {
-                $expected.into()
-            }
-
-            fn read($node: &Node<'_>, $faults: &mut Faults) -> Option<$value> {
-                $read
-            }
-
-            with_schema! {
-            // The schema of plans is in `schema.rs`.
-            fn schema(
-                _: &mut tr_wire::read::schemars::SchemaGenerator,
-            ) -> tr_wire::read::schemars::Schema {
-                true.into()
-            }
-            }
-        }
-    };
+// Whether a string is a valid name is checked later, as for drafts that were built in code. The
+// schema of plans is in `schema.rs`.
+shape! { Name => Box<str>, "a name", |source| source.text().map(Into::into), true }
+shape! { ToolName => Box<str>, "the name of a tool", |source| source.text().map(Into::into), true }
+shape! {
+    Milliseconds => Duration, "whole milliseconds",
+    |source| source.number().and_then(|n| n.whole(0, u64::MAX)).map(Duration::from_millis),
+    true
 }
-
-// Whether a string is a valid name is checked later, as for drafts that were built in code.
-shape!(Name => Box<str>, "a name", |node, faults| name::<Self>(node, faults));
-shape!(ToolName => Box<str>, "the name of a tool", |node, faults| name::<Self>(node, faults));
 
 fn name<S: Shape>(node: &Node<'_>, faults: &mut Faults) -> Option<Box<str>> {
     let name = node.source.text().map(Into::into);
     name.or_else(|| node.refuse(S::expected(), faults))
 }
 
-shape!(Milliseconds => Duration, "whole milliseconds", |node, faults| {
-    let millis = node.source.number().and_then(|number| number.whole(0, u64::MAX));
-    millis.map(Duration::from_millis).or_else(|| node.refuse(Self::expected(), faults))
-});
-
 // What cannot be read in a list keeps its index, so that the pointers of the others are right.
-shape!(CallName => Box<str>, "the name of another call", |node, faults| {
+shape! { CallName => Box<str>, "the name of another call", |node, faults| {
     Some(name::<Self>(node, faults).unwrap_or_default())
-});
+}, true }
 
-shape!(OneCall => Call, "an object", |node, faults| {
+shape! { OneCall => Call, "an object", |node, faults| {
     Some(call(node, faults).unwrap_or_else(|| Call::new("")))
-});
+}, true }
 
-shape!(OneAlternative => Alternative, "the name of a tool, or an object", |node, faults| {
+shape! { OneAlternative => Alternative, "the name of a tool, or an object", |node, faults| {
     let read = match node.source.kind() {
         Kind::Object => alternative(node, faults),
         _ => name::<Self>(node, faults).map(|tool| Alternative { tool, params: None }),
     };
     Some(read.unwrap_or(Alternative { tool: Box::default(), params: None }))
-});
+}, true }
 
-shape!(Plan => Draft, "an object", |node, faults| {
+shape! { Plan => Draft, "an object", |node, faults| {
     const KNOWN: &[&str] = &["$schema", "turn", "session", "agent", "limits", "calls"];
     let mut plan = Object::open(node, KNOWN, true, faults)?;
     let draft = Draft {
@@ -83,9 +56,9 @@ shape!(Plan => Draft, "an object", |node, faults| {
     };
     plan.refuse_rest(faults);
     Some(draft)
-});
+}, true }
 
-shape!(TurnLimits => Limits, "an object", |node, faults| {
+shape! { TurnLimits => Limits, "an object", |node, faults| {
     const KNOWN: &[&str] = &["timeout_ms", "call_timeout_ms", "attempt_timeout_ms", "concurrency"];
     let mut members = Object::open(node, KNOWN, true, faults)?;
     let mut limits = Limits::default();
@@ -99,7 +72,7 @@ shape!(TurnLimits => Limits, "an object", |node, faults| {
     }
     members.refuse_rest(faults);
     Some(limits)
-});
+}, true }
 
 fn call(node: &Node<'_>, faults: &mut Faults) -> Option<Call> {
     const KNOWN: &[&str] = &[

@@ -189,6 +189,62 @@ macro_rules! __object {
     };
 }
 
+/// Declares a shape: its value, its name in faults, its reader, and its schema.
+///
+/// A reader of the source alone gives `None` for what is no such value, and that is reported. One
+/// of the node and the faults reports faults itself.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __shape {
+    (
+        $(#[$meta:meta])*
+        $vis:vis $name:ident $(<const $limit:ident: $of:ty>)? => $value:ty, $expected:expr,
+        |$source:ident| $read:expr, $schema:tt
+    ) => {
+        $crate::read::shape! {
+            $(#[$meta])*
+            $vis $name $(<const $limit: $of>)? => $value, $expected,
+            |node, faults| {
+                let $source = node.source;
+                ($read).or_else(|| node.refuse(<Self as $crate::read::Shape>::expected(), faults))
+            },
+            $schema
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $vis:vis $name:ident $(<const $limit:ident: $of:ty>)? => $value:ty, $expected:expr,
+        |$node:ident, $faults:ident| $read:expr, $schema:tt
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        $vis struct $name $(<const $limit: $of>)?;
+
+        impl $(<const $limit: $of>)? $crate::read::Shape for $name $(<$limit>)? {
+            type Value = $value;
+
+            fn expected() -> ::std::borrow::Cow<'static, str> {
+                $expected.into()
+            }
+
+            fn read(
+                $node: &$crate::read::Node<'_>,
+                $faults: &mut $crate::read::Faults,
+            ) -> Option<$value> {
+                $read
+            }
+
+            $crate::read::with_schema! {
+                fn schema(
+                    _: &mut $crate::read::schemars::SchemaGenerator,
+                ) -> $crate::read::schemars::Schema {
+                    $crate::read::schemars::json_schema!($schema)
+                }
+            }
+        }
+    };
+}
+
 /// Says which words stand for the values of an enum on the wire.
 #[doc(hidden)]
 #[macro_export]
@@ -217,4 +273,4 @@ macro_rules! __with_schema {
     ($($item:tt)*) => {};
 }
 
-pub use {__object as object, __with_schema as with_schema, __words as words};
+pub use {__object as object, __shape as shape, __with_schema as with_schema, __words as words};

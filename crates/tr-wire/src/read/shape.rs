@@ -2,6 +2,7 @@
 use super::{
     At, Kind, Node, Source,
     number::{MAX_SAFE, Number},
+    shape,
 };
 use crate::fault::Faults;
 use serde::{Serialize, Serializer};
@@ -47,37 +48,6 @@ pub trait Write: Shape {
     }
 }
 
-/// Makes a shape whose values are of one kind.
-macro_rules! shape {
-    (
-        $(#[$meta:meta])*
-        $name:ident $(<const $limit:ident: $of:ty>)? => $value:ty, $expected:expr,
-        |$node:ident| $read:expr, $schema:tt
-    ) => {
-        $(#[$meta])*
-        #[derive(Debug)]
-        pub struct $name $(<const $limit: $of>)?;
-
-        impl $(<const $limit: $of>)? Shape for $name $(<$limit>)? {
-            type Value = $value;
-
-            fn expected() -> Cow<'static, str> {
-                $expected.into()
-            }
-
-            fn read(node: &Node<'_>, faults: &mut Faults) -> Option<$value> {
-                let $node = node.source;
-                ($read).or_else(|| node.refuse(Self::expected(), faults))
-            }
-
-            #[cfg(feature = "schema")]
-            fn schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
-            }
-        }
-    };
-}
-
 /// Makes a shape's values be written as they are.
 macro_rules! written {
     ($($name:ident $(<const $limit:ident: $of:ty>)?),*) => {$(
@@ -90,34 +60,34 @@ macro_rules! written {
 }
 
 shape! {
-    Text => Box<str>, "a string",
+    pub Text => Box<str>, "a string",
     |source| source.text().map(Into::into),
     { "type": "string" }
 }
 
 shape! {
     /// A text with something in it.
-    Name => Box<str>, "a non-empty string",
+    pub Name => Box<str>, "a non-empty string",
     |source| source.text().filter(|text| !text.is_empty()).map(Into::into),
     { "type": "string", "minLength": 1 }
 }
 
 shape! {
-    Flag => bool, "true or false",
+    pub Flag => bool, "true or false",
     |source| source.bool(),
     { "type": "boolean" }
 }
 
 shape! {
     /// Milliseconds of a setting: no fractions.
-    Millis<const MIN: u64> => u64,
+    pub Millis<const MIN: u64> => u64,
     format!("a whole number of milliseconds from {MIN} to {MAX_SAFE}"),
     |source| source.number().and_then(|number| number.whole(MIN, MAX_SAFE)),
     { "type": "integer", "minimum": MIN, "maximum": MAX_SAFE }
 }
 
 shape! {
-    Count<const MAX: u32> => u32,
+    pub Count<const MAX: u32> => u32,
     format!("a whole number from 1 to {MAX}"),
     |source| source.number().and_then(|number| number.whole(1, MAX.into())).map(|n| n as u32),
     { "type": "integer", "minimum": 1, "maximum": MAX }
@@ -125,33 +95,33 @@ shape! {
 
 shape! {
     /// A number of things that were counted.
-    Tally => u32, format!("a whole number from 0 to {}", u32::MAX),
+    pub Tally => u32, format!("a whole number from 0 to {}", u32::MAX),
     |source| source.number().and_then(|number| number.whole(0, u32::MAX.into())).map(|n| n as u32),
     { "type": "integer", "minimum": 0, "maximum": u32::MAX }
 }
 
 shape! {
-    Index => u64, format!("a whole number from 0 to {MAX_SAFE}"),
+    pub Index => u64, format!("a whole number from 0 to {MAX_SAFE}"),
     |source| source.number().and_then(|number| number.whole(0, MAX_SAFE)),
     { "type": "integer", "minimum": 0, "maximum": MAX_SAFE }
 }
 
 shape! {
     /// Measured milliseconds: fractions are allowed.
-    Measured => f64, format!("a number of milliseconds from 0 to {MAX_SAFE}"),
+    pub Measured => f64, format!("a number of milliseconds from 0 to {MAX_SAFE}"),
     |source| source.number().and_then(|number| number.between(0.0, MAX_SAFE as f64)),
     { "type": "number", "minimum": 0, "maximum": MAX_SAFE }
 }
 
 shape! {
     /// By what each delay grows.
-    Factor => f64, "a number from 1 to 100",
+    pub Factor => f64, "a number from 1 to 100",
     |source| source.number().and_then(|number| number.between(1.0, 100.0)),
     { "type": "number", "minimum": 1, "maximum": 100 }
 }
 
 shape! {
-    Percent => f64, "a number from 0 to 100",
+    pub Percent => f64, "a number from 0 to 100",
     |source| source.number().and_then(|number| number.between(0.0, 100.0)),
     { "type": "number", "minimum": 0, "maximum": 100 }
 }
@@ -166,7 +136,7 @@ impl Percent {
 
 shape! {
     /// A JSON object that is not looked into.
-    Record => Json, "an object",
+    pub Record => Json, "an object",
     |source| (source.kind() == Kind::Object).then(|| source.json()),
     { "type": "object" }
 }
