@@ -161,3 +161,43 @@ fn more_messages_than_any_provider_takes_are_not_judged() {
     let done = folder.session(&["check", "rows.json"]);
     assert!(done.out.contains("it is no session: "), "{}", done.out);
 }
+
+/// However many warnings there are, what is not understood counts.
+#[test]
+fn an_unknown_part_behind_thousands_of_warnings_is_not_passed_over() {
+    let folder = Folder::new();
+    let mut text = String::from(
+        "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"\",\"cwd\":\"/\"}\n",
+    );
+    let mut parent = "null".to_owned();
+    let mut add = |message: &str| {
+        let id = format!("\"{}\"", text.len());
+        let line =
+            format!(r#"{{"type":"message","id":{id},"parentId":{parent},"message":{message}}}"#);
+        parent = id;
+        text += &(line + "\n");
+    };
+    for _ in 0..10_003 {
+        add(
+            r#"{"role":"assistant","api":"openai-completions","content":[{"type":"toolCall","id":"read:0","name":"read","arguments":{}}]}"#,
+        );
+        add(
+            r#"{"role":"toolResult","toolCallId":"read:0","content":[{"type":"text","text":"x"}]}"#,
+        );
+    }
+    let checked = |text: &str, code: i32| {
+        folder.write("s.jsonl", text);
+        let (lines, checked) = folder.json(&["check", "s.jsonl"]);
+        assert_eq!(
+            (checked, lines[0]["found"].as_u64()),
+            (code, Some(if code == 0 { 10_002 } else { 10_003 }))
+        );
+        assert_eq!(folder.session(&["repair", "--write", "s.jsonl"]).code, code);
+    };
+    checked(&text, 0);
+    let unknown =
+        r#"{"role":"assistant","api":"openai-completions","content":[{"type":"hologram"}]}"#;
+    let line =
+        format!(r#"{{"type":"message","id":"last","parentId":{parent},"message":{unknown}}}"#);
+    checked(&format!("{text}{line}\n"), 3);
+}

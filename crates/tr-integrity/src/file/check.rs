@@ -8,7 +8,7 @@ use super::{
     outline::{self, Outline},
     path::Place,
     records::{Piece, Record, Records},
-    report::{FileBytes, FileReport},
+    report::{FileBytes, FileReport, Findings},
     shared_line::SharedLine,
 };
 use crate::{format::Format, validate::Severity};
@@ -117,7 +117,8 @@ impl FileCheck {
         self
     }
 
-    /// Keeps this many findings, and counts the others; 10,000 by default.
+    /// Keeps this many findings and the first of each further kind, and counts the others; 10,000 by
+    /// default.
     pub const fn max_findings(mut self, findings: usize) -> Self {
         self.max_findings = findings;
         self
@@ -213,7 +214,7 @@ impl<'c> Run<'c> {
             branch: check.form.map(|form| (form, Branch::new(form, check.window, check.members))),
             undecided: Vec::new(),
             undecided_bytes: 0,
-            findings: Findings { kept: Vec::new(), all: 0, errors: 0, most: check.max_findings },
+            findings: Findings::up_to(check.max_findings),
             shared: SharedLine::default(),
             bytes: FileBytes::default(),
             records: 0,
@@ -360,22 +361,4 @@ fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
 
 fn unread(line: u64, offset: u64) -> FileFinding {
     FileFinding::of_record(FileFault::UnreadMessage, Severity::Warning, line, offset)
-}
-
-/// The findings; only the first ones are kept.
-struct Findings {
-    kept: Vec<FileFinding>,
-    all: u64,
-    errors: u64,
-    most: usize,
-}
-
-impl Findings {
-    fn add(&mut self, finding: FileFinding) {
-        self.all += 1;
-        self.errors += u64::from(finding.severity == Severity::Error);
-        if self.kept.len() < self.most {
-            self.kept.push(finding);
-        }
-    }
 }

@@ -1,10 +1,9 @@
 //! Computes the check's report of a repaired file from the reports of its parts: the rest of the
 //! file is unchanged, and no link from the rest leads into a part.
 use super::{
-    finding::FileFinding,
     form::FileForm,
     records::{Piece, Records},
-    report::FileReport,
+    report::{FileReport, Findings},
 };
 
 /// The limit for kept findings, as in a check.
@@ -16,10 +15,8 @@ pub(super) struct Remaining {
     form: FileForm,
     /// The findings in the parts before the repair, and how many are errors.
     before: (u64, u64),
-    /// The findings in the parts after the repair, and how many are errors.
-    after: (u64, u64),
-    /// The first findings after the repair.
-    findings: Vec<FileFinding>,
+    /// The findings in the parts after the repair.
+    after: Findings,
     counts: Counts,
     /// The uses that wait for their results, if the last part ends the file.
     pending: Option<Vec<Box<str>>>,
@@ -80,8 +77,8 @@ impl Counts {
 
 impl Remaining {
     pub(super) fn new(form: FileForm) -> Self {
-        let (before, after, findings) = ((0, 0), (0, 0), Vec::new());
-        Self { form, before, after, findings, counts: Counts::default(), pending: None }
+        let (before, after) = ((0, 0), Findings::up_to(MOST));
+        Self { form, before, after, counts: Counts::default(), pending: None }
     }
 
     /// Adds the next part: its reports before and after the repair.
@@ -89,16 +86,14 @@ impl Remaining {
         let before = self.counts;
         self.before.0 += was.found;
         self.before.1 += was.errors;
-        self.after.0 += now.found;
-        self.after.1 += now.errors;
+        self.after.all += now.found;
+        self.after.errors += now.errors;
         self.counts = before.with(Counts::of(now), |one, other| one + other);
         self.counts = self.counts.with(Counts::of(was), |one, other| one - other);
-        let found = now.findings.iter().map(|finding| {
+        for finding in &now.findings {
             let (lines, bytes) = (at.lines + before.lines, at.bytes + before.total);
-            finding.clone().shifted(lines, bytes, at.messages + before.messages)
-        });
-        let more = MOST.saturating_sub(self.findings.len());
-        self.findings.extend(found.take(more));
+            self.after.keep(finding.clone().shifted(lines, bytes, at.messages + before.messages));
+        }
         self.pending = ends_file.then(|| now.pending.clone());
     }
 
@@ -113,8 +108,8 @@ impl Remaining {
         let counts = Counts::of(before).with(self.counts, |one, other| one + other);
         let number = |number: i64| u64::try_from(number).ok();
         let mut report = before.clone();
-        report.findings.clone_from(&self.findings);
-        (report.found, report.errors) = self.after;
+        report.findings.clone_from(&self.after.kept);
+        (report.found, report.errors) = (self.after.all, self.after.errors);
         report.bytes.total = number(counts.total)?;
         report.bytes.records = number(counts.records)?;
         report.bytes.skipped = number(counts.skipped)?;
