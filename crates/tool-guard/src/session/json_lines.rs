@@ -253,7 +253,8 @@ fn unsure(report: &FileReport) -> Option<NotJudged> {
     Some(NotJudged {
         reason: format!(
             "the place of line {line} in the session is not certain: a line that it follows, or \
-             that of its call, is lost, or another line has its id and says something else"
+             that of its call, is lost or not named, or another line has its id and says something \
+             else"
         ),
         agent: None,
         help: "it is left as it is, since a repair would be a guess; checkpoints lists the turns \

@@ -88,6 +88,21 @@ fn a_receipt_whose_call_is_lost_is_not_passed_over() {
     assert_eq!(checked(&lines).0, 0, "without the receipt nothing tells of it");
 }
 
+/// Claude Code names in each line the one before it, and `null` in the first one.
+#[test]
+fn a_line_that_names_no_line_before_it_is_not_judged() {
+    for free in 0..8 {
+        let mut lines = parallel();
+        lines[free].as_object_mut().unwrap().remove("parentUuid");
+        assert_eq!(checked(&lines), (3, 3, text_of(&lines)), "{free}");
+    }
+    let mut lines = parallel();
+    for line in &mut lines {
+        line.as_object_mut().unwrap().remove("parentUuid");
+    }
+    assert_eq!(checked(&lines), (3, 3, text_of(&lines)));
+}
+
 /// A line before it is lost: it continues one of two branches, it is not certain which.
 #[test]
 fn a_line_is_linked_to_no_branch_by_guess() {

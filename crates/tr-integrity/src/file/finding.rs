@@ -25,7 +25,8 @@ pub enum FileFault {
     /// wrong place. It is left unchanged and not judged.
     UnreadMessage,
     /// An entry that belongs to the branch, it is not certain where: the entry before it, or the
-    /// one with its call, is lost, or another one with its id says something else. It is not judged.
+    /// one with its call, is lost, another one with its id says something else, or a line of Claude
+    /// Code's lacks `parentUuid`. The file is neither judged nor repaired.
     UnsurePlace,
 }
 

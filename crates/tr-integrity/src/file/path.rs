@@ -81,8 +81,17 @@ impl Path {
             let nodes: HashSet<usize> = path.nodes.iter().copied().collect();
             path.unsure.retain(|node| nodes.contains(node));
         }
-        if form.is_claude_code() && !has_before {
-            path.unsure.extend(unsure::beside(entries, &path));
+        if form.is_claude_code() {
+            // Claude Code writes in each line which one it follows, also that it follows none.
+            let first = path.nodes.iter().copied().min().unwrap_or(entries.len());
+            let is_free = |node: &usize| {
+                let entry = &entries[*node].entry;
+                entry.link == Link::Before && !entry.is_outside()
+            };
+            path.unsure.extend((first..entries.len()).filter(is_free));
+            if !has_before {
+                path.unsure.extend(unsure::beside(entries, &path));
+            }
         }
         path
     }
