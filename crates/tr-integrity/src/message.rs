@@ -275,6 +275,11 @@ impl Message {
         Self::new(Body { role, blocks, is_system, item, is_signed, unknown, refused, ..body })
     }
 
+    /// Whether nothing is left of a message that lost its blocks: an empty list, or no content.
+    pub(crate) fn says_nothing(&self) -> bool {
+        self.blocks().is_empty() && (self.body.list.is_some() || self.body.refused.is_some())
+    }
+
     /// Its text with the blocks `pieces`.
     pub(crate) fn with_pieces(&self, pieces: &[Piece]) -> String {
         let spans: Vec<_> = self.blocks().iter().map(|block| block.span.clone()).collect();

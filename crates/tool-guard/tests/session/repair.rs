@@ -49,7 +49,7 @@ fn a_call_that_lost_its_id_gets_one() {
 }
 
 #[test]
-fn mode_remove_is_002_to_the_letter_and_names_the_losses() {
+fn mode_remove_names_what_it_removes_and_leaves_nothing_that_is_refused() {
     let folder = Folder::new();
     let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_9","name":"pay","input":{}}]}"#;
     let orphan =
@@ -77,18 +77,19 @@ fn mode_remove_is_002_to_the_letter_and_names_the_losses() {
         (4, "remove_incomplete"),
         "counted after the removals, shown where it is"
     );
+    assert_eq!(repairs[3..], [(4, "remove_empty_message")]);
     let lost: Vec<_> =
         lines[0]["losses"].as_array().unwrap().iter().map(|it| &it["what"]).collect();
     assert_eq!(lost, ["result", "call"]);
 
     let done = folder.session(&["diff", "--mode", "remove", "a.json"]);
     assert_eq!(done.code, 1);
-    assert!(
-        done.out.contains("@@ a.json:3, records 2 to 3 change @@\n {\n-  \"role\": \"user\",\n")
-    );
+    assert!(done.out.contains("@@ a.json:3, records 2 to 3 go @@\n-{\n-  \"role\": \"user\",\n"));
     let done = folder.session(&["repair", "--mode", "remove", "a.json"]);
     assert!(done.out.contains("tool-guard session repair --mode remove --write a.json"));
     assert!(done.out.contains("a.json:4  lost: that the tool was called of pay  toolu_9"));
+    assert_eq!(folder.session(&["repair", "--mode", "remove", "--write", "a.json"]).code, 0);
+    assert_eq!(folder.session(&["check", "a.json"]).code, 0);
 }
 
 #[test]

@@ -128,7 +128,8 @@ impl Repair {
     /// Also corrects members that the provider refuses on their own, as far as this loses nothing:
     /// see [`Validator::with_members`](crate::Validator::with_members). Refused ids are replaced,
     /// and white-space texts and empty lists of calls removed. Off by default, because an agent
-    /// that continues the session would not know the new ids. Without effect in mode `remove`.
+    /// that continues the session would not know the new ids. In mode `remove` only the messages of
+    /// which nothing is left are removed.
     pub const fn with_members(mut self) -> Self {
         self.members = true;
         self
@@ -155,7 +156,7 @@ impl Repair {
                 preserve::repair(&waived, self, &mut log)
             }
             RepairMode::Preserve => preserve::repair(transcript, self, &mut log),
-            RepairMode::Remove => remove::repair(transcript, &mut log),
+            RepairMode::Remove => remove::repair(transcript, self.members, &mut log),
         };
         let before = transcript.messages().to_vec();
         let mode = self.mode;

@@ -17,7 +17,8 @@ struct Draft<'t> {
     kept: Vec<usize>,
 }
 
-pub(super) fn repair(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
+/// With `members`, a message of which nothing is left goes, since its provider refuses it.
+pub(super) fn repair(transcript: &Transcript, members: bool, log: &mut Log) -> Vec<Message> {
     let format = transcript.format();
     if format.rules().results == Results::Items {
         return items::remove(transcript, log);
@@ -29,7 +30,17 @@ pub(super) fn repair(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
     let mut drafts: Vec<_> = drafts.collect();
     remove_orphans(format, &mut drafts, log);
     remove_incomplete(format, &mut drafts, log);
-    drafts.into_iter().filter_map(|draft| draft.finish(format)).collect()
+    let mut left = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let is_whole = draft.kept.len() == draft.message.blocks().len();
+        match draft.finish(format) {
+            Some(message) if members && !is_whole && message.says_nothing() => {
+                log.act(ActionKind::RemoveEmptyMessage, left.len(), None);
+            }
+            message => left.extend(message),
+        }
+    }
+    left
 }
 
 /// Pass 1: removes results without uses, from the end backwards.
