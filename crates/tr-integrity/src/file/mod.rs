@@ -4,6 +4,7 @@ mod branch;
 mod branch_repair;
 mod check;
 mod checkpoint;
+mod done;
 mod drafts;
 mod edit;
 mod entry;
@@ -22,6 +23,7 @@ mod planner;
 mod records;
 mod recover;
 mod remaining;
+mod repaired;
 mod report;
 mod session_file;
 mod shared_line;
@@ -31,9 +33,10 @@ mod walk;
 pub use self::{
     check::FileCheck,
     checkpoint::{FileCheckpoint, FileCut},
+    done::{Dropped, FileAction, FileActionKind, FileLoss},
     finding::{FileFault, FileFinding},
     form::FileForm,
-    plan::{Dropped, FileAction, FileActionKind, FileLoss, FilePlan, FileRepair},
+    plan::{FilePlan, FileRepair},
     planner::FilePlanner,
     records::{Piece, Record, Records, SkipReason, Skipped},
     report::{FileBytes, FileReport},

@@ -1,9 +1,9 @@
 //! Finds a line that names a call whose outcome a repair would report as unknown: a line in an
 //! unknown form may hold that outcome.
 use super::{
+    done::{Done, FileActionKind, Named},
     entry::{Entry, What},
     form::FileForm,
-    plan::{Done, FileActionKind},
     records::{Piece, Records},
     session_file::SessionFile,
 };
@@ -20,9 +20,6 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Up to this many ids are searched for one by one.
 const FEW: usize = 16;
-
-/// A line number, and the id of the call that the line names.
-pub(super) type Named = (u64, Box<str>);
 
 /// The lines of real results that are not sent to the model, by the ids of their calls.
 pub(super) type Aside = HashMap<Box<str>, u64>;

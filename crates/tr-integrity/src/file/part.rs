@@ -2,11 +2,11 @@
 //! file.
 use super::{
     check::FileCheck,
+    done::Done,
     entry::Entry,
     finding::FileFinding,
     form::FileForm,
     index::{Cut, Index, Name},
-    plan::Done,
     records::{Piece, Records},
     remaining::Shift,
     report::FileReport,

@@ -1,12 +1,15 @@
 //! Plans the repair of a file that may be large by repairing only its damaged parts.
 use super::{
+    check::FileCheck,
+    done::Done,
+    finding::{FileFault, FileFinding},
     form::FileForm,
     part::{self, Parts, Repaired},
-    plan::{Done, FilePlan, Left},
+    plan::{FilePlan, FileRepair, Left},
     remaining::Remaining,
     session_file::SessionFile,
 };
-use crate::repair::Repair;
+use crate::repair::{Repair, StalePlan};
 
 /// Plans the repair of a session file that is in memory. In a large file, only the damaged parts
 /// are parsed for repair.
@@ -76,6 +79,9 @@ impl FilePlanner {
         let parts =
             Parts::find(form, bytes, self.whole_up_to, self.repair.has_members(), progress)?;
         let Parts { cuts, findings, .. } = &parts;
+        if is_unsure(form, bytes, findings) {
+            return None;
+        }
         let stretch = |offset| cuts.partition_point(|cut| cut.offset <= offset);
         let damaged = findings.iter().map(|finding| finding.offset as usize);
         let tail = self.repair.closes_tail().then_some(bytes.len());
@@ -106,6 +112,42 @@ impl FilePlanner {
         }
         Some((form, done.into_iter().map(|(_, repaired)| repaired).collect()))
     }
+}
+
+impl SessionFile {
+    /// Plans a repair of the messages that the model would be sent, of links, and of bytes that are
+    /// no record. Does not change the file. Deterministic and idempotent. Plans nothing if the place
+    /// of a line is not certain: see [`FilePlan::unsure_place`].
+    pub fn plan(&self, repair: Repair) -> FilePlan {
+        FilePlanner::new(repair).plan(&self.bytes)
+    }
+
+    /// Applies the plan.
+    ///
+    /// # Errors
+    /// If the file has changed since it was planned; it is then left unchanged.
+    pub fn apply(&mut self, plan: FilePlan) -> Result<FileRepair, StalePlan> {
+        if blake3::hash(&self.bytes) != plan.before {
+            return Err(StalePlan::new());
+        }
+        let FilePlan { after, done: Done { actions, losses, dropped, .. }, .. } = plan;
+        if let Some(after) = after {
+            *self = Self::read(after);
+        }
+        Ok(FileRepair { repaired: !actions.is_empty(), actions, losses, dropped })
+    }
+}
+
+/// Whether the place of a line is not certain. Of a line whose parent is missing only the whole
+/// file tells.
+fn is_unsure(form: FileForm, bytes: &[u8], found: &[FileFinding]) -> bool {
+    let has = |found: &[FileFinding], fault| found.iter().any(|finding| finding.fault == fault);
+    has(found, FileFault::UnsurePlace)
+        || has(found, FileFault::PhantomParent) && {
+            let check = FileCheck::in_memory(bytes.len()).form(form);
+            let report = check.run(bytes, |_| {});
+            report.is_ok_and(|report| has(&report.findings, FileFault::UnsurePlace))
+        }
 }
 
 /// The ranges in order, with overlapping or touching ones merged.

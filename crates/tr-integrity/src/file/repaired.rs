@@ -1,0 +1,165 @@
+//! Repairs a session file that is in memory as a whole.
+use super::{
+    branch_repair::BranchRepair,
+    check::FileCheck,
+    done::{Done, Dropped, FileAction, FileActionKind, FileLoss},
+    drafts::Draft,
+    edit::Edits,
+    form::FileForm,
+    records::Skipped,
+    report::FileReport,
+    session_file::{PartOfFile, SessionFile},
+};
+use crate::repair::{ActionKind, Repair, RepairPlan};
+use std::collections::BTreeSet;
+
+/// A repair may reveal further damage; this is the limit of passes.
+const ROUNDS: usize = 4;
+
+impl SessionFile {
+    /// The file after a repair, the actions, and the check's report if anything changed. The caller
+    /// may know the form from the rest of the file.
+    pub(super) fn repaired(
+        self,
+        repair: Repair,
+        form: Option<FileForm>,
+    ) -> (Self, Done, Option<FileReport>) {
+        let (asked, mut file, mut done) = (self.asked, self, Done::default());
+        let mut report = None;
+        if let Some(&unsure) = file.path().unsure.first() {
+            done.unsure_place = Some(file.entries[unsure].line);
+            return (file, done, report);
+        }
+        let (before, aside) = file.before_repair();
+        // The original line of each record.
+        let mut lines: Vec<_> = file.entries.iter().map(|located| Some(located.line)).collect();
+        for round in 0..ROUNDS {
+            let count = done.actions.len();
+            done.clean(&file, &lines, round == 0);
+            let edits = done.repair_messages(&file, &lines, repair);
+            if done.actions.len() == count {
+                break;
+            }
+            let origins = edits.origins(lines.len());
+            lines = origins.into_iter().map(|record| record.and_then(|at| lines[at])).collect();
+            let bytes = edits.write(&file);
+            drop(file);
+            file = Self::read_as(form, bytes.into()).asked(asked);
+            // A record that could not be read in the last pass is new.
+            lines.resize(file.entries.len(), None);
+            let now = report.insert(file.checked(repair.has_members(), form));
+            if now.is_clean() && repair.leaves(now) {
+                break;
+            }
+        }
+        if let (false, Some(before)) = (done.actions.is_empty(), before) {
+            let after = file.transcript();
+            let after = after.as_ref();
+            done.changed_unknown = after.and_then(|after| before.first_changed_unknown(after));
+            done.doubtful_answer = after.and_then(|after| before.first_doubtful_answer(after));
+        }
+        done.look_aside(&aside);
+        (file, done, report)
+    }
+
+    fn checked(&self, members: bool, form: Option<FileForm>) -> FileReport {
+        let check = FileCheck::new().max_record(usize::MAX).window(usize::MAX).asked(self.asked);
+        let check = form.map_or(check.clone(), |form| check.form(form));
+        let check = if members { check.with_members() } else { check };
+        check
+            .run(&*self.bytes, |_| {})
+            .unwrap_or_else(|error| unreachable!("a slice can always be read: {error}"))
+    }
+}
+
+impl Repair {
+    /// Whether it does nothing to a file without findings.
+    fn leaves(self, clean: &FileReport) -> bool {
+        !self.waives_thoughts() && (!self.closes_tail() || clean.pending.is_empty())
+    }
+}
+
+impl Done {
+    /// Records the removal of bytes that are no record.
+    fn clean(&mut self, file: &SessionFile, lines: &[Option<u64>], is_first: bool) {
+        for part in &file.parts {
+            match *part {
+                PartOfFile::Record(record) if file.spans[record].is_glued => {
+                    self.act(FileActionKind::SplitRecords, lines[record]);
+                }
+                PartOfFile::Record(_) => {}
+                PartOfFile::Skipped(skipped) => {
+                    let Skipped { offset, length, line, why } = skipped;
+                    let action = FileActionKind::DropBytes { length, why };
+                    self.act(action, is_first.then_some(line));
+                    let start = offset as usize;
+                    let bytes = file.bytes[start..start + length as usize].into();
+                    self.dropped.push(Dropped { skipped, bytes });
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, action: FileActionKind, line: Option<u64>) {
+        self.actions.push(FileAction { action, line });
+    }
+
+    fn repair_messages(
+        &mut self,
+        file: &SessionFile,
+        lines: &[Option<u64>],
+        repair: Repair,
+    ) -> Edits {
+        let mut branch = BranchRepair::new(file);
+        let (mut told, first) = (BTreeSet::new(), self.actions.len());
+        if let Some(plan) = branch.plan(repair) {
+            self.tell(&plan, branch.drafts(), lines, &mut told);
+        }
+        branch.named().for_each(|node| self.act(FileActionKind::GiveId, lines[node]));
+        branch.relinked().for_each(|node| self.act(FileActionKind::Relink, lines[node]));
+        let new = self.actions[first..].iter().filter_map(|action| action.line);
+        let mut named: BTreeSet<u64> = new.collect();
+        // A moved entry has another parent in its new place.
+        for line in branch.moved().filter_map(|node| lines[node]) {
+            if named.insert(line) {
+                self.act(FileActionKind::Relink, Some(line));
+            }
+        }
+        // A message may have several lines, of which only the first was named, or be merged into
+        // another.
+        let (drafts, edits) = branch.into_parts();
+        for draft in told.into_iter().filter_map(|at| drafts.get(at)) {
+            let lines_of = draft.nodes.iter().filter(|&&node| edits.is_touched(node));
+            for line in lines_of.filter_map(|&node| lines[node]) {
+                if named.insert(line) {
+                    self.act(FileActionKind::Rewrite, Some(line));
+                }
+            }
+        }
+        edits
+    }
+
+    /// Records the actions on messages, and which messages they change.
+    fn tell(
+        &mut self,
+        plan: &RepairPlan,
+        drafts: &[Draft],
+        lines: &[Option<u64>],
+        told: &mut BTreeSet<usize>,
+    ) {
+        let line = |at: Option<usize>| lines[*drafts.get(at?)?.nodes.first()?];
+        for (action, at) in plan.actions().iter().zip(plan.places()) {
+            let message = Some(at).filter(|&at| at < drafts.len());
+            told.extend(message);
+            if action.action == ActionKind::JoinMessages {
+                told.extend(message.and_then(|at| at.checked_sub(1)));
+            }
+            self.act(FileActionKind::Message(action.clone()), line(message));
+        }
+        for loss in plan.losses() {
+            told.insert(loss.message_index);
+            let line = line(Some(loss.message_index));
+            self.losses.push(FileLoss { loss: loss.clone(), line });
+        }
+    }
+}
