@@ -108,6 +108,11 @@ pub(crate) enum Kind {
         /// A repair wrote it; a real result replaces it.
         synthetic: bool,
     },
+    /// A use of a tool of the provider's, which answers it itself; `is_direct` if the model called
+    /// it, not its code or an MCP server's tool.
+    ServerUse { id: Name, name: Box<str>, is_direct: bool },
+    /// The provider's own result of such a use.
+    ServerResult(Name),
     /// Text that a model reads.
     Text(Blank),
     /// Reasoning, which its provider accepts only with the output that followed it.
@@ -116,7 +121,7 @@ pub(crate) enum Kind {
     Reference,
     /// Cannot be read: it is no object, or has a duplicate member. A repair never changes it.
     Unread,
-    /// Anything else, which a repair never changes: thinking, images, server tools.
+    /// Anything else, which a repair never changes: thinking, images.
     Other,
 }
 

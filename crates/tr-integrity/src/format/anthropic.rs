@@ -42,6 +42,8 @@ struct WireBlock<'t> {
     #[serde(borrow)]
     content: Option<&'t RawValue>,
     #[serde(borrow)]
+    caller: Option<&'t RawValue>,
+    #[serde(borrow)]
     text: Option<&'t RawValue>,
     #[serde(borrow, rename = "isSystemPrompt")]
     is_system_prompt: Option<&'t RawValue>,
@@ -218,6 +220,14 @@ impl Form for Anthropic {
                  `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding \
                  `tool_use` block in the previous message."
             ),
+            Fault::UnansweredServerUse => {
+                let name = &finding.about;
+                let of = if name.starts_with("tool_search") { "tool_search" } else { name };
+                format!(
+                    "messages.{message}: `{name}` tool use with id `{id}` was found without a \
+                     corresponding `{of}_tool_result` block"
+                )
+            }
             Fault::MissingId if finding.is_empty_id() => format!(
                 "messages.{message}.content.{block}.tool_use.id: String should match pattern \
                  '^[a-zA-Z0-9_-]+$'"
@@ -335,6 +345,16 @@ fn kind(raw: &str, wire: &WireBlock<'_>) -> Kind {
             synthetic: is_synthetic(wire.content),
         },
         Some("text") => Kind::Text(wire.text.map_or(Blank::Empty, blank)),
+        Some(kind @ ("server_tool_use" | "mcp_tool_use")) => {
+            let name = text(wire.name);
+            let by = wire.caller.and_then(|by| json::object::<WireBlock<'_>>(by.get()).ok());
+            let by = by.and_then(|by| json::string(by.kind?));
+            // Code of the model's that waits for another tool has no result yet.
+            let is_direct = kind == "server_tool_use" && &*name != "code_execution";
+            let is_direct = is_direct && by.is_none_or(|by| by == "direct");
+            Kind::ServerUse { id: id(wire.id), name, is_direct }
+        }
+        Some(kind) if known::is_of_server(kind) => Kind::ServerResult(id(wire.tool_use_id)),
         _ => Kind::Other,
     }
 }
@@ -347,7 +367,7 @@ fn unknown_in(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
         "tool_use" => &["type", "id", "name", "input", "caller", "cache_control"],
         "tool_result" => &["type", "tool_use_id", "content", "is_error", "cache_control"],
         // A repair never changes these, whatever members they have.
-        kind if is_untouched(kind) => return None,
+        kind if known::is_untouched(kind) => return None,
         _ => return Some(Unknown::Content),
     };
     let unknown = known::block(block, members)?;
@@ -358,23 +378,6 @@ fn unknown_in(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
         _ => false,
     };
     Some(if is_bare { Unknown::Content } else { unknown })
-}
-
-/// Whether a block type is known and irrelevant to a repair.
-pub(crate) fn is_untouched(kind: &str) -> bool {
-    const KINDS: [&str; 10] = [
-        "compaction",
-        "container_upload",
-        "document",
-        "image",
-        "mcp_tool_use",
-        "redacted_thinking",
-        "search_result",
-        "server_tool_use",
-        "thinking",
-        "tool_reference",
-    ];
-    KINDS.contains(&kind) || kind.ends_with("_tool_result")
 }
 
 /// A text that cannot be decoded (a lone surrogate) counts as not blank.

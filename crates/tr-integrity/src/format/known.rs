@@ -44,6 +44,26 @@ pub(crate) fn may_say(name: &str) -> bool {
     )
 }
 
+/// Whether a block type of Anthropic's is known and irrelevant to a repair.
+pub(crate) fn is_untouched(kind: &str) -> bool {
+    const KINDS: [&str; 8] = [
+        "compaction",
+        "container_upload",
+        "document",
+        "image",
+        "redacted_thinking",
+        "search_result",
+        "thinking",
+        "tool_reference",
+    ];
+    KINDS.contains(&kind) || is_of_server(kind)
+}
+
+/// Whether a block of Anthropic's is a use of a tool that the provider runs, or its result.
+pub(crate) fn is_of_server(kind: &str) -> bool {
+    matches!(kind, "mcp_tool_use" | "server_tool_use") || kind.ends_with("_tool_result")
+}
+
 /// Whether a value is empty at every level.
 fn is_nothing(value: &RawValue) -> bool {
     matches!(value.get(), "null" | r#""""# | "[]" | "{}")

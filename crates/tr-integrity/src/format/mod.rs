@@ -11,10 +11,9 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::anthropic::is_untouched;
 pub use self::form::OUTCOME_UNKNOWN;
 pub(crate) use self::form::{is_synthetic_text, with_mark_of};
-pub(crate) use self::known::may_say;
+pub(crate) use self::known::{is_of_server, is_untouched, may_say};
 pub(crate) use self::openclaw::form_of as form_of_api;
 pub(crate) use self::{
     form::{Asked, Blanks, Form, NewUse, Results, Rules},

@@ -275,6 +275,8 @@ impl Writer<'_, '_> {
                 | Kind::Reference
                 | Kind::Unread
                 | Kind::Other
+                | Kind::ServerUse { .. }
+                | Kind::ServerResult(_)
                 | Kind::Use { .. } => has_content = true,
             }
             pieces.push(Piece { was: Some(block), text: self.listed(at, block) });

@@ -70,6 +70,12 @@ pub enum Fault {
     /// A request with an end that the provider refuses: a thinking block, or a text of the model's
     /// that ends in white space.
     RefusedEnd,
+    /// A use of a tool of the provider's without its result, although the model's turn has ended.
+    /// What would be right there is not known, so it is left unchanged.
+    UnansweredServerUse,
+    /// The same of a tool that code or an MCP server ran, of which it is not known whether the
+    /// provider refuses it. It is left unchanged and not judged.
+    OpenServerUse,
     /// A use's input is not of the type that the agent writes, so what the agent sends is not
     /// known. It is left unchanged and not judged.
     UnreadInput,
@@ -139,7 +145,11 @@ impl Fault {
     pub const fn is_not_judged(self) -> bool {
         matches!(
             self,
-            Self::UnreadBlock | Self::UnknownBlock | Self::UnknownMessage | Self::UnreadInput
+            Self::UnreadBlock
+                | Self::UnknownBlock
+                | Self::UnknownMessage
+                | Self::UnreadInput
+                | Self::OpenServerUse
         )
     }
 
@@ -213,7 +223,10 @@ impl Finding {
     pub fn is_left_by_repair(&self) -> bool {
         let is_missing = || self.refused.as_ref().is_some_and(|it| it.why == Why::Missing);
         match self.fault {
-            Fault::RefusedName | Fault::RefusedRole | Fault::RefusedEnd => true,
+            Fault::RefusedName
+            | Fault::RefusedRole
+            | Fault::RefusedEnd
+            | Fault::UnansweredServerUse => true,
             Fault::RefusedInput => is_missing(),
             _ => false,
         }
@@ -253,6 +266,9 @@ impl fmt::Display for Finding {
             }
             Fault::IncompleteUse => write!(f, "Incomplete tool_use: {id}"),
             Fault::UseWithoutUser => f.write_str("tool_use without following user message"),
+            Fault::UnansweredServerUse | Fault::OpenServerUse => {
+                write!(f, "{} of the provider's without its result: {id}", self.about)
+            }
             Fault::MissingId => f.write_str("tool_use without an id"),
             Fault::DuplicateId => write!(f, "Duplicate tool_use id: {id}"),
             Fault::SeveralResults => write!(f, "Several tool_results for one tool_use: {id}"),

@@ -6,6 +6,7 @@ mod ids;
 mod items;
 mod members;
 mod result;
+mod server;
 mod step;
 mod turn;
 
@@ -24,6 +25,7 @@ use findings::Findings;
 use ids::Ids;
 use items::Items;
 use members::Members;
+use server::ServerUses;
 use step::{OpenUse, Step};
 use turn::Turn;
 
@@ -56,6 +58,8 @@ pub struct Validator {
     step: Option<Step>,
     items: Items,
     turn: Turn,
+    /// Those of the provider's tools, if members are checked.
+    server: ServerUses,
     /// The state for checking members; `None` if they are not checked.
     members: Option<Members>,
     /// The form in which the provider is asked, if it is known to be another.
@@ -75,6 +79,7 @@ impl Validator {
             step: None,
             items: Items::default(),
             turn: Turn::default(),
+            server: ServerUses::default(),
             members: None,
             asked: None,
         }
@@ -108,6 +113,7 @@ impl Validator {
         self.check_blocks(message);
         self.check_blanks(message, rules.blanks);
         self.check_members(message, rules);
+        self.check_server_uses(message);
         match rules.results {
             Results::Blocks => self.check_answers(message, rules),
             Results::Messages => self.check_tool_message(message),
@@ -175,7 +181,8 @@ impl Validator {
     pub(crate) fn first_waiting(&self) -> usize {
         let step = self.live_step().unwrap_or(self.len);
         let empty = self.members.as_ref().and_then(Members::first_waiting);
-        let waiting = self.items.first_waiting().into_iter().chain(empty).min();
+        let open = empty.into_iter().chain(self.server.first);
+        let waiting = self.items.first_waiting().into_iter().chain(open).min();
         step.min(waiting.unwrap_or(self.len))
     }
 
@@ -209,6 +216,9 @@ impl Validator {
         self.step = replay.step;
         self.turn = replay.turn;
         self.members = replay.members;
+        if self.members.is_some() {
+            self.server = ServerUses::of(&messages[..len]);
+        }
         if self.format.rules().results == Results::Items {
             self.truncate_items(len, replay.items);
         }

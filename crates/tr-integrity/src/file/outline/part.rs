@@ -160,6 +160,7 @@ impl<'t> Part<'t> {
                 Kind::Text(self.text?.blank)
             }
             "tool_use" | "tool_result" | "text" => return None,
+            kind if format::is_of_server(kind) => return None,
             kind if format::is_untouched(kind) => Kind::Other,
             _ => return Some(Block { unknown: Some(Unknown::Content), ..block(Kind::Other) }),
         }))
