@@ -7,8 +7,9 @@ mod shown;
 mod unreadable;
 
 use self::{
-    find::{Found, find},
-    shown::{line, state, whole},
+    find::{Found, Records, find},
+    shown::{SHOWN, line, state, whole},
+    unreadable::UNREADABLE,
 };
 use crate::mcp::{
     read_config,
@@ -22,7 +23,6 @@ use tool_reliability::{
     config::variables,
     idempotency::{
         DedupeRecord, IdempotencyLayer, MayStillRun, RecordListing, RecordState, Resolution,
-        StoreHandle,
         store::{Query, Selector, StateFilter, StoreError, StoreErrorKind},
     },
 };
@@ -48,17 +48,12 @@ const NOT_FOUND: u8 = 4;
 const UNUSABLE: u8 = 2;
 /// The call may still run.
 const MAY_STILL_RUN: u8 = 5;
-/// A record cannot be read.
-const UNREADABLE: u8 = 6;
 
 /// Advice if the record cannot be read.
 const ADVICE: &str = ": give the guard's key with --records-key-file, or `forget` it";
 
 /// More than a store holds.
 const ALL: usize = 10_000_000;
-
-/// How many digits of an ID are shown.
-const SHOWN: usize = 12;
 
 /// Lists the records of mutating calls, and settles those of unknown outcome.
 #[derive(Debug, Args)]
@@ -133,8 +128,6 @@ enum How {
     DidNotRun,
 }
 
-type Records = StoreHandle<ToolOutcome>;
-
 /// Runs the subcommand.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let answer = match &options.what {
@@ -163,7 +156,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let record = match find(&records, &id, &command).await? {
         Ok(Found::Readable(record)) => record,
         Ok(Found::Unreadable(record)) => {
-            return unreadable::act_on(&records, &record, &act, &command).await;
+            match act {
+                Act::Forget { force: true } => return unreadable::forget(&records, &record).await,
+                Act::Show { json } => unreadable::show(&record, json),
+                _ => {}
+            }
+            eprintln!("tool-guard: {}", unreadable::advice(&record, &command));
+            return Ok(ExitCode::from(UNREADABLE));
         }
         Err(why) => {
             eprintln!("tool-guard: {}", printable(&why));

@@ -1,8 +1,14 @@
 //! Finds a record by the beginning of its ID.
-use super::{Records, SHOWN};
+use super::shown::SHOWN;
 use crate::mcp::records::RecordsCommand;
 use anyhow::Context as _;
-use tool_reliability::idempotency::{DedupeRecord, RecordListing, store::UnreadableRecord};
+use tool_reliability::idempotency::{
+    DedupeRecord, RecordListing, StoreHandle, store::UnreadableRecord,
+};
+use tr_core::ToolOutcome;
+
+/// The records that the command works on.
+pub(super) type Records = StoreHandle<ToolOutcome>;
 
 /// How many records with the same beginning are listed.
 const NAMED: usize = 5;

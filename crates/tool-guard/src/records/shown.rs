@@ -1,5 +1,4 @@
 //! Formats records for people.
-use super::SHOWN;
 use crate::mcp::records::RecordsCommand;
 use std::fmt::Write as _;
 use tool_reliability::idempotency::{DedupeRecord, MayStillRun, RecordState};
@@ -10,6 +9,9 @@ const STILL_RUNS: &str = "It may still run: the guard that sent it is running, a
                           the record.\n";
 /// The warning of `show` if the store does not know which guards are running.
 const CANNOT_TELL: &str = "It may still run if the guard that sent it is running.\n";
+
+/// How many digits of an ID are shown.
+pub(super) const SHOWN: usize = 12;
 
 /// The longest foreign text of a line, in characters.
 const MOST: usize = 60;

@@ -1,7 +1,7 @@
 //! Records that cannot be read: what is known of them, and what a person can do.
 use super::{
-    Act, Records, SHOWN, UNREADABLE,
-    shown::{ago, row},
+    find::Records,
+    shown::{SHOWN, ago, row},
 };
 use crate::mcp::records::RecordsCommand;
 use anyhow::Context as _;
@@ -9,6 +9,9 @@ use serde_json::json;
 use std::process::ExitCode;
 use tool_reliability::idempotency::store::UnreadableRecord;
 use tr_core::{SystemClock, WallClock as _, printable, printable_json};
+
+/// The exit code if a record cannot be read.
+pub(super) const UNREADABLE: u8 = 6;
 
 fn short(record: &UnreadableRecord) -> String {
     let mut id = record.key.to_string();
@@ -41,23 +44,18 @@ pub(super) fn advice(record: &UnreadableRecord, command: &RecordsCommand) -> Str
     printable(&said).into_owned()
 }
 
-/// Shows or forgets the record; nothing else can be done with it.
-pub(super) async fn act_on(
+/// Shows the record.
+pub(super) fn show(record: &UnreadableRecord, json: bool) {
+    let said = if json { as_json(record) } else { line(record, SystemClock.unix_ms()) };
+    println!("{said}");
+}
+
+/// Forgets the record.
+pub(super) async fn forget(
     records: &Records,
     record: &UnreadableRecord,
-    act: &Act,
-    command: &RecordsCommand,
 ) -> anyhow::Result<ExitCode> {
-    match act {
-        Act::Forget { force: true } => {
-            records.clear(&record.key).await.context("the record cannot be forgotten")?;
-            println!("forgotten: a repeat of this call runs");
-            return Ok(ExitCode::SUCCESS);
-        }
-        Act::Show { json: true } => println!("{}", as_json(record)),
-        Act::Show { json: false } => println!("{}", line(record, SystemClock.unix_ms())),
-        _ => {}
-    }
-    eprintln!("tool-guard: {}", advice(record, command));
-    Ok(ExitCode::from(UNREADABLE))
+    records.clear(&record.key).await.context("the record cannot be forgotten")?;
+    println!("forgotten: a repeat of this call runs");
+    Ok(ExitCode::SUCCESS)
 }
