@@ -7,6 +7,7 @@ use super::{
 };
 use serde::Serialize;
 use std::{fmt::Write as _, path::PathBuf};
+use tr_core::rfc3339;
 
 /// The options of a command that changes a session.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,13 @@ pub(crate) struct Order<'o> {
     pub(crate) ending: &'o str,
     /// The member of the command's JSON that says whether it was written.
     pub(crate) done: &'static str,
+}
+
+/// A file name's suffix from `mark` and the time: `.bak-20260221T112000Z`.
+pub(crate) fn ending(mark: &str, now: u64) -> String {
+    let time = rfc3339(now).to_string();
+    let seconds = time.split('.').next().unwrap_or_default();
+    format!(".{mark}-{}Z", seconds.replace(['-', ':'], ""))
 }
 
 /// The state of a change, and the session before it.

@@ -54,7 +54,7 @@ pub(crate) use self::{
     show::quoted,
 };
 use std::process::ExitCode;
-use tr_core::{SystemClock, WallClock as _, rfc3339};
+use tr_core::{SystemClock, WallClock as _};
 
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> ExitCode {
@@ -82,11 +82,4 @@ fn all<T: Outcome>(paths: &Paths, act: impl FnMut(&Target) -> Result<T, Failure>
 fn one<T: Outcome>(one: &One, act: impl FnMut(&Target) -> Result<T, Failure>) -> Verdict {
     let which = one.session.as_deref().map_or(Which::One, Which::Named);
     each(std::slice::from_ref(&one.file), which, one.json, act)
-}
-
-/// A file name's suffix from `mark` and the time: `.bak-20260221T112000Z`.
-fn ending(mark: &str, now: u64) -> String {
-    let time = rfc3339(now).to_string();
-    let seconds = time.split('.').next().unwrap_or_default();
-    format!(".{mark}-{}Z", seconds.replace(['-', ':'], ""))
 }

@@ -2,8 +2,7 @@
 use super::{
     CliError, Content, Failure, NotJudged, Outcome, Verdict,
     balance::{self, Balance, Refusal},
-    change::{Change, Order, change},
-    ending,
+    change::{Change, Order, change, ending},
     messages::Planned,
     options,
     report::{About, Act, Health, Lost, SHOWN, head, more, place},

@@ -1,8 +1,8 @@
 //! `tool-guard session reset`: resets a session to its system prompt.
 use super::{
     CliError, Failure, NotJudged, Outcome, Source, Verdict,
-    change::{Change, Order, change},
-    ending, options,
+    change::{Change, Order, change, ending},
+    options,
     report::head,
     show::count,
     sidecar,

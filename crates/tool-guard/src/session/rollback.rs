@@ -1,8 +1,8 @@
 //! `tool-guard session rollback`: rolls a session back to a checkpoint.
 use super::{
     CliError, Content, Failure, Outcome, Source, Verdict,
-    change::{Change, Order, change},
-    ending, options,
+    change::{Change, Order, change, ending},
+    options,
     report::{Health, head},
     show::{BAD, count, quoted, size},
     target::Target,
