@@ -6,11 +6,12 @@
 mod groups;
 mod late;
 
+pub(crate) use self::late::{Claim, Owed};
+
 use self::{groups::Groups, late::Late};
 use super::{
-    call::{Ending, McpCall},
+    call::{Ending, Limits, McpCall},
     message::{self, Token},
-    tool::{Limits, Owed},
 };
 use bytes::Bytes;
 use std::{

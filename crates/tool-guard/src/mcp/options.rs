@@ -125,15 +125,6 @@ pub(crate) enum Trust {
     None,
 }
 
-/// What a record keeps of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Bodies {
-    /// All of it: a repeat gets the answer again
-    Full,
-    /// Nothing: a repeat gets the notice that the call ran, and when
-    Digest,
-}
-
 /// What the guard does after the server has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnServerExit {

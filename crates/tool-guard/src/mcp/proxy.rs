@@ -1,4 +1,5 @@
 //! Decides what the guard does with each line, in the order of arrival.
+mod forward;
 mod from_server;
 mod requests;
 mod start;
@@ -6,7 +7,10 @@ mod words;
 
 use self::{
     requests::Requests,
-    words::{relayed, too_long},
+    words::{
+        CLOSED, CONNECTION_CLOSED, INVALID_PARAMS, INVALID_REQUEST, OVERLOADED, PARSE_ERROR,
+        relayed, too_long,
+    },
 };
 use super::{
     Mode,
@@ -40,15 +44,6 @@ use tokio::task::coop::unconstrained;
 use tool_reliability::telemetry::TARGET;
 use tower_service::Service;
 use tr_core::{BoxError, ToolCall, ToolOutcome};
-
-/// The answer to a request after the server has ended, in the words of MCP's own clients.
-const CONNECTION_CLOSED: i64 = -32000;
-const CLOSED: &str = "Connection closed: the MCP server has ended";
-/// A request beyond the most that may be in flight.
-const OVERLOADED: i64 = -32000;
-const INVALID_REQUEST: i64 = -32600;
-const INVALID_PARAMS: i64 = -32602;
-const PARSE_ERROR: i64 = -32700;
 
 /// A call's end, with the call.
 pub(crate) type Finished = (Arc<McpCall>, Repeatable, Result<ToolOutcome, BoxError>);

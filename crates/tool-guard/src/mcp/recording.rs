@@ -1,16 +1,21 @@
 //! What is recorded and where: by the command line, else by the configuration.
-use super::{
-    options::Bodies,
-    records::{self, Place},
-    stack::Records,
-};
-use clap::{Args, builder::NonEmptyStringValueParser};
+use super::records::{self, Place, Records};
+use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use std::{
     env,
     ffi::OsString,
     path::{Path, PathBuf},
 };
 use tool_reliability::config::{RecordBodies, RecordsConfig};
+
+/// What a record keeps of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Bodies {
+    /// All of it: a repeat gets the answer again
+    Full,
+    /// Nothing: a repeat gets the notice that the call ran, and when
+    Digest,
+}
 
 /// The options of records.
 #[derive(Clone, Debug, Default, Args)]

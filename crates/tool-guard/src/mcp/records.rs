@@ -15,6 +15,7 @@ use std::{
     time::Duration,
 };
 use tool_reliability::idempotency::{
+    self,
     redis::Redis,
     sqlite::{Database, ErrorKind, Sqlite},
     store::{RecordStore, SealingKey, StoreError},
@@ -219,6 +220,30 @@ async fn sqlite(file: &Path, is_default: bool) -> anyhow::Result<Sqlite> {
         eprintln!("tool-guard: {}", printable(&said));
     }
     Ok(store)
+}
+
+/// The store of records that outlive the guard.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    pub(crate) store: Option<Arc<dyn RecordStore>>,
+    pub(crate) key: Option<SealingKey>,
+    pub(crate) keep_answers: bool,
+    /// For calls that name no conversation.
+    pub(crate) instance: Box<str>,
+}
+
+impl Records {
+    /// Makes a layer keep its records there.
+    pub(crate) fn keep(self, mut layer: idempotency::Builder) -> idempotency::Builder {
+        if let Some(store) = self.store {
+            layer =
+                layer.shared_store(store).instance(self.instance).keep_answers(self.keep_answers);
+        }
+        match self.key {
+            Some(key) => layer.sealed_with(key),
+            None => layer,
+        }
+    }
 }
 
 /// The beginning of a record's ID that messages show.

@@ -1,6 +1,7 @@
 //! The loop between the client, the guard and the server process.
 use super::{
     Mode, Options, admin,
+    call::Limits,
     effects::{Declared, Effects},
     identity::Client,
     in_flight::InFlight,
@@ -8,13 +9,14 @@ use super::{
     log,
     options::{OnServerExit, signals},
     proxy::{Parts, Proxy},
+    records::Records,
     records::RecordsCommand,
     server::{self, Server},
     setup::Files,
     signals::{Signals, reload},
-    stack::{self, Records},
+    stack,
     stdio::{Input, Output},
-    tool::{Limits, ServerTool, Wire},
+    tool::{ServerTool, Wire},
     watching::Watching,
 };
 use crate::supervise::{NOT_FOUND, NOT_STARTED};

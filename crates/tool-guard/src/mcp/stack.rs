@@ -1,17 +1,14 @@
 //! The reliability stack around the server.
 use super::{
     options::{Mode, signals},
-    records::UNKNOWN,
+    records::{Records, UNKNOWN},
 };
 use anyhow::Context as _;
-use std::{fs, path::Path, sync::Arc, time::Duration};
+use std::{fs, path::Path, time::Duration};
 use tool_reliability::{
     Builder,
     config::{Config, IdempotencyConfig, Live},
-    idempotency::{
-        self, DerivedKeys,
-        store::{RecordStore, SealingKey},
-    },
+    idempotency::{self, DerivedKeys},
     loopguard,
     telemetry::Signals,
     timeout::AttemptTimeoutBuilder,
@@ -55,30 +52,6 @@ impl Times {
             layer = layer.inflight_ttl(lease);
         }
         layer
-    }
-}
-
-/// The store of records that outlive the guard.
-#[derive(Debug, Default)]
-pub(crate) struct Records {
-    pub(crate) store: Option<Arc<dyn RecordStore>>,
-    pub(crate) key: Option<SealingKey>,
-    pub(crate) keep_answers: bool,
-    /// For calls that name no conversation.
-    pub(crate) instance: Box<str>,
-}
-
-impl Records {
-    /// Makes a layer keep its records there.
-    pub(crate) fn keep(self, mut layer: idempotency::Builder) -> idempotency::Builder {
-        if let Some(store) = self.store {
-            layer =
-                layer.shared_store(store).instance(self.instance).keep_answers(self.keep_answers);
-        }
-        match self.key {
-            Some(key) => layer.sealed_with(key),
-            None => layer,
-        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! The server as a tool service: one call is one attempt.
 use super::{
     answer,
-    call::{Ending, McpCall},
+    call::{Ending, Limits, McpCall},
     failure::Failure,
-    in_flight::InFlight,
+    in_flight::{Claim, InFlight, Owed},
     message::Token,
     records::{self, RecordsCommand},
-    unknowns::{Equals, Unknowns},
+    unknowns::Unknowns,
 };
 use bytes::Bytes;
 use std::{
@@ -47,32 +47,6 @@ pub(crate) struct Wire {
 /// How often a late answer is offered to the store.
 const SETTLES: u32 = 30;
 const SETTLE_AGAIN: Duration = Duration::from_millis(100);
-
-/// A record's claim, under which a call runs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Claim {
-    fence: FencingToken,
-    in_store: bool,
-}
-
-/// The details of a given-up call, for the case that the server still answers it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Owed {
-    pub(crate) claim: Option<Claim>,
-    /// The key by which it blocks equal calls.
-    pub(crate) equals: Option<Equals>,
-    /// The manifest with the codes by which the tool says that it did not run.
-    pub(crate) codes: Option<Arc<ToolManifest>>,
-}
-
-/// The limits of an attempt.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// Without an answer or progress.
-    pub(crate) idle: Duration,
-    /// In all.
-    pub(crate) hard: Duration,
-}
 
 #[derive(Debug)]
 pub(crate) struct WireState {

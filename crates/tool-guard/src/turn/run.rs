@@ -2,9 +2,9 @@
 use super::{Client, Keys, Options, tool::RemoteTool};
 use crate::mcp::{
     Effects, failure,
-    records::{Place, RecordsCommand},
+    records::{Place, Records, RecordsCommand},
     setup::{Files, Setup},
-    stack::{Records, Times},
+    stack::Times,
 };
 use anyhow::{Context as _, bail};
 use serde_json::Value;

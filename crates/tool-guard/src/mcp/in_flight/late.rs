@@ -1,9 +1,30 @@
 //! Attempts that were given up, so that their late answers are recognised.
-use super::{Owed, Token};
-use std::collections::{HashMap, VecDeque};
+use crate::mcp::{message::Token, unknowns::Equals};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+use tr_core::{FencingToken, ToolManifest};
 
 /// How many abandoned attempts are remembered.
 pub(super) const LATE: usize = 4096;
+
+/// A record's claim, under which a call runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(in crate::mcp) fence: FencingToken,
+    pub(in crate::mcp) in_store: bool,
+}
+
+/// The details of a given-up call, for the case that the server still answers it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Owed {
+    pub(crate) claim: Option<Claim>,
+    /// The key by which it blocks equal calls.
+    pub(crate) equals: Option<Equals>,
+    /// The manifest with the codes by which the tool says that it did not run.
+    pub(crate) codes: Option<Arc<ToolManifest>>,
+}
 
 /// The newest abandoned attempts, and the client's progress tokens among theirs.
 #[derive(Debug, Default)]

@@ -9,10 +9,7 @@ mod reused;
 
 use super::*;
 use crate::mcp::{
-    in_flight::InFlight,
-    lines::Oversized,
-    stack::{self, Records},
-    tool::{Limits, ServerTool},
+    call::Limits, in_flight::InFlight, lines::Oversized, records::Records, stack, tool::ServerTool,
 };
 use futures_util::FutureExt;
 use std::time::Duration;
