@@ -110,7 +110,8 @@ impl FailureInfo {
     }
 
     /// Marks the error as made by a layer; every layer marks its errors. If a tool function returns such
-    /// an error, it is about a call that the tool made itself ([`classify::tool_function`]).
+    /// an error, it is about a call that the tool made itself
+    /// ([`tool_function`](crate::classify::tool_function)).
     #[must_use]
     pub const fn by_layer(mut self) -> Self {
         self.by_layer = true;

@@ -2,8 +2,8 @@
 //!
 //! # When to use
 //!
-//! To test a [`RecordStore`] of your own: implement [`Subject`]; [`conformance!`] then writes a
-//! test for each case.
+//! To test a [`RecordStore`](crate::store::RecordStore) of your own: implement [`Subject`];
+//! [`conformance!`] then writes a test for each case.
 //!
 //! ```
 //! use std::{sync::Arc, time::Duration};
