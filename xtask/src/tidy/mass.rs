@@ -4,13 +4,13 @@ use super::{Fault, tree::Tree};
 
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
-    ("tool-guard", 12800),
+    ("tool-guard", 12770),
     ("tool-reliability", 2600),
     ("tr-breaker", 3390),
     ("tr-config", 1640),
     ("tr-core", 6740),
     ("tr-idempotency", 12220),
-    ("tr-integrity", 19320),
+    ("tr-integrity", 19260),
     ("tr-loopguard", 2200),
     ("tr-retry", 1270),
     ("tr-sqlite", 1230),

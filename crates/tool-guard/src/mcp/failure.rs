@@ -1,24 +1,31 @@
 //! Why the server did not answer an attempt, and errors as text.
-use std::{
-    error::Error,
-    fmt::{self, Write as _},
-    time::Duration,
-};
+use std::{error::Error, fmt::Write as _, time::Duration};
 use tool_reliability::idempotency::store::StoreError;
 use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// The server did not answer an attempt.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub(crate) struct Failure {
     message: Message,
+    #[source]
     facts: FailureInfo,
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum Message {
+    #[error("{0}")]
     Text(&'static str),
+    #[error("Tool timeout after {0:?}")]
     TimedOut(Duration),
-    Oversized(usize, Ran),
+    #[error(
+        "The server answered with a failure or a request for input of {0} bytes, more than the guard forwards: raise --max-line"
+    )]
+    OversizedFailure(usize),
+    #[error(
+        "The tool ran, but its answer has {0} bytes, more than the guard forwards: raise --max-line"
+    )]
+    OversizedAnswer(usize),
 }
 
 impl Failure {
@@ -46,7 +53,10 @@ impl Failure {
 
     pub(crate) const fn oversized(bytes: usize, ran: Ran) -> Self {
         Self {
-            message: Message::Oversized(bytes, ran),
+            message: match ran {
+                Ran::Unknown => Message::OversizedFailure(bytes),
+                _ => Message::OversizedAnswer(bytes),
+            },
             facts: FailureInfo::new("answer_too_large", ran, Verdict::Permanent),
         }
     }
@@ -56,31 +66,6 @@ impl Failure {
             message: Message::TimedOut(after),
             facts: FailureInfo::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT),
         }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.message {
-            Message::Text(text) => f.write_str(text),
-            Message::Oversized(bytes, Ran::Unknown) => write!(
-                f,
-                "The server answered with a failure or a request for input of {bytes} bytes, more than the guard forwards: raise --max-line"
-            ),
-            Message::Oversized(bytes, _) => write!(
-                f,
-                "The tool ran, but its answer has {bytes} bytes, more than the guard forwards: raise --max-line"
-            ),
-            Message::TimedOut(after) => {
-                write!(f, "Tool timeout after {after:?}")
-            }
-        }
-    }
-}
-
-impl Error for Failure {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
     }
 }
 

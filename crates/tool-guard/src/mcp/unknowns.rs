@@ -5,8 +5,7 @@ use super::{
 };
 use std::{
     collections::BTreeMap,
-    error::Error,
-    fmt::{self, Write as _},
+    fmt::Write as _,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -69,8 +68,12 @@ struct Since {
 }
 
 /// A call that is not run, because an equal one may have run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the same call with the same arguments was sent before, and cancelled, given up or cut off before its answer came: that earlier call may have run; this one did not run"
+)]
 pub(crate) struct Barred {
+    #[source]
     facts: FailureInfo,
     /// The record of the call that blocks it.
     key: Option<Key>,
@@ -112,18 +115,6 @@ impl Barred {
             );
         }
         advice
-    }
-}
-
-impl fmt::Display for Barred {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the same call with the same arguments was sent before, and cancelled, given up or cut off before its answer came: that earlier call may have run; this one did not run")
-    }
-}
-
-impl Error for Barred {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
     }
 }
 

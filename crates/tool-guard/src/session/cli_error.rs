@@ -1,12 +1,13 @@
 //! Why a file cannot be used, and what to do about it.
 use std::{
-    fmt, fs, io,
+    fs, io,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::Path,
 };
 
 /// Why a file cannot be used, and what to do about it. The file is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
 pub(crate) struct CliError {
     pub(crate) what: String,
     pub(crate) help: String,
@@ -76,11 +77,3 @@ fn why_not_written(folder: &Path, error: &io::Error) -> String {
         _ => "copy the file elsewhere and repair the copy".into(),
     }
 }
-
-impl fmt::Display for CliError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for CliError {}

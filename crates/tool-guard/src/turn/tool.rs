@@ -3,7 +3,6 @@ use super::client::{Link, Pending};
 use crate::mcp::{answer, guessed};
 use serde_json::json;
 use std::{
-    error::Error,
     fmt,
     future::Future,
     pin::Pin,
@@ -67,8 +66,8 @@ impl Future for RemoteCall {
 }
 
 /// The server has ended, or its answer is longer than the longest line.
-#[derive(Debug)]
-struct ServerGone(FailureInfo);
+#[derive(Debug, thiserror::Error)]
+struct ServerGone(#[source] FailureInfo);
 
 impl ServerGone {
     /// Permanent: the server is not restarted, so no retry can help.
@@ -83,11 +82,5 @@ impl fmt::Display for ServerGone {
             Ran::No => "The MCP server has ended; the tool did not run",
             _ => "The MCP server ended, or its answer was too long to read",
         })
-    }
-}
-
-impl Error for ServerGone {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
     }
 }

@@ -43,17 +43,18 @@ pub use self::subject::Subject;
 pub use crate::conformance_tests as conformance;
 
 use self::{appending::*, keeping::*, looking::*, subject::Case};
-use std::{error::Error, fmt};
+use std::fmt;
 
 /// One rule that a store breaks, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{case}: {what}")]
 pub struct Violation {
     case: &'static str,
     what: String,
 }
 
 /// Every rule that a store breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Violations(Vec<Violation>);
 
 /// Runs every case against a subject that `make` makes for it.
@@ -176,21 +177,11 @@ impl Violations {
     }
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.case, self.what)
-    }
-}
-
-impl Error for Violation {}
-
 impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|violation| writeln!(f, "{violation}"))
     }
 }
-
-impl Error for Violations {}
 
 /// The result of a case.
 type Verdict = Result<(), String>;

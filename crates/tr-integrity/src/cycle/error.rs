@@ -1,6 +1,5 @@
 //! Error types: leaf → [`FailureInfo`] → cause.
 use crate::store::StoreError;
-use std::{error::Error, fmt};
 use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// The tool did not run because the session's store did not record its intent. The source is a
@@ -9,8 +8,10 @@ use tr_core::{FailureInfo, Ran, Verdict, code};
 /// Code `store_unavailable`, transient, or permanent if the store refuses or cannot read the
 /// session. After another writer's change: code `session_corrupt`, transient, and the next call
 /// reloads the session. The tool did not run ([`Ran::No`]).
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{INTENT_NOT_RECORDED}")]
 pub struct IntentNotRecorded {
+    #[source]
     facts: FailureInfo,
 }
 
@@ -27,18 +28,6 @@ impl IntentNotRecorded {
     #[must_use]
     pub const fn ran(&self) -> Ran {
         Ran::No
-    }
-}
-
-impl fmt::Display for IntentNotRecorded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(INTENT_NOT_RECORDED)
-    }
-}
-
-impl Error for IntentNotRecorded {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
     }
 }
 

@@ -6,17 +6,18 @@ use crate::{
     store::StoreError,
     validate::{Finding, Severity, ValidationResult},
 };
-use std::{error::Error, fmt};
+use std::fmt;
 use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// The provider would refuse the transcript, so it was not sent; the error offers a repair.
 ///
 /// Permanent, with the code `session_corrupt`. The model was not called ([`Ran::No`]).
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct SessionCorrupt {
     findings: Vec<Finding>,
     result: ValidationResult,
     plan: RepairPlan,
+    #[source]
     facts: FailureInfo,
 }
 
@@ -24,9 +25,11 @@ pub struct SessionCorrupt {
 /// began are removed. The error's text is for the user.
 ///
 /// Permanent, with the code `content_filter`. The model ran ([`Ran::Yes`]).
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .recovery.message)]
 pub struct ContentFiltered {
     recovery: ErrorRecovery,
+    #[source]
     facts: FailureInfo,
 }
 
@@ -34,9 +37,10 @@ pub struct ContentFiltered {
 /// added to the session since the call began are removed.
 ///
 /// Transient, with the code `answer_cut_off`. The model ran ([`Ran::Yes`]).
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct AnswerCutOff {
     recovery: Option<ErrorRecovery>,
+    #[source]
     facts: FailureInfo,
 }
 
@@ -46,8 +50,10 @@ pub struct AnswerCutOff {
 /// Code `store_unavailable`, transient, or permanent if the store refuses or cannot read the
 /// session. After another writer's change: code `session_corrupt`, transient, and the next call
 /// reloads the session. The model was not called ([`Ran::No`]).
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the session could not record its checkpoint, so the model was not called")]
 pub struct CheckpointNotRecorded {
+    #[source]
     facts: FailureInfo,
 }
 
@@ -137,12 +143,6 @@ impl CheckpointNotRecorded {
     }
 }
 
-impl fmt::Display for CheckpointNotRecorded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the session could not record its checkpoint, so the model was not called")
-    }
-}
-
 impl fmt::Display for SessionCorrupt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let errors = self.findings.iter().filter(|f| f.severity == Severity::Error).count();
@@ -161,12 +161,6 @@ impl fmt::Display for SessionCorrupt {
     }
 }
 
-impl fmt::Display for ContentFiltered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.recovery.message)
-    }
-}
-
 impl fmt::Display for AnswerCutOff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("The model's answer broke off before its end.")?;
@@ -174,29 +168,5 @@ impl fmt::Display for AnswerCutOff {
             Some(recovery) => write!(f, " {}", recovery.message),
             None => Ok(()),
         }
-    }
-}
-
-impl Error for SessionCorrupt {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
-    }
-}
-
-impl Error for ContentFiltered {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
-    }
-}
-
-impl Error for AnswerCutOff {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
-    }
-}
-
-impl Error for CheckpointNotRecorded {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
     }
 }

@@ -5,8 +5,8 @@ use std::{error, fmt};
 use tokio_postgres::{Error, error::SqlState};
 
 /// An error of PostgreSQL's, displayed with its cause: its own text is only "db error".
-#[derive(Debug)]
-pub(super) struct Told(pub(super) Error);
+#[derive(Debug, thiserror::Error)]
+pub(super) struct Told(#[source] pub(super) Error);
 
 /// The pool gave no connection: nothing was sent.
 pub(super) fn of_pool(error: PoolError) -> StoreError {
@@ -55,11 +55,5 @@ impl fmt::Display for Told {
             (None, Some(cause)) => write!(f, "{}: {cause}", self.0),
             (None, None) => self.0.fmt(f),
         }
-    }
-}
-
-impl error::Error for Told {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        Some(&self.0)
     }
 }

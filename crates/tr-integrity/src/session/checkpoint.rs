@@ -1,7 +1,6 @@
 //! Points of a session to which it can be rolled back.
 use crate::message::Message;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The operation that a checkpoint precedes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -70,22 +69,13 @@ pub struct RollbackResult {
 }
 
 /// A checkpoint that cannot be used. The session is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
     /// There is no checkpoint with this id.
+    #[error("Checkpoint not found: {0}")]
     NotFound(Box<str>),
     /// The messages before the checkpoint have changed.
+    #[error("Checkpoint integrity mismatch — messages were modified")]
     Mismatch,
 }
-
-impl fmt::Display for CheckpointError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotFound(id) => write!(f, "Checkpoint not found: {id}"),
-            Self::Mismatch => f.write_str("Checkpoint integrity mismatch — messages were modified"),
-        }
-    }
-}
-
-impl std::error::Error for CheckpointError {}

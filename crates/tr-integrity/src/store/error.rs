@@ -1,13 +1,14 @@
 //! Errors of a session store.
 use super::Revision;
-use std::{error::Error, fmt};
+use std::fmt;
 use tr_core::BoxError;
 
 /// A store's failure. [`kind`](Self::kind) says what may have happened and whether a retry is safe;
 /// the source is the engine's own error.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct StoreError {
     kind: StoreErrorKind,
+    #[source]
     cause: Option<BoxError>,
 }
 
@@ -115,12 +116,5 @@ impl fmt::Display for StoreError {
             }
         }?;
         self.cause.as_ref().map_or(Ok(()), |cause| write!(f, ": {cause}"))
-    }
-}
-
-impl Error for StoreError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        let cause = self.cause.as_ref()?;
-        Some(&**cause)
     }
 }
