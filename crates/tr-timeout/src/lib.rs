@@ -7,7 +7,8 @@
 //! # When to use
 //!
 //! [`AttemptTimeoutLayer`] directly around the tool, inside retry and breaker: each attempt gets
-//! its own time, and timeouts count as failures. [`DeadlineLayer`] outermost.
+//! its own time, and timeouts count as failures. [`DeadlineLayer`] outside of retry; with records,
+//! inside of those.
 //!
 //! ```text
 //! DeadlineLayer ─ retry ─ breaker ─ AttemptTimeoutLayer ─ tool
