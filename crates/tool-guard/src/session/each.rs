@@ -1,13 +1,14 @@
 //! Runs a command on each session of some paths, and prints the results.
 use super::{
     CliError,
+    failure::{Failure, NotJudged},
     show::{BAD, DIM, GOOD, TITLE, WARN, say, say_error},
     target::{Target, Which},
     walk::{self, Entry},
 };
 use serde::Serialize;
 use std::{
-    fmt::{self, Write as _},
+    fmt::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -39,27 +40,6 @@ impl Verdict {
             Self::Unreadable => "unreadable",
         }
     }
-}
-
-/// Why a file has no result.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// It is no session; for a file found in a folder that is no error.
-    NoSession(String),
-    /// It is a session that cannot be judged.
-    NotJudged(NotJudged),
-    /// It may be a session, but cannot be read or changed.
-    CliError(CliError),
-}
-
-/// Why a session is not judged. It is left unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct NotJudged {
-    pub(crate) reason: String,
-    /// The program that wrote it, if it is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) agent: Option<&'static str>,
-    pub(crate) help: String,
 }
 
 /// The result for a file. Its JSON has a `status`.
@@ -290,26 +270,6 @@ impl Tally {
             self.worst = Verdict::Unreadable;
             say_error(&format!("{BAD}✗{BAD:#} cannot print the result: {error}\n"));
         }
-    }
-}
-
-impl From<CliError> for Failure {
-    fn from(cli_error: CliError) -> Self {
-        Self::CliError(cli_error)
-    }
-}
-
-/// For display, on separate lines.
-impl fmt::Display for NotJudged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (reason, help) = (printable(&self.reason), printable(&self.help));
-        writeln!(f, "  {WARN}not judged:{WARN:#} {reason}\n  {DIM}→ {help}{DIM:#}")
-    }
-}
-
-impl From<NotJudged> for Failure {
-    fn from(why: NotJudged) -> Self {
-        Self::NotJudged(why)
     }
 }
 

@@ -12,6 +12,7 @@ mod deeds;
 mod diff;
 mod dress;
 mod each;
+mod failure;
 mod file;
 mod folder;
 mod form;
@@ -42,7 +43,8 @@ mod writers;
 use self::{
     cli_error::CliError,
     content::Content,
-    each::{Failure, NotJudged, Outcome, Verdict, each},
+    each::{Outcome, Verdict, each},
+    failure::{Failure, NotJudged},
     options::{Command, One, Paths},
     source::Source,
     target::{Target, Which},

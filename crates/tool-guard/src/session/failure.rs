@@ -1,0 +1,49 @@
+//! Why a file has no result.
+use super::{
+    CliError,
+    show::{DIM, WARN},
+};
+use serde::Serialize;
+use std::fmt;
+use tr_core::printable;
+
+/// Why a file has no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It is no session; for a file found in a folder that is no error.
+    NoSession(String),
+    /// It is a session that cannot be judged.
+    NotJudged(NotJudged),
+    /// It may be a session, but cannot be read or changed.
+    CliError(CliError),
+}
+
+/// Why a session is not judged. It is left unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct NotJudged {
+    pub(crate) reason: String,
+    /// The program that wrote it, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<&'static str>,
+    pub(crate) help: String,
+}
+
+impl From<CliError> for Failure {
+    fn from(cli_error: CliError) -> Self {
+        Self::CliError(cli_error)
+    }
+}
+
+/// For display, on separate lines.
+impl fmt::Display for NotJudged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (reason, help) = (printable(&self.reason), printable(&self.help));
+        writeln!(f, "  {WARN}not judged:{WARN:#} {reason}\n  {DIM}→ {help}{DIM:#}")
+    }
+}
+
+impl From<NotJudged> for Failure {
+    fn from(why: NotJudged) -> Self {
+        Self::NotJudged(why)
+    }
+}
