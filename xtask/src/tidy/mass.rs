@@ -10,7 +10,7 @@ const BUDGET: &[(&str, usize)] = &[
     ("tr-config", 1640),
     ("tr-core", 6740),
     ("tr-idempotency", 12220),
-    ("tr-integrity", 19260),
+    ("tr-integrity", 19310),
     ("tr-loopguard", 2200),
     ("tr-retry", 1270),
     ("tr-sqlite", 1230),

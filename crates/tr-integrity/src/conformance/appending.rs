@@ -1,8 +1,5 @@
 //! Rules for appends: no entry is lost, and of several concurrent writers exactly one wins.
-use super::{
-    Subject, Verdict, must,
-    subject::{Case, conflicts, entry, ok},
-};
+use super::subject::{Case, Subject, Verdict, conflicts, entry, must, ok};
 use crate::store::{Entry, Revision, StoreErrorKind};
 use std::{
     future::poll_fn,

@@ -1,8 +1,5 @@
 //! Rules for whole sessions: compaction, deletion, a new session under a deleted id, unusual ids.
-use super::{
-    Subject, Verdict, must,
-    subject::{Case, conflicts, entry, ok},
-};
+use super::subject::{Case, Subject, Verdict, conflicts, entry, must, ok};
 use crate::store::{Entry, Revision};
 
 pub(super) async fn a_session_begun_anew_is_not_the_old_one<S: Subject>(

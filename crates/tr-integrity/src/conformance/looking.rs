@@ -1,8 +1,5 @@
 //! Rules for `list` and `check`.
-use super::{
-    Subject, Verdict, must,
-    subject::{Case, entry, ok},
-};
+use super::subject::{Case, Subject, Verdict, entry, must, ok};
 use crate::store::{Entry, Head};
 
 /// Lists the sessions of this case, page by page.

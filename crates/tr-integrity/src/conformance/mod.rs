@@ -182,11 +182,3 @@ impl fmt::Display for Violations {
         self.0.iter().try_for_each(|violation| writeln!(f, "{violation}"))
     }
 }
-
-/// The result of a case.
-type Verdict = Result<(), String>;
-
-/// Fails the case unless `holds`.
-fn must(holds: bool, what: &str) -> Verdict {
-    if holds { Ok(()) } else { Err(what.into()) }
-}

@@ -1,5 +1,4 @@
 //! The store under test, and helpers that the cases share.
-use super::Verdict;
 use crate::store::{Entry, Revision, SessionStore, StoreError, StoreErrorKind};
 use std::{
     future::{Future, ready},
@@ -98,4 +97,12 @@ pub(super) fn conflicts<T>(end: Result<T, StoreError>, head: Option<Revision>) -
         Err(error) if error.kind() == StoreErrorKind::Conflict { head } => Ok(()),
         Err(error) => Err(format!("the head is {head:?}, the error {:?}: {error}", error.kind())),
     }
+}
+
+/// The result of a case.
+pub(super) type Verdict = Result<(), String>;
+
+/// Fails the case unless `holds`.
+pub(super) fn must(holds: bool, what: &str) -> Verdict {
+    if holds { Ok(()) } else { Err(what.into()) }
 }

@@ -1,8 +1,6 @@
 //! The layer and its builder.
-use super::service::Integrity;
 use crate::session::Sessions;
 use std::sync::Arc;
-use tower_layer::Layer;
 use tr_core::{DefaultPolicy, Observer};
 
 /// Applies an [`Integrity`].
@@ -84,13 +82,5 @@ impl<A> IntegrityBuilder<A> {
     #[must_use]
     pub fn build(self) -> IntegrityLayer<A> {
         self.layer
-    }
-}
-
-impl<S, A: Clone> Layer<S> for IntegrityLayer<A> {
-    type Service = Integrity<S, A>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        Integrity::new(inner, self.clone())
     }
 }

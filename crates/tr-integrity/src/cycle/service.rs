@@ -10,6 +10,7 @@ use std::{
     mem,
     task::{Context, Poll, ready},
 };
+use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
     Answer, BoxError, DefaultPolicy, NotSent, Ran, ResponsePolicy, TranscriptPolicy, classify,
@@ -49,6 +50,14 @@ impl<S: Clone, A: Clone> Clone for Integrity<S, A> {
 impl<S, A> Integrity<S, A> {
     pub(super) const fn new(inner: S, layer: IntegrityLayer<A>) -> Self {
         Self { inner, layer, unready: None }
+    }
+}
+
+impl<S, A: Clone> Layer<S> for IntegrityLayer<A> {
+    type Service = Integrity<S, A>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Integrity::new(inner, self.clone())
     }
 }
 

@@ -4,7 +4,8 @@ use super::{
     entry::{self, Entry, Link, What},
     finding::{FileFault, FileFinding},
     form::FileForm,
-    path::{self, Located, Path, Place},
+    located::{Located, Place},
+    path::{self, Path},
     walk::Walk,
 };
 use crate::{

@@ -2,7 +2,8 @@
 use super::{
     entry::{Link, What},
     form::FileForm,
-    path::{Ids, Located, Path},
+    located::{Ids, Located},
+    path::Path,
 };
 use crate::message::{Message, Role, Unknown};
 use smallvec::{SmallVec, smallvec};

@@ -6,17 +6,16 @@ mod part;
 mod said;
 mod scan;
 
-use self::{said::Said, scan::Scan};
+use self::{
+    part::{Seen, text_of},
+    said::Said,
+    scan::Scan,
+};
 use super::{
     entry::{Entry, Link, What},
     form::FileForm,
 };
-use crate::{
-    format::Format,
-    message::{Blank, Block, Body, Kind, Message, Role},
-    name::Name,
-};
-use std::sync::LazyLock;
+use crate::{format::Format, name::Name};
 
 /// Reads the entry of a record, which may be invalid JSON.
 pub(super) fn read(form: FileForm, record: &str) -> Option<Entry> {
@@ -65,23 +64,6 @@ pub(super) fn outline(form: FileForm, record: &str, most: usize) -> Option<Outli
         }
         FileForm::Messages(_) | FileForm::Codex | FileForm::Other => None,
     }
-}
-
-/// The members seen in an object; a duplicate makes it unreadable here.
-#[derive(Default)]
-struct Seen(u32);
-
-impl Seen {
-    fn once(&mut self, member: u32) -> Option<()> {
-        let is_new = self.0 & 1 << member == 0;
-        self.0 |= 1 << member;
-        is_new.then_some(())
-    }
-}
-
-/// A text; `null` counts as missing.
-fn text_of<'t>(scan: &mut Scan<'t>) -> Option<Option<&'t str>> {
-    if scan.null()? { Some(None) } else { scan.plain().map(Some) }
 }
 
 /// The parent of an entry.
@@ -220,35 +202,6 @@ impl Parent<'_> {
             Self::Null => Link::Root,
             Self::Of(id) => Link::To(id.into()),
         }
-    }
-}
-
-fn result(id: Option<&str>, synthetic: bool) -> Kind {
-    let id = id.unwrap_or_default().into();
-    Kind::Result { id, id_at: None, name: Box::default(), content: None, synthetic }
-}
-
-const fn block(kind: Kind) -> Block {
-    Block::new(0..0, kind)
-}
-
-fn message(role: Role, mut blocks: Vec<Block>, answered_in: Option<Format>) -> Message {
-    // The outline is kept, so release the spare capacity.
-    blocks.shrink_to_fit();
-    Message::new(Body { role, blocks, answered_in, ..Body::of(Box::default()) })
-}
-
-/// A message of one text. Most are alike, and share their memory.
-fn with_text(role: Role, blank: Blank) -> Message {
-    fn new(role: Role, blank: Blank) -> Message {
-        message(role, vec![block(Kind::Text(blank))], None)
-    }
-    static OF_USER: LazyLock<Message> = LazyLock::new(|| new(Role::User, Blank::No));
-    static OF_MODEL: LazyLock<Message> = LazyLock::new(|| new(Role::Assistant, Blank::No));
-    match (role, blank) {
-        (Role::User, Blank::No) => OF_USER.clone(),
-        (Role::Assistant, Blank::No) => OF_MODEL.clone(),
-        _ => new(role, blank),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The parts of a line that are not yet returned as pieces.
 use super::{
-    records::{Piece, Record, SkipReason, Skipped},
+    piece::{Piece, Record, SkipReason, Skipped},
     recover::{self, Part},
 };
 use std::{borrow::Cow, collections::VecDeque, mem, ops::Range, str};

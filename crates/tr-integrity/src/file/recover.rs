@@ -1,5 +1,5 @@
 //! Finds the records in a stretch of a file that a crash may have torn.
-use super::records::{SkipReason, Skipped};
+use super::piece::{SkipReason, Skipped};
 use serde::de::IgnoredAny;
 use std::{collections::VecDeque, ops::Range};
 

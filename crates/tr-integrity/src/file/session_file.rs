@@ -4,7 +4,8 @@ use super::{
     drafts::{self, Draft},
     entry::Entry,
     form::FileForm,
-    path::{self, Located, Path},
+    located::Located,
+    path::{self, Path},
     records::{Piece, Records, Skipped},
     report::FileReport,
 };

@@ -1,7 +1,7 @@
 //! Lines whose place in the session is not certain, because others are lost or repeated.
 use super::{
     entry::{Entry, Link, What},
-    path::{Ids, Located, Path},
+    located::{Ids, Located},
 };
 use crate::{message::Message, name::Name};
 use std::{
@@ -58,10 +58,10 @@ fn is_results(entry: &Entry) -> bool {
 /// The entries of a file of Claude Code's that belong to the branch, it is not certain where or how:
 /// a result that is not sent, since the line of its call is lost; and a line of an answer with the id
 /// of another, which says something else.
-pub(super) fn beside(entries: &[Located], path: &Path) -> Vec<usize> {
+pub(super) fn beside(entries: &[Located], nodes: &[usize]) -> Vec<usize> {
     let mut is_on_path = vec![false; entries.len()];
-    path.nodes.iter().for_each(|&node| is_on_path[node] = true);
-    let Some(first) = path.nodes.iter().copied().min() else { return Vec::new() };
+    nodes.iter().for_each(|&node| is_on_path[node] = true);
+    let Some(first) = nodes.iter().copied().min() else { return Vec::new() };
     let message = |at: usize| entries[at].entry.as_message();
     let others: Vec<usize> =
         (first..entries.len()).filter(|&at| !is_on_path[at] && message(at).is_some()).collect();
@@ -69,11 +69,11 @@ pub(super) fn beside(entries: &[Located], path: &Path) -> Vec<usize> {
         return Vec::new();
     }
     let answers: HashSet<&str> =
-        path.nodes.iter().filter_map(|&node| entries[node].entry.answer()).collect();
+        nodes.iter().filter_map(|&node| entries[node].entry.answer()).collect();
     let ids = Ids::of(entries);
     let uses = (0..entries.len()).filter_map(message).flat_map(Message::tool_uses);
     let uses: HashSet<&str> = uses.collect();
-    let results = path.nodes.iter().filter_map(|&node| message(node));
+    let results = nodes.iter().filter_map(|&node| message(node));
     let results: HashSet<&str> = results.flat_map(Message::tool_results).collect();
     let is_lost = |at: usize| {
         let Link::To(parent) = &entries[at].entry.link else { return false };
@@ -83,7 +83,7 @@ pub(super) fn beside(entries: &[Located], path: &Path) -> Vec<usize> {
             && ids.parent(parent, at).is_none()
     };
     let mut lines: HashMap<&Name, usize> = HashMap::new();
-    for &node in &path.nodes {
+    for &node in nodes {
         if let (Some(_), Some(id)) = (entries[node].entry.answer(), &entries[node].entry.id) {
             lines.insert(id, node);
         }

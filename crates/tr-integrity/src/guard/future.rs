@@ -1,8 +1,8 @@
 //! The future of a guarded call.
 use super::{
     error::{CheckpointNotRecorded, SessionCorrupt},
-    take::{Guarded, Outcome, Take, Whole},
-    watch::Watch,
+    take::{Outcome, Take, Whole},
+    watch::{Guarded, Watch},
 };
 use crate::store::StoreFuture;
 use pin_project_lite::pin_project;

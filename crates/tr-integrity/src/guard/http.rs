@@ -1,8 +1,8 @@
 //! Implements the guard's policies for `http` requests and responses in [`DefaultPolicy`] (feature
 //! `http`).
 use super::{
-    model::{BodyOf, ModelEndOf, TranscriptOf, of_chain},
-    tail::{BodyWatch, WatchedBody},
+    model::{BodyOf, ModelEndOf, TranscriptOf},
+    tail::{BodyWatch, WatchedBody, of_chain},
 };
 use crate::provider::{AnswerScanner, Head, ModelEnd};
 use http::{

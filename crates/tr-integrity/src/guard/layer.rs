@@ -1,11 +1,7 @@
 //! The layer and its builder.
-use super::{
-    service::ModelGuard,
-    take::{Streamed, Whole},
-};
+use super::take::{Streamed, Whole};
 use crate::{cycle::WhenStoreFails, session::Sessions};
 use std::{marker::PhantomData, sync::Arc};
-use tower_layer::Layer;
 use tr_core::{DefaultPolicy, Observer};
 
 /// Applies a [`ModelGuard`]. `M` says how the model's answers arrive: [`Whole`] or [`Streamed`].
@@ -87,13 +83,5 @@ impl<A, M> ModelGuardBuilder<A, M> {
     #[must_use]
     pub fn build(self) -> ModelGuardLayer<A, M> {
         self.layer
-    }
-}
-
-impl<S, A: Clone, M: Clone> Layer<S> for ModelGuardLayer<A, M> {
-    type Service = ModelGuard<S, A, M>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        ModelGuard::new(inner, self.clone())
     }
 }

@@ -1,5 +1,5 @@
 //! What the guard's policy reads from a request to a model and from its answer.
-use super::tail::BodyWatch;
+use super::tail::{BodyWatch, of_chain};
 use crate::provider::{Head, ModelEnd};
 use tr_core::{DefaultPolicy, End};
 
@@ -91,10 +91,4 @@ impl ModelEndOf<String> for DefaultPolicy {
             Err(error) => of_chain(error),
         }
     }
-}
-
-/// Judges by the first error of the chain with a known text.
-pub(super) fn of_chain(error: &(dyn std::error::Error + 'static)) -> ModelEnd {
-    let mut ends = tr_core::causes(error).map(|cause| ModelEnd::of_error(&cause.to_string()));
-    ends.find(|end| *end != ModelEnd::Failed).unwrap_or(ModelEnd::Failed)
 }

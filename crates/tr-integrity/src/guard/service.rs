@@ -4,14 +4,15 @@ use super::{
     future::ModelGuardFuture,
     layer::ModelGuardLayer,
     model::TranscriptOf,
-    take::{Guarded, Take, Whole},
-    watch::{self, Watch},
+    take::{Take, Whole},
+    watch::{self, Guarded, Watch},
 };
 use crate::{repair::Repair, transcript::Transcript, validate::Validator};
 use std::{
     mem,
     task::{Context, Poll},
 };
+use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{BoxError, DefaultPolicy, SessionAction};
 
@@ -96,6 +97,14 @@ impl<S, A, M> ModelGuard<S, A, M> {
     {
         let ModelGuardLayer { observer, policy, .. } = &self.layer;
         watch::tell(observer.as_ref(), policy.session_of(req), action, 0);
+    }
+}
+
+impl<S, A: Clone, M: Clone> Layer<S> for ModelGuardLayer<A, M> {
+    type Service = ModelGuard<S, A, M>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        ModelGuard::new(inner, self.clone())
     }
 }
 

@@ -1,9 +1,7 @@
 //! Watches the pieces of a streamed answer and settles the call at the end.
 use super::{
     error::AnswerCutOff,
-    model::of_chain,
-    take::{Guarded, filtered},
-    watch::Settled,
+    watch::{Guarded, Settled, filtered},
 };
 use crate::{
     provider::{AnswerScanner, ModelEnd},
@@ -135,4 +133,10 @@ impl Drop for BodyWatch {
         };
         drop(call.settle(end)); // Written with the session's next change.
     }
+}
+
+/// Judges by the first error of the chain with a known text.
+pub(super) fn of_chain(error: &(dyn std::error::Error + 'static)) -> ModelEnd {
+    let mut ends = tr_core::causes(error).map(|cause| ModelEnd::of_error(&cause.to_string()));
+    ends.find(|end| *end != ModelEnd::Failed).unwrap_or(ModelEnd::Failed)
 }

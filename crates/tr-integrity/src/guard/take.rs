@@ -1,13 +1,11 @@
 //! How the guard takes an answer: judges a whole one, watches a streamed one.
 use super::{
-    error::ContentFiltered,
-    model::{BodyOf, ModelEndOf, of_chain},
-    tail::BodyWatch,
-    watch::{Settled, Watch},
+    model::{BodyOf, ModelEndOf},
+    tail::{BodyWatch, of_chain},
+    watch::{Guarded, Settled, filtered},
 };
 use crate::{
     provider::{AnswerScanner, ModelEnd},
-    session::{ErrorRecovery, RecoveryAction},
     store::StoreFuture,
 };
 use std::fmt;
@@ -48,32 +46,6 @@ mod sealed {
     impl Sealed for super::Streamed {}
 }
 
-/// A call of the model whose answer is being taken.
-#[derive(Debug)]
-pub struct Guarded {
-    is_on: bool,
-    /// `None` for a call without a session.
-    watch: Option<Watch>,
-}
-
-impl Guarded {
-    /// The guard is off.
-    pub(super) const OFF: Self = Self { is_on: false, watch: None };
-
-    pub(super) const fn on(watch: Option<Watch>) -> Self {
-        Self { is_on: true, watch }
-    }
-
-    pub(super) const fn is_on(&self) -> bool {
-        self.is_on
-    }
-
-    /// The call has ended.
-    pub(super) fn settle(self, end: ModelEnd) -> Settled {
-        self.watch.map_or_else(Settled::default, |watch| watch.settle(end))
-    }
-}
-
 impl<T> From<Result<T, BoxError>> for Outcome<T> {
     fn from(end: Result<T, BoxError>) -> Self {
         Self { end, record: None }
@@ -84,7 +56,7 @@ impl<A: ModelEndOf<Res>, Res> Take<A, Res> for Whole {
     type Taken = Res;
 
     fn take(policy: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<Res> {
-        if !call.is_on {
+        if !call.is_on() {
             return answer.into();
         }
         let end = match &answer {
@@ -109,7 +81,7 @@ impl<A: BodyOf<Res>, Res> Take<A, Res> for Streamed {
             }
             Err(error) => error,
         };
-        if !call.is_on {
+        if !call.is_on() {
             return Err(error).into();
         }
         let end = of_chain(&*error);
@@ -118,15 +90,4 @@ impl<A: BodyOf<Res>, Res> Take<A, Res> for Streamed {
         let error = if is_filtered { filtered(recovery, Some(error)) } else { error };
         Outcome { end: Err(error), record }
     }
-}
-
-pub(super) fn filtered(recovery: Option<ErrorRecovery>, cause: Option<BoxError>) -> BoxError {
-    // A filter stopped a call without a session.
-    let recovery = recovery.unwrap_or_else(|| ErrorRecovery {
-        action: RecoveryAction::Escalate,
-        message: "Content filter triggered.".into(),
-        checkpoint: None,
-        details: None,
-    });
-    ContentFiltered::new(recovery, cause).into()
 }

@@ -1,11 +1,12 @@
 //! A running call of the model: however it ends, its checkpoint is settled.
+use super::error::ContentFiltered;
 use crate::{
     provider::ModelEnd,
-    session::{ErrorRecovery, Operation, Sessions, Slot},
+    session::{ErrorRecovery, Operation, RecoveryAction, Sessions, Slot},
     store::StoreFuture,
 };
 use std::{fmt, sync::Arc};
-use tr_core::{CallInfo, Event, Observer, SessionAction};
+use tr_core::{BoxError, CallInfo, Event, Observer, SessionAction};
 
 /// A running call of the model; if it is dropped early, it is rolled back.
 pub(crate) struct Watch {
@@ -149,4 +150,41 @@ impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch").field("checkpoint", &self.checkpoint).finish_non_exhaustive()
     }
+}
+
+/// A call of the model whose answer is being taken.
+#[derive(Debug)]
+pub struct Guarded {
+    is_on: bool,
+    /// `None` for a call without a session.
+    watch: Option<Watch>,
+}
+
+impl Guarded {
+    /// The guard is off.
+    pub(super) const OFF: Self = Self { is_on: false, watch: None };
+
+    pub(super) const fn on(watch: Option<Watch>) -> Self {
+        Self { is_on: true, watch }
+    }
+
+    pub(super) const fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// The call has ended.
+    pub(super) fn settle(self, end: ModelEnd) -> Settled {
+        self.watch.map_or_else(Settled::default, |watch| watch.settle(end))
+    }
+}
+
+pub(super) fn filtered(recovery: Option<ErrorRecovery>, cause: Option<BoxError>) -> BoxError {
+    // A filter stopped a call without a session.
+    let recovery = recovery.unwrap_or_else(|| ErrorRecovery {
+        action: RecoveryAction::Escalate,
+        message: "Content filter triggered.".into(),
+        checkpoint: None,
+        details: None,
+    });
+    ContentFiltered::new(recovery, cause).into()
 }

@@ -19,8 +19,15 @@ pub struct Builder {
     tls: tr_tls::Settings,
 }
 
+impl Postgres {
+    /// Configures the store at this address: a URL or `key=value` pairs, as `libpq` accepts them.
+    pub fn builder(address: impl Into<String>) -> Builder {
+        Builder::new(address.into())
+    }
+}
+
 impl Builder {
-    pub(super) fn new(address: String) -> Self {
+    fn new(address: String) -> Self {
         Self {
             address,
             timeout: Duration::from_secs(2),

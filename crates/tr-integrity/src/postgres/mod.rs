@@ -83,11 +83,6 @@ struct Lease {
 }
 
 impl Postgres {
-    /// Configures the store at this address: a URL or `key=value` pairs, as `libpq` accepts them.
-    pub fn builder(address: impl Into<String>) -> Builder {
-        Builder::new(address.into())
-    }
-
     /// A connection to a database in which the tables exist.
     async fn lease(&self) -> Result<Lease, StoreError> {
         let connection = timeout(self.patience, self.pool.get()).await;

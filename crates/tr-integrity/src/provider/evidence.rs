@@ -1,8 +1,7 @@
 //! What the answer's parts so far say about its end.
 use super::{
-    Complaint, ModelEnd,
+    end::{Complaint, ModelEnd},
     place::{Key, Look, Place},
-    walk::Word,
     words::{Found, Search},
 };
 
@@ -178,5 +177,30 @@ impl Evidence {
     fn found(&mut self, found: Found) {
         self.is_filtered |= found.is_filtered;
         self.complaint = self.complaint.or(found.complaint());
+    }
+}
+
+/// The beginning of a word, as long as the longest that matters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Word {
+    bytes: [u8; 32],
+    len: usize,
+}
+
+impl Word {
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    pub(super) fn push(&mut self, byte: u8) {
+        if let Some(next) = self.bytes.get_mut(self.len) {
+            *next = byte;
+        }
+        self.len = self.len.saturating_add(1);
+    }
+
+    /// All of it, or as much as fits.
+    pub(super) fn get(&self) -> &[u8] {
+        &self.bytes[..self.len.min(self.bytes.len())]
     }
 }

@@ -1,7 +1,7 @@
 //! Splits an event stream into lines.
 use super::{
-    evidence::Evidence,
-    walk::{Walk, Word},
+    evidence::{Evidence, Word},
+    walk::Walk,
 };
 use memchr::memchr2;
 use std::mem;

@@ -1,5 +1,11 @@
 //! Reads a model's answer in pieces.
-use super::{Head, ModelEnd, evidence::Evidence, lines::Lines, walk::Walk, words::Search};
+use super::{
+    end::{Head, ModelEnd},
+    evidence::Evidence,
+    lines::Lines,
+    walk::Walk,
+    words::Search,
+};
 
 /// Reads a model's answer in pieces, and tells how it ended.
 ///

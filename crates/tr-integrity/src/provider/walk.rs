@@ -1,6 +1,6 @@
 //! Walks over JSON in pieces, and keeps only the current position.
 use super::{
-    evidence::Evidence,
+    evidence::{Evidence, Word},
     place::{Key, Look, Place},
 };
 use memchr::memchr2;
@@ -49,31 +49,6 @@ enum Escape {
     Begun,
     /// In `\u`, after this many digits of this number.
     Unicode(u8, u32),
-}
-
-/// The beginning of a word, as long as the longest that matters.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Word {
-    bytes: [u8; 32],
-    len: usize,
-}
-
-impl Word {
-    pub(super) fn clear(&mut self) {
-        self.len = 0;
-    }
-
-    pub(super) fn push(&mut self, byte: u8) {
-        if let Some(next) = self.bytes.get_mut(self.len) {
-            *next = byte;
-        }
-        self.len = self.len.saturating_add(1);
-    }
-
-    /// All of it, or as much as fits.
-    pub(super) fn get(&self) -> &[u8] {
-        &self.bytes[..self.len.min(self.bytes.len())]
-    }
 }
 
 impl Walk {

@@ -1,5 +1,5 @@
 //! The texts of filters and complaints, and the search for them in text that arrives in pieces.
-use super::Complaint;
+use super::end::Complaint;
 use memchr::memmem;
 
 /// Complaints in the words of Anthropic, OpenAI and Gemini.

@@ -8,12 +8,13 @@ mod cycle;
 mod guard;
 mod load;
 mod manage;
+mod slot;
 
 pub(crate) use cycle::Ended;
 
 use crate::{
     session::{
-        CycleId, Session, Sessions, Slot,
+        CycleId, Session,
         journal::{Change, encode},
     },
     store::{Entry, Revision, SessionStore, StoreError, StoreErrorKind},
@@ -192,28 +193,6 @@ impl Log {
 
     pub(crate) fn unset_live(&self, id: CycleId) {
         lock(&self.live).retain(|live| *live != id);
-    }
-}
-
-impl Slot {
-    /// Writes pending changes.
-    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
-        match &self.log {
-            Some(log) => log.flush(&self.session).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Notes that the store failed; the changes are written with the next one.
-    fn not_recorded(&self, sessions: &Sessions) {
-        let note = |session: &mut Session, now| session.note("not_recorded", None, None, now);
-        sessions.work_on_cycle(&self.session, note);
-    }
-
-    /// Whether a lost copy held no changes except those that its calls make again.
-    fn is_alone(&self) -> bool {
-        let lost = self.log.as_ref().and_then(|log| log.lost.get());
-        lost.is_some_and(|lost| !lost.with_more)
     }
 }
 

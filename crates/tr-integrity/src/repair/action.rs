@@ -93,3 +93,33 @@ pub enum LossKind {
     /// The model's reasoning. Its provider does not accept it without the output that followed it.
     Reasoning,
 }
+
+/// The actions and losses noted so far.
+#[derive(Default)]
+pub(super) struct Log {
+    pub(super) actions: Vec<RepairAction>,
+    pub(super) losses: Vec<Loss>,
+}
+
+impl Log {
+    pub(super) fn act(&mut self, action: ActionKind, message_index: usize, id: Option<&str>) {
+        let tool_use_id = id.map(Into::into);
+        self.actions.push(RepairAction { action, message_index, tool_use_id, new_id: None });
+    }
+
+    pub(super) fn rename(&mut self, message_index: usize, id: &str, new_id: &str) {
+        self.act(ActionKind::RenameId, message_index, Some(id));
+        self.actions.last_mut().expect("was pushed").new_id = Some(new_id.into());
+    }
+
+    pub(super) fn lose(
+        &mut self,
+        what: LossKind,
+        message_index: usize,
+        id: &str,
+        tool: Option<&str>,
+    ) {
+        let tool = tool.map(Into::into);
+        self.losses.push(Loss { what, message_index, tool_use_id: id.into(), tool });
+    }
+}

@@ -1,5 +1,5 @@
 //! Detects repairs that add "outcome unknown" although the answer may be in the transcript.
-use super::{names::Names, zone};
+use super::{names::Names, zone::zone};
 use crate::{
     json,
     keys::Key,

@@ -1,6 +1,9 @@
 //! Repairs that only concern items: their own ids, and reasoning that its provider only accepts
 //! with the output that followed it.
-use super::{ActionKind, Log, LossKind, pairs::is_random};
+use super::{
+    action::{ActionKind, Log, LossKind},
+    pairs::is_random,
+};
 use crate::{
     format::Format,
     json,

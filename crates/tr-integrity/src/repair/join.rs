@@ -1,6 +1,6 @@
 //! Collects the repaired messages. Where a step must follow the user, merges the model's preceding
 //! messages into it.
-use super::{ActionKind, Log};
+use super::action::{ActionKind, Log};
 use crate::{
     format::Format,
     json::Piece,

@@ -10,54 +10,17 @@ mod order;
 mod pairs;
 mod preserve;
 mod remove;
+mod settings;
+mod zone;
 
-pub use self::action::{ActionKind, Loss, LossKind, RepairAction};
-pub(crate) use self::names::Names;
-use crate::{
-    format::{Format, Results},
-    json::Piece,
-    message::{Message, Role},
-    transcript::Transcript,
+pub use self::{
+    action::{ActionKind, Loss, LossKind, RepairAction},
+    settings::{Repair, RepairMode},
 };
+pub(crate) use self::{names::Names, zone::zone};
+use crate::{message::Message, transcript::Transcript};
+use action::Log;
 use left::Left;
-use serde::{Deserialize, Serialize};
-use std::{borrow::Borrow, ops::Range};
-
-/// How a repair treats a use without a result, and a result without a use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RepairMode {
-    /// Keeps every answer of a tool, and the record that a call may have run.
-    #[default]
-    Preserve,
-    /// Removes both.
-    Remove,
-}
-
-/// Settings of a repair. It is deterministic, idempotent, and uses no clock.
-///
-/// ```
-/// use tr_integrity::{Repair, Transcript};
-///
-/// let mut transcript = Transcript::read(r#"[
-///     {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"pay","input":{}}]},
-///     {"role":"user","content":"did it work?"}
-/// ]"#)?;
-/// let plan = Repair::preserve().plan(&transcript);
-/// assert_eq!(plan.actions().len(), 1); // a dry run: nothing has changed yet
-/// plan.apply(&mut transcript)?;
-/// assert!(transcript.to_json().contains("outcome unknown, may have run"));
-/// # Ok::<_, Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[must_use]
-pub struct Repair {
-    mode: RepairMode,
-    close_tail: bool,
-    waive_thoughts: bool,
-    members: bool,
-}
 
 /// The planned actions and losses of a repair.
 #[derive(Clone, Debug)]
@@ -87,66 +50,6 @@ pub struct RepairResult {
 pub struct StalePlan(());
 
 impl Repair {
-    /// Keeps every answer of a tool, and the record that a call may have run.
-    pub const fn preserve() -> Self {
-        Self::new(RepairMode::Preserve)
-    }
-
-    /// Removes uses without results, and results without uses.
-    pub const fn remove() -> Self {
-        Self::new(RepairMode::Remove)
-    }
-
-    /// Uses this mode.
-    pub const fn new(mode: RepairMode) -> Self {
-        Self { mode, close_tail: false, waive_thoughts: false, members: false }
-    }
-
-    /// Also answers the uses of the live tail: no tool is running any more that could answer them.
-    /// Without effect in mode `remove`.
-    pub const fn close_tail(mut self) -> Self {
-        self.close_tail = true;
-        self
-    }
-
-    /// The mode.
-    #[must_use]
-    pub const fn mode(self) -> RepairMode {
-        self.mode
-    }
-
-    /// Also removes the provider's reasons to demand missing thoughts. Only the provider knows
-    /// which calls had thoughts, so use this for a session that it refused for that: items of
-    /// OpenAI's Responses without reasoning before them lose their ids, and Gemini's steps without
-    /// a signature get the provider's own placeholder. Off by default, and without effect in mode
-    /// `remove`.
-    pub const fn waive_thoughts(mut self) -> Self {
-        self.waive_thoughts = true;
-        self
-    }
-
-    /// Also corrects members that the provider refuses on their own, as far as this loses nothing:
-    /// see [`Validator::with_members`](crate::Validator::with_members). Refused ids are replaced,
-    /// and white-space texts and empty lists of calls removed. Off by default, because an agent
-    /// that continues the session would not know the new ids. In mode `remove` only the messages of
-    /// which nothing is left are removed.
-    pub const fn with_members(mut self) -> Self {
-        self.members = true;
-        self
-    }
-
-    pub(crate) const fn has_members(self) -> bool {
-        self.members
-    }
-
-    pub(crate) const fn waives_thoughts(self) -> bool {
-        self.waive_thoughts
-    }
-
-    pub(crate) const fn closes_tail(self) -> bool {
-        self.close_tail
-    }
-
     /// Plans the repair of `transcript` without changing it.
     pub fn plan(self, transcript: &Transcript) -> RepairPlan {
         let mut log = Log::default();
@@ -232,37 +135,6 @@ impl RepairPlan {
     }
 }
 
-/// The actions and losses noted so far.
-#[derive(Default)]
-struct Log {
-    actions: Vec<RepairAction>,
-    losses: Vec<Loss>,
-}
-
-impl Log {
-    fn act(&mut self, action: ActionKind, message_index: usize, id: Option<&str>) {
-        let tool_use_id = id.map(Into::into);
-        self.actions.push(RepairAction { action, message_index, tool_use_id, new_id: None });
-    }
-
-    fn rename(&mut self, message_index: usize, id: &str, new_id: &str) {
-        self.act(ActionKind::RenameId, message_index, Some(id));
-        self.actions.last_mut().expect("was pushed").new_id = Some(new_id.into());
-    }
-
-    fn lose(&mut self, what: LossKind, message_index: usize, id: &str, tool: Option<&str>) {
-        let tool = tool.map(Into::into);
-        self.losses.push(Loss { what, message_index, tool_use_id: id.into(), tool });
-    }
-}
-
-/// The content of a message whose results all moved, and which stays for its other members.
-fn in_place_of_moved(format: Format) -> Vec<Piece> {
-    let title = "[the results that were here stand with their calls]";
-    let texts = format.form().result_as_text(title, "{}", None);
-    texts.into_iter().map(|text| Piece { was: None, text }).collect()
-}
-
 /// The transcript without reasons to demand missing thoughts.
 fn waived(transcript: &Transcript, log: &mut Log) -> Transcript {
     let (format, mut messages) = (transcript.format(), transcript.messages().to_vec());
@@ -273,29 +145,6 @@ fn waived(transcript: &Transcript, log: &mut Log) -> Transcript {
     let mut waived = transcript.clone();
     waived.set_messages(messages);
     waived
-}
-
-/// The range of messages that may answer the step that begins at `at`, by their position.
-pub(crate) fn zone<M: Borrow<Message>>(format: Format, messages: &[M], at: usize) -> Range<usize> {
-    let count = |from: usize, role: Role| {
-        messages[from..].iter().take_while(|message| M::borrow(message).role() == role).count()
-    };
-    let (start, len) = match format.rules().results {
-        Results::Blocks => {
-            let rules = format.rules();
-            let mut behind = messages[at + 1..].iter().map(M::borrow);
-            let asides = behind.by_ref().take_while(|message| message.is_aside(rules)).count();
-            let start = at + 1 + asides;
-            let next: Option<&Message> = messages.get(start).map(M::borrow);
-            (start, usize::from(next.is_some_and(|next| next.role() == Role::User)))
-        }
-        Results::Messages => (at + 1, count(at + 1, Role::Tool)),
-        Results::Items => {
-            let end = at + count(at, Role::Assistant);
-            (end, count(end, Role::Tool))
-        }
-    };
-    start..start + len
 }
 
 impl StalePlan {

@@ -5,7 +5,7 @@ mod ids;
 mod strays;
 
 pub(super) use self::copies::is_random;
-use super::zone;
+use super::zone::zone;
 use crate::{
     format::{Blanks, Format, Results, Rules},
     json,

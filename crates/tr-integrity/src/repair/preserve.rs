@@ -3,10 +3,11 @@ mod items;
 mod messages;
 
 use super::{
-    ActionKind, Log, LossKind, Repair, in_place_of_moved,
+    action::{ActionKind, Log, LossKind},
     items::{Elsewhere, unique},
     join::Out,
     pairs::{Fate, Found, Pairs, Step, Use},
+    settings::Repair,
 };
 use crate::{
     format::{Asked, Blanks, Format, OUTCOME_UNKNOWN, Results, with_mark_of},
@@ -344,4 +345,11 @@ impl Writer<'_, '_> {
         let asked = Asked { id, name: message.use_name(used.block), text };
         self.format.form().write_result(&asked, OUTCOME_UNKNOWN, true)
     }
+}
+
+/// The content of a message whose results all moved, and which stays for its other members.
+fn in_place_of_moved(format: Format) -> Vec<Piece> {
+    let title = "[the results that were here stand with their calls]";
+    let texts = format.form().result_as_text(title, "{}", None);
+    texts.into_iter().map(|text| Piece { was: None, text }).collect()
 }

@@ -1,5 +1,9 @@
 //! Mode `remove`: removes uses without results, and results without uses.
-use super::{ActionKind, Log, LossKind, items, zone};
+use super::{
+    action::{ActionKind, Log, LossKind},
+    items,
+    zone::zone,
+};
 use crate::{
     format::{Format, Results},
     json::Piece,

@@ -1,5 +1,4 @@
 //! A tool cycle: its intent is recorded before the tool starts.
-use super::used::Used;
 use crate::format::NewUse;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -144,5 +143,42 @@ impl fmt::Debug for ToolResult {
             .field("tool_use_id", &self.tool_use_id)
             .field("is_error", &self.is_error)
             .finish_non_exhaustive()
+    }
+}
+
+/// The position of the use that a cycle answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Used {
+    /// The agent has not put it into the transcript.
+    #[default]
+    Nowhere,
+    /// In this message.
+    At(usize),
+    /// It was in the transcript and was removed.
+    Gone,
+}
+
+impl Used {
+    /// The message that holds it.
+    pub(super) const fn at(self) -> Option<usize> {
+        match self {
+            Self::At(at) => Some(at),
+            Self::Nowhere | Self::Gone => None,
+        }
+    }
+
+    /// Maps the position after messages have moved.
+    pub(super) fn then(self, place: impl FnOnce(usize) -> Self) -> Self {
+        self.at().map_or(self, place)
+    }
+
+    /// For an ended cycle, a removed use is the same as none.
+    pub(super) fn forgotten(self) -> Self {
+        if self == Self::Gone { Self::Nowhere } else { self }
+    }
+
+    /// Converts from the log's fields.
+    pub(super) fn of(at: Option<usize>, gone: bool) -> Self {
+        at.map_or(if gone { Self::Gone } else { Self::Nowhere }, Self::At)
     }
 }

@@ -1,7 +1,7 @@
 //! Tool cycles: the intent before the tool starts, use and result together at its end.
 use super::{
     CycleId, CycleMode, CycleState, Done, Operation, Session, ToolCycleResult,
-    ToolCycleTransaction, ToolResult, ToolUse, used::Used,
+    ToolCycleTransaction, ToolResult, ToolUse, cycle::Used,
 };
 use crate::format::OUTCOME_UNKNOWN;
 use std::mem;

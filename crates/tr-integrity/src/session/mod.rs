@@ -36,9 +36,9 @@ use crate::{
     validate::{ValidationResult, Validator},
 };
 use chain::Chain;
+use cycle::Used;
 use journal::Kept;
 use std::{collections::VecDeque, sync::Arc};
-use used::Used;
 
 /// One session: its transcript, checkpoints, tool cycles, incidents and archive.
 ///

@@ -1,7 +1,7 @@
 //! Puts the result of a cycle at the use that it answers, and not at another one with the same id.
 use super::{
-    CycleId, CycleState, Done, Session, ToolCycleTransaction, ToolResult, ToolUse,
-    used::{Used, text_of},
+    CycleId, CycleState, Done, Session, ToolCycleTransaction, ToolResult, ToolUse, cycle::Used,
+    used::text_of,
 };
 use crate::{
     format::{Asked, Results},

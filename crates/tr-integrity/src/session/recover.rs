@@ -1,7 +1,7 @@
 //! Handles failed calls of the model.
 use super::{
     Checkpoint, CycleMode, Done, ErrorRecovery, Operation, RecoveryAction, ResetOptions, Session,
-    ToolCycleTransaction, used::Used,
+    ToolCycleTransaction, cycle::Used,
 };
 use crate::{
     message::Message,

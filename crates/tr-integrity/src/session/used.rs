@@ -1,20 +1,8 @@
 //! Which use a cycle answers: sessions of some providers reuse ids, so an id alone may also match
 //! the use of another turn.
-use super::{CycleId, Session};
+use super::{CycleId, Session, cycle::Used};
 use crate::message::{Kind, Message};
 use blake3::Hash;
-
-/// The position of the use that a cycle answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Used {
-    /// The agent has not put it into the transcript.
-    #[default]
-    Nowhere,
-    /// In this message.
-    At(usize),
-    /// It was in the transcript and was removed.
-    Gone,
-}
 
 /// Identifies a cycle's use in another copy of the session.
 #[derive(Clone, Copy, Debug)]
@@ -23,31 +11,6 @@ pub(crate) struct Occurrence {
     nth: usize,
     /// The hash of the messages up to its own, if the agent has put the use into the transcript.
     prefix: Option<Hash>,
-}
-
-impl Used {
-    /// The message that holds it.
-    pub(super) const fn at(self) -> Option<usize> {
-        match self {
-            Self::At(at) => Some(at),
-            Self::Nowhere | Self::Gone => None,
-        }
-    }
-
-    /// Maps the position after messages have moved.
-    fn then(self, place: impl FnOnce(usize) -> Self) -> Self {
-        self.at().map_or(self, place)
-    }
-
-    /// For an ended cycle, a removed use is the same as none.
-    fn forgotten(self) -> Self {
-        if self == Self::Gone { Self::Nowhere } else { self }
-    }
-
-    /// Converts from the log's fields.
-    pub(super) fn of(at: Option<usize>, gone: bool) -> Self {
-        at.map_or(if gone { Self::Gone } else { Self::Nowhere }, Self::At)
-    }
 }
 
 impl Session {

@@ -3,7 +3,9 @@ mod content;
 mod finding;
 mod findings;
 mod ids;
+mod item_state;
 mod items;
+mod member_state;
 mod members;
 mod result;
 mod server;
@@ -23,8 +25,8 @@ use crate::{
 use finding::EMPTY;
 use findings::Findings;
 use ids::Ids;
-use items::Items;
-use members::Members;
+use item_state::Items;
+use member_state::Members;
 use server::ServerUses;
 use step::{OpenUse, Step};
 use turn::Turn;
@@ -113,7 +115,11 @@ impl Validator {
         self.check_blocks(message);
         self.check_blanks(message, rules.blanks);
         self.check_members(message, rules);
-        self.check_server_uses(message);
+        if self.members.is_some() {
+            for (at, block, fault, id, name) in self.server.take(self.len, message) {
+                self.find_about(fault, at, Some(block), Some(&id), name);
+            }
+        }
         match rules.results {
             Results::Blocks => self.check_answers(message, rules),
             Results::Messages => self.check_tool_message(message),
@@ -123,7 +129,9 @@ impl Validator {
             self.open_step(message, rules);
         }
         if rules.signs_steps {
-            self.check_signature(message);
+            for (at, block, id, name) in self.turn.take(self.len, message) {
+                self.find_about(Fault::MissingSignature, at, Some(block), Some(&id), name);
+            }
         }
         self.last = Some(message.role());
         self.len += 1;

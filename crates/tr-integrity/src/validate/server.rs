@@ -1,5 +1,5 @@
 //! Uses of the provider's own tools, which the provider answers in the same turn.
-use super::{Fault, Validator};
+use super::finding::Fault;
 use crate::{
     message::{Kind, Message, Role},
     name::Name,
@@ -22,16 +22,24 @@ struct ServerUse {
     is_direct: bool,
 }
 
+/// A use without its result: message, block, the fault, id and name.
+pub(super) type Unanswered = (usize, usize, Fault, Name, Box<str>);
+
 impl ServerUses {
     /// Those after these messages.
     pub(super) fn of(messages: &[Message]) -> Self {
         let from = messages.iter().rposition(ends_turn).map_or(0, |end| end + 1);
         let mut uses = Self::default();
-        messages.iter().enumerate().skip(from).for_each(|(at, message)| uses.take(at, message));
+        for (at, message) in messages.iter().enumerate().skip(from) {
+            uses.take(at, message);
+        }
         uses
     }
 
-    fn take(&mut self, at: usize, message: &Message) {
+    /// Takes the message at `at`; returns the uses that stay without results: the provider runs the
+    /// tool before the model's turn ends, perhaps after the results of other tools, so the result
+    /// may come in a later message of the model's.
+    pub(super) fn take(&mut self, at: usize, message: &Message) -> Vec<Unanswered> {
         for (block, part) in message.blocks().iter().enumerate() {
             match &part.kind {
                 Kind::ServerUse { id, name, is_direct } => {
@@ -44,26 +52,17 @@ impl ServerUses {
             }
         }
         self.first = self.first.or(Some(at)).filter(|_| !self.open.is_empty());
-    }
-}
-
-impl Validator {
-    /// The provider runs the tool before the model's turn ends, perhaps after the results of other
-    /// tools, so the result may come in a later message of the model's.
-    pub(super) fn check_server_uses(&mut self, message: &Message) {
-        if self.members.is_none() {
-            return;
+        if self.first.is_none() || !ends_turn(message) {
+            return Vec::new();
         }
-        self.server.take(self.len, message);
-        if self.server.first.is_none() || !ends_turn(message) {
-            return;
-        }
-        let mut open: Vec<_> = mem::take(&mut self.server).open.into_iter().collect();
-        open.sort_unstable_by_key(|(_, used)| (used.message, used.block));
-        for (id, ServerUse { message, block, name, is_direct }) in open {
+        let open = mem::take(self).open.into_iter().map(|(id, used)| {
+            let ServerUse { message, block, name, is_direct } = used;
             let fault = if is_direct { Fault::UnansweredServerUse } else { Fault::OpenServerUse };
-            self.find_about(fault, message, Some(block), Some(&id), name);
-        }
+            (message, block, fault, id, name)
+        });
+        let mut open: Vec<_> = open.collect();
+        open.sort_unstable_by_key(|(message, block, ..)| (*message, *block));
+        open
     }
 }
 

@@ -1,7 +1,7 @@
 //! Links each entry of the branch to the one before it, and relinks children of removed entries.
 use super::{BranchRepair, NewLine, chain::Step};
 use crate::{
-    file::{entry::Link, new_line, path::Ids},
+    file::{entry::Link, located::Ids, new_line},
     json,
     name::Name,
 };

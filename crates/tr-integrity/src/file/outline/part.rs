@@ -1,9 +1,10 @@
 //! A block of a message, as an outline has it.
-use super::{Seen, block, result, scan::Scan, text_of};
+use super::scan::Scan;
 use crate::{
-    format,
-    message::{Blank, Block, Kind, Unknown},
+    format::{self, Format},
+    message::{Blank, Block, Body, Kind, Message, Role, Unknown},
 };
+use std::sync::LazyLock;
 
 /// What an outline keeps of a text.
 #[derive(Clone, Copy)]
@@ -218,4 +219,50 @@ fn answer(scan: &mut Scan<'_>) -> Option<Option<bool>> {
 fn used(id: Option<&str>) -> Kind {
     let (id_at, name) = (id.map(|_| 0..0), Box::default());
     Kind::Use { id: id.unwrap_or_default().into(), id_at, name, noun: "" }
+}
+
+/// The members seen in an object; a duplicate makes it unreadable here.
+#[derive(Default)]
+pub(super) struct Seen(u32);
+
+impl Seen {
+    pub(super) fn once(&mut self, member: u32) -> Option<()> {
+        let is_new = self.0 & 1 << member == 0;
+        self.0 |= 1 << member;
+        is_new.then_some(())
+    }
+}
+
+/// A text; `null` counts as missing.
+pub(super) fn text_of<'t>(scan: &mut Scan<'t>) -> Option<Option<&'t str>> {
+    if scan.null()? { Some(None) } else { scan.plain().map(Some) }
+}
+
+pub(super) fn result(id: Option<&str>, synthetic: bool) -> Kind {
+    let id = id.unwrap_or_default().into();
+    Kind::Result { id, id_at: None, name: Box::default(), content: None, synthetic }
+}
+
+pub(super) const fn block(kind: Kind) -> Block {
+    Block::new(0..0, kind)
+}
+
+pub(super) fn message(role: Role, mut blocks: Vec<Block>, answered_in: Option<Format>) -> Message {
+    // The outline is kept, so release the spare capacity.
+    blocks.shrink_to_fit();
+    Message::new(Body { role, blocks, answered_in, ..Body::of(Box::default()) })
+}
+
+/// A message of one text. Most are alike, and share their memory.
+pub(super) fn with_text(role: Role, blank: Blank) -> Message {
+    fn new(role: Role, blank: Blank) -> Message {
+        message(role, vec![block(Kind::Text(blank))], None)
+    }
+    static OF_USER: LazyLock<Message> = LazyLock::new(|| new(Role::User, Blank::No));
+    static OF_MODEL: LazyLock<Message> = LazyLock::new(|| new(Role::Assistant, Blank::No));
+    match (role, blank) {
+        (Role::User, Blank::No) => OF_USER.clone(),
+        (Role::Assistant, Blank::No) => OF_MODEL.clone(),
+        _ => new(role, blank),
+    }
 }

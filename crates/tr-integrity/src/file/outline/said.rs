@@ -1,10 +1,7 @@
 //! A message in an outline.
 use super::{
-    Seen, block, message,
-    part::{Part, Text},
-    result,
+    part::{Part, Seen, Text, block, message, result, text_of, with_text},
     scan::Scan,
-    text_of, with_text,
 };
 use crate::{
     file::entry::What,

@@ -1,25 +1,9 @@
 //! Compares the log's state of the short lists with the session's.
-use super::change::{Begun, Change, Done, Line, Made, Moved, Snapshot};
-use crate::session::{Checkpoint, CycleState, Session, ToolCycleTransaction, used::Used};
-
-/// The log's state of checkpoints, cycles and recorded cycles, each in the order of its number.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Known {
-    checkpoints: Vec<(u64, bool)>,
-    cycles: Vec<(u64, Stage)>,
-    done: Vec<(u64, Option<usize>)>,
-    checkpoints_made: u64,
-    cycles_begun: u64,
-}
-
-/// The parts of a cycle that change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stage {
-    state: CycleState,
-    abandoned: bool,
-    holds: bool,
-    used: Used,
-}
+use super::{
+    change::{Begun, Change, Done, Line, Made, Moved, Snapshot},
+    state::{Known, Stage},
+};
+use crate::session::{Checkpoint, Session, ToolCycleTransaction, cycle::Used};
 
 /// The changes of a list.
 struct Difference {

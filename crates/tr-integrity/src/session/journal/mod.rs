@@ -7,72 +7,21 @@ mod change;
 mod codec;
 mod known;
 mod replay;
+mod state;
 #[cfg(test)]
 mod tests;
 
+pub(super) use self::state::Kept;
 pub(crate) use self::{
     change::Change,
     codec::{decode, encode},
 };
-use self::{change::Line, known::Known};
-use super::{Archive, Incident, Session};
-use crate::message::Message;
+use self::{
+    change::Line,
+    state::{Journal, Known},
+};
+use super::{Archive, Session};
 use std::mem;
-
-/// The changes since the log was last written.
-#[derive(Debug, Default)]
-pub(super) struct Journal {
-    changes: Vec<Change>,
-    /// The log's state of the short lists.
-    known: Known,
-    /// Whether there are changes other than those of cycles, which would be made again after a
-    /// conflict.
-    holds_more: bool,
-}
-
-/// The journal of a session. A clone of the session has none: its changes are not written.
-#[derive(Debug, Default)]
-pub(super) struct Kept(Option<Box<Journal>>);
-
-impl Clone for Kept {
-    fn clone(&self) -> Self {
-        Self(None)
-    }
-}
-
-impl Kept {
-    pub(super) fn appended(&mut self, message: &Message) {
-        if let Some(journal) = &mut self.0 {
-            journal.changes.push(Change::Message(Line::of(message)));
-        }
-    }
-
-    /// Notes that of `of` messages only the first `len` are left.
-    pub(super) fn cut(&mut self, mut of: usize, len: usize) {
-        let Some(journal) = &mut self.0 else { return };
-        // A message that was not written yet is dropped from the changes.
-        while of > len && matches!(journal.changes.last(), Some(Change::Message(_))) {
-            journal.changes.pop();
-            of -= 1;
-        }
-        if of > len {
-            journal.changes.push(Change::Cut(len));
-        }
-    }
-
-    pub(super) fn noted(&mut self, incident: &Incident) {
-        if let Some(journal) = &mut self.0 {
-            journal.changes.push(Change::Incident(incident.clone()));
-        }
-    }
-
-    /// Notes that the current messages were archived.
-    pub(super) fn archived(&mut self, timestamp: u64) {
-        if let Some(journal) = &mut self.0 {
-            journal.changes.push(Change::Archived { timestamp, messages: None });
-        }
-    }
-}
 
 impl Session {
     /// Starts to collect changes. A log that is empty gets the whole session first.

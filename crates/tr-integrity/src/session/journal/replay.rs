@@ -3,7 +3,7 @@ use super::change::{Begun, Change, Done, Line, Made, Moved, Snapshot};
 use crate::{
     format::{Format, ReadError},
     message::Message,
-    session::{self, Archive, Checkpoint, CycleId, Session, ToolCycleTransaction, used::Used},
+    session::{self, Archive, Checkpoint, CycleId, Session, ToolCycleTransaction, cycle::Used},
     transcript::Transcript,
 };
 use std::fmt;
