@@ -3,7 +3,7 @@ use crate::session::Sessions;
 use std::sync::Arc;
 use tr_core::{DefaultPolicy, Observer};
 
-/// Applies an [`Integrity`].
+/// Applies an [`Integrity`](super::Integrity).
 #[derive(Clone, Debug)]
 pub struct IntegrityLayer<A = DefaultPolicy> {
     pub(super) sessions: Option<Sessions>,

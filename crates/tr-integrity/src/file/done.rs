@@ -22,7 +22,7 @@ pub struct FileAction {
 pub enum FileActionKind {
     /// Changes the messages.
     Message(RepairAction),
-    /// Removes bytes that are no record; [`FilePlan::dropped`] keeps them.
+    /// Removes bytes that are no record; [`FilePlan::dropped`](super::FilePlan::dropped) keeps them.
     DropBytes {
         /// How many.
         length: u64,

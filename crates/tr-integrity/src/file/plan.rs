@@ -101,7 +101,7 @@ impl FilePlan {
 
     /// The check's report of the repaired file, where it is known without another check; `before`
     /// is the report of the file as it is. Includes members that the provider refuses on their own,
-    /// if the repair corrects those: see [`Repair::with_members`].
+    /// if the repair corrects those: see [`Repair::with_members`](crate::Repair::with_members).
     #[must_use]
     pub fn remaining(&self, before: &FileReport) -> Option<FileReport> {
         match self.remaining.as_ref()? {

@@ -4,7 +4,7 @@ use crate::{cycle::WhenStoreFails, session::Sessions};
 use std::{marker::PhantomData, sync::Arc};
 use tr_core::{DefaultPolicy, Observer};
 
-/// Applies a [`ModelGuard`]. `M` says how the model's answers arrive: [`Whole`] or [`Streamed`].
+/// Applies a [`ModelGuard`](super::ModelGuard). `M` says how the model's answers arrive: [`Whole`] or [`Streamed`].
 #[derive(Clone, Debug)]
 pub struct ModelGuardLayer<A = DefaultPolicy, M = Whole> {
     pub(super) sessions: Sessions,
