@@ -87,10 +87,11 @@ pub(crate) fn run(repo: &Repo, bytes: usize, wanted: &str, guard: Option<PathBuf
             if at > 0 && !case.name.contains(wanted) {
                 continue;
             }
-            let cost = cheapest(&guard, &work, command, case, bytes)
+            let input = (case.make)(bytes);
+            let cost = cheapest(&guard, &work, command, &input)
                 .with_context(|| format!("{command} {}", case.name))?;
             let (time, memory) = cost.times(*plain.get_or_insert(cost));
-            let parsed = cost::of_parsing(&work, &(case.make)(bytes))?;
+            let parsed = cost::of_parsing(&work, &input)?;
             println!(
                 "| `{command}` | {} | {:.3} | {time:.1} | {:.0} | {memory:.1} | {:.3} | {:.0} |",
                 case.name, cost.seconds, cost.megabytes, parsed.seconds, parsed.megabytes,
@@ -111,11 +112,10 @@ pub(crate) fn run(repo: &Repo, bytes: usize, wanted: &str, guard: Option<PathBuf
 }
 
 /// The least of several runs: others on the machine only add.
-fn cheapest(guard: &Path, work: &Path, command: &str, case: &Case, bytes: usize) -> Result<Cost> {
-    let input = (case.make)(bytes);
-    let mut best = cost::of(guard, work, command, &input)?;
+fn cheapest(guard: &Path, work: &Path, command: &str, input: &Input) -> Result<Cost> {
+    let mut best = cost::of(guard, work, command, input)?;
     for _ in 1..RUNS {
-        best = best.least(cost::of(guard, work, command, &input)?);
+        best = best.least(cost::of(guard, work, command, input)?);
     }
     Ok(best)
 }
