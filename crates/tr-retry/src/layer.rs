@@ -6,7 +6,7 @@ use crate::{
     service::Retry,
     shared::{RetryShared, Settings},
 };
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tower_layer::Layer;
 use tr_core::{ConfigError, DefaultPolicy, Effect, Observer, RetryOverride};
 
@@ -91,6 +91,31 @@ impl<A> Builder<A> {
     /// Sets attempts, delays and retried codes; [`RetryConfig::default`] by default.
     pub fn config(mut self, config: RetryConfig) -> Self {
         self.settings.config = config;
+        self
+    }
+
+    /// Attempts in all, the first included; 4 by default, 1 to 1,000.
+    pub const fn attempts(mut self, attempts: u32) -> Self {
+        self.settings.config.attempts = attempts;
+        self
+    }
+
+    /// Ceiling of the first delay, which doubles from one to the next
+    /// ([`multiplier`](RetryConfig::multiplier)); 200 ms by default, 1 ms to 24 h.
+    pub const fn base(mut self, base: Duration) -> Self {
+        self.settings.config.base = base;
+        self
+    }
+
+    /// No delay is longer than this; 4 s by default, `None` for no such limit.
+    pub fn cap(mut self, cap: impl Into<Option<Duration>>) -> Self {
+        self.settings.config.cap = cap.into();
+        self
+    }
+
+    /// No attempt starts later than this after the first; 30 s by default, `None` for no such limit.
+    pub fn max_elapsed(mut self, max_elapsed: impl Into<Option<Duration>>) -> Self {
+        self.settings.config.max_elapsed = max_elapsed.into();
         self
     }
 

@@ -46,6 +46,30 @@ async fn tr_05_exponential_jitter_is_observed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn single_settings_change_and_the_others_stay() {
+    let builder = || RetryLayer::builder().seed(7);
+    let ends = async |layer: RetryLayer| {
+        let tool = layer.layer(Tool::script([timeout()]).then_repeat_last());
+        let error = tool.oneshot(search()).await.unwrap_err();
+        exhausted(&error).retried().iter().map(|retried| retried.delay).collect::<Vec<_>>()
+    };
+    let plain = ends(builder().build().unwrap()).await;
+    let two = ends(builder().attempts(2).build().unwrap()).await;
+    assert_eq!(two, plain[..1]);
+    let doubled = ends(builder().base(ms(400)).build().unwrap()).await;
+    for (delay, plain) in doubled.iter().zip(&plain) {
+        assert!(delay.abs_diff(*plain * 2) < ms(1), "{doubled:?}, {plain:?}");
+    }
+    let capped = ends(builder().cap(ms(200)).build().unwrap()).await;
+    assert_eq!(capped[0], plain[0]);
+    assert!(capped.iter().all(|delay| *delay <= ms(200)), "{capped:?}");
+    let hurried = ends(builder().max_elapsed(plain[0] + ms(1)).build().unwrap()).await;
+    assert_eq!(hurried, plain[..1]);
+    let refused = RetryLayer::builder().attempts(0).cap(None).max_elapsed(None).build();
+    assert!(refused.unwrap_err().to_string().contains("attempts"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn eh_2_1_delays_double_from_attempt_start_to_attempt_start() {
     for seed in 0..SEEDS {
         let delays = delays(&RetryConfig::fixed_cadence(), seed, search()).await;
