@@ -11,7 +11,7 @@ use tower::{Layer, Service, ServiceBuilder, ServiceExt};
 use tr_breaker::{Breaker, BreakerLayer, Builder};
 use tr_core::{
     BoxError,
-    canonical::{Digest, Key, KeyParts, KeySource, Rules, Scope},
+    canonical::{Digest, Key, KeyParts, KeyScope, KeySource, Rules},
     internal::CoarseInstant,
 };
 use tr_idempotency::{Idempotency, IdempotencyLayer};
@@ -261,7 +261,7 @@ pub fn key() -> Run {
     Run::function(move || {
         let digest = Digest::of_params(&params, &rules).expect("JSON");
         Key::derive(&KeyParts {
-            scope: Scope::Instance("bench"),
+            scope: KeyScope::Instance("bench"),
             namespace: None,
             tool: "flight_search",
             action: None,

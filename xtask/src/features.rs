@@ -1,4 +1,5 @@
-//! `cargo xtask features`: every library builds bare, and with each of its features alone.
+//! `cargo xtask features`: every library builds bare, and with each of its features alone; the facade's features
+//! build the layers that they name, and no other crate.
 //!
 //! `--all-features` hides what one feature borrows from another; a user of one feature finds it.
 
@@ -6,10 +7,11 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 
-use crate::{repo::Repo, shell};
+use crate::{builds, repo::Repo, shell};
 
 /// Checks each crate in each way. Packages are taken one by one: together, cargo would join their features.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
+    builds::check(repo)?;
     let texts = repo.texts()?;
     let libraries = repo.names_under("crates");
     for package in libraries.iter().filter_map(|name| repo.package(name)) {

@@ -3,6 +3,7 @@
 //! Each command is a module; what decides in them is pure and has unit tests, what acts is a thin rest.
 
 mod bench;
+mod builds;
 mod cases;
 mod ci;
 mod clients;
@@ -71,7 +72,7 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Check that every library builds bare, and with each of its features alone.
+    /// Check that every library builds bare, and with each of its features alone, and which crates the facade's features build.
     Features,
     /// Run the concurrency models under loom.
     Loom,

@@ -1,6 +1,6 @@
 //! The stack's records, as telemetry's gauges show them.
 use std::time::Duration;
-use tr_core::{Scope, ToolOutcome};
+use tr_core::{DedupeScope, ToolOutcome};
 use tr_idempotency::Handle;
 use tr_telemetry::CacheReadings;
 
@@ -8,7 +8,7 @@ use tr_telemetry::CacheReadings;
 pub(crate) struct Records(pub(crate) Handle<ToolOutcome>);
 
 impl CacheReadings for Records {
-    fn sizes(&self, report: &mut dyn FnMut(&str, Scope, u64)) {
+    fn sizes(&self, report: &mut dyn FnMut(&str, DedupeScope, u64)) {
         for held in self.0.state_counts() {
             report(&held.tool, held.scope, held.records);
         }

@@ -2,13 +2,13 @@
 //!
 //! Agents call tools over flaky networks, retry blindly, run a payment twice, and loop on a
 //! malformed call until their context is gone. [`ToolStack`] puts all layers of this project
-//! around a tool, in the order in which they work together; each of them is a crate of its own,
-//! and any subset can be stacked with tower's `ServiceBuilder`.
+//! around a tool, in the order in which they work together. Each layer is a feature: any subset can
+//! be stacked with tower's `ServiceBuilder` ([single layers](#single-layers)).
 //!
 //! # When to use
 //!
-//! Around every tool that a model calls. For plain HTTP clients take `tr-retry`, `tr-breaker` and
-//! `tr-timeout` alone.
+//! [`ToolStack`] around every tool that a model calls; single layers around a plain HTTP client, or
+//! any other tower service.
 //!
 //! # Example
 //!
@@ -33,6 +33,15 @@
 //! assert!(!first.from_cache() && again.from_cache());
 //! # Ok(()) }
 //! ```
+//!
+//! # Single layers
+//!
+//! ```toml
+//! tool-reliability = { path = "…", default-features = false, features = ["retry", "breaker", "http"] }
+//! ```
+//!
+//! [`ServiceBuilderExt`] adds them to a `ServiceBuilder` by name. Outermost first, their order is
+//! telemetry, integrity, loop guard, idempotency, retry, breaker, timeout.
 //!
 //! # Order, and why
 //!
@@ -69,35 +78,55 @@
 //!
 //! # Features
 //!
-//! None is on by default.
+//! `stack` alone is on by default.
 //!
-//! - `sqlite`, `redis`: records of calls that outlive the process; `redis-tls`: Redis over TLS;
-//!   `encryption`: sealed records.
-//! - `catalog`: catalogues and configurations in TOML, `input-schema`: what catalogues say of params
-//!   is checked.
-//! - `admin`: `GET` and `POST /debug/tool-reliability` as a tower service.
-//! - `json`: events as JSON lines.
+//! | feature | |
+//! |---|---|
+//! | `retry`, `breaker`, `timeout`, `idempotency`, `loop-guard`, `integrity`, `telemetry` | one layer each |
+//! | `stack` | all of them, and [`ToolStack`] |
+//! | `http`, `hyper-util`, `h2` | the layers take `http::Request`; they know the errors of these clients |
+//! | `sqlite`, `redis`, `redis-tls`, `encryption` | records of calls that outlive the process; Redis over TLS; sealed records |
+//! | `catalog`, `input-schema` | catalogues and configurations in TOML; what catalogues say of params is checked |
+//! | `admin` | `GET` and `POST /debug/tool-reliability` as a tower service |
+//! | `json` | events as JSON lines |
 //!
 //! # Knows nothing of
 //!
 //! how a layer decides: it orders them, switches them, and translates at both ends.
+#[cfg(feature = "stack")]
 pub mod adapter;
 #[cfg(feature = "admin")]
 pub mod admin;
+#[cfg(feature = "stack")]
 mod cache;
+#[cfg(feature = "stack")]
 mod called;
+#[cfg(feature = "stack")]
 pub mod checked;
+#[cfg(feature = "stack")]
 pub mod config;
+#[cfg(feature = "stack")]
 pub mod environment;
+#[cfg(feature = "stack")]
 pub mod errors_as_outcomes;
+#[cfg(feature = "stack")]
 pub mod hooks;
+#[cfg(feature = "stack")]
 mod measured;
+#[cfg(feature = "stack")]
 mod observers;
+#[cfg(feature = "stack")]
 mod order;
+#[cfg(feature = "stack")]
 pub mod rollout;
+mod service_builder;
+#[cfg(feature = "stack")]
 mod stack;
+#[cfg(feature = "stack")]
 mod switch;
 
+pub use self::service_builder::ServiceBuilderExt;
+#[cfg(feature = "stack")]
 pub use self::{
     environment::{ENABLED, Environment},
     errors_as_outcomes::ErrorsAsOutcomes,
@@ -107,12 +136,23 @@ pub use self::{
     stack::{Builder, Guarded, ToolStack},
     switch::{Switch, SwitchFuture},
 };
-pub use tr_breaker as breaker;
-pub use tr_core::{self as core, ConfigError};
-pub use tr_idempotency as idempotency;
-pub use tr_integrity as integrity;
-pub use tr_loopguard as loopguard;
-pub use tr_retry as retry;
-pub use tr_telemetry as telemetry;
-pub use tr_timeout as timeout;
+#[cfg(feature = "breaker")]
+pub use tr_breaker::{self as breaker, BreakerLayer};
+pub use tr_core::{
+    self as core, BoxError, ConfigError, DefaultPolicy, Effect, Params, Ran, RequestPolicy,
+    ResponsePolicy, ToolCall, ToolError, ToolManifest, ToolOutcome, Verdict,
+};
+#[cfg(feature = "idempotency")]
+pub use tr_idempotency::{self as idempotency, IdempotencyLayer};
+#[cfg(feature = "integrity")]
+pub use tr_integrity::{self as integrity, IntegrityLayer, ModelGuardLayer};
+#[cfg(feature = "loop-guard")]
+pub use tr_loopguard::{self as loopguard, LoopGuardLayer};
+#[cfg(feature = "retry")]
+pub use tr_retry::{self as retry, RetryLayer};
+#[cfg(feature = "telemetry")]
+pub use tr_telemetry::{self as telemetry, TelemetryLayer};
+#[cfg(feature = "timeout")]
+pub use tr_timeout::{self as timeout, AttemptTimeoutLayer, DeadlineLayer, DefaultDeadlineLayer};
+#[cfg(feature = "stack")]
 pub use tr_wire as wire;

@@ -17,8 +17,8 @@ use tokio::time::advance;
 use tool_reliability::{Guarded, Hook, ToolStack, breaker::error::CircuitOpen, telemetry::Signals};
 use tower::ServiceExt;
 use tr_core::{
-    BoxError, BreakerState, Effect, KeyRef, Params, Ran, Scope, ToolCall, ToolOutcome, Verdict,
-    find,
+    BoxError, BreakerState, DedupeScope, Effect, KeyRef, Params, Ran, ToolCall, ToolOutcome,
+    Verdict, find,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails},
@@ -115,7 +115,7 @@ async fn tr_13_retries_replays_and_records_of_a_real_stack_are_shown() {
     let (tool, _) = around(&stack, [down(), answers("ok")]);
     let read = || ToolCall::new("pay", Params::empty_object()).effect(Effect::ReadOnly);
     let mut global = read().idempotency_key("k");
-    global.parts_mut().idempotency.scope = Scope::Global;
+    global.parts_mut().idempotency.scope = DedupeScope::Global;
     tool.clone().oneshot(global.clone()).await.unwrap();
     assert!(tool.clone().oneshot(global).await.unwrap().from_cache());
     tool.clone().oneshot(pay().idempotency_key("a")).await.unwrap();

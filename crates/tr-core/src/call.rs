@@ -1,5 +1,6 @@
 //! One request to run one tool.
 mod hints;
+#[cfg(feature = "keys")]
 mod identity;
 mod parts;
 mod runs;
@@ -13,7 +14,7 @@ pub use self::{
 
 use self::target::{Target, may_name_origin};
 use crate::{
-    BreakerHint, DedupeKey, DedupeMode, Derive, Effect, FencingToken, InvalidKey, KeyRef, Params,
+    BreakerHint, DedupeKey, DedupeMode, Effect, FencingToken, InvalidKey, KeyRef, Params,
     Sensitive, ToolId, ToolManifest, canonical::Digest, internal::CoarseInstant,
 };
 use std::{
@@ -123,47 +124,6 @@ impl ToolCall {
         let body = Arc::get_mut(&mut self.body).expect("not shared: just made unique");
         (body.digest, body.id, body.target) = Default::default();
         &mut body.parts
-    }
-
-    /// A digest of the canonical params, computed at most once.
-    ///
-    /// # Errors
-    /// If the params have no canonical form: duplicate names, a lone surrogate, a number that
-    /// no double can hold.
-    pub fn digest(&self) -> Result<Digest, InvalidKey> {
-        self.body.digest.get_or_init(|| identity::digest(self.parts())).clone()
-    }
-
-    /// By what a repeat of this call is recognised, computed at most once; `None` without a key.
-    ///
-    /// # Errors
-    /// If there is a key, and the params have no canonical form.
-    #[inline]
-    pub fn id(&self) -> Result<Option<DedupeKey>, InvalidKey> {
-        match self.parts().idempotency.id {
-            Some(id) => Ok(Some(id)),
-            None => self.computed_id(),
-        }
-    }
-
-    fn computed_id(&self) -> Result<Option<DedupeKey>, InvalidKey> {
-        let id = || identity::id(self.parts(), || self.digest());
-        self.body.id.get_or_init(id).clone()
-    }
-
-    /// A hash of the args by which two calls are the same to loop detection.
-    #[must_use]
-    pub fn args_hash(&self) -> u64 {
-        identity::args_hash(self.parts(), || self.digest())
-    }
-
-    /// The derived key, by which a repeat of a call without a key is recognised; `None` from a
-    /// step that the call does not name.
-    ///
-    /// # Errors
-    /// If the params have no canonical form.
-    pub fn derived_id(&self, from: Derive) -> Result<Option<DedupeKey>, InvalidKey> {
-        identity::derived_id(self.parts(), || self.digest(), from)
     }
 
     /// The key of the call's breaker: what the call's hint says, or else its manifest's. Without

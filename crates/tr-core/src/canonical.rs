@@ -40,6 +40,11 @@
 //! A text that could mean two things, or none, has no canonical form: see [`ErrorKind`]. An
 //! [`Error`] names the byte and the JSON pointer of the fault. The tool did not run.
 //!
+//! # Features
+//!
+//! With `keys` there are hashes: digests, keys and fingerprints are computed. Without it they can be stored
+//! and compared, and this module has canonical JSON alone.
+//!
 //! # Limits
 //!
 //! Nesting ends at [`MAX_DEPTH`]. A [`Canonicalizer`] that is used again allocates nothing once
@@ -53,19 +58,23 @@ mod hex;
 #[cfg(feature = "interchange")]
 pub mod interchange;
 mod key;
+#[cfg(feature = "keys")]
+mod key_parts;
 mod number;
 mod pointer;
 mod reader;
 mod rules;
 mod string;
 
+#[cfg(feature = "keys")]
+pub use self::key_parts::{KeyParts, KeyScope, KeySource};
 pub use self::{
     canonicalizer::{Canonicalizer, to_string},
     digest::Digest,
     error::{Error, ErrorKind},
     fingerprint::{Fingerprint, FingerprintKey},
     hex::HexError,
-    key::{Key, KeyParts, KeySource, Scope},
+    key::Key,
     pointer::{Pointer, PointerError},
     reader::MAX_DEPTH,
     rules::{Builder, Rules, VOLATILE},

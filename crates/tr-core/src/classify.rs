@@ -63,6 +63,7 @@ mod words;
 
 #[cfg(feature = "http")]
 pub use self::client::http_error;
+#[cfg(feature = "keys")]
 pub(crate) use self::tool_error::is_known;
 pub use self::{
     chain::{error, tool_function},

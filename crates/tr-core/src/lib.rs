@@ -19,6 +19,8 @@
 //! - `h2`: beside it, so is a request whose stream the server refused (`REFUSED_STREAM`).
 //! - `input-schema`: params are checked against the JSON Schema in their tool's manifest.
 //! - `interchange`: keys by the SHA-256 formula of others, for systems that already use it.
+//! - `keys`: hashes, for digests of params, idempotency keys and fingerprints; the layers that need them
+//!   turn it on.
 //! - `tower`: the refusal of its `load_shed` is known as such: nothing ran.
 //!
 //! # Knows nothing of
@@ -65,7 +67,7 @@ pub use self::{
     one_line::one_line,
     outcome::{Chunk, MatchedOn, OutcomeParts, Replay, Retried, ToolError, ToolOutcome},
     overrides::{
-        BreakerHint, BreakerState, DedupeMode, Priority, RetryOverride, RetryOverrides, Scope,
+        BreakerHint, BreakerState, DedupeMode, DedupeScope, Priority, RetryOverride, RetryOverrides,
     },
     params::{Json, Params},
     policy::{

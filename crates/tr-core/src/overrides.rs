@@ -69,7 +69,7 @@ pub enum DedupeMode {
 /// Whose calls a key may match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum DedupeScope {
     /// Those of the same session and actor (and tenant and workspace).
     #[default]
     Session,

@@ -12,7 +12,7 @@
 //! | [`LoopPolicy`] | loop guard |
 //! | [`TranscriptPolicy`] | integrity |
 //!
-//! [`DefaultPolicy`] implements all of them for [`ToolCall`](crate::ToolCall) and, with the feature
+//! [`DefaultPolicy`] implements all of them for [`ToolCall`](crate::ToolCall) ([`LoopPolicy`] with the feature `keys`) and, with the feature
 //! `http`, the two policies and [`CloneRequest`] for `http::Request`. For a type of your own, write
 //! `impl RequestPolicy<MyRequest> for DefaultPolicy` beside the type, or give a layer a policy of your
 //! own with `.policy(MyPolicy)`. Policies are small `Copy` types, never closures.
@@ -46,6 +46,8 @@ mod loops;
 mod request;
 mod response;
 mod tool_call;
+#[cfg(feature = "keys")]
+mod tool_loop;
 mod tool_outcome;
 mod transcript;
 

@@ -22,8 +22,8 @@ use std::{pin::Pin, sync::Arc};
 use tokio::time::{Instant, Sleep};
 use tower_service::Service;
 use tr_core::{
-    BoxError, DedupeKey, DedupeMode, Derive, Effect, Event, InvalidKey, Observer, Replay, Scope,
-    StoreResponse,
+    BoxError, DedupeKey, DedupeMode, DedupeScope, Derive, Effect, Event, InvalidKey, Observer,
+    Replay, StoreResponse,
     canonical::Key,
     code,
     internal::{Sharded, stripe},
@@ -124,7 +124,7 @@ impl<S, A, V> Claims<S, A, V> {
             Err(invalid) => return self.reject(&req, effect, invalid.clone()),
         };
         let scope = answers.scope(&req);
-        if effect != Effect::ReadOnly && scope == Scope::Global {
+        if effect != Effect::ReadOnly && scope == DedupeScope::Global {
             let why = "scope `global` is allowed only for tools that are declared read-only";
             return self.reject(&req, effect, InvalidKey::new(why));
         }

@@ -12,7 +12,7 @@ use crate::{
     remote::client::Client,
 };
 use std::{collections::HashMap, error::Error, fmt, sync::Arc, time::Duration};
-use tr_core::{DefaultPolicy, Scope, StoreResponse, canonical::Key};
+use tr_core::{DedupeScope, DefaultPolicy, StoreResponse, canonical::Key};
 
 /// Lists, settles and clears the records of one layer.
 pub struct Handle<V> {
@@ -70,7 +70,7 @@ pub struct StateCount {
     /// The tool's label.
     pub tool: String,
     /// For whose calls they are replayed.
-    pub scope: Scope,
+    pub scope: DedupeScope,
     /// The state of these calls.
     pub state: RecordState,
     /// The number of records.
@@ -160,7 +160,7 @@ impl<V> Handle<V> {
     /// gauges. Locks one shard after the other.
     #[must_use]
     pub fn state_counts(&self) -> Vec<StateCount> {
-        let mut all: HashMap<(String, Scope, RecordState), (u64, u64)> = HashMap::new();
+        let mut all: HashMap<(String, DedupeScope, RecordState), (u64, u64)> = HashMap::new();
         for shard in self.store.shards() {
             let table = shard.lock();
             for (entry, notes) in table.slots() {

@@ -13,7 +13,8 @@ use opentelemetry::{
 use std::{borrow::Cow, fmt, mem, sync::OnceLock, thread, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
-    BreakerState, Classification, Effect, Ran, Scope, Status, Verdict, code, internal::Sharded,
+    BreakerState, Classification, DedupeScope, Effect, Ran, Status, Verdict, code,
+    internal::Sharded,
 };
 
 /// A call or an attempt that is observed. If it is dropped before its end, it reports that, too.
@@ -22,7 +23,7 @@ pub(crate) struct Watch {
     /// When it began, if anybody wants to know how long it took.
     pub(crate) since: Option<Instant>,
     /// What is counted at the end.
-    pub(crate) series: Option<(Sharded<Series>, Scope)>,
+    pub(crate) series: Option<(Sharded<Series>, DedupeScope)>,
     /// Active while the call is polled.
     pub(crate) context: Option<Context>,
     pub(crate) story: Story,

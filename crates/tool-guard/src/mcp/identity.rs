@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use std::{env, ffi::OsString, time::Duration};
 use tr_core::{
     CallParts, DedupeKey, Effect, ToolCall,
-    canonical::{Digest, Key, KeyParts, KeySource, Scope},
+    canonical::{Digest, Key, KeyParts, KeyScope, KeySource},
     manifest::TtlOverride,
 };
 
@@ -167,7 +167,7 @@ impl Client {
         parts: &CallParts,
         source: KeySource<'_>,
     ) -> Key {
-        let scope = Scope::Session {
+        let scope = KeyScope::Session {
             tenant: Some(&self.server),
             workspace: Some(kind),
             session: conversation,

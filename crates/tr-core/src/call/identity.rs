@@ -1,7 +1,7 @@
 //! Key and digest of a call.
-use super::CallParts;
+use super::{CallParts, ToolCall};
 use crate::{
-    DedupeKey, Derive, InvalidKey, Scope,
+    DedupeKey, DedupeScope, Derive, InvalidKey,
     canonical::{self, Digest, Key, KeyParts, KeySource, Rules},
 };
 use serde_json::value::RawValue;
@@ -13,6 +13,49 @@ use std::{
 
 static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 
+impl ToolCall {
+    /// A digest of the canonical params, computed at most once.
+    ///
+    /// # Errors
+    /// If the params have no canonical form: duplicate names, a lone surrogate, a number that
+    /// no double can hold.
+    pub fn digest(&self) -> Result<Digest, InvalidKey> {
+        self.body.digest.get_or_init(|| digest_of(self.parts())).clone()
+    }
+
+    /// By what a repeat of this call is recognised, computed at most once; `None` without a key.
+    ///
+    /// # Errors
+    /// If there is a key, and the params have no canonical form.
+    #[inline]
+    pub fn id(&self) -> Result<Option<DedupeKey>, InvalidKey> {
+        match self.parts().idempotency.id {
+            Some(id) => Ok(Some(id)),
+            None => self.computed_id(),
+        }
+    }
+
+    fn computed_id(&self) -> Result<Option<DedupeKey>, InvalidKey> {
+        let id = || id_of(self.parts(), || self.digest());
+        self.body.id.get_or_init(id).clone()
+    }
+
+    /// A hash of the args by which two calls are the same to loop detection.
+    #[must_use]
+    pub fn args_hash(&self) -> u64 {
+        args_hash_of(self.parts(), || self.digest())
+    }
+
+    /// The derived key, by which a repeat of a call without a key is recognised; `None` from a
+    /// step that the call does not name.
+    ///
+    /// # Errors
+    /// If the params have no canonical form.
+    pub fn derived_id(&self, from: Derive) -> Result<Option<DedupeKey>, InvalidKey> {
+        derived_id_of(self.parts(), || self.digest(), from)
+    }
+}
+
 impl CallParts {
     /// What a key from `source` is made of.
     #[must_use]
@@ -20,8 +63,8 @@ impl CallParts {
         let context = &self.context;
         KeyParts {
             scope: match self.idempotency.scope {
-                Scope::Global => canonical::Scope::Global,
-                Scope::Session => canonical::Scope::Session {
+                DedupeScope::Global => canonical::KeyScope::Global,
+                DedupeScope::Session => canonical::KeyScope::Session {
                     tenant: context.tenant.as_deref(),
                     workspace: context.workspace.as_deref(),
                     session: context.session.as_deref(),
@@ -50,7 +93,7 @@ fn rules(parts: &CallParts) -> &Rules {
     parts.manifest.as_deref().map_or(&*RULES, |tool| &tool.rules)
 }
 
-pub(super) fn digest(parts: &CallParts) -> Result<Digest, InvalidKey> {
+fn digest_of(parts: &CallParts) -> Result<Digest, InvalidKey> {
     let (params, rules) = (parts.params.get(), rules(parts));
     let digest = match parts.own_params {
         true => Digest::of_params(params, &rules.for_own_params()),
@@ -59,7 +102,7 @@ pub(super) fn digest(parts: &CallParts) -> Result<Digest, InvalidKey> {
     digest.map_err(|error| InvalidKey::new(format!("params have no canonical form: {error}")))
 }
 
-pub(super) fn id(
+fn id_of(
     parts: &CallParts,
     digest: impl FnOnce() -> Result<Digest, InvalidKey>,
 ) -> Result<Option<DedupeKey>, InvalidKey> {
@@ -72,10 +115,7 @@ pub(super) fn id(
 }
 
 /// A hash of the args by which two calls are the same to loop detection.
-pub(super) fn args_hash(
-    parts: &CallParts,
-    digest: impl FnOnce() -> Result<Digest, InvalidKey>,
-) -> u64 {
+fn args_hash_of(parts: &CallParts, digest: impl FnOnce() -> Result<Digest, InvalidKey>) -> u64 {
     let params = parts.params.get();
     let key = parts.manifest.as_deref().and_then(|tool| tool.loops.loop_key.as_deref());
     let key = key.and_then(|names| loop_key(params, names));
@@ -88,7 +128,7 @@ pub(super) fn args_hash(
 }
 
 /// The derived key; `None` from a step that the call does not name.
-pub(super) fn derived_id(
+fn derived_id_of(
     parts: &CallParts,
     digest: impl FnOnce() -> Result<Digest, InvalidKey>,
     from: Derive,
@@ -107,7 +147,7 @@ pub(super) fn derived_id(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Params, ToolCall};
+    use crate::Params;
 
     fn call(session: &str, turn: Option<&str>, step: Option<&str>) -> ToolCall {
         let mut parts = CallParts::new("pay", Params::empty_object());

@@ -1,8 +1,8 @@
 //! What a tool call says.
 use super::{CallHints, Runs};
 use crate::{
-    BreakerHint, Cancellation, DedupeKey, DedupeMode, Effect, Params, Priority, RetryOverride,
-    Scope, ToolId, ToolManifest, canonical::Digest, manifest::TtlOverride,
+    BreakerHint, Cancellation, DedupeKey, DedupeMode, DedupeScope, Effect, Params, Priority,
+    RetryOverride, ToolId, ToolManifest, canonical::Digest, manifest::TtlOverride,
 };
 use std::{any::Any, fmt, sync::Arc, time::Instant};
 
@@ -99,7 +99,7 @@ pub struct IdempotencyParts {
     /// What to do with a duplicate.
     pub mode: DedupeMode,
     /// Whose calls the key may match.
-    pub scope: Scope,
+    pub scope: DedupeScope,
     /// Key and digest, where the caller has computed them already.
     pub id: Option<DedupeKey>,
     /// How long the call's record is kept, where that differs from what its tool's manifest says.

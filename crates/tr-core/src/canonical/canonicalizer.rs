@@ -4,7 +4,9 @@ use super::{
     reader::{Reader, Scratch},
     rules::Place,
 };
-use std::{cell::RefCell, fmt};
+#[cfg(feature = "keys")]
+use std::cell::RefCell;
+use std::fmt;
 
 /// Writes canonical JSON, in scratch space that it keeps.
 ///
@@ -89,14 +91,17 @@ pub fn to_string(json: impl AsRef<[u8]>) -> Result<String, Error> {
 }
 
 /// Space above this size is given back after use.
+#[cfg(feature = "keys")]
 const KEPT: usize = 64 * 1024;
 
+#[cfg(feature = "keys")]
 thread_local! {
     static SCRATCH: RefCell<(Canonicalizer, Vec<u8>)> =
         const { RefCell::new((Canonicalizer::new(), Vec::new())) };
 }
 
 /// Lends the thread's canonicalizer and an empty buffer, so that digests and keys allocate nothing.
+#[cfg(feature = "keys")]
 pub(super) fn with_scratch<T>(f: impl FnOnce(&mut Canonicalizer, &mut Vec<u8>) -> T) -> T {
     SCRATCH.with_borrow_mut(|(canonicalizer, out)| {
         out.clear();

@@ -1,5 +1,7 @@
 //! The digest of a canonical text.
-use super::{Error, FingerprintKey, HexError, Rules, canonicalizer::with_scratch, hex};
+#[cfg(feature = "keys")]
+use super::{Error, Rules, canonicalizer::with_scratch};
+use super::{HexError, fingerprint, hex};
 use std::{fmt, str::FromStr};
 
 /// The BLAKE3 hash of a canonical text: equal for two calls that ask for the same thing.
@@ -10,6 +12,7 @@ use std::{fmt, str::FromStr};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
+#[cfg(feature = "keys")]
 impl Digest {
     /// The digest of `json`, as far as it counts under `rules`.
     ///
@@ -29,7 +32,9 @@ impl Digest {
     pub fn of_bytes(bytes: impl AsRef<[u8]>) -> Self {
         Self(blake3::hash(bytes.as_ref()).into())
     }
+}
 
+impl Digest {
     /// A digest that was taken earlier.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
@@ -77,6 +82,6 @@ impl fmt::Display for Digest {
 
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Digest({})", FingerprintKey::of_process().fingerprint(self))
+        fingerprint::debug("Digest", &self.0, f)
     }
 }

@@ -1,7 +1,8 @@
 //! Names for keys and digests that are safe to log.
 use super::hex;
+use std::fmt;
+#[cfg(feature = "keys")]
 use std::{
-    fmt,
     hash::{BuildHasher, RandomState},
     sync::OnceLock,
 };
@@ -35,7 +36,10 @@ impl FingerprintKey {
     pub const fn new(key: [u8; 32]) -> Self {
         Self(key)
     }
+}
 
+#[cfg(feature = "keys")]
+impl FingerprintKey {
     /// A key drawn once per process.
     #[must_use]
     pub fn of_process() -> &'static Self {
@@ -93,4 +97,16 @@ impl fmt::Debug for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Fingerprint({self})")
     }
+}
+
+/// Writes the fingerprint of a `name` for [`Debug`](fmt::Debug).
+#[cfg(feature = "keys")]
+pub(super) fn debug(name: &str, bytes: &[u8; 32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{name}({})", FingerprintKey::of_process().fingerprint(bytes))
+}
+
+/// Without a hash there is no fingerprint, and the bytes themselves are not for logs.
+#[cfg(not(feature = "keys"))]
+pub(super) fn debug(name: &str, _: &[u8; 32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.debug_struct(name).finish_non_exhaustive()
 }

@@ -55,6 +55,7 @@ pub fn tool_error(error: &ToolError) -> Finding<'_> {
 
 /// Whether anything but a guess says how `error` ends: the tool itself, or what its code and its
 /// message are known to mean. A verdict that was written into it may have been the guess.
+#[cfg(feature = "keys")]
 pub(crate) fn is_known(error: &ToolError) -> bool {
     let says_when = matches!(error.verdict, Some(Verdict::Transient { retry_after: Some(_) }));
     let scan = || code(&error.code).unwrap_or_default().or(message::scan(&error.message));

@@ -62,6 +62,7 @@ impl<B> RequestPolicy<Request<B>> for DefaultPolicy {
     }
 
     /// Of the header `idempotency-key`.
+    #[cfg(feature = "keys")]
     fn key_fingerprint(&self, req: &Request<B>, key: &FingerprintKey) -> Option<Fingerprint> {
         req.headers().get("idempotency-key").map(|value| key.fingerprint(value))
     }

@@ -1,8 +1,8 @@
 //! What layers read of a request.
 use super::idempotency::{Derive, InvalidKey, RecordRef};
 use crate::{
-    CallInfo, Cancellation, DedupeKey, DedupeMode, Effect, FencingToken, KeyRef, RetryOverrides,
-    Scope,
+    CallInfo, Cancellation, DedupeKey, DedupeMode, DedupeScope, Effect, FencingToken, KeyRef,
+    RetryOverrides,
     canonical::{Fingerprint, FingerprintKey},
     internal::CoarseInstant,
     manifest::{BreakerOverride, TtlOverride},
@@ -144,8 +144,8 @@ pub trait RequestPolicy<Req> {
     }
 
     /// Which calls the idempotency key may match; the global scope is for read-only requests.
-    fn scope(&self, _: &Req) -> Scope {
-        Scope::Session
+    fn scope(&self, _: &Req) -> DedupeScope {
+        DedupeScope::Session
     }
 
     /// Whether the key holds for a session, or for everybody. Where it does neither, it holds for one

@@ -1,15 +1,21 @@
 //! [`DefaultPolicy`] for tool calls.
+#[cfg(feature = "keys")]
+use super::idempotency::{Derive, InvalidKey};
 use super::{
     default_policy::DefaultPolicy,
-    idempotency::{Derive, InvalidKey, RecordRef},
+    idempotency::RecordRef,
     request::{CloneRequest, RequestPolicy},
 };
 use crate::{
-    CallInfo, Cancellation, DedupeKey, DedupeMode, Effect, FencingToken, KeyRef, RetryOverrides,
-    Scope, ToolCall,
-    canonical::{Fingerprint, FingerprintKey},
+    CallInfo, Cancellation, DedupeMode, DedupeScope, Effect, FencingToken, KeyRef, RetryOverrides,
+    ToolCall,
     internal::CoarseInstant,
     manifest::{BreakerOverride, TtlOverride},
+};
+#[cfg(feature = "keys")]
+use crate::{
+    DedupeKey,
+    canonical::{Fingerprint, FingerprintKey},
 };
 use std::time::{Duration, Instant};
 
@@ -115,6 +121,7 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
         call.set_stamp(now);
     }
 
+    #[cfg(feature = "keys")]
     #[inline]
     fn idempotency_key(&self, call: &ToolCall) -> Result<Option<DedupeKey>, InvalidKey> {
         call.id()
@@ -126,7 +133,7 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     }
 
     #[inline]
-    fn scope(&self, call: &ToolCall) -> Scope {
+    fn scope(&self, call: &ToolCall) -> DedupeScope {
         call.parts().idempotency.scope
     }
 
@@ -134,10 +141,11 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     fn has_scope(&self, call: &ToolCall) -> bool {
         let parts = call.parts();
         parts.context.session.is_some()
-            || parts.idempotency.scope == Scope::Global
+            || parts.idempotency.scope == DedupeScope::Global
             || parts.idempotency.id.is_some()
     }
 
+    #[cfg(feature = "keys")]
     fn derived_key(&self, call: &ToolCall, from: Derive) -> Result<Option<DedupeKey>, InvalidKey> {
         call.derived_id(from)
     }
@@ -168,6 +176,7 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     }
 
     /// Of the key with all that scopes it, as records name it.
+    #[cfg(feature = "keys")]
     fn key_fingerprint(&self, call: &ToolCall, key: &FingerprintKey) -> Option<Fingerprint> {
         let id = call.id().ok().flatten()?;
         Some(key.fingerprint(id.key))

@@ -1,5 +1,5 @@
 //! The seed's key formula, and why it is not the one we use.
-use tr_core::canonical::{Key, KeyParts, KeySource, Rules, Scope, interchange::SeedKey};
+use tr_core::canonical::{Key, KeyParts, KeyScope, KeySource, Rules, interchange::SeedKey};
 
 #[test]
 fn the_seeds_formula_holds_to_the_letter() {
@@ -24,7 +24,7 @@ fn the_seeds_formula_merges_what_ours_keeps_apart() {
     let ours = |(session, actor)| {
         let (session, actor) = (Some(session), Some(actor));
         Key::derive(&KeyParts {
-            scope: Scope::Session { tenant: None, workspace: None, session, actor },
+            scope: KeyScope::Session { tenant: None, workspace: None, session, actor },
             namespace: Some("n"),
             tool: "t",
             action: None,

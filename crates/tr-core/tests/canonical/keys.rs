@@ -1,12 +1,12 @@
 //! Digests, fingerprints and keys.
 use std::collections::HashSet;
-use tr_core::canonical::{Digest, FingerprintKey, Key, KeyParts, KeySource, Rules, Scope};
+use tr_core::canonical::{Digest, FingerprintKey, Key, KeyParts, KeyScope, KeySource, Rules};
 
-fn session<'a>(session: Option<&'a str>, actor: Option<&'a str>) -> Scope<'a> {
-    Scope::Session { tenant: None, workspace: None, session, actor }
+fn session<'a>(session: Option<&'a str>, actor: Option<&'a str>) -> KeyScope<'a> {
+    KeyScope::Session { tenant: None, workspace: None, session, actor }
 }
 
-fn parts<'a>(scope: Scope<'a>, source: KeySource<'a>) -> KeyParts<'a> {
+fn parts<'a>(scope: KeyScope<'a>, source: KeySource<'a>) -> KeyParts<'a> {
     KeyParts { scope, namespace: Some("shop"), tool: "order", action: None, source, step: None }
 }
 
@@ -54,7 +54,7 @@ fn keys_of_version_1_stay_what_they_are() {
     assert_eq!(Key::derive(&derived).as_bytes(), blake3::hash(&encoded).as_bytes());
 
     let long = "k".repeat(300);
-    let key = Key::derive(&parts(Scope::Global, KeySource::Caller(&long)));
+    let key = Key::derive(&parts(KeyScope::Global, KeySource::Caller(&long)));
     let mut encoded = b"tr-key-1\x02\x05shop\x06order\0\0\xad\x02".to_vec();
     encoded.extend_from_slice(long.as_bytes());
     encoded.push(0);
@@ -66,7 +66,7 @@ fn every_part_counts() {
     let digest = Digest::of_bytes("k");
     let base = parts(session(Some("a"), Some("b")), KeySource::Caller("k"));
     let scope = |tenant, workspace, session, actor| {
-        let scope = Scope::Session { tenant, workspace, session, actor };
+        let scope = KeyScope::Session { tenant, workspace, session, actor };
         KeyParts { scope, ..base }
     };
     let text = str::from_utf8(&[b'k'; 32]).unwrap().to_owned();
@@ -82,9 +82,9 @@ fn every_part_counts() {
         scope(None, Some(""), Some("a"), Some("b")),
         scope(None, None, None, None),
         scope(Some(""), Some(""), Some(""), Some("")),
-        KeyParts { scope: Scope::Global, ..base },
-        KeyParts { scope: Scope::Instance(""), ..base },
-        KeyParts { scope: Scope::Instance("a"), ..base },
+        KeyParts { scope: KeyScope::Global, ..base },
+        KeyParts { scope: KeyScope::Instance(""), ..base },
+        KeyParts { scope: KeyScope::Instance("a"), ..base },
         KeyParts { namespace: None, ..base },
         KeyParts { namespace: Some(""), ..base },
         KeyParts { namespace: Some("shoporder"), tool: "", ..base },
@@ -114,7 +114,7 @@ fn the_joint_of_session_and_actor_is_no_part_of_either() {
 
 #[test]
 fn a_joined_key_holds_for_its_params_only() {
-    let key = Key::derive(&parts(Scope::Global, KeySource::Caller("k")));
+    let key = Key::derive(&parts(KeyScope::Global, KeySource::Caller("k")));
     let (one, two) = (Digest::of_bytes("1"), Digest::of_bytes("2"));
     let keys =
         HashSet::from([key, key.joined(&one), key.joined(&two), key.joined(&one).joined(&two)]);
@@ -127,7 +127,7 @@ fn a_joined_key_holds_for_its_params_only() {
 #[test]
 fn logs_show_fingerprints_only() {
     let digest = Digest::of_bytes("{}");
-    let key = Key::derive(&parts(Scope::Global, KeySource::Derived(&digest)));
+    let key = Key::derive(&parts(KeyScope::Global, KeySource::Derived(&digest)));
     let process = FingerprintKey::of_process();
     assert_eq!(format!("{key:?}"), format!("Key({})", process.fingerprint(key)));
     assert_eq!(format!("{digest:?}"), format!("Digest({})", process.fingerprint(digest)));

@@ -2,7 +2,7 @@
 use crate::model::{self, Value};
 use fastrand::Rng;
 use std::{collections::BTreeMap, mem};
-use tr_core::canonical::{Digest, Key, KeyParts, KeySource, Rules, Scope, VOLATILE};
+use tr_core::canonical::{Digest, Key, KeyParts, KeyScope, KeySource, Rules, VOLATILE};
 
 fn pairs() -> u64 {
     tr_testkit::rounds(20_000, 10_000_000)
@@ -171,9 +171,9 @@ fn key((options, tool, scope, kind, source): &Owned) -> Key {
     let digest = Digest::of_bytes(source);
     Key::derive(&KeyParts {
         scope: match scope {
-            0 => Scope::Session { tenant, workspace, session, actor },
-            1 => Scope::Instance(instance.unwrap()),
-            _ => Scope::Global,
+            0 => KeyScope::Session { tenant, workspace, session, actor },
+            1 => KeyScope::Instance(instance.unwrap()),
+            _ => KeyScope::Global,
         },
         namespace,
         tool,

@@ -1,5 +1,5 @@
 //! Notes about a record's request, for operators.
-use tr_core::{CallInfo, RecordRef, Scope};
+use tr_core::{CallInfo, DedupeScope, RecordRef};
 
 /// A buffer that grew beyond this is shrunk.
 const KEPT: usize = 1024;
@@ -29,7 +29,7 @@ pub(crate) struct Shown<'n> {
 }
 
 impl Notes {
-    pub(crate) fn set(&mut self, info: &CallInfo<'_>, record: &RecordRef<'_>, scope: Scope) {
+    pub(crate) fn set(&mut self, info: &CallInfo<'_>, record: &RecordRef<'_>, scope: DedupeScope) {
         self.text.clear();
         if self.text.capacity() > KEPT {
             self.text.shrink_to(KEPT);
@@ -42,7 +42,7 @@ impl Notes {
             record.key,
             record.actor,
         ];
-        self.is_global = scope == Scope::Global;
+        self.is_global = scope == DedupeScope::Global;
         self.there = 0;
         for (n, field) in fields.into_iter().enumerate() {
             if let Some(field) = field {
@@ -64,8 +64,8 @@ impl Notes {
     }
 
     /// For whose calls the record is replayed.
-    pub(crate) const fn scope(&self) -> Scope {
-        if self.is_global { Scope::Global } else { Scope::Session }
+    pub(crate) const fn scope(&self) -> DedupeScope {
+        if self.is_global { DedupeScope::Global } else { DedupeScope::Session }
     }
 
     pub(crate) fn session(&self) -> Option<&str> {
@@ -94,8 +94,8 @@ mod tests {
         let mut notes = Notes::default();
         let mut info = CallInfo::of("pay");
         info.session = Some("");
-        notes.set(&info, &RecordRef { key: Some("k"), actor: None }, Scope::Global);
-        assert_eq!(notes.scope(), Scope::Global);
+        notes.set(&info, &RecordRef { key: Some("k"), actor: None }, DedupeScope::Global);
+        assert_eq!(notes.scope(), DedupeScope::Global);
         let shown = notes.shown();
         assert_eq!((shown.tool, shown.session, shown.key), ("pay", Some(""), Some("k")));
         assert_eq!((shown.request_id, shown.tool_call_id, shown.actor), (None, None, None));

@@ -2,7 +2,7 @@
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
 use tr_core::{
-    Effect, Ran, Scope, ToolError, ToolManifest, ToolOutcome, Verdict, canonical::Key,
+    DedupeScope, Effect, Ran, ToolError, ToolManifest, ToolOutcome, Verdict, canonical::Key,
     internal::CoarseInstant,
 };
 use tr_idempotency::{
@@ -345,7 +345,7 @@ async fn a_manifest_sets_its_tools_times() {
 async fn the_global_scope_is_for_tools_that_only_read() {
     let global = |effect, session: &str| {
         let mut call = pay("k").session(session).effect(effect);
-        call.parts_mut().idempotency.scope = Scope::Global;
+        call.parts_mut().idempotency.scope = DedupeScope::Global;
         call
     };
     let (service, records, asked) = guarded(counting(Duration::ZERO));

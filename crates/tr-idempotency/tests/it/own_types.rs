@@ -11,7 +11,7 @@ use tower::{ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{
     Classification, DedupeKey, DefaultPolicy, Effect, End, InvalidKey, KeyRef, Replay,
     RequestPolicy, ResponsePolicy, StoreResponse,
-    canonical::{Digest, Key, KeyParts, KeySource, Scope},
+    canonical::{Digest, Key, KeyParts, KeyScope, KeySource},
 };
 use tr_idempotency::IdempotencyLayer;
 use tr_testkit::tool::{Scripted, Step};
@@ -102,7 +102,7 @@ impl RequestPolicy<Req> for ByHeader {
         let Some(key) = req.headers().get("idempotency-key") else { return Ok(None) };
         let key = key.to_str().map_err(|_| InvalidKey::new("the key is not ASCII"))?;
         let parts = KeyParts {
-            scope: Scope::Instance("api"),
+            scope: KeyScope::Instance("api"),
             namespace: req.uri().host(),
             tool: req.uri().path(),
             action: Some(req.method().as_str()),

@@ -3,13 +3,13 @@
 use opentelemetry::metrics::{Counter, Histogram};
 use opentelemetry::{KeyValue, metrics};
 use std::time::Duration;
-use tr_core::{Scope, Status, classify::Kind};
+use tr_core::{DedupeScope, Status, classify::Kind};
 
 /// How a call ended, as labels say it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended<'r> {
     pub(crate) status: Status,
-    pub(crate) scope: Scope,
+    pub(crate) scope: DedupeScope,
     pub(crate) code: &'r str,
     pub(crate) elapsed: Duration,
 }
@@ -22,10 +22,10 @@ pub(super) fn closed(code: &str) -> &'static str {
     Kind::from_code(code).map_or(OTHER, Kind::code)
 }
 
-pub(super) const fn scope_label(scope: Scope) -> &'static str {
+pub(super) const fn scope_label(scope: DedupeScope) -> &'static str {
     match scope {
-        Scope::Session => "session",
-        Scope::Global => "global",
+        DedupeScope::Session => "session",
+        DedupeScope::Global => "global",
     }
 }
 

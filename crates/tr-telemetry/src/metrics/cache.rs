@@ -6,12 +6,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
-use tr_core::Scope;
+use tr_core::DedupeScope;
 
 /// Reads the number of records and their lifetimes at each scrape.
 pub trait CacheReadings: Send + Sync {
     /// Reports the number of records for each tool's label and scope.
-    fn sizes(&self, report: &mut dyn FnMut(&str, Scope, u64));
+    fn sizes(&self, report: &mut dyn FnMut(&str, DedupeScope, u64));
 
     /// Reports how long records of each tool's label are kept, by their state, such as `inflight`,
     /// `done` and `failed`. Of several times for one tool and state the longest is shown.

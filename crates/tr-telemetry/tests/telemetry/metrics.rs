@@ -5,8 +5,8 @@ use serde_json::json;
 use std::{collections::BTreeMap, time::Duration};
 use tower::{Service, ServiceExt, layer::Layer};
 use tr_core::{
-    BoxError, CallInfo, Effect, Event, FailureInfo, MatchedOn, Params, Ran, Scope, SessionAction,
-    ToolCall, ToolId, ToolOutcome, Verdict,
+    BoxError, CallInfo, DedupeScope, Effect, Event, FailureInfo, MatchedOn, Params, Ran,
+    SessionAction, ToolCall, ToolId, ToolOutcome, Verdict,
 };
 use tr_telemetry::{CacheReadings, Names, Signals, TelemetryLayer};
 
@@ -43,7 +43,7 @@ async fn each_end_of_a_call_has_its_status() {
     let mut tool = TelemetryLayer::call(&signals).layer(tower::service_fn(async |_| ok()));
     tool.ready().await.unwrap().call(call("pay")).await.unwrap();
     let mut global = call("pay").effect(Effect::ReadOnly);
-    global.parts_mut().idempotency.scope = Scope::Global;
+    global.parts_mut().idempotency.scope = DedupeScope::Global;
     tool.ready().await.unwrap().call(global).await.unwrap();
 
     let calls = |status: &str, scope: &str| {
@@ -207,11 +207,11 @@ async fn a_label_that_is_shared_by_namespaces_is_one_series() {
 fn the_cache_is_read_when_somebody_looks() {
     struct Store;
     impl CacheReadings for Store {
-        fn sizes(&self, report: &mut dyn FnMut(&str, Scope, u64)) {
+        fn sizes(&self, report: &mut dyn FnMut(&str, DedupeScope, u64)) {
             for tool in ["pay", "a", "b", "c"] {
-                report(tool, Scope::Session, 10);
+                report(tool, DedupeScope::Session, 10);
             }
-            report("pay", Scope::Global, 3);
+            report("pay", DedupeScope::Global, 3);
         }
 
         fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {
@@ -238,8 +238,8 @@ fn the_cache_is_read_when_somebody_looks() {
 fn the_caches_of_several_stacks_add_up() {
     struct Store(u64);
     impl CacheReadings for Store {
-        fn sizes(&self, report: &mut dyn FnMut(&str, Scope, u64)) {
-            report("pay", Scope::Session, self.0);
+        fn sizes(&self, report: &mut dyn FnMut(&str, DedupeScope, u64)) {
+            report("pay", DedupeScope::Session, self.0);
         }
 
         fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {

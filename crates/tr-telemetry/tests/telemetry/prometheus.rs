@@ -5,14 +5,14 @@ use opentelemetry_sdk::metrics::SdkMeterProvider;
 use prometheus::{Encoder as _, TextEncoder};
 use std::time::Duration;
 use tower::{ServiceExt, layer::Layer};
-use tr_core::{BreakerState, Event, MatchedOn, Scope, ToolOutcome};
+use tr_core::{BreakerState, DedupeScope, Event, MatchedOn, ToolOutcome};
 use tr_telemetry::{CacheReadings, Signals, TelemetryLayer};
 
 struct Store;
 
 impl CacheReadings for Store {
-    fn sizes(&self, report: &mut dyn FnMut(&str, Scope, u64)) {
-        report("pay", Scope::Session, 7);
+    fn sizes(&self, report: &mut dyn FnMut(&str, DedupeScope, u64)) {
+        report("pay", DedupeScope::Session, 7);
     }
 
     fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {

@@ -1,0 +1,70 @@
+//! [`DefaultPolicy`] for loops of tool calls, whose params are compared by a hash.
+use super::{
+    default_policy::DefaultPolicy,
+    loops::{LoopPolicy, LoopRef, TurnRef},
+    response::{End, ResponsePolicy},
+};
+use crate::{Effect, ToolCall, ToolOutcome, Verdict, classify, code};
+use std::borrow::Cow;
+
+impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
+    type Subject = ToolCall;
+
+    #[inline]
+    fn subject(&self, call: &ToolCall) -> ToolCall {
+        call.clone()
+    }
+
+    fn args_hash(&self, call: &ToolCall) -> u64 {
+        call.args_hash()
+    }
+
+    fn details<'r>(&self, call: &'r ToolCall) -> LoopRef<'r> {
+        let parts = call.parts();
+        let loops = call.manifest().map(|tool| &tool.loops);
+        LoopRef {
+            turn: TurnRef {
+                session: parts.context.session.as_deref(),
+                turn: parts.turn.as_deref(),
+            },
+            tool: parts.tool.label(),
+            text: Some(parts.params.get()),
+            provider: parts.provider.as_deref(),
+            model: parts.model.as_deref(),
+            tool_call_id: parts.tool_call_id.as_deref(),
+            read_only: parts.effect == Effect::ReadOnly,
+            poll: loops.is_some_and(|loops| loops.poll),
+            max_identical: loops.and_then(|loops| loops.max_identical),
+            max_failures_per_turn: loops.and_then(|loops| loops.max_failures_per_turn),
+            repeats: loops.and_then(|loops| loops.repeats),
+        }
+    }
+
+    #[inline]
+    fn failure<'r>(&self, end: End<'r, ToolOutcome>) -> Option<Cow<'r, str>> {
+        let text = match end {
+            Ok(outcome) => Cow::Borrowed(&*outcome.error()?.message),
+            Err(error) => Cow::Owned(error.to_string()),
+        };
+        // A cancelled call is not a wrong call.
+        (self.classify(end).verdict != Verdict::Cancelled).then_some(text)
+    }
+
+    fn is_transient(&self, end: End<'_, ToolOutcome>) -> bool {
+        let found = self.classify(end);
+        // A tool's own code alone does not imply it.
+        let is_known = match end {
+            Ok(outcome) => outcome.error().is_some_and(classify::is_known),
+            Err(_) => found.code != code::UNCLASSIFIED,
+        };
+        found.verdict.is_transient() && is_known
+    }
+
+    fn success<'r>(&self, outcome: &'r ToolOutcome) -> Option<Cow<'r, str>> {
+        Some(Cow::Borrowed(outcome.content().map_or("", |content| content.get())))
+    }
+
+    fn add_note(&self, outcome: &mut ToolOutcome, note: &str) {
+        outcome.parts_mut().notes.push(note.into());
+    }
+}

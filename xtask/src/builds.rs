@@ -1,0 +1,109 @@
+//! Which crates a set of features builds, as `cargo tree` says, and what that must be.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
+
+use crate::{repo::Repo, shell};
+
+/// The facade, whose features choose the layers.
+const FACADE: &str = "tool-reliability";
+
+/// Crates that a program without their layer should not build; our own are watched, too.
+const WATCHED: &[&str] = &[
+    "aho-corasick",
+    "blake3",
+    "bytes",
+    "http",
+    "libsqlite3-sys",
+    "opentelemetry",
+    "redis",
+    "tracing",
+];
+
+/// The features of the facade and all of the watched crates that they build, besides tr-core.
+const BUILDS: &[(&str, &str)] = &[
+    ("", ""),
+    ("breaker", "tr-breaker"),
+    ("http", "bytes http"),
+    ("idempotency", "blake3 tr-idempotency"),
+    ("integrity", "blake3 tr-integrity"),
+    ("loop-guard", "blake3 tr-loopguard"),
+    ("retry", "tr-retry"),
+    ("retry,breaker", "tr-breaker tr-retry"),
+    ("sqlite", "blake3 libsqlite3-sys tr-idempotency tr-sqlite"),
+    ("telemetry", "aho-corasick blake3 opentelemetry tr-telemetry tracing"),
+    ("timeout", "tr-timeout"),
+    (
+        "default",
+        "aho-corasick blake3 opentelemetry tr-breaker tr-config tr-idempotency tr-integrity \
+         tr-loopguard tr-retry tr-telemetry tr-timeout tr-wire tracing",
+    ),
+];
+
+/// Fails if a set of features of the facade builds a watched crate that it should not, or lacks one.
+pub(crate) fn check(repo: &Repo) -> Result<()> {
+    for (features, expected) in BUILDS {
+        println!("which crates {FACADE} builds with the features `{features}`");
+        let built = crates(repo, FACADE, features)?;
+        let expected: BTreeSet<_> = expected.split_whitespace().collect();
+        let found = watched(&built);
+        ensure!(
+            found == expected,
+            "{FACADE} with the features `{features}` builds {found:?}, expected {expected:?}: mend its \
+             Cargo.toml, or change the row in xtask/src/builds.rs"
+        );
+    }
+    Ok(())
+}
+
+/// All crates that `package` and its dependencies build with these features and no others, itself included.
+pub(crate) fn crates(repo: &Repo, package: &str, features: &str) -> Result<BTreeSet<String>> {
+    let tree = shell::read(repo.cargo().args([
+        "tree",
+        "--quiet",
+        "--locked",
+        "--no-default-features",
+        "--edges=normal",
+        "--prefix=none",
+        "--package",
+        package,
+        "--features",
+        features,
+    ]))?;
+    Ok(packages(&tree))
+}
+
+/// Name and version of each package in the output of `cargo tree`, where repeated ones end in `(*)`.
+fn packages(tree: &str) -> BTreeSet<String> {
+    let package = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+    tree.lines().map(package).filter(|package| !package.is_empty()).collect()
+}
+
+fn watched(built: &BTreeSet<String>) -> BTreeSet<&str> {
+    let names = built.iter().filter_map(|package| package.split_whitespace().next());
+    let is_ours = |name: &str| name.starts_with("tr-") && name != "tr-core";
+    names.filter(|name| is_ours(name) || WATCHED.contains(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TREE: &str = "tool-reliability v0.1.0 (/src/crates/tool-reliability)\n\
+                        tr-core v0.1.0 (/src/crates/tr-core)\nblake3 v1.8.2\nsyn v2.0.1\nsyn v3.0.9\n\
+                        tr-retry v0.1.0 (/src/crates/tr-retry)\ntr-core v0.1.0 (/src/crates/tr-core) (*)\n\n";
+
+    #[test]
+    fn a_crate_counts_once_in_each_of_its_versions() {
+        let built = packages(TREE);
+        assert_eq!(built.len(), 6);
+        assert!(built.contains("syn v2.0.1") && built.contains("syn v3.0.9"));
+    }
+
+    #[test]
+    fn our_layers_and_what_is_heavy_are_watched() {
+        let built = packages(TREE);
+        assert_eq!(watched(&built), ["blake3", "tr-retry"].into());
+    }
+}
