@@ -1,7 +1,7 @@
-//! How long to leave a Redis alone that is not there.
+//! How long the sharing task waits before it connects to Redis again.
 use std::time::Duration;
 
-/// Longer after each failure, up to a bound, and by chance, so that a fleet does not come back at one moment.
+/// Waits that double after each failure up to a bound, with jitter, so that processes do not reconnect all at once.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     failures: u32,
@@ -16,12 +16,12 @@ impl Backoff {
         Self { failures: 0, chance }
     }
 
-    /// It was there.
+    /// Redis has answered.
     pub(crate) const fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// Between a half and all of what doubles each time: never at once.
+    /// The next wait: between half of the doubled time and all of it.
     pub(crate) fn next(&mut self) -> Duration {
         let ceiling = FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_grows_to_its_bound_and_starts_anew() {
+    fn it_grows_to_its_bound_and_is_reset() {
         let mut backoff = Backoff::new(fastrand::Rng::with_seed(7));
         for ceiling in [100, 200, 400, 800, 1_600, 2_000, 2_000] {
             let next = backoff.next().as_millis();

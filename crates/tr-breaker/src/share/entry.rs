@@ -1,4 +1,4 @@
-//! How a decision is written.
+//! The text of a decision in Redis: `publish.lua` writes it, [`Entry::read`] reads it.
 use crate::{
     decision::{Decision, State},
     settings::Mode,

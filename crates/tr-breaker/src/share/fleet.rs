@@ -1,4 +1,5 @@
-//! The breakers of this process, as part of those that share.
+//! What the sharing task (`rounds.rs`) knows of each breaker: applies what Redis says to it, and lists what is not
+//! published yet.
 use super::{
     entry::Entry,
     merge::{KEEP, Merge, Offer, Record},
@@ -8,7 +9,7 @@ use crate::{keyed::KeyedCircuit, registry::Breakers};
 use std::{collections::HashMap, sync::Arc, time::Instant};
 use tr_core::internal::Sharded;
 
-/// The breakers of this process, as part of those that share.
+/// The breakers of this process, and a record of what was shared about each.
 pub(crate) struct Fleet {
     breakers: Sharded<Breakers>,
     records: HashMap<Arc<str>, Record>,

@@ -1,4 +1,4 @@
-//! The health of sharing.
+//! Whether sharing works: the sharing task reports it, the user reads it ([`Sharing::health`](super::Sharing::health)).
 use std::{fmt, mem, sync::Arc};
 use tokio::sync::watch;
 
@@ -39,7 +39,7 @@ impl Health {
     }
 }
 
-/// Who says it.
+/// The sharing task's end of [`Health`].
 #[derive(Debug, Default)]
 pub(super) struct Reporter(watch::Sender<Status>);
 

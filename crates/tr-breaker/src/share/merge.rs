@@ -1,4 +1,5 @@
-//! Which of two decisions holds: pure, with the time as an argument.
+//! Which of two decisions about a breaker holds, its own process's or the one in Redis: pure, with the time as an
+//! argument. `fleet.rs` has a [`Record`] for each shared breaker.
 use super::entry::Entry;
 use crate::{
     decision::{Decision, State, View},
@@ -41,7 +42,7 @@ struct Pending {
     is_standing: bool,
 }
 
-/// What a process tells Redis.
+/// A decision that a process publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
     /// The epoch that it follows, or the one that it repeats.
@@ -58,7 +59,7 @@ pub(crate) enum Merge {
     Old,
     /// Do as it says.
     Adopt,
-    /// Tell our own decision on top of it.
+    /// Publish our own decision over it.
     Keep,
 }
 
@@ -121,7 +122,7 @@ impl Record {
         if entry.epoch <= self.epoch {
             return Merge::Old;
         }
-        // What came before we shared anything is no match for what others know.
+        // What was decided before this process shared anything yields to what others decided.
         let Some(Pending { since: Some(since), is_standing }) = self.pending else {
             return Merge::Adopt;
         };
@@ -130,7 +131,7 @@ impl Record {
             return Merge::Keep;
         }
         match (is_standing, entry.decision.is_standing()) {
-            // An order is taken back only by those who know of it.
+            // Only a process that has read an order can undo it.
             (true, false) => Merge::Keep,
             (false, true) => Merge::Adopt,
             // Else the later one holds.

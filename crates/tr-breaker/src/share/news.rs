@@ -1,4 +1,4 @@
-//! The decisions of breakers since the last round.
+//! Breakers note here that they changed; the sharing task (`rounds.rs`) takes the notes and is woken by them.
 use crate::{clock, observers::Changes, sync::held};
 use std::{
     collections::HashMap,
@@ -8,12 +8,12 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// The decisions of breakers since the last round, and a notification for them. Used when a breaker changes its state
+/// Which breakers changed since the last round, and a notification for them. Used when a breaker changes its state
 /// or its mode, never by a call that is admitted or rejected.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     touched: Mutex<Touched>,
-    /// Rung also when others have decided something.
+    /// Notified also when another process has published.
     pub(crate) bell: Notify,
 }
 

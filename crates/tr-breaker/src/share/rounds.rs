@@ -1,4 +1,5 @@
-//! What the sharing task does while it is connected: look, read, tell, wait.
+//! What the sharing task (`Sharing::run`) does while it is connected to Redis, again and again: it notices the decisions
+//! of its own breakers, reads those of other processes, publishes, and waits for a notification.
 use super::{
     Fleet, Sharing,
     entry::Entry,
@@ -15,20 +16,20 @@ use tokio::time::timeout;
 const TRIES: usize = 3;
 
 impl Sharing {
-    /// Until something fails.
+    /// Runs rounds until one fails; returns why.
     pub(super) async fn connect_and_share(&mut self) -> RedisError {
         let Self { store, fleet, news, reporter, backoff, every } = self;
         let shared = async {
             let link = store.connect(news.clone()).await?;
             // A new connection may lead to a Redis that knows less than we do.
             let mut round =
-                Round { link, fleet, reporter, origin: &store.origin, place: None, repeats: true };
+                Round { link, fleet, reporter, origin: &store.origin, log_position: None, repeats: true };
             loop {
                 round.fleet.look(news.take(), clock::now());
-                round.turn().await?;
+                round.run().await?;
                 round.reporter.connected();
                 backoff.reset();
-                // Rung or not, it is time then.
+                // The next round runs after a notification, or after `every` without one.
                 let _ = timeout(*every, news.bell.notified()).await;
             }
         };
@@ -36,39 +37,40 @@ impl Sharing {
         error
     }
 
-    /// Leaves Redis alone for a while.
+    /// Waits before the next connection.
     pub(super) async fn wait(&mut self) {
         let _ = timeout(self.backoff.next(), pending::<Infallible>()).await;
-        // What was decided is known to be pending, however long this takes.
+        // So that decisions of this time are pending, with their times, however long Redis is away.
         self.fleet.look(self.news.take(), clock::now());
     }
 }
 
+/// One connection, and the rounds over it.
 struct Round<'s> {
     link: Link<'s>,
     fleet: &'s mut Fleet,
     reporter: &'s Reporter,
     origin: &'s str,
-    /// How far its log was read, and which Redis's it was.
-    place: Option<(String, u64)>,
-    /// Redis may have forgotten what we know.
+    /// The era of the Redis that was read last, and the last revision read from its log.
+    log_position: Option<(String, u64)>,
+    /// Redis may have lost data: publish all known decisions again.
     repeats: bool,
 }
 
 impl Round<'_> {
-    /// Reads what others have told, and tells what they do not know.
-    async fn turn(&mut self) -> Result<(), RedisError> {
+    /// Reads what other processes decided, then publishes what this process decided.
+    async fn run(&mut self) -> Result<(), RedisError> {
         let time = self.read().await?;
         if self.repeats {
             for (name, offer) in self.fleet.repeats(clock::now()) {
-                self.tell(&name, &offer, time).await?;
+                self.publish(&name, &offer, time).await?;
             }
             self.repeats = false;
         }
         for name in self.fleet.pending() {
             for _ in 0..TRIES {
                 let Some(offer) = self.fleet.offer(&name, clock::now()) else { break };
-                self.tell(&name, &offer, time).await?;
+                self.publish(&name, &offer, time).await?;
             }
         }
         Ok(())
@@ -76,13 +78,13 @@ impl Round<'_> {
 
     async fn read(&mut self) -> Result<ServerTime, RedisError> {
         loop {
-            let from = self.place.as_ref().map_or(0, |(_, revision)| *revision);
+            let from = self.log_position.as_ref().map_or(0, |(_, revision)| *revision);
             let changes = self.link.read(from).await?;
-            if let Some((era, revision)) = &self.place
+            if let Some((era, revision)) = &self.log_position
                 && (*era != changes.era || *revision > changes.revision)
             {
-                // It was emptied, or has lost the last of what it knew.
-                (self.place, self.repeats) = (None, true);
+                // This Redis was emptied, or has lost its last writes.
+                (self.log_position, self.repeats) = (None, true);
                 continue;
             }
             let now = clock::now();
@@ -92,15 +94,15 @@ impl Round<'_> {
                 self.receive(name, entry, changes.time.micros, now);
             }
             let is_all = changes.is_all();
-            self.place = Some((changes.era, last));
+            self.log_position = Some((changes.era, last));
             if is_all {
                 return Ok(changes.time);
             }
         }
     }
 
-    /// Tells Redis of one decision, and hears of the one that it has instead.
-    async fn tell(
+    /// Publishes one decision; if Redis has another one by now, receives that instead.
+    async fn publish(
         &mut self,
         name: &str,
         offer: &Offer,
@@ -111,8 +113,8 @@ impl Round<'_> {
                 if offer.is_new {
                     self.fleet.taken(name, offer, epoch, clock::now());
                 }
-                // A Redis that knew nothing has an era by this.
-                if let Some((known, _)) = &mut self.place
+                // This was the first entry of an empty Redis and set its era.
+                if let Some((known, _)) = &mut self.log_position
                     && known.is_empty()
                 {
                     *known = era;
@@ -124,14 +126,14 @@ impl Round<'_> {
             Answer::Full => {
                 self.reporter.ignored(&format_args!("{name:?}: Redis keeps as many as it may"));
             }
-            // The next round has a new time.
+            // Published in the next round, with a newer time of the server.
             Answer::Late => {}
         }
         Ok(())
     }
 
     fn receive(&mut self, name: &[u8], entry: &[u8], micros: u64, now: std::time::Instant) {
-        // What was removed since it was listed says nothing.
+        // The entry was removed after its name was listed.
         if entry.is_empty() {
             return;
         }

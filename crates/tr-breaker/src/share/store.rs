@@ -1,4 +1,4 @@
-//! What Redis keeps, and the two scripts that work on it.
+//! The connection to Redis, its keys, and the two scripts that read and publish decisions; `rounds.rs` calls them.
 use super::{
     entry::VERSION,
     merge::{KEEP, Offer},
@@ -24,8 +24,8 @@ const LATEST: Duration = Duration::from_secs(2);
 /// Unused entries expire after this.
 const TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Breakers that Redis keeps at most, of one namespace.
-const MOST: usize = 100_000;
+/// How many breakers Redis keeps of one namespace.
+const MAX_BREAKERS: usize = 100_000;
 
 /// Entries of one answer.
 const BATCH: usize = 256;
@@ -33,7 +33,7 @@ const BATCH: usize = 256;
 static PUBLISH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("publish.lua")));
 static READ: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("read.lua")));
 
-/// The way to Redis.
+/// The client for one Redis, and the names of its keys.
 pub(super) struct Store {
     client: Client,
     /// State, log and meta; in one slot of a cluster.
@@ -51,7 +51,7 @@ pub(super) struct Link<'s> {
 
 /// What was decided since some revision.
 pub(super) struct Changes {
-    /// Which Redis says so: another one has forgotten what this one knew. Empty if it knows nothing.
+    /// Identifies the data of this Redis: it changes when the data is lost. Empty while there is none.
     pub(super) era: String,
     /// The last revision of all.
     pub(super) revision: u64,
@@ -146,7 +146,7 @@ impl Link<'_> {
         script.arg(name).arg(if offer.is_new { "new" } else { "known" }).arg(offer.epoch);
         script.arg(latest).arg(micros(offer.age)).arg(micros(offer.decision.left()));
         script.arg(state).arg(mode).arg(&self.store.origin).arg(&self.store.bell);
-        script.arg(TTL.as_millis() as u64).arg(MOST).arg(KEEP.as_micros() as u64);
+        script.arg(TTL.as_millis() as u64).arg(MAX_BREAKERS).arg(KEEP.as_micros() as u64);
         let answer: Vec<Vec<u8>> = script.invoke_async(&mut self.connection).await?;
         let text = |at: usize| String::from_utf8(answer.get(at)?.clone()).ok();
         let number = |at: usize| text(at)?.parse().ok();

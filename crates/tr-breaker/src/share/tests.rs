@@ -1,4 +1,5 @@
-//! Processes that share, with a Redis and a network that do all they may do: all agree in the end.
+//! Models processes that share breakers through one Redis over a network that loses, delays and repeats requests: in
+//! the end all processes agree.
 use super::{
     entry::Entry,
     fleet::Fleet,
@@ -21,14 +22,14 @@ const NAMES: [&str; 2] = ["one", "other"];
 const PROCESSES: usize = 3;
 const COOLDOWN: Duration = Duration::from_secs(60);
 
-/// What the scripts do, as a table: an entry, and when it ends.
+/// What the scripts keep: by breaker, the epoch, the process that published it, its offer, and when it arrived.
 #[derive(Default)]
 struct Redis {
     entries: BTreeMap<String, (u64, usize, Offer, u64)>,
     era: u32,
 }
 
-/// A request on its way.
+/// A request to publish.
 #[derive(Clone)]
 struct Request {
     from: usize,
@@ -50,14 +51,14 @@ struct Process {
     era: u32,
 }
 
-/// What becomes of the requests of one turn.
+/// What the network does with the requests of one sync.
 #[derive(Clone, Copy, Debug)]
-enum Fate {
-    Fine,
+enum Network {
+    Delivered,
     Lost,
     ReplyLost,
-    Late,
-    Twice,
+    Delayed,
+    Duplicated,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,20 +69,20 @@ enum Step {
     Force(usize, usize),
     Reset(usize, usize),
     Order(usize, usize, Mode),
-    Turn(usize, Fate),
-    /// A request that was late arrives.
+    Sync(usize, Network),
+    /// A delayed request arrives.
     Arrive(usize),
-    /// A process hears once more what some process heard before.
+    /// A process receives again what some process has read.
     Echo(usize, usize),
-    Empty,
+    LoseData,
 }
 
 struct World {
     redis: Redis,
     processes: Vec<Process>,
-    late: Vec<Request>,
-    /// What was heard, and when: a reply that takes long is dropped, so how long is known.
-    heard: Vec<(std::time::Instant, Vec<(String, Entry)>)>,
+    delayed: Vec<Request>,
+    /// What was read, and when.
+    replies: Vec<(std::time::Instant, Vec<(String, Entry)>)>,
     zero: std::time::Instant,
     /// Requests so far: no two arrive in one microsecond.
     arrived: u64,
@@ -105,8 +106,8 @@ impl World {
         Self {
             redis: Redis::default(),
             processes: (0..PROCESSES).map(process).collect(),
-            late: Vec::new(),
-            heard: Vec::new(),
+            delayed: Vec::new(),
+            replies: Vec::new(),
             zero: clock::now(),
             arrived: 0,
         }
@@ -147,61 +148,61 @@ impl World {
         self.redis.entries.iter().map(entry).collect()
     }
 
-    fn hear(&mut self, process: usize) {
-        let heard = self.read(process);
-        self.receive(process, &heard);
-        self.heard.push((clock::now(), heard));
+    fn read_and_receive(&mut self, process: usize) {
+        let entries = self.read(process);
+        self.receive(process, &entries);
+        self.replies.push((clock::now(), entries));
     }
 
-    fn receive(&mut self, process: usize, heard: &[(String, Entry)]) {
-        for (name, entry) in heard {
+    fn receive(&mut self, process: usize, entries: &[(String, Entry)]) {
+        for (name, entry) in entries {
             assert!(self.processes[process].fleet.receive(name, entry, clock::now()));
         }
     }
 
-    /// As the sharing task does it.
-    fn turn(&mut self, index: usize, fate: Fate) {
+    /// One round of a process, as `rounds.rs` runs it.
+    fn sync(&mut self, index: usize, network: Network) {
         let now = clock::now();
         let Process { news, fleet, .. } = &mut self.processes[index];
         fleet.look(news.take(), now);
-        if matches!(fate, Fate::Lost) {
+        if matches!(network, Network::Lost) {
             return;
         }
-        self.hear(index);
+        self.read_and_receive(index);
         if self.processes[index].era != self.redis.era {
             self.processes[index].era = self.redis.era;
             for (name, offer) in self.processes[index].fleet.repeats(now) {
-                self.tell(index, name, offer, fate);
+                self.publish(index, name, offer, network);
             }
         }
         for name in self.processes[index].fleet.pending() {
             for _ in 0..3 {
                 let offer = self.processes[index].fleet.offer(&name, now);
                 let Some(offer) = offer else { break };
-                self.tell(index, name.clone(), offer, fate);
+                self.publish(index, name.clone(), offer, network);
             }
         }
-        if matches!(fate, Fate::ReplyLost | Fate::Late) {
+        if matches!(network, Network::ReplyLost | Network::Delayed) {
             // Its next connection leads to a Redis that it does not know.
             self.processes[index].era = u32::MAX;
         }
     }
 
-    fn tell(&mut self, from: usize, name: Arc<str>, offer: Offer, fate: Fate) {
+    fn publish(&mut self, from: usize, name: Arc<str>, offer: Offer, network: Network) {
         let request = Request { from, name, offer, latest: self.micros() + 2_000_000 };
-        if let Fate::Late = fate {
-            return self.late.push(request);
+        if let Network::Delayed = network {
+            return self.delayed.push(request);
         }
         let answer = self.arrive(&request);
-        if let Fate::Twice = fate {
+        if let Network::Duplicated = network {
             self.arrive(&request);
         }
         match answer {
-            _ if matches!(fate, Fate::ReplyLost) => {}
+            _ if matches!(network, Network::ReplyLost) => {}
             Answer::Done(epoch) if offer.is_new => {
                 self.processes[from].fleet.taken(&request.name, &offer, epoch, clock::now());
             }
-            Answer::Have => self.hear(from),
+            Answer::Have => self.read_and_receive(from),
             Answer::Done(_) | Answer::Late => {}
         }
     }
@@ -233,26 +234,26 @@ impl World {
                 Mode::Shadow => breaker(process, name).shadow(),
                 Mode::Disabled => breaker(process, name).disable(),
             },
-            Step::Turn(process, fate) => self.turn(process, fate),
-            Step::Arrive(at) if !self.late.is_empty() => {
-                let request = self.late.swap_remove(at % self.late.len());
+            Step::Sync(process, network) => self.sync(process, network),
+            Step::Arrive(at) if !self.delayed.is_empty() => {
+                let request = self.delayed.swap_remove(at % self.delayed.len());
                 self.arrive(&request);
             }
-            Step::Echo(process, at) if !self.heard.is_empty() => {
-                let (then, mut heard) = self.heard[at % self.heard.len()].clone();
-                // Whose it is depends on who hears it.
-                heard.retain(|(_, entry)| !entry.mine);
+            Step::Echo(process, at) if !self.replies.is_empty() => {
+                let (then, mut entries) = self.replies[at % self.replies.len()].clone();
+                // `mine` is true only for the process that read it.
+                entries.retain(|(_, entry)| !entry.mine);
                 let passed = clock::now() - then;
-                for (_, Entry { age, decision, .. }) in &mut heard {
+                for (_, Entry { age, decision, .. }) in &mut entries {
                     *age = age.saturating_add(passed);
                     if let State::Open { left } = &mut decision.state {
                         *left = left.saturating_sub(passed);
                     }
                 }
-                self.receive(process, &heard);
+                self.receive(process, &entries);
             }
             Step::Arrive(_) | Step::Echo(..) => {}
-            Step::Empty => {
+            Step::LoseData => {
                 self.redis = Redis { era: self.redis.era + 1, ..Redis::default() };
             }
         }
@@ -274,9 +275,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let (process, name) = (0..PROCESSES, 0..NAMES.len());
     let both = (process.clone(), name);
     let mode = prop_oneof![Just(Mode::Enforce), Just(Mode::Shadow), Just(Mode::Disabled)];
-    let fate = prop_oneof![
-        4 => Just(Fate::Fine), 1 => Just(Fate::Lost), 1 => Just(Fate::ReplyLost),
-        1 => Just(Fate::Late), 1 => Just(Fate::Twice),
+    let network = prop_oneof![
+        4 => Just(Network::Delivered), 1 => Just(Network::Lost), 1 => Just(Network::ReplyLost),
+        1 => Just(Network::Delayed), 1 => Just(Network::Duplicated),
     ];
     let step = prop_oneof![
         4 => (1..3_000_u64).prop_map(Step::Wait),
@@ -286,10 +287,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => both.clone().prop_map(|(process, name)| Step::Force(process, name)),
         2 => both.clone().prop_map(|(process, name)| Step::Reset(process, name)),
         1 => (both, mode).prop_map(|((process, name), mode)| Step::Order(process, name, mode)),
-        9 => (process.clone(), fate).prop_map(|(process, fate)| Step::Turn(process, fate)),
+        9 => (process.clone(), network).prop_map(|(process, network)| Step::Sync(process, network)),
         2 => any::<usize>().prop_map(Step::Arrive),
         2 => (process, any::<usize>()).prop_map(|(process, at)| Step::Echo(process, at)),
-        1 => Just(Step::Empty),
+        1 => Just(Step::LoseData),
     ];
     prop::collection::vec(step, 1..80)
 }
@@ -309,30 +310,30 @@ proptest! {
             for step in steps {
                 world.step(step).await;
             }
-            // From here on all goes well.
+            // From here on the network delivers everything.
             advance(Duration::from_millis(1)).await;
             for _ in 0..4 {
-                (0..PROCESSES).for_each(|process| world.turn(process, Fate::Fine));
+                (0..PROCESSES).for_each(|process| world.sync(process, Network::Delivered));
             }
             for name in NAMES {
                 let views = world.views(name);
                 let agree = |one: &(State, Mode), other: &(State, Mode)| match (one, other) {
                     ((State::Open { left: a }, m), (State::Open { left: b }, n)) => {
-                        // As long as a request may be under way.
+                        // The longest time that a request may take.
                         m == n && a.abs_diff(*b) <= Duration::from_millis(2_001)
                     }
                     _ => one == other,
                 };
                 assert!(views.windows(2).all(|two| agree(&two[0], &two[1])), "{name}: {views:?}");
             }
-            // And nothing that comes late after that changes it.
+            // Requests and replies that arrive later than that change nothing.
             let before: Vec<_> = NAMES.iter().map(|name| world.views(name)).collect();
             advance(Duration::from_millis(2_001)).await;
-            for request in std::mem::take(&mut world.late) {
+            for request in std::mem::take(&mut world.delayed) {
                 assert!(matches!(world.arrive(&request), Answer::Late));
             }
-            for (_, heard) in std::mem::take(&mut world.heard) {
-                let others: Vec<_> = heard.into_iter().filter(|(_, entry)| !entry.mine).collect();
+            for (_, entries) in std::mem::take(&mut world.replies) {
+                let others: Vec<_> = entries.into_iter().filter(|(_, entry)| !entry.mine).collect();
                 (0..PROCESSES).for_each(|process| world.receive(process, &others));
             }
             let kinds = |views: &[(State, Mode)]| {
@@ -351,9 +352,8 @@ proptest! {
 
 mod rules;
 
-/// So many breakers changed that not all of their names were kept.
 #[tokio::test(start_paused = true)]
-async fn where_names_were_not_kept_all_breakers_are_looked_at() {
+async fn after_more_changes_than_names_are_kept_all_breakers_are_inspected() {
     let layer = BreakerLayer::builder().build().unwrap();
     let mut fleet = Fleet::new(layer.registry().breakers());
     layer.registry().breaker(KeyRef::new("one")).force_open();
