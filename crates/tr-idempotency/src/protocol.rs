@@ -130,7 +130,7 @@ impl<D, F> Record<D, F> {
             // started.
             State::Inflight if self.is_of(ask) => return Reply::Claimed(None),
             State::Unknown(None) if self.is_of(ask) => {
-                self.turn(State::Inflight, ask.now, ask.ttls.inflight);
+                self.change_to(State::Inflight, ask.now, ask.ttls.inflight);
                 return Reply::Claimed(None);
             }
             State::Inflight => return Reply::Busy,
@@ -170,7 +170,7 @@ impl<D, F> Record<D, F> {
         match self.state {
             State::Inflight if held => self.until = self.until.max(until),
             State::Unknown(None) if held => {
-                self.turn(State::Inflight, now, lease);
+                self.change_to(State::Inflight, now, lease);
             }
             _ => return false,
         }
@@ -214,7 +214,7 @@ impl<D, F> Record<D, F> {
             return Err(end);
         }
         match self.state {
-            State::Inflight | State::Unknown(_) => Ok(Some(self.turn(end, now, ttl))),
+            State::Inflight | State::Unknown(_) => Ok(Some(self.change_to(end, now, ttl))),
             _ => Ok(None),
         }
     }
@@ -236,14 +236,14 @@ impl<D, F> Record<D, F> {
         }
         debug_assert!(by.epoch > self.token.epoch, "epochs grow");
         self.token = by;
-        Ok(self.turn(to, now, ttl))
+        Ok(self.change_to(to, now, ttl))
     }
 
     /// Applies the time: a lease that has ended leaves `unknown`. Returns whether the record has
     /// expired.
     pub fn expire(&mut self, now: Millis) -> bool {
         if matches!(self.state, State::Inflight) && now >= self.until {
-            self.turn(State::Unknown(None), self.until, self.unknown_ttl);
+            self.change_to(State::Unknown(None), self.until, self.unknown_ttl);
         }
         !matches!(self.state, State::Inflight) && now >= self.until
     }
@@ -269,7 +269,7 @@ impl<D, F> Record<D, F> {
     }
 
     #[inline]
-    pub(crate) fn turn(&mut self, to: State<D, F>, at: Millis, ttl: Millis) -> State<D, F> {
+    pub(crate) fn change_to(&mut self, to: State<D, F>, at: Millis, ttl: Millis) -> State<D, F> {
         self.version += 1;
         self.changed_at = at;
         self.until = at.saturating_add(ttl);

@@ -81,7 +81,7 @@ impl ToolErrorLimit {
 
 impl Noted {
     pub(crate) fn new(notes: Vec<String>, inner: BoxError) -> Self {
-        Self { notes, facts: FailureInfo::around(inner).by_layer() }
+        Self { notes, facts: FailureInfo::wrapping(inner).by_layer() }
     }
 
     /// Adds the same notes to another error.

@@ -1,4 +1,4 @@
-//! Future types.
+//! [`TelemetryFuture`]: polls a call within its [`Watch`], and reports its end.
 use crate::watch::{Outcome, Watch};
 use pin_project_lite::pin_project;
 use std::{
@@ -41,16 +41,16 @@ where
         let Some(watch) = this.watch else { return this.inner.poll(cx).map_err(Into::into) };
         let mut end = ready!(watch.within(|| this.inner.poll(cx))).map_err(Into::into);
         if let (Ok(response), Some(span)) = (&mut end, watch.span_id()) {
-            name(watch, response, &span, this.policy);
+            set_span(watch, response, &span, this.policy);
         }
-        tell(watch, &end, this.policy);
+        report(watch, &end, this.policy);
         Poll::Ready(end)
     }
 }
 
-/// Notes the span on the response.
+/// Notes the span's id on the response.
 #[cold]
-fn name<T, A: ResponsePolicy<T>>(watch: &Watch, response: &mut T, span: &str, policy: &A) {
+fn set_span<T, A: ResponsePolicy<T>>(watch: &Watch, response: &mut T, span: &str, policy: &A) {
     if watch.is_attempt() {
         policy.add_span(response, span);
     } else {
@@ -58,17 +58,18 @@ fn name<T, A: ResponsePolicy<T>>(watch: &Watch, response: &mut T, span: &str, po
     }
 }
 
-fn tell<T, A>(watch: &mut Watch, end: &Result<T, BoxError>, policy: &A)
+/// Ends the watch with the classification of this result.
+fn report<T, A>(watch: &mut Watch, end: &Result<T, BoxError>, policy: &A)
 where
     A: ResponsePolicy<T>,
 {
-    let asked = end.as_ref().map_err(|error| &**error as _);
+    let result = end.as_ref().map_err(|error| &**error as _);
     if let (Some(hidden), Ok(response)) = (&mut watch.hidden, &end) {
         hidden.learn(policy.content(response));
     }
-    let message = if watch.wants_message() { policy.message(asked) } else { None };
+    let message = if watch.wants_message() { policy.message(result) } else { None };
     watch.end(Outcome {
-        end: policy.classify(asked),
+        end: policy.classify(result),
         message: message.as_deref(),
         is_from_cache: end.as_ref().is_ok_and(|response| policy.is_from_cache(response)),
         is_dropped: false,

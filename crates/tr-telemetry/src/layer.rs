@@ -1,7 +1,7 @@
-//! The layer.
+//! [`TelemetryLayer`]: applies [`Telemetry`] around calls or around attempts.
 use crate::{
     Signals,
-    service::{Place, Telemetry},
+    service::{Observed, Telemetry},
     signals::Core,
 };
 use tower_layer::Layer;
@@ -11,7 +11,7 @@ use tr_core::{DefaultPolicy, internal::Sharded};
 #[derive(Debug)]
 pub struct TelemetryLayer<A = DefaultPolicy> {
     core: Sharded<Core>,
-    place: Place,
+    observed: Observed,
     policy: A,
 }
 
@@ -19,13 +19,13 @@ impl TelemetryLayer {
     /// Around a call with all its attempts, outermost: events, metrics, the span `tool_execution`.
     #[must_use]
     pub fn call(signals: &Signals) -> Self {
-        Self { core: signals.core(), place: Place::Call, policy: DefaultPolicy }
+        Self { core: signals.core(), observed: Observed::Call, policy: DefaultPolicy }
     }
 
     /// Around an attempt, inside retry: the span `tool_attempt`, and the count of attempts.
     #[must_use]
     pub fn attempt(signals: &Signals) -> Self {
-        Self { core: signals.core(), place: Place::Attempt, policy: DefaultPolicy }
+        Self { core: signals.core(), observed: Observed::Attempt, policy: DefaultPolicy }
     }
 }
 
@@ -33,13 +33,13 @@ impl<A> TelemetryLayer<A> {
     /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
     #[must_use]
     pub fn policy<B>(self, policy: B) -> TelemetryLayer<B> {
-        TelemetryLayer { core: self.core, place: self.place, policy }
+        TelemetryLayer { core: self.core, observed: self.observed, policy }
     }
 }
 
 impl<A: Clone> Clone for TelemetryLayer<A> {
     fn clone(&self) -> Self {
-        Self { core: self.core.whole(), place: self.place, policy: self.policy.clone() }
+        Self { core: self.core.whole(), observed: self.observed, policy: self.policy.clone() }
     }
 }
 
@@ -47,6 +47,6 @@ impl<S, A: Clone> Layer<S> for TelemetryLayer<A> {
     type Service = Telemetry<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Telemetry::new(inner, self.core.whole(), self.place, self.policy.clone())
+        Telemetry::new(inner, self.core.whole(), self.observed, self.policy.clone())
     }
 }

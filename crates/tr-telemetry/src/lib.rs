@@ -51,7 +51,7 @@
 //!
 //! `docs/telemetry.md` lists every field, label and attribute.
 //!
-//! # What is never told
+//! # What is never reported
 //!
 //! Params and results. Their shape is, if asked for ([`Builder::params_shape`]). The idempotency
 //! key appears as a keyed hash. Everything else that comes from outside passes the

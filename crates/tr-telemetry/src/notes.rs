@@ -1,7 +1,7 @@
 //! Collects the events of inner layers for a call while it is polled.
 //!
-//! Layers tell an observer of their events on the thread that polls the call, within that poll.
-//! So what happens to a call is noted in a place of this thread that holds for the poll, and no
+//! Layers report their events to an observer on the thread that polls the call, within that poll.
+//! So the observer finds the call's notes in a thread-local that is set during the poll, and no
 //! layer has to know another. Work that a layer moves to another task is not seen.
 use std::cell::Cell;
 use tr_core::{BreakerState, canonical::Fingerprint};

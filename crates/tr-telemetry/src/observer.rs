@@ -1,4 +1,4 @@
-//! Events of the other layers.
+//! [`TelemetryObserver`]: other layers report their events to it.
 use crate::{
     Signals,
     log::{self, More, Record},
@@ -13,7 +13,7 @@ use opentelemetry::KeyValue;
 use std::{sync::Arc, time::Duration};
 use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, code, internal::Sharded};
 
-/// Turns what other layers tell an observer into events, metrics and spans.
+/// Turns the events of other layers into log events, metrics and spans.
 ///
 /// It depends on none of these layers. Events during the poll of a call are also noted for that call,
 /// so that its last event has the number of attempts and the breaker that refused it.
@@ -23,7 +23,7 @@ pub struct TelemetryObserver {
 }
 
 impl Signals {
-    /// What other layers tell of their events, turned into events, metrics and spans.
+    /// An observer that turns the events of other layers into log events, metrics and spans.
     #[must_use]
     pub fn observer(&self) -> Arc<dyn Observer> {
         Arc::new(TelemetryObserver::new(self))
@@ -31,7 +31,7 @@ impl Signals {
 }
 
 impl TelemetryObserver {
-    /// Tells `signals`.
+    /// Reports to `signals`.
     #[must_use]
     pub fn new(signals: &Signals) -> Self {
         Self { core: signals.core() }
@@ -44,14 +44,15 @@ impl TelemetryObserver {
     }
 
     fn log(&self, call: &CallInfo<'_>, record: Record<'_>, emit: impl FnOnce(&Record<'_>)) {
-        if !self.core.logs() {
+        if !self.core.logs_enabled() {
             return;
         }
         let hidden = Hidden::of(call.sensitive);
-        let clean = |id: Option<&str>| id.map(|id| self.core.clean(&without(hidden.as_ref(), id)));
-        let (tool, code) = (self.core.clean(call.tool), clean(record.error_code));
-        let (request, session) = (clean(call.request_id), clean(call.session));
-        let correlation = clean(call.correlation);
+        let redacted =
+            |id: Option<&str>| id.map(|id| self.core.redact_id(&without(hidden.as_ref(), id)));
+        let (tool, code) = (self.core.redact_id(call.tool), redacted(record.error_code));
+        let (request, session) = (redacted(call.request_id), redacted(call.session));
+        let correlation = redacted(call.correlation);
         emit(&Record {
             request_id: request.as_deref(),
             tool_name: &tool,
@@ -64,9 +65,9 @@ impl TelemetryObserver {
         });
     }
 
-    /// A code of this call, as it may be shown.
+    /// Redacts and cuts a code of this call.
     fn shown(&self, call: &CallInfo<'_>, code: &str) -> Box<str> {
-        self.core.clean(&without(Hidden::of(call.sensitive).as_ref(), code))
+        self.core.redact_id(&without(Hidden::of(call.sensitive).as_ref(), code))
     }
 
     fn retry(
@@ -127,7 +128,7 @@ impl TelemetryObserver {
 
 impl Observer for TelemetryObserver {
     fn enabled(&self) -> bool {
-        self.core.listens()
+        self.core.is_enabled()
     }
 
     fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>) {
@@ -146,11 +147,11 @@ impl Observer for TelemetryObserver {
                     ..Record::default()
                 };
                 let is_good = to == BreakerState::Closed;
-                let tell: fn(&Record<'_>) = match is_good {
+                let emit: fn(&Record<'_>) = match is_good {
                     true => |it| log::info(|| *it),
                     false => |it| log::warn(|| *it),
                 };
-                self.log(call, record, tell);
+                self.log(call, record, emit);
             }
             Event::BreakerRefused { state, shadow: false, .. } => {
                 notes::note(|notes| notes.breaker = Some(state));

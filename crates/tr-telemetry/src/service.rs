@@ -1,4 +1,4 @@
-//! The service.
+//! [`Telemetry`]: starts a [`Watch`] for each call or attempt that is observed.
 use crate::{
     future::TelemetryFuture,
     log::{self, More, Record},
@@ -7,7 +7,7 @@ use crate::{
     shape,
     signals::Core,
     spans,
-    watch::{Story, Text, Told, Watch, without},
+    watch::{CallReport, Report, Text, Watch, without},
 };
 use opentelemetry::{Context as Trace, KeyValue, trace::TraceContextExt as _};
 use std::{
@@ -21,26 +21,26 @@ use tr_core::{
     BoxError, CallInfo, DefaultPolicy, RequestPolicy, ResponsePolicy, internal::Sharded,
 };
 
-/// What is inside the layer.
+/// What one request of the layer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Observed {
     Call,
     Attempt,
 }
 
-/// Tells of calls or attempts, and decides nothing. Made by a
+/// Reports calls or attempts, and decides nothing. Made by a
 /// [`TelemetryLayer`](crate::TelemetryLayer).
 #[derive(Clone, Debug)]
 pub struct Telemetry<S, A = DefaultPolicy> {
     inner: S,
     core: Sharded<Core>,
-    place: Place,
+    observed: Observed,
     policy: A,
 }
 
 impl<S, A> Telemetry<S, A> {
-    pub(crate) const fn new(inner: S, core: Sharded<Core>, place: Place, policy: A) -> Self {
-        Self { inner, core, place, policy }
+    pub(crate) const fn new(inner: S, core: Sharded<Core>, observed: Observed, policy: A) -> Self {
+        Self { inner, core, observed, policy }
     }
 
     /// The service inside.
@@ -67,28 +67,28 @@ where
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
         self.core.settle();
-        let asked = Asked::new(&self.core, &self.policy, &req);
-        let watch = match self.place {
-            Place::Call => asked.call(),
-            Place::Attempt => asked.attempt(),
+        let start = Start::new(&self.core, &self.policy, &req);
+        let watch = match self.observed {
+            Observed::Call => start.watch_call(),
+            Observed::Attempt => start.watch_attempt(),
         };
         let Some(mut watch) = watch else {
             return TelemetryFuture::new(self.inner.call(req), None, self.policy.clone());
         };
-        // Layers inside may refuse in `call`, and say so.
+        // Inner layers may refuse in `call`, and report it to an observer.
         let inner = watch.within(|| self.inner.call(req));
         TelemetryFuture::new(inner, Some(watch), self.policy.clone())
     }
 }
 
-/// A request that is about to be called.
-struct Asked<'c, A, Req> {
+/// The start of one request: decides whether it is observed, and reads what is reported of it.
+struct Start<'c, A, Req> {
     core: &'c Sharded<Core>,
     policy: &'c A,
     req: &'c Req,
 }
 
-impl<'c, A, Req> Asked<'c, A, Req>
+impl<'c, A, Req> Start<'c, A, Req>
 where
     A: RequestPolicy<Req>,
 {
@@ -98,34 +98,33 @@ where
     }
 
     #[inline]
-    fn call(&self) -> Option<Watch> {
-        let logs = self.core.logs();
-        let is_heard = logs || self.core.metrics.is_some() || self.core.tracer.is_some();
-        is_heard.then(|| self.watched_call(logs))
+    fn watch_call(&self) -> Option<Watch> {
+        self.core.is_enabled().then(|| self.watched_call())
     }
 
     // Not inlined: most calls are not observed.
     #[inline(never)]
-    fn watched_call(&self, logs: bool) -> Watch {
+    fn watched_call(&self) -> Watch {
         let core = &**self.core;
+        let logs = core.logs_enabled();
         let context = self.span("tool_execution");
         let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
-        let is_told = logs || is_recording;
-        let hidden = if is_told { self.hidden() } else { None };
-        let story = if is_told {
+        let is_described = logs || is_recording;
+        let hidden = if is_described { self.hidden() } else { None };
+        let report = if is_described {
             let span = context.as_ref().filter(|_| is_recording);
-            Story::Call(self.told(logs, span, hidden.as_deref()))
+            Report::Call(self.describe(logs, span, hidden.as_deref()))
         } else {
-            Story::None
+            Report::None
         };
         let series = core.metrics.as_ref().map(|metrics| {
             let named = || (self.policy.info(self.req).tool, self.policy.action(self.req));
             let series = metrics.of_call(self.policy.key(self.req), named);
             (series, self.policy.scope(self.req))
         });
-        let since = (is_told || series.is_some()).then(Instant::now);
+        let since = (is_described || series.is_some()).then(Instant::now);
         let CallInfo { effect, repeat_safe, .. } = self.policy.info(self.req);
-        Watch { since, series, context, story, effect, repeat_safe, hidden, is_over: false }
+        Watch { since, series, context, report, effect, repeat_safe, hidden, is_over: false }
     }
 
     /// What must not be shown of the call.
@@ -135,11 +134,11 @@ where
         (!names.is_empty()).then(|| Box::new(Hidden::new(names, params())))
     }
 
-    /// An attempt is worth watching if its span is recorded, or if its call tells a story.
+    /// An attempt is worth watching if its span is recorded, or if its call takes notes.
     #[inline]
-    fn attempt(&self) -> Option<Watch> {
-        let is_heard = self.core.tracer.is_some() || notes::are_taken();
-        if is_heard { self.watched_attempt() } else { None }
+    fn watch_attempt(&self) -> Option<Watch> {
+        let is_observed = self.core.tracer.is_some() || notes::are_taken();
+        if is_observed { self.watched_attempt() } else { None }
     }
 
     #[inline(never)]
@@ -153,7 +152,7 @@ where
                 since: None,
                 series: None,
                 context: Some(context),
-                story: Story::None,
+                report: Report::None,
                 effect,
                 repeat_safe,
                 hidden: None,
@@ -161,14 +160,14 @@ where
             });
         }
         let core = context.as_ref().filter(|_| is_recording).map(|cx| {
-            let tool = String::from(self.core.clean(info.tool));
+            let tool = String::from(self.core.redact_id(info.tool));
             cx.span().set_attribute(KeyValue::new("tool.name", tool));
             self.core.clone()
         });
-        let story = Story::Attempt(core, info.attempt.saturating_add(1));
+        let report = Report::Attempt(core, info.attempt.saturating_add(1));
         let hidden = if is_recording { self.hidden() } else { None };
         let (since, series) = (None, None);
-        Some(Watch { since, series, context, story, effect, repeat_safe, hidden, is_over: false })
+        Some(Watch { since, series, context, report, effect, repeat_safe, hidden, is_over: false })
     }
 
     fn span(&self, name: &'static str) -> Option<Trace> {
@@ -177,12 +176,18 @@ where
         Some(spans::start(tracer, name, remote))
     }
 
+    /// Reads what events and the span contain of the call, and writes what they say at its start.
     #[cold]
-    fn told(&self, logs: bool, span: Option<&Trace>, hidden: Option<&Hidden>) -> Box<Told> {
+    fn describe(
+        &self,
+        logs: bool,
+        span: Option<&Trace>,
+        hidden: Option<&Hidden>,
+    ) -> Box<CallReport> {
         let info: CallInfo<'_> = self.policy.info(self.req);
         let text = |text: &str| Text::new(self.core, hidden, text);
         let key_hash = self.policy.key_fingerprint(self.req, &self.core.fingerprints);
-        let told = Box::new(Told {
+        let report = Box::new(CallReport {
             core: self.core.clone(),
             logs,
             notes: Notes { key_hash, ..Notes::default() },
@@ -196,24 +201,24 @@ where
         if let Some(span) = span {
             let span = span.span();
             let text = |key, value: &str| span.set_attribute(KeyValue::new(key, value.to_owned()));
-            let tool = told.tool.shown(self.core);
+            let tool = report.tool.shown(self.core);
             text("tool.name", tool);
             text("gen_ai.operation.name", "execute_tool");
             text("gen_ai.tool.name", tool);
             if let Some(id) = info.tool_call_id {
-                text("gen_ai.tool.call.id", &self.core.clean(&without(hidden, id)));
+                text("gen_ai.tool.call.id", &self.core.redact_id(&without(hidden, id)));
             }
             if let Some(hash) = key_hash {
                 text("idempotency.key", &hash.to_string());
             }
         }
         if logs {
-            self.log_start(&told, hidden);
+            self.log_start(&report, hidden);
         }
-        told
+        report
     }
 
-    fn log_start(&self, told: &Told, hidden: Option<&Hidden>) {
+    fn log_start(&self, report: &CallReport, hidden: Option<&Hidden>) {
         let params = self.policy.params(self.req).filter(|_| self.core.shapes);
         let shape =
             LazyCell::new(|| params.map(|params| shape::of(params, &*self.core.redactor, hidden)));
@@ -229,7 +234,7 @@ where
                 params_digest: params.map(|params| self.core.fingerprints.fingerprint(params)),
                 ..More::default()
             },
-            ..told.record()
+            ..report.record()
         });
     }
 }

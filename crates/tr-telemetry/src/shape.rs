@@ -1,4 +1,4 @@
-//! What may be said of params: the names, types and sizes of what they hold.
+//! The shape of params for `tool_call_start`: names, types and sizes, without values.
 use crate::redact::{self, Hidden, REDACTED, Redact};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -7,8 +7,8 @@ use std::{
     fmt::{self, Write as _},
 };
 
-/// Names shown.
-const MOST: usize = 32;
+/// How many members are shown.
+const MAX_MEMBERS: usize = 32;
 
 /// Longer names are cut.
 const NAME: usize = 64;
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
                 let mut members = Members(Vec::new(), 0);
                 while let Some(name) = map.next_key::<Cow<'de, str>>()? {
-                    if members.0.len() < MOST {
+                    if members.0.len() < MAX_MEMBERS {
                         members.0.push((name, map.next_value()?));
                     } else {
                         map.next_value::<IgnoredAny>()?;

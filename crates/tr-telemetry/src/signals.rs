@@ -1,15 +1,16 @@
-//! What all layers and observers of one stack share.
+//! Telemetry settings and instruments that all layers and observers of one stack share. The user
+//! makes them; `ToolStack` passes them to its layers.
 use crate::{
     log,
     metrics::{CacheReadings, Metrics, Names},
     redact::{self, Redact, Redactor},
-    spans::Starts,
+    spans::SpanStarter,
 };
 use opentelemetry::{metrics::Meter, trace::Tracer};
 use std::{fmt, sync::Arc};
 use tr_core::{ConfigError, ToolId, canonical::FingerprintKey, internal::Sharded};
 
-/// Where telemetry goes, and how: what all layers and observers of one stack share.
+/// Where telemetry goes, and how: shared by all layers and observers of one stack.
 ///
 /// ```
 /// use tr_telemetry::Signals;
@@ -23,41 +24,45 @@ pub struct Signals(Sharded<Core>);
 /// The settings, as the layers see them.
 pub(crate) struct Core {
     pub(crate) logs: bool,
+    /// [`Builder::params_shape`] was set.
     pub(crate) shapes: bool,
+    /// [`Names::Utee`] was chosen: also emits `tool_invocation`.
     pub(crate) utee: bool,
     /// The events are decisions of shadow mode, which were not applied.
     pub(crate) shadow: bool,
     pub(crate) metrics: Option<Metrics>,
-    pub(crate) tracer: Option<Box<dyn Starts>>,
+    pub(crate) tracer: Option<Box<dyn SpanStarter>>,
     pub(crate) redactor: Arc<dyn Redact>,
     pub(crate) fingerprints: FingerprintKey,
 }
 
-/// Longer texts are cut: ids and codes here, messages there.
-const ID: usize = 256;
-const MESSAGE: usize = 512;
+/// Ids, names and codes are cut to this many bytes.
+const MAX_ID: usize = 256;
+
+/// Messages are cut to this many bytes.
+const MAX_MESSAGE: usize = 512;
 
 impl Core {
-    /// Whether events would reach anybody.
+    /// Whether logging is on and a subscriber may want the events.
     #[inline]
-    pub(crate) fn logs(&self) -> bool {
+    pub(crate) fn logs_enabled(&self) -> bool {
         self.logs && log::is_on()
     }
 
-    /// Whether anybody listens to anything.
+    /// Whether logs, metrics or spans are on.
     #[inline]
-    pub(crate) fn listens(&self) -> bool {
-        self.metrics.is_some() || self.tracer.is_some() || self.logs()
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.metrics.is_some() || self.tracer.is_some() || self.logs_enabled()
     }
 
-    /// An id, name or code as it may be shown.
-    pub(crate) fn clean(&self, id: &str) -> Box<str> {
-        redact::cut(&*self.redactor, id, ID).into()
+    /// Redacts and cuts an id, name or code.
+    pub(crate) fn redact_id(&self, id: &str) -> Box<str> {
+        redact::cut(&*self.redactor, id, MAX_ID).into()
     }
 
-    /// A message as it may be shown.
-    pub(crate) fn clean_message(&self, message: &str) -> Box<str> {
-        redact::cut(&*self.redactor, message, MESSAGE).into()
+    /// Redacts and cuts a message.
+    pub(crate) fn redact_message(&self, message: &str) -> Box<str> {
+        redact::cut(&*self.redactor, message, MAX_MESSAGE).into()
     }
 }
 
@@ -87,8 +92,8 @@ impl Signals {
         }
     }
 
-    /// The same for what was decided and not done: the same events with `shadow: true`, and neither
-    /// metrics nor spans.
+    /// A copy for shadow mode, which decides without acting: events have `shadow: true`; no metrics,
+    /// no spans.
     #[must_use]
     pub fn shadow(&self) -> Self {
         Self(Sharded::new(Core {
@@ -103,17 +108,17 @@ impl Signals {
         }))
     }
 
-    /// Shows what idempotency keeps as the gauges `openclaw_tool_dedupe_cache_size` and
-    /// `openclaw_tool_dedupe_ttl_seconds`; once for each store. The sizes of several stores add up, of
-    /// their times the longest is shown. They are read for as long as the meter is. Without a meter,
-    /// or without [`Names::OpenClaw`], it does nothing.
+    /// Exports the size and the time to live of an idempotency store as the gauges
+    /// `openclaw_tool_dedupe_cache_size` and `openclaw_tool_dedupe_ttl_seconds`. Call it once for each
+    /// store: the sizes of several add up, the longest time is shown. They are read for as long as
+    /// the meter is. Without a meter, or without [`Names::OpenClaw`], it does nothing.
     pub fn observe_cache(&self, readings: impl CacheReadings + 'static) {
         if let Some(metrics) = &self.0.metrics {
             metrics.observe_cache(Arc::new(readings));
         }
     }
 
-    /// The redactor, for programs that log more of the same calls.
+    /// The redactor, for other logs about the same calls.
     #[must_use]
     pub fn redactor(&self) -> Arc<dyn Redact> {
         self.0.redactor.clone()
@@ -146,7 +151,7 @@ pub struct Builder {
     logs: bool,
     shapes: bool,
     meter: Option<Meter>,
-    tracer: Option<Box<dyn Starts>>,
+    tracer: Option<Box<dyn SpanStarter>>,
     names: Vec<Names>,
     tools: Vec<ToolId>,
     unknown: usize,
@@ -190,7 +195,7 @@ impl Builder {
         self
     }
 
-    /// Names tools, which get labels of their own whatever comes before them.
+    /// Gives these tools labels of their own, beyond [`max_unknown_tools`](Self::max_unknown_tools).
     pub fn tools<T: Into<ToolId>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.tools.extend(tools.into_iter().map(Into::into));
         self
@@ -203,13 +208,14 @@ impl Builder {
         self
     }
 
-    /// Sets what takes secrets out of all that is shown.
+    /// Sets the redactor for all reported text.
     pub fn redactor(mut self, redactor: impl Redact + 'static) -> Self {
         self.redactor = Arc::new(redactor);
         self
     }
 
-    /// Sets the secret behind `idempotencyKeyHash`, so that logs of several processes agree.
+    /// Sets the key of `idempotencyKeyHash` and `paramsDigest`. Give all processes the same key to
+    /// compare their logs.
     pub fn fingerprint_key(mut self, key: FingerprintKey) -> Self {
         self.fingerprints = key;
         self

@@ -1,18 +1,18 @@
-//! Spans through OpenTelemetry's API, without layers in between.
+//! Starts and annotates spans, directly through OpenTelemetry's API.
 use opentelemetry::{
     Context, KeyValue, SpanId, TraceFlags, TraceId,
     trace::{Span as _, SpanBuilder, SpanContext, TraceContextExt as _, TraceState, Tracer},
 };
 use std::{fmt, time::Duration};
 
-/// A tracer of any kind.
-pub(crate) trait Starts: Send + Sync {
+/// Starts spans with a [`Tracer`] of any type.
+pub(crate) trait SpanStarter: Send + Sync {
     /// A context with a new span in it, a child of the span in `parent`; `parent` itself if a new
     /// span would add nothing.
     fn start(&self, builder: SpanBuilder, parent: &Context) -> Context;
 }
 
-impl<T> Starts for T
+impl<T> SpanStarter for T
 where
     T: Tracer + Send + Sync,
     T::Span: Send + Sync + 'static,
@@ -32,7 +32,7 @@ where
     }
 }
 
-impl fmt::Debug for dyn Starts {
+impl fmt::Debug for dyn SpanStarter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Tracer")
     }
@@ -40,7 +40,7 @@ impl fmt::Debug for dyn Starts {
 
 /// Starts a span within the active one, or within that of `traceparent` if none is active.
 pub(crate) fn start(
-    tracer: &dyn Starts,
+    tracer: &dyn SpanStarter,
     name: &'static str,
     traceparent: impl FnOnce() -> Option<SpanContext>,
 ) -> Context {
@@ -56,7 +56,7 @@ pub(crate) fn start(
 
 /// A finished child of the active span, if that is recorded, which lasts from now for `length`.
 pub(crate) fn planned<const N: usize>(
-    tracer: &dyn Starts,
+    tracer: &dyn SpanStarter,
     name: &'static str,
     length: Duration,
     attributes: impl FnOnce() -> [KeyValue; N],

@@ -1,4 +1,4 @@
-//! The trace context that a tool sends along.
+//! The trace context that a tool's function sends to another process.
 use opentelemetry::trace::TraceContextExt as _;
 
 /// The W3C `traceparent` of the span that is active here, to be sent along by a tool that calls

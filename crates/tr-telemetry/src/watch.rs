@@ -1,4 +1,5 @@
-//! What is kept of a call while it runs, and told when it ends.
+//! [`Watch`]: one observed call or attempt. The service starts it and the future ends it; its end
+//! is reported as an event, as metrics and on its span.
 use crate::{
     log::{self, Invocation, More, Record},
     metrics::{Ended, Series, utee},
@@ -20,13 +21,13 @@ use tr_core::{
 /// A call or an attempt that is observed. If it is dropped before its end, it reports that, too.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// When it began, if anybody wants to know how long it took.
+    /// When it began, if its duration is reported.
     pub(crate) since: Option<Instant>,
     /// What is counted at the end.
     pub(crate) series: Option<(Sharded<Series>, DedupeScope)>,
     /// Active while the call is polled.
     pub(crate) context: Option<Context>,
-    pub(crate) story: Story,
+    pub(crate) report: Report,
     /// What decides whether a caller may repeat a failed call.
     pub(crate) effect: Effect,
     pub(crate) repeat_safe: Option<bool>,
@@ -35,19 +36,19 @@ pub(crate) struct Watch {
     pub(crate) is_over: bool,
 }
 
-/// The texts that are logged.
+/// What is written to the log and the span, beside the metrics.
 #[derive(Debug)]
-pub(crate) enum Story {
+pub(crate) enum Report {
     /// Nothing: logs are off, and the span is not recorded.
     None,
-    Call(Box<Told>),
+    Call(Box<CallReport>),
     /// The attempt's number, from 1.
     Attempt(Option<Sharded<Core>>, u32),
 }
 
-/// What was said of a call at its start.
+/// What events and the span contain of a call; read at its start.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct CallReport {
     pub(crate) core: Sharded<Core>,
     pub(crate) logs: bool,
     pub(crate) notes: Notes,
@@ -74,12 +75,12 @@ impl Text {
         if hidden.is_none() && text.len() <= SHORT {
             return Self { raw: text.into(), shown: OnceLock::new() };
         }
-        let shown = core.clean(&without(hidden, text)).into();
+        let shown = core.redact_id(&without(hidden, text)).into();
         Self { raw: Box::default(), shown }
     }
 
     pub(crate) fn shown(&self, core: &Core) -> &str {
-        self.shown.get_or_init(|| core.clean(&self.raw))
+        self.shown.get_or_init(|| core.redact_id(&self.raw))
     }
 }
 
@@ -101,13 +102,13 @@ pub(crate) struct Outcome<'r> {
 }
 
 impl Watch {
-    /// Runs `work` as a part of this call: its span is active, and what layers say is noted.
+    /// Runs `work` as a part of this call: its span is active, and events of inner layers are noted.
     #[inline]
     pub(crate) fn within<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let _active = self.context.clone().map(Context::attach);
-        let _noting = match &mut self.story {
-            Story::Call(told) => Some(notes::enter(&mut told.notes)),
-            Story::None | Story::Attempt(..) => None,
+        let _noting = match &mut self.report {
+            Report::Call(call) => Some(notes::enter(&mut call.notes)),
+            Report::None | Report::Attempt(..) => None,
         };
         work()
     }
@@ -121,12 +122,12 @@ impl Watch {
 
     /// Whether it is an attempt of a call.
     pub(crate) const fn is_attempt(&self) -> bool {
-        matches!(self.story, Story::Attempt(..))
+        matches!(self.report, Report::Attempt(..))
     }
 
-    /// Whether anybody reads what a failure says.
+    /// Whether the message of a failure is reported.
     pub(crate) const fn wants_message(&self) -> bool {
-        !matches!(self.story, Story::None)
+        !matches!(self.report, Report::None)
     }
 
     /// Reports the end; dropping it afterwards reports nothing.
@@ -139,17 +140,17 @@ impl Watch {
         if let Some((series, scope)) = &self.series {
             series.ended(Ended { status, scope: *scope, code: end.code, elapsed });
         }
-        match mem::replace(&mut self.story, Story::None) {
-            Story::None => {}
-            Story::Call(told) => {
-                let shown = Shown::new(&told.core, &outcome, self.hidden.as_deref());
-                if told.logs {
+        match mem::replace(&mut self.report, Report::None) {
+            Report::None => {}
+            Report::Call(call) => {
+                let shown = Shown::new(&call.core, &outcome, self.hidden.as_deref());
+                if call.logs {
                     let retriable = retriable && !end.exhausted;
-                    told.log(self.context.as_ref(), &shown, &outcome, elapsed, (status, retriable));
+                    call.log(self.context.as_ref(), &shown, &outcome, elapsed, (status, retriable));
                 }
-                self.close(told.attempts(&outcome), told.notes.breaker, Some(&shown), end);
+                self.close(call.attempts(&outcome), call.notes.breaker, Some(&shown), end);
             }
-            Story::Attempt(core, attempt) => {
+            Report::Attempt(core, attempt) => {
                 let breaker = notes::current().and_then(|notes| notes.breaker);
                 // An inner layer refused: there was no attempt.
                 notes::note(|notes| match end.reached_tool() {
@@ -201,7 +202,7 @@ impl Drop for Watch {
     }
 }
 
-/// Code and message of a failure, as they may be shown.
+/// Code and message of a failure, redacted and cut.
 struct Shown {
     code: Box<str>,
     message: Option<Box<str>>,
@@ -210,21 +211,21 @@ struct Shown {
 impl Shown {
     fn new(core: &Core, outcome: &Outcome<'_>, hidden: Option<&Hidden>) -> Self {
         let Classification { code, verdict, .. } = outcome.end;
-        // Of a success nothing shows it.
+        // The code of a success is not reported.
         let code = Some(code).filter(|_| !verdict.is_success());
         Self {
-            code: code.map(|code| core.clean(&without(hidden, code))).unwrap_or_default(),
-            message: outcome.message.map(|message| core.clean_message(&without(hidden, message))),
+            code: code.map(|code| core.redact_id(&without(hidden, code))).unwrap_or_default(),
+            message: outcome.message.map(|message| core.redact_message(&without(hidden, message))),
         }
     }
 }
 
-/// `text` without what must not be shown.
+/// `text` without the values of sensitive fields.
 pub(crate) fn without<'t>(hidden: Option<&Hidden>, text: &'t str) -> Cow<'t, str> {
     hidden.map_or(Cow::Borrowed(text), |hidden| hidden.clean(text))
 }
 
-impl Told {
+impl CallReport {
     fn shown<'t>(&'t self, text: &'t Option<Text>) -> Option<&'t str> {
         text.as_ref().map(|text| text.shown(&self.core))
     }

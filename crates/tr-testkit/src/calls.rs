@@ -1,4 +1,5 @@
-//! Tool calls, their responses and the laws, in tr-core's types.
+//! Tool calls, their responses and the contract laws of `Service` ([`laws`](crate::laws)), in
+//! tr-core's types.
 //!
 //! # When to use
 //!
@@ -43,7 +44,7 @@ use tr_core::{Effect, FailureInfo, Json, Params, Ran, ToolCall, ToolError, ToolO
 /// A scripted tool of tr-core's types.
 pub type ScriptedTool = Scripted<ToolCall, ToolOutcome>;
 
-/// A call of `tool` without params, session and key.
+/// A call of `tool` without params, session or idempotency key.
 #[must_use]
 pub fn call(tool: &str, effect: Effect) -> ToolCall {
     ToolCall::new(tool, Params::empty_object()).effect(effect)
@@ -67,7 +68,7 @@ pub fn reports(code: &str, message: &str) -> Step<ToolOutcome> {
     Step::Ok(ToolOutcome::failure(ToolError::new(code, message)))
 }
 
-/// The laws for layers of tool calls: each call is read-only and has unique params and a unique
+/// The contract laws for layers of tool calls: each call is read-only and has unique params and a unique
 /// key.
 ///
 /// ```

@@ -42,8 +42,8 @@ pub(crate) fn path() -> Vec<PathBuf> {
 pub(crate) fn free_port() -> u16 {
     loop {
         // Concurrent tests start their search at different ports.
-        let place = process::id().wrapping_mul(37).wrapping_add(next()) % PORTS.len() as u32;
-        let port = (PORTS.start + place) as u16;
+        let offset = process::id().wrapping_mul(37).wrapping_add(next()) % PORTS.len() as u32;
+        let port = (PORTS.start + offset) as u16;
         if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
             return port;
         }

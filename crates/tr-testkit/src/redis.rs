@@ -141,7 +141,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If the server does not run, is paused (after 5 s), or replies with an error, whose text is
+    /// If the server does not run, is paused (after 30 s), or replies with an error, whose text is
     /// that of the error.
     pub fn command<S: AsRef<[u8]>>(&self, args: impl IntoIterator<Item = S>) -> io::Result<Value> {
         let args: Vec<S> = args.into_iter().collect();

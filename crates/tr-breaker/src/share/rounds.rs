@@ -22,8 +22,14 @@ impl Sharing {
         let shared = async {
             let link = store.connect(news.clone()).await?;
             // A new connection may lead to a Redis that knows less than we do.
-            let mut round =
-                Round { link, fleet, reporter, origin: &store.origin, log_position: None, repeats: true };
+            let mut round = Round {
+                link,
+                fleet,
+                reporter,
+                origin: &store.origin,
+                log_position: None,
+                repeats: true,
+            };
             loop {
                 round.fleet.look(news.take(), clock::now());
                 round.run().await?;

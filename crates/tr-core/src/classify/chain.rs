@@ -1,4 +1,6 @@
-//! Errors with their sources.
+//! Classifies an error by its chain of sources. Layers call [`error`] through their policy
+//! ([`ResponsePolicy::classify`](crate::ResponsePolicy::classify)), adapters of tool functions call
+//! [`tool_function`].
 use super::{
     Finding, Kind, errno, message,
     scan::{Rank, Scan},
@@ -16,18 +18,20 @@ use std::{
     io,
 };
 
-/// Sources looked at.
+/// How many links of a chain are read in search of a [`ToolError`] or a match.
 const LINKS: usize = 16;
 
 /// Classifies an error.
 ///
-/// The outermost [`FailureInfo`](crate::FailureInfo) in its chain stand; else the outermost
-/// [`ToolError`] is classified; else the strongest of what all its links say: an
-/// [`io::Error`](std::io::Error) by its kind, anything else by its message.
+/// The outermost [`FailureInfo`](crate::FailureInfo) of the chain decides. Without one, the
+/// outermost [`ToolError`] among the first 16 links does or, with the feature `tower`, the outermost
+/// refusal of its `load_shed`. Without either, the strongest match among those links does: an
+/// [`io::Error`](std::io::Error) matches by its kind, anything else by its message.
 ///
-/// That the tool did not run is believed of the outermost error only: an error of our own layers,
-/// [`NotSent`](crate::NotSent), a [`ToolError`] that says so, or, with the feature `tower`, the refusal
-/// of its `load_shed`, which called nothing. Deeper in the chain, the same error is about another call that the tool made.
+/// [`Ran::No`] counts only from the outermost error: an error of our own layers,
+/// [`NotSent`](crate::NotSent), a [`ToolError`] that sets it, or a `load_shed` refusal. Deeper in the
+/// chain, the same error is about a call that the tool itself made, so the result is
+/// [`Ran::Unknown`].
 ///
 /// ```
 /// use std::io;
@@ -41,17 +45,16 @@ const LINKS: usize = 16;
 pub fn error<'e>(error: &'e (dyn Error + 'static)) -> Finding<'e> {
     let (mut found, depth) = outermost(error);
     if depth > 0 {
-        found = found.of_another_call();
+        found = found.without_proof_of_no_run();
     }
     found
 }
 
 /// Classifies an error that a tool function returned, with none of our layers in between.
 ///
-/// It is what [`error`] finds, but an error of a layer is about a call that the tool made itself:
-/// its mail service may be refused after the payment. So neither an error of ours nor the refusal of
-/// tower's `load_shed` says there that the tool did not run; [`NotSent`](crate::NotSent), a
-/// [`ToolError`] and a typed error of the tool's own do.
+/// Like [`error`], but errors of our layers and refusals of tower's `load_shed` do not prove
+/// [`Ran::No`]: the tool may have got them from a call of its own, such as a mail that it sent after
+/// the payment. [`NotSent`](crate::NotSent), a [`ToolError`] and the tool's own typed errors still do.
 ///
 /// ```
 /// use tr_core::{NotSent, Ran, classify};
@@ -69,18 +72,19 @@ pub fn tool_function<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
     let mut found = error(failed);
     let info = failure_info(failed);
     if is_load_shed(failed) || info.is_some_and(FailureInfo::is_by_layer) {
-        found = found.of_another_call();
+        found = found.without_proof_of_no_run();
     }
-    // A call that waits for a key of the tool's own is not joined by a repeat of this one.
+    // The key in flight belongs to a call that the tool made: a repeat of this call does not join
+    // that one, so it is not retriable.
     found.end.exhausted |= info.is_some() && found.end.code == IDEMPOTENCY_IN_FLIGHT;
     found
 }
 
 impl FailureInfo {
-    /// A copy of the information of `error`, with `error` as the cause: for an error that adds a message
-    /// to another.
+    /// Failure info for an error that wraps `error`, for example to add a message: its classification
+    /// and replay mark, with `error` as the cause.
     #[must_use]
-    pub fn around(error: BoxError) -> Self {
+    pub fn wrapping(error: BoxError) -> Self {
         let info = Self::of(self::error(&*error).end);
         let replay = failure_info(&*error).and_then(Self::replay);
         let info = replay.into_iter().fold(info, Self::replayed);
@@ -99,7 +103,7 @@ const fn is_load_shed(_: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// What the error is found to be, and how deep in its chain the error stands that says so.
+/// The classification, and the depth of the link that gave it.
 fn outermost<'e>(error: &'e (dyn Error + 'static)) -> (Finding<'e>, usize) {
     let links = || causes(error).enumerate();
     let with_info = links().find_map(|(at, link)| Some((at, link.downcast_ref::<FailureInfo>()?)));
@@ -119,18 +123,19 @@ fn outermost<'e>(error: &'e (dyn Error + 'static)) -> (Finding<'e>, usize) {
             found.end.ran = Ran::No;
             return (found, at);
         }
-        scan = scan.or(of(link));
+        scan = scan.or(scan_link(link));
     }
     (scan.finding().unwrap_or(Finding::of(Kind::Unclassified)), 0)
 }
 
-fn of(link: &(dyn Error + 'static)) -> Scan {
+/// What a link matches by itself, without its sources.
+fn scan_link(link: &(dyn Error + 'static)) -> Scan {
     let kind = link.downcast_ref::<io::Error>().and_then(|error| errno::io_kind(error.kind()));
     if let Some(kind) = kind {
         return Scan::of(Rank::Exact, kind, None);
     }
     let mut head = Head { bytes: [0; 1_024], len: 0 };
-    // It fails once the head is full, which spares writing the rest.
+    // `Head` returns an error once it is full, so that the rest of the message is not formatted.
     let _ = write!(head, "{link}");
     message::scan(head.text())
 }

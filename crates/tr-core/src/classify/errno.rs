@@ -57,7 +57,7 @@ pub(super) const NAMES: &[(&str, Kind)] = &[
     ("exdev", Kind::InvalidInput),
 ];
 
-/// What an [`io::ErrorKind`] means; `None` where only the error's words can tell.
+/// What an [`io::ErrorKind`] means; `None` where the error's text has to decide.
 pub(super) const fn io_kind(kind: io::ErrorKind) -> Option<Kind> {
     use io::ErrorKind as Io;
     Some(match kind {

@@ -1,4 +1,4 @@
-//! What classifying an error finds.
+//! [`Finding`], the result of every function of this module: a classification, and its reason.
 use super::{Kind, reason};
 use crate::{Classification, Ran, Verdict};
 use std::{mem, time::Duration};
@@ -44,9 +44,9 @@ impl<'r> Finding<'r> {
         self
     }
 
-    /// The error is about a call that the tool itself made: neither it nor what a manifest declares
-    /// for its code means that this call did not run.
-    pub(super) const fn of_another_call(mut self) -> Self {
+    /// For an error about a call that the tool itself made: neither it nor what a manifest declares
+    /// for its code proves that this call did not run.
+    pub(super) const fn without_proof_of_no_run(mut self) -> Self {
         self.own = None;
         self.end = self.end.of_handler();
         self

@@ -1,4 +1,4 @@
-//! gRPC codes.
+//! gRPC codes, by number, by name and by tonic's description.
 use super::{Finding, Kind, retry_after};
 
 /// The codes from 1 on, by their names.
@@ -23,8 +23,8 @@ const CODES: [(&str, Kind); 16] = [
 ];
 
 fn kind(code: i32) -> Option<Kind> {
-    let place = usize::try_from(code).ok()?.checked_sub(1)?;
-    CODES.get(place).map(|(_, kind)| *kind)
+    let index = usize::try_from(code).ok()?.checked_sub(1)?;
+    CODES.get(index).map(|(_, kind)| *kind)
 }
 
 /// The code with this name, in either spelling: `DEADLINE_EXCEEDED`, `DeadlineExceeded`.
@@ -38,8 +38,8 @@ pub(super) fn from_name(name: &str) -> Option<(usize, Kind)> {
                 .zip(name.bytes().filter(|byte| *byte != b'_'))
                 .all(|(known, byte)| known == byte.to_ascii_uppercase())
     };
-    let place = CODES.iter().position(|(known, _)| same(known))?;
-    Some((place + 1, CODES[place].1))
+    let index = CODES.iter().position(|(known, _)| same(known))?;
+    Some((index + 1, CODES[index].1))
 }
 
 /// What tonic calls the codes, from 1 on, where it shows a status: `code: 'Internal error', message: …`.
@@ -65,9 +65,9 @@ const DESCRIPTIONS: [&str; 16] = [
 /// The code that a text describes in tonic's words; `UNKNOWN` says nothing, so that the message may.
 pub(super) fn from_description(text: &str) -> Option<Kind> {
     let (_, rest) = text.split_once("code: '")?;
-    let is_told = |told: &&str| rest.strip_prefix(told).is_some_and(|rest| rest.starts_with('\''));
-    let place = DESCRIPTIONS.iter().position(is_told)?;
-    Some(CODES[place].1).filter(|kind| *kind != Kind::Unclassified)
+    let matches = |text: &&str| rest.strip_prefix(text).is_some_and(|rest| rest.starts_with('\''));
+    let index = DESCRIPTIONS.iter().position(matches)?;
+    Some(CODES[index].1).filter(|kind| *kind != Kind::Unclassified)
 }
 
 /// The codes as Go and as tonic show them.
@@ -104,19 +104,19 @@ mod tests {
 
     #[test]
     fn names_in_both_spellings() {
-        for (place, (name, kind)) in CODES.iter().enumerate() {
-            assert_eq!(from_name(name), Some((place + 1, *kind)));
-            assert_eq!(from_name(&name.replace('_', "")), Some((place + 1, *kind)));
+        for (index, (name, kind)) in CODES.iter().enumerate() {
+            assert_eq!(from_name(name), Some((index + 1, *kind)));
+            assert_eq!(from_name(&name.replace('_', "")), Some((index + 1, *kind)));
         }
         assert_eq!(from_name("OK"), None);
     }
 
     #[test]
     fn statuses_as_tonic_shows_them() {
-        for (place, (_, kind)) in CODES.iter().enumerate() {
-            let text = format!("fetch: code: '{}', message: \"x\"", DESCRIPTIONS[place]);
-            let told = Some(*kind).filter(|kind| *kind != Kind::Unclassified);
-            assert_eq!(from_description(&text), told, "{text}");
+        for (index, (_, kind)) in CODES.iter().enumerate() {
+            let text = format!("fetch: code: '{}', message: \"x\"", DESCRIPTIONS[index]);
+            let expected = Some(*kind).filter(|kind| *kind != Kind::Unclassified);
+            assert_eq!(from_description(&text), expected, "{text}");
         }
         assert_eq!(from_description("code: 'Internal error was not found'"), None);
     }

@@ -314,8 +314,8 @@ mod tests {
 
     #[test]
     fn every_kind_is_listed_and_found_by_its_code() {
-        for (place, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(kind as usize, place, "{kind:?} is out of order or missing");
+        for (index, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, index, "{kind:?} is out of order or missing");
             assert_eq!(Kind::from_code(kind.code()), Some(kind));
         }
         assert_eq!(Kind::Unclassified as usize + 1, Kind::ALL.len());

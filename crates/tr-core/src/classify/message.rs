@@ -1,4 +1,4 @@
-//! What a message says.
+//! Classifies the text of an error by its words; `chain.rs` and `tool_error.rs` use it, too.
 use super::{
     Finding, Kind,
     deterministic::is_deterministic,

@@ -1,4 +1,5 @@
-//! What people and programs write into error messages, and the index over all of it.
+//! Phrases that people and programs write into error messages, each with its meaning, and the
+//! index in which `message.rs` looks them up.
 //!
 //! Words are matched whole and whatever their case. Phrases are separated by `|` or by lines;
 //! `..` stands for up to six words.

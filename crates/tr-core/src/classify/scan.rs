@@ -1,4 +1,4 @@
-//! What words say, and how much each of them counts.
+//! The strongest match in a text so far: each match of the tables has a [`Rank`] and a [`Kind`].
 use super::{Finding, Kind};
 use crate::Ran;
 
@@ -21,7 +21,7 @@ pub(super) enum Rank {
     Hint,
 }
 
-/// What the strongest words of a text say, and the HTTP status that it names.
+/// The strongest match in a text, and the HTTP status that the text names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scan {
     best: Option<(Rank, Kind)>,
@@ -42,7 +42,7 @@ impl Scan {
         self
     }
 
-    /// Offers what other words say.
+    /// Takes another match, if it is stronger.
     pub(super) fn offer(&mut self, rank: Rank, kind: Kind) {
         if self.best.is_none_or(|(best, _)| rank < best) {
             self.best = Some((rank, kind));

@@ -102,9 +102,10 @@ impl Number<'_> {
         let ends = !rest.starts_with(' ') || rest.trim_ascii().is_empty();
         let ends = ends || rest.trim_ascii_start().starts_with(['{', '-', '(', '<']);
         let opens = self.text[..self.word.start].trim_ascii().is_empty();
-        let told = is(self.before[0], &BEFORE);
+        let announced = is(self.before[0], &BEFORE);
         let next = self.after.clone().next();
-        (ends && (opens || told)) || (told && next.is_some_and(|next| is(next.text, &AFTER)))
+        (ends && (opens || announced))
+            || (announced && next.is_some_and(|next| is(next.text, &AFTER)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Failures that tools report.
+//! Classifies a [`ToolError`], by its code and message and by what its tool declares.
 use super::{
     Finding, Kind, errno,
     finding::Own,
@@ -47,7 +47,8 @@ pub fn tool_error(error: &ToolError) -> Finding<'_> {
         found = found.own(Own::Code);
         found.end.code = &error.code;
     }
-    // A tool's word for a key of its own: a repeat of this call is another one.
+    // The key in flight belongs to a call that the tool made: a repeat of this call does not join
+    // that one, so it is not retriable.
     let is_its_own_key = found.end.code == IDEMPOTENCY_IN_FLIGHT;
     found.end.exhausted |= error.exhausted || is_its_own_key;
     found

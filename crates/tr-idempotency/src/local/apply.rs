@@ -1,4 +1,4 @@
-//! The protocol, applied to a table's records.
+//! Applies the lease protocol (`protocol.rs`) to the records of a table, under the table's lock.
 use super::{
     notes::Notes,
     slots::Slot,
@@ -254,7 +254,7 @@ impl<V: Clone, N: Default> Table<V, N> {
         let quiet =
             |entry: &&mut Entry<V, N>| entry.waiters.is_empty() && entry.caller == Caller::Any;
         let Some(entry) = self.held(at, token).filter(quiet) else { return Err(end) };
-        entry.record.turn(end, now, ttl);
+        entry.record.change_to(end, now, ttl);
         let is_settled = !entry.record.is_pinned();
         self.settled += usize::from(is_settled);
         Ok(())
@@ -282,7 +282,7 @@ impl<V: Clone, N: Default> Table<V, N> {
         let wanted = !entry.waiters.is_empty();
         // Clones what a codec keeps, which may panic: before anything has changed.
         let answer = wanted.then(|| answer(&end, entry.record.mutating));
-        let (waiters, told) = self.change(at, |entry| {
+        let (waiters, is_given) = self.change(at, |entry| {
             let before = entry.record.finalise(token, end, now, ttl.unwrap_or_default());
             debug_assert!(matches!(before, Ok(Some(State::Inflight))), "the claim is held");
             // Every caller gets an unknown outcome, so it is not given once.
@@ -291,7 +291,7 @@ impl<V: Clone, N: Default> Table<V, N> {
             }
             (mem::take(&mut entry.waiters), entry.caller == Caller::Here)
         });
-        let garbage = if told || ttl.is_none() { self.forget(at) } else { None };
+        let garbage = if is_given || ttl.is_none() { self.forget(at) } else { None };
         Settled { waiters, answer, held: true, garbage }
     }
 }

@@ -183,7 +183,7 @@ impl<V> Claim<V> {
         let ttl = ttl.map(|ttl| ttl.saturating_add(age));
         let budget = &self.shard.common.budget;
         let room = budget.reserve(self.size);
-        let (told, gone, stays) = {
+        let (settled, gone, stays) = {
             let mut table = self.shard.lock();
             table.pool.give(cell);
             let loud = match (end, ttl) {
@@ -192,29 +192,29 @@ impl<V> Claim<V> {
                 }
                 (end, _) => Err(end),
             };
-            let told = loud.err().map(|end| table.finish(self.at, self.token, end, now, ttl));
+            let settled = loud.err().map(|end| table.finish(self.at, self.token, end, now, ttl));
             let (gone, stays) = match room {
                 Room::Fits(None) => (Vec::new(), true),
                 room => table.weigh(self.at, self.token, room, budget),
             };
-            (told, gone, stays)
+            (settled, gone, stays)
         };
         self.settled = true;
-        let held = told.is_none_or(|told| self.tell(told));
+        let held = settled.is_none_or(|settled| self.serve(settled));
         drop(gone);
         (held, stays)
     }
 
     /// Serves the waiters, outside the lock. Returns whether the claim was in force.
     #[cold]
-    fn tell(&self, told: Settled<V, Node<V>>) -> bool
+    fn serve(&self, settled: Settled<V, Node<V>>) -> bool
     where
         V: Clone,
     {
-        let Settled { waiters, answer, held, garbage } = told;
-        let telling = NotifyWaiters { waiters: waiters.into_iter(), mutating: self.mutating };
+        let Settled { waiters, answer, held, garbage } = settled;
+        let notify = NotifyWaiters { waiters: waiters.into_iter(), mutating: self.mutating };
         drop(garbage);
-        telling.tell(answer.as_ref());
+        notify.serve(answer.as_ref());
         held
     }
 
@@ -274,7 +274,7 @@ struct NotifyWaiters<V> {
 }
 
 impl<V: Clone> NotifyWaiters<V> {
-    fn tell(mut self, answer: Option<&Answer<V>>) {
+    fn serve(mut self, answer: Option<&Answer<V>>) {
         while !self.waiters.as_slice().is_empty() {
             let delivery = answer.cloned().map_or(Delivery::Alone, Delivery::Answer);
             if let Some(node) = self.waiters.next() {

@@ -1,12 +1,12 @@
-//! Handing one value to a task that waits for it, without polling or spinning.
+//! A one-shot channel: a claim (`claim.rs`) delivers one value, and wakes the `Waiter` that polls
+//! for it.
 use std::{
     fmt, mem,
     sync::{Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
-/// The slot through which one waiter gets its result. The waiter does not look the record up again,
-/// so later changes of the record do not affect it.
+/// The channel to one waiter.
 pub(crate) struct Mailbox<T>(Mutex<Slot<T>>);
 
 enum Slot<T> {
@@ -20,14 +20,15 @@ impl<T> Mailbox<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Delivers and wakes, once.
-    pub(crate) fn deliver(&self, delivery: T) {
+    /// Stores the value and wakes the waiter. Call it once.
+    pub(super) fn deliver(&self, delivery: T) {
         let before = mem::replace(&mut *self.lock(), Slot::Full(delivery));
         if let Slot::Empty(Some(waker)) = before {
             waker.wake();
         }
     }
 
+    /// Takes the value. Panics if it was taken before.
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<T> {
         let mut slot = self.lock();
         match mem::replace(&mut *slot, Slot::Taken) {

@@ -225,8 +225,8 @@ impl Walk {
                 let (successor, forgotten) = self.table.release(at, token, self.now, &TTLS);
                 assert!(successor.is_some() != forgotten.is_some(), "it is passed on or goes");
                 if let Some((node, token)) = successor {
-                    let place = self.waiting.iter().position(|(_, it, _)| Arc::ptr_eq(it, &node));
-                    self.waiting.remove(place.expect("the successor waits"));
+                    let index = self.waiting.iter().position(|(_, it, _)| Arc::ptr_eq(it, &node));
+                    self.waiting.remove(index.expect("the successor waits"));
                     assert!(token.epoch > self.epoch, "epochs grow");
                     self.epoch = token.epoch;
                     self.held.push(Held { key, at, token });

@@ -1,4 +1,5 @@
-//! One command and its reply, over the server's own socket.
+//! Sends one command over the server's own socket and reads the reply: for `Server::command`, and
+//! for `start.rs`.
 
 use super::value::{self, Value};
 use crate::resp;

@@ -1,15 +1,16 @@
-//! The options of a server.
+//! Options of a test Redis server, and the arguments of `redis-server` made from them (`start.rs`).
 
 #[cfg(feature = "tls")]
 use crate::tls::Issued;
 use std::fmt;
 
-/// The options of a server. By default: no persistence, unbounded memory, no password, a primary.
+/// The options of a test Redis server. By default: no persistence, unbounded memory, no password, a primary.
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Options {
     pub(super) persistence: Persistence,
     pub(super) password: Option<String>,
+    /// Port and password of the primary; set in `redis.rs`.
     pub(super) replica_of: Option<(u16, Option<String>)>,
     /// Directives of `redis.conf`, each with its values.
     pub(super) directives: Vec<Vec<String>>,
@@ -17,22 +18,22 @@ pub struct Options {
     pub(super) tls: Option<Issued>,
 }
 
-/// What survives a kill of the server.
+/// What survives a kill of the process or a failure of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Persistence {
     /// Nothing.
     #[default]
     None,
-    /// All but about the last second (`appendfsync everysec`). Data that the process has passed to
-    /// the kernel survives a kill of the process, so all confirmed writes do.
+    /// All confirmed writes survive a kill; a failure of the machine may lose about the last second
+    /// (`appendfsync everysec`).
     EverySecond,
-    /// All confirmed writes, also if the machine fails (`appendfsync always`).
+    /// All confirmed writes survive both (`appendfsync always`).
     Always,
 }
 
 impl Options {
-    /// Sets what survives a kill.
+    /// Sets what survives a crash.
     pub fn persistence(mut self, persistence: Persistence) -> Self {
         self.persistence = persistence;
         self
@@ -80,7 +81,7 @@ impl Options {
         false
     }
 
-    /// The whole configuration as arguments.
+    /// The arguments for `redis-server`.
     pub(super) fn args(&self, folder: &str, socket: &str, port: u16) -> Vec<String> {
         let (appends, syncs) = match self.persistence {
             Persistence::None => ("no", "no"),
@@ -97,8 +98,9 @@ impl Options {
             ["--save", ""],
             ["--appendonly", appends],
             ["--appendfsync", syncs],
+            // `DEBUG POPULATE` fills a server in one command.
             ["--enable-debug-command", "local"],
-            // A replica need not wait for others to join.
+            // A replica is synced at once; the primary does not wait for others to join.
             ["--repl-diskless-sync-delay", "0"],
         ]
         .concat()
@@ -115,7 +117,7 @@ impl Options {
             }
         }
         if self.is_tls() {
-            // In the folder where `start` writes them.
+            // `start::start` has written them there.
             let files = ["tls.crt", "tls.key", "tls-authority.crt"];
             let [certificate, key, authority] = files.map(|file| format!("{folder}/{file}"));
             args.extend(["--tls-port".into(), port, "--tls-auth-clients".into(), "no".into()]);

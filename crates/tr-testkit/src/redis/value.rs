@@ -1,4 +1,4 @@
-//! Commands and replies of a Redis server.
+//! Writes commands and reads replies of Redis's protocol, for `client.rs`.
 
 use crate::resp::Header;
 use std::fmt;
