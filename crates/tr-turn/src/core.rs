@@ -1,4 +1,5 @@
 //! The state and decisions of a turn, without polling: each step takes the time as an argument.
+//! `turn.rs` polls the calls and calls this.
 use crate::{
     cancel::{Canceller, Token},
     error::Stopped,
@@ -6,7 +7,7 @@ use crate::{
     planner::{Planner, Settled, Start, Step},
     recorder::Recorder,
     report::{CallReport, CutShort, Report},
-    running::About,
+    running::RunContext,
     summary,
     trace::{Fact, Log, Outcome, Run},
 };
@@ -47,7 +48,7 @@ pub(crate) struct Launch {
     pub(crate) index: usize,
     pub(crate) call: ToolCall,
     pub(crate) token: CancellationToken,
-    pub(crate) about: About,
+    pub(crate) context: RunContext,
 }
 
 impl Core {
@@ -77,11 +78,6 @@ impl Core {
 
     pub(crate) const fn is_over(&self) -> bool {
         self.planner.is_over()
-    }
-
-    /// Whether the report was returned, which took the calls.
-    pub(crate) const fn is_told(&self) -> bool {
-        self.calls.is_empty()
     }
 
     /// The next call that is due; `None` once the time is over.
@@ -135,8 +131,8 @@ impl Core {
         let run = Arc::new(run);
         let listed = self.recorder.as_ref().zip(call.parts().request_id.clone());
         let listed = listed.map(|(recorder, id)| recorder.list(id, run.clone()));
-        let about = About { run, effect: call.parts().effect, until, _listed: listed };
-        Ok(Launch { index: start.call, call, token, about })
+        let context = RunContext { run, effect: call.parts().effect, until, _listed: listed };
+        Ok(Launch { index: start.call, call, token, context })
     }
 
     fn call(

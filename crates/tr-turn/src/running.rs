@@ -1,4 +1,5 @@
-//! A running call with its limits.
+//! [`Running`]: the future of one call of a turn, with its own timeout and cancellation. `turn.rs`
+//! polls it.
 use crate::{recorder::Listed, trace::Run};
 use pin_project_lite::pin_project;
 use std::{
@@ -28,13 +29,13 @@ pin_project! {
         #[pin]
         cancelled: WaitForCancellationFutureOwned,
         // Until the end.
-        about: Option<About>,
+        context: Option<RunContext>,
     }
 }
 
-/// The data that remains after the call's future.
+/// What the turn needs to know of a call when it has ended.
 #[derive(Debug)]
-pub(crate) struct About {
+pub(crate) struct RunContext {
     pub(crate) run: Arc<Run>,
     pub(crate) effect: Effect,
     /// The call's own deadline and timeout.
@@ -57,18 +58,18 @@ impl<S, F> Running<S, F> {
         call: usize,
         answer: ReadyOnCallFuture<S, F, ToolCall>,
         token: CancellationToken,
-        about: About,
+        context: RunContext,
     ) -> Self {
-        let timer = about.until.map(|(at, _)| sleep_until(at));
-        Self { call, answer, timer, cancelled: token.cancelled_owned(), about: Some(about) }
+        let timer = context.until.map(|(at, _)| sleep_until(at));
+        Self { call, answer, timer, cancelled: token.cancelled_owned(), context: Some(context) }
     }
 
     pub(crate) const fn call(&self) -> usize {
         self.call
     }
 
-    pub(crate) fn about(&self) -> &About {
-        self.about.as_ref().expect("it has not ended")
+    pub(crate) fn context(&self) -> &RunContext {
+        self.context.as_ref().expect("it has not ended")
     }
 
     /// Whether the tool may have run: not before it is called.
@@ -83,7 +84,7 @@ where
     F: Future<Output = Result<ToolOutcome, E>>,
     E: Into<BoxError>,
 {
-    type Output = (usize, About, End);
+    type Output = (usize, RunContext, End);
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
@@ -110,6 +111,6 @@ where
             }
         };
         // The caller drops this future at its end, and the call with it.
-        Poll::Ready((*this.call, this.about.take().expect("it ends once"), end))
+        Poll::Ready((*this.call, this.context.take().expect("it ends once"), end))
     }
 }

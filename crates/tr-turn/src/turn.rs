@@ -1,4 +1,5 @@
-//! Runs turns: the future polls its calls itself.
+//! [`Turns`] runs plans over a tool service; [`Turn`] is the future of one run and polls its calls
+//! itself.
 use crate::{
     cancel::Canceller,
     core::Core,
@@ -107,14 +108,13 @@ impl<S> Turns<S> {
             },
             plan,
             canceller,
-            core: None,
+            state: State::NotStarted,
             running: FuturesUnordered::new(),
-            timer: None,
             cancelled,
         }
     }
 
-    fn log(&self, plan: &Plan) -> Log {
+    fn new_log(&self, plan: &Plan) -> Log {
         let number = || format!("turn-{}", TURNS.fetch_add(1, Ordering::Relaxed));
         Log {
             turn: plan.turn().map_or_else(number, str::to_owned).into(),
@@ -142,19 +142,30 @@ pin_project! {
     /// A turn: ends with a [`Report`], never with an error, and within its timeout.
     ///
     /// It spawns nothing: it polls its calls itself, and drops them when it is dropped. A stack
-    /// with records runs a dropped call to its end.
+    /// with an idempotency store finishes a dropped call in the background.
     #[must_use = "futures do nothing unless polled"]
     pub struct Turn<S, F> {
         turns: Turns<S>,
         plan: Plan,
         canceller: Canceller,
-        // Present once the turn has started.
-        core: Option<Core>,
+        #[pin]
+        state: State,
         running: FuturesUnordered<Running<S, F>>,
         #[pin]
-        timer: Option<Sleep>,
-        #[pin]
         cancelled: WaitForCancellationFutureOwned,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State {
+        NotStarted,
+        Running {
+            core: Core,
+            #[pin]
+            timer: Sleep,
+        },
+        Ended,
     }
 }
 
@@ -176,32 +187,34 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Report> {
         let mut this = self.project();
-        let core = match this.core {
-            Some(core) => core,
-            None => {
-                let log = Arc::new(this.turns.log(this.plan));
-                let recorder = this.turns.recorder.clone();
-                let core = Core::new(this.plan.clone(), log, recorder, this.canceller.clone());
-                this.timer.set(Some(sleep_until(core.deadline())));
-                this.core.insert(core)
-            }
+        if let State::NotStarted = *this.state {
+            let log = Arc::new(this.turns.new_log(this.plan));
+            let recorder = this.turns.recorder.clone();
+            let core = Core::new(this.plan.clone(), log, recorder, this.canceller.clone());
+            let timer = sleep_until(core.deadline());
+            this.state.set(State::Running { core, timer });
+        }
+        let StateProj::Running { core, timer } = this.state.as_mut().project() else {
+            panic!("polled after completion");
         };
-        assert!(!core.is_told(), "polled after completion");
         // Calls that have ended count, even if the time is over.
         loop {
             while let Some(launch) = core.launch(Instant::now()) {
                 let answer = ReadyOnCallFuture::waiting(this.turns.service.clone(), launch.call);
-                let (index, token, about) = (launch.index, launch.token, launch.about);
-                this.running.push(Running::new(index, answer, token, about));
+                let (index, token, context) = (launch.index, launch.token, launch.context);
+                this.running.push(Running::new(index, answer, token, context));
             }
             match Pin::new(&mut *this.running).poll_next(cx) {
-                Poll::Ready(Some((index, about, end))) => {
-                    core.ended(Instant::now(), index, &about, end);
+                Poll::Ready(Some((index, context, end))) => {
+                    core.ended(Instant::now(), index, &context, end);
                 }
                 Poll::Ready(None) if core.is_over() => {
-                    return Poll::Ready(core.report(Instant::now(), None));
+                    let report = core.report(Instant::now(), None);
+                    this.state.set(State::Ended);
+                    return Poll::Ready(report);
                 }
-                // No call runs, and no call may start any more.
+                // `Pending`: calls run. `Ready(None)`: none runs, and the deadline has passed or the
+                // turn was cancelled, so none starts.
                 Poll::Ready(None) | Poll::Pending => break,
             }
         }
@@ -211,18 +224,18 @@ where
         let cut_short = if cancelled.is_ready() {
             CutShort::Cancelled
         } else {
-            let timer = this.timer.as_pin_mut().expect("it has begun");
             ready!(Pin::new(&mut coop::unconstrained(timer)).poll(cx));
             CutShort::TimedOut
         };
         let running = Pin::new(&*this.running).iter_pin_ref();
         let running = running.map(|one| {
             let one = one.get_ref();
-            (one.call(), one.ran(), one.about())
+            (one.call(), one.ran(), one.context())
         });
         let report = core.expire(Instant::now(), cut_short, running);
         // Drops the calls before the report is returned.
         *this.running = FuturesUnordered::new();
+        this.state.set(State::Ended);
         Poll::Ready(report)
     }
 }
@@ -231,7 +244,7 @@ impl<S, F> fmt::Debug for Turn<S, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Turn")
             .field("plan", &self.plan)
-            .field("begun", &self.core.is_some())
+            .field("has_started", &!matches!(self.state, State::NotStarted))
             .field("running", &self.running.len())
             .finish_non_exhaustive()
     }

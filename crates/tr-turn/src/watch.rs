@@ -1,4 +1,4 @@
-//! Watchers of turns.
+//! [`Watch`]: gets the trace entries of running turns (`Turns::watch`).
 use crate::trace::Entry;
 use std::fmt::Debug;
 

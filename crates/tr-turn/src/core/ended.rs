@@ -1,11 +1,11 @@
-//! Handles the end of a call.
+//! The part of [`Core`] that handles ends: of a call, and of the turn's time.
 use super::Core;
 use crate::{
     decide::{Cause, Recovery},
     error::Stopped,
     planner::{Fall, Step},
     report::{CutShort, Failure, Report},
-    running::{About, End},
+    running::{End, RunContext},
     summary::words,
     trace::{
         Fact, Outcome, Run,
@@ -19,21 +19,21 @@ use tr_core::{BoxError, Effect, FailureInfo, Ran, ToolOutcome, Verdict, code, fa
 
 impl Core {
     /// Handles any end of a call.
-    pub(crate) fn ended(&mut self, now: Instant, index: usize, about: &About, end: End) {
-        let run = &about.run;
+    pub(crate) fn ended(&mut self, now: Instant, index: usize, context: &RunContext, end: End) {
+        let run = &context.run;
         match end {
             End::Answered(Ok(outcome)) if is_unkept(&outcome) => {
                 let made = outcome.retried().len() + 1;
-                self.fell(now, index, run, about.effect, Err(Stopped::not_kept().into()), made);
+                self.fell(now, index, run, context.effect, Err(Stopped::not_kept().into()), made);
             }
             End::Answered(Ok(outcome)) if outcome.error().is_none() => {
                 self.succeeded(now, index, run, outcome);
             }
             // The deadline that an inner layer enforced is the call's own timeout: reported as that
             // timeout.
-            End::Answered(Err(error)) if is_past(about, now, &error) => {
+            End::Answered(Err(error)) if is_past(context, now, &error) => {
                 let ran = failure_info(&*error).map_or(Ran::Unknown, FailureInfo::ran);
-                self.timed_out(now, index, about, ran);
+                self.timed_out(now, index, context, ran);
             }
             End::Answered(end) => {
                 let made = match &end {
@@ -42,17 +42,17 @@ impl Core {
                         find::<RetryExhausted>(&**error).map_or(1, RetryExhausted::attempts)
                     }
                 };
-                self.fell(now, index, run, about.effect, end, made);
+                self.fell(now, index, run, context.effect, end, made);
             }
-            End::TimedOut(ran) => self.timed_out(now, index, about, ran),
+            End::TimedOut(ran) => self.timed_out(now, index, context, ran),
             End::Cancelled(ran) => {
                 let made = usize::from(ran != Ran::No);
                 let error = Stopped::cancelled(ran);
-                self.fell(now, index, run, about.effect, Err(error.into()), made);
+                self.fell(now, index, run, context.effect, Err(error.into()), made);
             }
             End::Panicked => {
                 let error = Stopped::panicked();
-                self.fell(now, index, run, about.effect, Err(error.into()), 1);
+                self.fell(now, index, run, context.effect, Err(error.into()), 1);
             }
         }
     }
@@ -69,14 +69,14 @@ impl Core {
     }
 
     /// Handles a call that timed out.
-    fn timed_out(&mut self, now: Instant, index: usize, about: &About, ran: Ran) {
-        let (run, made) = (&about.run, usize::from(ran != Ran::No));
-        let after = about.until.map_or(Duration::MAX, |(_, limit)| limit);
+    fn timed_out(&mut self, now: Instant, index: usize, context: &RunContext, ran: Ran) {
+        let (run, made) = (&context.run, usize::from(ran != Ran::No));
+        let after = context.until.map_or(Duration::MAX, |(_, limit)| limit);
         if now < self.deadline {
             run.push(now, run.notes().attempts.max(1), Fact::ToolTimeout { after });
         }
         let error = Stopped::call_timeout(after, ran);
-        self.fell(now, index, run, about.effect, Err(error.into()), made);
+        self.fell(now, index, run, context.effect, Err(error.into()), made);
     }
 
     fn succeeded(&mut self, now: Instant, index: usize, run: &Run, outcome: ToolOutcome) {
@@ -101,6 +101,7 @@ impl Core {
         self.take_steps(now);
     }
 
+    /// Handles a call that failed or was cancelled.
     fn fell(
         &mut self,
         now: Instant,
@@ -157,7 +158,7 @@ impl Core {
         &mut self,
         now: Instant,
         cut_short: CutShort,
-        running: impl Iterator<Item = (usize, Ran, &'r About)>,
+        running: impl Iterator<Item = (usize, Ran, &'r RunContext)>,
     ) -> Report {
         let cause = match cut_short {
             CutShort::TimedOut => Cause::TurnTimeout,
@@ -171,12 +172,12 @@ impl Core {
             }
             falls[index] = Some((ran, effect));
         };
-        for (index, ran, about) in running {
-            let attempts = about.run.notes().made().max(u32::from(ran != Ran::No));
+        for (index, ran, context) in running {
+            let attempts = context.run.notes().made().max(u32::from(ran != Ran::No));
             let report = &mut self.calls[index];
             report.attempts = report.attempts.saturating_add(attempts);
             report.ran = report.ran.or(ran);
-            fall(index, ran, about.effect, &about.run, attempts);
+            fall(index, ran, context.effect, &context.run, attempts);
         }
         for (index, ran, effect, run) in self.late.drain(..) {
             fall(index, ran, effect, &run, run.notes().made());
@@ -279,8 +280,8 @@ fn is_unkept(outcome: &ToolOutcome) -> bool {
 }
 
 /// Whether the call ended by its own deadline.
-fn is_past(about: &About, now: Instant, error: &BoxError) -> bool {
-    about.until.is_some_and(|(at, _)| now >= at) && find::<DeadlineExceeded>(&**error).is_some()
+fn is_past(context: &RunContext, now: Instant, error: &BoxError) -> bool {
+    context.until.is_some_and(|(at, _)| now >= at) && find::<DeadlineExceeded>(&**error).is_some()
 }
 
 /// Whether the last attempt timed out, whatever the error of the call.

@@ -1,7 +1,7 @@
 //! Validates a draft: known names, no dependency cycles, a tool for every required call.
 use super::{
     Body, Call, Candidate, Draft, MAX_CALLS, Need, Node, Plan, PlanError, Tools,
-    limits::timeout,
+    limits::check_timeout,
     names::{self, is_blank},
     read,
 };
@@ -58,12 +58,12 @@ fn plan(draft: &Draft, tools: &Tools, mut faults: Faults) -> Result<Plan, PlanEr
     let mut nodes = Vec::with_capacity(count);
     let mut edges = Vec::with_capacity(count);
     for (own, call) in draft.calls.iter().enumerate() {
-        let place = below("/calls", own);
+        let parent = below("/calls", own);
         let manifest = manifests.get(&*call.tool).copied();
-        let candidates = candidates(call, manifest, tools, &manifests, &place, &mut faults);
-        edges.push(names.needs(own, call, manifest, &candidates, &place, &mut faults));
-        timeout(call.timeout, &place, "timeout_ms", &mut faults);
-        timeout(call.attempt_timeout, &place, "attempt_timeout_ms", &mut faults);
+        let candidates = candidates(call, manifest, tools, &manifests, &parent, &mut faults);
+        edges.push(names.needs(own, call, manifest, &candidates, &parent, &mut faults));
+        check_timeout(call.timeout, &parent, "timeout_ms", &mut faults);
+        check_timeout(call.attempt_timeout, &parent, "attempt_timeout_ms", &mut faults);
         nodes.push(node(call, manifest, candidates));
     }
     check_defaults(&draft.calls, &edges, &names, &mut faults);
@@ -120,16 +120,16 @@ fn candidates(
     manifest: Option<&Arc<ToolManifest>>,
     tools: &Tools,
     manifests: &HashMap<&str, &Arc<ToolManifest>>,
-    place: &str,
+    parent: &str,
     faults: &mut Faults,
 ) -> Vec<Candidate> {
-    let own = params(&call.params, &below(place, "params"), faults);
+    let own = params(&call.params, &below(parent, "params"), faults);
     let mut seen = HashSet::from([&*call.tool]);
     let mut wanted = vec![(&*call.tool, own.clone())];
     match (&call.alternatives, manifest) {
         (Some(all), _) => {
             for (i, one) in all.iter().enumerate() {
-                let at = format!("{place}/alternatives/{i}");
+                let at = format!("{parent}/alternatives/{i}");
                 let of_its_own =
                     one.params.as_ref().map(|own| params(own, &below(&at, "params"), faults));
                 if seen.insert(&one.tool) {
@@ -182,8 +182,8 @@ impl<'d> Names<'d> {
             if let Some(first) = names.calls.insert(&call.name, own) {
                 names.calls.insert(&call.name, first);
                 let found = format!("{:?}, as /calls/{first} is", call.name);
-                let place = format!("/calls/{own}/name");
-                let fault = EnvelopeFault::new(place, "a unique name", found);
+                let at = format!("/calls/{own}/name");
+                let fault = EnvelopeFault::new(at, "a unique name", found);
                 faults.push(fault.hint("give calls of one tool different names"));
             }
         }
@@ -198,13 +198,13 @@ impl<'d> Names<'d> {
         call: &Call,
         manifest: Option<&Arc<ToolManifest>>,
         candidates: &[Candidate],
-        place: &str,
+        parent: &str,
         faults: &mut Faults,
     ) -> Vec<Edge<String>> {
         let mut needs: Vec<Edge<String>> = Vec::new();
         let mut seen = HashSet::new();
         for (i, name) in call.after.iter().enumerate() {
-            let at = format!("{place}/depends_on/{i}");
+            let at = format!("{parent}/depends_on/{i}");
             match self.find(own, name, &at, faults) {
                 Some(to) if seen.insert(to) => needs.push(Edge { to, at }),
                 Some(_) => {
@@ -216,7 +216,7 @@ impl<'d> Names<'d> {
         }
         let sources = candidates.iter().flat_map(|candidate| candidate.params.sources());
         for name in sources.map(|(name, _)| name).collect::<BTreeSet<_>>() {
-            let at = below(place, "params");
+            let at = below(parent, "params");
             if let Some(to) = self.find(own, name, &at, faults)
                 && seen.insert(to)
             {
@@ -226,7 +226,7 @@ impl<'d> Names<'d> {
         let tools = manifest.into_iter().flat_map(|manifest| &manifest.depends_on);
         for to in tools.filter_map(|tool| self.tools.get(&**tool)).flatten() {
             if *to != own && seen.insert(*to) {
-                needs.push(Edge { to: *to, at: below(place, "tool") });
+                needs.push(Edge { to: *to, at: below(parent, "tool") });
             }
         }
         needs.sort_by_key(|need| need.to);
@@ -290,13 +290,13 @@ fn check_values(nodes: &[Node], faults: &mut Faults) {
             let value = need.default.as_ref().or(nodes[need.of].default_value.as_ref());
             let missing = value.is_some_and(|value| at(value.get(), pointer).is_none());
             if missing && seen.insert((name, pointer)) {
-                let place = match need.default {
+                let at = match need.default {
                     Some(_) => below(&format!("/calls/{own}/defaults"), name),
                     None => format!("/calls/{}/default_value", need.of),
                 };
                 let expected = format!("a default with a value at {pointer}");
                 let found = format!("none there, and /calls/{own}/params uses it");
-                faults.push(EnvelopeFault::new(place, expected, found));
+                faults.push(EnvelopeFault::new(at, expected, found));
             }
         }
     }
@@ -315,11 +315,11 @@ fn check_candidates(nodes: &[Node], order: &[usize], faults: &mut Faults) {
         if has_tool[*own] || !node.required {
             continue;
         }
-        let place = format!("/calls/{own}");
-        let (place, found) = match unmet {
-            Some(of) => (place, format!("its dependency {:?} without a tool", nodes[of].name)),
-            None => (below(&place, "tool"), format!("{:?}, which is not available", node.tool)),
+        let parent = format!("/calls/{own}");
+        let (at, found) = match unmet {
+            Some(of) => (parent, format!("its dependency {:?} without a tool", nodes[of].name)),
+            None => (below(&parent, "tool"), format!("{:?}, which is not available", node.tool)),
         };
-        faults.push(EnvelopeFault::new(place, "an available tool for a required call", found));
+        faults.push(EnvelopeFault::new(at, "an available tool for a required call", found));
     }
 }

@@ -1,4 +1,4 @@
-//! The time and concurrency limits of a turn.
+//! The time and concurrency limits of a turn, as its plan sets them.
 use crate::json::below;
 use std::time::Duration;
 use tr_wire::{EnvelopeFault, read::Faults};
@@ -25,8 +25,8 @@ pub struct Limits {
     pub timeout: Duration,
     /// How long a call may take, with all its attempts; by default as long as the turn.
     pub call_timeout: Option<Duration>,
-    /// How long an attempt may take; by default as set by its tool's manifest or the stack. The
-    /// turn passes it to the service, which enforces it.
+    /// How long an attempt may take; by default as set by its tool's manifest or the `ToolStack`.
+    /// The turn passes it to the service, which enforces it.
     pub attempt_timeout: Option<Duration>,
     /// How many calls run at once; 8 by default.
     pub concurrency: usize,
@@ -45,9 +45,9 @@ impl Default for Limits {
 
 impl Limits {
     pub(super) fn check(&self, faults: &mut Faults) {
-        timeout(Some(self.timeout), "/limits", "timeout_ms", faults);
-        timeout(self.call_timeout, "/limits", "call_timeout_ms", faults);
-        timeout(self.attempt_timeout, "/limits", "attempt_timeout_ms", faults);
+        check_timeout(Some(self.timeout), "/limits", "timeout_ms", faults);
+        check_timeout(self.call_timeout, "/limits", "call_timeout_ms", faults);
+        check_timeout(self.attempt_timeout, "/limits", "attempt_timeout_ms", faults);
         if !(1..=MAX_CONCURRENCY).contains(&self.concurrency) {
             let found = self.concurrency.to_string();
             faults.push(EnvelopeFault::new(
@@ -59,7 +59,13 @@ impl Limits {
     }
 }
 
-pub(super) fn timeout(timeout: Option<Duration>, parent: &str, name: &str, faults: &mut Faults) {
+/// Reports a timeout outside 1 ms to 24 h. `parent` is the JSON pointer of the object that has it.
+pub(super) fn check_timeout(
+    timeout: Option<Duration>,
+    parent: &str,
+    name: &str,
+    faults: &mut Faults,
+) {
     let Some(timeout) = timeout else { return };
     if timeout < Duration::from_millis(1) || timeout > MAX_TIMEOUT {
         let found = format!("{} ms", timeout.as_millis());

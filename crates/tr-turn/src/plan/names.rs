@@ -1,4 +1,4 @@
-//! Invalid names: empty, or only white space.
+//! Reports names in a plan that are empty or only white space.
 use super::Draft;
 use crate::json::below;
 use std::collections::HashSet;
@@ -10,23 +10,23 @@ pub(super) fn is_blank(name: &str) -> bool {
 
 /// Reports each invalid name, except those whose text has a fault already.
 pub(super) fn check(draft: &Draft, faults: &mut Faults) {
-    let told: HashSet<Box<str>> = faults.iter().map(|fault| fault.pointer().into()).collect();
-    let mut names = Names { told, faults };
+    let reported = faults.iter().map(|fault| fault.pointer().into()).collect();
+    let mut names = Names { reported, faults };
     names.optional(&draft.turn, "/turn", "a name");
     names.optional(&draft.session, "/session", "a name");
     names.optional(&draft.agent, "/agent", "a name");
     for (own, call) in draft.calls.iter().enumerate() {
-        let place = below("/calls", own);
-        names.check(&call.tool, &place, "tool", "the name of a tool");
+        let parent = below("/calls", own);
+        names.check(&call.tool, &parent, "tool", "the name of a tool");
         // A call without a name has its tool's name.
         if call.name != call.tool {
-            names.check(&call.name, &place, "name", "a name");
+            names.check(&call.name, &parent, "name", "a name");
         }
         for (i, name) in call.after.iter().enumerate() {
-            names.check(name, &below(&place, "depends_on"), i, "the name of another call");
+            names.check(name, &below(&parent, "depends_on"), i, "the name of another call");
         }
         for (i, one) in call.alternatives.iter().flatten().enumerate() {
-            let all = below(&place, "alternatives");
+            let all = below(&parent, "alternatives");
             match one.params {
                 Some(_) => names.check(&one.tool, &below(&all, i), "tool", "the name of a tool"),
                 None => names.check(&one.tool, &all, i, "the name of a tool, or an object"),
@@ -35,14 +35,14 @@ pub(super) fn check(draft: &Draft, faults: &mut Faults) {
         for (name, member) in
             [(&call.idempotency_key, "idempotency_key"), (&call.cancellation_id, "cancellation_id")]
         {
-            names.optional(name, &below(&place, member), "a name");
+            names.optional(name, &below(&parent, member), "a name");
         }
     }
 }
 
 struct Names<'f> {
     /// The pointers that have a fault already.
-    told: HashSet<Box<str>>,
+    reported: HashSet<Box<str>>,
     faults: &'f mut Faults,
 }
 
@@ -54,7 +54,7 @@ impl Names<'_> {
         member: impl std::fmt::Display,
         expected: &'static str,
     ) {
-        if is_blank(name) && !self.told.contains(parent) {
+        if is_blank(name) && !self.reported.contains(parent) {
             self.fault(name, below(parent, member), expected);
         }
     }
@@ -66,7 +66,7 @@ impl Names<'_> {
     }
 
     fn fault(&mut self, name: &str, at: String, expected: &'static str) {
-        if !self.told.contains(&*at) {
+        if !self.reported.contains(&*at) {
             let found = if name.is_empty() { "an empty string" } else { "white space" };
             self.faults.push(EnvelopeFault::new(at, expected, found));
         }

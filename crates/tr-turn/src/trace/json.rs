@@ -85,7 +85,7 @@ fn fact<M: SerializeMap>(fact: &Fact, map: &mut M) -> Result<(), M::Error> {
             map.serialize_entry("error", error)?;
             map.serialize_entry("classification", class(*verdict))?;
             map.serialize_entry("reason", reason)?;
-            map.serialize_entry("ran", word(*ran))?;
+            map.serialize_entry("ran", ran_name(*ran))?;
             map.serialize_entry("circuit_breaker", breaker)
         }
         Fact::CircuitBreaker { breaker, from, to } => {
@@ -106,7 +106,7 @@ fn fact<M: SerializeMap>(fact: &Fact, map: &mut M) -> Result<(), M::Error> {
         }
         Fact::ToolOutcome { outcome, ran, .. } => {
             map.serialize_entry("outcome", outcome.as_str())?;
-            map.serialize_entry("ran", word(*ran))
+            map.serialize_entry("ran", ran_name(*ran))
         }
         Fact::ToolStarted | Fact::Escalated { .. } | Fact::TurnEnded { .. } => Ok(()),
     }
@@ -122,7 +122,7 @@ pub(super) const fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-const fn word(ran: Ran) -> &'static str {
+const fn ran_name(ran: Ran) -> &'static str {
     match ran {
         Ran::No => "no",
         Ran::Yes => "yes",
