@@ -7,7 +7,7 @@ use std::{num::NonZeroU8, thread, time::Duration};
 use tr_idempotency::{
     protocol::State,
     redis::{Durability, Redis},
-    store::{Claimed, End, Query, RecordStore as _, StoreErrorKind},
+    store::{Claimed, End, Query, RecordStore as _, Selector, StateFilter, StoreErrorKind},
 };
 use tr_testkit::redis::{Persistence, Server};
 
@@ -147,6 +147,17 @@ async fn what_is_no_record_is_neither_run_over_nor_taken_for_none() {
     let listing = store.list_readable(&Query::ALL, 9, false).await.unwrap();
     assert_eq!(listing.records.len(), 1);
     assert_eq!(listing.unreadable[0].key, claim.key);
+    // It shows its session and params all the same.
+    server.command(["DEL", &name]).unwrap();
+    assert!(matches!(store.claim(&claim).await.unwrap(), Claimed::Run(_)));
+    server.command(["SETRANGE", &name, "1", "z"]).unwrap();
+    for (session, found) in [("s-1", 1), ("s-2", 0)] {
+        let selector = Selector::Equal(session.into(), claim.digest);
+        let query = Query { selector, state: StateFilter::Unknown };
+        let listing = store.list_readable(&query, 9, true).await.unwrap();
+        let tools: Vec<_> = listing.unreadable.iter().map(|it| it.tool.as_deref()).collect();
+        assert_eq!(tools, vec![Some(&*claim.tool); found]);
+    }
 
     server.command(["SET", &name, "2, of a later version"]).unwrap();
     assert!(store.clear(&claim.key).await.unwrap());

@@ -168,17 +168,18 @@ impl<V> StoreHandle<V> {
         self.list(&query, limit).await
     }
 
-    /// The calls of unknown outcome of this session with these params, whatever their keys. Records that
-    /// cannot be read are left out.
+    /// The calls of unknown outcome of this session with these params, whatever their keys, and the
+    /// records that cannot be read and may be such calls. On Redis, those of a layout that this version
+    /// does not know are left out, since they show neither session nor params.
     pub async fn unknown_equals(
         &self,
         session: &str,
         params: &Digest,
         limit: usize,
-    ) -> Result<Vec<DedupeRecord>, StoreError> {
+    ) -> Result<RecordListing, StoreError> {
         let selector = Selector::Equal(self.remote.format.frames.session(session), *params);
         let query = Query { selector, state: StateFilter::Unknown };
-        Ok(self.listing(&query, limit, true).await?.records)
+        self.listing(&query, limit, true).await
     }
 
     async fn list(&self, query: &Query, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tool_reliability::idempotency::{DedupeRecord, RecordState, StoreHandle};
+use tool_reliability::idempotency::{RecordState, StoreHandle, store::StoreErrorKind};
 use tr_core::{
     BoxError, Classification, FailureInfo, Ran, SystemClock, ToolCall, ToolOutcome, Verdict,
     WallClock, canonical::Key, classify, code, printable,
@@ -69,24 +69,32 @@ struct Since {
 
 /// A call that is not run, because an equal one may have run.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the same call with the same arguments was sent before, and cancelled, given up or cut off before its answer came: that earlier call may have run; this one did not run"
-)]
+#[error("{}: that earlier call may have run; this one did not run", why(*is_unreadable))]
 pub(crate) struct Barred {
     #[source]
     facts: FailureInfo,
     /// The record of the call that blocks it.
     key: Option<Key>,
+    /// Whether that record cannot be read.
+    is_unreadable: bool,
     /// For how long it is still blocked.
     left: Duration,
     /// The tool, if its effect is not declared.
     undeclared: Option<Box<str>>,
 }
 
+const fn why(is_unreadable: bool) -> &'static str {
+    if is_unreadable {
+        "the same call with the same arguments was sent before, and its record cannot be read"
+    } else {
+        "the same call with the same arguments was sent before, and cancelled, given up or cut off before its answer came"
+    }
+}
+
 impl Barred {
     fn by(key: Option<Key>, left: Duration) -> Self {
         let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);
-        Self { facts, key, left, undeclared: None }
+        Self { facts, key, is_unreadable: false, left, undeclared: None }
     }
 
     /// Names this call's tool, if its effect is not declared.
@@ -99,6 +107,7 @@ impl Barred {
     /// What a person can do about it.
     fn advice(&self, command: &RecordsCommand) -> String {
         let mut advice = match &self.key {
+            Some(key) if self.is_unreadable => forgets(key, command),
             Some(key) => settles(key, command),
             None => {
                 let minutes = self.left.as_secs().div_ceil(60).max(1);
@@ -131,6 +140,14 @@ fn settles(key: &Key, command: &RecordsCommand) -> String {
     let short = records::short(key);
     format!(
         " [record {short}: a person can settle it: {command} settle {short} done, or did-not-run]"
+    )
+}
+
+/// What a person can do about a record that says no more than that there was a call.
+fn forgets(key: &Key, command: &RecordsCommand) -> String {
+    let short = records::short(key);
+    format!(
+        " [record {short}: a person can look at it: {command} show {short}; if no newer tool-guard wrote it, find out whether the earlier call ran, then: {command} forget {short} --force]"
     )
 }
 
@@ -212,7 +229,10 @@ impl Unknowns {
                     matches!(record.state, RecordState::Inflight | RecordState::Unknown)
                 }
                 Ok(None) => false,
-                Err(_) => true,
+                Err(error) => {
+                    barred.is_unreadable = error.kind() == StoreErrorKind::Unreadable;
+                    true
+                }
             };
             if is_open {
                 return Some(barred);
@@ -241,15 +261,25 @@ pub(crate) async fn in_store(
     let session = parts.context.session.as_deref()?;
     // A guard that cannot read the store gets no claim either, where one is needed.
     let digest = identity::digest(call);
-    let unknown = records.unknown_equals(session, &digest, LISTED).await.ok()?;
+    let found = records.unknown_equals(session, &digest, LISTED).await.ok()?;
     let own = parts.idempotency.id.map(|id| id.key);
-    let after = SystemClock.unix_ms().saturating_sub(BARS.as_millis() as u64);
-    let is_equal =
-        |record: &&DedupeRecord| record.tool == parts.tool.label() && record.updated_at_ms >= after;
-    let equals = unknown.iter().filter(is_equal);
-    let mut equals = equals.filter_map(|it| Some((it.key.parse().ok()?, it.updated_at_ms)));
-    let (key, since) = equals.find(|(key, _)| Some(*key) != own)?;
-    Some(Barred::by(Some(key), Duration::from_millis(since.saturating_sub(after))))
+    let now = SystemClock.unix_ms();
+    let until = |changed_at: u64| changed_at.saturating_add(BARS.as_millis() as u64);
+    let bars = |key: Key, tool: &str, until: u64| {
+        let is_equal = tool == parts.tool.label() && Some(key) != own && until >= now;
+        is_equal.then(|| Barred::by(Some(key), Duration::from_millis(until - now)))
+    };
+    let unknown = found.records.iter().find_map(|record| {
+        bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))
+    });
+    unknown.or_else(|| {
+        // What it does not tell is taken to be equal.
+        found.unreadable.iter().find_map(|record| {
+            let tool = record.tool.as_deref().unwrap_or(parts.tool.label());
+            let until = record.changed_at.map_or(until(now), until);
+            Some(Barred { is_unreadable: true, ..bars(record.key, tool, until)? })
+        })
+    })
 }
 
 #[cfg(test)]

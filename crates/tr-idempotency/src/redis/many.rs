@@ -54,12 +54,7 @@ impl Redis {
         self.each_found(query, |found| {
             match found {
                 Ok(stored) if records.len() < limit => records.push(stored),
-                Err(key) if unreadable.len() < limit => unreadable.push(UnreadableRecord {
-                    key,
-                    tool: None,
-                    changed_at: None,
-                    why: layout::UNREADABLE.to_owned(),
-                }),
+                Err(record) if unreadable.len() < limit => unreadable.push(record),
                 _ => {}
             }
             records.len() < limit
@@ -68,12 +63,12 @@ impl Redis {
         Ok(listing)
     }
 
-    /// Passes every matching record, and the key of every one that cannot be read, to `each`, until that
-    /// returns `false`.
+    /// Passes every matching record, and every one that may match and cannot be read, to `each`, until
+    /// that returns `false`.
     async fn each_found(
         &self,
         query: &Query,
-        mut each: impl FnMut(Result<Stored, Key>) -> bool,
+        mut each: impl FnMut(Result<Stored, UnreadableRecord>) -> bool,
     ) -> Result<(), StoreError> {
         if let Selector::Key(key) = &query.selector {
             if let Some(stored) = self.read(key).await?.filter(|stored| query.matches(stored)) {
@@ -98,12 +93,8 @@ impl Redis {
                 Value::BulkString(name) => self.key_of(&name).map(|key| (key, name)),
                 _ => None,
             });
-            for found in self.all(keys.collect()).await? {
-                let is_meant = found.as_ref().map_or_else(
-                    |key| query.selector.may_be_of(key),
-                    |stored| query.matches(stored),
-                );
-                if is_meant && !each(found) {
+            for found in self.all(keys.collect(), query).await? {
+                if !each(found) {
                     return Ok(());
                 }
             }
@@ -114,8 +105,12 @@ impl Redis {
         }
     }
 
-    /// The records of these keys as they stand, and the keys of those that cannot be read.
-    async fn all(&self, keys: Vec<(Key, Vec<u8>)>) -> Result<Vec<Result<Stored, Key>>, StoreError> {
+    /// The matching records of these keys as they stand, and those that may match and cannot be read.
+    async fn all(
+        &self,
+        keys: Vec<(Key, Vec<u8>)>,
+        query: &Query,
+    ) -> Result<Vec<Result<Stored, UnreadableRecord>>, StoreError> {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
@@ -131,7 +126,10 @@ impl Redis {
         let mut standing = Vec::with_capacity(keys.len());
         for ((key, _), value) in keys.iter().zip(values) {
             if let Value::BulkString(bytes) = value {
-                standing.extend(layout::read(key, &bytes, now).map_err(|_| *key).transpose());
+                standing.extend(match layout::read(key, &bytes, now) {
+                    Ok(stored) => stored.filter(|stored| query.matches(stored)).map(Ok),
+                    Err(_) => unreadable(key, &bytes, &query.selector).map(Err),
+                });
             }
         }
         Ok(standing)
@@ -150,4 +148,17 @@ impl Redis {
             _ => Err(unexpected_reply(&time)),
         }
     }
+}
+
+/// A record that cannot be read, unless it shows that it is not selected.
+fn unreadable(key: &Key, bytes: &[u8], selector: &Selector) -> Option<UnreadableRecord> {
+    let shown = layout::without_state(key, bytes);
+    let may_be = |shown: &Stored| selector.matches(shown);
+    let is_meant = shown.as_ref().map_or_else(|| selector.may_be_of(key), may_be);
+    is_meant.then(|| UnreadableRecord {
+        key: *key,
+        changed_at: shown.as_ref().map(|shown| shown.record.changed_at),
+        tool: shown.map(|shown| shown.tool),
+        why: layout::UNREADABLE.to_owned(),
+    })
 }

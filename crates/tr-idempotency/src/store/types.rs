@@ -257,21 +257,24 @@ impl Query {
     /// Whether a record, as it stands now, matches.
     #[must_use]
     pub fn matches(&self, stored: &Stored) -> bool {
-        let theirs = match &self.selector {
-            Selector::All => true,
-            Selector::Key(key) => stored.key == *key,
-            Selector::Keys(keys) => keys.contains(&stored.key),
-            Selector::Session(session) => stored.session.as_ref() == Some(session),
-            Selector::Equal(session, digest) => {
-                stored.session.as_ref() == Some(session) && stored.record.digest == *digest
-            }
-            Selector::Tool(prefix) => stored.tool.starts_with(prefix),
-        };
-        theirs && self.state.matches(&stored.record, stored.now)
+        self.selector.matches(stored) && self.state.matches(&stored.record, stored.now)
     }
 }
 
 impl Selector {
+    pub(crate) fn matches(&self, stored: &Stored) -> bool {
+        match self {
+            Self::All => true,
+            Self::Key(key) => stored.key == *key,
+            Self::Keys(keys) => keys.contains(&stored.key),
+            Self::Session(session) => stored.session.as_ref() == Some(session),
+            Self::Equal(session, digest) => {
+                stored.session.as_ref() == Some(session) && stored.record.digest == *digest
+            }
+            Self::Tool(prefix) => stored.tool.starts_with(prefix),
+        }
+    }
+
     /// Whether a record of which only this key can be read may be selected.
     #[cfg(feature = "redis")]
     pub(crate) fn may_be_of(&self, key: &Key) -> bool {

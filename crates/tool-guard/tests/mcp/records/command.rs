@@ -154,6 +154,43 @@ fn a_record_that_cannot_be_read_is_listed_and_forgotten_by_force() {
     until("it pays", || (shop.paid() == before + 1).then_some(()));
 }
 
+/// In the guard that sent the call and in the next one.
+#[test]
+fn a_record_that_cannot_be_read_bars_the_equals_of_its_call() {
+    let shop = Shop::new();
+    let order = json!({ "order": "o-1", "then": "hang" });
+    let meta = |call: &str| json!({ "callId": call, "threadId": "t" });
+    let mut first = shop.open(&["--timeout", HANGS]);
+    pay(&mut first, 1, &meta("call_1"), order.clone());
+    assert_eq!(code(&first.answer(1)), "timeout");
+    let id = records(&shop, &["list", "--unknown"]).0[..12].to_owned();
+    let file = rusqlite::Connection::open(&shop.records).unwrap();
+    let set =
+        |what: &str| file.execute(&format!("UPDATE calls SET {what} WHERE state <> 'done'"), []);
+    assert_eq!(set("state = 'torn', until = 7"), Ok(1));
+    let mut next = shop.open(&["--timeout", HANGS]);
+    for client in [&mut first, &mut next] {
+        pay(client, 2, &meta("call_2"), order.clone());
+        let answer = client.answer(2);
+        assert_eq!(code(&answer), "outcome_unknown", "{answer}");
+        let said = text(&answer);
+        assert!(said.contains("its record cannot be read: that earlier call may have"), "{said}");
+        let forget = format!(" forget {id} --force]");
+        assert!(said.contains(&forget) && !said.contains(" settle "), "{said}");
+    }
+    assert_eq!(shop.paid(), 1);
+    pay(&mut next, 3, &meta("call_3"), json!({ "order": "o-2" }));
+    assert!(text(&next.answer(3)).contains("o-2"), "another order");
+    // As long as one of unknown outcome.
+    assert_eq!(set("changed_at = changed_at - 660000"), Ok(1));
+    pay(&mut next, 4, &meta("call_4"), order.clone());
+    assert_eq!(code(&next.answer(4)), "timeout");
+    assert_eq!(records(&shop, &["forget", &id, "--force"]).1, Some(0));
+    pay(&mut first, 5, &meta("call_1"), order);
+    assert_eq!(code(&first.answer(5)), "outcome_unknown", "that of the other guard");
+    assert_eq!(shop.paid(), 3);
+}
+
 #[test]
 fn records_are_read_while_another_process_keeps_the_file_locked() {
     let (shop, id) = unknown_payment(&json!({ "idempotencyKey": "k" }));
