@@ -42,6 +42,8 @@
 //! [`connect`](Builder::connect) refuses a server that may evict a call in flight
 //! (`maxmemory-policy` other than `noeviction`), is older than 7.0, is a replica or a part of a
 //! cluster. [`check`](crate::store::RecordStore::check) warns of what it cannot rule out.
+//! [`evicting_at_my_own_risk`](Builder::evicting_at_my_own_risk) and
+//! [`forgetting_on_restart`](Builder::forgetting_on_restart) accept a risk.
 //!
 //! **A call whose record the server loses may run twice.** A restart without `appendonly yes`,
 //! `FLUSHALL`, or a failover to a replica that lacks the last writes loses records.

@@ -147,7 +147,7 @@ pub(crate) async fn open(place: Option<Place>) -> anyhow::Result<Option<Arc<dyn 
 async fn connected(url: &str) -> Result<Redis, StoreError> {
     let redis = Redis::builder(url).build()?;
     for warning in redis.check().await? {
-        let said = format!("the records' server {}: {}", place_of(url), of_server(&warning));
+        let said = format!("the records' server {}: {warning}", place_of(url));
         eprintln!("tool-guard: {}", printable(&said));
     }
     Ok(redis)
@@ -155,11 +155,6 @@ async fn connected(url: &str) -> Result<Redis, StoreError> {
 
 fn place_of(url: &str) -> String {
     Place::Redis(url.into()).quoted()
-}
-
-/// The warning without its last part, which names methods of the library.
-fn of_server(warning: &str) -> &str {
-    warning.rsplit_once(" (or ").map_or(warning, |(said, _)| said)
 }
 
 /// Opens the records at `place` to read them: nothing is written, so a full disk or another process's lock
@@ -337,14 +332,6 @@ mod tests {
         assert_eq!(command("redis://h:1/2"), "tool-guard records --records redis://h:1/2");
         let hidden = command("rediss://user:p@ss/w@h:1");
         assert_eq!(hidden, "tool-guard records --records 'rediss://***@h:1'");
-    }
-
-    #[test]
-    fn a_warning_of_the_server_names_no_method_of_the_library() {
-        let warning =
-            "it forgets (`appendonly no`): set `appendonly yes` (or accept the risk by `x`)";
-        assert_eq!(of_server(warning), "it forgets (`appendonly no`): set `appendonly yes`");
-        assert_eq!(of_server("it is full"), "it is full");
     }
 
     #[test]

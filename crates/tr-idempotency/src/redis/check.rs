@@ -12,7 +12,8 @@ pub(super) struct Accepted {
     pub(super) no_persistence: bool,
 }
 
-/// Reads the server's `INFO`: returns warnings, or every reason not to use the server.
+/// Reads the server's `INFO`: returns warnings, or every reason not to use the server. They say what to do
+/// at the server and name no method: programs show them to people.
 pub(super) fn check(
     info: &str,
     durability: Durability,
@@ -56,7 +57,7 @@ pub(super) fn check(
         } else if accepted.eviction {
             warnings.push(fault);
         } else {
-            faults.push(format!("{fault} (or accept the risk by `evicting_at_my_own_risk`)"));
+            faults.push(fault);
         }
     }
 
@@ -64,8 +65,7 @@ pub(super) fn check(
     if field("aof_enabled") != Some("1") && !accepted.no_persistence {
         warnings.push(
             "it does not write each change to its disk (`appendonly no`), so a restart loses \
-             calls, which then may run twice: set `appendonly yes` (or accept the risk by \
-             `forgetting_on_restart`)"
+             calls, which then may run twice: set `appendonly yes`"
                 .into(),
         );
     }
@@ -81,7 +81,7 @@ pub(super) fn check(
     } else if number("connected_slaves").is_some_and(|replicas| replicas > 0) {
         warnings.push(
             "writes do not wait for its replicas, so a failover may lose calls, \
-             which then may run twice (or have writes wait for them: `Durability::Wait`)"
+             which then may run twice: promote only a replica that has all writes"
                 .into(),
         );
     }
@@ -129,7 +129,10 @@ mod tests {
         for (field, value) in
             [("maxmemory_policy", "volatile-lru"), ("aof_enabled", "0"), ("connected_slaves", "1")]
         {
-            assert_eq!(check(&with(field, value)).unwrap().len(), 1, "{field}");
+            let warned = check(&with(field, value)).unwrap();
+            assert_eq!(warned.len(), 1, "{field}");
+            let names_a_method = ["my_own_risk", "on_restart", "::"].map(|it| warned[0].contains(it));
+            assert_eq!(names_a_method, [false; 3], "{warned:?}");
         }
         assert_eq!(check("").unwrap_err().lines().count(), 4);
     }
