@@ -67,7 +67,10 @@ async fn a_server_that_forgets_on_restart_is_warned_of() {
     assert!(store.check().await.unwrap().is_empty());
     let _replica = Server::options().replica_of(&server).start().unwrap();
     let warnings = store.check().await.unwrap();
-    assert!(matches!(&warnings[..], [one] if one.contains("writes do not wait for its replicas")), "{warnings:?}");
+    assert!(
+        matches!(&warnings[..], [one] if one.contains("writes do not wait for its replicas")),
+        "{warnings:?}"
+    );
 }
 
 #[tokio::test]

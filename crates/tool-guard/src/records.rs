@@ -217,7 +217,7 @@ async fn open(options: &Options) -> anyhow::Result<(Records, RecordsCommand)> {
 async fn all(records: &Records, unknown: bool, runs: bool) -> anyhow::Result<RecordListing> {
     let state = if unknown { StateFilter::Unknown } else { StateFilter::Any };
     let query = Query { selector: Selector::All, state };
-    let found = records.listing(&query, ALL, !runs && !unknown).await;
+    let found = records.listing(&query, ALL, !runs).await;
     let mut found = found.context("the records cannot be read")?;
     found.records.sort_by_key(|record| record.updated_at_ms);
     Ok(found)

@@ -4,12 +4,12 @@ use super::{Fault, tree::Tree};
 
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
-    ("tool-guard", 12770),
+    ("tool-guard", 12790),
     ("tool-reliability", 2750),
     ("tr-breaker", 3390),
     ("tr-config", 1640),
     ("tr-core", 6740),
-    ("tr-idempotency", 12220),
+    ("tr-idempotency", 12250),
     ("tr-integrity", 19310),
     ("tr-loopguard", 2200),
     ("tr-retry", 1270),

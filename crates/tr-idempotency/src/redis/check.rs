@@ -131,7 +131,8 @@ mod tests {
         {
             let warned = check(&with(field, value)).unwrap();
             assert_eq!(warned.len(), 1, "{field}");
-            let names_a_method = ["my_own_risk", "on_restart", "::"].map(|it| warned[0].contains(it));
+            let names_a_method =
+                ["my_own_risk", "on_restart", "::"].map(|it| warned[0].contains(it));
             assert_eq!(names_a_method, [false; 3], "{warned:?}");
         }
         assert_eq!(check("").unwrap_err().lines().count(), 4);

@@ -68,3 +68,11 @@ fn operators_questions_have_an_index() {
         assert!(plan[0].contains(index), "{state:?}: {plan:?}");
     }
 }
+
+#[test]
+fn the_equals_of_a_call_are_found_by_its_session_also_if_they_cannot_be_read() {
+    let selector = Selector::Equal("s".into(), Digest::of_bytes("p"));
+    let selection = Selection::of_any(&Query { selector, state: StateFilter::Unknown });
+    let plan = plan(&calls(), &format!("SELECT * FROM calls WHERE {}", selection.sql()));
+    assert_eq!(plan, ["SEARCH calls USING INDEX calls_by_session (session=?)"]);
+}

@@ -39,21 +39,43 @@ impl Selection {
         ") OR (state = 'inflight' AND until <= :now AND NOT mutating))"
     );
 
+    /// The records that match, except that leases of dead processes count until they are ended.
     pub(super) fn of(query: &Query) -> Self {
-        Self::beginning("over_at > :now", query)
+        let mut selection = Self::of_selector(&query.selector);
+        selection.sql += " AND over_at > :now";
+        if query.state != StateFilter::Any {
+            selection.sql = format!("{} AND {OPEN}", selection.sql);
+        }
+        match query.state {
+            StateFilter::Any => {}
+            StateFilter::Inflight { at_least } => {
+                selection.sql += " AND state = 'inflight' AND until > :now AND \
+                                  max(:now - claimed_at, 0) >= :at_least";
+                selection.params.push((":at_least", Value::Whole(time(at_least))));
+            }
+            StateFilter::Unknown => {
+                selection.sql +=
+                    " AND (state = 'unknown' OR (state = 'inflight' AND until <= :now))";
+            }
+        }
+        selection
     }
 
-    /// The same with expired records, whatever their state.
-    pub(super) fn at_any_time(selector: &Selector) -> Self {
-        let query = Query { selector: selector.clone(), state: StateFilter::Any };
-        // Every selection has the parameter `:now`.
-        Self::beginning(":now IS NOT NULL", &query)
+    /// All records that may match, those that cannot be read included.
+    pub(super) fn of_any(query: &Query) -> Self {
+        let mut selection = Self::of_selector(&query.selector);
+        if query.state != StateFilter::Any {
+            let known = known_states!();
+            selection.sql = format!("{} AND ({OPEN} OR NOT ({known}))", selection.sql);
+        }
+        selection
     }
 
-    fn beginning(first: &str, query: &Query) -> Self {
+    fn of_selector(selector: &Selector) -> Self {
         let mut params = Vec::new();
-        let mut sql = first.to_owned();
-        match &query.selector {
+        // Every selection has the parameter `:now`.
+        let mut sql = ":now IS NOT NULL".to_owned();
+        match selector {
             Selector::All => {}
             Selector::Key(key) => {
                 sql += " AND key = :key";
@@ -80,20 +102,6 @@ impl Selection {
                     sql += " AND tool < :past";
                     params.push((":past", Value::Text(past)));
                 }
-            }
-        }
-        if query.state != StateFilter::Any {
-            sql = format!("{sql} AND {OPEN}");
-        }
-        match query.state {
-            StateFilter::Any => {}
-            StateFilter::Inflight { at_least } => {
-                sql += " AND state = 'inflight' AND until > :now AND \
-                        max(:now - claimed_at, 0) >= :at_least";
-                params.push((":at_least", Value::Whole(time(at_least))));
-            }
-            StateFilter::Unknown => {
-                sql += " AND (state = 'unknown' OR (state = 'inflight' AND until <= :now))";
             }
         }
         Self { sql, params }

@@ -209,17 +209,17 @@ impl<'c> Table<'c> {
         let mut found = Vec::new();
         self.each(selection, limit, is_brief, |_, stored| {
             found.extend(stored?.at(self.now));
-            Ok(())
+            Ok(true)
         })?;
         Ok(found)
     }
 
-    /// Up to `limit` records that the query selects, and up to `limit` of those that cannot be read.
+    /// Up to `limit` records that match, and up to `limit` of those that cannot be read, of the rows before
+    /// the last of these.
     pub(super) fn listing(&self, query: &Query, limit: usize, is_brief: bool) -> Result<Listing> {
-        let selection = Selection::at_any_time(&query.selector);
         let mut listing = Listing::default();
         let Listing { records, unreadable } = &mut listing;
-        self.each(&selection, usize::MAX, is_brief, |row, stored| {
+        self.each(&Selection::of_any(query), usize::MAX, is_brief, |row, stored| {
             match stored.map(|stored| stored.at(self.now)) {
                 Ok(stored) if records.len() < limit => {
                     records.extend(stored.filter(|stored| query.matches(stored)));
@@ -235,18 +235,18 @@ impl<'c> Table<'c> {
                 }
                 _ => {}
             }
-            Ok(())
+            Ok(records.len() < limit)
         })?;
         Ok(listing)
     }
 
-    /// Passes every selected row to `each`.
+    /// Passes selected rows to `each`, until that returns `false`.
     fn each(
         &self,
         selection: &Selection,
         limit: usize,
         is_brief: bool,
-        mut each: impl FnMut(&Row<'_>, Result<Stored>) -> Result<()>,
+        mut each: impl FnMut(&Row<'_>, Result<Stored>) -> Result<bool>,
     ) -> Result<()> {
         let columns = match is_brief {
             true => {
@@ -261,7 +261,9 @@ impl<'c> Table<'c> {
         ))?;
         let mut rows = list.query(&*selection.params(&time(self.now)))?;
         while let Some(row) = rows.next()? {
-            each(row, self.stored(row))?;
+            if !each(row, self.stored(row))? {
+                break;
+            }
         }
         Ok(())
     }
