@@ -85,6 +85,7 @@
 //! | `retry`, `breaker`, `timeout`, `idempotency`, `loop-guard`, `integrity`, `telemetry` | one layer each |
 //! | `stack` | all of them, and [`ToolStack`] |
 //! | `http`, `hyper-util`, `h2` | the layers take `http::Request`; they know the errors of these clients |
+//! | `http-server` | idempotency keys for the routes of one's own HTTP server |
 //! | `sqlite`, `redis`, `redis-tls`, `encryption` | records of calls that outlive the process; Redis over TLS; sealed records |
 //! | `catalog`, `input-schema` | catalogues and configurations in TOML; what catalogues say of params is checked |
 //! | `admin` | `GET` and `POST /debug/tool-reliability` as a tower service |
@@ -111,6 +112,8 @@ pub mod environment;
 pub mod errors_as_outcomes;
 #[cfg(feature = "stack")]
 pub mod hooks;
+#[cfg(feature = "http-server")]
+pub mod http_server;
 #[cfg(feature = "stack")]
 mod measured;
 #[cfg(feature = "stack")]

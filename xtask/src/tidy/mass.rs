@@ -5,7 +5,7 @@ use super::{Fault, tree::Tree};
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
     ("tool-guard", 12790),
-    ("tool-reliability", 2750),
+    ("tool-reliability", 3640),
     ("tr-breaker", 3390),
     ("tr-config", 1640),
     ("tr-core", 6740),

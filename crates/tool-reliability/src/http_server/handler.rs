@@ -1,0 +1,143 @@
+//! The handlers as the idempotency layer calls them: a response ends with its body.
+use super::{
+    body::{Gather, Gathered, GuardedBody},
+    policy::{KeyedRequest, Reply},
+    recorded::RecordedResponse,
+};
+use http::{HeaderMap, HeaderName, Request, Response, header, response::Parts};
+use http_body::Body;
+use pin_project_lite::pin_project;
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tower_service::Service;
+use tr_core::{BoxError, FailureInfo, Ran, Verdict, code};
+
+/// What is kept of a response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    pub(super) max_bytes: usize,
+    pub(super) headers: fn(&HeaderName) -> bool,
+}
+
+/// The inner service.
+#[derive(Clone, Debug)]
+pub(super) struct Handler<S> {
+    pub(super) inner: S,
+    pub(super) kept: Kept,
+}
+
+impl<S, B, R> Service<KeyedRequest<B>> for Handler<S>
+where
+    S: Service<Request<GuardedBody<B>>, Response = Response<R>, Error: Into<BoxError>>,
+    R: Body<Error: Into<BoxError>>,
+{
+    type Response = Reply<R>;
+    type Error = BoxError;
+    type Future = HandlerFuture<S::Future, R>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, req: KeyedRequest<B>) -> Self::Future {
+        let called = self.inner.call(req.request);
+        HandlerFuture { state: State::Called { called }, kept: self.kept }
+    }
+}
+
+pin_project! {
+    /// Waits for the response, then for its body.
+    pub(super) struct HandlerFuture<F, R> {
+        #[pin]
+        state: State<F, R>,
+        kept: Kept,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<F, R> {
+        Called { #[pin] called: F },
+        Reading { head: Option<Parts>, body: Gather<R> },
+    }
+}
+
+impl<F, R, E> Future for HandlerFuture<F, R>
+where
+    F: Future<Output = Result<Response<R>, E>>,
+    E: Into<BoxError>,
+    R: Body<Error: Into<BoxError>>,
+{
+    type Output = Result<Reply<R>, BoxError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            match this.state.as_mut().project() {
+                StateProj::Called { called } => {
+                    let response = ready!(called.poll(cx)).map_err(Into::into)?;
+                    let (head, body) = response.into_parts();
+                    if is_event_stream(&head.headers) {
+                        let body = GuardedBody::unread(body);
+                        let response = Response::from_parts(head, body);
+                        return Poll::Ready(Ok(Reply { response, recorded: None }));
+                    }
+                    let body = Gather::new(body, this.kept.max_bytes);
+                    this.state.set(State::Reading { head: Some(head), body });
+                }
+                StateProj::Reading { head, body } => {
+                    let read = ready!(Pin::new(body).poll(cx)).map_err(|error| {
+                        FailureInfo::new(code::UNCLASSIFIED, Ran::Unknown, Verdict::Permanent)
+                            .because(error)
+                    })?;
+                    let head = head.take().expect("polled after completion");
+                    let (body, recorded) = match read {
+                        Gathered::Whole(bytes) => {
+                            let headers = kept_headers(&head.headers, this.kept.headers);
+                            let kept = RecordedResponse::new(head.status, headers, bytes.clone());
+                            (GuardedBody::whole(bytes), Some(kept))
+                        }
+                        Gathered::Longer(body) => (body, None),
+                    };
+                    let response = Response::from_parts(head, body);
+                    return Poll::Ready(Ok(Reply { response, recorded }));
+                }
+            }
+        }
+    }
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
+}
+
+fn kept_headers(headers: &HeaderMap, is_kept: fn(&HeaderName) -> bool) -> HeaderMap {
+    let mut kept = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers.iter().filter(|(name, _)| is_kept(name)) {
+        kept.append(name.clone(), value.clone());
+    }
+    kept
+}
+
+/// All headers but those of one connection, those that the server writes for each response, and
+/// cookies, which are secrets of one response.
+pub(super) fn is_replayed(name: &HeaderName) -> bool {
+    ![
+        header::CONNECTION,
+        header::CONTENT_LENGTH,
+        header::DATE,
+        header::PROXY_AUTHENTICATE,
+        header::SET_COOKIE,
+        header::TE,
+        header::TRAILER,
+        header::TRANSFER_ENCODING,
+        header::UPGRADE,
+    ]
+    .contains(name)
+        && !["keep-alive", "proxy-connection"].contains(&name.as_str())
+}

@@ -1,0 +1,164 @@
+//! What the idempotency layer reads of a request with a key, and keeps of its response.
+use super::{body::GuardedBody, recorded::RecordedResponse};
+use http::{HeaderValue, Request, Response, request::Parts};
+use tr_core::{
+    CallInfo, Classification, DedupeKey, DedupeMode, DefaultPolicy, Effect, End, FencingToken,
+    InvalidKey, KeyRef, Ran, RecordRef, Replay, RequestPolicy, ResponsePolicy, StoreResponse,
+    Verdict,
+    canonical::{Digest, Key, KeyParts, KeyScope, KeySource},
+    classify,
+};
+
+/// The most characters of method and path that name a request for operators.
+const LABEL: usize = 200;
+
+/// Says of a response that the handler changed nothing: put it into the response's extensions.
+///
+/// The response is not recorded for repeats: a repeat with the same key runs. For what refuses
+/// before anything happened, such as a limit on calls that is inside of the layer. In axum,
+/// `(StatusCode::TOO_MANY_REQUESTS, Extension(DidNotRun))`.
+#[derive(Clone, Copy, Debug)]
+pub struct DidNotRun;
+
+/// A request with a key, whose body was read.
+pub(super) struct KeyedRequest<B> {
+    pub(super) request: Request<GuardedBody<B>>,
+    key: DedupeKey,
+    client_key: String,
+    principal: String,
+    label: String,
+    effect: Effect,
+    waits: bool,
+}
+
+/// The response of a handler, or of the record in its place.
+pub(super) struct Reply<B> {
+    pub(super) response: Response<GuardedBody<B>>,
+    pub(super) recorded: Option<RecordedResponse>,
+}
+
+/// The policy for both.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HttpPolicy;
+
+/// Whose key it is, and whether a duplicate waits.
+pub(super) struct Keyed {
+    pub(super) key: String,
+    pub(super) principal: String,
+    pub(super) waits: bool,
+}
+
+impl<B> KeyedRequest<B> {
+    /// A request whose whole body is `body`.
+    pub(super) fn new(keyed: Keyed, head: Parts, body: bytes::Bytes) -> Self {
+        let Keyed { key: client_key, principal, waits } = keyed;
+        let parts = KeyParts {
+            scope: KeyScope::Session {
+                tenant: None,
+                workspace: None,
+                session: None,
+                actor: Some(&principal),
+            },
+            namespace: None,
+            tool: "http",
+            action: None,
+            source: KeySource::Caller(&client_key),
+            step: None,
+        };
+        let (method, path) = (head.method.as_str(), head.uri.path());
+        let query = head.uri.query().map_or("", |query| query);
+        let digest = Digest::of_bytes(
+            // No part but the last has a zero byte.
+            [
+                method.as_bytes(),
+                path.as_bytes(),
+                query.as_bytes(),
+                Digest::of_bytes(&body).as_bytes(),
+            ]
+            .join(&0),
+        );
+        let key = DedupeKey { key: Key::derive(&parts), digest };
+        let label = method.chars().chain([' ']).chain(path.chars()).take(LABEL).collect();
+        let request = Request::from_parts(head, GuardedBody::whole(body));
+        let effect = DefaultPolicy.effect(&request);
+        Self { request, key, client_key, principal, label, effect, waits }
+    }
+}
+
+impl<B> Reply<B> {
+    fn is_from_handler_that_ran(&self) -> bool {
+        self.response.extensions().get::<DidNotRun>().is_none()
+    }
+}
+
+impl<B> RequestPolicy<KeyedRequest<B>> for HttpPolicy {
+    fn key<'r>(&self, req: &'r KeyedRequest<B>) -> KeyRef<'r> {
+        KeyRef::new(&req.label)
+    }
+
+    fn info<'r>(&self, req: &'r KeyedRequest<B>) -> CallInfo<'r> {
+        let mut info = CallInfo::of(&req.label);
+        (info.effect, info.session) = (req.effect, Some(&*req.principal));
+        info
+    }
+
+    fn effect(&self, req: &KeyedRequest<B>) -> Effect {
+        req.effect
+    }
+
+    fn idempotency_key(&self, req: &KeyedRequest<B>) -> Result<Option<DedupeKey>, InvalidKey> {
+        Ok(Some(req.key))
+    }
+
+    fn dedupe_mode(&self, req: &KeyedRequest<B>) -> DedupeMode {
+        if req.waits { DedupeMode::Enforced } else { DedupeMode::BestEffort }
+    }
+
+    /// The key holds for a caller of this service: the layer adds the service's name.
+    fn has_scope(&self, _: &KeyedRequest<B>) -> bool {
+        false
+    }
+
+    fn note_claim(&self, req: &mut KeyedRequest<B>, claim: FencingToken) {
+        req.request.extensions_mut().insert(claim);
+    }
+
+    fn record<'r>(&self, req: &'r KeyedRequest<B>) -> RecordRef<'r> {
+        RecordRef { key: Some(&req.client_key), actor: Some(&req.principal) }
+    }
+}
+
+impl<B> ResponsePolicy<Reply<B>> for HttpPolicy {
+    /// Every response is an end of the run, whatever its status. An error is no evidence that the
+    /// handler did not run, unless it is one of tower's or ours that says so.
+    fn classify<'r>(&self, end: End<'r, Reply<B>>) -> Classification<'r> {
+        match end {
+            Ok(reply) if reply.is_from_handler_that_ran() => Classification::SUCCESS,
+            Ok(_) => Classification::new(Verdict::TRANSIENT, Ran::No, "did_not_run"),
+            Err(error) => classify::error(error).end,
+        }
+    }
+
+    fn note_unrecorded(&self, reply: &mut Reply<B>) {
+        let no = HeaderValue::from_static("false");
+        reply.response.headers_mut().insert("idempotency-recorded", no);
+    }
+}
+
+impl<B> StoreResponse<Reply<B>> for HttpPolicy {
+    type Stored = RecordedResponse;
+
+    fn store(&self, reply: &Reply<B>) -> Option<RecordedResponse> {
+        reply.recorded.clone()
+    }
+
+    fn size_of(&self, stored: &RecordedResponse) -> usize {
+        stored.size()
+    }
+
+    fn load(&self, stored: RecordedResponse, _: Replay) -> Reply<B> {
+        let mut response = stored.into_response();
+        response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
+        Reply { response, recorded: None }
+    }
+}
