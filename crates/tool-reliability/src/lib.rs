@@ -159,3 +159,7 @@ pub use tr_telemetry::{self as telemetry, TelemetryLayer};
 pub use tr_timeout::{self as timeout, AttemptTimeoutLayer, DeadlineLayer, DefaultDeadlineLayer};
 #[cfg(feature = "stack")]
 pub use tr_wire as wire;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

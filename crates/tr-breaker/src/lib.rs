@@ -129,3 +129,7 @@ pub use self::{
     snapshot::Snapshot,
 };
 pub use tr_core::ConfigError;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

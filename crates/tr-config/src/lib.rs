@@ -58,3 +58,7 @@ pub use self::{
         IdentityConfig, LoopConfig, LoopMode, PREFIX, RecordBodies, RecordsConfig, RetryOptIn,
     },
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -81,3 +81,7 @@ pub use self::{
     tool::{KeyRef, ToolId},
     verdict::{Classification, Effect, Ran, Verdict},
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

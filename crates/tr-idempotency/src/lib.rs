@@ -148,3 +148,7 @@ pub use tr_core::ConfigError;
 pub mod future {
     pub use crate::service::IdempotencyFuture;
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

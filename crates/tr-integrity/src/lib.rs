@@ -154,3 +154,7 @@ pub use self::{
     validate::{Fault, Finding, Severity, ValidationResult, Validator},
 };
 pub use tr_core::ConfigError;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -89,3 +89,7 @@ pub use self::{
     turns::Turns,
 };
 pub use tr_core::ConfigError;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

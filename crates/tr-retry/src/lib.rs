@@ -104,3 +104,7 @@ pub use self::{
     service::Retry,
 };
 pub use tr_core::ConfigError;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

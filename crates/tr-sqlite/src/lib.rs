@@ -84,3 +84,7 @@ pub use self::{
     schema::Schema,
 };
 pub use rusqlite;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -116,3 +116,7 @@ pub use self::{
     traceparent::traceparent,
 };
 pub use tr_core::ConfigError;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -62,3 +62,7 @@ pub mod tool;
 
 pub use rounds::{SOAK, rounds};
 pub use tr_core::BoxError;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

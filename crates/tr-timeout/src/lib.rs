@@ -85,3 +85,7 @@ pub use self::{
     error::{AttemptTimedOut, DeadlineExceeded},
 };
 pub use tr_core::ConfigError;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

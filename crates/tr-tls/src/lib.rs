@@ -37,3 +37,7 @@ mod refusal;
 mod settings;
 
 pub use self::{error::Error, refusal::is_refusal, settings::Settings};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

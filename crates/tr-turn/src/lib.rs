@@ -107,3 +107,7 @@ pub use self::{
     turn::{Turn, Turns},
     watch::{TurnInfo, Watch},
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -74,3 +74,7 @@ pub use self::{
     normalise::{EMPTY_RESULT, NONZERO_EXIT, NOT_OK, Normaliser, thrown},
     suggest::closest,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
