@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use crate::{
-    deny, features, fuzz, gate, loom,
+    deny, features, fuzz, gate, loom, package,
     repo::{BENCHES, Repo},
     schemas, shell,
     tally::Tally,
@@ -51,6 +51,11 @@ const STEPS: &[Step] = &[
         name: "schemas",
         help: "run `cargo xtask schemas` and commit what changed",
         run: |repo| schemas::check(repo).map(|()| End::Passed),
+    },
+    Step {
+        name: "package",
+        help: "give the crate what a registry wants: a README, licences, versions of what it depends on",
+        run: |repo| package::run(repo, false).map(|()| End::Passed),
     },
     Step {
         name: "loom",

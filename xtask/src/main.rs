@@ -14,6 +14,7 @@ mod fuzz;
 mod gate;
 mod loom;
 mod need;
+mod package;
 mod peers;
 mod pins;
 mod repo;
@@ -74,6 +75,12 @@ enum Command {
     },
     /// Check that every library builds bare, and with each of its features alone, and which crates the facade's features build.
     Features,
+    /// Pack each crate as a registry wants it, into `target/package`.
+    Package {
+        /// Compile each crate from its package alone, too.
+        #[arg(long)]
+        build: bool,
+    },
     /// Run the concurrency models under loom.
     Loom,
     /// Run every fuzz target for a few seconds.
@@ -150,6 +157,7 @@ fn act(command: Command) -> Result<()> {
         Command::Schemas { check: false } => schemas::write(&repo),
         Command::Schemas { check: true } => schemas::check(&repo),
         Command::Features => features::run(&repo),
+        Command::Package { build } => package::run(&repo, build),
         Command::Loom => loom::run(&repo).map(drop),
         Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
         Command::Bench { quick, save } => bench::run(&repo, quick, save),
