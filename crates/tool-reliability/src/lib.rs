@@ -142,8 +142,9 @@ pub use self::{
 #[cfg(feature = "breaker")]
 pub use tr_breaker::{self as breaker, BreakerLayer};
 pub use tr_core::{
-    self as core, BoxError, ConfigError, DefaultPolicy, Effect, Params, Ran, RequestPolicy,
-    ResponsePolicy, ToolCall, ToolError, ToolManifest, ToolOutcome, Verdict,
+    self as core, BoxError, ConfigError, DefaultPolicy, Effect, NamedPolicy, Params, PolicyExt,
+    Ran, RequestPolicy, ResponsePolicy, ToolCall, ToolError, ToolManifest, ToolOutcome, Verdict,
+    find, ran,
 };
 #[cfg(feature = "idempotency")]
 pub use tr_idempotency::{self as idempotency, IdempotencyLayer};

@@ -7,6 +7,7 @@ use crate::{
     checked::{CheckedLayer, MaybeChecked},
     hooks::{Hooked, HooksLayer, Place},
 };
+use std::fmt::DebugStruct;
 use tower_layer::Layer;
 use tr_breaker::{Breaker, BreakerLayer};
 use tr_idempotency::{Idempotency, IdempotencyLayer};
@@ -79,6 +80,21 @@ impl Layers {
             adapter: self.adapter.of_seen(),
             ..self.clone()
         }
+    }
+
+    /// Shows the settings of each layer on one line, outermost first.
+    pub(crate) fn show(&self, shown: &mut DebugStruct<'_, '_>) {
+        shown
+            .field("telemetry", &format_args!("{:?}", self.call_telemetry))
+            .field("default_deadline", &format_args!("{:?}", self.default_deadline))
+            .field("integrity", &format_args!("{:?}", self.integrity))
+            .field("loop_guard", &format_args!("{:?}", self.loop_guard))
+            .field("idempotency", &format_args!("{:?}", self.idempotency))
+            .field("deadline", &format_args!("{:?}", self.deadline))
+            .field("retry", &format_args!("{:?}", self.retry))
+            .field("breaker", &format_args!("{:?}", self.breaker))
+            .field("attempt_timeout", &format_args!("{:?}", self.attempt_timeout))
+            .field("adapter", &format_args!("{:?}", self.adapter));
     }
 
     pub(crate) fn around<T>(&self, tool: T) -> Stacked<T> {

@@ -10,7 +10,7 @@ use crate::{
     rollout::{KillSwitch, Rollout, routed},
     switch::{Shared, Switch},
 };
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 use tower_layer::Layer;
 use tr_breaker::Registry;
 use tr_core::{ConfigError, Observer, ToolOutcome, internal::Sharded};
@@ -29,7 +29,6 @@ pub type Guarded<T> = Switch<Stacked<T>, T>;
 ///
 /// All services of a stack share its breakers, records, turns and switch: build one stack, and put it
 /// around each tool.
-#[derive(Debug)]
 pub struct ToolStack {
     layers: Layers,
     hooks: Hooks,
@@ -95,6 +94,17 @@ impl ToolStack {
     #[must_use]
     pub fn kill_switch(&self) -> &KillSwitch {
         &self.shared.switch
+    }
+}
+
+impl fmt::Debug for ToolStack {
+    /// The settings of each layer, outermost first, each on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("ToolStack");
+        shown.field("switch", &format_args!("{:?}", self.shared.switch));
+        shown.field("hooks", &self.hooks.len());
+        self.layers.show(&mut shown);
+        shown.finish()
     }
 }
 

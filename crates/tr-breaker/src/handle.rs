@@ -1,6 +1,10 @@
 //! Reading and controlling breakers at run time.
 use crate::{
-    circuit::Circuit, clock, keyed::KeyedCircuit, registry::Breakers, settings::Mode,
+    circuit::Circuit,
+    clock,
+    keyed::KeyedCircuit,
+    registry::Breakers,
+    settings::{Mode, Settings},
     snapshot::Snapshot,
 };
 use std::{fmt, sync::Arc, time::Duration};
@@ -26,6 +30,10 @@ pub struct Registry {
 impl Registry {
     pub(crate) fn new(breakers: Breakers) -> Self {
         Self { breakers: Sharded::new(breakers) }
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        self.breakers.settings()
     }
 
     pub(crate) fn breakers(&self) -> Sharded<Breakers> {

@@ -1,12 +1,14 @@
 //! The layer.
 use crate::{
     builder::Builder, handle::Registry, observers::Observers, registry::Breakers, service::Breaker,
+    settings::EffectClass,
 };
+use std::fmt;
 use tower_layer::Layer;
 use tr_core::{ConfigError, DefaultPolicy};
 
 /// Applies a [`Breaker`]; all services that it makes share its breakers, one for each key.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct BreakerLayer<A = DefaultPolicy> {
     policy: A,
     registry: Registry,
@@ -54,6 +56,33 @@ impl<A> BreakerLayer<A> {
     #[must_use]
     pub const fn registry(&self) -> &Registry {
         &self.registry
+    }
+}
+
+impl<A: fmt::Debug> fmt::Debug for BreakerLayer<A> {
+    /// The settings, and how many breakers there are.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = self.registry.settings();
+        let rules = |class| settings.rules(class);
+        let undeclared = rules(EffectClass::Undeclared);
+        let mut shown = f.debug_struct("BreakerLayer");
+        shown.field("rules", undeclared);
+        for (name, class) in [
+            ("read_only", EffectClass::ReadOnly),
+            ("idempotent", EffectClass::Idempotent),
+            ("mutating", EffectClass::Mutating),
+        ] {
+            if rules(class) != undeclared {
+                shown.field(name, rules(class));
+            }
+        }
+        shown
+            .field("window", &settings.window)
+            .field("rolling", &settings.rolling)
+            .field("mode", &settings.mode)
+            .field("breakers", &self.registry.all().len())
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
     }
 }
 

@@ -141,6 +141,10 @@ impl Breakers {
         self.find(key, || Seed { label: key.name, change: BreakerOverride::default() })
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     pub(crate) fn all(&self) -> Vec<Arc<KeyedCircuit>> {
         let others = held(self.others.read());
         self.each(&others).cloned().collect()

@@ -66,7 +66,7 @@ pub use self::client::http_error;
 #[cfg(feature = "keys")]
 pub(crate) use self::tool_error::is_known;
 pub use self::{
-    chain::{error, tool_function},
+    chain::{error, ran, tool_function},
     deterministic::{is_deterministic, provider_of},
     errno::errno,
     finding::Finding,

@@ -1,5 +1,7 @@
 //! The identity of a call for deduplication, and its fencing token.
 use crate::canonical::{Digest, Key};
+#[cfg(feature = "keys")]
+use crate::canonical::{KeyParts, KeyScope, KeySource};
 use std::fmt;
 
 /// The identity of a call for deduplication: its key and a digest of its params.
@@ -11,6 +13,34 @@ pub struct DedupeKey {
     pub key: Key,
     /// A digest of the canonical params.
     pub digest: Digest,
+}
+
+#[cfg(feature = "keys")]
+impl DedupeKey {
+    /// The key of a request of one's own: the caller's `key`, which holds among all requests under `name`,
+    /// and a digest of the bytes that two requests with this key must have in common.
+    ///
+    /// Callers that must not share records need different keys: join the caller's name to the key.
+    ///
+    /// ```
+    /// use tr_core::DedupeKey;
+    ///
+    /// let key = DedupeKey::of("transfers", "order-42", "500 EUR to Ada");
+    /// let other = DedupeKey::of("transfers", "order-42", "900 EUR to Ada");
+    /// assert!(key.key == other.key && key.digest != other.digest, "a conflict");
+    /// ```
+    #[must_use]
+    pub fn of(name: &str, key: &str, params: impl AsRef<[u8]>) -> Self {
+        let parts = KeyParts {
+            scope: KeyScope::Instance(name),
+            namespace: None,
+            tool: name,
+            action: None,
+            source: KeySource::Caller(key),
+            step: None,
+        };
+        Self { key: Key::derive(&parts), digest: Digest::of_bytes(params) }
+    }
 }
 
 /// The claim under which a call runs. A tool passes it to a provider that deduplicates by key, or to

@@ -57,6 +57,7 @@ mod verdict;
 pub use self::{
     call::{CallParts, ToolCall},
     cancellation::Cancellation,
+    classify::ran,
     clock::{SetClock, SystemClock, WallClock, rfc3339},
     config_error::ConfigError,
     dedupe_key::{DedupeKey, FencingToken},
@@ -71,9 +72,9 @@ pub use self::{
     },
     params::{Json, Params},
     policy::{
-        Answer, CloneRequest, CycleRef, DefaultPolicy, Derive, End, InvalidKey, LoopPolicy,
-        LoopRef, RecordRef, RequestPolicy, ResponsePolicy, StoreResponse, TranscriptPolicy,
-        TurnRef,
+        Adapted, Answer, AsJson, CloneRequest, CycleRef, DefaultPolicy, Derive, End, InvalidKey,
+        LoopPolicy, LoopRef, NamedPolicy, PolicyExt, RecordRef, RequestPolicy, ResponsePolicy,
+        StoreResponse, TranscriptPolicy, TurnRef,
     },
     printable::{printable, printable_json, printable_lines},
     shorten::{shortened, shortened_code},

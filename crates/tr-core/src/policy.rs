@@ -15,7 +15,7 @@
 //! [`DefaultPolicy`] implements all of them for [`ToolCall`](crate::ToolCall) ([`LoopPolicy`] with the feature `keys`) and, with the feature
 //! `http`, the two policies and [`CloneRequest`] for `http::Request`. For a type of your own, write
 //! `impl RequestPolicy<MyRequest> for DefaultPolicy` beside the type, or give a layer a policy of your
-//! own with `.policy(MyPolicy)`. Policies are small `Copy` types, never closures.
+//! own with `.policy(MyPolicy)`. Policies are small `Copy` types.
 //!
 //! ```
 //! use tr_core::{DefaultPolicy, KeyRef, RequestPolicy, ResponsePolicy};
@@ -33,16 +33,33 @@
 //!
 //! A method's default means "unknown": the layer uses its own settings.
 //!
+//! Often no impl is needed: [`NamedPolicy`] is for requests of any type, and [`PolicyExt`] changes one
+//! answer of a policy.
+//!
+//! ```
+//! use tr_core::{DefaultPolicy, NamedPolicy, PolicyExt};
+//!
+//! // HTTP requests to a model: a repeat of a POST costs tokens and changes nothing.
+//! let models = DefaultPolicy.idempotent();
+//! // Requests of any type; an answer of 0 means: try again.
+//! let quota = NamedPolicy::new("quota").read_only().transient_response(|left: &u32| *left == 0);
+//! # let _ = (models, quota);
+//! ```
+//!
 //! # When the compiler says that trait bounds were not satisfied
 //!
 //! If a trait is not implemented, the service has no `ready()` and no `oneshot(request)`, and the
 //! error does not name the trait. Name the request type, and it does:
 //! `ServiceExt::<MyRequest>::ready(&mut service)`.
+mod adapted;
+mod as_json;
+mod change;
 mod default_policy;
 #[cfg(feature = "http")]
 mod http;
 mod idempotency;
 mod loops;
+mod named;
 mod request;
 mod response;
 mod tool_call;
@@ -52,9 +69,16 @@ mod tool_outcome;
 mod transcript;
 
 pub use self::{
+    adapted::{Adapted, PolicyExt},
+    as_json::AsJson,
+    change::{
+        DedupeKeyBy, EffectBy, KeyBy, RefusedError, RefusedResponse, StoredAsJson, TransientError,
+        TransientResponse, WithEffect,
+    },
     default_policy::DefaultPolicy,
     idempotency::{Derive, InvalidKey, RecordRef, StoreResponse},
     loops::{LoopPolicy, LoopRef, TurnRef},
+    named::NamedPolicy,
     request::{CloneRequest, RequestPolicy},
     response::{End, ResponsePolicy},
     transcript::{Answer, CycleRef, TranscriptPolicy},

@@ -3,7 +3,7 @@ use crate::{
     clock::millis,
     protocol::{Millis, Ttls},
 };
-use std::time::Duration;
+use std::{fmt, time::Duration};
 use tr_core::manifest::TtlOverride;
 
 /// What to do with a call whose key was used with other params.
@@ -38,7 +38,7 @@ pub enum DerivedKeys {
 }
 
 /// The settings that every call reads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Config {
     pub(crate) conflicts: ConflictPolicy,
     pub(crate) derived: DerivedKeys,
@@ -46,6 +46,19 @@ pub(crate) struct Config {
     pub(crate) grace: Millis,
     /// How long a call waits for another's run.
     pub(crate) max_wait: Duration,
+}
+
+impl fmt::Debug for Config {
+    /// With units.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("conflicts", &self.conflicts)
+            .field("derived", &self.derived)
+            .field("ttls", &self.ttls)
+            .field("grace", &Duration::from_millis(self.grace))
+            .field("max_wait", &self.max_wait)
+            .finish()
+    }
 }
 
 impl Config {

@@ -97,6 +97,7 @@
 //! None is on by default.
 //!
 //! - `sqlite`, `redis`: stores that outlive the process; `redis-tls`: `rediss://` addresses.
+//! - `bytes`: stores keep responses that are `bytes::Bytes`.
 //! - `encryption`: encrypts responses, errors and request notes in the store.
 //! - `conformance`: the rules for stores, as a test suite.
 //!

@@ -6,6 +6,7 @@ use crate::{
 };
 use std::{
     collections::{HashMap, HashSet},
+    fmt,
     hash::{BuildHasher, RandomState},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -19,10 +20,9 @@ const SHARDS: usize = 64;
 
 /// The turns that a [`LoopGuardLayer`](crate::LoopGuardLayer) watches. A clone is a handle to the
 /// same turns.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Turns(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     shards: Box<[Mutex<Shard>]>,
     /// The number of kept turns: usually none, and then no call takes a lock.
@@ -33,6 +33,19 @@ struct Inner {
     signals: Option<Signals>,
     memory: Duration,
     per_shard: usize,
+}
+
+impl fmt::Debug for Turns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { mode, limits, signals, memory, kept, .. } = &*self.0;
+        f.debug_struct("Turns")
+            .field("mode", mode)
+            .field("limits", limits)
+            .field("signals", signals)
+            .field("memory", memory)
+            .field("kept", kept)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use crate::{
     message,
     turns::Turns,
 };
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 use tokio::time::Instant;
 use tr_core::{
     BoxError, CallInfo, Event, LoopPolicy, LoopRef, Observer, WallClock, classify, code,
@@ -16,7 +16,6 @@ use tr_core::{
 };
 
 /// The state that all services of a layer share.
-#[derive(Debug)]
 pub(crate) struct Shared {
     /// Whether signals are enabled, so that successes matter too.
     pub(crate) watches: bool,
@@ -24,6 +23,12 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Arc<dyn AttributionLog>>,
     pub(crate) clock: Arc<dyn WallClock>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.turns.fmt(f)
+    }
 }
 
 /// The state of a call until it ends.

@@ -4,7 +4,6 @@ use std::{fmt, ops::Deref, sync::Arc};
 use tr_core::{Effect, Observer, RetryOverride, internal::Sharded};
 
 /// All settings of a layer.
-#[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) config: RetryConfig,
     pub(crate) by_effect: Vec<(Effect, RetryOverride)>,
@@ -85,6 +84,24 @@ impl Deref for Held {
 impl fmt::Debug for RetryShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.as_deref().unwrap_or(&DEFAULT).fmt(f)
+    }
+}
+
+impl fmt::Debug for Settings {
+    /// What decides about retries, without the observer and the source of randomness.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Settings");
+        shown.field("config", &self.config);
+        if !self.by_effect.is_empty() {
+            shown.field("by_effect", &self.by_effect);
+        }
+        if self.opt_in {
+            shown.field("opt_in", &self.opt_in);
+        }
+        if let Some(agents) = &self.agents {
+            shown.field("agents", agents);
+        }
+        shown.field("budget", &self.budget).finish_non_exhaustive()
     }
 }
 

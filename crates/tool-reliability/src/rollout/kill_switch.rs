@@ -1,9 +1,12 @@
 //! The handle that turns a stack on and off and changes its rollout.
 use super::{Mode, Rollout};
 use crate::environment::Environment;
-use std::sync::{
-    Arc, PoisonError, RwLock,
-    atomic::{AtomicBool, AtomicU8, Ordering::Relaxed},
+use std::{
+    fmt,
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU8, Ordering::Relaxed},
+    },
 };
 use tr_core::ToolCall;
 
@@ -11,10 +14,9 @@ use tr_core::ToolCall;
 /// in the mode in which they began. Off applies to the next call, on to the next call that polls readiness.
 ///
 /// A clone is another handle of the same switch.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct KillSwitch(Arc<Setting>);
 
-#[derive(Debug)]
 struct Setting {
     /// The mode of all calls in one word: a call reads nothing else, unless calls differ.
     all: AtomicU8,
@@ -27,6 +29,13 @@ const SHADOW: u8 = 1;
 const ENFORCE: u8 = 2;
 /// The mode depends on the call.
 const DIFFERS: u8 = 3;
+
+impl fmt::Debug for KillSwitch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rollout = self.0.rollout.read().unwrap_or_else(PoisonError::into_inner);
+        f.debug_struct("KillSwitch").field("on", &self.is_on()).field("rollout", &*rollout).finish()
+    }
+}
 
 impl KillSwitch {
     /// On or off, with the default [`Rollout`]: all calls are enforced.

@@ -50,6 +50,24 @@ pub fn error<'e>(error: &'e (dyn Error + 'static)) -> Finding<'e> {
     found
 }
 
+/// Whether the tool ran, by whatever error a call ended in: one of a layer, one's own, or a foreign one.
+///
+/// An error that says nothing of it is [`Ran::Unknown`]: no words in it are taken for evidence. It is what
+/// [`error`] finds.
+///
+/// ```
+/// use tr_core::{BoxError, NotSent, Ran, ran};
+///
+/// let foreign: BoxError = "connection reset by peer".into();
+/// assert_eq!(ran(&*foreign), Ran::Unknown);
+/// let not_sent: BoxError = NotSent::new("no route to host").into();
+/// assert_eq!(ran(&*not_sent), Ran::No);
+/// ```
+#[must_use]
+pub fn ran(error: &(dyn Error + 'static)) -> Ran {
+    self::error(error).end.ran
+}
+
 /// Classifies an error that a tool function returned, with none of our layers in between.
 ///
 /// Like [`error`], but errors of our layers and refusals of tower's `load_shed` do not prove

@@ -1,14 +1,16 @@
 //! Responses as bytes.
 use super::outcome;
-use tr_core::{BoxError, ToolOutcome};
+use serde::{Serialize, de::DeserializeOwned};
+use tr_core::{AsJson, BoxError, Json, ToolOutcome};
 
 /// A stored response that can be written as bytes: what a policy's
 /// [`StoreResponse`](tr_core::StoreResponse) keeps.
 ///
 /// # When to use
 ///
-/// Implemented for [`ToolOutcome`]; implement it for the `Stored` of your own codec to use a
-/// [`RecordStore`](crate::store::RecordStore). The bytes outlive the program: a later version must
+/// Implemented for [`ToolOutcome`], `Vec<u8>`, `String`, [`Json`], [`AsJson<T>`](AsJson) for every `T` with
+/// serde's impls and, with the feature `bytes`, `bytes::Bytes`. Implement it for the `Stored` of your own
+/// codec to use a [`RecordStore`](crate::store::RecordStore). The bytes outlive the program: a later version must
 /// read them, or return an error. The layer adds version, checksum and encryption.
 ///
 /// ```
@@ -48,5 +50,84 @@ impl Persist for ToolOutcome {
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
         outcome::read(bytes)
+    }
+}
+
+impl Persist for Vec<u8> {
+    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
+        Ok(self.clone())
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
+        Ok(bytes.to_vec())
+    }
+}
+
+#[cfg(feature = "bytes")]
+impl Persist for bytes::Bytes {
+    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
+        Ok(self.to_vec())
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
+        Ok(Self::copy_from_slice(bytes))
+    }
+}
+
+impl Persist for String {
+    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
+        Ok(self.as_bytes().to_vec())
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
+        Ok(str::from_utf8(bytes)?.to_owned())
+    }
+}
+
+impl Persist for Json {
+    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
+        Ok(self.get().as_bytes().to_vec())
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
+        Ok(Self::from_text(str::from_utf8(bytes)?)?)
+    }
+}
+
+impl<T: Serialize + DeserializeOwned> Persist for AsJson<T> {
+    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
+        Ok(serde_json::to_vec(&self.0)?)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
+        Ok(Self(serde_json::from_slice(bytes)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Debug;
+
+    fn survives<T: Persist + PartialEq + Debug>(value: &T, bytes: &[u8]) {
+        assert_eq!(value.to_bytes().unwrap(), bytes);
+        assert_eq!(&T::from_bytes(bytes).unwrap(), value);
+    }
+
+    #[test]
+    fn bytes_text_and_json_come_back_as_they_were() {
+        survives(&vec![0_u8, 255], &[0, 255]);
+        survives(&"paid — é".to_owned(), "paid — é".as_bytes());
+        survives(&Json::from_text(r#"{"b": 1.0,"a":2}"#).unwrap(), br#"{"b": 1.0,"a":2}"#);
+        survives(&AsJson((7_u32, Some("x".to_owned()))), br#"[7,"x"]"#);
+        #[cfg(feature = "bytes")]
+        survives(&bytes::Bytes::from_static(b"\0"), b"\0");
+    }
+
+    #[test]
+    fn bytes_of_another_form_are_refused() {
+        assert!(String::from_bytes(&[0xff]).is_err());
+        assert!(Json::from_bytes(b"{").is_err());
+        assert!(AsJson::<u32>::from_bytes(b"\"7\"").is_err());
     }
 }

@@ -1,11 +1,11 @@
 //! The states of a call, how long each lasts, and their names in a store.
-use std::{error::Error, fmt, str::FromStr};
+use std::{error::Error, fmt, str::FromStr, time::Duration};
 
 /// Milliseconds on the store's clock: since the Unix epoch, for records that outlive a process.
 pub type Millis = u64;
 
 /// How long each state lasts, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Ttls {
     /// A success.
     pub done: Millis,
@@ -15,6 +15,19 @@ pub struct Ttls {
     pub inflight: Millis,
     /// A call of unknown outcome.
     pub unknown: Millis,
+}
+
+impl fmt::Debug for Ttls {
+    /// With units.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { done, failed, inflight, unknown } = self;
+        f.debug_struct("Ttls")
+            .field("done", &Duration::from_millis(*done))
+            .field("failed", &Duration::from_millis(*failed))
+            .field("inflight", &Duration::from_millis(*inflight))
+            .field("unknown", &Duration::from_millis(*unknown))
+            .finish()
+    }
 }
 
 /// The state of a call. `D` is what is kept of a success, `F` of a failure.
