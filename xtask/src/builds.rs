@@ -1,8 +1,9 @@
 //! Which crates a set of features builds, as `cargo tree` says, and what that must be.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use toml::{Table, Value};
 
 use crate::{repo::Repo, shell};
 
@@ -58,7 +59,7 @@ pub(crate) fn check(repo: &Repo) -> Result<()> {
 }
 
 /// All crates that `package` and its dependencies build with these features and no others, itself included.
-pub(crate) fn crates(repo: &Repo, package: &str, features: &str) -> Result<BTreeSet<String>> {
+fn crates(repo: &Repo, package: &str, features: &str) -> Result<BTreeSet<String>> {
     let tree = shell::read(repo.cargo().args([
         "tree",
         "--quiet",
@@ -74,8 +75,18 @@ pub(crate) fn crates(repo: &Repo, package: &str, features: &str) -> Result<BTree
     Ok(packages(&tree))
 }
 
+/// The version of a package that is not ours, by Cargo.lock.
+pub(crate) fn locked(repo: &Repo, package: &str) -> Result<String> {
+    let lock: Table = fs::read_to_string(repo.root.join("Cargo.lock"))?.parse()?;
+    let packages = lock.get("package").and_then(Value::as_array).context("Cargo.lock is empty")?;
+    let found =
+        packages.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(package));
+    let version = found.and_then(|one| one.get("version")?.as_str());
+    Ok(version.with_context(|| format!("Cargo.lock has no package `{package}`"))?.to_owned())
+}
+
 /// Name and version of each package in the output of `cargo tree`, where repeated ones end in `(*)`.
-fn packages(tree: &str) -> BTreeSet<String> {
+pub(crate) fn packages(tree: &str) -> BTreeSet<String> {
     let package = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
     tree.lines().map(package).filter(|package| !package.is_empty()).collect()
 }

@@ -26,6 +26,7 @@ mod soak;
 mod tally;
 mod test;
 mod tidy;
+mod weigh;
 mod worst;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -120,6 +121,15 @@ enum Command {
         #[arg(long)]
         bless: bool,
     },
+    /// Count the crates that each dependency on ours, or on a peer, brings, as `docs/weight.md` has it.
+    Weigh {
+        /// Measure the cold builds, too, of rows with this in them; takes minutes.
+        #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = "")]
+        times: Option<String>,
+        /// Write the table into `docs/weight.md`.
+        #[arg(long)]
+        save: bool,
+    },
     /// Compare what hostile input costs the guard with what ordinary input of the same size does.
     Worst {
         /// Bytes of each input.
@@ -166,6 +176,7 @@ fn act(command: Command) -> Result<()> {
         Command::Soak => soak::run(&repo),
         Command::Simulate { quick } => simulate::run(&repo, quick),
         Command::Gate { bless } => gate::run(&repo, bless).map(drop),
+        Command::Weigh { times, save } => weigh::run(&repo, times.as_deref(), save),
         Command::Worst { bytes, only, guard } => worst::run(&repo, bytes, &only, guard),
     }
 }
