@@ -1,15 +1,18 @@
 //! The parts of a line that are not yet returned as pieces.
 use super::{
     piece::{Piece, Record, SkipReason, Skipped},
-    recover::{self, Part},
+    recover::{self, Cut, Part},
 };
-use std::{borrow::Cow, collections::VecDeque, mem, ops::Range, str};
+use std::{borrow::Cow, mem, ops::Range, str};
 
 /// The parts of a line that are not yet returned; their ranges are those of a reader's buffer.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
-    parts: VecDeque<Part>,
-    /// Up to where the first part was searched for invalid UTF-8, and how many of those bytes were
+    /// The next part.
+    part: Option<Part>,
+    /// The stretches that have the parts behind it, the next one last.
+    cuts: Vec<Cut>,
+    /// Up to where the next part was searched for invalid UTF-8, and how many of those bytes were
     /// returned as skipped.
     looked: usize,
     invalid: u64,
@@ -26,8 +29,16 @@ pub(super) struct LinePosition {
 }
 
 impl Pieces {
-    pub(super) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+    /// Whether there is another piece.
+    pub(super) fn has_next(&mut self, buffer: &[u8]) -> bool {
+        while self.part.is_none() {
+            let Some(cut) = self.cuts.last_mut() else { return false };
+            self.part = cut.next(buffer);
+            if self.part.is_none() {
+                self.cuts.pop();
+            }
+        }
+        true
     }
 
     /// A new line begins.
@@ -35,38 +46,40 @@ impl Pieces {
         self.has_record = false;
     }
 
+    /// Sets the next part, if there is none.
     pub(super) fn push(&mut self, part: Part) {
-        self.parts.push_back(part);
+        self.part = Some(part);
     }
 
     /// Adds the parts of a stretch.
     pub(super) fn cut(&mut self, buffer: &[u8], at: Range<usize>) {
-        recover::cut(buffer, at, &mut self.parts);
+        self.cuts.push(Cut::of(buffer, at));
     }
 
     /// Cuts the last record, which is invalid JSON; its parts come next.
     pub(super) fn cut_again(&mut self, buffer: &[u8], at: Range<usize>, is_glued: bool) {
-        let later = mem::take(&mut self.parts);
         self.cut(buffer, at);
-        self.parts.extend(later);
         self.has_record = is_glued;
     }
 
     /// Removes the next piece.
     pub(super) fn next<'b>(&mut self, buffer: &'b [u8], place: LinePosition) -> Option<Piece<'b>> {
-        if let Some(Part::Promising(at)) = self.parts.front() {
+        if let Some(Part::Promising(at)) = &self.part {
             let at = at.clone();
-            self.parts.pop_front();
+            self.part = None;
             // Nearly every line is UTF-8.
             match str::from_utf8(&buffer[at.clone()]) {
                 Ok(text) => return Some(self.record(text.into(), &at, place)),
                 Err(_) => self.cut_again(buffer, at, self.has_record),
             }
         }
+        if !self.has_next(buffer) {
+            return None;
+        }
         if let Some(run) = self.invalid_of_first(buffer) {
             return Some(skipped(&run, SkipReason::NotUtf8, place));
         }
-        Some(match self.parts.pop_front()? {
+        Some(match self.part.take()? {
             Part::Promising(at) | Part::Record(at) => {
                 self.record(String::from_utf8_lossy(&buffer[at.clone()]), &at, place)
             }
@@ -95,7 +108,7 @@ impl Pieces {
     /// The next run of invalid UTF-8 in the record that is to be returned. All runs are returned
     /// before the record, one at a time.
     fn invalid_of_first(&mut self, buffer: &[u8]) -> Option<Range<usize>> {
-        let Some(Part::Record(at)) = self.parts.front() else { return None };
+        let Some(Part::Record(at)) = &self.part else { return None };
         let run = recover::invalid(buffer, self.looked.max(at.start)..at.end)?;
         self.looked = run.end;
         self.invalid += run.len() as u64;

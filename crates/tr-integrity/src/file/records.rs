@@ -103,7 +103,7 @@ impl<R: Read> Records<R> {
     /// Those of the file. It may be called again after them.
     #[expect(clippy::should_implement_trait, reason = "a piece borrows from the reader")]
     pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
-        while self.pieces.is_empty() {
+        while !self.pieces.has_next(&self.buffer) {
             if !self.advance()? {
                 return Ok(None);
             }

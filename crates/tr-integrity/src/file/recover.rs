@@ -1,7 +1,7 @@
 //! Finds the records in a stretch of a file that a crash may have torn.
 use super::piece::{SkipReason, Skipped};
 use serde::de::IgnoredAny;
-use std::{collections::VecDeque, ops::Range};
+use std::{collections::VecDeque, mem, ops::Range};
 
 /// A limit: how often each byte of a stretch may be scanned on average. A few scans are enough,
 /// because the objects found inside an incomplete object are remembered.
@@ -12,7 +12,7 @@ const EFFORT: usize = 16;
 const REMEMBERED: usize = 4;
 
 /// A part of the input; ranges are positions in the reader's buffer.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Part {
     Record(Range<usize>),
     /// What looks like one record and nothing else; it may be invalid UTF-8, or invalid JSON.
@@ -22,58 +22,94 @@ pub(super) enum Part {
     Far(Skipped),
 }
 
-/// Splits `at` of `buffer`, a stretch without line ends and NULs, into parts.
-pub(super) fn cut(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {
-    let at = trim(buffer, at);
-    if at.is_empty() {
-        return;
-    }
-    if serde_json::from_slice::<IgnoredAny>(&buffer[at.clone()]).is_ok() {
-        return parts.push_back(Part::Record(at));
-    }
-    let (mut from, mut torn) = (at.start, at.start);
-    let mut effort = EFFORT.saturating_mul(at.len());
-    let mut known: Vec<Inside> = Vec::new();
-    while let Some(found) = memchr::memchr(b'{', &buffer[from..at.end]) {
-        let start = from + found;
-        let length = match known.iter_mut().find_map(|inside| inside.object(start)) {
-            Some(length) => length,
-            None => {
-                let (length, cost) = object(&buffer[start..at.end]);
-                let Some(left) = effort.checked_sub(cost) else { break };
-                effort = left;
-                if length.is_none() && cost > 1 {
-                    known.retain(|inside| inside.end > start);
-                    if known.len() == REMEMBERED {
-                        known.remove(0);
-                    }
-                    known.push(Inside::of(buffer, start..start + cost));
-                }
-                length
-            }
-        };
-        let Some(length) = length else {
-            from = start + 1;
-            continue;
-        };
-        from = start + length;
-        // An object inside a torn record is followed by the rest of that record.
-        let next = buffer[from..at.end].iter().find(|byte| !is_space(**byte));
-        if !matches!(next, Some(b',' | b']' | b'}' | b':')) {
-            skipped(buffer, torn..start, parts);
-            parts.push_back(Part::Record(start..from));
-            torn = from;
+/// Splits a stretch without line ends and NULs into parts, one at a time: a line may hold a million
+/// records.
+#[derive(Debug)]
+pub(super) struct Cut {
+    rest: Range<usize>,
+    /// Where the bytes begin that belong to no record so far.
+    torn: usize,
+    /// The record behind the part that was returned last.
+    found: Option<Range<usize>>,
+    effort: usize,
+    known: Vec<Inside>,
+}
+
+impl Cut {
+    /// Begins to split `at` of `buffer`.
+    pub(super) fn of(buffer: &[u8], at: Range<usize>) -> Self {
+        let rest = trim(buffer, at);
+        let effort = EFFORT.saturating_mul(rest.len());
+        let mut cut =
+            Self { torn: rest.start, rest: rest.clone(), found: None, effort, known: Vec::new() };
+        let bytes = &buffer[rest.clone()];
+        if !has_members(bytes) && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
+            (cut.torn, cut.rest.start) = (rest.end, rest.end);
+            cut.found = Some(rest);
         }
+        cut
     }
-    skipped(buffer, torn..at.end, parts);
+
+    /// The next part.
+    pub(super) fn next(&mut self, buffer: &[u8]) -> Option<Part> {
+        if let Some(record) = self.found.take() {
+            return Some(Part::Record(record));
+        }
+        while let Some(found) = memchr::memchr(b'{', &buffer[self.rest.clone()]) {
+            let start = self.rest.start + found;
+            let Some(length) = self.object(buffer, start) else { break };
+            let Some(length) = length else {
+                self.rest.start = start + 1;
+                continue;
+            };
+            self.rest.start = start + length;
+            // An object inside a torn record is followed by the rest of that record.
+            let next = buffer[self.rest.clone()].iter().find(|byte| !is_space(**byte));
+            if !matches!(next, Some(b',' | b']' | b'}' | b':')) {
+                let record = start..self.rest.start;
+                let torn = mem::replace(&mut self.torn, record.end)..start;
+                let Some(skipped) = skipped(buffer, torn) else {
+                    return Some(Part::Record(record));
+                };
+                self.found = Some(record);
+                return Some(skipped);
+            }
+        }
+        self.rest.start = self.rest.end;
+        skipped(buffer, mem::replace(&mut self.torn, self.rest.end)..self.rest.end)
+    }
+
+    /// The length of the object at `start`, if it is complete and has members. `None` if the effort
+    /// is spent.
+    fn object(&mut self, buffer: &[u8], start: usize) -> Option<Option<usize>> {
+        let known = self.known.iter_mut().find_map(|inside| inside.object(start));
+        if known.is_some() {
+            return known;
+        }
+        let (length, cost) = object(&buffer[start..self.rest.end]);
+        self.effort = self.effort.checked_sub(cost)?;
+        if length.is_none() && cost > 1 {
+            self.known.retain(|inside| inside.end > start);
+            if self.known.len() == REMEMBERED {
+                self.known.remove(0);
+            }
+            self.known.push(Inside::of(buffer, start..start + cost));
+        }
+        Some(length)
+    }
+}
+
+/// Whether these bytes begin with an object that has members.
+fn has_members(bytes: &[u8]) -> bool {
+    // Braces without members occur in texts; inside a text, a member's quote would be escaped.
+    let inside = bytes.strip_prefix(b"{").unwrap_or_default();
+    inside.iter().find(|byte| !is_space(**byte)) == Some(&b'"')
 }
 
 /// The length of the object that `bytes` begin with, if it is complete and has members; and how
 /// many bytes were scanned.
 fn object(bytes: &[u8]) -> (Option<usize>, usize) {
-    // Braces without members occur in texts; inside a text, a member's quote would be escaped.
-    let first = bytes[1..].iter().find(|byte| !is_space(**byte));
-    if first != Some(&b'"') {
+    if !has_members(bytes) {
         return (None, 1);
     }
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
@@ -86,6 +122,7 @@ fn object(bytes: &[u8]) -> (Option<usize>, usize) {
 }
 
 /// The objects inside an incomplete one.
+#[derive(Debug)]
 struct Inside {
     end: usize,
     /// The start and length of each, in order; length 0 if it is incomplete.
@@ -96,28 +133,31 @@ struct Inside {
 impl Inside {
     /// `at` begins an object and holds no invalid JSON.
     fn of(buffer: &[u8], at: Range<usize>) -> Self {
-        let (mut objects, mut open) = (Vec::<(u32, u32)>::new(), Vec::new());
+        // An open object has the number of the one around it instead of its length.
+        let (mut objects, mut open) = (Vec::<(u32, u32)>::new(), u32::MAX);
         let (bytes, mut from) = (&buffer[at.clone()], 0);
         let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        while let Some(found) = memchr::memchr3(b'"', b'{', b'}', &bytes[from..]) {
-            let place = from + found;
-            from = place + 1;
-            match bytes[place] {
+        while let Some(byte) = bytes.get(from) {
+            from += 1;
+            match byte {
                 b'{' => {
-                    open.push(objects.len());
-                    objects.push((number(place), 0));
+                    objects.push((number(from - 1), open));
+                    open = number(objects.len() - 1);
                 }
                 b'}' => {
-                    let Some((start, length)) = open.pop().map(|object| &mut objects[object])
-                    else {
-                        break;
-                    };
-                    let first = bytes[*start as usize + 1..].iter().find(|byte| !is_space(**byte));
+                    let Some((start, length)) = objects.get_mut(open as usize) else { break };
+                    let start = *start as usize;
                     // Objects without members are ignored.
-                    *length = if first == Some(&b'"') { number(from - *start as usize) } else { 0 };
+                    let has_members = has_members(&bytes[start..]);
+                    let inside = if has_members { number(from - start) } else { 0 };
+                    open = mem::replace(length, inside);
                 }
-                _ => from += string_len(&bytes[from..]),
+                b'"' => from += string_len(&bytes[from..]),
+                _ => {}
             }
+        }
+        while let Some((_, length)) = objects.get_mut(open as usize) {
+            open = mem::take(length);
         }
         Self { end: at.end, objects: objects.into(), base: at.start }
     }
@@ -156,14 +196,11 @@ pub(super) fn invalid(buffer: &[u8], at: Range<usize>) -> Option<Range<usize>> {
     Some(start..start + length)
 }
 
-fn skipped(buffer: &[u8], at: Range<usize>, parts: &mut VecDeque<Part>) {
+fn skipped(buffer: &[u8], at: Range<usize>) -> Option<Part> {
     let at = trim(buffer, at);
-    if at.is_empty() {
-        return;
-    }
     let is_text = std::str::from_utf8(&buffer[at.clone()]).is_ok();
     let why = if is_text { SkipReason::Torn } else { SkipReason::NotUtf8 };
-    parts.push_back(Part::Skipped(at, why));
+    (!at.is_empty()).then_some(Part::Skipped(at, why))
 }
 
 /// `at` without the white space around it.
