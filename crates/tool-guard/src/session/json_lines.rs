@@ -137,7 +137,7 @@ impl JsonLines {
 
     pub(crate) fn plan(&self, repair: Repair) -> Planned {
         let mut bar = Progress::of(2 * self.bytes.len() as u64);
-        let planner = FilePlanner::new(repair);
+        let planner = FilePlanner::new(repair).damaged(!self.report.is_clean());
         let plan = planner.plan_with(&self.bytes, |done| bar.at(done));
         bar.finish();
         let lines = plan.actions().iter().map(|action| action.line);

@@ -84,12 +84,11 @@ impl<'f> Parts<'f> {
     pub(super) fn find(
         form: FileForm,
         bytes: &'f [u8],
+        (index, cuts): (Index, Vec<Cut>),
         at_once: usize,
         members: bool,
         mut progress: impl FnMut(u64),
     ) -> Option<Self> {
-        let index = Index::read(form, bytes, &mut progress)?;
-        let cuts = index.cuts(form, bytes);
         let (findings, messages) = (Vec::new(), Vec::new());
         let answer = index.last_answer(form);
         let asked = answer.and_then(|at| asked(form, bytes, at));
