@@ -1,10 +1,7 @@
 //! Anthropic's Messages API: uses and results are blocks of a message's content.
 use super::{
     ReadError,
-    form::{
-        Asked, Blanks, Form, NewUse, Results, Rules, as_text, id, is_synthetic, role, text,
-        with_mark_of,
-    },
+    form::{Asked, Form, NewUse, as_text, id, is_synthetic, role, text, with_mark_of},
     known,
     refused::{PATTERN, Refused, Text, Why, object, type_of},
 };
@@ -74,15 +71,6 @@ const ID: Text = Text::id("tool_use.id", usize::MAX, true);
 pub(super) struct Anthropic;
 
 impl Form for Anthropic {
-    fn rules(&self) -> Rules {
-        Rules {
-            refuses_repeated_ids: true,
-            blanks: Blanks::Texts,
-            passes_over_system: true,
-            ..Rules::of(Results::Blocks, "id", "tool_use_id")
-        }
-    }
-
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
         let wire: Wire<'_> =
             json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;

@@ -18,9 +18,6 @@ const OPENCLAW_SYNTHETIC: &str = "[openclaw] missing tool result in session hist
 /// One form: reads and writes its messages. The provider's rules are data ([`Rules`]), so that each
 /// rule is implemented once for all forms.
 pub(crate) trait Form: Sync {
-    /// The provider's rules.
-    fn rules(&self) -> Rules;
-
     /// Reads a message.
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError>;
 
@@ -71,73 +68,6 @@ pub(crate) trait Form: Sync {
 
     /// The provider's error text for a finding.
     fn error(&self, finding: &Finding) -> String;
-}
-
-/// A provider's rules.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
-    /// Where it expects results.
-    pub(crate) results: Results,
-    /// The members with the id of a use, and of a result.
-    pub(crate) id_members: (&'static str, &'static str),
-    /// Whether it refuses a session in which two uses have the same id.
-    pub(crate) refuses_repeated_ids: bool,
-    /// Which empty parts it refuses.
-    pub(crate) blanks: Blanks,
-    /// Whether a use or a result may lack an id and is then paired by the tool's name. Otherwise a
-    /// use without an id is refused.
-    pub(crate) names_pair: bool,
-    /// Whether the steps of a turn may carry thought signatures.
-    pub(crate) signs_steps: bool,
-    /// Whether a system message without content may stand between uses and their results: it only
-    /// changes the effort.
-    pub(crate) passes_over_system: bool,
-    /// Set if a step must follow a user's message, results included: a user's message that may be
-    /// put before a step that begins the session.
-    pub(crate) follows_user: Option<&'static str>,
-}
-
-impl Rules {
-    /// The rules of a provider that only requires uses and results to be paired.
-    pub(super) const fn of(
-        results: Results,
-        id_of_use: &'static str,
-        id_of_result: &'static str,
-    ) -> Self {
-        Self {
-            results,
-            id_members: (id_of_use, id_of_result),
-            refuses_repeated_ids: false,
-            blanks: Blanks::Nothing,
-            names_pair: false,
-            signs_steps: false,
-            passes_over_system: false,
-            follows_user: None,
-        }
-    }
-}
-
-/// Which empty parts a provider refuses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Blanks {
-    /// Nothing.
-    Nothing,
-    /// Messages without parts.
-    Messages,
-    /// Also texts without text, and messages of white space. Such a provider also expects results
-    /// at the head of their message.
-    Texts,
-}
-
-/// Where a provider expects the result of a use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Results {
-    /// In blocks of the user's message after the step's single message.
-    Blocks,
-    /// In messages directly after the step's single message.
-    Messages,
-    /// In items anywhere after the use. A step is a run of the model's items.
-    Items,
 }
 
 /// A tool use to write.

@@ -2,7 +2,7 @@
 //! with its response by name and position.
 use super::{
     ReadError,
-    form::{Asked, Blanks, Form, NewUse, Results, Rules, id, is_synthetic, text},
+    form::{Asked, Form, NewUse, id, is_synthetic, text},
     known,
     refused::{Refused, Text, Why, object},
 };
@@ -17,10 +17,6 @@ use serde_json::value::RawValue;
 
 /// The provider's own placeholder for a missing signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
-
-/// The user's message that is put before a session whose beginning is missing.
-const BEGIN: &str =
-    r#"{"role":"user","parts":[{"text":"[what came before is not in this session]"}]}"#;
 
 #[derive(Deserialize)]
 struct Wire<'t> {
@@ -91,16 +87,6 @@ const RESPONSE: [&str; 6] = ["id", "name", "response", "parts", "scheduling", "w
 pub(super) struct Gemini;
 
 impl Form for Gemini {
-    fn rules(&self) -> Rules {
-        Rules {
-            blanks: Blanks::Messages,
-            names_pair: true,
-            signs_steps: true,
-            follows_user: Some(BEGIN),
-            ..Rules::of(Results::Blocks, "id", "id")
-        }
-    }
-
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
         let wire: Wire<'_> =
             json::object(&raw).map_err(|error| ReadError::json("not a content", error))?;

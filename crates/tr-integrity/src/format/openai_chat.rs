@@ -2,7 +2,7 @@
 //! message of the role `tool`.
 use super::{
     ReadError,
-    form::{Asked, Form, NewUse, Results, Rules, as_text, id, is_synthetic, role, text},
+    form::{Asked, Form, NewUse, as_text, id, is_synthetic, role, text},
     known,
     refused::{Refused, Text, Why, openai, type_of},
 };
@@ -92,10 +92,6 @@ const NAME: Text = Text::name("function.name", 128, true);
 pub(super) struct Chat;
 
 impl Form for Chat {
-    fn rules(&self) -> Rules {
-        Rules::of(Results::Messages, "id", "tool_call_id")
-    }
-
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
         let wire: Wire<'_> =
             json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;

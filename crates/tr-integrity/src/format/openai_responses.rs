@@ -2,7 +2,7 @@
 //! of the provider's own tools are never changed.
 use super::{
     ReadError,
-    form::{Asked, Form, NewUse, Results, Rules, as_text, id as id_of, is_synthetic, role, text},
+    form::{Asked, Form, NewUse, as_text, id as id_of, is_synthetic, role, text},
     known,
     openai_chat::{arguments, missing},
     refused::{Refused, Text, Why, openai, type_of},
@@ -128,10 +128,6 @@ const NAME: Text = Text::name("name", 128, true);
 pub(super) struct Responses;
 
 impl Form for Responses {
-    fn rules(&self) -> Rules {
-        Rules::of(Results::Items, "call_id", "call_id")
-    }
-
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
         let wire: Wire<'_> =
             json::object(&raw).map_err(|error| ReadError::json("not an item", error))?;

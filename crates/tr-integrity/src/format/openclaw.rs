@@ -2,7 +2,7 @@
 //! of an assistant message, a result is a message of the role `toolResult`.
 use super::{
     Format, ReadError,
-    form::{Asked, Form, NewUse, Rules, id, is_synthetic, text},
+    form::{Asked, Form, NewUse, id, is_synthetic, text},
     known,
     openai_chat::Chat,
     refused::{Refused, Text, object},
@@ -58,10 +58,6 @@ const RESULT: [&str; 7] =
 pub(super) struct OpenClaw;
 
 impl Form for OpenClaw {
-    fn rules(&self) -> Rules {
-        Rules { id_members: ("id", "toolCallId"), ..Chat.rules() }
-    }
-
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
         let wire: Wire<'_> =
             json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;

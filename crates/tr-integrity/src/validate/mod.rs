@@ -1,5 +1,6 @@
 //! Validates a transcript message by message; an append takes the same time at any length.
 mod content;
+mod fault;
 mod finding;
 mod findings;
 mod ids;
@@ -7,13 +8,15 @@ mod item_state;
 mod items;
 mod member_state;
 mod members;
+mod provider_error;
 mod result;
 mod server;
 mod step;
 mod turn;
 
 pub use self::{
-    finding::{Fault, Finding, Severity},
+    fault::{Fault, Severity},
+    finding::Finding,
     result::ValidationResult,
 };
 use crate::{

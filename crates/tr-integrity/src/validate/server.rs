@@ -1,5 +1,5 @@
 //! Uses of the provider's own tools, which the provider answers in the same turn.
-use super::finding::Fault;
+use super::Fault;
 use crate::{
     message::{Kind, Message, Role},
     name::Name,
