@@ -1,5 +1,5 @@
 //! The keys of a list of uses, indexed so that a result finds its waiting use in constant time.
-use crate::{message::Kind, name::Name};
+use crate::name::Name;
 use std::{
     collections::HashMap,
     hash::{BuildHasher as _, RandomState},
@@ -15,6 +15,11 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// `name` is empty where names do not pair.
+    pub(crate) const fn new(id: Name, has_id: bool, name: Box<str>) -> Self {
+        Self { id, has_id, name }
+    }
+
     pub(crate) const fn has_id(&self) -> bool {
         self.has_id
     }
@@ -67,18 +72,6 @@ pub(crate) enum Under<'k> {
     Name(&'k str),
     /// By name: a use without an id.
     OnlyName(&'k str),
-}
-
-impl Kind {
-    /// The key of a use or a result; with `names_pair`, names are part of it.
-    pub(crate) fn key(&self, names_pair: bool) -> Option<Key> {
-        let (Self::Use { id, id_at, name, .. } | Self::Result { id, id_at, name, .. }) = self
-        else {
-            return None;
-        };
-        let name = if names_pair { name.clone() } else { Box::default() };
-        Some(Key { id: id.clone(), has_id: id_at.is_some(), name })
-    }
 }
 
 /// The keys of uses in order, and which of the uses wait for a result.

@@ -1,5 +1,6 @@
 //! A message of a transcript: its original JSON text, and the positions of its blocks.
 mod judged;
+mod key;
 
 use crate::{
     format::{Format, Refused, Rules},

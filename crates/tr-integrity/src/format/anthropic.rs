@@ -1,9 +1,10 @@
 //! Anthropic's Messages API: uses and results are blocks of a message's content.
 use super::{
     ReadError,
-    form::{Asked, Form, NewUse, as_text, id, is_synthetic, role, text, with_mark_of},
+    form::{Form, as_text, id, role, text},
     known,
     refused::{PATTERN, Refused, Text, Why, object, type_of},
+    written::{Asked, NewUse, is_synthetic, with_mark_of},
 };
 use crate::{
     json::{self, quote},

@@ -1,10 +1,11 @@
 //! Reads and writes messages of any form.
 use super::{
     ReadError, anthropic,
-    form::{Form, NewUse},
+    form::Form,
     gemini, known, openai_chat, openai_responses, openclaw,
     request::Request,
     rules::{Format, Results},
+    written::NewUse,
 };
 use crate::{
     json::Piece,

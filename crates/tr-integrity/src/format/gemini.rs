@@ -2,9 +2,10 @@
 //! with its response by name and position.
 use super::{
     ReadError,
-    form::{Asked, Form, NewUse, id, is_synthetic, text},
+    form::{Form, id, text},
     known,
     refused::{Refused, Text, Why, object},
+    written::{Asked, NewUse, is_synthetic},
 };
 use crate::{
     json::{self, Piece, quote},

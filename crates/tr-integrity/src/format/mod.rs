@@ -13,13 +13,14 @@ mod request;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod written;
 
-pub use self::{form::OUTCOME_UNKNOWN, read_error::ReadError, rules::Format};
 pub(crate) use self::{
-    form::{Asked, NewUse, is_synthetic_text, with_mark_of},
     known::{is_of_server, is_untouched, may_say},
     openclaw::form_of as form_of_api,
     refused::{Refused, Why, is_plain},
     request::{NEITHER, Request},
     rules::{Blanks, Results, Rules},
+    written::{Asked, NewUse, is_synthetic_text, with_mark_of},
 };
+pub use self::{read_error::ReadError, rules::Format, written::OUTCOME_UNKNOWN};

@@ -2,9 +2,10 @@
 //! message of the role `tool`.
 use super::{
     ReadError,
-    form::{Asked, Form, NewUse, as_text, id, is_synthetic, role, text},
+    form::{Form, as_text, id, role, text},
     known,
     refused::{Refused, Text, Why, openai, type_of},
+    written::{Asked, NewUse, is_synthetic},
 };
 use crate::{
     json::{self, Piece, quote},

@@ -2,10 +2,11 @@
 //! of the provider's own tools are never changed.
 use super::{
     ReadError,
-    form::{Asked, Form, NewUse, as_text, id as id_of, is_synthetic, role, text},
+    form::{Form, as_text, id as id_of, role, text},
     known,
     openai_chat::{arguments, missing},
     refused::{Refused, Text, Why, openai, type_of},
+    written::{Asked, NewUse, is_synthetic},
 };
 use crate::{
     json::{self, Piece, quote},

@@ -2,10 +2,11 @@
 //! of an assistant message, a result is a message of the role `toolResult`.
 use super::{
     Format, ReadError,
-    form::{Asked, Form, NewUse, id, is_synthetic, text},
+    form::{Form, id, text},
     known,
     openai_chat::Chat,
     refused::{Refused, Text, object},
+    written::{Asked, NewUse, is_synthetic},
 };
 use crate::{
     json::{self, quote},

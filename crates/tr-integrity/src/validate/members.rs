@@ -1,4 +1,4 @@
-//! Checks members that a provider refuses on their own, and how a request begins and ends.
+//! Checks whole transcripts, and the members that a provider refuses on their own.
 use super::{Fault, Finding, Validator, finding::WHITE, member_state::Members};
 use crate::{
     format::{Blanks, Refused, Rules},
@@ -26,6 +26,15 @@ impl Validator {
     pub fn with_members(mut self) -> Self {
         self.members = Some(Members::default());
         self
+    }
+
+    /// Checks all messages of `transcript`.
+    #[must_use]
+    pub fn of(transcript: &Transcript) -> Self {
+        let mut validator = Self::new(transcript.format());
+        validator.items.continues = transcript.continues();
+        transcript.messages().iter().for_each(|message| validator.push(message));
+        validator
     }
 
     /// Checks all messages of `transcript` with their members, and its end if it is a complete

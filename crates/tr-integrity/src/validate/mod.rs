@@ -23,7 +23,6 @@ use crate::{
     format::{Blanks, Format, Results, Rules},
     keys::Place,
     message::{Kind, Message, Role},
-    transcript::Transcript,
 };
 use finding::EMPTY;
 use findings::Findings;
@@ -94,15 +93,6 @@ impl Validator {
     pub(crate) fn after_unknown(mut self) -> Self {
         self.items.continues = true;
         self
-    }
-
-    /// Checks all messages of `transcript`.
-    #[must_use]
-    pub fn of(transcript: &Transcript) -> Self {
-        let mut validator = Self::new(transcript.format());
-        validator.items.continues = transcript.continues();
-        transcript.messages().iter().for_each(|message| validator.push(message));
-        validator
     }
 
     /// Checks the next message.

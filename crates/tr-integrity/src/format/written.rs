@@ -1,0 +1,63 @@
+//! What this crate writes into transcripts, and how it recognises that.
+use crate::json;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The content of the error result that a repair adds for an unanswered use.
+pub const OUTCOME_UNKNOWN: &str = "outcome unknown, may have run";
+
+/// The beginning of the content with which OpenClaw's own repair fills in a missing result.
+const OPENCLAW_SYNTHETIC: &str = "[openclaw] missing tool result in session history";
+
+/// A tool use to write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewUse<'r> {
+    pub(crate) id: &'r str,
+    pub(crate) name: &'r str,
+    pub(crate) input: &'r str,
+}
+
+/// A tool use to answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'r> {
+    pub(crate) id: &'r str,
+    pub(crate) name: &'r str,
+    /// Its text in the transcript; empty if this crate writes the use.
+    pub(crate) text: &'r str,
+}
+
+/// Whether a repair wrote this content.
+pub(super) fn is_synthetic(content: Option<&RawValue>) -> bool {
+    content.is_some_and(|content| is_synthetic_text(&plain_text(content)))
+}
+
+pub(crate) fn is_synthetic_text(text: &str) -> bool {
+    text == OUTCOME_UNKNOWN || text.starts_with(OPENCLAW_SYNTHETIC)
+}
+
+/// The text of a content: a string, or its only text part.
+fn plain_text(content: &RawValue) -> String {
+    #[derive(Deserialize)]
+    struct Part<'t> {
+        #[serde(borrow)]
+        text: Option<&'t RawValue>,
+    }
+    if let Some(text) = json::string(content) {
+        return text.into_owned();
+    }
+    match serde_json::from_str::<Vec<Part<'_>>>(content.get()).as_deref() {
+        Ok([Part { text: Some(text) }]) => json::string(text).unwrap_or_default().into_owned(),
+        _ => String::new(),
+    }
+}
+
+/// `text` with the cache mark of `was`, which it replaces.
+pub(crate) fn with_mark_of(text: String, was: &str) -> String {
+    const MARK: &str = "cache_control";
+    let marks = json::members(was).unwrap_or_default();
+    let Some(mark) = marks.get(MARK) else { return text };
+    match json::members(&text) {
+        Ok(members) if !members.contains_key(MARK) => json::set_member(&text, MARK, mark.get()),
+        _ => text,
+    }
+}
