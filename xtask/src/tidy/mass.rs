@@ -10,7 +10,7 @@ const BUDGET: &[(&str, usize)] = &[
     ("tr-config", 1640),
     ("tr-core", 7150),
     ("tr-idempotency", 12320),
-    ("tr-integrity", 19410),
+    ("tr-integrity", 19420),
     ("tr-loopguard", 2200),
     ("tr-retry", 1290),
     ("tr-sqlite", 1230),

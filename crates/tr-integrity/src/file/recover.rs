@@ -59,7 +59,7 @@ impl Cut {
             let start = self.rest.start + found;
             let Some(length) = self.object(buffer, start) else { break };
             let Some(length) = length else {
-                self.rest.start = start + 1;
+                self.rest.start = self.rest.start.max(start + 1);
                 continue;
             };
             self.rest.start = start + length;
@@ -93,7 +93,10 @@ impl Cut {
             if self.known.len() == REMEMBERED {
                 self.known.remove(0);
             }
-            self.known.push(Inside::of(buffer, start..start + cost));
+            match Inside::of(buffer, start..start + cost) {
+                Some(inside) => self.known.push(inside),
+                None => self.rest.start = start + cost,
+            }
         }
         Some(length)
     }
@@ -131,11 +134,12 @@ struct Inside {
 }
 
 impl Inside {
-    /// `at` begins an object and holds no invalid JSON.
-    fn of(buffer: &[u8], at: Range<usize>) -> Self {
+    /// `at` begins an object and holds no invalid JSON. `None` if no complete object begins in it.
+    fn of(buffer: &[u8], at: Range<usize>) -> Option<Self> {
         // An open object has the number of the one around it instead of its length.
         let (mut objects, mut open) = (Vec::<(u32, u32)>::new(), u32::MAX);
         let (bytes, mut from) = (&buffer[at.clone()], 0);
+        let mut may_have = false;
         let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         while let Some(byte) = bytes.get(from) {
             from += 1;
@@ -150,16 +154,21 @@ impl Inside {
                     // Objects without members are ignored.
                     let has_members = has_members(&bytes[start..]);
                     let inside = if has_members { number(from - start) } else { 0 };
+                    may_have |= has_members;
                     open = mem::replace(length, inside);
                 }
-                b'"' => from += string_len(&bytes[from..]),
+                b'"' => {
+                    let string = &bytes[from..from + string_len(&bytes[from..])];
+                    may_have |= memchr::memchr(b'{', string).is_some();
+                    from += string.len();
+                }
                 _ => {}
             }
         }
         while let Some((_, length)) = objects.get_mut(open as usize) {
             open = mem::take(length);
         }
-        Self { end: at.end, objects: objects.into(), base: at.start }
+        may_have.then(|| Self { end: at.end, objects: objects.into(), base: at.start })
     }
 
     /// The length of the object that begins at `start`, if it is complete. `None` if no object is
@@ -231,10 +240,10 @@ mod tests {
             let text = parts.concat().into_bytes();
             for start in memchr::memchr_iter(b'{', &text) {
                 let (None, cost) = object(&text[start..]) else { continue };
-                let mut inside = Inside::of(&text, start..start + cost);
-                let end = inside.end;
+                let (mut inside, end) = (Inside::of(&text, start..start + cost), start + cost);
                 for within in memchr::memchr_iter(b'{', &text[..end]).filter(|at| *at >= start) {
-                    if let Some(length) = inside.object(within) {
+                    let known = inside.as_mut().map_or(Some(None), |inside| inside.object(within));
+                    if let Some(length) = known {
                         prop_assert_eq!(length, object(&text[within..]).0, "{} {}", start, within);
                     }
                 }
