@@ -117,11 +117,13 @@ fn sent_as_planned(was: &SessionFile, now: &SessionFile, repair: Repair) -> Resu
 
 /// Looked at part by part, a file is repaired as it is when it is looked at as a whole.
 fn repaired_alike(file: &[u8], repair: Repair) -> Result<(), TestCaseError> {
-    let plan = |most: usize| FilePlanner::new(repair).whole_up_to(most).plan(file);
-    let (whole, parts) = (plan(usize::MAX), plan(0));
+    let planner = |most: usize| FilePlanner::new(repair).whole_up_to(most);
+    let (whole, parts) = (planner(usize::MAX).plan(file), planner(0).plan(file));
+    let damaged = planner(0).damaged(true).plan(file);
     let shown =
         |plan: &FilePlan| String::from_utf8_lossy(plan.after().unwrap_or_default()).into_owned();
     prop_assert_eq!(shown(&whole), shown(&parts), "\n{}", String::from_utf8_lossy(file));
+    prop_assert_eq!(shown(&damaged), shown(&parts), "\n{}", String::from_utf8_lossy(file));
     let told = |actions: &[FileAction]| {
         let tell = |action: &FileAction| match &action.action {
             // It counts messages after the removals before.
