@@ -11,11 +11,9 @@ use super::{CliError, Failure, NotJudged, file::File};
 use std::io::Read as _;
 use tr_integrity::{Piece, Records};
 
-/// The limits for detection in a file of JSON lines: its first bytes, its first records, and the
-/// length of each.
+/// The limits for detection in a file of JSON lines: its first bytes, and its first records.
 const HEAD: u64 = 8 << 20;
 const RECORDS: usize = 200;
-const LONGEST: usize = 1 << 20;
 
 const BEDROCK: &str = "Bedrock Converse";
 const OLLAMA: &str = "Ollama";
@@ -28,7 +26,8 @@ pub(crate) fn refuse_document(text: &str) -> Result<(), Failure> {
 /// Refuses a file of JSON lines that is another agent's session.
 pub(crate) fn refuse_lines(file: &File) -> Result<(), Failure> {
     let reading = |error| Failure::from(CliError::reading(file.real(), &error));
-    let mut records = Records::new(file.rewound()?.take(HEAD)).max_record(LONGEST);
+    // A longer line would have to be read as a whole.
+    let mut records = Records::new(file.rewound()?.take(HEAD)).max_record(1 << 20);
     let mut envelope = Envelope::default();
     for _ in 0..RECORDS {
         match records.next().map_err(reading)? {
