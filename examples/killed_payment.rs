@@ -118,7 +118,7 @@ async fn story() -> Result<(), BoxError> {
     println!("── an operator asks the bank, and settles it");
     let layer = records(&server.url()).await?;
     let records = layer.handle().in_store().ok_or("the layer has a store")?;
-    for lost in records.unknown(10).await? {
+    for lost in records.unknown(10).await?.records {
         let key = lost.hashed_key().ok_or("a record of ours")?;
         let receipt = receipt(&key.to_string(), &bank)?;
         records.settle(&key, Some(lost.epoch), Resolution::Done(receipt)).await??;

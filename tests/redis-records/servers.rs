@@ -116,7 +116,7 @@ async fn a_user_with_the_rights_that_the_guide_names_can_do_everything() {
     told.await.unwrap().unwrap();
     let end = End { state: State::Done(b"paid".to_vec()), ttl: 60_000 };
     assert!(store.settle(&claimed.key, Some(grant.token), &end).await.unwrap());
-    assert_eq!(store.list(&Query::ALL, 9).await.unwrap().len(), 1);
+    assert_eq!(store.list(&Query::ALL, 9, false).await.unwrap().records.len(), 1);
     assert_eq!(store.flush(&Query::ALL).await.unwrap(), 1);
     let another = claim("another");
     assert!(matches!(store.claim(&another).await.unwrap(), Claimed::Run(_)));
@@ -147,7 +147,7 @@ async fn what_is_no_record_is_neither_run_over_nor_taken_for_none() {
     server.command(["SET", &name, &torn]).unwrap();
     assert_eq!(store.claim(&claim).await.unwrap_err().kind(), StoreErrorKind::Unreadable);
     assert_eq!(server.command(["GET", &name]).unwrap().to_string(), torn);
-    let listing = store.list_readable(&Query::ALL, 9, false).await.unwrap();
+    let listing = store.list(&Query::ALL, 9, false).await.unwrap();
     assert_eq!(listing.records.len(), 1);
     assert_eq!(listing.unreadable[0].key, claim.key);
     // It shows its session and params all the same.
@@ -157,7 +157,7 @@ async fn what_is_no_record_is_neither_run_over_nor_taken_for_none() {
     for (session, found) in [("s-1", 1), ("s-2", 0)] {
         let selector = Selector::Equal(session.into(), claim.digest);
         let query = Query { selector, state: StateFilter::Unknown };
-        let listing = store.list_readable(&query, 9, true).await.unwrap();
+        let listing = store.list(&query, 9, true).await.unwrap();
         let tools: Vec<_> = listing.unreadable.iter().map(|it| it.tool.as_deref()).collect();
         assert_eq!(tools, vec![Some(&*claim.tool); found]);
     }

@@ -59,7 +59,7 @@ async fn one_stack_runs_the_call_and_the_other_gets_its_answer() {
     assert_eq!(seen[0].1, seen[1].1);
 
     let handle = other.records().in_store().unwrap();
-    let listed = handle.records(10).await.unwrap();
+    let listed = handle.records(10).await.unwrap().records;
     assert_eq!((listed.len(), listed[0].epoch), (1, seen[0].1.epoch));
     assert_eq!(other.records().counts().records, 0, "the store has it");
 }

@@ -102,31 +102,15 @@ pub trait RecordStore: fmt::Debug + Send + Sync + 'static {
     /// watch leases. Must not spin, nor hold a connection that other operations need.
     fn watch<'s>(&'s self, key: &'s Key, seen: Seen) -> StoreFuture<'s, ()>;
 
-    /// Up to `limit` matching records, in no order. For operators; may be slow.
-    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>>;
-
-    /// The same; of calls that are done, it may leave out the answers and the earlier runs. For
-    /// lists: answers may be long.
-    fn list_brief<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
-        self.list(query, limit)
-    }
-
-    /// The same as [`list`](Self::list), or if `is_brief` as [`list_brief`](Self::list_brief), except
-    /// that a record that cannot be read does not fail the list. By default it does.
-    fn list_readable<'s>(
+    /// Up to `limit` matching records, in no order, and those that may match and cannot be read, which do
+    /// not fail the list. For operators; may be slow. If `is_brief`, the store may leave out the answers
+    /// and the earlier runs of calls that are done: answers may be long.
+    fn list<'s>(
         &'s self,
         query: &'s Query,
         limit: usize,
         is_brief: bool,
-    ) -> StoreFuture<'s, Listing> {
-        Box::pin(async move {
-            let records = match is_brief {
-                true => self.list_brief(query, limit).await?,
-                false => self.list(query, limit).await?,
-            };
-            Ok(Listing { records, unreadable: Vec::new() })
-        })
-    }
+    ) -> StoreFuture<'s, Listing>;
 
     /// The number of matching records. For operators; may be slow.
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64>;

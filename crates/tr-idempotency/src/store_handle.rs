@@ -34,7 +34,7 @@ const DIGITS: usize = 64;
 /// for warning in records.check().await? {
 ///     eprintln!("{warning}");
 /// }
-/// for lost in records.unknown(100).await? {
+/// for lost in records.unknown(100).await?.records {
 ///     println!("{} of {}: outcome unknown", lost.tool, lost.request.session_key);
 /// }
 /// # Ok(())
@@ -48,13 +48,14 @@ pub struct StoreHandle<V> {
     front: Handle<V>,
 }
 
-/// Records, and those that cannot be read.
+/// Records, and those that cannot be read: a newer version wrote them, or they are damaged.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RecordListing {
     /// The records that match.
     pub records: Vec<DedupeRecord>,
-    /// Records that may match: what they say cannot be read. [`StoreHandle::clear`] deletes them.
+    /// Records that may match: what they say cannot be read. Their calls may have run, so repeats of them
+    /// are refused until [`StoreHandle::clear`] deletes the record.
     pub unreadable: Vec<UnreadableRecord>,
 }
 
@@ -117,29 +118,22 @@ impl<V> StoreHandle<V> {
         self.listing(&query, limit, false).await
     }
 
-    /// Up to `limit` records that match, and those that cannot be read, which fail the other lists. If
-    /// `is_brief`, like [`records_brief`](Self::records_brief).
+    /// Up to `limit` records that match. If `is_brief`, of calls that are done, the store may leave out
+    /// the earlier runs. It reads no answers for it, if it can.
     pub async fn listing(
         &self,
         query: &Query,
         limit: usize,
         is_brief: bool,
     ) -> Result<RecordListing, StoreError> {
-        let found = self.remote.store.list_readable(query, limit, is_brief).await?;
+        let found = self.remote.store.list(query, limit, is_brief).await?;
         let records = found.records.iter().map(|stored| self.remote.shown(stored)).collect();
         Ok(RecordListing { records, unreadable: found.unreadable })
     }
 
     /// Up to `limit` records, in no order.
-    pub async fn records(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
-        self.list(&Query::ALL, limit).await
-    }
-
-    /// The same; of calls that are done, the store may leave out the earlier runs. It reads no
-    /// answers for it, if it can.
-    pub async fn records_brief(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
-        let stored = self.remote.store.list_brief(&Query::ALL, limit).await?;
-        Ok(stored.iter().map(|stored| self.remote.shown(stored)).collect())
+    pub async fn records(&self, limit: usize) -> Result<RecordListing, StoreError> {
+        self.listing(&Query::ALL, limit, false).await
     }
 
     /// Calls in flight, in any process, that were claimed at least `at_least` ago: slow or hung.
@@ -147,15 +141,15 @@ impl<V> StoreHandle<V> {
         &self,
         at_least: Duration,
         limit: usize,
-    ) -> Result<Vec<DedupeRecord>, StoreError> {
+    ) -> Result<RecordListing, StoreError> {
         let state = StateFilter::Inflight { at_least: millis(at_least) };
-        self.list(&Query { selector: Selector::All, state }, limit).await
+        self.listing(&Query { selector: Selector::All, state }, limit, true).await
     }
 
     /// Calls that may have run, with an outcome that was not recorded.
-    pub async fn unknown(&self, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
+    pub async fn unknown(&self, limit: usize) -> Result<RecordListing, StoreError> {
         let state = StateFilter::Unknown;
-        self.list(&Query { selector: Selector::All, state }, limit).await
+        self.listing(&Query { selector: Selector::All, state }, limit, true).await
     }
 
     /// The calls of unknown outcome of this session.
@@ -163,9 +157,9 @@ impl<V> StoreHandle<V> {
         &self,
         session: &str,
         limit: usize,
-    ) -> Result<Vec<DedupeRecord>, StoreError> {
+    ) -> Result<RecordListing, StoreError> {
         let query = Query { state: StateFilter::Unknown, ..self.query(Filter::Session(session)) };
-        self.list(&query, limit).await
+        self.listing(&query, limit, true).await
     }
 
     /// The calls of unknown outcome of this session with these params, whatever their keys, and the
@@ -180,11 +174,6 @@ impl<V> StoreHandle<V> {
         let selector = Selector::Equal(self.remote.format.frames.session(session), *params);
         let query = Query { selector, state: StateFilter::Unknown };
         self.listing(&query, limit, true).await
-    }
-
-    async fn list(&self, query: &Query, limit: usize) -> Result<Vec<DedupeRecord>, StoreError> {
-        let stored = self.remote.store.list(query, limit).await?;
-        Ok(stored.iter().map(|stored| self.remote.shown(stored)).collect())
     }
 
     /// Records how a call of unknown outcome ended, as [`Handle::settle`] does. `Ok(Err)` if its

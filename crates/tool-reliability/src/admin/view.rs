@@ -4,8 +4,15 @@ use serde_json::{Value, json};
 use std::{collections::HashSet, sync::Arc};
 use tr_breaker::BreakerHandle;
 use tr_core::{ToolManifest, ToolOutcome};
-use tr_idempotency::{DedupeRecord, StoreHandle, store::StoreError};
+use tr_idempotency::{
+    DedupeRecord, StoreHandle,
+    store::{StoreError, UnreadableRecord},
+};
 use tr_telemetry::redact::{REDACTED, Redact, Redactor};
+
+/// What to do about records that cannot be read.
+const FORGET: &str = "use the version that wrote them; if none did, find out whether the calls ran, then delete the \
+                      records: tool-guard records forget KEY --force, or StoreHandle::clear";
 
 /// The longest list that is shown.
 const SHOWN: usize = 100;
@@ -75,10 +82,14 @@ fn withhold(shown: &mut Value, known: &[Arc<ToolManifest>]) {
 }
 
 async fn in_store(store: &StoreHandle<ToolOutcome>) -> Result<Value, StoreError> {
-    Ok(json!({
-        "stale": list(&store.stale(store.lease(), SHOWN).await?),
-        "unknown": list(&store.unknown(SHOWN).await?),
-    }))
+    let stale = store.stale(store.lease(), SHOWN).await?;
+    let unknown = store.unknown(SHOWN).await?;
+    let mut shown = json!({ "stale": list(&stale.records), "unknown": list(&unknown.records) });
+    if !unknown.unreadable.is_empty() {
+        shown["unreadable"] = unknown.unreadable.iter().map(unreadable).collect();
+        shown["whatToDo"] = FORGET.into();
+    }
+    Ok(shown)
 }
 
 /// The mode of all calls, where it is the same for all; else the rollout tells which has which.
@@ -105,6 +116,14 @@ pub(super) fn breaker(breaker: &BreakerHandle) -> Value {
 fn list(records: &[DedupeRecord]) -> Vec<Value> {
     let shown = records.iter().take(SHOWN);
     shown.filter_map(|record| serde_json::to_value(record).ok()).collect()
+}
+
+/// A record that cannot be read, with the members of those that can.
+fn unreadable(record: &UnreadableRecord) -> Value {
+    json!({
+        "key": record.key.to_string(), "tool": record.tool, "state": "unreadable",
+        "updatedAtMs": record.changed_at, "error": record.why,
+    })
 }
 
 /// Hashes, which look like secrets and are none.

@@ -9,8 +9,8 @@ use tool_reliability::{
     idempotency::{
         protocol::{Millis, Token},
         store::{
-            ClaimRequest, Claimed, End, Memory, Query, RecordStore, Seen, StoreError, StoreFuture,
-            Stored,
+            ClaimRequest, Claimed, End, Listing, Memory, Query, RecordStore, Seen, StoreError,
+            StoreFuture, Stored, UnreadableRecord,
         },
     },
 };
@@ -95,7 +95,8 @@ async fn records_of_another_process_are_flushed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_hides_nothing_else() {
-    let stack = ToolStack::builder().idempotency(|it| it.store(Away)).build().unwrap();
+    let stack =
+        ToolStack::builder().idempotency(|it| it.store(Away { damaged: None })).build().unwrap();
     let read = call("read", "k").effect(Effect::ReadOnly);
     around(&stack, answers("ok")).oneshot(read).await.unwrap();
 
@@ -110,9 +111,29 @@ async fn a_store_that_is_away_hides_nothing_else() {
     assert!(said["error"].as_str().unwrap().ends_with("no route to it"), "{said}");
 }
 
-/// A store that nobody can reach.
+#[tokio::test(start_paused = true)]
+async fn a_record_that_cannot_be_read_is_shown_with_what_to_do() {
+    let damaged = Some(UnreadableRecord {
+        key: Key::from_bytes([7; 32]),
+        tool: Some("book".into()),
+        changed_at: Some(5),
+        why: "its state is torn".into(),
+    });
+    let stack = ToolStack::builder().idempotency(|it| it.store(Away { damaged })).build().unwrap();
+    let store = state(&Admin::new(&stack)).await["store"].clone();
+    let one = json!({
+        "key": "07".repeat(32), "tool": "book", "state": "unreadable", "updatedAtMs": 5,
+        "error": "its state is torn",
+    });
+    assert_eq!((&store["unknown"], &store["unreadable"]), (&json!([]), &json!([one])));
+    assert!(store["whatToDo"].as_str().unwrap().contains("forget KEY --force"), "{store}");
+}
+
+/// A store that nobody can reach, except that it lists a record that cannot be read.
 #[derive(Debug)]
-struct Away;
+struct Away {
+    damaged: Option<UnreadableRecord>,
+}
 
 fn away<'s, T: Send + 's>() -> StoreFuture<'s, T> {
     Box::pin(ready(Err(StoreError::unreachable("no route to it"))))
@@ -140,8 +161,9 @@ impl RecordStore for Away {
     fn watch<'s>(&'s self, _: &'s Key, _: Seen) -> StoreFuture<'s, ()> {
         away()
     }
-    fn list<'s>(&'s self, _: &'s Query, _: usize) -> StoreFuture<'s, Vec<Stored>> {
-        away()
+    fn list<'s>(&'s self, _: &'s Query, _: usize, _: bool) -> StoreFuture<'s, Listing> {
+        let Some(damaged) = self.damaged.clone() else { return away() };
+        Box::pin(ready(Ok(Listing { records: Vec::new(), unreadable: vec![damaged] })))
     }
     fn count<'s>(&'s self, _: &'s Query) -> StoreFuture<'s, u64> {
         away()

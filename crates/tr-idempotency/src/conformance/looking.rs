@@ -17,7 +17,7 @@ async fn found<S: Subject>(
     query: &Query,
     names: &[&str],
 ) -> Result<Vec<String>, String> {
-    let listed = ok(cx.other.list(query, 1_000).await)?;
+    let listed = ok(cx.other.list(query, 1_000, true).await)?.records;
     let count = ok(cx.store.count(query).await)?;
     if count != listed.len() as u64 {
         return Err(format!("{query:?}: counts {count} records and lists {}", listed.len()));
@@ -83,7 +83,7 @@ pub(super) async fn records_are_found_by_key_session_and_tool<S: Subject>(
         let found = found(cx, &query, &all).await?;
         must!(found == expected => "{query:?} finds {found:?}, not {expected:?}");
     }
-    let some = ok(cx.store.list(&query(tool(""), StateFilter::Any), 2).await)?;
+    let some = ok(cx.store.list(&query(tool(""), StateFilter::Any), 2, false).await)?.records;
     must!(some.len() == 2 => "a limit of 2 lists {}", some.len());
     Ok(())
 }
@@ -98,7 +98,7 @@ pub(super) async fn records_are_found_by_a_range_of_keys<S: Subject>(cx: Cx<'_, 
     for first in 0..keys.len() {
         for last in first..keys.len() {
             let query = query(Selector::Keys(keys[first]..=keys[last]), StateFilter::Any);
-            let listed = ok(cx.other.list(&query, 1_000).await)?;
+            let listed = ok(cx.other.list(&query, 1_000, false).await)?.records;
             let found: HashSet<_> = listed.iter().map(|stored| stored.key).collect();
             // Others' keys may lie between them.
             let own = keys.iter().filter(|key| found.contains(key)).copied().collect::<Vec<_>>();

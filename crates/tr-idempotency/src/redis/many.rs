@@ -25,33 +25,11 @@ fn beginning(keys: &RangeInclusive<Key>) -> String {
 const AT_ONCE: usize = 500;
 
 impl Redis {
-    /// Passes every matching record to `each`, until that returns `false`. A record that changes
-    /// meanwhile is passed in its old or new state; a record that stays is passed at least once.
-    ///
-    /// # Errors
-    /// If a record cannot be read.
-    pub(super) async fn each(
-        &self,
-        query: &Query,
-        mut each: impl FnMut(Stored) -> bool,
-    ) -> Result<(), StoreError> {
-        let mut is_unreadable = false;
-        self.each_found(query, |found| match found {
-            Ok(stored) => each(stored),
-            Err(_) => {
-                is_unreadable = true;
-                false
-            }
-        })
-        .await?;
-        if is_unreadable { Err(layout::unreadable()) } else { Ok(()) }
-    }
-
     /// Up to `limit` matching records, and up to `limit` of those that cannot be read.
     pub(super) async fn listing(&self, query: &Query, limit: usize) -> Result<Listing, StoreError> {
         let mut listing = Listing::default();
         let Listing { records, unreadable } = &mut listing;
-        self.each_found(query, |found| {
+        self.each(query, |found| {
             match found {
                 Ok(stored) if records.len() < limit => records.push(stored),
                 Err(record) if unreadable.len() < limit => unreadable.push(record),
@@ -64,8 +42,9 @@ impl Redis {
     }
 
     /// Passes every matching record, and every one that may match and cannot be read, to `each`, until
-    /// that returns `false`.
-    async fn each_found(
+    /// that returns `false`. A record that changes meanwhile is passed in its old or new state; a record
+    /// that stays is passed at least once.
+    pub(super) async fn each(
         &self,
         query: &Query,
         mut each: impl FnMut(Result<Stored, UnreadableRecord>) -> bool,

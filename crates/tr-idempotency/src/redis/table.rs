@@ -145,34 +145,15 @@ impl RecordStore for Redis {
         Box::pin(self.watch_record(key, seen))
     }
 
-    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
-        Box::pin(async move {
-            let mut found = Vec::new();
-            if limit > 0 {
-                self.each(query, |stored| {
-                    found.push(stored);
-                    found.len() < limit
-                })
-                .await?;
-            }
-            Ok(found)
-        })
-    }
-
-    fn list_readable<'s>(
-        &'s self,
-        query: &'s Query,
-        limit: usize,
-        _: bool,
-    ) -> StoreFuture<'s, Listing> {
+    fn list<'s>(&'s self, query: &'s Query, limit: usize, _: bool) -> StoreFuture<'s, Listing> {
         Box::pin(self.listing(query, limit))
     }
 
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
         Box::pin(async move {
             let mut count = 0;
-            self.each(query, |_| {
-                count += 1;
+            self.each(query, |found| {
+                count += u64::from(found.is_ok());
                 true
             })
             .await?;
@@ -183,10 +164,8 @@ impl RecordStore for Redis {
     fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
         Box::pin(async move {
             let mut meant = Vec::new();
-            self.each(query, |stored| {
-                if !stored.record.is_pinned() {
-                    meant.push(stored);
-                }
+            self.each(query, |found| {
+                meant.extend(found.ok().filter(|stored| !stored.record.is_pinned()));
                 true
             })
             .await?;

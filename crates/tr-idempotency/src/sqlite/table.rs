@@ -196,34 +196,26 @@ impl<'c> Table<'c> {
         Ok(sweep.execute(named_params! { ":now": time(self.now) })? as u64)
     }
 
-    /// Brief, it reads no answers of calls that are done.
-    ///
-    /// # Errors
-    /// If a row cannot be read.
-    pub(super) fn list(
-        &self,
-        selection: &Selection,
-        limit: usize,
-        is_brief: bool,
-    ) -> Result<Vec<Stored>> {
-        let mut found = Vec::new();
-        self.each(selection, limit, is_brief, |_, stored| {
-            found.extend(stored?.at(self.now));
-            Ok(true)
-        })?;
-        Ok(found)
-    }
-
     /// Up to `limit` records that match, and up to `limit` of those that cannot be read, of the rows before
-    /// the last of these.
+    /// the last of these. Brief, it reads no answers of calls that are done.
     pub(super) fn listing(&self, query: &Query, limit: usize, is_brief: bool) -> Result<Listing> {
+        let selection = Selection::of_any(query);
+        let columns = match is_brief {
+            true => {
+                columns!().replace(" body,", " CASE state WHEN 'done' THEN NULL ELSE body END,")
+            }
+            false => columns!().to_owned(),
+        };
+        let mut list =
+            self.prepare(&format!("SELECT {columns} FROM calls WHERE {}", selection.sql()))?;
+        let mut rows = list.query(&*selection.params(&time(self.now)))?;
         let mut listing = Listing::default();
         let Listing { records, unreadable } = &mut listing;
-        self.each(&Selection::of_any(query), usize::MAX, is_brief, |row, stored| {
-            match stored.map(|stored| stored.at(self.now)) {
-                Ok(stored) if records.len() < limit => {
-                    records.extend(stored.filter(|stored| query.matches(stored)));
-                }
+        while records.len() < limit
+            && let Some(row) = rows.next()?
+        {
+            match self.stored(row).map(|stored| stored.at(self.now)) {
+                Ok(stored) => records.extend(stored.filter(|stored| query.matches(stored))),
                 // A row without a key of this length is no call's.
                 Err(why) if unreadable.len() < limit => {
                     unreadable.extend(row.get(0).ok().map(|key| UnreadableRecord {
@@ -233,39 +225,10 @@ impl<'c> Table<'c> {
                         why: why.to_string(),
                     }));
                 }
-                _ => {}
-            }
-            Ok(records.len() < limit)
-        })?;
-        Ok(listing)
-    }
-
-    /// Passes selected rows to `each`, until that returns `false`.
-    fn each(
-        &self,
-        selection: &Selection,
-        limit: usize,
-        is_brief: bool,
-        mut each: impl FnMut(&Row<'_>, Result<Stored>) -> Result<bool>,
-    ) -> Result<()> {
-        let columns = match is_brief {
-            true => {
-                columns!().replace(" body,", " CASE state WHEN 'done' THEN NULL ELSE body END,")
-            }
-            false => columns!().to_owned(),
-        };
-        let mut list = self.prepare(&format!(
-            "SELECT {columns} FROM calls WHERE {} LIMIT {}",
-            selection.sql(),
-            i64::try_from(limit).unwrap_or(i64::MAX)
-        ))?;
-        let mut rows = list.query(&*selection.params(&time(self.now)))?;
-        while let Some(row) = rows.next()? {
-            if !each(row, self.stored(row))? {
-                break;
+                Err(_) => {}
             }
         }
-        Ok(())
+        Ok(listing)
     }
 
     pub(super) fn count(&self, selection: &Selection) -> Result<u64> {

@@ -1,5 +1,5 @@
 //! A store in memory: the reference for other stores, and a way to test several processes in one.
-use super::{ClaimRequest, Claimed, End, Query, RecordStore, Seen, StoreFuture, Stored};
+use super::{ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreFuture, Stored};
 use crate::protocol::{Millis, Token};
 use std::{
     collections::HashMap,
@@ -205,8 +205,9 @@ impl RecordStore for Memory {
         })
     }
 
-    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
-        done(self.lock().selected(query, self.now()).take(limit).collect())
+    fn list<'s>(&'s self, query: &'s Query, limit: usize, _: bool) -> StoreFuture<'s, Listing> {
+        let records = self.lock().selected(query, self.now()).take(limit).collect();
+        done(Listing { records, unreadable: Vec::new() })
     }
 
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {

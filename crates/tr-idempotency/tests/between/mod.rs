@@ -4,7 +4,8 @@ use tr_core::canonical::Key;
 use tr_idempotency::{
     protocol::{Millis, Token},
     store::{
-        ClaimRequest, Claimed, End, Query, RecordStore, Seen, StoreError, StoreFuture, Stored,
+        ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreError, StoreFuture,
+        Stored,
     },
 };
 
@@ -59,8 +60,13 @@ impl<W: Way, S: RecordStore> RecordStore for Between<W, S> {
         self.way.through("watch", async move { self.store.watch(key, seen).await })
     }
 
-    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
-        self.way.through("list", async move { self.store.list(query, limit).await })
+    fn list<'s>(
+        &'s self,
+        query: &'s Query,
+        limit: usize,
+        is_brief: bool,
+    ) -> StoreFuture<'s, Listing> {
+        self.way.through("list", async move { self.store.list(query, limit, is_brief).await })
     }
 
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {

@@ -11,8 +11,8 @@ use tr_core::canonical::{Digest, Key};
 use tr_idempotency::{
     protocol::{Millis, State, Token},
     store::{
-        ClaimRequest, Claimed, End, Memory, Query, RecordStore, Seen, Selector, StateFilter,
-        StoreFuture, Stored,
+        ClaimRequest, Claimed, End, Listing, Memory, Query, RecordStore, Seen, Selector,
+        StateFilter, StoreFuture, Stored,
     },
 };
 
@@ -234,10 +234,15 @@ impl RecordStore for Broken {
         }
     }
 
-    fn list<'s>(&'s self, query: &'s Query, limit: usize) -> StoreFuture<'s, Vec<Stored>> {
+    fn list<'s>(
+        &'s self,
+        query: &'s Query,
+        limit: usize,
+        is_brief: bool,
+    ) -> StoreFuture<'s, Listing> {
         Box::pin(async move {
             let limit = if self.is(ListsAll) { usize::MAX } else { limit };
-            self.inner.list(&self.meant(query), limit).await
+            self.inner.list(&self.meant(query), limit, is_brief).await
         })
     }
 
@@ -254,7 +259,7 @@ impl RecordStore for Broken {
             if !self.is(FlushesPinned) && !named {
                 return self.inner.flush(query).await;
             }
-            let all = self.inner.list(query, usize::MAX).await?;
+            let all = self.inner.list(query, usize::MAX, true).await?.records;
             for stored in &all {
                 self.inner.clear(&stored.key).await?;
             }
@@ -277,7 +282,7 @@ impl RecordStore for Broken {
         Box::pin(async move {
             if self.is(SweepsLapsed) {
                 let lapsed = Query { selector: Selector::All, state: StateFilter::Unknown };
-                for stored in self.inner.list(&lapsed, usize::MAX).await? {
+                for stored in self.inner.list(&lapsed, usize::MAX, true).await?.records {
                     self.inner.clear(&stored.key).await?;
                 }
             }

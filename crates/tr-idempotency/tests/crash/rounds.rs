@@ -69,7 +69,7 @@ fn outlive(order: &Order, test: &str, lines: Option<usize>) -> Vec<String> {
 /// What an operator does who has found out that the tool did not run.
 async fn settle(store: &Sqlite) {
     let unknown = Query { selector: Selector::All, state: StateFilter::Unknown };
-    for stored in store.list(&unknown, usize::MAX).await.unwrap() {
+    for stored in store.list(&unknown, usize::MAX, false).await.unwrap().records {
         let end = End { state: State::Cancelled(None), ttl: 3_600_000 };
         assert!(store.settle(&stored.key, Some(stored.record.token), &end).await.unwrap());
     }

@@ -40,7 +40,7 @@ async fn claims_in_doubt_are_given_back_a_bounded_number_at_a_time_and_the_rest_
     assert_eq!(records.count(&open).await.unwrap(), stored.left_to_leases());
     // The rest bars its mutating calls, and bars them visibly.
     pass(2 * MINUTE).await;
-    assert_eq!(stored.unknown(CALLS).await.unwrap().len() as u64, stored.left_to_leases());
+    assert_eq!(stored.unknown(CALLS).await.unwrap().records.len() as u64, stored.left_to_leases());
     assert_eq!(asked.calls(), 0);
 
     // And there are places again.

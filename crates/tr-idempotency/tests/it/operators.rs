@@ -74,7 +74,7 @@ async fn an_operator_settles_what_is_unknown_for_all_processes() {
         let key = key_of(&pay("k"));
         assert!(handle.settle(&key, None, how.clone()).await.unwrap().is_err(), "there is none");
         assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
-        let lost = handle.unknown(10).await.unwrap();
+        let lost = handle.unknown(10).await.unwrap().records;
         assert_eq!(lost.len(), 1);
         assert_eq!(lost[0].error.as_ref().unwrap().code, "timeout");
 
@@ -83,7 +83,7 @@ async fn an_operator_settles_what_is_unknown_for_all_processes() {
         assert!(elsewhere.settle(&key, other, how.clone()).await.unwrap().is_err());
         assert!(elsewhere.settle(&key, Some(lost[0].epoch), how).await.unwrap().is_ok());
         assert_eq!(answer(call(&service, pay("k")).await), end);
-        assert!(handle.unknown(10).await.unwrap().is_empty());
+        assert!(handle.unknown(10).await.unwrap().records.is_empty());
     }
 }
 
@@ -111,8 +111,8 @@ async fn records_are_counted_and_flushed_by_session_tool_and_key() {
     for (key, session) in [("a", "one"), ("b", "one"), ("c", "two")] {
         call(&service, pay(key).session(session)).await.unwrap();
     }
-    assert_eq!(handle.records(10).await.unwrap().len(), 3);
-    assert_eq!(handle.records(2).await.unwrap().len(), 2);
+    assert_eq!(handle.records(10).await.unwrap().records.len(), 3);
+    assert_eq!(handle.records(2).await.unwrap().records.len(), 2);
     assert_eq!(handle.count(Filter::Session("one")).await.unwrap(), 2);
     assert_eq!(handle.count(Filter::Tool("pa")).await.unwrap(), 3);
     assert_eq!(handle.flush(Filter::Session("one")).await.unwrap(), 2);
@@ -129,9 +129,9 @@ async fn a_hung_call_is_listed_and_cleared() {
     let records = Memory::new();
     let (service, handle, asked) = over(&records, counting(HOUR));
     let hung = start(&service, pay("k")).await;
-    assert!(handle.stale(MINUTE, 10).await.unwrap().is_empty());
+    assert!(handle.stale(MINUTE, 10).await.unwrap().records.is_empty());
     pass(3 * MINUTE).await;
-    let stale = handle.stale(MINUTE, 10).await.unwrap();
+    let stale = handle.stale(MINUTE, 10).await.unwrap().records;
     assert_eq!(stale[0].state, RecordState::Inflight);
     assert_eq!(handle.flush(Filter::Tool("")).await.unwrap(), 0, "it may run twice");
     assert!(handle.clear(&stale[0].hashed_key().unwrap()).await.unwrap());

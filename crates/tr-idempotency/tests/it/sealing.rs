@@ -96,7 +96,7 @@ async fn a_record_sealed_with_another_key_is_no_reason_to_run_a_mutating_call() 
         assert!(!call(&stranger, read).await.unwrap().recorded());
         assert_eq!(found(&records, "k").await, before);
         // Operators see that there is one, and can forget it.
-        assert_eq!(handle.records(10).await.unwrap().len(), 1);
+        assert_eq!(handle.records(10).await.unwrap().records.len(), 1);
         assert!(handle.clear(&key_of(&pay("k"))).await.unwrap());
     }
 }
@@ -239,7 +239,7 @@ async fn a_record_that_was_turned_does_not_let_a_mutating_call_run_again() {
         // Nor the next one.
         assert_eq!(refusal(call(&victim, pay("k")).await).0, "outcome_unknown");
         assert_eq!(asked.calls(), 0);
-        assert_eq!(handle.unknown(10).await.unwrap().len(), 1);
+        assert_eq!(handle.unknown(10).await.unwrap().records.len(), 1);
         // Without a seal the forgery cannot be detected, and the store is trusted.
         put(&records, State::Cancelled(None)).await;
         let (plain, _, asked) = process(&records, None, telling());

@@ -43,7 +43,7 @@ async fn a_call_of_a_process_that_has_ended_is_unknown_at_once() {
 
     let unknown = Query { selector: Selector::All, state: StateFilter::Unknown };
     assert_eq!(stays.count(&unknown).await.unwrap(), 1);
-    let listed = stays.list(&unknown, 10).await.unwrap();
+    let listed = stays.list(&unknown, 10, false).await.unwrap().records;
     assert_eq!(listed.iter().map(|it| it.key).collect::<Vec<_>>(), [paid.key]);
     assert!(matches!(stays.claim(&again).await.unwrap(), Claimed::Unknown(_)));
     // The other's owner is this very process.
@@ -74,12 +74,12 @@ async fn a_file_that_is_only_read_shows_calls_as_they_stand() {
         [(StateFilter::Unknown, paid.key), (StateFilter::Inflight { at_least: 0 }, lives.key)]
     {
         let query = Query { selector: Selector::All, state };
-        let listed = reads.list(&query, 10).await.unwrap();
+        let listed = reads.list(&query, 10, false).await.unwrap().records;
         assert_eq!(listed.iter().map(|it| it.key).collect::<Vec<_>>(), [key]);
         assert_eq!(reads.count(&query).await.unwrap(), 1);
-        assert!(reads.list(&query, 0).await.unwrap().is_empty());
+        assert!(reads.list(&query, 0, false).await.unwrap().records.is_empty());
     }
-    assert_eq!(reads.list(&Query::ALL, 10).await.unwrap().len(), 2);
+    assert_eq!(reads.list(&Query::ALL, 10, false).await.unwrap().records.len(), 2);
     let read = reads.read(&paid.key).await.unwrap().unwrap();
     assert_eq!(read.record.state.phase(), Phase::Unknown);
     assert_eq!(reads.is_owner_alive(&paid.key).await.unwrap(), Some(false));
@@ -135,10 +135,7 @@ async fn a_brief_list_reads_no_answers() {
     let only = Sqlite::builder().on(only).await.unwrap();
     for store in [&store, &only] {
         for (is_brief, answers) in [(false, [4, 4]), (true, [0, 4])] {
-            let mut found = match is_brief {
-                true => store.list_brief(&Query::ALL, 10).await.unwrap(),
-                false => store.list(&Query::ALL, 10).await.unwrap(),
-            };
+            let mut found = store.list(&Query::ALL, 10, is_brief).await.unwrap().records;
             found.sort_by_key(|stored| stored.record.state.phase().as_str());
             let bodies = found.iter().map(|it| it.record.state.body().map_or(0, Vec::len));
             assert_eq!(bodies.collect::<Vec<_>>(), answers);
