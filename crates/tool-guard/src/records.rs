@@ -182,7 +182,7 @@ enum Act {
 /// Opens the store, which must exist, and the command for messages about its records.
 async fn open(options: &Options) -> anyhow::Result<(Records, RecordsCommand)> {
     let config = read_config(options.config.as_deref(), variables())?;
-    let configured = Recording::configured(&config.records).map_err(anyhow::Error::msg)?;
+    let configured = Recording::configured(&config.records);
     let named = options.records.clone().or(configured.place);
     let command = RecordsCommand::of(named.as_ref());
     let place = match named {

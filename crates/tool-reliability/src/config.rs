@@ -47,7 +47,7 @@ use std::{
 pub use tr_config::{
     BreakerConfig, BreakerMode, BreakerRules, CatalogError, Config, Conflicts, DeriveKeys,
     IdempotencyConfig, IdentityConfig, LoopConfig, LoopMode, Mistake, PREFIX, RecordBodies,
-    RecordsConfig, RetryOptIn, ToolCatalog,
+    RecordPlace, RecordsConfig, RetryOptIn, ToolCatalog,
 };
 use tr_core::{Effect, manifest::BreakerOverride};
 

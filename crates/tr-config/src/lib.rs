@@ -55,7 +55,8 @@ pub use self::{
     rollout::{Mode, Rollout, Share, Stage},
     stack::{
         BreakerConfig, BreakerMode, BreakerRules, Config, Conflicts, DeriveKeys, IdempotencyConfig,
-        IdentityConfig, LoopConfig, LoopMode, PREFIX, RecordBodies, RecordsConfig, RetryOptIn,
+        IdentityConfig, LoopConfig, LoopMode, PREFIX, RecordBodies, RecordPlace, RecordsConfig,
+        RetryOptIn,
     },
 };
 

@@ -57,14 +57,16 @@
 //!
 //! [`CatalogError`](crate::CatalogError) names every mistake at once, with its line, or its variable.
 mod form;
+mod guard;
 mod read;
 
 #[cfg(feature = "schema")]
 pub(crate) use self::form::ConfigForm;
 pub use self::form::{
-    BreakerConfig, BreakerMode, BreakerRules, Conflicts, DeriveKeys, IdempotencyConfig,
-    IdentityConfig, LoopConfig, LoopMode, RecordBodies, RecordsConfig, RetryOptIn,
+    BreakerConfig, BreakerMode, BreakerRules, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig,
+    LoopMode, RetryOptIn,
 };
+pub use self::guard::{IdentityConfig, RecordBodies, RecordPlace, RecordsConfig};
 pub use self::read::PREFIX;
 
 use crate::{catalog::ToolCatalog, rollout::Rollout};

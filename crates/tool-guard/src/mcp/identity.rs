@@ -5,20 +5,18 @@
 //! | `_meta.idempotencyKey` | none | strong |
 //! | Codex's `_meta.callId` | `threadId` | strong; weak without a thread |
 //! | Claude Code's `_meta["claudecode/toolUseId"]` | the variable `CLAUDE_PROJECT_DIR` of the guard, else `CLAUDE_CODE_SESSION_ID` | strong with 20 random characters, else weak |
-//! | the members that an [`IdentityRule`] of the configuration names | as configured | as configured |
+//! | the members that an [`IdentityConfig`] of the configuration names | as configured | as configured |
 //!
 //! A strong id names one call forever: it is valid across connections, restarts and guards. A weak one
 //! (`functions.pay:0`) is reused in the next conversation, so it is valid for this connection and ten
 //! minutes.
 mod random;
-mod rules;
-
-pub(crate) use self::rules::{IdentityRule, rules};
 
 use self::random::is_random;
 use super::meta::{Meta, text};
 use serde_json::value::RawValue;
 use std::{env, ffi::OsString, time::Duration};
+use tool_reliability::config::IdentityConfig;
 use tr_core::{
     CallParts, DedupeKey, Effect, ToolCall,
     canonical::{Digest, Key, KeyParts, KeyScope, KeySource},
@@ -46,7 +44,7 @@ pub(crate) struct Client {
     /// Names the connection.
     connection: Box<str>,
     claude_session: Option<Box<str>>,
-    rules: Vec<IdentityRule>,
+    rules: Vec<IdentityConfig>,
 }
 
 /// The identity of a call.
@@ -75,7 +73,7 @@ const CLAUDE: &str = "claudecode/toolUseId";
 
 impl Client {
     /// The client of a guard in front of `server`.
-    pub(crate) fn new(server: &str, connection: &str, rules: Vec<IdentityRule>) -> Self {
+    pub(crate) fn new(server: &str, connection: &str, rules: Vec<IdentityConfig>) -> Self {
         let named = |name| env::var_os(name).filter(|value| !value.is_empty());
         Self {
             server: server.into(),
@@ -345,11 +343,10 @@ mod tests {
 
     #[test]
     fn what_the_operator_names_counts_after_what_is_known() {
-        let rule = IdentityRule {
-            call: Some("acme/call".into()),
-            conversation: Some("acme/chat".into()),
-            strong: Some(true),
-        };
+        let mut rule = IdentityConfig::default();
+        rule.call = Some("acme/call".into());
+        rule.conversation = Some("acme/chat".into());
+        rule.strong = Some(true);
         let client = Client { rules: vec![rule], ..client("a") };
         let id = |meta: &str| call(&client, meta, Effect::Mutating).parts().clone();
         let named = id(r#"{"acme/call":"1","acme/chat":"c"}"#);

@@ -10,10 +10,10 @@ use std::{
     fmt, fs, io,
     os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
     path::{self, Path, PathBuf},
-    str::FromStr,
     sync::Arc,
     time::Duration,
 };
+pub(crate) use tool_reliability::config::RecordPlace as Place;
 use tool_reliability::idempotency::{
     self,
     redis::Redis,
@@ -36,50 +36,20 @@ const LOCK_WAIT: Duration = Duration::from_millis(800);
 /// How many digits of an ID distinguish records.
 const SHORT: usize = 12;
 
-/// Where the records are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In this process; they end with it.
-    Memory,
-    /// In a SQLite file, shared by the guards of one machine.
-    File(PathBuf),
-    /// In a Redis server, shared by guards of several machines.
-    Redis(Box<str>),
-}
-
-impl FromStr for Place {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "" => Err("give a file, redis://HOST:PORT or memory".into()),
-            "memory" => Ok(Self::Memory),
-            url if url.starts_with("redis://") || url.starts_with("rediss://") => {
-                Ok(Self::Redis(url.into()))
-            }
-            url if url.contains("://") => Err(
-                "only redis:// and rediss:// are supported: give a file, redis://HOST:PORT or memory"
-                    .into(),
-            ),
-            file => Ok(Self::File(file.into())),
-        }
+/// The place as a word for a shell, without a server's password.
+fn word_of(place: &Place) -> String {
+    match place {
+        Place::Memory => "memory".to_owned(),
+        Place::File(file) => quoted(&path::absolute(file).unwrap_or_else(|_| file.clone())),
+        Place::Redis(url) => place_of(url),
     }
 }
 
-impl Place {
-    /// As a word for a shell, without a server's password.
-    fn quoted(&self) -> String {
-        match self {
-            Self::Memory => "memory".to_owned(),
-            Self::File(file) => quoted(&path::absolute(file).unwrap_or_else(|_| file.clone())),
-            Self::Redis(url) => {
-                let (scheme, rest) = url.split_once("://").unwrap_or(("redis", url));
-                let rest =
-                    rest.rsplit_once('@').map_or(rest.to_owned(), |(_, at)| format!("***@{at}"));
-                quoted(Path::new(&format!("{scheme}://{rest}")))
-            }
-        }
-    }
+/// The server's address without its password.
+fn place_of(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("redis", url));
+    let rest = rest.rsplit_once('@').map_or(rest.to_owned(), |(_, at)| format!("***@{at}"));
+    quoted(Path::new(&format!("{scheme}://{rest}")))
 }
 
 /// The command by which a person reaches the same records, for messages.
@@ -89,7 +59,7 @@ pub(crate) struct RecordsCommand(Option<Box<str>>);
 impl RecordsCommand {
     /// For the records at `place`; the default ones need no option.
     pub(crate) fn of(place: Option<&Place>) -> Self {
-        Self(place.map(|place| place.quoted().into()))
+        Self(place.map(|place| word_of(place).into()))
     }
 }
 
@@ -151,10 +121,6 @@ async fn connected(url: &str) -> Result<Redis, StoreError> {
         eprintln!("tool-guard: {}", printable(&said));
     }
     Ok(redis)
-}
-
-fn place_of(url: &str) -> String {
-    Place::Redis(url.into()).quoted()
 }
 
 /// Opens the records at `place` to read them: nothing is written, so a full disk or another process's lock
@@ -311,17 +277,6 @@ pub(crate) fn key(file: &Path) -> anyhow::Result<SealingKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn places() {
-        let place = |text: &str| text.parse::<Place>();
-        assert_eq!(place("memory"), Ok(Place::Memory));
-        assert_eq!(place("redis://h:1/2"), Ok(Place::Redis("redis://h:1/2".into())));
-        assert_eq!(place("./memory"), Ok(Place::File("./memory".into())));
-        for bad in ["", "postgres://h/db", "file://x"] {
-            assert!(place(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn a_command_names_the_records_unless_they_are_the_default_ones() {

@@ -1,7 +1,6 @@
 //! Reads the guard's setup from options, variables and files, and reads the files again.
 use super::{
     effects::Declared,
-    identity::{self, IdentityRule},
     options::Loops,
     recording::Recording,
     stack::{read_catalog, read_config},
@@ -13,7 +12,7 @@ use std::{
 };
 use tool_reliability::{
     Environment,
-    config::{Config, DeriveKeys, Live, LoopMode, Reloaded, variables},
+    config::{Config, DeriveKeys, IdentityConfig, Live, LoopMode, Reloaded, variables},
     idempotency::DerivedKeys,
     loopguard,
 };
@@ -31,7 +30,7 @@ pub(crate) struct Files {
 pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) recording: Recording,
-    pub(crate) identity: Vec<IdentityRule>,
+    pub(crate) identity: Vec<IdentityConfig>,
     declared: ToolCatalog,
 }
 
@@ -53,19 +52,13 @@ impl Files {
         let mut faults = Environment::faults(|name| env::var(name).ok());
         let config = faults.take(read_config(self.config.as_deref(), variables()));
         let declared = faults.take(self.catalog.as_deref().map(read_catalog).transpose());
-        let config = config.unwrap_or_default();
-        let (recording, identity) =
-            (Recording::configured(&config.records), identity::rules(&config.identity));
-        let found = recording
-            .as_ref()
-            .err()
-            .into_iter()
-            .chain(identity.as_ref().err().into_iter().flatten());
-        faults.extend(found.map(|fault| format!("{} cannot be used: {fault}", self.said_in())));
-        match (recording, identity, declared) {
-            (Ok(recording), Ok(identity), Some(declared)) if faults.is_empty() => {
-                Ok(Setup { config, recording, identity, declared: declared.unwrap_or_default() })
-            }
+        match (config, declared) {
+            (Some(config), Some(declared)) if faults.is_empty() => Ok(Setup {
+                recording: Recording::configured(&config.records),
+                identity: config.identity.iter().map(|(_, rule)| rule.clone()).collect(),
+                config,
+                declared: declared.unwrap_or_default(),
+            }),
             _ => Err(faults.join("\n")),
         }
     }

@@ -233,7 +233,7 @@ fn a_configuration_that_cannot_be_used_starts_nothing() {
         (r#"{"retry": {"attempts": 0}}"#, "stack.json cannot be used: "),
         (
             r#"{"records": {"where": "postgres://h/db"}}"#,
-            "stack.json cannot be used: /records/where",
+            "/records/where: expected a file, redis://HOST:PORT or memory",
         ),
     ] {
         let config = folder.file("stack.json", config);

@@ -1,4 +1,5 @@
 //! The form of a configuration, as it is written.
+use super::guard::{IdentityConfig, RecordsConfig, Rule};
 use crate::{
     catalog::{
         form::{Retry, Tool, Tools},
@@ -45,7 +46,7 @@ object! { strict
         "records" => records: Option<RecordsConfig>, Lenient<RecordsConfig>;
         /// By which members of `_meta` `tool-guard mcp` recognises the calls of clients that it does not
         /// know. The names are free.
-        "identity" => identity: Option<Identities>, Lenient<Map<Lenient<IdentityConfig>>>;
+        "identity" => identity: Option<Identities>, Lenient<Map<Lenient<Rule>>>;
         /// The effect of tools that declare none; `mutating` by default.
         "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
         /// Defaults for the tools under `tools`. Tools that are not listed use the sections of the
@@ -299,46 +300,7 @@ object! { strict
     }
 }
 
-object! { strict
-    /// Where `tool-guard` records calls, so that the records outlive it. A program gives its stack a store
-    /// of its own. How long records are kept is in `idempotency`.
-    pub struct RecordsConfig {
-        /// A SQLite file (`~/` is the home folder), `redis://HOST:PORT` or `memory`;
-        /// `tool-guard/records.db` in the user's state folder.
-        "where" => place: Option<Box<str>>, Lenient<Name>;
-        /// What is kept of answers; `full`.
-        "bodies" => bodies: Option<RecordBodies>, Lenient<Word<RecordBodies>>;
-        /// A file with the key by which records are encrypted: 64 hexadecimal digits. `~/` is the home
-        /// folder.
-        "key_file" => key_file: Option<Box<str>>, Lenient<Name>;
-        /// Names the server in the records; by its command.
-        "name" => name: Option<Box<str>>, Lenient<Name>;
-    }
-}
-
-/// What a record keeps of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordBodies {
-    /// All of it.
-    Full,
-    /// Nothing.
-    Digest,
-}
-
-object! { strict
-    /// By which members of `_meta` calls of a client are recognised.
-    pub struct IdentityConfig {
-        /// The member that names the call: another one for each call, and the same when it comes again.
-        "call" => call: Option<Box<str>>, Lenient<Name>;
-        /// The member that names the conversation.
-        "conversation" => conversation: Option<Box<str>>, Lenient<Name>;
-        /// Whether the call's name never comes again for another call; by its length where it is absent.
-        "strong" => strong: Option<bool>, Lenient<Flag>;
-    }
-}
-
 words! {
-    RecordBodies { Full = "full", Digest = "digest" }
     Mode { Off = "off", Shadow = "shadow", Enforce = "enforce" }
     BreakerMode { Enforce = "enforce", Shadow = "shadow", Disabled = "disabled" }
     LoopMode { Off = "off", Note = "note", Block = "block", Strict = "strict" }

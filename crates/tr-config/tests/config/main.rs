@@ -195,3 +195,44 @@ effect = "read_only"
     let config = Config::from_toml_with(&toml.replace("= 0", "= 9"), vars).unwrap();
     assert_eq!((config.breaker.window, config.catalog.len()), (Some(11), 1));
 }
+
+#[test]
+#[cfg(feature = "toml")]
+fn mistakes_of_records_and_identity_are_named_with_the_others_and_their_lines() {
+    let error = Config::from_toml(
+        r#"
+[retry]
+attempts = 0
+[records]
+where = "reddis://h:1"
+[identity.known]
+call = "callId"
+conversation = "traceparent"
+[identity.shared]
+call = "threadId"
+[identity.none]
+[identity.strong]
+conversation = "acme/chat"
+strong = true
+[identity.fine]
+call = "acme/call"
+conversation = "threadId"
+strong = true
+"#,
+    );
+    let said = error.unwrap_err().to_string();
+    for part in [
+        "line 3, column 12: /retry/attempts",
+        "line 5, column 9: /records/where: expected a file, redis://HOST:PORT or memory, found an address reddis://… (did you mean redis://?)",
+        "line 7, column 8: /identity/known/call: ",
+        "remove the rule",
+        "line 8, column 16: /identity/known/conversation: ",
+        "line 10, column 8: /identity/shared/call: ",
+        "differs between calls",
+        "line 11, column 1: /identity/none: expected `call`, `conversation` or both",
+        "line 14, column 10: /identity/strong/strong: expected `call` beside it",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("/identity/fine"), "{said}");
+}

@@ -1,6 +1,8 @@
 //! The JSON Schema of a plan, for editors.
 use super::{MAX_CALLS, MAX_CONCURRENCY, MAX_TIMEOUT};
 use serde_json::{Map, Value, json};
+use tr_core::Effect;
+use tr_wire::read::Words as _;
 
 /// The JSON Schema of a plan in JSON, as `schemas/turn-plan.schema.json` has it.
 ///
@@ -55,7 +57,8 @@ fn limits() -> Value {
 
 fn call() -> Value {
     let names = json!({ "type": ["array", "null"], "items": real_name(), "uniqueItems": true });
-    let effects = json!({ "enum": ["read_only", "idempotent", "mutating", null] });
+    let effects = Effect::WORDS.iter().map(|(word, _)| json!(word)).chain([Value::Null]);
+    let effects = json!({ "enum": effects.collect::<Vec<_>>() });
     object(
         &["tool"],
         &members([

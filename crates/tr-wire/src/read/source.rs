@@ -87,6 +87,12 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The member with this name of an object.
+    pub fn member(self, name: &str) -> Option<Self> {
+        let mut members = self.members().ok()?.into_iter();
+        members.find_map(|(member, source)| (member == name).then_some(source))
+    }
+
     /// The elements of an array.
     pub fn elements(self) -> Option<Vec<Self>> {
         match self {

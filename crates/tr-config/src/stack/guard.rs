@@ -1,0 +1,199 @@
+//! What only `tool-guard` reads: where it records calls, and by which members of `_meta` it recognises them.
+use crate::catalog::shape::Lenient;
+use std::{borrow::Cow, path::PathBuf, str::FromStr};
+use tr_wire::{
+    closest,
+    read::{At, Faults, Flag, Name, Node, Shape, Word, object, shape, with_schema, words},
+};
+
+with_schema! {
+    use tr_wire::read::schemars::{Schema, SchemaGenerator};
+}
+
+object! { strict
+    /// Where `tool-guard` records calls, so that the records outlive it. A program gives its stack a store
+    /// of its own. How long records are kept is in `idempotency`.
+    pub struct RecordsConfig {
+        /// A SQLite file (`~/` is the home folder), `redis://HOST:PORT` or `memory`;
+        /// `tool-guard/records.db` in the user's state folder.
+        "where" => place: Option<RecordPlace>, Lenient<Place>;
+        /// What is kept of answers; `full`.
+        "bodies" => bodies: Option<RecordBodies>, Lenient<Word<RecordBodies>>;
+        /// A file with the key by which records are encrypted: 64 hexadecimal digits. `~/` is the home
+        /// folder.
+        "key_file" => key_file: Option<Box<str>>, Lenient<Name>;
+        /// Names the server in the records; by its command.
+        "name" => name: Option<Box<str>>, Lenient<Name>;
+    }
+}
+
+/// What a record keeps of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordBodies {
+    /// All of it.
+    Full,
+    /// Nothing.
+    Digest,
+}
+
+object! { strict
+    /// By which members of `_meta` calls of a client are recognised.
+    pub struct IdentityConfig {
+        /// The member that names the call: another one for each call, and the same when it comes again.
+        "call" => call: Option<Box<str>>, Lenient<CallMember>;
+        /// The member that names the conversation.
+        "conversation" => conversation: Option<Box<str>>, Lenient<ConversationMember>;
+        /// Whether the call's name never comes again for another call; by its length where it is absent.
+        "strong" => strong: Option<bool>, Lenient<Flag>;
+    }
+}
+
+words! {
+    RecordBodies { Full = "full", Digest = "digest" }
+}
+
+/// Where records are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordPlace {
+    /// In the process; they end with it.
+    Memory,
+    /// In a SQLite file, shared by the processes of one machine.
+    File(PathBuf),
+    /// In the Redis server at this address, shared by processes of several machines.
+    Redis(Box<str>),
+}
+
+impl FromStr for RecordPlace {
+    type Err = String;
+
+    /// Reads `memory`, an address that begins with `redis://` or `rediss://`, or a file.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once("://") {
+            _ if text.is_empty() => Err(format!("give {}", Place::expected())),
+            Some(("redis" | "rediss", _)) => Ok(Self::Redis(text.into())),
+            Some(_) => Err(format!(
+                "only redis:// and rediss:// are supported: give {}",
+                Place::expected()
+            )),
+            None if text == "memory" => Ok(Self::Memory),
+            None => Ok(Self::File(text.into())),
+        }
+    }
+}
+
+shape! {
+    Place => RecordPlace, "a file, redis://HOST:PORT or memory",
+    |node, faults| {
+        let text = Name::read(node, faults)?;
+        text.parse().ok().or_else(|| {
+            // What follows may hold a password.
+            let scheme = text.split("://").next().unwrap_or_default();
+            let mut fault = node.fault(Self::expected(), format!("an address {scheme}://…"), faults);
+            if let Some(like) = closest(scheme, ["redis", "rediss"]) {
+                fault = fault.hint(format!("did you mean {like}://?"));
+            }
+            faults.push(fault);
+            None
+        })
+    },
+    { "type": "string", "minLength": 1 }
+}
+
+/// Members by which calls are recognised without a rule.
+const KNOWN: [&str; 3] = ["idempotencyKey", "callId", "claudecode/toolUseId"];
+
+/// Members that several calls share: each names a conversation.
+const CONVERSATIONS: [&str; 5] = [
+    "threadId",
+    "vscode.conversationId",
+    "ai.opencode/sessionID",
+    "agent-session-id",
+    "antigravity.google/conversation_id",
+];
+
+/// Members that name neither a call nor a conversation.
+const NEITHER: [&str; 3] = ["vscode.requestId", "traceparent", "progressToken"];
+
+shape! {
+    CallMember => Box<str>, "the member with the client's id of a call",
+    |node, faults| {
+        let name = Name::read(node, faults)?;
+        let why = match &*name {
+            known if KNOWN.contains(&known) => "is recognised without a rule: remove the rule",
+            shared if CONVERSATIONS.contains(&shared) => {
+                "names a conversation, whose calls would all count as one: name the member that \
+                 differs between calls"
+            }
+            other if NEITHER.contains(&other) => {
+                "is not the same when a call comes again, or is shared by several calls"
+            }
+            _ => return Some(name),
+        };
+        node.refuse_found(Self::expected(), format!("{name:?}, which {why}"), faults)
+    },
+    { "type": "string", "minLength": 1 }
+}
+
+shape! {
+    ConversationMember => Box<str>, "the member that names the conversation",
+    |node, faults| {
+        let name = Name::read(node, faults)?;
+        if !NEITHER.contains(&&*name) && !KNOWN.contains(&&*name) {
+            return Some(name);
+        }
+        node.refuse_found(Self::expected(), format!("{name:?}, which names none: remove it"), faults)
+    },
+    { "type": "string", "minLength": 1 }
+}
+
+/// A rule that names something.
+pub(super) struct Rule;
+
+impl Shape for Rule {
+    type Value = IdentityConfig;
+
+    fn expected() -> Cow<'static, str> {
+        IdentityConfig::expected()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<IdentityConfig> {
+        let rule = IdentityConfig::read(node, faults)?;
+        // A member that was refused is there, too.
+        let member = |name| node.source.member(name);
+        match (member("call"), member("conversation"), member("strong")) {
+            (None, None, _) => node.refuse_found(
+                "`call`, `conversation` or both: the members of `_meta` that name them",
+                "neither",
+                faults,
+            ),
+            (None, _, Some(strong)) => {
+                let at = At::Member(node.at, "strong");
+                let strong = Node::new(&at, strong);
+                strong.refuse_found("`call` beside it, to whose ids it applies", "none", faults)
+            }
+            _ => Some(rule),
+        }
+    }
+
+    with_schema! {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        IdentityConfig::schema(generator)
+    }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places() {
+        let place = |text: &str| text.parse::<RecordPlace>();
+        assert_eq!(place("memory"), Ok(RecordPlace::Memory));
+        assert_eq!(place("redis://h:1/2"), Ok(RecordPlace::Redis("redis://h:1/2".into())));
+        assert_eq!(place("./memory"), Ok(RecordPlace::File("./memory".into())));
+        for bad in ["", "postgres://h/db", "file://x"] {
+            assert!(place(bad).is_err(), "{bad}");
+        }
+    }
+}
