@@ -4,12 +4,12 @@ use super::{Fault, tree::Tree};
 
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
-    ("tool-guard", 12790),
+    ("tool-guard", 12720),
     ("tool-reliability", 3670),
     ("tr-breaker", 3420),
-    ("tr-config", 1640),
+    ("tr-config", 1680),
     ("tr-core", 7150),
-    ("tr-idempotency", 12320),
+    ("tr-idempotency", 12190),
     ("tr-integrity", 19420),
     ("tr-loopguard", 2200),
     ("tr-retry", 1290),

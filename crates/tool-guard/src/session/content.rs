@@ -5,7 +5,7 @@ use super::{
     json_lines::JsonLines,
     messages::Planned,
     report::{About, Health},
-    sidecar::Checkpoint,
+    sidecar::{Checkpoint, hash},
     stored_session::StoredSession,
 };
 use std::{borrow::Cow, path::Path};
@@ -81,7 +81,11 @@ impl Content {
 
     /// Plans a repair. If it would change an unknown part, the session is not judged and nothing is
     /// planned.
-    pub(crate) fn plan(&self, mode: RepairMode, close_tail: bool) -> Result<Planned, NotJudged> {
+    pub(crate) fn plan(
+        &self,
+        mode: RepairMode,
+        close_tail: bool,
+    ) -> Result<Planned<Self>, NotJudged> {
         if let Self::JsonLines(lines) = self
             && let Some(why) = lines.unsure()
         {
@@ -90,9 +94,9 @@ impl Content {
         let repair = Repair::new(mode).with_members();
         let repair = if close_tail { repair.close_tail() } else { repair };
         let planned = match self {
-            Self::JsonDocument(whole) => whole.plan(repair, mode),
-            Self::JsonLines(lines) => lines.plan(repair),
-            Self::StoredSession(stored) => stored.plan(repair, mode),
+            Self::JsonDocument(whole) => whole.plan(repair, mode).map(Self::JsonDocument),
+            Self::JsonLines(lines) => lines.plan(repair).map(Self::JsonLines),
+            Self::StoredSession(stored) => stored.plan(repair, mode).map(Self::StoredSession),
         };
         match self.doubt(&planned) {
             Some(reason) => Err(NotJudged {
@@ -108,7 +112,7 @@ impl Content {
     }
 
     /// Why a repair would be a guess.
-    fn doubt(&self, planned: &Planned) -> Option<String> {
+    fn doubt(&self, planned: &Planned<Self>) -> Option<String> {
         let (changed, doubtful) = self.first_doubts(planned);
         if let Some(message) = changed {
             return Some(format!(
@@ -134,7 +138,7 @@ impl Content {
 
     /// The first message that is not fully understood and would change, and the first that may be
     /// the answer to a call without a result.
-    fn first_doubts(&self, planned: &Planned) -> (Option<usize>, Option<usize>) {
+    fn first_doubts(&self, planned: &Planned<Self>) -> (Option<usize>, Option<usize>) {
         if planned.acts.is_empty() || matches!(self, Self::JsonLines(_)) {
             return (planned.changed_unknown, planned.doubtful_answer);
         }
@@ -179,9 +183,9 @@ impl Content {
     /// The longest valid beginning in which all calls are answered.
     pub(crate) fn before_fault(&self) -> Self {
         match self {
-            Self::JsonDocument(whole) => whole.before_fault().into(),
-            Self::JsonLines(lines) => lines.before_fault().into(),
-            Self::StoredSession(stored) => stored.before_fault().into(),
+            Self::JsonDocument(whole) => Self::JsonDocument(whole.before_fault()),
+            Self::JsonLines(lines) => Self::JsonLines(lines.before_fault()),
+            Self::StoredSession(stored) => Self::StoredSession(stored.before_fault()),
         }
     }
 
@@ -203,9 +207,9 @@ impl Content {
     /// The content at a checkpoint; `None` if it has changed since.
     pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
         match self {
-            Self::JsonDocument(whole) => whole.at(checkpoint).map(Into::into),
-            Self::JsonLines(lines) => lines.at(checkpoint).map(Into::into),
-            Self::StoredSession(stored) => stored.at(checkpoint).map(Into::into),
+            Self::JsonDocument(whole) => whole.at(checkpoint).map(Self::JsonDocument),
+            Self::JsonLines(lines) => lines.at(checkpoint).map(Self::JsonLines),
+            Self::StoredSession(stored) => stored.at(checkpoint).map(Self::StoredSession),
         }
     }
 
@@ -224,7 +228,7 @@ impl Content {
             Self::JsonDocument(_) | Self::StoredSession(_) => {
                 Err(CheckpointError::NotFound(id.into()))
             }
-            Self::JsonLines(lines) => lines.at_turn(id).map(Into::into),
+            Self::JsonLines(lines) => lines.at_turn(id).map(Self::JsonLines),
         }
     }
 
@@ -233,9 +237,9 @@ impl Content {
     /// `archive` keeps the messages in the session's own archive, if it has one.
     pub(crate) fn prompt(&self, archive: bool) -> Self {
         match self {
-            Self::JsonDocument(whole) => whole.prompt().into(),
-            Self::JsonLines(lines) => lines.prompt().into(),
-            Self::StoredSession(stored) => stored.prompt(archive).into(),
+            Self::JsonDocument(whole) => Self::JsonDocument(whole.prompt()),
+            Self::JsonLines(lines) => Self::JsonLines(lines.prompt()),
+            Self::StoredSession(stored) => Self::StoredSession(stored.prompt(archive)),
         }
     }
 }
@@ -243,8 +247,4 @@ impl Content {
 /// A session's id: its file name.
 pub(crate) fn id(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-pub(crate) fn hash(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex().to_string()
 }

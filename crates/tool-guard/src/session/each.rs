@@ -3,8 +3,7 @@ use super::{
     CliError,
     failure::{Failure, NotJudged},
     show::{BAD, DIM, GOOD, TITLE, WARN, say, say_error},
-    target::{Target, Which},
-    walk::{self, Entry},
+    target::{Entry, Target, Which, entries},
 };
 use serde::Serialize;
 use std::{
@@ -109,7 +108,7 @@ pub(crate) fn each<T: Outcome>(
     };
     for path in paths {
         let before = tally.sessions();
-        for entry in walk::entries(path) {
+        for entry in entries(path) {
             let (file, is_named) = match entry {
                 Entry::Named(file) => (file, true),
                 Entry::Found(file) => (file, false),

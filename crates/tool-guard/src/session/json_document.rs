@@ -1,16 +1,16 @@
 //! A session in one JSON text: an array of messages, or a request with messages.
 use super::{
     CliError, Failure, NotJudged, agents,
-    content::{Content, hash},
     form::Form,
-    json_lines,
-    many::has_too_many,
     messages::{self, Planned},
     report::{About, Health},
-    sidecar::Checkpoint,
+    sidecar::{Checkpoint, hash},
 };
-use serde::{Deserialize, de::IgnoredAny};
-use std::error::Error as _;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use std::{cell::Cell, error::Error as _, fmt};
 use tr_integrity::{
     Format, Message, ReadError, Repair, RepairMode, ResetOptions, Session, Transcript, Validator,
 };
@@ -44,7 +44,7 @@ impl JsonDocument {
             return Err(Failure::NoSession("there are no messages of a known form in it".into()));
         }
         if let Some(api) = transcript.unknown_api() {
-            return Err(json_lines::of_unknown_api(api).into());
+            return Err(NotJudged::of_unknown_api(api).into());
         }
         if transcript.is_words() && !has_model(&text) {
             return Err(Failure::NoSession("it has an input, and names no model".into()));
@@ -89,12 +89,12 @@ impl JsonDocument {
         messages::health(&validator, |at| self.line(at))
     }
 
-    pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned {
+    pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned<Self> {
         let plan = repair.plan(&self.transcript);
-        let planned = messages::planned(&plan, mode, self.transcript.len(), |at| self.line(at));
+        let planned = messages::planned(&plan, mode, self.transcript.len(), (), |at| self.line(at));
         let mut after = self.transcript.clone();
         let _ = plan.apply(&mut after).expect("it was planned for this transcript");
-        Planned { after: Some(Self::new(after.to_json(), after).into()), ..planned }
+        planned.map(|()| Self::new(after.to_json(), after))
     }
 
     /// The session as it would be read from its file, if it would be detected as another form.
@@ -139,12 +139,6 @@ impl JsonDocument {
 
     pub(crate) fn line(&self, message: usize) -> Option<u64> {
         Some(self.places.get(message).or(self.places.last()).map_or(1, |(line, _)| *line))
-    }
-}
-
-impl From<JsonDocument> for Content {
-    fn from(whole: JsonDocument) -> Self {
-        Self::JsonDocument(whole)
     }
 }
 
@@ -217,4 +211,91 @@ fn has_model(text: &str) -> bool {
 
 fn ends_in(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+/// The limit of Anthropic's requests; no provider is known to have a higher one.
+const MOST: usize = 100_000;
+
+/// Whether a text has more messages than [`MOST`]. Reads only up to the first one too many.
+fn has_too_many(text: &str) -> bool {
+    let is_found = Cell::new(false);
+    let mut from = serde_json::Deserializer::from_str(text);
+    // The reader of the text reports invalid JSON later.
+    let _ = from.deserialize_any(Text(&is_found));
+    is_found.get()
+}
+
+/// An array of messages, or a request with messages.
+struct Text<'f>(&'f Cell<bool>);
+
+impl<'de> Visitor<'de> for Text<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<(), A::Error> {
+        let mut count = 0;
+        while messages.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+            if count > MOST {
+                self.0.set(true);
+                return Err(A::Error::custom("too many messages"));
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut request: A) -> Result<(), A::Error> {
+        while let Some(name) = request.next_key::<String>()? {
+            match &*name {
+                "messages" | "contents" | "input" | "output" => {
+                    request.next_value_seed(List(self.0))?;
+                }
+                _ => drop(request.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A request's messages; also accepts a single string.
+struct List<'f>(&'f Cell<bool>);
+
+impl<'de> DeserializeSeed<'de> for List<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for List<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, messages: A) -> Result<(), A::Error> {
+        Text(self.0).visit_seq(messages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST, has_too_many};
+
+    #[test]
+    fn messages_are_counted_up_to_one_too_many() {
+        let list = |count: usize| format!("[{}]", vec!["{}"; count].join(","));
+        let (some, more) = (list(MOST), list(MOST + 1));
+        assert!(!has_too_many(&some) && has_too_many(&more));
+        let asked = |list: &str| format!(r#"{{"model":"m","messages":{list}}}"#);
+        assert!(!has_too_many(&asked(&some)) && has_too_many(&asked(&more)));
+        assert!(has_too_many(&more[..more.len() - 1]), "it is read no further");
+        assert!(!has_too_many(&format!(r#"{{"rows":{more}}}"#)));
+        assert!(!has_too_many(r#"{"input":"words"}"#) && !has_too_many("3") && !has_too_many("["));
+    }
 }

@@ -1,16 +1,14 @@
 //! A session of JSON lines, as harnesses keep them.
 use super::{
     CliError, Failure, NotJudged, agents,
-    content::{Content, hash},
     file::File,
     form::Form,
     messages::Planned,
-    progress::Progress,
     report::{About, Act, Found, Health, Lost},
     show::count,
-    sidecar::Checkpoint,
+    sidecar::{Checkpoint, hash},
 };
-use tr_core::printable;
+use indicatif::{ProgressBar, ProgressStyle};
 use tr_integrity::{
     CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FileLoss,
     FilePlanner, FileReport, Repair, SessionFile, Severity, SkipReason, Skipped, Transcript,
@@ -135,7 +133,7 @@ impl JsonLines {
         unsure(&self.report)
     }
 
-    pub(crate) fn plan(&self, repair: Repair) -> Planned {
+    pub(crate) fn plan(&self, repair: Repair) -> Planned<Self> {
         let mut bar = Progress::of(2 * self.bytes.len() as u64);
         let planner = FilePlanner::new(repair).damaged(!self.report.is_clean());
         let plan = planner.plan_with(&self.bytes, |done| bar.at(done));
@@ -161,7 +159,7 @@ impl JsonLines {
             changed_unknown,
             doubtful_answer,
             named_elsewhere,
-            after: after.map(Into::into),
+            after,
         }
     }
 
@@ -226,26 +224,6 @@ impl JsonLines {
     }
 }
 
-impl From<JsonLines> for Content {
-    fn from(lines: JsonLines) -> Self {
-        Self::JsonLines(lines)
-    }
-}
-
-/// The last answer came from an API whose rules are not known.
-pub(crate) fn of_unknown_api(api: &str) -> NotJudged {
-    NotJudged {
-        reason: format!(
-            "its last answer came by the API {}, whose rules are not known here",
-            printable(api)
-        ),
-        agent: None,
-        help: "it is left as it is; with an answer of a model whose API is known behind it, it is \
-               judged by the rules of that"
-            .into(),
-    }
-}
-
 /// The first line whose place in the session is not certain.
 fn unsure(report: &FileReport) -> Option<NotJudged> {
     let is_unsure = |finding: &&FileFinding| finding.fault == FileFault::UnsurePlace;
@@ -288,7 +266,7 @@ fn refuse_others(report: &FileReport) -> Result<(), Failure> {
             )))
         }
         _ if report.unknown_api.is_some() => {
-            Err(of_unknown_api(report.unknown_api.as_deref().unwrap_or_default()).into())
+            Err(NotJudged::of_unknown_api(report.unknown_api.as_deref().unwrap_or_default()).into())
         }
         FileForm::Messages(_) if report.other_records > 0 => {
             let others = count(report.other_records, "line");
@@ -322,5 +300,43 @@ fn health(report: &FileReport) -> Health {
         found: report.found,
         errors: report.errors,
         findings: report.findings.iter().map(found).collect(),
+    }
+}
+
+/// Smaller files need no progress bar.
+const LARGE: u64 = 64 << 20;
+
+/// The bar moves after this many bytes: that takes a look at the clock.
+const STEP: u64 = 1 << 20;
+
+/// A bar on standard error; hidden unless that is a terminal.
+struct Progress {
+    bar: ProgressBar,
+    next: u64,
+}
+
+impl Progress {
+    /// A bar for `bytes`.
+    fn of(bytes: u64) -> Self {
+        if bytes < LARGE {
+            return Self { bar: ProgressBar::hidden(), next: u64::MAX };
+        }
+        let look = "{bar:40} {bytes} of {total_bytes}, {eta} left";
+        let style = ProgressStyle::with_template(look);
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        Self { bar: ProgressBar::new(bytes).with_style(style), next: 0 }
+    }
+
+    /// Moves the bar; `done` counts from the beginning.
+    fn at(&mut self, done: u64) {
+        if done >= self.next {
+            self.bar.set_position(done);
+            self.next = done.saturating_add(STEP);
+        }
+    }
+
+    /// Removes the bar.
+    fn finish(self) {
+        self.bar.finish_and_clear();
     }
 }

@@ -1,16 +1,13 @@
 //! Findings and repairs of messages, common to all kinds of sessions.
-use super::{
-    content::Content,
-    report::{Act, Found, Health, Lost},
-};
+use super::report::{Act, Found, Health, Lost};
 use std::collections::BTreeSet;
 use tr_integrity::{
     ActionKind, Finding, Loss, RepairAction, RepairMode, RepairPlan, Transcript, Validator,
 };
 
-/// A planned repair.
+/// A planned repair of a session that is a `T`.
 #[derive(Debug)]
-pub(crate) struct Planned {
+pub(crate) struct Planned<T> {
     pub(crate) acts: Vec<Act>,
     pub(crate) losses: Vec<Lost>,
     /// The records that the actions and losses name: lines, or messages of a JSON text.
@@ -25,7 +22,26 @@ pub(crate) struct Planned {
     /// The first line that names such a call in an unknown form, and the call's id.
     pub(crate) named_elsewhere: Option<(u64, String)>,
     /// The repaired session; `None` if nothing changes.
-    pub(crate) after: Option<Content>,
+    pub(crate) after: Option<T>,
+}
+
+impl<T> Planned<T> {
+    /// The same with what `to` makes of the repaired session.
+    pub(crate) fn map<U>(self, to: impl FnOnce(T) -> U) -> Planned<U> {
+        let Self { acts, losses, reported, dropped, changed_unknown, .. } = self;
+        let Self { doubtful_answer, named_elsewhere, after, .. } = self;
+        let after = after.map(to);
+        Planned {
+            acts,
+            losses,
+            reported,
+            dropped,
+            changed_unknown,
+            doubtful_answer,
+            named_elsewhere,
+            after,
+        }
+    }
 }
 
 /// The findings; `line` gives the line of a file at which a message begins, if there is one.
@@ -41,13 +57,14 @@ pub(crate) fn health(validator: &Validator, line: impl Fn(usize) -> Option<u64>)
     }
 }
 
-/// The planned repair of `len` messages, without the repaired session.
-pub(crate) fn planned(
+/// The planned repair of `len` messages, which makes `after` of the session.
+pub(crate) fn planned<T>(
     plan: &RepairPlan,
     mode: RepairMode,
     len: usize,
+    after: T,
     line: impl Fn(usize) -> Option<u64>,
-) -> Planned {
+) -> Planned<T> {
     // In mode `remove`, message indexes are counted after the removals before them.
     let mut was: Vec<_> = (0..len).collect();
     let mut reported = BTreeSet::new();
@@ -75,7 +92,7 @@ pub(crate) fn planned(
         changed_unknown: None,
         doubtful_answer: None,
         named_elsewhere: None,
-        after: None,
+        after: Some(after),
     }
 }
 

@@ -5,10 +5,8 @@ mod balance;
 mod change;
 mod check;
 mod checkpoints;
-mod cli_error;
 mod content;
 mod database;
-mod deeds;
 mod diff;
 mod dress;
 mod each;
@@ -19,14 +17,10 @@ mod form;
 mod json_document;
 mod json_lines;
 mod kind;
-mod lock;
-mod many;
 mod messages;
 mod nfs4;
 mod options;
-mod pretty_json;
 mod private;
-mod progress;
 mod repair;
 mod report;
 mod reset;
@@ -36,15 +30,12 @@ mod sidecar;
 mod source;
 mod stored_session;
 mod target;
-mod thinking;
-mod walk;
 mod writers;
 
 use self::{
-    cli_error::CliError,
     content::Content,
     each::{Outcome, Verdict, each},
-    failure::{Failure, NotJudged},
+    failure::{CliError, Failure, NotJudged},
     options::{Command, One, Paths},
     source::Source,
     target::{Target, Which},

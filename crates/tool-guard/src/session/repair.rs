@@ -3,17 +3,18 @@ use super::{
     CliError, Content, Failure, NotJudged, Outcome, Verdict,
     balance::{self, Balance, Refusal},
     change::{Change, Order, change, ending},
+    form::Form,
     messages::Planned,
     options,
     report::{About, Act, Health, Lost, SHOWN, head, more, place},
     show::{BAD, DIM, GOOD, MINUS, WARN, count},
     target::Target,
-    thinking::Thinking,
 };
 use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Write as _;
 use tr_core::printable;
-use tr_integrity::{LossKind, RepairMode};
+use tr_integrity::{ActionKind, FileForm, Format, LossKind, RepairMode};
 
 /// How many records a refusal names.
 const NAMED: usize = 5;
@@ -84,7 +85,7 @@ pub(crate) fn repair(
 
 /// Why the repair is not written: its result could not be judged.
 fn unjudged(
-    planned: &Planned,
+    planned: &Planned<Content>,
     after: &Content,
     how: &options::How,
     target: &Target,
@@ -100,7 +101,7 @@ fn unjudged(
 }
 
 /// Whether the repair may lose too much; also adds the extended records to the actions.
-fn refusal(content: &Content, planned: &mut Planned) -> Option<Refusal> {
+fn refusal(content: &Content, planned: &mut Planned<Content>) -> Option<Refusal> {
     let after = planned.after.as_ref()?;
     let balance = Balance::of(content, after, &planned.reported);
     let extended = balance.extended.iter().map(|&record| Act::extend(content.line_of(record)));
@@ -241,4 +242,60 @@ impl Outcome for Repaired {
              Do it:              tool-guard session repair{flags} --write{force} {target}"
         ))
     }
+}
+
+/// The first thinking block after the first change.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Thinking {
+    /// The line at which its message begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    what: &'static str,
+}
+
+const THINKING: &str = "the model's thinking behind the first change: Anthropic may drop it, or refuse \
+                    the request (`thinking` or `redacted_thinking` blocks in the latest assistant \
+                    message cannot be modified)";
+
+impl Thinking {
+    /// For a session with these planned changes.
+    fn behind(acts: &[Act], before: &Content) -> Option<Self> {
+        let of_pi = match before.about().form {
+            Form::Lines(FileForm::OpenClaw { .. }) => true,
+            form if form.messages() == Some(Format::AnthropicMessages) => false,
+            _ => return None,
+        };
+        let is_lines = matches!(before, Content::JsonLines(_));
+        let place = |act: &Act| {
+            let (line, action) = act.in_messages()?;
+            let at = if is_lines { line } else { Some(action.message_index as u64) };
+            // An added result comes after the call.
+            at.map(|at| at + u64::from(action.action == ActionKind::AddUnknown))
+        };
+        let first = acts.iter().filter_map(place).min()?;
+        let records = before.numbered().into_iter().filter(|(at, _)| *at >= first);
+        let mut thoughts = records.filter(|(_, record)| {
+            memchr::memmem::find(record, b"thinking").is_some() && has_thought(record, of_pi)
+        });
+        let (at, _) = thoughts.next()?;
+        Some(Self { line: before.line_of(at), what: THINKING })
+    }
+
+    /// For display.
+    fn show(&self, target: &Target) -> String {
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{target}{line}  {}", self.what)
+    }
+}
+
+/// Whether a message, or a line with one, has a thinking block with Anthropic's signature.
+fn has_thought(record: &[u8], of_pi: bool) -> bool {
+    let Ok(record) = serde_json::from_slice::<Value>(record) else { return false };
+    let message = record.get("message").unwrap_or(&record);
+    let is_thought =
+        |block: &Value| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"));
+    let blocks = message["content"].as_array();
+    (!of_pi || message["api"] == "anthropic-messages")
+        && blocks.is_some_and(|blocks| blocks.iter().any(is_thought))
 }

@@ -1,8 +1,7 @@
 //! The report on a session, as JSON and for display.
 use super::{
     NotJudged, Verdict,
-    deeds::{damage, done},
-    form::{Form, OnResume, provider},
+    form::{Form, OnResume, damage, done, provider},
     show::{BAD, DIM, GOOD, TITLE, WARN, count, printable_list, size},
     target::Target,
 };

@@ -1,7 +1,7 @@
 //! Checkpoints: of a file, in JSON lines next to it; of a session in a database, its own.
 mod kept;
 
-pub(crate) use self::kept::{Checkpoint, Kept};
+pub(crate) use self::kept::{Checkpoint, Kept, hash};
 
 use super::{CliError, file::File, folder::Folder, private::refuse_others, writers::beside};
 use rustix::{fs::OFlags, process::geteuid};

@@ -50,11 +50,11 @@ impl Source {
     pub(crate) fn content(&self) -> Result<Content, Failure> {
         Ok(match self {
             Self::File(file, _) => match kind(file)? {
-                Kind::Whole => JsonDocument::read(file.bytes()?)?.into(),
-                Kind::Lines => JsonLines::read(file)?.into(),
+                Kind::Whole => Content::JsonDocument(JsonDocument::read(file.bytes()?)?),
+                Kind::Lines => Content::JsonLines(JsonLines::read(file)?),
             },
             Self::Stored(InDatabase { database, id }) => {
-                StoredSession::new(database.session(id)?).into()
+                Content::StoredSession(StoredSession::new(database.session(id)?))
             }
         })
     }

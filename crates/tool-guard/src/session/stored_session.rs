@@ -1,7 +1,6 @@
 //! A session of a database, in memory, with the change that a command makes.
 use super::{
     CliError,
-    content::Content,
     form::Form,
     messages::{self, Planned},
     report::{About, Health},
@@ -92,10 +91,9 @@ impl StoredSession {
         Health { running, ..messages::health(&validator, |_| None) }
     }
 
-    pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned {
+    pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned<Self> {
         let (plan, len) = (self.session.plan(repair), self.session.transcript().len());
-        let after = Some(self.always(Edit::Repair(repair)).into());
-        Planned { after, ..messages::planned(&plan, mode, len, |_| None) }
+        messages::planned(&plan, mode, len, self.always(Edit::Repair(repair)), |_| None)
     }
 
     pub(crate) fn before_fault(&self) -> Self {
@@ -119,12 +117,6 @@ impl StoredSession {
     /// Its checkpoints, oldest first.
     pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
         self.session.checkpoints().iter().map(Checkpoint::of_session).collect()
-    }
-}
-
-impl From<StoredSession> for Content {
-    fn from(stored: StoredSession) -> Self {
-        Self::StoredSession(stored)
     }
 }
 

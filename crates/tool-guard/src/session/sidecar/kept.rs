@@ -91,3 +91,8 @@ impl Kept {
         })
     }
 }
+
+/// The hash of a session's beginning.
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
