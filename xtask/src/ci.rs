@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use crate::{
-    deny, features, fuzz, gate, loom, package,
+    api, deny, features, fuzz, gate, loom, package,
     repo::{BENCHES, Repo},
     schemas, shell,
     tally::Tally,
@@ -47,6 +47,11 @@ const STEPS: &[Step] = &[
         run: |repo| features::run(repo).map(|()| End::Passed),
     },
     Step { name: "docs", help: "mend the links and examples in the docs", run: docs },
+    Step {
+        name: "api",
+        help: "if the change is meant, run `cargo xtask api`, commit it, and tell it in CHANGELOG.md",
+        run: |repo| api::check(repo).map(|ran| ran_or(ran, "another version than Rust 1.95")),
+    },
     Step {
         name: "schemas",
         help: "run `cargo xtask schemas` and commit what changed",

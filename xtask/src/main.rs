@@ -2,6 +2,7 @@
 //!
 //! Each command is a module; what decides in them is pure and has unit tests, what acts is a thin rest.
 
+mod api;
 mod bench;
 mod builds;
 mod cases;
@@ -71,6 +72,12 @@ enum Command {
     /// Write the JSON Schemas of the contract into `schemas/`.
     Schemas {
         /// Write nothing; fail if `schemas/` is not current.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write the public API of each library into `docs/api/`.
+    Api {
+        /// Write nothing; fail if `docs/api/` is not current.
         #[arg(long)]
         check: bool,
     },
@@ -166,6 +173,8 @@ fn act(command: Command) -> Result<()> {
         Command::Cases { run, all } => cases::run(&repo, run, all),
         Command::Schemas { check: false } => schemas::write(&repo),
         Command::Schemas { check: true } => schemas::check(&repo),
+        Command::Api { check: false } => api::write(&repo),
+        Command::Api { check: true } => api::check(&repo).map(drop),
         Command::Features => features::run(&repo),
         Command::Package { build } => package::run(&repo, build),
         Command::Loom => loom::run(&repo).map(drop),

@@ -1,4 +1,4 @@
-//! [`TelemetryFuture`]: polls a call within its [`Watch`], and reports its end.
+//! [`TelemetryFuture`]: polls a call within its `Watch`, and reports its end.
 use crate::watch::{Outcome, Watch};
 use pin_project_lite::pin_project;
 use std::{
