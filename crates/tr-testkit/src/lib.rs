@@ -14,6 +14,7 @@
 //! | trusts only the right authorities (feature `tls`) | `tls::Authority`, and the servers' `Options::tls` |
 //! | works over a bad network (feature `faults`) | `faults::Proxy` |
 //! | works with session files of any size | [`sessions`] |
+//! | costs how much, beside the bare service | [`overhead`] |
 //! | works for many rounds, a few in every run and all in a soak | [`fn@rounds`] |
 //!
 //! All of it works for any request and response; [`calls`] adds what tr-core's `ToolCall` and `ToolOutcome` need.
@@ -29,8 +30,8 @@
 //! Laws::new(|n| n, |request: &u64| request * 10).check(|inner| ConcurrencyLimit::new(inner, 1));
 //! ```
 //!
-//! Nothing here sleeps: time is tokio's paused clock, and randomness is seeded. Modules with a
-//! feature use real programs, in real time.
+//! Nothing here sleeps: time is tokio's paused clock, and randomness is seeded. [`overhead`] measures real time, and
+//! modules with a feature use real programs, in real time.
 //!
 //! This crate knows nothing of any layer.
 
@@ -46,6 +47,7 @@ pub mod laws;
 pub mod ledger;
 #[cfg(feature = "logs")]
 pub mod logs;
+pub mod overhead;
 #[cfg(all(unix, feature = "postgres"))]
 pub mod postgres;
 #[cfg(all(unix, feature = "redis"))]
