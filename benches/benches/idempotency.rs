@@ -1,22 +1,35 @@
 //! Idempotency beside tower-resilience's cache, moka and quick_cache.
-use benches::{criterion::compare, ours, peers};
+#[cfg(feature = "peers")]
+use benches::peers::records as peers;
+use benches::{
+    call::Leaf as Call,
+    criterion::group,
+    kinds,
+    ours::{bare, idempotency},
+    small::Leaf as Small,
+};
 use criterion::{Criterion, criterion_group, criterion_main};
 
-fn idempotency(criterion: &mut Criterion) {
-    compare(
+fn all(criterion: &mut Criterion) {
+    group(
         criterion,
         "idempotency",
         &[
-            ("replay", ours::replay),
-            ("replay, with a janitor", ours::replay_kept),
-            ("hit, tower-resilience", peers::tower_resilience_hit),
-            ("hit, moka", peers::moka_hit),
-            ("first", ours::first),
-            ("miss, tower-resilience", peers::tower_resilience_miss),
-            ("miss, quick_cache", peers::quick_cache_miss),
+            ("no layer", kinds!(bare: Small, Call)),
+            ("first call", kinds!(idempotency::first: Small, Call)),
+            #[cfg(feature = "peers")]
+            ("miss, tower-resilience", kinds!(peers::tower_resilience_miss: Small, Call)),
+            #[cfg(feature = "peers")]
+            ("miss, quick_cache", kinds!(peers::quick_cache_miss: Small, Call)),
+            ("replay", kinds!(idempotency::replay: Small, Call)),
+            ("replay, with a janitor", kinds!(idempotency::replay_kept: Small, Call)),
+            #[cfg(feature = "peers")]
+            ("hit, tower-resilience", kinds!(peers::tower_resilience_hit: Small, Call)),
+            #[cfg(feature = "peers")]
+            ("hit, moka", kinds!(peers::moka_hit: Small, Call)),
         ],
     );
 }
 
-criterion_group!(benches, idempotency);
+criterion_group!(benches, all);
 criterion_main!(benches);

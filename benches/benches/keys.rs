@@ -1,10 +1,22 @@
 //! Keys of 1 KiB of params beside `serde_json_canonicalizer` and BLAKE3.
-use benches::{criterion::compare, ours, peers};
+#[cfg(feature = "peers")]
+use benches::peers::keys as peers;
+use benches::{criterion::group, ours::keys};
 use criterion::{Criterion, criterion_group, criterion_main};
 
-fn keys(criterion: &mut Criterion) {
-    compare(criterion, "keys", &[("key", ours::key), ("jcs and blake3", peers::jcs_and_blake3)]);
+const PARAMS: &str = "1 KiB of params";
+
+fn all(criterion: &mut Criterion) {
+    group(
+        criterion,
+        "keys",
+        &[
+            ("key", &[(PARAMS, keys::key)]),
+            #[cfg(feature = "peers")]
+            ("serde_json_canonicalizer and BLAKE3", &[(PARAMS, peers::jcs_and_blake3)]),
+        ],
+    );
 }
 
-criterion_group!(benches, keys);
+criterion_group!(benches, all);
 criterion_main!(benches);

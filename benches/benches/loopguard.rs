@@ -1,14 +1,23 @@
-//! The loop guard, of which there is no peer in Rust, beside the bare tool.
-use benches::{criterion::compare, ours};
+//! The loop guard, of which there is no peer in Rust.
+use benches::{
+    call::Leaf as Call,
+    criterion::group,
+    kind::Kind,
+    ours::{bare, loopguard},
+};
 use criterion::{Criterion, criterion_group, criterion_main};
 
-fn loopguard(criterion: &mut Criterion) {
-    compare(
+fn all(criterion: &mut Criterion) {
+    group(
         criterion,
-        "loopguard",
-        &[("success", ours::loop_guard), ("bare tool", ours::floor_call)],
+        "loop guard",
+        &[
+            ("no layer", &[(Call::NAME, bare::<Call>)]),
+            ("success", &[(Call::NAME, loopguard::success)]),
+            ("success, with signals", &[(Call::NAME, loopguard::signals)]),
+        ],
     );
 }
 
-criterion_group!(benches, loopguard);
+criterion_group!(benches, all);
 criterion_main!(benches);

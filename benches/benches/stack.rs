@@ -1,22 +1,38 @@
 //! Several layers together beside tower-resilience's and tower's.
-use benches::{criterion::compare, ours, peers};
+#[cfg(feature = "peers")]
+use benches::peers::stack as peers;
+use benches::{call::Leaf as Call, criterion::group, kind::Kind, ours::stack, small};
+#[cfg(feature = "peers")]
+use benches::{kinds, small::Leaf as Small};
 use criterion::{Criterion, criterion_group, criterion_main};
 
-fn stack(criterion: &mut Criterion) {
-    compare(
+fn all(criterion: &mut Criterion) {
+    const SMALL: &str = small::Leaf::NAME;
+    group(
         criterion,
         "stack",
         &[
-            ("three, first", ours::trio_first),
-            ("three, miss, tower-resilience", peers::trio_miss),
-            ("three, replay", ours::trio_replay),
-            ("three, hit, tower-resilience", peers::trio_hit),
-            ("all, first", ours::stack_first),
-            ("all, replay", ours::stack_replay),
-            ("timeout, limit and retry, tower", peers::tower_stack),
+            ("idempotency, retry, breaker, first call", &[(SMALL, stack::trio_first)]),
+            ("idempotency, retry, breaker, replay", &[(SMALL, stack::trio_replay)]),
+            #[cfg(feature = "peers")]
+            (
+                "cache, retry, breaker of tower-resilience, miss",
+                kinds!(peers::trio_miss: Small, Call),
+            ),
+            #[cfg(feature = "peers")]
+            (
+                "cache, retry, breaker of tower-resilience, hit",
+                kinds!(peers::trio_hit: Small, Call),
+            ),
+            #[cfg(feature = "peers")]
+            ("timeout, retry, limit of tower", &[(Call::NAME, peers::tower)]),
+            ("ToolStack, first call", &[(Call::NAME, stack::first)]),
+            ("ToolStack, replay", &[(Call::NAME, stack::replay)]),
+            ("ToolStack, without a key", &[(Call::NAME, stack::without_key)]),
+            ("ToolStack, with signals of loops", &[(Call::NAME, stack::signals)]),
         ],
     );
 }
 
-criterion_group!(benches, stack);
+criterion_group!(benches, all);
 criterion_main!(benches);

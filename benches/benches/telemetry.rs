@@ -1,19 +1,35 @@
-//! Metrics and spans beside the SDK's own and tracing-opentelemetry.
-use benches::{criterion::compare, peers::telemetry};
+//! Events without a subscriber; metrics and spans beside the SDK's own and tracing-opentelemetry.
+#[cfg(feature = "peers")]
+use benches::peers::telemetry as peers;
+use benches::{
+    call::Leaf as Call,
+    criterion::group,
+    http::Leaf as Http,
+    kinds,
+    ours::{bare, telemetry},
+    small::Leaf as Small,
+};
 use criterion::{Criterion, criterion_group, criterion_main};
 
-fn telemetry(criterion: &mut Criterion) {
-    compare(
+fn all(criterion: &mut Criterion) {
+    group(
         criterion,
         "telemetry",
         &[
-            ("metrics", telemetry::our_metrics),
-            ("metrics, SDK", telemetry::sdk_metrics),
-            ("span", telemetry::our_span),
-            ("span, tracing-opentelemetry", telemetry::tracing_span),
+            ("no layer", kinds!(bare: Small, Call, Http)),
+            ("events, no subscriber", kinds!(telemetry::events: Small, Call, Http)),
+            #[cfg(feature = "peers")]
+            ("metrics", &[("tool call", peers::our_metrics)]),
+            #[cfg(feature = "peers")]
+            ("metrics, OpenTelemetry SDK", &[("tool call", peers::sdk_metrics)]),
+            #[cfg(feature = "peers")]
+            ("unsampled span", &[("tool call", peers::our_span)]),
+            #[cfg(feature = "peers")]
+            ("unsampled span, tracing-opentelemetry", &[("tool call", peers::tracing_span)]),
+            ("redaction", &[("1 KiB of text", telemetry::redaction)]),
         ],
     );
 }
 
-criterion_group!(benches, telemetry);
+criterion_group!(benches, all);
 criterion_main!(benches);

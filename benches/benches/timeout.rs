@@ -1,14 +1,30 @@
-//! The attempt timeout beside tower's.
-use benches::{criterion::compare, ours, peers};
+//! The timeouts beside tower's, around a service that answers at once.
+#[cfg(feature = "peers")]
+use benches::peers::stack as peers;
+use benches::{
+    call::Leaf as Call,
+    criterion::group,
+    http::Leaf as Http,
+    kind::Kind,
+    kinds,
+    ours::{bare, timeout},
+    small::Leaf as Small,
+};
 use criterion::{Criterion, criterion_group, criterion_main};
 
-fn timeout(criterion: &mut Criterion) {
-    compare(
+fn all(criterion: &mut Criterion) {
+    group(
         criterion,
         "timeout",
-        &[("success", ours::timeout), ("success, tower", peers::tower_timeout)],
+        &[
+            ("no layer", kinds!(bare: Small, Call, Http)),
+            ("attempt timeout", kinds!(timeout::attempt: Small, Call, Http)),
+            #[cfg(feature = "peers")]
+            ("timeout, tower", kinds!(peers::tower_timeout: Small, Call, Http)),
+            ("deadline", &[(Call::NAME, timeout::deadline)]),
+        ],
     );
 }
 
-criterion_group!(benches, timeout);
+criterion_group!(benches, all);
 criterion_main!(benches);

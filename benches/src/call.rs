@@ -1,5 +1,9 @@
 //! A tool call with 1 KiB of params.
-use crate::{run::note_leaf, small::nth_key};
+use crate::{
+    kind::{Keyed, Kind},
+    run::note_leaf,
+    small::nth_key,
+};
 use std::{
     convert::Infallible,
     future::{Ready, ready},
@@ -8,7 +12,7 @@ use std::{
 };
 use tower::Service;
 use tr_core::{
-    DedupeKey, Effect, Params, ToolCall, ToolOutcome,
+    DedupeKey, DefaultPolicy, Effect, Params, ToolCall, ToolOutcome,
     canonical::{Digest, Key},
 };
 
@@ -76,6 +80,22 @@ pub fn unique(mut n: u64) -> impl FnMut() -> ToolCall {
     }
 }
 
+/// Calls with keys of their own, as an agent makes them: nothing of them is known before they are called.
+///
+/// # Panics
+/// Never: the params are JSON.
+pub fn new() -> impl FnMut() -> ToolCall {
+    let params = Params::from_text(params()).expect("JSON");
+    let mut n = 0_u64;
+    move || {
+        n += 1;
+        ToolCall::new("flight_search", params.clone())
+            .session("s-1")
+            .turn("t-1")
+            .idempotency_key(format!("order-{n}"))
+    }
+}
+
 /// Calls that only read, with 64 different params in turn: no two neighbours are alike.
 ///
 /// # Panics
@@ -129,5 +149,29 @@ impl Service<ToolCall> for Leaf {
         note_leaf();
         drop(black_box(call));
         ready(Ok(ToolOutcome::default()))
+    }
+}
+
+impl Kind for Leaf {
+    const NAME: &'static str = "tool call";
+
+    type Request = ToolCall;
+    type Answer = ToolOutcome;
+    type Error = Infallible;
+    type Leaf = Self;
+    type Policy = DefaultPolicy;
+
+    fn same() -> impl FnMut() -> ToolCall + 'static {
+        same()
+    }
+}
+
+impl Keyed for Leaf {
+    fn unique() -> impl FnMut() -> ToolCall + 'static {
+        unique(0)
+    }
+
+    fn key(call: &ToolCall) -> [u8; 32] {
+        key(call)
     }
 }

@@ -1,5 +1,5 @@
 //! What `cargo xtask gate` counts the instructions of.
-use crate::{ours, run::Make};
+use crate::{call::Leaf as Call, ours, run::Make, small::Leaf as Small};
 
 /// One operation and its name in `gate.toml`.
 #[derive(Clone, Copy, Debug)]
@@ -15,29 +15,29 @@ const fn case(name: &'static str, run: Make) -> Case {
 }
 
 /// Everything that is counted. The bare leaves are counted too: what a layer adds is the rest.
-pub const CASES: &[Case] = &[
-    case("bare leaf, small request", ours::floor_small),
-    case("bare leaf, tool call", ours::floor_call),
-    case("breaker closed", ours::breaker_closed),
-    case("breaker closed, window by number", ours::breaker_by_number),
-    case("breaker closed, consecutive", ours::breaker_consecutive),
-    case("breaker open", ours::breaker_open),
-    case("breaker open, stamped", ours::breaker_open_stamped),
-    case("retry success", ours::retry),
-    case("retry success, tool call", ours::retry_call),
-    case("retry with budget", ours::retry_budget),
-    case("idempotency first call", ours::first),
-    case("idempotency replay", ours::replay),
-    case("loopguard success", ours::loop_guard),
-    case("loopguard with signals, early in a turn", ours::loop_signals_early),
-    case("loopguard with signals, late in a turn", ours::loop_signals),
-    case("timeout success", ours::timeout),
-    case("key of 1 KiB", ours::key),
-    case("full stack first call", ours::stack_first),
-    case("full stack, various params", ours::stack_various),
-    case("full stack, various params, with signals", ours::stack_signals),
-    case("full stack, no key", ours::stack_without_key),
-    case("full stack replay", ours::stack_replay),
+pub static CASES: &[Case] = &[
+    case("bare leaf, small request", ours::bare::<Small>),
+    case("bare leaf, tool call", ours::bare::<Call>),
+    case("breaker closed", ours::breaker::closed::<Small>),
+    case("breaker closed, window by number", ours::breaker::by_number::<Small>),
+    case("breaker closed, consecutive", ours::breaker::consecutive::<Small>),
+    case("breaker open", ours::breaker::open::<Small>),
+    case("breaker open, stamped", ours::breaker::open_stamped),
+    case("retry success", ours::retry::success::<Small>),
+    case("retry success, tool call", ours::retry::success::<Call>),
+    case("retry with budget", ours::retry::budget::<Small>),
+    case("idempotency first call", ours::idempotency::first::<Small>),
+    case("idempotency replay", ours::idempotency::replay::<Small>),
+    case("loopguard success", ours::loopguard::success),
+    case("loopguard with signals, early in a turn", ours::loopguard::signals_early),
+    case("loopguard with signals, late in a turn", ours::loopguard::signals),
+    case("timeout success", ours::timeout::attempt::<Call>),
+    case("key of 1 KiB", ours::keys::key),
+    case("full stack first call", ours::stack::first),
+    case("full stack, various params", ours::stack::various),
+    case("full stack, various params, with signals", ours::stack::signals),
+    case("full stack, no key", ours::stack::without_key),
+    case("full stack replay", ours::stack::replay),
 ];
 
 /// The case of this name.

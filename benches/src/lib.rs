@@ -2,21 +2,27 @@
 //!
 //! | | |
 //! |---|---|
+//! | [`kind`] | a request, the leaf that answers it, the policy that reads it: [`small`], [`call`] or [`mod@http`] |
 //! | [`small`] | a 40-byte `Copy` request, the kind that peers are made for, with answers of its own |
 //! | [`call`] | a `ToolCall` with 1 KiB of params |
+//! | [`mod@http`] | an `http::Request` with a body of 1 KiB |
 //! | [`run`] | the loop around a service that everything is measured in |
 //! | [`ours`] | our layers at that work |
-//! | `peers` | theirs, with the feature `peers` |
+//! | [`ladder`] | the stack, one layer more at each rung |
+//! | `peers` | theirs, with the feature `peers`, which is on by default |
+//! | [`measure`] | runs side by side |
+//! | [`mod@criterion`] | runs as criterion sees them |
 //! | [`gate`] | what `cargo xtask gate` counts the instructions of |
 //!
-//! `cargo xtask bench` compares ours with theirs; `cargo bench -p benches --features peers` shows the same work as
-//! criterion sees it.
-//!
-//! This crate knows nothing of how anything is measured: that is the binaries'.
+//! `cargo bench` measures all of it, `cargo xtask bench` judges ours beside the peers, `cargo xtask ladder` draws the
+//! ladder.
 pub mod call;
-#[cfg(feature = "peers")]
 pub mod criterion;
 pub mod gate;
+pub mod http;
+pub mod kind;
+pub mod ladder;
+pub mod measure;
 pub mod ours;
 #[cfg(feature = "peers")]
 pub mod peers;

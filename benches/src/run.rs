@@ -1,9 +1,7 @@
 //! The loop around a service that everything is measured in.
+use rustix::time::{ClockId, clock_gettime};
 use std::{cell::Cell, fmt, hint::black_box, time::Duration};
-use tokio::{
-    runtime::{Builder, Runtime},
-    time::Instant,
-};
+use tokio::runtime::{Builder, Runtime};
 use tower::{Service, ServiceExt};
 
 thread_local! {
@@ -134,11 +132,11 @@ impl Run {
         black_box((self.work)(times));
     }
 
-    /// Does the work so often and says how long that took, for criterion.
+    /// Does the work so often and says how long this thread [worked](worked) for it.
     pub fn timed(&mut self, times: u64) -> Duration {
-        let since = Instant::now();
+        let before = worked();
         self.times(times);
-        since.elapsed()
+        worked().saturating_sub(before)
     }
 
     /// Does it until nothing about it is new any more.
@@ -165,6 +163,13 @@ impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run").field("comes", &self.comes).finish_non_exhaustive()
     }
+}
+
+/// How long this thread has worked. Other programs on the machine don't count.
+#[must_use]
+pub fn worked() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// The runtime that all runs use.

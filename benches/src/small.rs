@@ -1,5 +1,8 @@
 //! A small `Copy` request with answers of its own.
-use crate::run::note_leaf;
+use crate::{
+    kind::{Keyed, Kind},
+    run::note_leaf,
+};
 use std::{
     error::Error,
     fmt,
@@ -24,20 +27,11 @@ pub struct Small {
     pub id: u64,
 }
 
-/// The `id` of a request that the leaf fails.
-const FAILING: u64 = u64::MAX;
-
 impl Small {
     /// The same request each time.
     #[must_use]
     pub const fn same() -> Self {
         Self { key: [7; 32], id: 1 }
-    }
-
-    /// One that fails.
-    #[must_use]
-    pub const fn failing() -> Self {
-        Self { key: [8; 32], id: FAILING }
     }
 
     /// The `n`th of many with keys of their own.
@@ -64,7 +58,7 @@ pub fn unique() -> impl FnMut() -> Small {
     }
 }
 
-/// The leaf's error.
+/// An error of the leaf's, which always succeeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed;
 
@@ -76,19 +70,15 @@ impl fmt::Display for Failed {
 
 impl Error for Failed {}
 
-/// SmallPolicy at once.
+/// Succeeds at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Leaf;
 
 impl Leaf {
-    /// What it answers, for peers that take futures instead of services.
-    ///
-    /// # Errors
-    /// [`Failed`], if the request says so.
     #[inline(never)]
-    pub fn answer(self, request: Small) -> Result<u64, Failed> {
+    fn answer(self, request: Small) -> Result<u64, Failed> {
         note_leaf();
-        if request.id == FAILING { Err(Failed) } else { Ok(black_box(request.id)) }
+        Ok(black_box(request.id))
     }
 }
 
@@ -103,6 +93,30 @@ impl Service<Small> for Leaf {
 
     fn call(&mut self, request: Small) -> Self::Future {
         ready(self.answer(request))
+    }
+}
+
+impl Kind for Leaf {
+    const NAME: &'static str = "40 bytes";
+
+    type Request = Small;
+    type Answer = u64;
+    type Error = Failed;
+    type Leaf = Self;
+    type Policy = SmallPolicy;
+
+    fn same() -> impl FnMut() -> Small + 'static {
+        Small::same
+    }
+}
+
+impl Keyed for Leaf {
+    fn unique() -> impl FnMut() -> Small + 'static {
+        unique()
+    }
+
+    fn key(request: &Small) -> [u8; 32] {
+        request.key
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn run(repo: &Repo, quick: bool, save: bool) -> Result<()> {
         "--package",
         "tool-guard",
         "--features",
-        "benches/peers",
+        "benches/compare",
     ]))?;
     let folder = repo.target.join("bench");
     fs::create_dir_all(&folder)?;

@@ -78,6 +78,11 @@ const STEPS: &[Step] = &[
         run: |repo| gate::run(repo, false).map(|ran| ran_or(ran, "no package `benches`")),
     },
     Step {
+        name: "benches",
+        help: "`cargo bench --package benches --bench NAME -- --test` runs each bench of a file once",
+        run: benches,
+    },
+    Step {
         name: "test",
         help: "`cargo xtask test` runs all of them, `cargo test -p CRATE NAME` one",
         run: |repo| test::run(repo).map(End::Tested),
@@ -139,7 +144,7 @@ fn clippy(repo: &Repo) -> Result<End> {
         shell::run(&mut cargo)
     };
     clippy(&["--workspace", "--exclude", BENCHES, "--all-features"])?;
-    clippy(&["--package", BENCHES]).map(|()| End::Passed)
+    clippy(&["--package", BENCHES, "--no-default-features"]).map(|()| End::Passed)
 }
 
 fn docs(repo: &Repo) -> Result<End> {
@@ -149,7 +154,14 @@ fn docs(repo: &Repo) -> Result<End> {
         shell::run(&mut cargo)
     };
     docs(&["--workspace", "--exclude", BENCHES, "--all-features"])?;
-    docs(&["--package", BENCHES]).map(|()| End::Passed)
+    docs(&["--package", BENCHES, "--no-default-features"]).map(|()| End::Passed)
+}
+
+/// Runs each bench of ours once, as the gate has built them: without link-time optimisation and without the peers.
+fn benches(repo: &Repo) -> Result<End> {
+    let mut cargo = repo.cargo();
+    cargo.args(["bench", "--package", BENCHES, "--no-default-features", "--profile", "release"]);
+    shell::run(cargo.args(["--", "--test"])).map(|()| End::Passed)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(crate) fn run(repo: &Repo, save: bool) -> Result<()> {
         "--package",
         BENCHES,
         "--features",
-        "peers",
+        "compare",
         "--bin",
         "suite",
     ]))?;

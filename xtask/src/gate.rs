@@ -58,7 +58,12 @@ pub(crate) fn run(repo: &Repo, bless: bool) -> Result<bool> {
 /// Instructions per operation of the cases that are wanted.
 pub(crate) fn measure(repo: &Repo, is_wanted: impl Fn(&str) -> bool) -> Result<Counts> {
     need::ensure(repo, &[&VALGRIND])?;
-    shell::run(repo.cargo().args(["build", "--release", "--package", "benches", "--bin", "gate"]))?;
+    shell::run(repo.cargo().args(["build", "--release", "--no-default-features"]).args([
+        "--package",
+        BENCHES,
+        "--bin",
+        "gate",
+    ]))?;
     let gate = repo.target.join("release/gate");
     let mut measured = Counts::new();
     for name in shell::read(repo.command(&gate).arg("list"))?.lines().filter(|name| is_wanted(name))

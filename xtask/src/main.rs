@@ -13,6 +13,7 @@ mod deny;
 mod features;
 mod fuzz;
 mod gate;
+mod ladder;
 mod loom;
 mod need;
 mod package;
@@ -106,6 +107,12 @@ enum Command {
         #[arg(long)]
         save: bool,
     },
+    /// Measure the stack, one layer more at a time, as `docs/performance.md` has it.
+    Ladder {
+        /// Write the table and the picture into `docs/`.
+        #[arg(long)]
+        save: bool,
+    },
     /// Run ours and its peers through what users need, and compare with `docs/peers.md`.
     Compare {
         /// Write the results into `docs/peers.md`.
@@ -180,6 +187,7 @@ fn act(command: Command) -> Result<()> {
         Command::Loom => loom::run(&repo).map(drop),
         Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
         Command::Bench { quick, save } => bench::run(&repo, quick, save),
+        Command::Ladder { save } => ladder::run(&repo, save),
         Command::Compare { save } => compare::run(&repo, save),
         Command::Peers => clients::run(&repo),
         Command::Soak => soak::run(&repo),

@@ -89,7 +89,7 @@ impl Repo {
     }
 }
 
-/// The package whose one feature brings in all peers: it is checked and tested without them.
+/// The package whose default feature brings in all peers: it is checked and tested without them.
 pub(crate) const BENCHES: &str = "benches";
 
 /// Whether a package has a target of this kind and name.

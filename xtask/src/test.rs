@@ -25,7 +25,11 @@ pub(crate) fn run(repo: &Repo) -> Result<Tally> {
     let mut rust = cargo_test(repo);
     rust.args(rust_only(repo));
     let mut total = count(&mut rust)?;
-    total += count(repo.cargo().args(["test", "--no-fail-fast", "--package", BENCHES]))?;
+    total += count(
+        repo.cargo()
+            .args(["test", "--no-fail-fast", "--no-default-features"])
+            .args(["--package", BENCHES]),
+    )?;
     if !foreign.is_empty() {
         let mut with_parts = cargo_test(repo);
         parts.tell(&mut with_parts);

@@ -5,6 +5,7 @@
 mod absence;
 mod allow;
 mod arrows;
+mod benched;
 mod links;
 mod marks;
 mod mass;
@@ -53,6 +54,7 @@ const RULES: &[Rule] = &[
     absence::dependencies,
     absence::said,
     arrows::arrows,
+    benched::benched,
     mass::mass,
     shape::header,
     shape::length,

@@ -1,11 +1,11 @@
 //! Breakers: tower-resilience, recloser, failsafe.
 use crate::{
+    kind::Kind,
     run::{Comes, Run, runtime},
-    small::{Leaf, Small},
 };
 use failsafe::futures::CircuitBreaker as _;
 use std::{hint::black_box, time::Duration};
-use tower::Layer;
+use tower::{Layer, Service as _};
 use tower_resilience::circuitbreaker::CircuitBreakerLayer;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -23,37 +23,39 @@ pub(super) fn tower_resilience_layer() -> CircuitBreakerLayer {
 
 /// tower-resilience, closed.
 #[must_use]
-pub fn tower_resilience_closed() -> Run {
-    Run::service(Comes::Through, tower_resilience_layer().layer(Leaf), Small::same)
+pub fn tower_resilience<K: Kind>() -> Run {
+    Run::service(Comes::Through, tower_resilience_layer().layer(K::Leaf::default()), K::same())
 }
 
 /// tower-resilience, open for an hour.
 #[must_use]
-pub fn tower_resilience_open() -> Run {
-    let service = tower_resilience_layer().layer(Leaf);
+pub fn tower_resilience_open<K: Kind>() -> Run {
+    let service = tower_resilience_layer().layer(K::Leaf::default());
     runtime().block_on(service.force_open());
-    Run::service(Comes::Refused, service, Small::same)
+    Run::service(Comes::Refused, service, K::same())
 }
 
 /// recloser, closed: half of the last 100 calls.
 #[must_use]
-pub fn recloser_closed() -> Run {
+pub fn recloser<K: Kind>() -> Run {
     let recloser = recloser::Recloser::custom().error_rate(0.5).closed_len(100).build();
     let breaker = recloser::AsyncRecloser::from(recloser);
+    let mut same = K::same();
     Run::futures(Comes::Through, move || {
-        let request = black_box(Small::same());
-        breaker.call(async move { Leaf.answer(request) })
+        let request = black_box(same());
+        breaker.call(async move { K::Leaf::default().call(request).await })
     })
 }
 
 /// failsafe, closed, by failures in a row.
 #[must_use]
-pub fn failsafe_consecutive() -> Run {
+pub fn failsafe<K: Kind>() -> Run {
     let policy =
         failsafe::failure_policy::consecutive_failures(5, failsafe::backoff::constant(HOUR));
     let breaker = failsafe::Config::new().failure_policy(policy).build();
+    let mut same = K::same();
     Run::futures(Comes::Through, move || {
-        let request = black_box(Small::same());
-        breaker.call(async move { Leaf.answer(request) })
+        let request = black_box(same());
+        breaker.call(async move { K::Leaf::default().call(request).await })
     })
 }

@@ -1,7 +1,7 @@
 //! Retry: tower, tower-resilience.
 use crate::{
+    kind::Kind,
     run::{Comes, Run},
-    small::{Failed, Leaf, Small},
 };
 use std::{
     future::{Ready, ready},
@@ -58,19 +58,21 @@ impl<Q: Clone, T, E> Policy<Q, T, E> for Attempts {
 
 /// tower, success at once.
 #[must_use]
-pub fn tower_retry() -> Run {
-    let service = Retry::new(Attempts::without_budget(), Leaf);
-    Run::service(Comes::Through, service, Small::same)
+pub fn tower<K: Kind>() -> Run {
+    Run::service(
+        Comes::Through,
+        Retry::new(Attempts::without_budget(), K::Leaf::default()),
+        K::same(),
+    )
 }
 
 /// tower with its `TpsBudget`, success at once.
 #[must_use]
-pub fn tower_retry_budget() -> Run {
-    let service = Retry::new(Attempts::with_budget(), Leaf);
-    Run::service(Comes::Through, service, Small::same)
+pub fn tower_budget<K: Kind>() -> Run {
+    Run::service(Comes::Through, Retry::new(Attempts::with_budget(), K::Leaf::default()), K::same())
 }
 
-pub(super) fn tower_resilience_layer<Q, T, E>() -> RetryLayer<Q, T, E> {
+pub(super) fn layer<Q, T, E>() -> RetryLayer<Q, T, E> {
     RetryLayer::<Q, T, E>::builder()
         .name("bench")
         .max_attempts(4)
@@ -80,7 +82,7 @@ pub(super) fn tower_resilience_layer<Q, T, E>() -> RetryLayer<Q, T, E> {
 
 /// tower-resilience, success at once.
 #[must_use]
-pub fn tower_resilience_retry() -> Run {
-    let service = tower_resilience_layer::<Small, u64, Failed>().layer(Leaf);
-    Run::service(Comes::Through, service, Small::same)
+pub fn tower_resilience<K: Kind>() -> Run {
+    let service = layer::<K::Request, K::Answer, K::Error>().layer(K::Leaf::default());
+    Run::service(Comes::Through, service, K::same())
 }

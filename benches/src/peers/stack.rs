@@ -1,4 +1,4 @@
-//! Several layers of a peer around one tool.
+//! Several layers of a peer around one service.
 use super::{
     breaker,
     records::{self, Key},
@@ -6,58 +6,41 @@ use super::{
 };
 use crate::{
     call,
+    kind::{Keyed, Kind},
     run::{Comes, Run},
-    small::{Failed, Leaf, Small, unique},
+    small::Failed,
 };
 use std::time::Duration;
 use tower::{Service, ServiceBuilder};
 use tower_resilience::{circuitbreaker::CircuitBreakerError, coalesce::CoalesceLayer};
 
 /// tower-resilience: cache, coalesce, retry, breaker.
-fn trio<Q, S>(leaf: S, key: fn(&Q) -> Key) -> impl Service<Q>
-where
-    Q: Clone + Send + Sync + 'static,
-    S: Service<Q, Future: Send> + Clone + Send + Sync + 'static,
-    S::Response: Clone + Send + Sync + 'static,
-    S::Error: Clone + Send + Sync + std::fmt::Debug + 'static,
-{
+fn trio<K: Keyed>() -> impl Service<K::Request> {
     ServiceBuilder::new()
-        .layer(records::cache(key))
-        .layer(CoalesceLayer::new(key))
+        .layer(records::cache::<K>())
+        .layer(CoalesceLayer::new(K::key as fn(&K::Request) -> Key))
         // Coalescing wants an error that can be cloned, and the breaker's cannot.
-        .map_err(|_: CircuitBreakerError<S::Error>| Failed)
-        .layer(retry::tower_resilience_layer::<Q, S::Response, CircuitBreakerError<S::Error>>())
+        .map_err(|_: CircuitBreakerError<K::Error>| Failed)
+        .layer(retry::layer::<K::Request, K::Answer, CircuitBreakerError<K::Error>>())
         .layer(breaker::tower_resilience_layer())
-        .service(leaf)
+        .service(K::Leaf::default())
 }
 
 /// tower-resilience: a call that no cache knows.
 #[must_use]
-pub fn trio_miss() -> Run {
-    Run::service(Comes::Through, trio(Leaf, records::key), unique())
+pub fn trio_miss<K: Keyed>() -> Run {
+    Run::service(Comes::Through, trio::<K>(), K::unique())
 }
 
 /// tower-resilience: a call that its cache knows.
 #[must_use]
-pub fn trio_hit() -> Run {
-    Run::service(Comes::Replayed, trio(Leaf, records::key), Small::same)
-}
-
-/// tower-resilience: a tool call that no cache knows.
-#[must_use]
-pub fn trio_call_miss() -> Run {
-    Run::service(Comes::Through, trio(call::Leaf, call::key), call::unique(0))
-}
-
-/// tower-resilience: a tool call that its cache knows.
-#[must_use]
-pub fn trio_call_hit() -> Run {
-    Run::service(Comes::Replayed, trio(call::Leaf, call::key), call::same())
+pub fn trio_hit<K: Keyed>() -> Run {
+    Run::service(Comes::Replayed, trio::<K>(), K::same())
 }
 
 /// tower: timeout, retry with a budget, concurrency limit.
 #[must_use]
-pub fn tower_stack() -> Run {
+pub fn tower() -> Run {
     let service = ServiceBuilder::new()
         .timeout(Duration::from_secs(10))
         .retry(retry::Attempts::with_budget())
@@ -68,7 +51,8 @@ pub fn tower_stack() -> Run {
 
 /// tower's timeout.
 #[must_use]
-pub fn tower_timeout() -> Run {
-    let service = ServiceBuilder::new().timeout(Duration::from_secs(10)).service(call::Leaf);
-    Run::service(Comes::Through, service, call::same())
+pub fn tower_timeout<K: Kind>() -> Run {
+    let service =
+        ServiceBuilder::new().timeout(Duration::from_secs(10)).service(K::Leaf::default());
+    Run::service(Comes::Through, service, K::same())
 }

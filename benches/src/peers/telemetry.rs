@@ -12,14 +12,11 @@ use opentelemetry_sdk::{
     metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider},
     trace::{Sampler, SdkTracer, SdkTracerProvider},
 };
-use std::{hint::black_box, sync::Arc};
+use std::sync::Arc;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 use tr_core::ToolCall;
-use tr_telemetry::{
-    Signals, TelemetryLayer,
-    redact::{Redact as _, Redactor},
-};
+use tr_telemetry::{Signals, TelemetryLayer};
 use tracing::{Instrument as _, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -117,18 +114,4 @@ pub fn tracing_span() -> Run {
     Run::service(Comes::Through, spanned, call::same())
         .within(move || dispatcher::set_default(&dispatch))
         .holding(provider)
-}
-
-/// Redaction of 1 KiB of clean text.
-///
-/// # Panics
-/// If the text is not 1 KiB, or not clean.
-#[must_use]
-pub fn redaction() -> Run {
-    let redactor = Redactor::default();
-    let sentence =
-        "The connection to the flight search was reset by the other side; 3 of 4 legs were found. ";
-    let text = sentence.repeat(12)[..1024].to_owned();
-    assert_eq!(redactor.redact(&text), text, "the text is clean");
-    Run::function(move || black_box(redactor.redact(&text)).len())
 }

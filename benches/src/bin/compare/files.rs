@@ -1,5 +1,5 @@
 //! Claim + finalise on a SQLite file: how many syncs, and how much faster than one blocking call for each.
-use crate::measure::{Effort, median};
+use benches::measure::{Effort, median};
 use std::{
     env, fs,
     future::Future,

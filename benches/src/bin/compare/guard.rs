@@ -1,9 +1,9 @@
 //! What a user of `tool-guard mcp` feels, beside a bare line pump: round trips, syncs, start and size.
 use crate::{
     files::Folder,
-    measure::{Effort, median},
     proxy::{Program, Session},
 };
+use benches::measure::{Effort, median};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::{
     ffi::OsString,

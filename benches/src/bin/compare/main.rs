@@ -4,7 +4,6 @@
 mod files;
 mod guard;
 mod guard_rows;
-mod measure;
 mod million;
 mod proxy;
 mod report;
@@ -16,8 +15,8 @@ mod sessions;
 mod store_rows;
 mod transcripts;
 
+use benches::measure::Effort;
 use clap::Parser;
-use measure::Effort;
 use std::{fs, path::PathBuf, process::ExitCode};
 use tr_core::BoxError;
 use tr_testkit::alloc::CountingAllocator;

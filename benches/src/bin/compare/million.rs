@@ -1,7 +1,8 @@
 //! `tool-guard session check` and `repair` on a file of a million lines, beside a parser of its lines.
-use crate::{
-    files::Folder,
-    measure::{Effort, median, worked},
+use crate::files::Folder;
+use benches::{
+    measure::{Effort, median},
+    run::worked,
 };
 use std::{
     env,
@@ -45,7 +46,7 @@ fn beside_parser(command: &str, damaged: bool) -> Result<Option<[f64; 2]>, BoxEr
         for line in BufReader::new(File::open(&file)?).lines() {
             black_box(serde_json::from_str::<serde_json::Value>(&line?)?);
         }
-        taken[1].push(worked() - before);
+        taken[1].push((worked() - before).as_nanos() as f64);
     }
     Ok(Some(taken.map(|mut taken| median(&mut taken))))
 }

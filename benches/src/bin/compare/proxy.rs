@@ -1,8 +1,6 @@
 //! Sessions with an echo server: through `tool-guard mcp`, and through a bare line pump.
-use crate::{
-    guard::Call,
-    measure::{Effort, median},
-};
+use crate::guard::Call;
+use benches::measure::{Effort, median};
 use std::{
     env,
     ffi::OsString,

@@ -1,11 +1,14 @@
 //! A row: what is compared, and how it is measured.
 use crate::{
     Options, files,
-    measure::{Effort, allocations, side_by_side},
     scaling::{Threads, two_by_one},
 };
-use benches::run::Make;
+use benches::{
+    measure::{Effort, side_by_side},
+    run::{Make, Run},
+};
 use tr_core::BoxError;
+use tr_testkit::alloc;
 
 /// One comparison.
 #[derive(Clone, Copy)]
@@ -126,4 +129,11 @@ impl Measured {
             Target::Nothing => None,
         }
     }
+}
+
+/// Allocations per operation.
+fn allocations(run: Run) -> f64 {
+    const TIMES: u64 = 10_000;
+    let mut run = run.warm();
+    alloc::count(|| run.times(TIMES)).count as f64 / TIMES as f64
 }

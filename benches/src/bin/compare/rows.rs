@@ -3,7 +3,12 @@ use crate::{
     row::{How, Row, Target},
     scaling,
 };
-use benches::{ours, peers, peers::telemetry};
+use benches::{
+    call,
+    ours::{breaker, idempotency, keys, retry, stack},
+    peers,
+    small::Leaf as Small,
+};
 
 pub(crate) const fn row(
     id: &'static str,
@@ -29,7 +34,7 @@ pub(crate) const ROWS: &[Row] = &[
         "breaker closed, the last 100 calls",
         TR,
         Ratio(0.25),
-        Time(ours::breaker_by_number, peers::tower_resilience_closed),
+        Time(breaker::by_number::<Small>, peers::breaker::tower_resilience::<Small>),
     )
     .was(Ratio(0.20), "plain mutex"),
     row(
@@ -37,7 +42,7 @@ pub(crate) const ROWS: &[Row] = &[
         "breaker closed, the last 100 calls",
         "recloser async",
         Nothing,
-        Time(ours::breaker_by_number, peers::recloser_closed),
+        Time(breaker::by_number::<Small>, peers::breaker::recloser::<Small>),
     )
     .was(Ratio(1.0), "knows no time"),
     row(
@@ -45,7 +50,7 @@ pub(crate) const ROWS: &[Row] = &[
         "breaker closed, the last 100 calls within 120 s",
         TR,
         Ratio(0.25),
-        Time(ours::breaker_closed, peers::tower_resilience_closed),
+        Time(breaker::closed::<Small>, peers::breaker::tower_resilience::<Small>),
     )
     .was(Ratio(0.20), "plain mutex"),
     row(
@@ -53,28 +58,28 @@ pub(crate) const ROWS: &[Row] = &[
         "breaker closed, the last 100 calls within 120 s",
         "recloser async, which has no time",
         Nothing,
-        Time(ours::breaker_closed, peers::recloser_closed),
+        Time(breaker::closed::<Small>, peers::breaker::recloser::<Small>),
     ),
     row(
         "P1",
         "breaker closed",
         TR,
         Most(0.0),
-        Allocations(ours::breaker_closed, peers::tower_resilience_closed),
+        Allocations(breaker::closed::<Small>, peers::breaker::tower_resilience::<Small>),
     ),
     row(
         "P2",
         "breaker closed, consecutive failures only",
         "failsafe, consecutive",
         Ratio(0.45),
-        Time(ours::breaker_consecutive, peers::failsafe_consecutive),
+        Time(breaker::consecutive::<Small>, peers::breaker::failsafe::<Small>),
     ),
     row(
         "P3",
         "breaker open, refusing",
         TR,
         Ratio(0.40),
-        Time(ours::breaker_open, peers::tower_resilience_open),
+        Time(breaker::open::<Small>, peers::breaker::tower_resilience_open::<Small>),
     )
     .was(Ratio(0.35), "typed error"),
     row(
@@ -82,7 +87,7 @@ pub(crate) const ROWS: &[Row] = &[
         "breaker open, refusing a stamped request",
         TR,
         Ratio(0.40),
-        Time(ours::breaker_open_stamped, peers::tower_resilience_open),
+        Time(breaker::open_stamped, peers::breaker::tower_resilience_open::<Small>),
     )
     .was(Ratio(0.15), "typed error"),
     row(
@@ -90,17 +95,23 @@ pub(crate) const ROWS: &[Row] = &[
         "breaker open, refusing a stamped tool call",
         TR,
         Ratio(0.40),
-        Time(ours::breaker_open_stamped_call, peers::tower_resilience_open),
+        Time(breaker::open_stamped_call, peers::breaker::tower_resilience_open::<Small>),
     )
     .was(Ratio(0.15), "typed error"),
-    row("P4", "retry, success at once", "tower", Ratio(2.5), Time(ours::retry, peers::tower_retry))
-        .was(Ratio(1.1), "classifies, keeps facts"),
+    row(
+        "P4",
+        "retry, success at once",
+        "tower",
+        Ratio(2.5),
+        Time(retry::success::<Small>, peers::retry::tower::<Small>),
+    )
+    .was(Ratio(1.1), "classifies, keeps facts"),
     row(
         "P4",
         "retry, success at once",
         TR,
         Ratio(0.20),
-        Time(ours::retry, peers::tower_resilience_retry),
+        Time(retry::success::<Small>, peers::retry::tower_resilience::<Small>),
     ),
     row("P4", "retry, success at once", "", Most(110.0), Instructions("retry success")),
     row(
@@ -108,14 +119,14 @@ pub(crate) const ROWS: &[Row] = &[
         "retry, success of a tool call with 1 KiB of params",
         "",
         Most(0.0),
-        OwnAllocations(ours::retry_call),
+        OwnAllocations(retry::success::<call::Leaf>),
     ),
     row(
         "P5",
         "retry with a budget, success at once",
         "tower, TpsBudget",
         Ratio(0.5),
-        Time(ours::retry_budget, peers::tower_retry_budget),
+        Time(retry::budget::<Small>, peers::retry::tower_budget::<Small>),
     )
     .was(Ratio(0.33), "refunds, by group"),
     row(
@@ -123,28 +134,28 @@ pub(crate) const ROWS: &[Row] = &[
         "idempotency, replay, with a janitor",
         "tower-resilience 0.13, cache hit",
         Ratio(0.40),
-        Time(ours::replay_kept, peers::tower_resilience_hit),
+        Time(idempotency::replay_kept::<Small>, peers::records::tower_resilience_hit::<Small>),
     ),
     row(
         "P6",
         "idempotency, replay, with a janitor",
         "moka, hit of get_with",
         Ratio(0.20),
-        Time(ours::replay_kept, peers::moka_hit),
+        Time(idempotency::replay_kept::<Small>, peers::records::moka_hit::<Small>),
     ),
     row(
         "P6",
         "idempotency, replay, without a janitor",
         "tower-resilience 0.13, cache hit",
         Nothing,
-        Time(ours::replay, peers::tower_resilience_hit),
+        Time(idempotency::replay::<Small>, peers::records::tower_resilience_hit::<Small>),
     ),
     row(
         "P7",
         "idempotency, first call",
         "tower-resilience 0.13, cache miss + coalesce",
         Ratio(0.5),
-        Time(ours::first, peers::tower_resilience_miss),
+        Time(idempotency::first::<Small>, peers::records::tower_resilience_miss::<Small>),
     )
     .was(Ratio(0.25), "policies, TTLs, fencing"),
     row(
@@ -152,7 +163,7 @@ pub(crate) const ROWS: &[Row] = &[
         "idempotency, first call",
         "quick_cache, async miss",
         Ratio(1.5),
-        Time(ours::first, peers::quick_cache_miss),
+        Time(idempotency::first::<Small>, peers::records::quick_cache_miss::<Small>),
     )
     .was(Ratio(0.6), "runs again after a panic"),
     row(
@@ -160,28 +171,28 @@ pub(crate) const ROWS: &[Row] = &[
         "idempotency, first call",
         "tower-resilience 0.13, cache miss + coalesce",
         Most(0.0),
-        Allocations(ours::first, peers::tower_resilience_miss),
+        Allocations(idempotency::first::<Small>, peers::records::tower_resilience_miss::<Small>),
     ),
     row(
         "P8",
         "key of 1 KiB nested params",
         "serde_json_canonicalizer + blake3",
         Ratio(0.20),
-        Time(ours::key, peers::jcs_and_blake3),
+        Time(keys::key, peers::keys::jcs_and_blake3),
     ),
     row(
         "P8",
         "key of 1 KiB nested params",
         "serde_json_canonicalizer + blake3",
         Most(0.0),
-        Allocations(ours::key, peers::jcs_and_blake3),
+        Allocations(keys::key, peers::keys::jcs_and_blake3),
     ),
     row(
         "P9",
         "idempotency + retry + breaker, first call",
         TR_TRIO,
         Ratio(0.45),
-        Time(ours::trio_first, peers::trio_miss),
+        Time(stack::trio_first, peers::stack::trio_miss::<Small>),
     )
     .was(Ratio(0.17), "policies, TTLs, fencing"),
     row(
@@ -189,7 +200,7 @@ pub(crate) const ROWS: &[Row] = &[
         "idempotency + retry + breaker, replay",
         TR_TRIO,
         Ratio(0.80),
-        Time(ours::trio_replay, peers::trio_hit),
+        Time(stack::trio_replay, peers::stack::trio_hit::<Small>),
     )
     .was(Ratio(0.40), "policies, TTLs, fencing"),
     row(
@@ -197,7 +208,7 @@ pub(crate) const ROWS: &[Row] = &[
         "whole stack, key given, first call",
         "tower, timeout + concurrency limit + retry",
         Ratio(3.5),
-        Time(ours::stack_first, peers::tower_stack),
+        Time(stack::first, peers::stack::tower),
     )
     .was(Ratio(1.3), "tower's know nothing of the call"),
     row(
@@ -205,21 +216,21 @@ pub(crate) const ROWS: &[Row] = &[
         "whole stack, key given, first call",
         TR_TRIO,
         Ratio(1.0),
-        Time(ours::stack_first, peers::trio_call_miss),
+        Time(stack::first, peers::stack::trio_miss::<call::Leaf>),
     ),
     row(
         "P10",
         "whole stack, replay",
         TR_TRIO,
         Nothing,
-        Time(ours::stack_replay, peers::trio_call_hit),
+        Time(stack::replay, peers::stack::trio_hit::<call::Leaf>),
     ),
     row(
         "P10",
         "whole stack, key given, first call",
         "tower, timeout + concurrency limit + retry",
         Most(0.0),
-        Allocations(ours::stack_first, peers::tower_stack),
+        Allocations(stack::first, peers::stack::tower),
     ),
     row(
         "P10",
@@ -291,7 +302,7 @@ pub(crate) const ROWS: &[Row] = &[
         "metrics of a successful call",
         "OpenTelemetry SDK, unbound",
         Ratio(0.60),
-        Time(telemetry::our_metrics, telemetry::sdk_metrics),
+        Time(peers::telemetry::our_metrics, peers::telemetry::sdk_metrics),
     )
     .was(Ratio(0.35), "two spans a call"),
     row(
@@ -299,7 +310,7 @@ pub(crate) const ROWS: &[Row] = &[
         "span of a call that is not sampled",
         "tracing-opentelemetry",
         Ratio(0.20),
-        Time(telemetry::our_span, telemetry::tracing_span),
+        Time(peers::telemetry::our_span, peers::telemetry::tracing_span),
     )
     .was(Ratio(0.10), "two spans a call"),
 ];

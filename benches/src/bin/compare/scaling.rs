@@ -2,16 +2,16 @@
 //!
 //! Each thread is bound to a core of its own. On a busy machine a window in which a thread had to wait for its core
 //! says nothing, so such windows are thrown away.
-use crate::measure::{Effort, median};
 use benches::{
-    call, ours,
+    call,
+    measure::{Effort, median},
+    ours,
     run::{Comes, Run},
     small::{Leaf, Small},
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::{
     fs,
-    future::ready,
     hint::black_box,
     sync::{
         Arc, Barrier, Mutex,
@@ -21,6 +21,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
+use tower::Service as _;
 
 /// Makes the run of a thread.
 type Runs = Box<dyn Fn(u64) -> Run + Sync>;
@@ -102,12 +103,12 @@ fn threads<S: Clone + Send + 'static>(make: fn() -> S, run: fn(S, u64) -> Run) -
 
 /// One tool's closed breaker.
 pub(crate) fn breaker() -> Threads {
-    threads(ours::breaker, |service, _| Run::service(Comes::Through, service, Small::same))
+    threads(ours::breaker::breaker, |service, _| Run::service(Comes::Through, service, Small::same))
 }
 
 /// Closed breakers of one layer, one for each thread.
 pub(crate) fn breakers() -> Threads {
-    threads(ours::breakers, |service, thread| {
+    threads(ours::breaker::breakers, |service, thread| {
         let request = Small { id: thread + 1, ..Small::same() };
         Run::service(Comes::Through, service, move || request)
     })
@@ -115,12 +116,12 @@ pub(crate) fn breakers() -> Threads {
 
 /// One budget.
 pub(crate) fn budget() -> Threads {
-    threads(ours::budgeted, |service, _| Run::service(Comes::Through, service, Small::same))
+    threads(ours::retry::budgeted, |service, _| Run::service(Comes::Through, service, Small::same))
 }
 
 /// Replays of a key for each thread, through the stack.
 pub(crate) fn replays() -> Threads {
-    threads(ours::stack, |service, thread| {
+    threads(ours::stack::stack, |service, thread| {
         Run::service(Comes::Replayed, service, call::from(thread))
     })
 }
@@ -128,7 +129,7 @@ pub(crate) fn replays() -> Threads {
 /// First calls, each with a key of its own, through the stack.
 pub(crate) fn first_calls() -> Threads {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    threads(ours::stack, |service, _| {
+    threads(ours::stack::stack, |service, _| {
         let from = NEXT.fetch_add(1 << 24, Ordering::Relaxed);
         Run::service(Comes::Through, service, call::unique(from))
     })
@@ -139,7 +140,7 @@ pub(crate) fn one_arc() -> Threads {
     threads(Arc::default, |arc: Arc<()>, _| {
         let service = tower::service_fn(move |request: Small| {
             let _counted = black_box(arc.clone());
-            ready(Leaf.answer(request))
+            Leaf.call(request)
         });
         Run::service(Comes::Through, service, Small::same)
     })

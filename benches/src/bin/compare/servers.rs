@@ -1,5 +1,5 @@
 //! Records in a real Redis server, beside plain commands on the same kind of connection.
-use crate::measure::{Effort, median};
+use benches::measure::{Effort, median};
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use std::{
     sync::{Arc, mpsc},

@@ -1,8 +1,6 @@
 //! Sessions in a SQLite file: a turn beside one bare commit, and what rollbacks cost.
-use crate::{
-    files::{Folder, SLOWER},
-    measure::{Effort, median},
-};
+use crate::files::{Folder, SLOWER};
+use benches::measure::{Effort, median};
 use std::time::Duration;
 use tokio::{
     runtime::{Builder, Runtime},

@@ -9,7 +9,7 @@ use crate::{
     rows::row,
     servers, sessions, transcripts,
 };
-use benches::peers::telemetry;
+use benches::ours::{integrity, telemetry};
 
 /// All of them, in the order in which they are shown.
 pub(crate) const ROWS: &[Row] = &[
@@ -61,14 +61,14 @@ pub(crate) const ROWS: &[Row] = &[
         "validation of 1,000 messages, parsed already (002: 5 ms)",
         "",
         Most(5e6),
-        OwnReal(transcripts::validate),
+        OwnTime(integrity::validate),
     ),
     row(
         "P16",
         "repair of 1,000 messages: plan (002: 50 ms)",
         "",
         Most(5e7),
-        OwnReal(transcripts::plan),
+        OwnTime(integrity::plan),
     ),
     row(
         "P17",

@@ -1,9 +1,9 @@
 //! Transcripts in memory, and session files: what an append costs at which length, and a check beside a parser.
-use crate::measure::{Effort, median};
+use benches::measure::{Effort, median};
 use std::{hint::black_box, io::Read as _};
 use tokio::time::Instant;
 use tr_core::BoxError;
-use tr_integrity::{FileCheck, Format, Repair, Session, Transcript, Validator};
+use tr_integrity::{FileCheck, Format, Session};
 use tr_testkit::sessions::{Form, SessionLines};
 
 const FORMAT: Format = Format::AnthropicMessages;
@@ -87,24 +87,4 @@ pub(crate) fn check_claude_code(effort: Effort) -> Result<Option<[f64; 2]>, BoxE
 
 pub(crate) fn check_openclaw(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> {
     check(Form::OpenClaw, effort)
-}
-
-fn transcript() -> Result<Transcript, BoxError> {
-    let file = file(Form::Anthropic, 1_200)?;
-    let lines: Vec<_> = file.lines().take(1_000).collect();
-    Ok(Transcript::read_as(FORMAT, &format!("[{}]", lines.join(",")))?)
-}
-
-fn of_transcript<T>(effort: Effort, work: impl Fn(&Transcript) -> T) -> Result<f64, BoxError> {
-    let transcript = transcript()?;
-    let mut taken: Vec<_> = (0..effort.batches).map(|_| time(|| work(&transcript))).collect();
-    Ok(median(&mut taken))
-}
-
-pub(crate) fn validate(effort: Effort) -> Result<f64, BoxError> {
-    of_transcript(effort, Validator::of)
-}
-
-pub(crate) fn plan(effort: Effort) -> Result<f64, BoxError> {
-    of_transcript(effort, |transcript| Repair::preserve().plan(transcript))
 }
