@@ -22,6 +22,12 @@ impl Effort {
 /// Nanoseconds per operation of each, from batches that take turns: the median.
 #[must_use]
 pub fn side_by_side<const N: usize>(runs: [Run; N], effort: Effort) -> [f64; N] {
+    turns(runs, effort).map(|mut taken| median(&mut taken))
+}
+
+/// Nanoseconds per operation of each, batch by batch. The batches take turns, so that what slows the machine slows all.
+#[must_use]
+pub fn turns<const N: usize>(runs: [Run; N], effort: Effort) -> [Vec<f64>; N] {
     let mut sides = runs.map(|run| {
         let mut run = run.warm();
         let times = batch_size(&mut run, effort.batch);
@@ -32,7 +38,7 @@ pub fn side_by_side<const N: usize>(runs: [Run; N], effort: Effort) -> [f64; N] 
             taken.push(batch(run, *times) / *times as f64);
         }
     }
-    sides.map(|(_, _, mut taken)| median(&mut taken))
+    sides.map(|(_, _, taken)| taken)
 }
 
 fn batch(run: &mut Run, times: u64) -> f64 {

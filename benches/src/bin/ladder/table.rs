@@ -8,7 +8,7 @@ const END: &str = "<!-- written to here -->\n";
 pub(crate) fn markdown<const N: usize>(layers: &[&str; N], columns: &[(&str, [f64; N])]) -> String {
     let mut text = "| layer added |".to_owned();
     for (calls, _) in columns {
-        text += &format!(" call {calls} | adds |");
+        text += &format!(" {calls} | adds |");
     }
     text += &format!("\n|---|{}\n", "--:|--:|".repeat(columns.len()));
     for (nth, layer) in layers.iter().enumerate() {
@@ -49,7 +49,7 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "| layer added | call with a key | adds |",
+                "| layer added | with a key | adds |",
                 "|---|--:|--:|",
                 "| bare tool | 10 ns |  |",
                 "| retry | 23 ns | +13 ns |",
