@@ -19,7 +19,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! It prints one line: `31 ns added to 8 ns per call (9 of 10 rounds: 29 to 34 ns)`.
+//! It prints one line: `… ns added to … ns per call (9 of 10 rounds: … to … ns)`.
 //!
 //! # How it measures
 //!

@@ -15,7 +15,7 @@ const BUDGET: &[(&str, usize)] = &[
     ("tr-retry", 1290),
     ("tr-sqlite", 1230),
     ("tr-telemetry", 3100),
-    ("tr-testkit", 3370),
+    ("tr-testkit", 3490),
     ("tr-timeout", 740),
     ("tr-tls", 220),
     ("tr-turn", 3340),

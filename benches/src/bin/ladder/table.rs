@@ -24,7 +24,8 @@ pub(crate) fn markdown<const N: usize>(layers: &[&str; N], columns: &[(&str, [f6
 
 /// What the rung above this one adds.
 pub(crate) fn added(times: &[f64], below: usize) -> String {
-    let added = (times[below + 1] - times[below]).round();
+    // Of the figures as they are shown, so that they add up.
+    let added = times[below + 1].round() - times[below].round();
     // A difference that is not there may come out below zero.
     if added <= 0.0 { "0 ns".into() } else { format!("{added:+} ns") }
 }
