@@ -1,6 +1,6 @@
 //! Keys of calls.
 use crate::{call, run::Run};
-use tr_core::canonical::{Digest, Key, KeyParts, KeySource, Rules, KeyScope};
+use tr_core::canonical::{Digest, Key, KeyParts, KeyScope, KeySource, Rules};
 
 /// Key and digest of a call with 1 KiB of params.
 ///
