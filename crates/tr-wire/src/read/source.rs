@@ -88,6 +88,7 @@ impl<'a> Source<'a> {
     }
 
     /// The member with this name of an object.
+    #[must_use]
     pub fn member(self, name: &str) -> Option<Self> {
         let mut members = self.members().ok()?.into_iter();
         members.find_map(|(member, source)| (member == name).then_some(source))
