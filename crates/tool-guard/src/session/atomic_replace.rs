@@ -128,7 +128,7 @@ impl BackedUp<'_> {
         if matches!(carried, Ok(true)) {
             return changed();
         }
-        match free(source.name(), self.ending, |name| new.place(name)) {
+        match take_free_name(source.name(), self.ending, |name| new.give_name(name)) {
             Ok(kept) => CliError::new(
                 "was changed by another program meanwhile, at the very moment of the exchange",
                 format!(
@@ -186,14 +186,14 @@ fn written<'f>(
 /// no hard links.
 fn keep(source: &File, ending: &str) -> io::Result<OsString> {
     let link = |second: &OsStr| source.folder().link(source.opened(), source.name(), second);
-    free(source.name(), ending, link).or_else(|_| copy(source, ending))
+    take_free_name(source.name(), ending, link).or_else(|_| copy(source, ending))
 }
 
 fn copy(source: &File, ending: &str) -> io::Result<OsString> {
     let old = source.rewound().map_err(io::Error::other)?;
     let copied = |mut new: &fs::File| io::copy(&mut &*old, &mut new).map(drop);
     let copy = written(source.folder(), old, copied)?;
-    free(source.name(), ending, |name| copy.place(name))
+    take_free_name(source.name(), ending, |name| copy.give_name(name))
 }
 
 /// Writes a new file next to `old`, with its owner and permissions. Its name is that of `old` with
@@ -211,23 +211,25 @@ pub(crate) fn keep_bytes(
     refuse_others(&folder, &old.metadata().map_err(writing)?)?;
     let keep = || {
         let new = written(&folder, &old, |mut new| new.write_all(bytes))?;
-        let name = free(beside(Path::new(&name), part).as_os_str(), ending, |it| new.place(it))?;
+        let name = take_free_name(beside(Path::new(&name), part).as_os_str(), ending, |it| {
+            new.give_name(it)
+        })?;
         folder.sync().map(|()| folder.path().join(name))
     };
     keep().map_err(writing)
 }
 
-/// Calls `take` with the name `place` and `ending`, then with a number, until a name is free.
+/// Calls `take` with the name `base` and `ending`, then with a number, until a name is free.
 /// Existing files are kept.
-fn free(
-    place: &OsStr,
+fn take_free_name(
+    base: &OsStr,
     ending: &str,
     take: impl Fn(&OsStr) -> io::Result<()>,
 ) -> io::Result<OsString> {
     let mut number = 1;
     loop {
         let ending = if number == 1 { ending.to_owned() } else { format!("{ending}-{number}") };
-        let name = beside(Path::new(place), &ending).into_os_string();
+        let name = beside(Path::new(base), &ending).into_os_string();
         match take(&name) {
             Ok(()) => return Ok(name),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,

@@ -147,8 +147,8 @@ mod tests {
     fn what_says_more_is_told_and_not_lost() {
         let said = r#"{"role":"user","content":"so?"}"#;
         let more = r#"{"role":"user","content":[{"type":"result"},{"text":"so?"}]}"#;
-        let told = balance(&[said], &[more], &[]);
-        assert_eq!((told.extended, told.lost), (vec![0], vec![]));
+        let found = balance(&[said], &[more], &[]);
+        assert_eq!((found.extended, found.lost), (vec![0], vec![]));
         // One that says more stands for one, not for two.
         assert_eq!(balance(&[said, said], &[more], &[]).lost, [1]);
         assert_eq!(balance(&[more], &[said], &[]).lost, [0]);

@@ -178,7 +178,7 @@ pub(crate) fn changed() -> CliError {
 fn not_regular() -> CliError {
     let help =
         "give a session's file, or a folder; write what comes through a pipe to a file first";
-    CliError::new("is no regular file", help)
+    CliError::new("is not a regular file", help)
 }
 
 fn too_large(length: u64) -> CliError {

@@ -143,7 +143,7 @@ impl Temporary<'_> {
     }
 
     /// Gives it the name `name`, which must be free.
-    pub(crate) fn place(&self, name: &OsStr) -> io::Result<()> {
+    pub(crate) fn give_name(&self, name: &OsStr) -> io::Result<()> {
         let Folder { held, .. } = self.folder;
         match self.folder.link(&self.file, &self.name, name) {
             // On file systems without hard links.
@@ -208,7 +208,7 @@ fn regular(open: OwnedFd) -> io::Result<fs::File> {
 }
 
 fn not_regular() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "is no regular file")
+    io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file")
 }
 
 fn exchanged(name: &OsStr) -> io::Error {

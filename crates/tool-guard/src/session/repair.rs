@@ -6,7 +6,7 @@ use super::{
     form::Form,
     messages::Planned,
     options,
-    report::{About, Act, Health, Lost, SHOWN, head, more, place},
+    report::{About, Act, Health, Lost, SHOWN, head, location, more},
     show::{BAD, DIM, GOOD, MINUS, WARN, count},
     target::Target,
 };
@@ -164,7 +164,7 @@ fn flags(mode: RepairMode, close_tail: bool) -> String {
 /// Displays the actions and losses of a repair.
 fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mut String) {
     for act in acts.iter().take(SHOWN) {
-        let _ = writeln!(out, "  {}  {}", place(target, act.line), act.say());
+        let _ = writeln!(out, "  {}  {}", location(target, act.line), act.say());
     }
     more(acts.len() as u64, "change", out);
     let dropped: u64 = acts.iter().map(Act::may_lose).sum();
@@ -178,7 +178,7 @@ fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mut String) {
         let _ = writeln!(out, "  {GOOD}nothing that a tool did or answered is lost{GOOD:#}");
     }
     for lost in losses.iter().take(SHOWN) {
-        let at = place(target, lost.line);
+        let at = location(target, lost.line);
         let tool = lost.loss.tool.as_ref().map(|tool| format!(" of {}", printable(tool)));
         let tool = tool.unwrap_or_default();
         let what = match lost.loss.what {

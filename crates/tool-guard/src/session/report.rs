@@ -311,7 +311,7 @@ impl Health {
     pub(crate) fn show(&self, target: &Target, out: &mut String) {
         for found in self.findings.iter().take(SHOWN) {
             let style = if found.is_error() { BAD } else { WARN };
-            let at = place(target, found.line);
+            let at = location(target, found.line);
             let _ = writeln!(out, "  {at}  {style}{}{style:#}", printable(&found.what));
             if let Some(message) = found.message {
                 let block = found.block.map(|block| format!(", block {block}")).unwrap_or_default();
@@ -346,7 +346,7 @@ impl Health {
 }
 
 /// `FILE:LINE`; without a line in a database, and for consequences of another repair.
-pub(crate) fn place(target: &Target, line: Option<u64>) -> String {
+pub(crate) fn location(target: &Target, line: Option<u64>) -> String {
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
     format!("{TITLE}{target}{line}{TITLE:#}")
 }

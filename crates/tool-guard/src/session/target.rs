@@ -125,7 +125,7 @@ fn named(ids: &[String]) -> String {
     format!("{}{more}", ids[..ids.len().min(NAMED)].join(", "))
 }
 
-/// An entry of a path.
+/// A file under a path, and whether to read it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// A file that the user named.
@@ -166,11 +166,12 @@ fn walk(folder: &Path, entries: &mut Vec<Entry>) {
                 entries.push(Entry::Unreadable(path, cli_error));
             }
             // Its target may be in the folder too, or the link may form a cycle.
-            Ok(kind) if kind.is_symlink() => entries.push(Entry::Skipped(path, "a link")),
+            Ok(kind) if kind.is_symlink() => entries.push(Entry::Skipped(path, "a symbolic link")),
             Ok(kind) if kind.is_dir() => walk(&path, entries),
-            Ok(kind) if !kind.is_file() => entries.push(Entry::Skipped(path, "no regular file")),
+            Ok(kind) if !kind.is_file() => entries.push(Entry::Skipped(path, "not a regular file")),
             Ok(_) => {
-                let what = ours(&entry.file_name().to_string_lossy()).or_else(|| of_sqlite(&path));
+                let what =
+                    own_file(&entry.file_name().to_string_lossy()).or_else(|| sqlite_file(&path));
                 entries.push(match what {
                     Some(what) => Entry::Skipped(path, what),
                     None => Entry::Found(path),
@@ -180,8 +181,8 @@ fn walk(folder: &Path, entries: &mut Vec<Entry>) {
     }
 }
 
-/// Which kind of file of this command it is, if any.
-fn ours(name: &str) -> Option<&'static str> {
+/// What the file is, if tool-guard wrote it.
+fn own_file(name: &str) -> Option<&'static str> {
     let stamped = |mark: &str| {
         name.rsplit_once(mark)
             .is_some_and(|(_, time)| time.starts_with(|c: char| c.is_ascii_digit()))
@@ -199,8 +200,8 @@ fn ours(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a file belongs to the SQLite database next to it.
-fn of_sqlite(path: &Path) -> Option<&'static str> {
+/// The reason to skip a file that belongs to the SQLite database next to it.
+fn sqlite_file(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let database = ["-wal", "-shm"].iter().find_map(|ending| name.strip_suffix(ending))?;
     path.with_file_name(database).is_file().then_some("part of the database beside it")
@@ -233,7 +234,7 @@ mod tests {
                 Entry::Found(at("a.jsonl")),
                 Entry::Skipped(at("a.jsonl.bak-20260101T000000Z"), "a backup"),
                 Entry::Found(at("b/2.jsonl")),
-                Entry::Skipped(at("b/circle"), "a link"),
+                Entry::Skipped(at("b/circle"), "a symbolic link"),
                 Entry::Skipped(at("c.checkpoints"), "checkpoints"),
                 Entry::Found(at("d.db")),
                 Entry::Skipped(at("d.db-wal"), "part of the database beside it"),

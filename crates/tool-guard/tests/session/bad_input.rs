@@ -73,7 +73,7 @@ fn files_that_are_no_sessions() {
     no_session(&folder, "other.json", "there are no messages in it");
     refused(&folder, "cut.json", "is no whole JSON text: EOF");
     no_session(&folder, "latin.json", "line 1 is not UTF-8");
-    refused(&folder, "/dev/null", "is no regular file");
+    refused(&folder, "/dev/null", "is not a regular file");
 }
 
 /// A pipe has no path behind its link, and does not end before it is written to.
@@ -82,13 +82,13 @@ fn what_comes_through_a_pipe_has_to_be_a_file_first() {
     let folder = Folder::new();
     let made = Command::new("mkfifo").arg(folder.path("pipe")).status().unwrap();
     assert!(made.success());
-    refused(&folder, "pipe", "is no regular file");
+    refused(&folder, "pipe", "is not a regular file");
     let mut command = folder.command(&["check", "/dev/stdin"]);
     let child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let done = child.wait_with_output().unwrap();
     let err = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(2));
-    assert!(err.starts_with("✗ /dev/stdin is no regular file"), "{err}");
+    assert!(err.starts_with("✗ /dev/stdin is not a regular file"), "{err}");
     assert!(err.contains("→ give a session's file, or a folder; write what comes"), "{err}");
 }
 

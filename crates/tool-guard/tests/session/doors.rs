@@ -114,7 +114,7 @@ fn a_pipe_beside_a_session_is_not_waited_for() {
     {
         let (code, err) = ends(&folder, &[arguments, &["a.json"]].concat());
         assert_eq!(code, Some(2), "{err}");
-        let what = "has checkpoints that cannot be used: a.json.checkpoints: is no regular file";
+        let what = "has checkpoints that cannot be used: a.json.checkpoints: is not a regular file";
         assert!(err.contains(what), "{err}");
     }
     // Nothing can be said in such a lock.

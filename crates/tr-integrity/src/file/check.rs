@@ -156,7 +156,7 @@ impl FileCheck {
                 None => break,
                 Some(Piece::Skipped(skipped)) => {
                     run.bytes.skipped += skipped.length;
-                    let shared = run.shared.skipped(&skipped);
+                    let shared = run.shared.on_skipped(&skipped);
                     run.evidence.skipped(&skipped);
                     run.findings.add(FileFinding::of_skipped(skipped));
                     run.share(shared, skipped.line);
@@ -244,7 +244,7 @@ impl<'c> Run<'c> {
             let finding = FileFinding::of_record(FileFault::Glued, Severity::Error, line, offset);
             self.findings.add(finding);
         }
-        let shared = self.shared.record(record);
+        let shared = self.shared.on_record(record);
         self.share(shared, line);
         true
     }

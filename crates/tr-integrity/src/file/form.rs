@@ -96,7 +96,7 @@ fn is_string(raw: Option<&RawValue>) -> bool {
 }
 
 impl FileForm {
-    /// The form that this record alone tells; `None` if several are possible.
+    /// The form that follows from this record alone; `None` if several are possible.
     pub(super) fn detect(record: &str) -> Option<Self> {
         let wire: Wire<'_> = json::object(record).ok()?;
         let begins = is_string(wire.timestamp) || wire.version.or(wire.cwd).is_some();
@@ -119,7 +119,7 @@ impl FileForm {
         Format::detect(&format!("[{record}]")).map(Self::Messages)
     }
 
-    /// The form of a file in which no single record tells it.
+    /// The form of a file of which no record alone decides the form.
     pub(super) fn of_plain(records: &[&str]) -> Self {
         let is_of_subagent = |record: &&str| {
             let wire: Wire<'_> = json::object(record).unwrap_or_default();

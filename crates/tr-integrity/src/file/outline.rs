@@ -7,7 +7,7 @@ mod said;
 mod scan;
 
 use self::{
-    part::{Seen, text_of},
+    part::{Seen, unescaped_or_null},
     said::Said,
     scan::Scan,
 };
@@ -96,7 +96,7 @@ impl<'t> Line<'t> {
             match name {
                 "type" => {
                     seen.once(0)?;
-                    line.kind = text_of(scan)?;
+                    line.kind = unescaped_or_null(scan)?;
                 }
                 "message" => {
                     seen.once(1)?;
@@ -117,37 +117,37 @@ impl<'t> Line<'t> {
                 }
                 "uuid" if !is_openclaws => {
                     seen.once(5)?;
-                    line.id = text_of(scan)?;
+                    line.id = unescaped_or_null(scan)?;
                 }
                 "parentUuid" if !is_openclaws => {
                     seen.once(6)?;
-                    line.parent = text_of(scan)?.map_or(Parent::Null, Parent::Of);
+                    line.parent = unescaped_or_null(scan)?.map_or(Parent::Null, Parent::Of);
                 }
                 "id" if is_openclaws => {
                     seen.once(5)?;
-                    line.id = text_of(scan)?;
+                    line.id = unescaped_or_null(scan)?;
                 }
                 "parentId" if is_openclaws => {
                     seen.once(6)?;
-                    line.parent = text_of(scan)?.map_or(Parent::Null, Parent::Of);
+                    line.parent = unescaped_or_null(scan)?.map_or(Parent::Null, Parent::Of);
                 }
                 "subtype" if !is_openclaws => {
                     seen.once(7)?;
-                    line.subtype = text_of(scan)?;
+                    line.subtype = unescaped_or_null(scan)?;
                 }
                 "summary" => {
                     seen.once(7)?;
-                    scan.value()?;
+                    scan.skip_value()?;
                 }
                 "leafUuid" | "firstKeptEntryId" => {
                     seen.once(8)?;
-                    scan.value()?;
+                    scan.skip_value()?;
                 }
                 "firstKeptEntryIndex" => {
                     seen.once(9)?;
-                    scan.value()?;
+                    scan.skip_value()?;
                 }
-                _ => scan.value()?,
+                _ => scan.skip_value()?,
             }
             Some(())
         })?;

@@ -126,7 +126,7 @@ impl Remaining {
     }
 }
 
-/// The form that the first record tells.
+/// The form that follows from the first record.
 fn first_form(bytes: &[u8]) -> Option<FileForm> {
     let mut records = Records::new(bytes).max_record(usize::MAX);
     // Reading a slice cannot fail.

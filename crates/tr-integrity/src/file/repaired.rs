@@ -111,9 +111,9 @@ impl Done {
         repair: Repair,
     ) -> Edits {
         let mut branch = BranchRepair::new(file);
-        let (mut told, first) = (BTreeSet::new(), self.actions.len());
+        let (mut reported, first) = (BTreeSet::new(), self.actions.len());
         if let Some(plan) = branch.plan(repair) {
-            self.tell(&plan, branch.drafts(), lines, &mut told);
+            self.report(&plan, branch.drafts(), lines, &mut reported);
         }
         branch.named().for_each(|node| self.act(FileActionKind::GiveId, lines[node]));
         branch.relinked().for_each(|node| self.act(FileActionKind::Relink, lines[node]));
@@ -128,7 +128,7 @@ impl Done {
         // A message may have several lines, of which only the first was named, or be merged into
         // another.
         let (drafts, edits) = branch.into_parts();
-        for draft in told.into_iter().filter_map(|at| drafts.get(at)) {
+        for draft in reported.into_iter().filter_map(|at| drafts.get(at)) {
             let lines_of = draft.nodes.iter().filter(|&&node| edits.is_touched(node));
             for line in lines_of.filter_map(|&node| lines[node]) {
                 if named.insert(line) {
@@ -140,24 +140,24 @@ impl Done {
     }
 
     /// Records the actions on messages, and which messages they change.
-    fn tell(
+    fn report(
         &mut self,
         plan: &RepairPlan,
         drafts: &[Draft],
         lines: &[Option<u64>],
-        told: &mut BTreeSet<usize>,
+        reported: &mut BTreeSet<usize>,
     ) {
         let line = |at: Option<usize>| lines[*drafts.get(at?)?.nodes.first()?];
         for (action, at) in plan.actions().iter().zip(plan.places()) {
             let message = Some(at).filter(|&at| at < drafts.len());
-            told.extend(message);
+            reported.extend(message);
             if action.action == ActionKind::JoinMessages {
-                told.extend(message.and_then(|at| at.checked_sub(1)));
+                reported.extend(message.and_then(|at| at.checked_sub(1)));
             }
             self.act(FileActionKind::Message(action.clone()), line(message));
         }
         for loss in plan.losses() {
-            told.insert(loss.message_index);
+            reported.insert(loss.message_index);
             let line = line(Some(loss.message_index));
             self.losses.push(FileLoss { loss: loss.clone(), line });
         }

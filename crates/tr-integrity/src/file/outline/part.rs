@@ -1,4 +1,4 @@
-//! A block of a message, as an outline has it.
+//! Reads a block of a message for an outline; `said.rs` calls it.
 use super::scan::Scan;
 use crate::{
     format::{self, Format},
@@ -74,17 +74,17 @@ impl<'t> Part<'t> {
             let (number, member) = match name {
                 "type" => {
                     seen.once(0)?;
-                    part.kind = text_of(scan)?;
+                    part.kind = unescaped_or_null(scan)?;
                     return Some(());
                 }
                 "id" => {
                     seen.once(1)?;
-                    part.id = text_of(scan)?;
+                    part.id = unescaped_or_null(scan)?;
                     return Some(());
                 }
                 "tool_use_id" => {
                     seen.once(2)?;
-                    part.tool_use_id = text_of(scan)?;
+                    part.tool_use_id = unescaped_or_null(scan)?;
                     return Some(());
                 }
                 "text" => {
@@ -94,12 +94,12 @@ impl<'t> Part<'t> {
                 }
                 "content" => {
                     seen.once(4)?;
-                    part.content = answer(scan)?;
+                    part.content = read_answer(scan)?;
                     return Some(());
                 }
                 "name" => {
                     seen.once(5)?;
-                    part.name = text_of(scan)?;
+                    part.name = unescaped_or_null(scan)?;
                     return Some(());
                 }
                 "input" => (6, INPUT),
@@ -120,7 +120,7 @@ impl<'t> Part<'t> {
                 // Blocks with these members can still be judged.
                 _ => {
                     part.has |= UNKNOWN;
-                    return scan.value();
+                    return scan.skip_value();
                 }
             };
             seen.once(number)?;
@@ -132,7 +132,7 @@ impl<'t> Part<'t> {
             if matches!(member, INPUT | ARGUMENTS) && scan.peek() != b'{' {
                 return None;
             }
-            scan.value()
+            scan.skip_value()
         })?;
         Some(part)
     }
@@ -189,8 +189,9 @@ impl<'t> Part<'t> {
     }
 }
 
-/// Whether a repair wrote a result's content: a text, or its only part. `None` for `null`.
-fn answer(scan: &mut Scan<'_>) -> Option<Option<bool>> {
+/// Consumes the content of a result; returns whether a repair wrote it: a text, or its only part.
+/// `Some(None)` for `null`.
+fn read_answer(scan: &mut Scan<'_>) -> Option<Option<bool>> {
     match scan.peek() {
         b'n' => scan.null().map(|_| None),
         b'"' => Text::read(scan).map(|text| Some(text.is_synthetic)),
@@ -199,12 +200,12 @@ fn answer(scan: &mut Scan<'_>) -> Option<Option<bool>> {
             scan.array(|scan| {
                 count += 1;
                 if count > 1 {
-                    return scan.value();
+                    return scan.skip_value();
                 }
                 let mut seen = Seen::default();
                 scan.object(|scan, name| {
                     if name != "text" {
-                        return scan.value();
+                        return scan.skip_value();
                     }
                     seen.once(0)?;
                     is_synthetic = Text::read_or_null(scan)?.is_some_and(|text| text.is_synthetic);
@@ -233,9 +234,9 @@ impl Seen {
     }
 }
 
-/// A text; `null` counts as missing.
-pub(super) fn text_of<'t>(scan: &mut Scan<'t>) -> Option<Option<&'t str>> {
-    if scan.null()? { Some(None) } else { scan.plain().map(Some) }
+/// Consumes a string without escapes; `null` counts as missing.
+pub(super) fn unescaped_or_null<'t>(scan: &mut Scan<'t>) -> Option<Option<&'t str>> {
+    if scan.null()? { Some(None) } else { scan.unescaped().map(Some) }
 }
 
 pub(super) fn result(id: Option<&str>, synthetic: bool) -> Kind {

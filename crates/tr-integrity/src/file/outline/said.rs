@@ -1,6 +1,6 @@
-//! A message in an outline.
+//! Reads a message for an outline (`outline.rs`): its blocks, without their texts.
 use super::{
-    part::{Part, Seen, Text, block, message, result, text_of, with_text},
+    part::{Part, Seen, Text, block, message, result, unescaped_or_null, with_text},
     scan::Scan,
 };
 use crate::{
@@ -38,19 +38,19 @@ impl Parts {
         let mut parts = Self { blocks: Some(Vec::new()), ..Self::default() };
         scan.array(|scan| {
             parts.count += 1;
-            parts.is_too_much |= parts.count > scan.most;
+            parts.is_too_much |= parts.count > scan.max_items;
             if parts.is_too_much {
                 parts.blocks = None;
             }
-            let start = scan.place();
+            let start = scan.position();
             let part = if parts.blocks.is_some() { Part::read(scan) } else { None };
             let Some(part) = part else {
-                scan.go_back(start);
+                scan.rewind(start);
                 parts.blocks = None;
-                parts.is_too_much |= scan.members()? > scan.most;
+                parts.is_too_much |= scan.skip_and_count()? > scan.max_items;
                 return Some(());
             };
-            parts.is_too_much |= part.members > scan.most;
+            parts.is_too_much |= part.members > scan.max_items;
             parts.is_synthetic = part.text.is_some_and(|text| text.is_synthetic);
             parts.has_thought |= matches!(part.kind, Some("thinking" | "redacted_thinking"));
             let block = if is_openclaws { part.openclaw() } else { part.anthropic() };
@@ -88,11 +88,11 @@ impl<'t> Said<'t> {
             match name {
                 "id" => {
                     seen.once(0)?;
-                    said.id = text_of(scan)?;
+                    said.id = unescaped_or_null(scan)?;
                 }
                 "role" => {
                     seen.once(1)?;
-                    said.role = scan.plain()?;
+                    said.role = scan.unescaped()?;
                 }
                 "content" => {
                     seen.once(2)?;
@@ -104,28 +104,28 @@ impl<'t> Said<'t> {
                 }
                 "toolCallId" => {
                     seen.once(3)?;
-                    said.tool_call_id = text_of(scan)?;
+                    said.tool_call_id = unescaped_or_null(scan)?;
                 }
                 "stopReason" => {
                     seen.once(4)?;
-                    said.stop_reason = text_of(scan)?;
+                    said.stop_reason = unescaped_or_null(scan)?;
                 }
                 "api" => {
                     seen.once(5)?;
-                    said.api = text_of(scan)?;
+                    said.api = unescaped_or_null(scan)?;
                 }
                 "model" => {
                     seen.once(6)?;
-                    scan.value()?;
+                    scan.skip_value()?;
                 }
                 name if format::may_say(name) => {
                     seen.once(7)?;
                     said.says_more = !scan.null()?;
                     if said.says_more {
-                        scan.value()?;
+                        scan.skip_value()?;
                     }
                 }
-                _ => scan.value()?,
+                _ => scan.skip_value()?,
             }
             Some(())
         })?;

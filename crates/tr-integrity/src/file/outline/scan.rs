@@ -1,20 +1,23 @@
-//! A single-pass JSON scanner that only extracts what is asked for.
+//! A single-pass JSON scanner over one session record, for `outline.rs` and its parts (`said.rs`,
+//! `part.rs`). Skipped values are validated as strictly as serde does.
 //!
-//! Skipped parts are validated too, as strictly as by serde.
+//! `None` means "not handled here": invalid JSON, or valid JSON that the caller does not expect (a
+//! member name with an escape, another type). The record is then read with serde (`Entry::read`).
+//! After `None` the position is unspecified: drop the scanner or rewind it.
 use serde::de::IgnoredAny;
 
-/// Deeper values are left to serde, which skips them without recursion.
+/// The depth to which the scanner recurses. serde skips deeper values without recursion.
 const DEEP: usize = 64;
 
 /// Strings of at least this many bytes are scanned in larger blocks.
 const LONG: usize = 64;
 
-/// Anything that is invalid, or more complex than the caller asks for, is `None`, here and below.
+/// A cursor over one record.
 pub(super) struct Scan<'t> {
     text: &'t str,
     at: usize,
-    /// The limit for blocks of a message, and for members of a block.
-    pub(super) most: usize,
+    /// The limit for blocks of a message, and for members of a block; only `said.rs` reads it.
+    pub(super) max_items: usize,
 }
 
 /// A string as written, with its quotes and without.
@@ -26,8 +29,8 @@ pub(super) struct Quoted<'t> {
 }
 
 impl<'t> Scan<'t> {
-    pub(super) const fn new(text: &'t str, most: usize) -> Self {
-        Self { text, at: 0, most }
+    pub(super) const fn new(text: &'t str, max_items: usize) -> Self {
+        Self { text, at: 0, max_items }
     }
 
     /// The first byte of the next token; 0 at the end.
@@ -51,7 +54,8 @@ impl<'t> Scan<'t> {
         is_next || self.take_behind_space(byte)
     }
 
-    /// Kept out of line, because most agents write no white space between tokens.
+    /// [`take`](Self::take) after white space. Out of line, because agents seldom write white space
+    /// between tokens.
     #[inline(never)]
     fn take_behind_space(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == byte;
@@ -72,7 +76,7 @@ impl<'t> Scan<'t> {
     ) -> Option<()> {
         let mut has_more = self.open(b'{', b'}')?;
         while has_more {
-            let name = self.plain()?;
+            let name = self.unescaped()?;
             self.take(b':').then_some(())?;
             member(self, name)?;
             has_more = self.more(b'}')?;
@@ -110,9 +114,9 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// A string without escapes.
+    /// Consumes a string and returns its text; `None` if it has an escape.
     #[inline]
-    pub(super) fn plain(&mut self) -> Option<&'t str> {
+    pub(super) fn unescaped(&mut self) -> Option<&'t str> {
         self.take(b'"').then_some(())?;
         let (bytes, start) = (self.text.as_bytes(), self.at);
         let end = start + ordinary(&bytes[start..]);
@@ -120,7 +124,7 @@ impl<'t> Scan<'t> {
         if bytes.get(end) == Some(&b'"') { self.text.get(start..end) } else { None }
     }
 
-    /// A string.
+    /// Consumes a string.
     pub(super) fn string(&mut self) -> Option<Quoted<'t>> {
         self.peek();
         let start = self.at;
@@ -150,9 +154,9 @@ impl<'t> Scan<'t> {
     }
 
     /// Consumes a literal.
-    fn word(&mut self, word: &str) -> Option<()> {
-        let is_there = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
-        self.at += word.len();
+    fn literal(&mut self, literal: &str) -> Option<()> {
+        let is_there = self.text.as_bytes()[self.at..].starts_with(literal.as_bytes());
+        self.at += literal.len();
         is_there.then_some(())
     }
 
@@ -161,62 +165,64 @@ impl<'t> Scan<'t> {
         if self.peek() != b'n' {
             return Some(false);
         }
-        self.word("null").map(|()| true)
+        self.literal("null").map(|()| true)
     }
 
     /// Consumes a boolean.
     pub(super) fn boolean(&mut self) -> Option<bool> {
         match self.peek() {
-            b't' => self.word("true").map(|()| true),
-            b'f' => self.word("false").map(|()| false),
+            b't' => self.literal("true").map(|()| true),
+            b'f' => self.literal("false").map(|()| false),
             _ => None,
         }
     }
 
     /// The position of the next byte.
-    pub(super) const fn place(&self) -> usize {
+    pub(super) const fn position(&self) -> usize {
         self.at
     }
 
-    pub(super) const fn go_back(&mut self, place: usize) {
-        self.at = place;
+    /// Goes back to a [`position`](Self::position), also after `None`.
+    pub(super) const fn rewind(&mut self, position: usize) {
+        self.at = position;
     }
 
     /// Skips any value; returns how many members or elements it has.
-    pub(super) fn members(&mut self) -> Option<usize> {
+    pub(super) fn skip_and_count(&mut self) -> Option<usize> {
         let mut count = 0;
-        let value = |scan: &mut Self| {
+        let skip = |scan: &mut Self| {
             count += 1;
-            scan.value_in(1)
+            scan.skip_nested(1)
         };
         match self.peek() {
-            b'{' => self.each_member(value)?,
-            b'[' => self.array(value)?,
-            _ => self.value()?,
+            b'{' => self.each_member(skip)?,
+            b'[' => self.array(skip)?,
+            _ => self.skip_value()?,
         }
         Some(count)
     }
 
     /// Skips any value.
-    pub(super) fn value(&mut self) -> Option<()> {
-        self.value_in(0)
+    pub(super) fn skip_value(&mut self) -> Option<()> {
+        self.skip_nested(0)
     }
 
-    fn value_in(&mut self, depth: usize) -> Option<()> {
+    /// Skips a value within `depth` others.
+    fn skip_nested(&mut self, depth: usize) -> Option<()> {
         match self.peek() {
             b'"' => self.skip_string().map(drop),
-            b'{' | b'[' if depth == DEEP => self.deep(),
-            b'{' => self.each_member(|scan| scan.value_in(depth + 1)),
-            b'[' => self.array(|scan| scan.value_in(depth + 1)),
-            b't' => self.word("true"),
-            b'f' => self.word("false"),
-            b'n' => self.word("null"),
-            _ => self.number(),
+            b'{' | b'[' if depth == DEEP => self.skip_deep(),
+            b'{' => self.each_member(|scan| scan.skip_nested(depth + 1)),
+            b'[' => self.array(|scan| scan.skip_nested(depth + 1)),
+            b't' => self.literal("true"),
+            b'f' => self.literal("false"),
+            b'n' => self.literal("null"),
+            _ => self.skip_number(),
         }
     }
 
-    /// Skips a value of any depth.
-    fn deep(&mut self) -> Option<()> {
+    /// Skips a value of any depth, with serde.
+    fn skip_deep(&mut self) -> Option<()> {
         let rest = serde_json::Deserializer::from_str(&self.text[self.at..]);
         let mut values = rest.into_iter::<IgnoredAny>();
         values.next()?.ok()?;
@@ -236,27 +242,27 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    fn number(&mut self) -> Option<()> {
+    fn skip_number(&mut self) -> Option<()> {
         let bytes = self.text.as_bytes();
         let next = |at: usize| bytes.get(at).copied().unwrap_or_default();
         self.at += usize::from(next(self.at) == b'-');
         let is_zero = next(self.at) == b'0';
-        let whole = self.digits()?;
+        let whole = self.skip_digits()?;
         (!is_zero || whole == 1).then_some(())?;
         if next(self.at) == b'.' {
             self.at += 1;
-            self.digits()?;
+            self.skip_digits()?;
         }
         if matches!(next(self.at), b'e' | b'E') {
             self.at += 1;
             self.at += usize::from(matches!(next(self.at), b'+' | b'-'));
-            self.digits()?;
+            self.skip_digits()?;
         }
         Some(())
     }
 
-    /// Consumes one digit or more; returns how many.
-    fn digits(&mut self) -> Option<usize> {
+    /// Skips one digit or more; returns how many.
+    fn skip_digits(&mut self) -> Option<usize> {
         let rest = &self.text.as_bytes()[self.at..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += digits;
@@ -271,11 +277,11 @@ fn ordinary(bytes: &[u8]) -> usize {
     if at < LONG {
         return at;
     }
-    let at = at + plain_blocks(&bytes[at..]);
+    let at = at + ordinary_blocks(&bytes[at..]);
     at + ordinary_words(&bytes[at..])
 }
 
-/// The same, eight bytes at a time.
+/// Like [`ordinary`], eight bytes at a time.
 #[inline]
 fn ordinary_words(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -289,7 +295,8 @@ fn ordinary_words(bytes: &[u8]) -> usize {
     8 * words.len() + rest.iter().take_while(is_ordinary).count()
 }
 
-/// The high bit of each byte that ends a run of ordinary ones; bytes after the first may be wrong.
+/// A mask with the high bit set in the first byte that is a quote, a backslash or a control
+/// character; 0 if there is none. Bits of later bytes may be wrong.
 #[inline]
 fn ends(word: [u8; 8]) -> u64 {
     const EACH: u64 = u64::MAX / 255;
@@ -302,8 +309,9 @@ fn ends(word: [u8; 8]) -> u64 {
     (zero(quote) | zero(slash) | control) & (EACH * 0x80)
 }
 
-/// The length of the leading blocks without the end of a string: long texts are scanned faster.
-fn plain_blocks(bytes: &[u8]) -> usize {
+/// How many bytes the leading blocks of 32 have that are without a quote, a backslash or a control
+/// character. Long texts are scanned faster so.
+fn ordinary_blocks(bytes: &[u8]) -> usize {
     const BLOCK: usize = 32;
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
     let is_plain = |block: &&[u8; BLOCK]| {
@@ -324,77 +332,4 @@ fn escape_len(bytes: &[u8]) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{IgnoredAny, Scan};
-    use proptest::{collection::vec, prelude::*, sample::select};
-
-    const PARTS: [&str; 34] = [
-        "{",
-        "}",
-        "[",
-        "]",
-        ",",
-        ":",
-        "\"a\"",
-        "\"",
-        "\\",
-        "\\n",
-        "\\u00e9",
-        "\\ud800",
-        "\\u12",
-        "0",
-        "1",
-        "-",
-        ".",
-        "5",
-        "e",
-        "E+",
-        "true",
-        "false",
-        "null",
-        "nul",
-        " ",
-        "\t",
-        "\u{1}",
-        "é",
-        "\"a\":1",
-        "\"b\":[]",
-        "{}",
-        "\"a text that is longer than a block of thirty-two bytes\"",
-        "\"\u{7f}\"",
-        "x",
-    ];
-
-    fn is_json(text: &str) -> bool {
-        let mut scan = Scan::new(text, usize::MAX);
-        scan.value().is_some() && scan.is_done()
-    }
-
-    proptest! {
-        /// As serde has it, up to the depth.
-        #[test]
-        fn what_is_gone_over_is_json(parts in vec(select(&PARTS[..]), 0..12)) {
-            let text = parts.concat();
-            let told = serde_json::from_str::<IgnoredAny>(&text).is_ok();
-            prop_assert_eq!(is_json(&text), told, "{}", text);
-        }
-
-        #[test]
-        fn strings_end_where_they_end(texts in vec(".{0,70}", 1..4), at in 0..4_usize, byte: u8) {
-            let mut bytes = serde_json::to_vec(&texts).unwrap();
-            let place = at * 37 % bytes.len();
-            bytes[place] = byte;
-            let Ok(text) = String::from_utf8(bytes) else { return Ok(()) };
-            let told = serde_json::from_str::<IgnoredAny>(&text).is_ok();
-            prop_assert_eq!(is_json(&text), told, "{}", text);
-        }
-    }
-
-    #[test]
-    fn values_of_any_depth_are_gone_over() {
-        let deep = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
-        assert!([64, 65, 1_000_000].iter().all(|depth| is_json(&deep(*depth))));
-        assert!(is_json(&format!("[{}, 1]", deep(100))));
-        assert!(!is_json(&deep(100)[1..]) && !is_json(&deep(100)[..150]));
-    }
-}
+mod tests;

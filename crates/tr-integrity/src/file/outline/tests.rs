@@ -189,8 +189,8 @@ fn seen(entry: &Entry) -> String {
         What::Message { message, group } => {
             let blocks: Vec<_> = message.blocks().iter().map(block).collect();
             let unknown = message.unknown().filter(|it| *it == Unknown::Content);
-            let told = (message.role(), group, message.answered_in(), unknown, message.refused());
-            format!("{told:?} {blocks:?}")
+            let shown = (message.role(), group, message.answered_in(), unknown, message.refused());
+            format!("{shown:?} {blocks:?}")
         }
         what => format!("{what:?}"),
     };
@@ -229,21 +229,21 @@ fn an_outline_says_what_the_record_says() {
 
 const MOST: usize = 10;
 
-/// Whatever a message has too much of, nothing of it is kept, and that is said.
+/// Of a message with too many blocks or members nothing is kept.
 #[test]
-fn a_message_of_too_much_is_told() {
+fn a_message_of_too_much_is_reported() {
     let message = |blocks: &str| format!(r#"{{"role":"assistant","content":[{blocks}]}}"#);
     let form = FileForm::Messages(Format::AnthropicMessages);
-    let tell = |message: &str| outline(form, message, MOST).map(|it| it.is_too_much);
+    let is_too_much = |message: &str| outline(form, message, MOST).map(|it| it.is_too_much);
     for block in ["1", "{}", r#"{"type":"spell"}"#, r#"{"type":"text","text":"a"}"#] {
         let blocks = |count: usize| message(&vec![block; count].join(","));
-        assert_eq!(tell(&blocks(MOST + 1)), Some(true), "{block}");
-        assert_ne!(tell(&blocks(MOST)), Some(true), "{block}");
+        assert_eq!(is_too_much(&blocks(MOST + 1)), Some(true), "{block}");
+        assert_ne!(is_too_much(&blocks(MOST)), Some(true), "{block}");
     }
     let members = |count: usize| {
         let members: Vec<_> = (0..count).map(|n| format!("\"m{n}\":1")).collect();
         message(&format!("{{{}}}", members.join(",")))
     };
-    assert_eq!(tell(&members(MOST + 1)), Some(true));
-    assert_eq!(tell(&members(MOST)), Some(false));
+    assert_eq!(is_too_much(&members(MOST + 1)), Some(true));
+    assert_eq!(is_too_much(&members(MOST)), Some(false));
 }
