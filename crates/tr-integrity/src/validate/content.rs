@@ -9,7 +9,7 @@ impl Validator {
     /// Reports unknown parts.
     pub(super) fn check_blocks(&mut self, message: &Message) {
         if message.unknown() == Some(Unknown::Content) {
-            self.find(Fault::UnknownMessage, self.len, None, None);
+            self.report(Fault::UnknownMessage, self.len, None, None);
         }
         let faults = message.blocks().iter().enumerate().filter_map(|(at, block)| {
             let is_unknown = block.unknown == Some(Unknown::Content);
@@ -20,7 +20,7 @@ impl Validator {
         });
         // The limit is safe: such a message is not judged in any case.
         for (at, fault) in faults.take(MANY) {
-            self.find(fault, self.len, Some(at), None);
+            self.report(fault, self.len, Some(at), None);
         }
     }
 
@@ -35,19 +35,19 @@ impl Validator {
             Blanks::Texts => message.role() == Role::User,
         };
         if blocks.is_empty() && is_refused {
-            self.find(Fault::EmptyMessage, self.len, None, None);
+            self.report(Fault::EmptyMessage, self.len, None, None);
         }
         if refused == Blanks::Messages {
             return;
         }
         for (at, block) in blocks.iter().enumerate() {
             if matches!(block.kind, Kind::Text(Blank::Empty)) {
-                self.find(Fault::EmptyText, self.len, Some(at), None);
+                self.report(Fault::EmptyText, self.len, Some(at), None);
             }
         }
         let is_white = blocks.iter().any(|block| matches!(block.kind, Kind::Text(Blank::White)));
         if is_white && message.is_blank() {
-            self.find(Fault::BlankMessage, self.len, None, None);
+            self.report(Fault::BlankMessage, self.len, None, None);
         }
     }
 }

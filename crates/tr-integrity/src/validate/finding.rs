@@ -33,8 +33,9 @@ pub struct Finding {
     pub(crate) noticed: usize,
     /// The form in which the provider is asked, if that is another.
     pub(crate) asked: Option<Format>,
-    /// The message and block there, if the results of tools are merged into one message.
-    pub(crate) place: (usize, Option<usize>),
+    /// The message and block in the request as the provider gets it, where consecutive tool results
+    /// are one message.
+    pub(crate) sent_position: (usize, Option<usize>),
 }
 
 impl Fault {

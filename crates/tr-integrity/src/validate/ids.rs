@@ -55,7 +55,7 @@ impl<T> Ids<T> {
     pub(super) fn note(&mut self, id: &str, message: usize, what: T) -> bool {
         let (id, message) = (self.id(id), number(message));
         let at = number(self.uses.len());
-        let before = self.place(id, at);
+        let before = self.set_last(id, at);
         self.uses.push(Use { id, message, before, what });
         before != NONE
     }
@@ -111,7 +111,7 @@ impl<T> Ids<T> {
     }
 
     /// Makes the use at `at` the last of its id; returns the last one so far.
-    fn place(&mut self, id: Id, at: u32) -> Link {
+    fn set_last(&mut self, id: Id, at: u32) -> Link {
         if self.last.len() == self.last.capacity() {
             self.grow();
         }

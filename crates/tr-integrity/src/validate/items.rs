@@ -41,10 +41,10 @@ impl Validator {
             }
             Some(message) => self.heal(message),
             None if self.items.uses.last(id).is_some() => {
-                self.find(Fault::SeveralResults, at, None, Some(id));
+                self.report(Fault::SeveralResults, at, None, Some(id));
             }
             None if self.items.continues || self.items.reference.is_some() => {}
-            None => self.find(Fault::OrphanedResult, at, None, Some(id)),
+            None => self.report(Fault::OrphanedResult, at, None, Some(id)),
         }
     }
 
@@ -71,7 +71,7 @@ impl Validator {
         let waiting = mem::take(&mut self.items.reasoning);
         if matches!(message.role(), Role::System | Role::User) {
             for (at, id) in waiting {
-                self.find_about(Fault::LoneReasoning, at, None, None, id);
+                self.report_about(Fault::LoneReasoning, at, None, None, id);
             }
         }
     }
@@ -83,7 +83,7 @@ impl Validator {
             self.items.reference.get_or_insert(at);
         }
         if self.items.ids.last(id).is_some() {
-            return self.find_about(Fault::DuplicateItem, at, None, None, id.clone());
+            return self.report_about(Fault::DuplicateItem, at, None, None, id.clone());
         }
         self.items.ids.note(id, at, ());
     }

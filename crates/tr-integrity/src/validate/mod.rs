@@ -110,7 +110,7 @@ impl Validator {
         self.check_members(message, rules);
         if self.members.is_some() {
             for (at, block, fault, id, name) in self.server.take(self.len, message) {
-                self.find_about(fault, at, Some(block), Some(&id), name);
+                self.report_about(fault, at, Some(block), Some(&id), name);
             }
         }
         match rules.results {
@@ -123,7 +123,7 @@ impl Validator {
         }
         if rules.signs_steps {
             for (at, block, id, name) in self.turn.take(self.len, message) {
-                self.find_about(Fault::MissingSignature, at, Some(block), Some(&id), name);
+                self.report_about(Fault::MissingSignature, at, Some(block), Some(&id), name);
             }
         }
         self.last = Some(message.role());
@@ -228,11 +228,11 @@ impl Validator {
         self.len = len;
     }
 
-    fn find(&mut self, fault: Fault, message: usize, block: Option<usize>, id: Option<&str>) {
-        self.find_about(fault, message, block, id, Box::default());
+    fn report(&mut self, fault: Fault, message: usize, block: Option<usize>, id: Option<&str>) {
+        self.report_about(fault, message, block, id, Box::default());
     }
 
-    fn find_about(
+    fn report_about(
         &mut self,
         fault: Fault,
         message: usize,
@@ -262,7 +262,7 @@ impl Validator {
             refused: None,
             noticed: self.len,
             asked: self.asked,
-            place: self.place(message, block),
+            sent_position: self.sent_position(message, block),
         }
     }
 
@@ -290,7 +290,7 @@ impl Validator {
                 }
             };
             if let Some(fault) = fault {
-                self.find(fault, self.len, Some(at), Some(id));
+                self.report(fault, self.len, Some(at), Some(id));
             }
         }
         let answered = message.role() == Role::User;
@@ -313,7 +313,7 @@ impl Validator {
                 Place::None if follows_step => Fault::OrphanedResult,
                 Place::None => Fault::ResultWithoutAssistant,
             };
-            self.find(fault, self.len, None, Some(&key.id));
+            self.report(fault, self.len, None, Some(&key.id));
         }
     }
 
@@ -321,7 +321,7 @@ impl Validator {
         let Some(step) = step.filter(Step::waits) else { return };
         for open in step.into_waiting() {
             let OpenUse { message, block, key, noun, .. } = open;
-            self.find_about(fault, message, Some(block), Some(&key.id), noun.into());
+            self.report_about(fault, message, Some(block), Some(&key.id), noun.into());
         }
     }
 
@@ -335,9 +335,9 @@ impl Validator {
             let names_it = id_at.is_none() && rules.names_pair;
             if id.is_empty() && !rules.names_pair {
                 let about = if id_at.is_some() { EMPTY } else { "" };
-                self.find_about(Fault::MissingId, at, Some(block), None, about.into());
+                self.report_about(Fault::MissingId, at, Some(block), None, about.into());
             } else if is_again && !names_it {
-                self.find(Fault::DuplicateId, at, Some(block), Some(id));
+                self.report(Fault::DuplicateId, at, Some(block), Some(id));
             }
             let Some(key) = part.kind.key(rules.names_pair) else { continue };
             uses.push(OpenUse::new(at, block, key, noun));
@@ -350,7 +350,7 @@ impl Validator {
         let Some(OpenUse { block, key, .. }) = step.first() else { return };
         if rules.follows_user.is_some() && self.last != Some(Role::User) {
             let (block, id) = (*block, key.id.clone());
-            self.find(Fault::UseOutOfTurn, at, Some(block), Some(&id));
+            self.report(Fault::UseOutOfTurn, at, Some(block), Some(&id));
         }
         self.step = Some(step);
     }

@@ -14,7 +14,7 @@ impl Finding {
             return Some(self.format.form().error(self));
         };
         let (message_index, block_index) = match asked {
-            Format::AnthropicMessages | Format::Gemini => self.place,
+            Format::AnthropicMessages | Format::Gemini => self.sent_position,
             _ => (self.message_index, self.block_index),
         };
         // OpenAI names the kind of call.
