@@ -4,11 +4,9 @@ use super::{
     request::{CloneRequest, RequestPolicy},
     response::{End, ResponsePolicy},
 };
-use crate::{
-    Classification, Effect, KeyRef, Ran, SystemClock,
-    canonical::{Fingerprint, FingerprintKey},
-    classify,
-};
+#[cfg(feature = "keys")]
+use crate::canonical::{Fingerprint, FingerprintKey};
+use crate::{Classification, Effect, KeyRef, Ran, SystemClock, classify};
 use ::http::{HeaderName, HeaderValue, Method, Request, Response, Uri, uri::Authority};
 
 /// Which attempt a request is, from 0; the first goes without.
