@@ -132,7 +132,7 @@ impl Run {
         black_box((self.work)(times));
     }
 
-    /// Does the work so often and says how long this thread [worked](worked) for it.
+    /// Does the work so often and says how long this thread [worked] for it.
     pub fn timed(&mut self, times: u64) -> Duration {
         let before = worked();
         self.times(times);
