@@ -74,8 +74,7 @@ impl<B> fmt::Debug for GuardedBody<B> {
 /// Reads a body to its end, or until it is longer than a limit or has trailers.
 pub(super) struct Gather<B> {
     body: Option<GuardedBody<B>>,
-    read: VecDeque<Frame<Bytes>>,
-    size: usize,
+    read: Data,
     limit: usize,
 }
 
@@ -87,9 +86,45 @@ pub(super) enum Gathered<B> {
     Longer(GuardedBody<B>),
 }
 
+/// The data of frames: those of one frame as they are, those of several in one piece, so that a body of
+/// many small frames takes no more memory than its bytes.
+enum Data {
+    One(Bytes),
+    Joined(BytesMut),
+}
+
+impl Data {
+    fn len(&self) -> usize {
+        match self {
+            Self::One(data) => data.len(),
+            Self::Joined(data) => data.len(),
+        }
+    }
+
+    fn push(&mut self, more: Bytes) {
+        match self {
+            Self::One(data) if data.is_empty() => *self = Self::One(more),
+            Self::One(data) => {
+                let mut joined = BytesMut::from(&**data);
+                joined.extend_from_slice(&more);
+                *self = Self::Joined(joined);
+            }
+            Self::Joined(data) => data.extend_from_slice(&more),
+        }
+    }
+
+    fn take(&mut self) -> Bytes {
+        match std::mem::replace(self, Self::One(Bytes::new())) {
+            Self::One(data) => data,
+            Self::Joined(data) => data.freeze(),
+        }
+    }
+}
+
 impl<B> Gather<B> {
     pub(super) fn new(body: B, limit: usize) -> Self {
-        Self { body: Some(GuardedBody::unread(body)), read: VecDeque::new(), size: 0, limit }
+        let body = Some(GuardedBody::unread(body));
+        Self { body, read: Data::One(Bytes::new()), limit }
     }
 }
 
@@ -102,32 +137,25 @@ impl<B: Body> Future for Gather<B> {
             let body = this.body.as_mut().expect("polled after completion");
             let Some(frame) = ready!(Pin::new(body).poll_frame(cx)) else {
                 this.body = None;
-                return Poll::Ready(Ok(Gathered::Whole(joined(&mut this.read))));
+                return Poll::Ready(Ok(Gathered::Whole(this.read.take())));
             };
-            let frame = frame?;
-            this.size += frame.data_ref().map_or(0, Bytes::len);
-            let is_data = frame.is_data();
-            this.read.push_back(frame);
-            if !is_data || this.size > this.limit {
+            let other = match frame?.into_data() {
+                Ok(data) if data.is_empty() => continue,
+                Ok(data) => {
+                    this.read.push(data);
+                    None
+                }
+                Err(other) => Some(other),
+            };
+            if other.is_some() || this.read.len() > this.limit {
                 let mut body = this.body.take().expect("it was just read");
-                std::mem::swap(&mut body.read, &mut this.read);
+                let read = this.read.take();
+                body.read.extend((!read.is_empty()).then(|| Frame::data(read)));
+                body.read.extend(other);
                 return Poll::Ready(Ok(Gathered::Longer(body)));
             }
         }
     }
-}
-
-/// The data of all frames, without a copy if there is one frame.
-fn joined(frames: &mut VecDeque<Frame<Bytes>>) -> Bytes {
-    let mut data = frames.drain(..).filter_map(|frame| frame.into_data().ok());
-    let Some(first) = data.next() else { return Bytes::new() };
-    let Some(second) = data.next() else { return first };
-    let mut whole = BytesMut::from(first);
-    whole.extend_from_slice(&second);
-    for more in data {
-        whole.extend_from_slice(&more);
-    }
-    whole.freeze()
 }
 
 fn as_bytes<D: Buf>(frame: Frame<D>) -> Frame<Bytes> {

@@ -1,7 +1,7 @@
 //! The handlers as the idempotency layer calls them: a response ends with its body.
 use super::{
     body::{Gather, Gathered, GuardedBody},
-    policy::{KeyedRequest, Reply},
+    policy::{HANDLER_FAILED, KeyedRequest, Reply, failed, not_ready},
     recorded::RecordedResponse,
 };
 use http::{HeaderMap, HeaderName, Request, Response, header, response::Parts};
@@ -13,7 +13,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{BoxError, FailureInfo, Ran, Verdict, code};
+use tr_core::{BoxError, FailureInfo, Ran, Verdict};
 
 /// What is kept of a response.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ where
     type Future = HandlerFuture<S::Future, R>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx).map_err(Into::into)
+        self.inner.poll_ready(cx).map_err(|error| not_ready(error.into()))
     }
 
     fn call(&mut self, req: KeyedRequest<B>) -> Self::Future {
@@ -78,9 +78,9 @@ where
         loop {
             match this.state.as_mut().project() {
                 StateProj::Called { called } => {
-                    let response = ready!(called.poll(cx)).map_err(Into::into)?;
+                    let response = ready!(called.poll(cx)).map_err(|error| failed(error.into()))?;
                     let (head, body) = response.into_parts();
-                    if is_event_stream(&head.headers) {
+                    if is_stream(&head.headers) {
                         let body = GuardedBody::unread(body);
                         let response = Response::from_parts(head, body);
                         return Poll::Ready(Ok(Reply { response, recorded: None }));
@@ -90,7 +90,7 @@ where
                 }
                 StateProj::Reading { head, body } => {
                     let read = ready!(Pin::new(body).poll(cx)).map_err(|error| {
-                        FailureInfo::new(code::UNCLASSIFIED, Ran::Unknown, Verdict::Permanent)
+                        FailureInfo::new(HANDLER_FAILED, Ran::Unknown, Verdict::Permanent)
                             .because(error)
                     })?;
                     let head = head.take().expect("polled after completion");
@@ -110,10 +110,13 @@ where
     }
 }
 
-fn is_event_stream(headers: &HeaderMap) -> bool {
+/// Whether the response is one whose reader wants each piece as it comes, and which may never end.
+fn is_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next());
-    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
+    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+    let kind = kind.to_ascii_lowercase();
+    ["application/x-ndjson", "multipart/x-mixed-replace", "text/event-stream"].contains(&&*kind)
+        || kind.starts_with("application/grpc")
 }
 
 fn kept_headers(headers: &HeaderMap, is_kept: fn(&HeaderName) -> bool) -> HeaderMap {

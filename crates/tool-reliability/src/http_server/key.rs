@@ -32,7 +32,8 @@ pub(super) fn read(headers: &HeaderMap) -> Result<Option<String>, &'static str> 
     }
 }
 
-/// A structured field's string, after its first quote. Parameters behind it say nothing to us.
+/// A structured field's string, after its first quote. Parameters behind it say nothing to us; a comma
+/// begins the next member of a list.
 fn string(quoted: &str) -> Option<String> {
     let mut key = String::new();
     let mut left = quoted.chars();
@@ -45,7 +46,7 @@ fn string(quoted: &str) -> Option<String> {
         }
     }
     let behind = left.as_str();
-    (behind.is_empty() || behind.starts_with(';')).then_some(key)
+    (behind.is_empty() || behind.starts_with(';') && !behind.contains(',')).then_some(key)
 }
 
 #[cfg(test)]
@@ -76,8 +77,19 @@ mod tests {
     #[test]
     fn what_is_no_key_is_refused() {
         for line in [
-            "", " ", r#""""#, r#"""#, r#""a"#, r#""a"b"#, r#""a\x""#, "\"a\tb\"", "a, b", "a b",
-            "a\"", "é",
+            "",
+            " ",
+            r#""""#,
+            r#"""#,
+            r#""a"#,
+            r#""a"b"#,
+            r#""a\x""#,
+            "\"a\tb\"",
+            "a, b",
+            "a b",
+            "a\"",
+            "é",
+            r#""k";v=1, "j""#,
         ] {
             assert!(keys(&[line]).is_err(), "{line:?}");
         }

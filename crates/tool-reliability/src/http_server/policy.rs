@@ -1,24 +1,57 @@
 //! What the idempotency layer reads of a request with a key, and keeps of its response.
 use super::{body::GuardedBody, recorded::RecordedResponse};
 use http::{HeaderValue, Request, Response, request::Parts};
+use std::fmt;
 use tr_core::{
-    CallInfo, Classification, DedupeKey, DedupeMode, DefaultPolicy, Effect, End, FencingToken,
-    InvalidKey, KeyRef, Ran, RecordRef, Replay, RequestPolicy, ResponsePolicy, StoreResponse,
-    Verdict,
+    BoxError, CallInfo, Classification, DedupeKey, DedupeMode, DefaultPolicy, Effect, End,
+    FailureInfo, FencingToken, InvalidKey, KeyRef, Ran, RecordRef, Replay, RequestPolicy,
+    ResponsePolicy, StoreResponse, Verdict,
     canonical::{Digest, Key, KeyParts, KeyScope, KeySource},
-    classify,
+    classify, code, failure_info,
 };
 
 /// The most characters of method and path that name a request for operators.
 const LABEL: usize = 200;
 
-/// Says of a response that the handler changed nothing: put it into the response's extensions.
+/// Says that the handler changed nothing, in the extensions of its response or as its error.
 ///
-/// The response is not recorded for repeats: a repeat with the same key runs. For what refuses
-/// before anything happened, such as a limit on calls that is inside of the layer. In axum,
-/// `(StatusCode::TOO_MANY_REQUESTS, Extension(DidNotRun))`.
+/// It is not recorded for repeats: a repeat with the same key runs. For what refuses before anything
+/// happened, such as a limit on calls that is inside of the layer. In axum,
+/// `(StatusCode::TOO_MANY_REQUESTS, Extension(DidNotRun))`. Other errors are no evidence: a handler may
+/// have got them from a service that it called after the payment.
 #[derive(Clone, Copy, Debug)]
 pub struct DidNotRun;
+
+impl fmt::Display for DidNotRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the handler did not run")
+    }
+}
+
+impl std::error::Error for DidNotRun {}
+
+/// The codes of what a handler ends with, instead of those of its errors: the layer's own codes are for
+/// what the layer says.
+pub(super) const DID_NOT_RUN: &str = "did_not_run";
+pub(super) const HANDLER_FAILED: &str = "handler_failed";
+
+/// The error of a handler, as the records see it.
+pub(super) fn failed(error: BoxError) -> BoxError {
+    let found = classify::error(&*error).end;
+    let (code, ran, verdict) = if error.is::<DidNotRun>() {
+        (DID_NOT_RUN, Ran::No, Verdict::TRANSIENT)
+    } else if failure_info(&*error).is_some_and(|info| info.code() == code::TIMEOUT) {
+        (code::TIMEOUT, Ran::Unknown, found.verdict)
+    } else {
+        (HANDLER_FAILED, Ran::Unknown, found.verdict)
+    };
+    FailureInfo::new(code, ran, verdict).because(error).into()
+}
+
+/// The error of a handler that was not ready, and so was not called.
+pub(super) fn not_ready(error: BoxError) -> BoxError {
+    FailureInfo::new(DID_NOT_RUN, Ran::No, Verdict::TRANSIENT).because(error).into()
+}
 
 /// A request with a key, whose body was read.
 pub(super) struct KeyedRequest<B> {
@@ -129,12 +162,11 @@ impl<B> RequestPolicy<KeyedRequest<B>> for HttpPolicy {
 }
 
 impl<B> ResponsePolicy<Reply<B>> for HttpPolicy {
-    /// Every response is an end of the run, whatever its status. An error is no evidence that the
-    /// handler did not run, unless it is one of tower's or ours that says so.
+    /// Every response is an end of the run, whatever its status. Errors were classified by [`failed`].
     fn classify<'r>(&self, end: End<'r, Reply<B>>) -> Classification<'r> {
         match end {
             Ok(reply) if reply.is_from_handler_that_ran() => Classification::SUCCESS,
-            Ok(_) => Classification::new(Verdict::TRANSIENT, Ran::No, "did_not_run"),
+            Ok(_) => Classification::new(Verdict::TRANSIENT, Ran::No, DID_NOT_RUN),
             Err(error) => classify::error(error).end,
         }
     }

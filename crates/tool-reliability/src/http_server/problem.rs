@@ -59,9 +59,14 @@ impl Problem {
                 "an earlier request with this idempotency key has run, and its response was not recorded: read what it changed",
                 None,
             ),
-            code::STORE_UNAVAILABLE | code::STORE_FULL => (
+            code::STORE_UNAVAILABLE | code::STORE_FULL if ran == Ran::No => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "the request was not run, because it could not be recorded: repeat it later with the same key",
+                Some(hint.unwrap_or(SOON)),
+            ),
+            code::STORE_UNAVAILABLE | code::STORE_FULL => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the records cannot be reached, and an earlier request with this key may have run: repeat it later with the same key",
                 Some(hint.unwrap_or(SOON)),
             ),
             code::TIMEOUT => (StatusCode::GATEWAY_TIMEOUT, "the request timed out", None),

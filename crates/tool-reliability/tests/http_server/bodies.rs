@@ -27,6 +27,22 @@ async fn a_long_response_arrives_whole_and_is_not_replayed() {
 }
 
 #[tokio::test]
+async fn a_body_of_many_pieces_and_empty_ones_is_one_body() {
+    let service = settings().build().unwrap().layer(service_fn(async |_: Request<_>| {
+        let pieces = ["", "te", "", "a", " for", "", " two", ""];
+        let frames = pieces.map(|text| Ok::<_, Infallible>(Frame::data(Bytes::from(text))));
+        Ok::<_, Infallible>(Response::new(StreamBody::new(stream::iter(frames))))
+    }));
+    for _ in 0..2 {
+        let request =
+            Request::post("/orders").header("x-account", "ada").header("idempotency-key", "k");
+        let request = request.body(Full::<Bytes>::from("tea")).unwrap();
+        let body = service.clone().oneshot(request).await.unwrap().into_body();
+        assert_eq!(body.collect().await.unwrap().to_bytes(), "tea for two");
+    }
+}
+
+#[tokio::test]
 async fn events_arrive_while_the_handler_still_sends_them() {
     let go_on = Arc::new(Notify::new());
     let gate = go_on.clone();

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 use tool_reliability::http_server::{Cause, DidNotRun, GuardedBody};
-use tower::{Layer as _, ServiceExt as _, service_fn};
+use tower::{Layer as _, ServiceExt as _, load_shed::error::Overloaded, service_fn};
 use tr_core::{BoxError, FailureInfo, NotSent, Ran, Verdict, code};
 
 /// Statuses, codes and runs of two requests with one key, where the handler fails so.
@@ -50,23 +50,34 @@ async fn an_error_leaves_the_outcome_unknown_and_is_not_shown() {
 }
 
 #[tokio::test]
-async fn an_error_that_proves_that_nothing_ran_frees_the_key() {
-    let refused = || {
-        let hint = Verdict::Transient { retry_after: Some(Duration::from_millis(1500)) };
-        FailureInfo::new(code::CIRCUIT_OPEN, Ran::No, hint).into()
-    };
-    let (problems, runs) = twice(refused).await;
-    assert_eq!(problems, [problem(503, "circuit_open", "no"), problem(503, "circuit_open", "no")]);
+async fn an_error_that_says_so_frees_the_key() {
+    let (problems, runs) = twice(|| DidNotRun.into()).await;
+    assert_eq!(problems, [problem(503, "did_not_run", "no"), problem(503, "did_not_run", "no")]);
     assert_eq!(runs, 2);
-    // An error below the handler's own proves nothing about the handler.
-    let (problems, runs) = twice(|| {
-        FailureInfo::new("x", Ran::Unknown, Verdict::TRANSIENT)
-            .because(NotSent::new("secret"))
-            .into()
-    })
-    .await;
-    assert_eq!(problems.map(|it| it.0), [500, 409]);
-    assert_eq!(runs, 1);
+}
+
+/// A handler that charged a card and then called a mail service returns the errors of that call with `?`.
+#[tokio::test]
+async fn an_error_of_a_service_that_the_handler_called_proves_nothing() {
+    let hint = Verdict::Transient { retry_after: Some(Duration::from_millis(1500)) };
+    for code in [
+        code::CIRCUIT_OPEN,
+        code::IDEMPOTENCY_CONFLICT,
+        code::IDEMPOTENCY_IN_FLIGHT,
+        code::STORE_UNAVAILABLE,
+        code::ANSWER_NOT_KEPT,
+    ] {
+        let refused = move || FailureInfo::new(code, Ran::No, hint).by_layer().into();
+        let (problems, runs) = twice(refused).await;
+        assert_eq!(problems[0], problem(500, "handler_failed", "unknown"), "{code}");
+        assert_eq!(problems[1], problem(409, "outcome_unknown", "unknown"), "{code}");
+        assert_eq!(runs, 1, "{code}");
+    }
+    for error in [|| NotSent::new("secret").into(), || BoxError::from(Overloaded::new())] {
+        let (problems, runs) = twice(error).await;
+        assert_eq!(problems.map(|it| it.0), [500, 409]);
+        assert_eq!(runs, 1);
+    }
 }
 
 #[tokio::test]

@@ -30,8 +30,10 @@ use std::{
 ///
 /// # When to use
 ///
-/// Where a policy is right but for one thing. Changes can be combined; the last one of its kind counts. A
-/// policy of your own gets the methods by `impl PolicyExt for MyPolicy {}`.
+/// Where a policy is right but for one thing. Changes can be combined: of effects and keys the last one
+/// counts; what the four methods for responses and errors say adds up, and narrows nothing. Evidence of
+/// `refused_*` is about the last attempt: inside of another retry, leave it out. A policy of your own
+/// gets the methods by `impl PolicyExt for MyPolicy {}`.
 /// The closures should capture nothing, or only what is `Copy`: the idempotency layer takes policies that are.
 ///
 /// ```
