@@ -5,7 +5,7 @@ use super::{Fault, tree::Tree};
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
     ("tool-guard", 12720),
-    ("tool-reliability", 3670),
+    ("tool-reliability", 3730),
     ("tr-breaker", 3420),
     ("tr-config", 1680),
     ("tr-core", 7150),

@@ -27,6 +27,25 @@ async fn a_long_response_arrives_whole_and_is_not_replayed() {
 }
 
 #[tokio::test]
+async fn a_deletion_whose_response_is_not_kept_runs_again() {
+    let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = runs.clone();
+    let handler = service_fn(move |_: Request<GuardedBody<Full<Bytes>>>| {
+        counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        async { Ok::<_, Infallible>(Response::new(Full::<Bytes>::from("x".repeat(100)))) }
+    });
+    let service = settings().max_response_bytes(10).build().unwrap().layer(handler);
+    for _ in 0..2 {
+        let request =
+            Request::delete("/orders").header("x-account", "ada").header("idempotency-key", "k");
+        let response =
+            service.clone().oneshot(request.body(Full::default()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 200);
+    }
+    assert_eq!(runs.load(std::sync::atomic::Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
 async fn a_body_of_many_pieces_and_empty_ones_is_one_body() {
     let service = settings().build().unwrap().layer(service_fn(async |_: Request<_>| {
         let pieces = ["", "te", "", "a", " for", "", " two", ""];
