@@ -17,6 +17,7 @@ mod form;
 mod json_document;
 mod json_lines;
 mod kind;
+mod lock;
 mod messages;
 mod nfs4;
 mod options;

@@ -1,7 +1,6 @@
 //! Detects other programs that may write a file, and lock files next to it.
-use super::{CliError, folder::Folder};
+use super::{CliError, folder::Folder, lock};
 use rustix::fs::OFlags;
-use serde::Deserialize;
 use std::{
     fs,
     io::Read as _,
@@ -43,19 +42,13 @@ fn refuse(proc: &Path, file: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A lock file of OpenClaw's.
-#[derive(Deserialize)]
-struct Lock {
-    pid: u32,
-}
-
 /// The running process that `FILE.lock` names, as OpenClaw writes it.
 fn locked_by(proc: &Path, file: &Path) -> Option<u32> {
     let (folder, name) = Folder::of(&beside(file, ".lock")).ok()?;
     let open = folder.open_file(&name, OFlags::RDONLY).ok()?;
     let mut text = Vec::new();
     open.take(LONGEST).read_to_end(&mut text).ok()?;
-    let Lock { pid } = serde_json::from_slice(&text).ok()?;
+    let pid = lock::holder(&text)?;
     (pid != std::process::id() && proc.join(pid.to_string()).exists()).then_some(pid)
 }
 
