@@ -4,26 +4,16 @@
 //! that file. The folder has this repository beside it, under the name that the guides use. It is the same folder each time,
 //! not below this workspace, which `cargo new` would change; so a second run builds little. Crates come from cargo's own cache: what the guides need is in the workspace's lock file.
 mod blocks;
+mod folder;
 
-use std::{
-    env, fs,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    path::Path,
-    process::Command,
-};
+use std::{fs, path::Path, process::Command};
 
 /// Follows a guide; the commands share one shell, so `cd` works.
 fn follow(guide: &str) {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let repository = fs::canonicalize(docs.join("..")).unwrap();
-    let mut hasher = DefaultHasher::new();
-    (&repository, guide).hash(&mut hasher);
-    let mut place = env::temp_dir().join(format!("tool-reliability-{:x}", hasher.finish()));
-    drop(fs::remove_dir_all(&place));
-    fs::create_dir_all(&place).unwrap();
+    let repository = folder::repository();
+    let mut place = folder::emptied(guide);
     std::os::unix::fs::symlink(&repository, place.join("tool-reliability")).unwrap();
-    let text = fs::read_to_string(docs.join(guide)).unwrap();
+    let text = fs::read_to_string(repository.join("docs").join(guide)).unwrap();
     let mut ran = 0;
     for block in blocks::blocks(&text) {
         if let Some(file) = block.language.strip_prefix("rust ") {
@@ -41,7 +31,7 @@ fn follow(guide: &str) {
                 .args(["-c", line])
                 .current_dir(&place)
                 .env("CARGO_NET_OFFLINE", "true")
-                .env("CARGO_TARGET_DIR", target)
+                .env("CARGO_TARGET_DIR", folder::target())
                 .output()
                 .unwrap();
             let said = String::from_utf8_lossy(&output.stderr);

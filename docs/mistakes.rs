@@ -2,32 +2,24 @@
 //!
 //! Each file of `docs/mistakes` is a program that does not compile. Its lines `//! Says: …` stand in the message, with whatever
 //! other text the compiler of the day puts around them.
-use std::{
-    collections::BTreeMap,
-    env, fs,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    path::Path,
-    process::Command,
-};
+mod folder;
+
+use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 
 /// What the mistakes are written with.
 const CRATES: &[&str] = &["tr-breaker", "tr-core", "tr-idempotency", "tr-loopguard", "tr-retry"];
 
 #[test]
 fn the_compiler_says_what_to_do() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let repository = fs::canonicalize(docs.join("..")).unwrap();
-    let mut hasher = DefaultHasher::new();
-    repository.hash(&mut hasher);
-    let package = env::temp_dir().join(format!("tool-reliability-mistakes-{:x}", hasher.finish()));
+    let repository = folder::repository();
+    let package = folder::emptied("mistakes");
     let bins = package.join("src/bin");
-    drop(fs::remove_dir_all(&package));
     fs::create_dir_all(&bins).unwrap();
     fs::write(package.join("Cargo.toml"), manifest(&repository)).unwrap();
     fs::copy(repository.join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
 
     let mut expected = BTreeMap::new();
-    for entry in fs::read_dir(docs.join("mistakes")).unwrap() {
+    for entry in fs::read_dir(repository.join("docs/mistakes")).unwrap() {
         let path = entry.unwrap().path();
         fs::copy(&path, bins.join(path.file_name().unwrap())).unwrap();
         let text = fs::read_to_string(&path).unwrap();
@@ -67,7 +59,7 @@ fn said(package: &Path) -> BTreeMap<String, String> {
         .args(["check", "--bins", "--keep-going", "--message-format=json"])
         .current_dir(package)
         .env("CARGO_NET_OFFLINE", "true")
-        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
+        .env("CARGO_TARGET_DIR", folder::target())
         .output()
         .unwrap();
     let mut said = BTreeMap::<_, String>::new();

@@ -13,7 +13,10 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tool_reliability::idempotency::{RecordState, StoreHandle, store::StoreErrorKind};
+use tool_reliability::idempotency::{
+    RecordState, StoreHandle,
+    store::{StoreError, StoreErrorKind},
+};
 use tr_core::{
     BoxError, Classification, FailureInfo, Ran, SystemClock, ToolCall, ToolOutcome, Verdict,
     WallClock, canonical::Key, classify, code, printable,
@@ -81,6 +84,18 @@ pub(crate) struct Barred {
     left: Duration,
     /// The tool, if its effect is not declared.
     undeclared: Option<Box<str>>,
+}
+
+/// A call that is not run, because the records do not tell whether an equal one may have run.
+#[derive(Debug, thiserror::Error)]
+#[error("the call was not run, because the records of equal calls could not be read")]
+pub(crate) struct NotCompared(#[source] FailureInfo);
+
+impl From<StoreError> for NotCompared {
+    fn from(cause: StoreError) -> Self {
+        let verdict = if cause.is_transient() { Verdict::TRANSIENT } else { Verdict::Permanent };
+        Self(FailureInfo::new(code::STORE_UNAVAILABLE, Ran::No, verdict).because(cause))
+    }
 }
 
 const fn why(is_unreadable: bool) -> &'static str {
@@ -253,15 +268,17 @@ pub(crate) fn is_unknown(end: &Result<ToolOutcome, BoxError>) -> bool {
 }
 
 /// The call that blocks this one among the records of its conversation that another process left.
+///
+/// # Errors
+/// If the store cannot be read: then an equal call may be among them.
 pub(crate) async fn in_store(
     records: &StoreHandle<ToolOutcome>,
     call: &ToolCall,
-) -> Option<Barred> {
+) -> Result<Option<Barred>, NotCompared> {
     let parts = call.parts();
-    let session = parts.context.session.as_deref()?;
-    // A guard that cannot read the store gets no claim either, where one is needed.
+    let Some(session) = parts.context.session.as_deref() else { return Ok(None) };
     let digest = identity::digest(call);
-    let found = records.unknown_equals(session, &digest, LISTED).await.ok()?;
+    let found = records.unknown_equals(session, &digest, LISTED).await?;
     let own = parts.idempotency.id.map(|id| id.key);
     let now = SystemClock.unix_ms();
     let until = |changed_at: u64| changed_at.saturating_add(BARS.as_millis() as u64);
@@ -272,14 +289,14 @@ pub(crate) async fn in_store(
     let unknown = found.records.iter().find_map(|record| {
         bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))
     });
-    unknown.or_else(|| {
+    Ok(unknown.or_else(|| {
         // What it does not tell is taken to be equal.
         found.unreadable.iter().find_map(|record| {
             let tool = record.tool.as_deref().unwrap_or(parts.tool.label());
             let until = record.changed_at.map_or(until(now), until);
             Some(Barred { is_unreadable: true, ..bars(record.key, tool, until)? })
         })
-    })
+    }))
 }
 
 #[cfg(test)]

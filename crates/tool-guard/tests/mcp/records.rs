@@ -317,6 +317,27 @@ fn a_file_that_is_locked_refuses_payments_and_lets_reads_pass() {
     assert_eq!(text(&client.answer(3)), "charged order o-1");
 }
 
+/// An equal call of its conversation may be recorded as unknown there.
+#[test]
+fn a_call_without_an_id_is_refused_where_its_equals_cannot_be_read() {
+    let shop = Shop::new();
+    let mut client = shop.open(&[]);
+    client.list_tools();
+    let other = rusqlite::Connection::open(&shop.records).unwrap();
+    other.execute_batch("DROP TABLE calls").unwrap();
+    let chat = json!({ "vscode.conversationId": "c-1" });
+    pay(&mut client, 1, &chat, json!({ "order": "o-1" }));
+    let answer = client.answer(1);
+    assert_eq!(code(&answer), "store_unavailable", "{answer}");
+    assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["ran"], "no");
+    let said = text(&answer);
+    assert!(said.contains("the records of equal calls could not be read: "), "{said}");
+    // Calls outside of conversations have no equals in the file.
+    pay(&mut client, 2, &json!({}), json!({ "order": "o-2" }));
+    assert_eq!(text(&client.answer(2)), "charged order o-2");
+    assert_eq!(shop.paid(), 1);
+}
+
 /// The refused call itself did not run; the one that did is named as the earlier one.
 #[test]
 fn a_repeat_refused_by_a_locked_file_is_not_said_to_have_run_itself() {

@@ -78,8 +78,8 @@ impl Settings {
             };
         };
         let Some(principal) = (self.principal)(head) else {
-            let nobody = "nothing says whose idempotency key it is: authenticate the request";
-            return Err(Problem::refused(StatusCode::FORBIDDEN, "no_principal", nobody));
+            let detail = "nothing says whose idempotency key it is: authenticate the request";
+            return Err(Problem::refused(StatusCode::FORBIDDEN, "no_principal", detail));
         };
         Ok(Some(Keyed { key, principal, waits: self.waits }))
     }

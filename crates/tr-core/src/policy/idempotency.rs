@@ -37,7 +37,8 @@ impl InvalidKey {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not define how to record a `{Res}`",
     label = "no `StoreResponse<{Res}>` here",
-    note = "write `impl tr_core::StoreResponse<{Res}> for {Self}` beside your response type, or give the layer a policy of your own with `.policy(MyPolicy)`"
+    note = "write `impl tr_core::StoreResponse<{Res}> for {Self}` beside your response type",
+    note = "or give the layer a policy that does: `.policy(NamedPolicy::new(\"my_tool\").stored_as_json())` (needs serde's impls), or, for a type of another crate, one of your own: `.policy(MyPolicy)`"
 )]
 pub trait StoreResponse<Res> {
     /// What is kept in the record.

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what loop detection reads of a `{Req}` that ends in a `{Res}`",
     label = "no `LoopPolicy<{Req}, {Res}>` here",
-    note = "write `impl tr_core::LoopPolicy<{Req}, {Res}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
+    note = "write `impl tr_core::LoopPolicy<{Req}, {Res}> for {Self}` beside your request type",
+    note = "for a type of another crate give the layer a policy of your own: `.policy(MyPolicy)`"
 )]
 pub trait LoopPolicy<Req, Res> {
     /// What is kept of a call until it ends, so that its args are hashed only if it fails.

@@ -28,7 +28,8 @@ use std::time::{Duration, Instant};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what a `{Req}` is",
     label = "no `RequestPolicy<{Req}>` here",
-    note = "write `impl tr_core::RequestPolicy<{Req}> for {Self}` with the method `key` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
+    note = "write `impl tr_core::RequestPolicy<{Req}> for {Self}` with the method `key` beside your request type",
+    note = "or give the layer a policy that does, also for a type of another crate: `.policy(NamedPolicy::new(\"my_tool\"))`, or one of your own: `.policy(MyPolicy)`"
 )]
 pub trait RequestPolicy<Req> {
     /// The tool, and so its breaker, its budget and its counters.
@@ -212,7 +213,8 @@ pub trait RequestPolicy<Req> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not copy a `{Req}` for another attempt",
     label = "no `CloneRequest<{Req}>` here",
-    note = "write `impl tr_core::CloneRequest<{Req}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
+    note = "write `impl tr_core::CloneRequest<{Req}> for {Self}` beside your request type",
+    note = "or give the layer a policy that does, also for a type of another crate: `.policy(NamedPolicy::new(\"my_tool\"))`, or one of your own: `.policy(MyPolicy)`"
 )]
 pub trait CloneRequest<Req> {
     /// The copy for another attempt, or `None` if there can be none (a body that streams).

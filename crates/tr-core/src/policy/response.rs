@@ -10,7 +10,8 @@ pub type End<'r, Res> = Result<&'r Res, &'r (dyn Error + Send + Sync + 'static)>
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say how a `{Res}` ended",
     label = "no `ResponsePolicy<{Res}>` here",
-    note = "write `impl tr_core::ResponsePolicy<{Res}> for {Self} {{}}` beside your response type (all methods have defaults), or give the layer a policy of your own with `.policy(MyPolicy)`"
+    note = "write `impl tr_core::ResponsePolicy<{Res}> for {Self} {{}}` beside your response type (all methods have defaults)",
+    note = "or give the layer a policy that does, also for a type of another crate: `.policy(NamedPolicy::new(\"my_tool\"))`, or one of your own: `.policy(MyPolicy)`"
 )]
 pub trait ResponsePolicy<Res> {
     /// Classifies an end. Called once by each layer that needs to know; it must not panic.

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what a transcript records of a `{Req}` that ends in a `{Res}`",
     label = "no `TranscriptPolicy<{Req}, {Res}>` here",
-    note = "write `impl tr_core::TranscriptPolicy<{Req}, {Res}> for {Self}` beside your request type, or give the layer a policy of your own with `.policy(MyPolicy)`"
+    note = "write `impl tr_core::TranscriptPolicy<{Req}, {Res}> for {Self}` beside your request type",
+    note = "for a type of another crate give the layer a policy of your own: `.policy(MyPolicy)`"
 )]
 pub trait TranscriptPolicy<Req, Res> {
     /// Which tool cycle of which session the request is; `None` for a request that belongs to no

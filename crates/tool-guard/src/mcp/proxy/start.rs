@@ -86,14 +86,15 @@ where
                     None => Some(by),
                 };
             }
-            if let Some(store) = store.filter(|_| barring.is_some() && is_in_conversation)
-                && barred.is_none()
-            {
-                barred = unknowns::in_store(&store, &call).await;
-            }
+            let compares = barring.is_some() && is_in_conversation && barred.is_none();
+            let barred = match store.filter(|_| compares) {
+                Some(store) => unknowns::in_store(&store, &call).await,
+                None => Ok(barred),
+            };
             let end = match barred {
-                Some(barred) => Err(barred.of(&call).into()),
-                None => stack.oneshot(call).await,
+                Ok(Some(barred)) => Err(barred.of(&call).into()),
+                Ok(None) => stack.oneshot(call).await,
+                Err(not_compared) => Err(not_compared.into()),
             };
             watched.end(&end);
             (mcp, repeatable, end)
