@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use crate::{
-    api, deny, features, fuzz, gate, loom, package,
+    api, coverage, deny, features, fuzz, gate, loom, package,
     repo::{BENCHES, Repo},
     schemas, shell,
     tally::Tally,
@@ -34,6 +34,11 @@ const STEPS: &[Step] = &[
         name: "tidy",
         help: "mend each line above; an exception goes with its reason into xtask/src/tidy/allow.rs",
         run: |repo| tidy::run(repo).map(|()| End::Passed),
+    },
+    Step {
+        name: "coverage",
+        help: "correct the rows in docs/coverage that changed names, run `cargo xtask coverage` and commit it",
+        run: |repo| coverage::run(repo, true).map(|()| End::Passed),
     },
     Step {
         name: "deny",

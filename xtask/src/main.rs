@@ -9,6 +9,7 @@ mod cases;
 mod ci;
 mod clients;
 mod compare;
+mod coverage;
 mod deny;
 mod features;
 mod fuzz;
@@ -69,6 +70,12 @@ enum Command {
         /// Fail if a case has no test.
         #[arg(long)]
         all: bool,
+    },
+    /// Write `docs/coverage.md`: from each requirement to its code, its door and its test.
+    Coverage {
+        /// Write nothing; fail if the page is not current.
+        #[arg(long)]
+        check: bool,
     },
     /// Write the JSON Schemas of the contract into `schemas/`.
     Schemas {
@@ -178,6 +185,7 @@ fn act(command: Command) -> Result<()> {
         Command::Tidy { arrows: Some(path), .. } => tidy::arrows(&repo, &path),
         Command::Tidy { .. } => tidy::run(&repo),
         Command::Cases { run, all } => cases::run(&repo, run, all),
+        Command::Coverage { check } => coverage::run(&repo, check),
         Command::Schemas { check: false } => schemas::write(&repo),
         Command::Schemas { check: true } => schemas::check(&repo),
         Command::Api { check: false } => api::write(&repo),
