@@ -31,6 +31,9 @@ fn of_row(row: &Row, texts: &BTreeMap<String, String>) -> Vec<String> {
     if row.door.is_empty() && row.note.is_empty() {
         say("has no door, and no note says why".into());
     }
+    if row.has(Mark::NotBuilt) && !row.door.is_empty() && row.tests.is_empty() {
+        say("is not built, and has a door that no test opens".into());
+    }
     if row.has(Mark::BesideTheStack) && row.tests.is_empty() {
         say("has no test that could be beside the stack".into());
     }
@@ -112,6 +115,10 @@ mod tests {
             (r#"place = "a.rs", door = "d", test = "t.rs""#, "A-1-1: t.rs has no test ``"),
             (r#"door = "d""#, "A-1-1: names no place, and no note says why"),
             (r#"place = "a.rs""#, "A-1-1: has no door, and no note says why"),
+            (
+                r#"place = "a.rs", door = "d", note = "not built""#,
+                "A-1-1: is not built, and has a door that no test opens",
+            ),
             (
                 r#"place = "a.rs", note = "beside the stack""#,
                 "A-1-1: has no test that could be beside the stack",
