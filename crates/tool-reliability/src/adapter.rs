@@ -99,7 +99,8 @@ where
     #[inline]
     fn call(&mut self, call: ToolCall) -> Self::Future {
         // Cloning the call touches a count of this call only; the manifest's count is shared by all calls.
-        let of = call.parts().manifest.is_some().then(|| call.clone());
+        let parts = call.parts();
+        let of = (parts.manifest.is_some() || parts.chunks.is_some()).then(|| call.clone());
         let Self { normalises, looks, is_seen, .. } = *self;
         if !is_seen {
             call.note_run();
@@ -136,8 +137,12 @@ where
         let manifest = this.of.as_ref().and_then(ToolCall::manifest);
         Poll::Ready(match ready!(this.inner.poll(cx)) {
             Ok(outcome) if outcome.error().is_none() => {
-                Ok(match normaliser(*this.looks, manifest) {
+                let outcome = match normaliser(*this.looks, manifest) {
                     Some(normaliser) => normaliser.judge(outcome, manifest),
+                    None => outcome,
+                };
+                Ok(match this.of {
+                    Some(call) => streamed(call, outcome),
                     None => outcome,
                 })
             }
@@ -158,6 +163,15 @@ fn normaliser(looks: bool, manifest: Option<&ToolManifest>) -> Option<Normaliser
         Some(tool) if !tool.silent_failures => None,
         Some(tool) if tool.null_is_success => Some(normaliser.null_is_success()),
         _ => Some(normaliser),
+    }
+}
+
+/// The outcome with the whole answer, for a tool that streamed it and did not add it itself.
+#[inline]
+fn streamed(call: &ToolCall, outcome: ToolOutcome) -> ToolOutcome {
+    match &call.parts().chunks {
+        Some(chunks) => chunks.finish(call.attempt(), outcome),
+        None => outcome,
     }
 }
 

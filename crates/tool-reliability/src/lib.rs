@@ -126,6 +126,8 @@ mod service_builder;
 #[cfg(feature = "stack")]
 mod stack;
 #[cfg(feature = "stack")]
+pub mod streaming;
+#[cfg(feature = "stack")]
 mod switch;
 
 pub use self::service_builder::ServiceBuilderExt;
@@ -137,6 +139,7 @@ pub use self::{
     measured::{Finished, Measured, MeasuredFuture},
     rollout::{KillSwitch, Mode, Rollout, Share, Stage},
     stack::{Builder, Guarded, ToolStack},
+    streaming::Streaming,
     switch::{Switch, SwitchFuture},
 };
 #[cfg(feature = "breaker")]

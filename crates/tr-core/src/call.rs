@@ -15,7 +15,10 @@ pub use self::{
 use self::target::{Target, may_name_origin};
 use crate::{
     BreakerHint, DedupeKey, DedupeMode, Effect, FencingToken, InvalidKey, KeyRef, Params,
-    Sensitive, ToolId, ToolManifest, canonical::Digest, internal::CoarseInstant,
+    Sensitive, ToolId, ToolManifest,
+    canonical::Digest,
+    chunks::ChunkSink,
+    internal::CoarseInstant,
 };
 use std::{
     sync::{
@@ -223,6 +226,13 @@ impl ToolCall {
         if let Some(runs) = &self.parts().runs {
             runs.note();
         }
+    }
+
+    /// What this attempt of the tool writes the chunks of its answer to. If the caller takes no chunks, they
+    /// are gathered.
+    #[must_use]
+    pub fn chunk_sink(&self) -> ChunkSink {
+        ChunkSink::new(self.parts().chunks.as_ref(), self.attempt)
     }
 
     /// When the call arrived or its backoff ended, if a layer has read the clock for it.

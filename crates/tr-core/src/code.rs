@@ -14,6 +14,8 @@ pub const IDEMPOTENCY_IN_FLIGHT: &str = "idempotency_in_flight";
 pub const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 /// An earlier call with this key has ended, and its answer was not kept.
 pub const ANSWER_NOT_KEPT: &str = "answer_not_kept";
+/// The tool ran, and its answer is too long to be given to the caller.
+pub const ANSWER_TOO_LARGE: &str = "answer_too_large";
 /// The record of an earlier call with this key cannot be read.
 pub const RECORD_UNREADABLE: &str = "record_unreadable";
 /// The caller cancelled the call.

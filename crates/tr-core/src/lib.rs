@@ -30,6 +30,7 @@
 pub mod call;
 mod cancellation;
 pub mod canonical;
+pub mod chunks;
 pub mod classify;
 mod clock;
 pub mod code;
@@ -66,7 +67,9 @@ pub use self::{
     not_sent::NotSent,
     observer::{CallInfo, Event, Observer, Sensitive, SessionAction},
     one_line::one_line,
-    outcome::{Chunk, MatchedOn, OutcomeParts, Replay, Retried, ToolError, ToolOutcome},
+    outcome::{
+        Chunk, MatchedOn, OutcomeParts, Pieces, Replay, Retried, SplitContent, ToolError, ToolOutcome,
+    },
     overrides::{
         BreakerHint, BreakerState, DedupeMode, DedupeScope, Priority, RetryOverride, RetryOverrides,
     },

@@ -28,6 +28,8 @@ pub struct ToolManifest {
     pub input_schema: Option<Json>,
     /// How long one attempt may take.
     pub timeout: Option<Duration>,
+    /// How long an answer in chunks may wait for its next chunk.
+    pub idle_timeout: Option<Duration>,
     /// Changes to the retry policy.
     pub retry: Option<RetryOverride>,
     /// Whether a repeat is safe although an earlier attempt may have run. `Some(false)` forbids it,
@@ -227,6 +229,7 @@ impl ToolManifest {
             capabilities: Capabilities::default(),
             input_schema: None,
             timeout: None,
+            idle_timeout: None,
             retry: None,
             retry_safe: None,
             breaker: BreakerOverride::default(),

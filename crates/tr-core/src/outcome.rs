@@ -2,10 +2,14 @@
 use crate::{BreakerState, Classification, Json, Ran, Verdict, shortened, shortened_code};
 use std::{sync::Arc, time::Duration};
 
+mod pieces;
 mod provenance;
 
 use self::provenance::Provenance;
-pub use self::provenance::{MatchedOn, Replay};
+pub use self::{
+    pieces::{Pieces, SplitContent},
+    provenance::{MatchedOn, Replay},
+};
 
 /// The outcome of a tool call: what the tool returned, and whether it was run or replayed.
 ///
@@ -22,6 +26,8 @@ pub struct ToolOutcome {
 struct Told {
     parts: OutcomeParts,
     retried: Option<Arc<[Retried]>>,
+    /// Of the content, if that was streamed.
+    pieces: Option<Arc<Pieces>>,
 }
 
 /// What a tool said. Fields are added in minor versions.
@@ -203,6 +209,34 @@ impl ToolOutcome {
         self.told_mut().retried = Some(retried.into());
     }
 
+    /// Where the chunks are in the content, if it was streamed.
+    #[must_use]
+    pub fn pieces(&self) -> Option<&Pieces> {
+        self.told.as_deref()?.pieces.as_deref()
+    }
+
+    /// Says that the content was streamed in these pieces.
+    pub fn set_pieces(&mut self, pieces: Pieces) {
+        self.told_mut().pieces = Some(Arc::new(pieces));
+    }
+
+    /// The content in the chunks in which it was streamed; `None` if it was not.
+    #[must_use]
+    pub fn split_content(&self) -> Option<SplitContent> {
+        let told = self.told.as_deref()?;
+        SplitContent::new(told.parts.content.clone()?, told.pieces.clone()?)
+    }
+
+    /// Takes the content, and makes this outcome the chunk with this index, after which nothing follows.
+    #[must_use]
+    pub fn into_last_chunk(mut self, index: u64, content: Option<Json>) -> Self {
+        let told = self.told_mut();
+        told.pieces = None;
+        told.parts.content = content;
+        told.parts.chunk = Some(Chunk { index, last: true });
+        self
+    }
+
     /// Whether the outcome of a call with a key was recorded; `false` means that a repeat may
     /// find nothing.
     #[must_use]
@@ -218,7 +252,8 @@ impl ToolOutcome {
             .as_ref()
             .map_or(0, |error| error.code.len() + error.message.len() + json(&error.details));
         let notes: usize = notes.iter().map(|note| note.len()).sum();
-        json(content) + json(metadata) + error + notes
+        let pieces = self.pieces().map_or(0, Pieces::size);
+        json(content) + json(metadata) + error + notes + pieces
     }
 
     /// The same failure with the beginning of its message only, marked as such; `None` of a success.
@@ -245,6 +280,11 @@ impl ToolOutcome {
         outcome
     }
 
+    /// Notes that no record can keep the outcome: a repeat of the call gets an error that says that it ran.
+    pub const fn set_not_kept(&mut self) {
+        self.provenance.unkept = true;
+    }
+
     /// Whether records may keep it: neither a part of a stream nor [`not_kept`](Self::not_kept).
     #[inline]
     #[must_use]
@@ -261,7 +301,7 @@ impl ToolOutcome {
 impl From<OutcomeParts> for ToolOutcome {
     fn from(parts: OutcomeParts) -> Self {
         Self {
-            told: Some(Arc::new(Told { parts, retried: None })),
+            told: Some(Arc::new(Told { parts, retried: None, pieces: None })),
             provenance: Provenance::default(),
         }
     }

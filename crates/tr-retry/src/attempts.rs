@@ -190,8 +190,11 @@ where
                 RetryStop::Permanent
             });
         };
+        // Also where no other attempt would follow: what this one sends from now on is refused.
+        let attempt = run.attempt().max(self.policy.attempt(spare));
+        let has_sent = self.policy.chunks(spare).is_some_and(|chunks| chunks.end_attempt(attempt));
         if end.verdict.is_transient()
-            && let Some(why) = self.left_alone(spare)
+            && let Some(why) = has_sent.then_some(RetryStop::Streamed).or(self.left_alone(spare))
         {
             return Decision::Stop(why);
         }

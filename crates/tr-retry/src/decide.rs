@@ -70,6 +70,8 @@ pub enum RetryStop {
     RetriedOutside,
     /// Retrying is opt-in, and the caller did not ask for it.
     OptedOut,
+    /// A part of the answer was sent: another attempt would begin it again.
+    Streamed,
     /// The request cannot be copied.
     NotRepeatable,
     /// The inner service will never be ready again.
@@ -94,6 +96,7 @@ impl RetryStop {
             Self::OwnRetries => "own_retries",
             Self::RetriedOutside => "retried_outside",
             Self::OptedOut => "opted_out",
+            Self::Streamed => "streamed",
             Self::NotRepeatable => "not_repeatable",
             Self::Unready => "unready",
         }
@@ -115,6 +118,7 @@ impl RetryStop {
             Self::OwnRetries => "the tool retries by itself",
             Self::RetriedOutside => "the caller retries",
             Self::OptedOut => "the caller did not ask for retries",
+            Self::Streamed => "a part of the answer was sent",
             Self::NotRepeatable => "the request cannot be copied",
             Self::Unready => "the tool takes no more calls",
         }

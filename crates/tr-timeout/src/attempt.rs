@@ -3,6 +3,7 @@ use crate::{
     config,
     future::AttemptTimeoutFuture,
     observer::{SharedObserver, TimeoutObserver},
+    stream::StreamWatch,
 };
 use std::{
     sync::Arc,
@@ -22,14 +23,15 @@ const DEFAULT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct AttemptTimeoutLayer<A = DefaultPolicy> {
     after: Option<Duration>,
+    idle: Option<Duration>,
     observer: SharedObserver,
     policy: A,
 }
 
 impl<A: Clone> Clone for AttemptTimeoutLayer<A> {
     fn clone(&self) -> Self {
-        let Self { after, observer, policy } = self;
-        Self { after: *after, observer: observer.whole(), policy: policy.clone() }
+        let Self { after, idle, observer, policy } = self;
+        Self { after: *after, idle: *idle, observer: observer.whole(), policy: policy.clone() }
     }
 }
 
@@ -45,10 +47,14 @@ pub struct AttemptTimeoutBuilder<A = DefaultPolicy> {
 /// Always ready itself: `poll_ready` polls the inner service, and a call waits for its readiness
 /// under the attempt's timer, at most until the call's deadline. An outer layer could not tell that
 /// nothing was in flight yet; this one reports `Ran::No`.
+///
+/// An answer in chunks ([`RequestPolicy::chunks`]) has this time for its first chunk. From then on each
+/// chunk may take as long as the idle timeout, counted while the consumer waits for it.
 #[derive(Clone, Debug)]
 pub struct AttemptTimeout<S, A = DefaultPolicy> {
     inner: ReadyOnCall<S>,
     after: Option<Duration>,
+    idle: Option<Duration>,
     observer: SharedObserver,
     policy: A,
 }
@@ -72,7 +78,7 @@ impl AttemptTimeoutLayer {
     }
 
     const fn of(after: Option<Duration>) -> Self {
-        Self { after, observer: SharedObserver::NONE, policy: DefaultPolicy }
+        Self { after, idle: None, observer: SharedObserver::NONE, policy: DefaultPolicy }
     }
 }
 
@@ -96,6 +102,13 @@ impl<A> AttemptTimeoutBuilder<A> {
         self
     }
 
+    /// Sets how long an answer in chunks may wait for its next chunk, where the request does not say it:
+    /// 1 ms to 24 h, by default as long as the attempt may take.
+    pub const fn idle(mut self, idle: Duration) -> Self {
+        self.layer.idle = Some(idle);
+        self
+    }
+
     /// Reports each timeout to `observer`.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.layer.observer = SharedObserver::new(observer);
@@ -104,16 +117,16 @@ impl<A> AttemptTimeoutBuilder<A> {
 
     /// Sets the policy that reads requests; [`DefaultPolicy`] by default.
     pub fn policy<B>(self, policy: B) -> AttemptTimeoutBuilder<B> {
-        let AttemptTimeoutLayer { after, observer, .. } = self.layer;
-        AttemptTimeoutBuilder { layer: AttemptTimeoutLayer { after, observer, policy } }
+        let AttemptTimeoutLayer { after, idle, observer, .. } = self.layer;
+        AttemptTimeoutBuilder { layer: AttemptTimeoutLayer { after, idle, observer, policy } }
     }
 
     /// Builds the layer.
     ///
     /// # Errors
-    /// If the duration is out of range.
+    /// If a duration is out of range.
     pub fn build(self) -> Result<AttemptTimeoutLayer<A>, ConfigError> {
-        config::check("after", self.layer.after)?;
+        config::check_all([("after", self.layer.after), ("idle", self.layer.idle)])?;
         Ok(self.layer)
     }
 }
@@ -122,8 +135,8 @@ impl<S, A: Clone> Layer<S> for AttemptTimeoutLayer<A> {
     type Service = AttemptTimeout<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let Self { after, observer, policy } = self.clone();
-        AttemptTimeout { inner: ReadyOnCall::new(inner), after, observer, policy }
+        let Self { after, idle, observer, policy } = self.clone();
+        AttemptTimeout { inner: ReadyOnCall::new(inner), after, idle, observer, policy }
     }
 }
 
@@ -147,6 +160,11 @@ where
         self.observer.settle();
         let after = self.policy.attempt_timeout(&req).or(self.after);
         let observer = TimeoutObserver::of(&self.observer, || self.policy.info(&req));
-        AttemptTimeoutFuture::new(self.inner.call(req), after, observer, self.policy.clone())
+        let stream = self.policy.chunks(&req).map(|chunks| {
+            let idle = self.policy.idle_timeout(&req).or(self.idle).or(after);
+            StreamWatch::new(chunks.watching(), idle)
+        });
+        let call = self.inner.call(req);
+        AttemptTimeoutFuture::new(call, after, stream, observer, self.policy.clone())
     }
 }

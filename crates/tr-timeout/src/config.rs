@@ -8,8 +8,16 @@ const ALLOWED: RangeInclusive<Duration> =
 
 /// Accepts a duration within [`ALLOWED`].
 pub(crate) fn check(setting: &str, value: Option<Duration>) -> Result<(), ConfigError> {
-    let fault = value
-        .filter(|value| !ALLOWED.contains(value))
-        .map(|value| format!("`{setting}` is {value:?}, must be 1ms to 24h"));
-    ConfigError::check("timeout", fault.into_iter().collect())
+    check_all([(setting, value)])
+}
+
+/// Accepts durations within [`ALLOWED`].
+pub(crate) fn check_all<const N: usize>(
+    settings: [(&str, Option<Duration>); N],
+) -> Result<(), ConfigError> {
+    let faults = settings.into_iter().filter_map(|(setting, value)| {
+        let value = value.filter(|value| !ALLOWED.contains(value))?;
+        Some(format!("`{setting}` is {value:?}, must be 1ms to 24h"))
+    });
+    ConfigError::check("timeout", faults.collect())
 }

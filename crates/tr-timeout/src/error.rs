@@ -5,11 +5,12 @@ use tr_core::{FailureInfo, Ran, Verdict, code};
 
 /// An attempt ran out of time, its wait for readiness included, and was dropped.
 ///
-/// Transient. The tool may have run ([`Ran::Unknown`]), unless it never got ready ([`Ran::No`]).
+/// Transient. The tool may have run ([`Ran::Unknown`]), unless it never got ready ([`Ran::No`]). An answer
+/// in chunks runs out of time if its next chunk is overdue.
 #[derive(Debug, thiserror::Error)]
-#[error("Tool timeout after {}", Text(*.after))]
 pub struct AttemptTimedOut {
     after: Duration,
+    is_idle: bool,
     #[source]
     info: FailureInfo,
 }
@@ -32,14 +33,21 @@ const fn failure_info(ran: Ran) -> FailureInfo {
 }
 
 impl AttemptTimedOut {
-    pub(crate) const fn new(after: Duration, ran: Ran) -> Self {
-        Self { after, info: failure_info(ran) }
+    /// `idle` is how long the next chunk had, if that is what was overdue.
+    pub(crate) fn new(after: Duration, idle: Option<Duration>, ran: Ran) -> Self {
+        Self { after: idle.unwrap_or(after), is_idle: idle.is_some(), info: failure_info(ran) }
     }
 
-    /// How long the attempt had.
+    /// How long the attempt had, or its next chunk.
     #[must_use]
     pub const fn after(&self) -> Duration {
         self.after
+    }
+
+    /// Whether a part of the answer was sent, and the next chunk was overdue.
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        self.is_idle
     }
 
     /// Whether the tool ran.
@@ -70,6 +78,13 @@ impl DeadlineExceeded {
     #[must_use]
     pub const fn ran(&self) -> Ran {
         self.info.ran()
+    }
+}
+
+impl fmt::Display for AttemptTimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.is_idle { ": no chunk for" } else { " after" };
+        write!(f, "Tool timeout{what} {}", Text(self.after))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Future types.
-use crate::{AttemptTimedOut, DeadlineExceeded, observer::TimeoutObserver};
+use crate::{
+    AttemptTimedOut, DeadlineExceeded, observer::TimeoutObserver, stream::StreamWatch,
+};
 use pin_project_lite::pin_project;
 use std::{
     fmt,
@@ -51,6 +53,8 @@ pin_project! {
         #[pin]
         timer: Option<Sleep>,
         limit: Limit,
+        // The chunks of its answer, once there are any, prolong its time.
+        stream: Option<Box<StreamWatch>>,
         observer: Option<Box<TimeoutObserver>>,
     }
 }
@@ -59,9 +63,10 @@ impl<S, F, Req> Bounded<S, F, Req> {
     const fn new(
         call: Option<ReadyOnCallFuture<S, F, Req>>,
         limit: Limit,
+        stream: Option<Box<StreamWatch>>,
         observer: Option<Box<TimeoutObserver>>,
     ) -> Self {
-        Self { call, timer: None, limit, observer }
+        Self { call, timer: None, limit, stream, observer }
     }
 
     /// Whether the inner service has been called: before, the tool cannot have run.
@@ -84,17 +89,47 @@ impl<S, F, Req> Bounded<S, F, Req> {
         if this.timer.is_none() {
             this.timer.set(this.limit.timer());
         }
-        let Some(timer) = this.timer.as_pin_mut() else { return Poll::Pending };
-        // A call that uses up its task's budget at each poll must not keep the timer from firing.
-        ready!(Pin::new(&mut coop::unconstrained(timer)).poll(cx));
+        match this.stream {
+            None => {
+                let Some(timer) = this.timer.as_pin_mut() else { return Poll::Pending };
+                // A call that uses up its task's budget at each poll must not keep the timer from firing.
+                ready!(Pin::new(&mut coop::unconstrained(timer)).poll(cx));
+            }
+            Some(stream) => ready!(poll_stream(stream, this.timer.as_mut(), cx)),
+        }
 
         let was_called = this.call.as_ref().as_pin_ref().is_some_and(|call| call.is_called());
         let ran = if was_called { Ran::Unknown } else { Ran::No };
         this.call.set(None);
         if let Some(observer) = this.observer.take() {
-            observer.tell(this.limit.after(), ran);
+            let idle = this.stream.as_ref().and_then(|stream| stream.idle());
+            observer.tell(idle.unwrap_or(this.limit.after()), ran);
         }
         Poll::Ready(Err(ran))
+    }
+}
+
+/// Whether the time of an attempt is over that may answer in chunks. Its timer holds until the first chunk,
+/// and then until the next one is due.
+#[cold]
+fn poll_stream(
+    stream: &mut StreamWatch,
+    mut timer: Pin<&mut Option<Sleep>>,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    if stream.notice() {
+        timer.set(stream.idle().map(sleep));
+    }
+    loop {
+        let Some(due) = timer.as_mut().as_pin_mut() else { return Poll::Pending };
+        ready!(Pin::new(&mut coop::unconstrained(due)).poll(cx));
+        if stream.idle().is_none() {
+            return Poll::Ready(());
+        }
+        match stream.due(Instant::now()) {
+            None => return Poll::Ready(()),
+            Some(at) => timer.set(Some(sleep_until(at))),
+        }
     }
 }
 
@@ -119,11 +154,12 @@ impl<S, F, Req, A> AttemptTimeoutFuture<S, F, Req, A> {
     pub(crate) fn new(
         call: ReadyOnCallFuture<S, F, Req>,
         after: Option<Duration>,
+        stream: Option<Box<StreamWatch>>,
         observer: Option<Box<TimeoutObserver>>,
         policy: A,
     ) -> Self {
         let limit = after.map_or(Limit::None, Limit::After);
-        Self { bounded: Bounded::new(Some(call), limit, observer), policy, due: None }
+        Self { bounded: Bounded::new(Some(call), limit, stream, observer), policy, due: None }
     }
 
     /// How long the tool was not ready, once the call's deadline has passed for that.
@@ -165,11 +201,13 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let bounded = self.as_mut().project().bounded;
-        let after = bounded.limit.after();
-        Poll::Ready(match bounded.poll(cx) {
+        Poll::Ready(match self.as_mut().project().bounded.poll(cx) {
             Poll::Ready(Ok(end)) => end.map_err(Into::into),
-            Poll::Ready(Err(ran)) => Err(AttemptTimedOut::new(after, ran).into()),
+            Poll::Ready(Err(ran)) => {
+                let Bounded { limit, stream, .. } = &self.bounded;
+                let idle = stream.as_ref().and_then(|stream| stream.idle());
+                Err(AttemptTimedOut::new(limit.after(), idle, ran).into())
+            }
             Poll::Pending if self.bounded.is_called() => return Poll::Pending,
             Poll::Pending => {
                 let waited = ready!(self.poll_due(cx));
@@ -202,7 +240,7 @@ impl<S, F, Req> DeadlineFuture<S, F, Req> {
         limit: Limit,
         observer: Option<Box<TimeoutObserver>>,
     ) -> Self {
-        Self { state: State::Bounded { bounded: Bounded::new(Some(call), limit, observer) } }
+        Self { state: State::Bounded { bounded: Bounded::new(Some(call), limit, None, observer) } }
     }
 
     /// A call that came after its deadline.

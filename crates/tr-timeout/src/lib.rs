@@ -47,6 +47,14 @@
 //! call is limited by its own deadline only; [`DefaultDeadlineLayer`], outside of every layer that
 //! waits, sets one on calls that have none.
 //!
+//! # Streams
+//!
+//! An answer in chunks ([`tr_core::chunks`]) has an attempt's time for its first chunk. From then on the
+//! idle timeout holds ([`AttemptTimeoutBuilder::idle`]; by default as long as an attempt's time): how
+//! long the next chunk may take. It runs only while the consumer waits for that chunk, so a slow
+//! consumer does not end its tool. A tool that sends from another task than the one that is polled may
+//! take up to twice as long. The deadline holds for the whole stream.
+//!
 //! # Errors
 //!
 //! [`AttemptTimedOut`] and [`DeadlineExceeded`], both transient with the code `timeout`. They say
@@ -76,6 +84,7 @@ mod default_deadline;
 mod error;
 pub mod future;
 mod observer;
+mod stream;
 mod text;
 
 pub use self::{

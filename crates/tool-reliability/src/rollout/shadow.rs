@@ -31,7 +31,11 @@ type Stack = Pin<Box<dyn Future<Output = Result<ToolOutcome, BoxError>> + Send>>
 
 impl Observation {
     /// Of a call that is about to be made.
-    pub(crate) fn new(layers: &Layers, call: ToolCall) -> Box<Self> {
+    pub(crate) fn new(layers: &Layers, mut call: ToolCall) -> Box<Self> {
+        if let Some(chunks) = &call.parts().chunks {
+            let chunks = chunks.watching();
+            call.parts_mut().chunks = Some(chunks);
+        }
         let seen = Arc::new(Seen::default());
         let stack = layers.around(SeenTool(seen.clone()));
         let stack = Box::pin(ReadyOnCallFuture::waiting(stack, call.clone()));

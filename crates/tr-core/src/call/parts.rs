@@ -2,7 +2,7 @@
 use super::{CallHints, Runs};
 use crate::{
     BreakerHint, Cancellation, DedupeKey, DedupeMode, DedupeScope, Effect, Params, Priority,
-    RetryOverride, ToolId, ToolManifest, canonical::Digest, manifest::TtlOverride,
+    RetryOverride, ToolId, ToolManifest, canonical::Digest, chunks::Chunks, manifest::TtlOverride,
 };
 use std::{any::Any, fmt, sync::Arc, time::Instant};
 
@@ -62,6 +62,8 @@ pub struct CallParts {
     pub cancellation: Option<Arc<dyn Cancellation>>,
     /// Counts how often the tool runs for this call; `None` if that is not needed.
     pub runs: Option<Runs>,
+    /// Where the tool sends the chunks of its answer, if the caller takes chunks.
+    pub chunks: Option<Chunks>,
     /// Something of the caller's that the layers carry along and never look at.
     pub attachment: Attachment,
 }
@@ -195,6 +197,7 @@ impl CallParts {
             cancellation_id: None,
             cancellation: None,
             runs: None,
+            chunks: None,
             attachment: Attachment::default(),
         }
     }

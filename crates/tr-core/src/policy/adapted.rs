@@ -15,6 +15,7 @@ use crate::{
     CallInfo, Cancellation, Classification, DedupeKey, DedupeMode, DedupeScope, Effect,
     FencingToken, KeyRef, Ran, Replay, Retried, RetryOverrides,
     canonical::{Fingerprint, FingerprintKey},
+    chunks::Chunks,
     internal::CoarseInstant,
     manifest::{BreakerOverride, TtlOverride},
 };
@@ -219,6 +220,14 @@ impl<P: RequestPolicy<Req>, C: Change<P, Req>, Req> RequestPolicy<Req> for Adapt
 
     fn attempt_timeout(&self, req: &Req) -> Option<Duration> {
         self.policy.attempt_timeout(req)
+    }
+
+    fn idle_timeout(&self, req: &Req) -> Option<Duration> {
+        self.policy.idle_timeout(req)
+    }
+
+    fn chunks<'r>(&self, req: &'r Req) -> Option<&'r Chunks> {
+        self.policy.chunks(req)
     }
 
     fn attempt(&self, req: &Req) -> u32 {

@@ -4,6 +4,7 @@ use crate::{
     CallInfo, Cancellation, DedupeKey, DedupeMode, DedupeScope, Effect, FencingToken, KeyRef,
     RetryOverrides,
     canonical::{Fingerprint, FingerprintKey},
+    chunks::Chunks,
     internal::CoarseInstant,
     manifest::{BreakerOverride, TtlOverride},
 };
@@ -99,6 +100,16 @@ pub trait RequestPolicy<Req> {
 
     /// How long one attempt may take.
     fn attempt_timeout(&self, _: &Req) -> Option<Duration> {
+        None
+    }
+
+    /// How long an answer in chunks may wait for its next chunk.
+    fn idle_timeout(&self, _: &Req) -> Option<Duration> {
+        None
+    }
+
+    /// The channel that takes the answer in chunks; `None` if the caller takes it whole.
+    fn chunks<'r>(&self, _: &'r Req) -> Option<&'r Chunks> {
         None
     }
 

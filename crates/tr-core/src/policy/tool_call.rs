@@ -9,6 +9,7 @@ use super::{
 use crate::{
     CallInfo, Cancellation, DedupeMode, DedupeScope, Effect, FencingToken, KeyRef, RetryOverrides,
     ToolCall,
+    chunks::Chunks,
     internal::CoarseInstant,
     manifest::{BreakerOverride, TtlOverride},
 };
@@ -99,6 +100,15 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     #[inline]
     fn attempt_timeout(&self, call: &ToolCall) -> Option<Duration> {
         call.parts().hints.timeout.or_else(|| call.manifest()?.timeout)
+    }
+
+    fn idle_timeout(&self, call: &ToolCall) -> Option<Duration> {
+        call.manifest()?.idle_timeout
+    }
+
+    #[inline]
+    fn chunks<'r>(&self, call: &'r ToolCall) -> Option<&'r Chunks> {
+        call.parts().chunks.as_ref()
     }
 
     #[inline]

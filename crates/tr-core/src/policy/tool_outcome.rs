@@ -8,6 +8,9 @@ use super::{
 use crate::{Classification, Ran, Replay, Retried, ToolCall, ToolOutcome, classify};
 use std::borrow::Cow;
 
+/// What a transcript says of a streamed answer that is too long for it.
+const NOT_KEPT: &str = "[the tool succeeded, and its answer is too long to be kept]";
+
 impl ResponsePolicy<ToolOutcome> for DefaultPolicy {
     #[inline]
     fn classify<'r>(&self, end: End<'r, ToolOutcome>) -> Classification<'r> {
@@ -110,6 +113,7 @@ impl TranscriptPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
             (None, Some(content)) => {
                 content.parse::<String>().map_or_else(|_| Cow::Borrowed(content.get()), Cow::Owned)
             }
+            (None, None) if !outcome.can_be_kept() => Cow::Borrowed(NOT_KEPT),
             (None, None) => Cow::Borrowed(""),
         };
         for note in &outcome.parts().notes {

@@ -3,7 +3,9 @@ use super::verdict::VerdictForm;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, time::Duration};
-use tr_core::{BoxError, BreakerState, Json, OutcomeParts, Ran, Retried, ToolError, ToolOutcome};
+use tr_core::{
+    BoxError, BreakerState, Json, OutcomeParts, Pieces, Ran, Retried, ToolError, ToolOutcome,
+};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -26,6 +28,18 @@ struct OutcomeForm<'b> {
     notes: Vec<Cow<'b, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     retried: Vec<RetriedForm<'b>>,
+    /// The content is that of a stream. Readers that do not know this member give it as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pieces: Option<PiecesForm<'b>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PiecesForm<'b> {
+    lengths: Cow<'b, [u32]>,
+    #[serde(default)]
+    joined: bool,
+    #[serde(default)]
+    closes: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -90,6 +104,11 @@ pub(super) fn write(outcome: &ToolOutcome) -> Result<Vec<u8>, BoxError> {
                 latency: it.latency,
             })
             .collect(),
+        pieces: outcome.pieces().map(|pieces| PiecesForm {
+            lengths: pieces.lengths().into(),
+            joined: pieces.is_joined(),
+            closes: pieces.closes(),
+        }),
     };
     Ok(serde_json::to_vec(&form)?)
 }
@@ -125,6 +144,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<ToolOutcome, BoxError> {
             latency: it.latency,
         };
         outcome.set_retried(form.retried.into_iter().map(retried).collect::<Vec<_>>());
+    }
+    if let Some(PiecesForm { lengths, joined, closes }) = form.pieces {
+        outcome.set_pieces(Pieces::new(lengths.into_owned(), joined, closes));
     }
     Ok(outcome)
 }
@@ -163,7 +185,36 @@ mod tests {
         assert_eq!(debug(&again), debug(&outcome));
         assert_eq!(again.content(), outcome.content(), "byte for byte");
         assert_eq!(again.error(), outcome.error());
+        assert_eq!(again.pieces(), None);
         assert_eq!(read(b"{}").unwrap().parts().content, None);
         assert!(read(b"{").is_err());
+    }
+
+    #[test]
+    fn a_streamed_answer_comes_back_in_its_chunks() {
+        let list = |text: &str| ToolOutcome::success(Json::from_text(text).unwrap());
+        for (content, pieces, chunks) in [
+            (
+                r#"[1.0,{"a" : 2},"x"]"#,
+                Pieces::new([3, 9, 3], false, true),
+                [r"1.0", r#"{"a" : 2}"#, r#""x""#],
+            ),
+            (
+                r#""on\u0065, two""#,
+                Pieces::new([8, 0, 5], true, false),
+                [r#""on\u0065""#, r#""""#, r#"", two""#],
+            ),
+        ] {
+            let mut outcome = list(content);
+            outcome.set_pieces(pieces.clone());
+            let again = read(&write(&outcome).unwrap()).unwrap();
+            assert_eq!((again.content(), again.pieces()), (outcome.content(), Some(&pieces)));
+            let split = again.split_content().expect("they fit");
+            assert_eq!(split.map(|chunk| chunk.get().to_owned()).collect::<Vec<_>>(), chunks);
+        }
+        // Lengths of something else: the content is whole.
+        let bytes = br#"{"content":[1,2],"pieces":{"lengths":[1,7]}}"#;
+        let other = read(bytes).unwrap();
+        assert!(other.split_content().is_none() && other.content().is_some());
     }
 }
