@@ -15,10 +15,7 @@ pub use self::{
 use self::target::{Target, may_name_origin};
 use crate::{
     BreakerHint, DedupeKey, DedupeMode, Effect, FencingToken, InvalidKey, KeyRef, Params,
-    Sensitive, ToolId, ToolManifest,
-    canonical::Digest,
-    chunks::ChunkSink,
-    internal::CoarseInstant,
+    Sensitive, ToolId, ToolManifest, canonical::Digest, chunks::ChunkSink, internal::CoarseInstant,
 };
 use std::{
     sync::{

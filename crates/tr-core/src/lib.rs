@@ -68,7 +68,8 @@ pub use self::{
     observer::{CallInfo, Event, Observer, Sensitive, SessionAction},
     one_line::one_line,
     outcome::{
-        Chunk, MatchedOn, OutcomeParts, Pieces, Replay, Retried, SplitContent, ToolError, ToolOutcome,
+        Chunk, MatchedOn, OutcomeParts, Pieces, Replay, Retried, SplitContent, ToolError,
+        ToolOutcome,
     },
     overrides::{
         BreakerHint, BreakerState, DedupeMode, DedupeScope, Priority, RetryOverride, RetryOverrides,

@@ -1,7 +1,5 @@
 //! Future types.
-use crate::{
-    AttemptTimedOut, DeadlineExceeded, observer::TimeoutObserver, stream::StreamWatch,
-};
+use crate::{AttemptTimedOut, DeadlineExceeded, observer::TimeoutObserver, stream::StreamWatch};
 use pin_project_lite::pin_project;
 use std::{
     fmt,

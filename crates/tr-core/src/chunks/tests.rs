@@ -128,7 +128,8 @@ fn the_whole_answer_is_a_text_or_a_list_by_how_it_was_sent() {
         for chunk in chunks {
             assert!(is_sent(&mut sink, chunk.clone()));
         }
-        let outcome = closing.map_or_else(ToolOutcome::default, |it| ToolOutcome::success(json(it)));
+        let outcome =
+            closing.map_or_else(ToolOutcome::default, |it| ToolOutcome::success(json(it)));
         sink.finish(outcome)
     };
     let text = ChunkContent::text;

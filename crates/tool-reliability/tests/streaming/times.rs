@@ -1,0 +1,115 @@
+//! Timeouts of streams: up to the first chunk, between two, and of the whole call.
+use crate::support::{all, call, failed, outcomes};
+use futures_util::{StreamExt, stream};
+use std::{pin::pin, time::Duration};
+use tokio::time::{Instant, sleep};
+use tool_reliability::{Streaming, ToolStack, streaming::stream_fn};
+use tower::service_fn;
+use tr_core::{BoxError, Effect, ToolCall, ToolManifest, ToolOutcome};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A chunk after each of these delays.
+fn paced(
+    delays: &'static [u64],
+) -> impl Fn(ToolCall) -> stream::BoxStream<'static, Result<&'static str, BoxError>> + Clone {
+    |_| {
+        let chunk = |seconds: &u64| {
+            let after = SECOND * u32::try_from(*seconds).unwrap();
+            async move {
+                sleep(after).await;
+                Ok("a")
+            }
+        };
+        stream::iter(delays).then(chunk).boxed()
+    }
+}
+
+fn stack() -> ToolStack {
+    ToolStack::builder().attempt_timeout(|attempt| attempt.idle(3 * SECOND)).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn ut_07_the_idle_timeout_holds_between_two_chunks() {
+    let tool = |delays| Streaming::new(stack().service(stream_fn(paced(delays))));
+    let mutating = || call("tail").effect(Effect::Mutating);
+    // The attempt's 10 s are for the first chunk.
+    assert_eq!(all(&tool(&[9, 2, 2, 2, 2]), mutating()).await.len(), 6);
+    let since = Instant::now();
+    let seen = outcomes(&tool(&[1, 2, 20]), mutating()).await;
+    assert_eq!(since.elapsed(), 6 * SECOND);
+    let error = seen.last().unwrap().error().unwrap();
+    assert_eq!((&*error.code, &*error.message), ("timeout", "Tool timeout: no chunk for 3s"));
+    let seen = outcomes(&tool(&[11]), mutating()).await;
+    assert_eq!(seen[0].error().unwrap().message, "Tool timeout after 10s".into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_chunk_may_take_as_long_as_an_attempt_by_default_and_by_manifest() {
+    let tool = Streaming::new(ToolStack::default().service(stream_fn(paced(&[9, 9, 9, 11]))));
+    let seen = outcomes(&tool, call("tail")).await;
+    assert_eq!(seen[3].error().unwrap().message, "Tool timeout: no chunk for 10s".into());
+
+    let mut manifest = ToolManifest::new("tail");
+    manifest.idle_timeout = Some(20 * SECOND);
+    let tool = Streaming::new(stack().service(stream_fn(paced(&[9, 19, 21]))));
+    let seen = outcomes(&tool, call("tail").manifested(manifest.into())).await;
+    assert_eq!(seen[2].error().unwrap().message, "Tool timeout: no chunk for 20s".into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_holds_for_a_stream_that_goes_on() {
+    let tool = Streaming::new(stack().service(stream_fn(paced(&[2; 100]))));
+    let call = call("tail").deadline((Instant::now() + 15 * SECOND).into_std());
+    let seen = all(&tool, call).await;
+    assert_eq!(seen.len(), 8);
+    assert_eq!(seen[7], failed(7, "timeout"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_consumer_is_no_idle_tool() {
+    // In one task, and with the call in another than its consumer.
+    let tool = Streaming::new(stack().service(stream_fn(paced(&[1; 40]))));
+    let mut slow = pin!(tool.stream(call("tail")));
+    let mut chunks = 0;
+    while let Some(outcome) = slow.next().await {
+        assert!(outcome.error().is_none(), "{outcome:?}");
+        chunks += 1;
+        sleep(10 * SECOND).await;
+    }
+    assert_eq!(chunks, 41);
+
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
+    let task = tokio::spawn(async move {
+        let mut stream = pin!(tool.stream(call("tail")));
+        while let Some(outcome) = stream.next().await {
+            if sender.send(outcome).await.is_err() {
+                break;
+            }
+        }
+    });
+    while let Some(outcome) = receiver.recv().await {
+        assert!(outcome.error().is_none(), "{outcome:?}");
+        sleep(10 * SECOND).await;
+    }
+    task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn chunks_from_another_task_keep_the_tool_alive() {
+    let tool = service_fn(async |call: ToolCall| {
+        let mut sink = call.chunk_sink();
+        let sends = tokio::spawn(async move {
+            for _ in 0..20 {
+                sleep(2 * SECOND).await;
+                sink.send("a").await?;
+            }
+            Ok::<_, BoxError>(sink)
+        });
+        Ok::<_, BoxError>(sends.await??.finish(ToolOutcome::default()))
+    });
+    let tool = Streaming::new(stack().service(tool));
+    let seen = outcomes(&tool, call("tail")).await;
+    assert_eq!(seen.len(), 21);
+    assert!(seen[20].error().is_none());
+}
