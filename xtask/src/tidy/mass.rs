@@ -5,18 +5,21 @@ use super::{Fault, tree::Tree};
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
     ("tool-guard", 12720),
-    ("tool-reliability", 3730),
+    // With streams: the door and the adapter of tools.
+    ("tool-reliability", 4050),
     ("tr-breaker", 3420),
     ("tr-config", 1680),
-    ("tr-core", 7150),
-    ("tr-idempotency", 12190),
+    // With the channel of chunks.
+    ("tr-core", 7800),
+    ("tr-idempotency", 12250),
     ("tr-integrity", 19420),
     ("tr-loopguard", 2200),
     ("tr-retry", 1290),
     ("tr-sqlite", 1230),
     ("tr-telemetry", 3100),
     ("tr-testkit", 3490),
-    ("tr-timeout", 740),
+    // With the idle timeout of streams.
+    ("tr-timeout", 840),
     ("tr-tls", 220),
     ("tr-turn", 3340),
     ("tr-wire", 2810),

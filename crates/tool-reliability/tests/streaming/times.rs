@@ -13,7 +13,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn paced(
     delays: &'static [u64],
 ) -> impl Fn(ToolCall) -> stream::BoxStream<'static, Result<&'static str, BoxError>> + Clone {
-    |_| {
+    move |_| {
         let chunk = |seconds: &u64| {
             let after = SECOND * u32::try_from(*seconds).unwrap();
             async move {
@@ -41,20 +41,20 @@ async fn ut_07_the_idle_timeout_holds_between_two_chunks() {
     let error = seen.last().unwrap().error().unwrap();
     assert_eq!((&*error.code, &*error.message), ("timeout", "Tool timeout: no chunk for 3s"));
     let seen = outcomes(&tool(&[11]), mutating()).await;
-    assert_eq!(seen[0].error().unwrap().message, "Tool timeout after 10s".into());
+    assert_eq!(seen[0].error().unwrap().message.as_ref(), "Tool timeout after 10s");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_next_chunk_may_take_as_long_as_an_attempt_by_default_and_by_manifest() {
     let tool = Streaming::new(ToolStack::default().service(stream_fn(paced(&[9, 9, 9, 11]))));
     let seen = outcomes(&tool, call("tail")).await;
-    assert_eq!(seen[3].error().unwrap().message, "Tool timeout: no chunk for 10s".into());
+    assert_eq!(seen[3].error().unwrap().message.as_ref(), "Tool timeout: no chunk for 10s");
 
     let mut manifest = ToolManifest::new("tail");
     manifest.idle_timeout = Some(20 * SECOND);
     let tool = Streaming::new(stack().service(stream_fn(paced(&[9, 19, 21]))));
     let seen = outcomes(&tool, call("tail").manifested(manifest.into())).await;
-    assert_eq!(seen[2].error().unwrap().message, "Tool timeout: no chunk for 20s".into());
+    assert_eq!(seen[2].error().unwrap().message.as_ref(), "Tool timeout: no chunk for 20s");
 }
 
 #[tokio::test(start_paused = true)]

@@ -255,7 +255,7 @@ fn finish(state: &mut State, attempt: u32, mut outcome: ToolOutcome) -> ToolOutc
     }
 }
 
-/// The tool did its work, and nobody can be given the answer.
+/// The tool did its work, and its answer cannot be given.
 fn too_large(most: usize) -> ToolOutcome {
     let message = format!(
         "The answer is longer than {most} bytes, and its caller takes no chunks: \

@@ -16,8 +16,8 @@ pub struct ChunkSink {
     attempt: u32,
 }
 
-/// The attempt is over: it timed out, another one has replaced it, or its call has ended. Nobody reads
-/// what it sends.
+/// The attempt is over: it timed out, another one has replaced it, or its call has ended. What it
+/// sends is not read.
 ///
 /// The tool has run, at least in part ([`Ran::Unknown`]).
 #[derive(Debug, thiserror::Error)]
