@@ -124,17 +124,22 @@ fn known() -> impl Iterator<Item = &'static str> {
 /// The prefix of our variables, and that of the alias.
 const OURS: [&str; 2] = ["TOOL_RELIABILITY_", "TOOL_RELIABLE_"];
 /// The sections of a configuration, which variables name behind two underscores.
-const SECTIONS: [&str; 12] = [
+const SECTIONS: [&str; 17] = [
     "ATTEMPT_TIMEOUT_MS",
     "BREAKER",
     "DEADLINE_MS",
     "DEFAULTS",
     "IDEMPOTENCY",
+    "IDENTITY",
     "LOOPS",
     "NORMALISE",
+    "PRESET",
+    "RECORDS",
     "RETRY",
     "RETRY_OPT_IN",
     "ROLLOUT",
+    "SESSIONS",
+    "SILENT_FAILURES",
     "TOOLS",
     "UNDECLARED_EFFECT",
 ];

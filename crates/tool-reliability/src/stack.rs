@@ -1,4 +1,8 @@
 //! The stack and its builder.
+mod faults;
+mod sessions;
+
+use self::faults::Faults;
 use crate::{
     adapter::AdapterLayer,
     cache::Records,
@@ -15,7 +19,7 @@ use tower_layer::Layer;
 use tr_breaker::Registry;
 use tr_core::{ConfigError, Observer, ToolOutcome, internal::Sharded};
 use tr_idempotency::{DerivedKeys, Handle, IdempotencyLayer};
-use tr_integrity::{IntegrityLayer, Sessions};
+use tr_integrity::{IntegrityLayer, Sessions, WhenStoreFails};
 use tr_loopguard::{LoopGuardLayer, Turns};
 use tr_retry::RetryLayer;
 use tr_telemetry::{Signals, TelemetryLayer};
@@ -32,13 +36,14 @@ pub type Guarded<T> = Switch<Stacked<T>, T>;
 pub struct ToolStack {
     layers: Layers,
     hooks: Hooks,
+    sessions: Option<Sessions>,
     shared: Sharded<Shared>,
 }
 
 impl Clone for ToolStack {
     fn clone(&self) -> Self {
         let (layers, hooks) = (self.layers.clone(), self.hooks.clone());
-        Self { layers, hooks, shared: self.shared.whole() }
+        Self { layers, hooks, sessions: self.sessions.clone(), shared: self.shared.whole() }
     }
 }
 
@@ -53,6 +58,8 @@ impl ToolStack {
             idempotency: IdempotencyLayer::builder(),
             loop_guard: LoopGuardLayer::builder(),
             sessions: None,
+            when_sessions_fail: WhenStoreFails::default(),
+            faults: Faults::default(),
             telemetry: None,
             hooks: Vec::new(),
             observers: Vec::new(),
@@ -88,6 +95,12 @@ impl ToolStack {
     #[must_use]
     pub fn turns(&self) -> Option<&Turns> {
         self.layers.loop_guard.turns()
+    }
+
+    /// The sessions whose tool cycles are recorded; `None` if there are none.
+    #[must_use]
+    pub const fn sessions(&self) -> Option<&Sessions> {
+        self.sessions.as_ref()
     }
 
     /// Turns the stack off and on, and changes which calls it guards.
@@ -144,6 +157,8 @@ pub struct Builder {
     idempotency: tr_idempotency::Builder,
     loop_guard: tr_loopguard::Builder,
     sessions: Option<Sessions>,
+    when_sessions_fail: WhenStoreFails,
+    faults: Faults,
     telemetry: Option<Signals>,
     hooks: Vec<Arc<dyn Hook>>,
     observers: Vec<Arc<dyn Observer>>,
@@ -210,14 +225,6 @@ impl Builder {
     /// Adds a hook after the others.
     pub fn hook(mut self, hook: impl Hook + 'static) -> Self {
         self.hooks.push(Arc::new(hook));
-        self
-    }
-
-    /// Records the tool cycles of these sessions; none by default. A user's message that is pushed
-    /// to one of them begins a turn for the loop guard, where calls do not name their turn. The
-    /// stack's observers hear what is done when one of them is loaded.
-    pub fn sessions(mut self, sessions: Sessions) -> Self {
-        self.sessions = Some(sessions);
         self
     }
 
@@ -291,7 +298,7 @@ impl Builder {
     /// # Errors
     /// If any layer's settings are out of range; the faults of all layers are named at once.
     pub fn build(mut self) -> Result<ToolStack, ConfigError> {
-        let mut faults = Faults::default();
+        let mut faults = std::mem::take(&mut self.faults);
         let signals = match self.telemetry {
             Some(signals) => signals,
             None => Signals::builder().build().expect("the defaults are valid"),
@@ -307,7 +314,9 @@ impl Builder {
         self.shadow_observers.insert(0, shadow_signals.observer());
         let observer =
             routed(observers::all(self.observers), observers::all(self.shadow_observers));
-        let mut integrity = IntegrityLayer::builder().observer(observer.clone());
+        let mut integrity = IntegrityLayer::builder()
+            .when_store_fails(self.when_sessions_fail)
+            .observer(observer.clone());
         if let Some(sessions) = &self.sessions {
             integrity = integrity.sessions(sessions.clone());
         }
@@ -338,7 +347,10 @@ impl Builder {
         else {
             return Err(faults.0.expect("what is not built has a fault"));
         };
-        if let Some(sessions) = self.sessions {
+        if let Some(error) = faults.0 {
+            return Err(error);
+        }
+        if let Some(sessions) = &self.sessions {
             sessions.observe_by_default(session_observer);
             if let Some(turns) = loop_guard.turns().cloned() {
                 sessions.on_turn(move |session| turns.begin(Some(session)));
@@ -369,24 +381,7 @@ impl Builder {
         }
         signals.observe_cache(Records(layers.idempotency.handle()));
         let shadow = layers.beside(&shadow_signals);
-        Ok(ToolStack { layers, hooks, shared: Sharded::new(Shared { switch, shadow }) })
-    }
-}
-
-/// The faults of all layers.
-#[derive(Debug, Default)]
-struct Faults(Option<ConfigError>);
-
-impl Faults {
-    fn gather<T>(&mut self, built: Result<T, ConfigError>) -> Option<T> {
-        let error = match built {
-            Ok(built) => return Some(built),
-            Err(error) => error,
-        };
-        self.0 = Some(match self.0.take() {
-            Some(others) => others.and(error),
-            None => error,
-        });
-        None
+        let shared = Sharded::new(Shared { switch, shadow });
+        Ok(ToolStack { layers, hooks, sessions: self.sessions, shared })
     }
 }

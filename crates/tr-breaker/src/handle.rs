@@ -8,7 +8,9 @@ use crate::{
     snapshot::Snapshot,
 };
 use std::{fmt, sync::Arc, time::Duration};
-use tr_core::{BreakerState, KeyRef, Observer, WallClock, internal::Sharded};
+use tr_core::{
+    BreakerState, KeyRef, Observer, WallClock, internal::Sharded, manifest::BreakerOrder,
+};
 
 /// The breakers of one [`BreakerLayer`](crate::BreakerLayer), and of all services that it made.
 ///
@@ -230,6 +232,29 @@ impl BreakerHandle {
     /// Refuses calls, whatever the mode of the layer.
     pub fn enforce(&self) {
         self.set_mode(Mode::Enforce);
+    }
+
+    /// Does what a manifest orders ([`BreakerOverride::order`](tr_core::manifest::BreakerOverride::order)),
+    /// as if the breaker had been made by it. `None` takes an earlier order back: the layer's settings
+    /// hold again.
+    pub fn order(&self, order: Option<BreakerOrder>) {
+        let layer = self.breakers.settings();
+        let forced = match order {
+            None => layer.force_open,
+            Some(order) => order == BreakerOrder::ForcedOpen,
+        };
+        let mode = match order {
+            Some(BreakerOrder::Disabled) => Mode::Disabled,
+            Some(BreakerOrder::Shadow) => Mode::Shadow,
+            _ => layer.mode,
+        };
+        if !forced && self.state() == BreakerState::ForcedOpen {
+            self.reset();
+        }
+        self.set_mode(mode);
+        if forced {
+            self.force_open();
+        }
     }
 
     fn set_mode(&self, mode: Mode) {

@@ -215,7 +215,11 @@ impl Breakers {
             return self.overflow.clone();
         }
         let settings = if key.is_target() { &self.target_settings } else { &self.settings };
-        let settings = match seed.change {
+        let mut change = seed.change;
+        if key.is_target() {
+            change.order = None;
+        }
+        let settings = match change {
             change if change == BreakerOverride::default() => settings.clone(),
             change => Arc::new(settings.with(change)),
         };

@@ -4,7 +4,10 @@ use std::{
     ops::RangeInclusive,
     time::Duration,
 };
-use tr_core::{Effect, manifest::BreakerOverride};
+use tr_core::{
+    Effect,
+    manifest::{BreakerOrder, BreakerOverride},
+};
 
 /// What may be counted. The window keeps a note of each failure, so this bounds its memory.
 pub(crate) const COUNTS: RangeInclusive<u32> = 1..=10_000;
@@ -169,6 +172,22 @@ impl Settings {
         let mut settings = self.clone();
         for rules in &mut settings.rules {
             rules.apply(valid);
+        }
+        match change.order {
+            // In the layer's mode, which may refuse no call.
+            Some(BreakerOrder::ForcedOpen) => {
+                settings.force_open = true;
+                if settings.mode == Mode::Disabled {
+                    settings.mode = Mode::Enforce;
+                }
+            }
+            Some(BreakerOrder::Disabled) => {
+                (settings.mode, settings.force_open) = (Mode::Disabled, false);
+            }
+            Some(BreakerOrder::Shadow) => {
+                (settings.mode, settings.force_open) = (Mode::Shadow, false);
+            }
+            _ => {}
         }
         settings.derive()
     }

@@ -54,9 +54,11 @@ pub use self::{
     catalog::{CatalogError, MAX_TOOLS, Mistake, ToolCatalog},
     rollout::{Mode, Rollout, Share, Stage},
     stack::{
-        BreakerConfig, BreakerMode, BreakerRules, Config, Conflicts, DeriveKeys, IdempotencyConfig,
-        IdentityConfig, LoopConfig, LoopMode, PREFIX, RecordBodies, RecordPlace, RecordsConfig,
-        RetryOptIn,
+        BreakerConfig, BreakerMode, BreakerRules, BudgetConfig, Config, Conflicts, DeriveKeys,
+        IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals, PREFIX,
+        Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor, RetryOptIn, RetrySettings,
+        SessionFormat, SessionMode, SessionPlace, SessionsConfig, ShareConfig, SlowCalls,
+        StoreFailures, WhenStoreFails,
     },
 };
 

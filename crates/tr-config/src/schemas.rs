@@ -2,7 +2,14 @@
 //!
 //! A schema takes what its reader takes, but for what JSON Schema cannot say: that names in an object
 //! must differ, and that values must have a canonical form.
+mod defaults;
 mod hints;
+mod keys;
+
+pub use self::{
+    defaults::{defaults, section_defaults},
+    keys::{Key, keys},
+};
 
 use crate::{catalog, stack};
 use serde_json::Value;
@@ -24,6 +31,12 @@ fn for_tools((name, mut schema): (&'static str, Value)) -> (&'static str, Value)
     (name, sorted(schema))
 }
 
+/// The schema of configurations.
+#[must_use]
+pub fn config() -> Value {
+    for_tools(hinted::<stack::ConfigForm>("stack-config", "Stack configuration", CONFIG)).1
+}
+
 /// A configuration from which the examples in its schema are taken.
 pub const CONFIG: &str = include_str!("schemas/stack-config.example.json");
 
@@ -32,5 +45,6 @@ fn hinted<T: JsonSchema>(name: &'static str, title: &str, example: &str) -> (&'s
     let (name, mut schema) = of::<T>(name, title);
     let example = serde_json::from_str(example).expect("the example is JSON");
     hints::add(&mut schema, &example);
+    hints::add_defaults(&mut schema);
     (name, sorted(schema))
 }

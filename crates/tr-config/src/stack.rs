@@ -56,39 +56,55 @@
 //! # Errors
 //!
 //! [`CatalogError`](crate::CatalogError) names every mistake at once, with its line, or its variable.
+mod breaker;
+mod check;
 mod form;
 mod guard;
+mod idempotency;
+mod limit;
+mod loops;
+mod preset;
 mod read;
+mod retry;
+mod sessions;
 
 #[cfg(feature = "schema")]
 pub(crate) use self::form::ConfigForm;
-pub use self::form::{
-    BreakerConfig, BreakerMode, BreakerRules, Conflicts, DeriveKeys, IdempotencyConfig, LoopConfig,
-    LoopMode, RetryOptIn,
+pub use self::{
+    breaker::{BreakerConfig, BreakerMode, BreakerRules, ShareConfig, SlowCalls},
+    guard::{IdentityConfig, RecordBodies, RecordPlace, RecordsConfig},
+    idempotency::{Conflicts, DeriveKeys, IdempotencyConfig, StoreFailures, WhenStoreFails},
+    limit::Limit,
+    loops::{LoopConfig, LoopMode, LoopSignals},
+    preset::Preset,
+    read::PREFIX,
+    retry::{BudgetConfig, RetryAnchor, RetryOptIn, RetrySettings},
+    sessions::{SessionFormat, SessionMode, SessionPlace, SessionsConfig},
 };
-pub use self::guard::{IdentityConfig, RecordBodies, RecordPlace, RecordsConfig};
-pub use self::read::PREFIX;
 
 use crate::{catalog::ToolCatalog, rollout::Rollout};
 use std::time::Duration;
-use tr_core::RetryOverride;
 
 /// How a stack is set up. What is `None` stays as the stack has it. Fields are added in minor
 /// versions.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Config {
+    /// From which settings the stack starts.
+    pub preset: Option<Preset>,
     /// Which calls are guarded.
     pub rollout: Option<Rollout>,
     /// Whether tools' failures are put into the contract's words, and their answers looked into for
     /// failures.
     pub normalise: Option<bool>,
+    /// Whether tools' answers are looked into for failures.
+    pub silent_failures: Option<bool>,
     /// How long one attempt may take where its tool says nothing.
-    pub attempt_timeout: Option<Duration>,
+    pub attempt_timeout: Option<Limit<Duration>>,
     /// How long a call that brings no deadline may take.
     pub deadline: Option<Duration>,
     /// Changes to the retry policy.
-    pub retry: Option<RetryOverride>,
+    pub retry: RetrySettings,
     /// Who has to ask for retries.
     pub retry_opt_in: RetryOptIn,
     /// Changes to all breakers.
@@ -99,6 +115,8 @@ pub struct Config {
     pub loops: LoopConfig,
     /// Where `tool-guard` records calls.
     pub records: RecordsConfig,
+    /// Which sessions of agents the stack keeps whole; `None`: none.
+    pub sessions: Option<SessionsConfig>,
     /// By which members of `_meta` `tool-guard mcp` recognises calls, with the operator's names.
     pub identity: Vec<(Box<str>, IdentityConfig)>,
     /// What is known of single tools.

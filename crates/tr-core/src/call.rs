@@ -14,8 +14,9 @@ pub use self::{
 
 use self::target::{Target, may_name_origin};
 use crate::{
-    BreakerHint, DedupeKey, DedupeMode, Effect, FencingToken, InvalidKey, KeyRef, Params,
-    Sensitive, ToolId, ToolManifest, canonical::Digest, chunks::ChunkSink, internal::CoarseInstant,
+    BreakerHint, DedupeKey, DedupeMode, DedupeScope, Effect, FencingToken, InvalidKey, KeyRef,
+    Params, Sensitive, ToolId, ToolManifest, canonical::Digest, chunks::ChunkSink,
+    internal::CoarseInstant,
 };
 use std::{
     sync::{
@@ -174,12 +175,16 @@ impl ToolCall {
         (!names.is_empty()).then(|| Sensitive::new(names, self.parts().params.get()))
     }
 
-    /// Attaches what is known of the tool; a declared effect becomes the call's.
+    /// Attaches what is known of the tool; a declared effect becomes the call's, and so does the scope
+    /// of keys of a tool that is declared read-only.
     #[must_use]
     pub fn manifested(mut self, manifest: Arc<ToolManifest>) -> Self {
         let parts = self.parts_mut();
         if let Some(effect) = manifest.effect {
             (parts.effect, parts.effect_declared) = (effect, true);
+        }
+        if manifest.scope == DedupeScope::Global && manifest.effect == Some(Effect::ReadOnly) {
+            parts.idempotency.scope = DedupeScope::Global;
         }
         parts.manifest = Some(manifest);
         self

@@ -1,7 +1,7 @@
 //! What is known of a tool before it is called.
 use crate::{
-    BreakerHint, Effect, Json, Priority, RetryOverride, ToolId, Verdict, call::CallHints,
-    canonical::Rules,
+    BreakerHint, DedupeScope, Effect, Json, Priority, RetryOverride, ToolId, Verdict,
+    call::CallHints, canonical::Rules,
 };
 #[cfg(feature = "input-schema")]
 mod input_schema;
@@ -50,6 +50,8 @@ pub struct ToolManifest {
     pub not_run: Vec<Box<str>>,
     /// What of its params does not count for keys and digests.
     pub rules: Rules,
+    /// Whose calls its keys match. `Global` holds only for a tool that is declared read-only.
+    pub scope: DedupeScope,
     /// The dependency that it stands on, for a breaker shared with others.
     pub dependency: Option<Box<str>>,
     /// The tools whose results it needs within a turn.
@@ -162,6 +164,20 @@ pub struct BreakerOverride {
     pub failure_rate: Option<f64>,
     /// How long it stays open.
     pub cooldown: Option<Duration>,
+    /// What an operator has ordered for the tool's own breaker, whatever its calls do.
+    pub order: Option<BreakerOrder>,
+}
+
+/// What an operator has ordered for a breaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BreakerOrder {
+    /// It refuses all calls.
+    ForcedOpen,
+    /// It counts nothing and refuses no call.
+    Disabled,
+    /// It decides and reports, and refuses no call.
+    Shadow,
 }
 
 impl BreakerOverride {
@@ -172,6 +188,7 @@ impl BreakerOverride {
             consecutive: self.consecutive.or(other.consecutive),
             failure_rate: self.failure_rate.or(other.failure_rate),
             cooldown: self.cooldown.or(other.cooldown),
+            order: self.order.or(other.order),
         }
     }
 }
@@ -239,6 +256,7 @@ impl ToolManifest {
             classification: Vec::new(),
             not_run: Vec::new(),
             rules: Rules::default(),
+            scope: DedupeScope::default(),
             dependency: None,
             depends_on: Vec::new(),
             required: false,

@@ -5,10 +5,11 @@ use super::{Fault, tree::Tree};
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
     ("tool-guard", 12720),
-    // With streams: the door and the adapter of tools.
-    ("tool-reliability", 4050),
-    ("tr-breaker", 3420),
-    ("tr-config", 1680),
+    // With streams, the door and the adapter of tools, and what a configuration says of each layer.
+    ("tool-reliability", 4450),
+    ("tr-breaker", 3480),
+    // Its file has every setting of every layer, and the defaults of each.
+    ("tr-config", 2700),
     // With the channel of chunks.
     ("tr-core", 7800),
     ("tr-idempotency", 12250),

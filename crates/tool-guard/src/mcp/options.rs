@@ -3,6 +3,7 @@ use super::recording::RecordOptions;
 use clap::{Args, ValueEnum};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 use tool_reliability::{
+    config::{self, LoopSignals},
     idempotency::DerivedKeys,
     loopguard::{self, Signals},
 };
@@ -176,9 +177,13 @@ impl Loops {
 
 /// The signals besides failures: they add notes, and refuse nothing. On in the modes `note` and `block`,
 /// unless the configuration turns them off.
-pub(crate) fn signals(mode: loopguard::Mode, configured: Option<bool>) -> Option<Signals> {
+pub(crate) fn signals(mode: loopguard::Mode, configured: Option<&LoopSignals>) -> Option<Signals> {
     let by_mode = matches!(mode, loopguard::Mode::Note | loopguard::Mode::Block);
-    configured.unwrap_or(by_mode).then(|| Signals::default().refuse(false))
+    let signals = match configured {
+        Some(signals) => config::signals(signals),
+        None => by_mode.then(Signals::default),
+    };
+    signals.map(|signals| signals.refuse(false))
 }
 
 /// Which events are logged.

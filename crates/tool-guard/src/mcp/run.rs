@@ -37,7 +37,7 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
-use tool_reliability::admin::Admin;
+use tool_reliability::{admin::Admin, config::Limit};
 
 /// How many bytes may wait for one side before the other is no longer read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -62,7 +62,12 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let setup = files.read().map_err(anyhow::Error::msg)?;
     let declared = Declared::default();
     setup.declare(&declared);
-    let idle = options.timeout.or(setup.config.attempt_timeout).unwrap_or(IDLE);
+    let configured = setup.config.attempt_timeout.map(|limit| match limit {
+        // Only the limit of a call in all.
+        Limit::None => options.max_timeout.unwrap_or(HARD),
+        Limit::At(timeout) => timeout,
+    });
+    let idle = options.timeout.or(configured).unwrap_or(IDLE);
     let limits = Limits { idle, hard: options.max_timeout.unwrap_or(HARD.max(idle)) };
     if limits.hard < idle {
         bail!(
@@ -78,7 +83,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(deprecated) = deprecated {
         eprintln!("tool-guard: {deprecated}");
     }
-    let compares = signals(loops, setup.config.loops.signals).is_some();
+    let compares = signals(loops, setup.config.loops.signals.as_ref()).is_some();
     let recording = setup.recording.clone().under(options.recording);
     let server = recording.server(&options.command);
     let command = RecordsCommand::of(recording.place.as_ref());

@@ -57,7 +57,7 @@ impl Times {
 
 /// The stack of `config`, without the parts that the proxy decides itself.
 pub(crate) fn live(
-    config: Config,
+    mut config: Config,
     keys: DerivedKeys,
     loops: loopguard::Mode,
     records: Records,
@@ -65,7 +65,9 @@ pub(crate) fn live(
     watch: impl FnOnce(Builder) -> Builder,
 ) -> anyhow::Result<Live> {
     let times = Times::beside(&config.idempotency);
-    let signals = signals(loops, config.loops.signals);
+    let signals = signals(loops, config.loops.signals.as_ref());
+    // The guard sees no transcript.
+    config.sessions = None;
     let told = Signals::builder().build()?;
     // The events of these calls report decisions that are not applied.
     let told = if mode == Mode::Shadow { told.shadow() } else { told };

@@ -15,17 +15,16 @@ use std::{
     io::{self, Write as _},
     process::ExitCode,
     sync::Arc,
-    time::Duration,
 };
 use tokio::signal::unix::{SignalKind, signal};
-use tool_reliability::{Builder, Mode, ToolStack, breaker, config::Config, retry::RetryConfig};
+use tool_reliability::{
+    Builder, Mode, ToolStack,
+    config::{Config, Preset},
+};
 use tower::{Layer as _, util::MapRequest};
 use tr_config::ToolCatalog;
 use tr_core::{Effect, ToolManifest, printable_lines};
 use tr_turn::{CancelLayer, Plan, Recorder, Report, Tools, Turns};
-
-/// The default limit of an attempt.
-const ATTEMPT: Duration = Duration::from_secs(30);
 
 /// The plan, the catalogue or a variable cannot be used.
 const UNUSABLE: u8 = 2;
@@ -164,18 +163,15 @@ fn usable(files: &Files) -> Result<(Setup, ToolCatalog), String> {
     Ok((setup, catalog))
 }
 
-/// The stack for a turn: `fixed_cadence` and `close_on_first_success`, with the settings of the
-/// configuration on top.
+/// The stack for a turn: the preset `error_handling`, unless the configuration names another, with the
+/// settings of the configuration on top.
 fn builder(config: &Config) -> Builder {
-    let mut retry_config = RetryConfig::fixed_cadence();
-    if let Some(changes) = &config.retry {
-        retry_config.apply(changes);
-    }
+    let mut config = config.clone();
+    config.preset.get_or_insert(Preset::ErrorHandling);
+    // The guard sees no transcript.
+    config.sessions = None;
     ToolStack::builder()
-        .attempt_timeout(|timeout| timeout.after(ATTEMPT))
-        .breaker(|_| breaker::Builder::close_on_first_success())
-        .config(config)
-        .retry(|retry| retry.config(retry_config))
+        .config(&config)
         // A plan does not loop as a model does, and each of its calls may fail on its own.
         .loop_guard(|guard| guard.enabled(false))
         // MCP marks a failure by `isError`; other members are the server's answer.

@@ -5,7 +5,7 @@ use super::{
 };
 use std::time::Duration;
 use tr_core::{
-    RetryOverride, ToolId, ToolManifest,
+    BreakerHint, DedupeScope, Effect, RetryOverride, ToolId, ToolManifest,
     canonical::{Builder, Pointer, Rules},
     manifest::{BreakerOverride, LoopOverride, TtlOverride},
 };
@@ -82,6 +82,14 @@ pub(super) fn manifest(
     manifest.retry_safe = tool.retry_safe.or(defaults.retry_safe);
     let hint = |breaker: Option<&Breaker>| breaker?.hint;
     manifest.breaker_hint = hint(tool.breaker.as_ref()).or_else(|| hint(defaults.breaker.as_ref()));
+    let state = |breaker: Option<&Breaker>| breaker?.state.clone();
+    if let Some(At { location, .. }) =
+        state(tool.breaker.as_ref()).or_else(|| state(defaults.breaker.as_ref()))
+        && matches!(manifest.breaker_hint, Some(BreakerHint::Dependency | BreakerHint::Global))
+    {
+        let found = "a breaker that `hint` shares with other tools";
+        refuse(&location, "a state of the tool's own breaker", found, faults);
+    }
     manifest.breaker = breaker(tool.breaker, defaults.breaker.as_ref());
     manifest.loops = loops(tool.loops, defaults.loops.as_ref());
     manifest.ttls = ttls(tool.ttl, defaults.ttl.as_ref());
@@ -94,6 +102,15 @@ pub(super) fn manifest(
         }
         manifest.classification.push((code.clone(), (*end).into()));
     }
+    let scope = |keys: Option<&Keys>| keys?.scope.clone();
+    let own = scope(tool.keys.as_ref()).or_else(|| scope(defaults.keys.as_ref()));
+    if let Some(At { value: DedupeScope::Global, location }) = &own
+        && manifest.effect != Some(Effect::ReadOnly)
+    {
+        let found = format!("{:?}, which is not declared so", &*manifest.tool.label());
+        refuse(location, "`session`, or a tool with effect = \"read_only\"", &found, faults);
+    }
+    manifest.scope = own.map(|scope| scope.value).unwrap_or_default();
     manifest.rules = rules(tool.keys, defaults.keys.as_ref());
     manifest.dependency = tool.dependency.or_else(|| defaults.dependency.clone());
     manifest.required = tool.required.or(defaults.required).unwrap_or(false);
@@ -177,6 +194,7 @@ fn breaker(own: Option<Breaker>, default: Option<&Breaker>) -> BreakerOverride {
     changes.consecutive = own.consecutive.or(default.consecutive);
     changes.failure_rate = own.failure_rate.or(default.failure_rate);
     changes.cooldown = millis(own.cooldown_ms.or(default.cooldown_ms));
+    changes.order = own.state.or(default.state).map(|state| state.value);
     changes
 }
 
@@ -197,6 +215,7 @@ fn ttls(own: Option<Ttl>, default: Option<&Ttl>) -> TtlOverride {
     changes.done = millis(own.done_ms.or(default.done_ms));
     changes.failed = millis(own.failed_ms.or(default.failed_ms));
     changes.inflight = millis(own.inflight_ms.or(default.inflight_ms));
+    changes.unknown = millis(own.unknown_ms.or(default.unknown_ms));
     changes
 }
 

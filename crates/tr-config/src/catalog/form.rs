@@ -1,6 +1,12 @@
 //! The form of a catalogue, as it is written.
-use super::shape::{At, End, Inside, Jitter, Lenient, Located, Share};
-use tr_core::{BreakerHint, Effect, Json, Priority, canonical::Pointer, manifest::Capability};
+use super::shape::{
+    At, COUNTED, DAY, End, Inside, Jitter, Lenient, Located, RECORDED, Share, Time,
+};
+use tr_core::{
+    BreakerHint, DedupeScope, Effect, Json, Priority,
+    canonical::Pointer,
+    manifest::{BreakerOrder, Capability},
+};
 use tr_wire::read::{
     Any, Count, Factor, Flag, List, Map, Millis, Name, Percent, Record, Word, object,
 };
@@ -41,7 +47,7 @@ object! { strict
         /// JSON Schema of its params.
         "input_schema" => input_schema: Option<At<Json>>, Lenient<Located<Record>>;
         /// How long one attempt may take, in milliseconds.
-        "timeout_ms" => timeout_ms: Option<u64>, Lenient<Millis<1>>;
+        "timeout_ms" => timeout_ms: Option<u64>, Lenient<Time<1, DAY>>;
         /// Changes to the retry policy.
         "retry" => retry: Option<Retry>, Lenient<Retry>;
         /// Attempts in all, the first included; belongs into `retry`.
@@ -114,10 +120,13 @@ object! { strict
         /// The share of failures that opens it.
         "failure_rate" => failure_rate: Option<f64>, Lenient<Share>;
         /// How long it stays open, in milliseconds.
-        "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Millis<1>>;
+        "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Time<1, COUNTED>>;
         /// Which calls share it, unless a call sets it itself. By default the tool's calls whose params
         /// name the same origin share one, and those that name none.
         "hint" => hint: Option<BreakerHint>, Lenient<Word<BreakerHint>>;
+        /// What holds for the tool's own breaker, whatever its calls do: `forced_open` refuses all of
+        /// them, `disabled` counts and refuses none, `shadow` decides and reports, and refuses none.
+        "state" => state: Option<At<BreakerOrder>>, Lenient<Located<Word<BreakerOrder>>>;
     }
 }
 
@@ -142,11 +151,13 @@ object! { strict
     /// How long records are kept, in milliseconds.
     struct Ttl {
         /// Of successes.
-        "done_ms" => done_ms: Option<u64>, Lenient<Millis<1>>;
+        "done_ms" => done_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
         /// Of failures.
-        "failed_ms" => failed_ms: Option<u64>, Lenient<Millis<1>>;
+        "failed_ms" => failed_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
         /// Of calls that run.
-        "inflight_ms" => inflight_ms: Option<u64>, Lenient<Millis<1>>;
+        "inflight_ms" => inflight_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        /// Of mutating calls of unknown outcome.
+        "unknown_ms" => unknown_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
     }
 }
 
@@ -159,5 +170,8 @@ object! { strict
         "keep_volatile" => keep_volatile: Option<bool>, Lenient<Flag>;
         /// Strings in which white space is insignificant.
         "any_whitespace" => any_whitespace: Option<Vec<Pointer>>, Lenient<List<Inside>>;
+        /// Whose calls a key matches: those of the same session and actor, or everybody's (`global`, for
+        /// tools that are declared read-only).
+        "scope" => scope: Option<At<DedupeScope>>, Lenient<Located<Word<DedupeScope>>>;
     }
 }

@@ -1,10 +1,12 @@
 //! Reads a configuration from a text, and settings in variables of the environment over it.
 use super::{
     Config,
-    form::{ConfigForm, RolloutForm, stage},
+    form::{ConfigForm, RolloutForm, Whole, stage},
+    limit::Limit,
+    retry,
 };
 use crate::{
-    catalog::{CatalogError, build, form::Catalog, read},
+    catalog::{CatalogError, form::Catalog, read},
     rollout::Rollout,
 };
 use serde_json::{Map, Value};
@@ -42,7 +44,7 @@ impl Config {
         V: AsRef<str>,
     {
         let mut faults = Faults::of_configuration(json);
-        let form = text::<ConfigForm>(json, Strictness::Canonical, &mut faults);
+        let form = text::<Whole>(json, Strictness::Canonical, &mut faults);
         over(File { form, faults, text: json }, || serde_json::from_str(json).ok(), vars)
     }
 
@@ -69,7 +71,7 @@ impl Config {
         V: AsRef<str>,
     {
         let mut faults = Faults::of_configuration(toml);
-        let form = toml_text::<ConfigForm>(toml, &mut faults);
+        let form = toml_text::<Whole>(toml, &mut faults);
         over(File { form, faults, text: toml }, || toml::from_str(toml).ok(), vars)
     }
 }
@@ -87,20 +89,27 @@ fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
     };
     let identities = form.identity.into_iter().flatten();
     let config = Config {
+        preset: form.preset,
         rollout: form.rollout.map(rollout),
         normalise: form.normalise,
-        attempt_timeout: form.attempt_timeout_ms.map(Duration::from_millis),
+        silent_failures: form.silent_failures,
+        attempt_timeout: form.attempt_timeout_ms.map(millis),
         deadline: form.deadline_ms.map(Duration::from_millis),
-        retry: build::retry(form.retry, (None, None, None), faults),
+        retry: retry::settings(form.retry, faults),
         retry_opt_in: form.retry_opt_in.unwrap_or_default(),
         breaker: form.breaker.unwrap_or_default(),
         idempotency: form.idempotency.unwrap_or_default(),
         loops: form.loops.unwrap_or_default(),
         records: form.records.unwrap_or_default(),
+        sessions: form.sessions,
         identity: identities.filter_map(|(name, rule)| Some((name, rule?))).collect(),
         catalog: read::build(catalog, faults),
     };
     faults.is_empty().then_some(config)
+}
+
+fn millis(limit: Limit<u64>) -> Limit<Duration> {
+    limit.map(Duration::from_millis)
 }
 
 fn rollout(form: RolloutForm) -> Rollout {
@@ -163,7 +172,7 @@ fn over<N: AsRef<str>, V: AsRef<str>>(
     }
     let json = Value::Object(root).to_string();
     let mut found = Faults::of_configuration(&json);
-    let form = text::<ConfigForm>(&json, Strictness::Canonical, &mut found);
+    let form = text::<Whole>(&json, Strictness::Canonical, &mut found);
     let config = finish(form, &mut found);
     named(found, &mut faults);
     match config {

@@ -3,7 +3,7 @@
 mod schemas;
 
 use std::time::Duration;
-use tr_config::{BreakerMode, Config, Conflicts, DeriveKeys, Mode, Rollout, Share, Stage};
+use tr_config::{BreakerMode, Config, Conflicts, DeriveKeys, Limit, Mode, Rollout, Share, Stage};
 use tr_core::{Effect, Params, ToolCall};
 
 /// Every key there is, but for those of tools.
@@ -23,8 +23,8 @@ fn every_key_is_read() {
         .tool("legacy_search", Mode::Off);
     assert_eq!(config.rollout, Some(rollout));
     assert_eq!(config.normalise, Some(true));
-    assert_eq!(config.attempt_timeout, Some(Duration::from_secs(10)));
-    let retry = config.retry.unwrap();
+    assert_eq!(config.attempt_timeout, Some(Limit::At(Duration::from_secs(10))));
+    let retry = config.retry.changes;
     assert_eq!((retry.attempts, retry.cap), (Some(4), Some(Duration::from_secs(4))));
     let opt_in = &config.retry_opt_in;
     assert_eq!(
@@ -33,7 +33,8 @@ fn every_key_is_read() {
     );
     let breaker = &config.breaker;
     assert_eq!((breaker.mode, breaker.forced_open), (Some(BreakerMode::Enforce), Some(false)));
-    assert_eq!((breaker.consecutive, breaker.failure_rate), (Some(5), Some(0.5)));
+    let limits = (Some(Limit::At(5)), Some(Limit::At(0.5)));
+    assert_eq!((breaker.consecutive, breaker.failure_rate), limits);
     let reading = breaker.read_only.as_ref().unwrap();
     assert_eq!((reading.consecutive, reading.cooldown_ms), (Some(8), Some(20_000)));
     let mutating = breaker.mutating.as_ref().unwrap();
@@ -51,8 +52,8 @@ fn every_key_is_read() {
 #[test]
 fn nothing_said_is_nothing_changed() {
     let config = Config::from_json("{}").unwrap();
-    assert!(config.rollout.is_none() && config.retry.is_none() && config.catalog.is_empty());
-    assert_eq!((config.breaker, config.loops), Default::default());
+    assert!(config.rollout.is_none() && config.catalog.is_empty());
+    assert_eq!((config.breaker, config.loops, config.retry), Default::default());
 }
 
 #[test]
@@ -103,6 +104,75 @@ fn every_mistake_is_named_with_its_line() {
 }
 
 #[test]
+fn settings_that_contradict_each_other_are_named_with_the_others() {
+    let error = Config::from_json(
+        r#"{
+    "retry": {"base_ms": 5000, "anchor": "start"},
+    "retry_opt_in": {"agents": []},
+    "breaker": {"min_calls": 21, "forced_open": true, "mode": "disabled", "consecutive": "none",
+        "failure_rate": "none", "cooldown_ms": 31536000001, "share": {"where": "http://u:secret@h"}},
+    "loops": {"max_identical": 3, "maxIdenticalFailures": 3, "signals": {"rounds": 1}},
+    "sessions": {"where": "postgres://u:secret@h"},
+    "tools": {"pay": {"effect": "mutating", "keys": {"scope": "global"},
+        "breaker": {"hint": "global", "state": "forced_open"}}}
+}"#,
+    );
+    let said = error.unwrap_err().to_string();
+    assert!(!said.contains("secret"), "{said}");
+    let lines: Vec<_> = said.lines().collect();
+    for (n, part) in [
+        (
+            1,
+            "line 2, column 45: /retry/anchor: expected \"attempt_start\" or \"attempt_end\", found \"start\"",
+        ),
+        (
+            2,
+            "line 3, column 32: /retry_opt_in/agents: expected an array with one name or more, found none",
+        ),
+        (
+            3,
+            "line 5, column 48: /breaker/cooldown_ms: expected a whole number of milliseconds from 1 to 31536000000",
+        ),
+        (
+            4,
+            "line 5, column 80: /breaker/share/where: expected redis://HOST:PORT, or rediss://HOST:PORT, found an address http://…",
+        ),
+        (5, "line 6, column 59: /loops/maxIdenticalFailures: expected one of the two"),
+        (
+            6,
+            "line 6, column 86: /loops/signals/rounds: expected a whole number from 2 to 100000, found 1",
+        ),
+        (
+            7,
+            "line 7, column 28: /sessions/where: expected a file or memory, found an address postgres://…",
+        ),
+        (8, "line 8, column 63: /tools/pay/keys/scope: expected `session`, or a tool with effect"),
+        (
+            9,
+            "line 9, column 48: /tools/pay/breaker/state: expected a state of the tool's own breaker",
+        ),
+    ] {
+        assert!(lines[n].starts_with(part), "{part}\n{said}");
+    }
+    // Only what can be read is compared.
+    let error = Config::from_json(
+        r#"{"retry": {"base_ms": 5000}, "breaker": {"min_calls": 21, "forced_open": true,
+    "mode": "disabled", "consecutive": "none", "failure_rate": "none"}}"#,
+    );
+    let said = error.unwrap_err().to_string();
+    let lines: Vec<_> = said.lines().skip(1).collect();
+    assert_eq!(
+        lines,
+        [
+            "line 1, column 23: /retry/base_ms: expected at most 4000 milliseconds, as `cap_ms` is, found 5000",
+            "line 1, column 55: /breaker/min_calls: expected at most 20, as `window` is, found 21",
+            "line 1, column 74: /breaker/forced_open: expected false, where the mode is `disabled`, found true",
+            "line 2, column 40: /breaker/consecutive: expected `consecutive`, `failure_rate` or `slow_calls`, by which breakers open, found none of them",
+        ]
+    );
+}
+
+#[test]
 fn a_section_that_occurs_twice_is_one_mistake() {
     let error = Config::from_json(r#"{"retry": {}, "retry": {}}"#).unwrap_err();
     assert_eq!(
@@ -128,7 +198,7 @@ fn a_variable_beats_the_file_and_leaves_the_rest() {
     let config = Config::from_json_with(file, vars).unwrap();
     assert_eq!((config.breaker.cooldown_ms, config.breaker.window), (Some(9_000), Some(17)));
     assert_eq!(config.breaker.read_only.unwrap().consecutive, Some(3));
-    let retry = config.retry.unwrap();
+    let retry = config.retry.changes;
     assert_eq!((retry.attempts, retry.base), (Some(2), Some(Duration::from_millis(9))));
     let rollout = Rollout::new(Mode::Shadow).tool("Search", Mode::Enforce);
     assert_eq!(config.rollout, Some(rollout));

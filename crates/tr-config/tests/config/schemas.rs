@@ -1,7 +1,6 @@
 //! The schema of configurations and their reader take the same, and the schema helps a form.
 use serde_json::{Value, json};
-use tr_config::Config;
-use tr_config::schemas;
+use tr_config::{Config, Preset, schemas};
 
 fn schema() -> Value {
     let all = schemas::all();
@@ -64,15 +63,79 @@ fn every_member_has_a_title_and_what_the_example_says_as_its_example() {
     for form in [
         "RolloutForm",
         "StageForm",
+        "RetryForm",
+        "BudgetConfig",
         "RetryOptIn",
         "BreakerConfig",
+        "SlowCalls",
+        "ShareConfig",
         "IdempotencyConfig",
+        "StoreFailures",
         "LoopConfig",
+        "LoopSignals",
         "RecordsConfig",
+        "SessionsConfig",
         "IdentityConfig",
     ] {
         for (name, member) in defs[form]["properties"].as_object().unwrap() {
+            // Another spelling, or another unit.
+            let about = member["description"].as_str().unwrap();
+            if about.starts_with("The same") {
+                continue;
+            }
             assert!(member["title"].is_string() && member["examples"].is_array(), "{form} {name}");
         }
     }
+}
+
+#[test]
+fn every_default_is_in_the_schema_and_is_a_configuration_itself() {
+    let schema = schema();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for preset in Preset::ALL {
+        let defaults = schemas::defaults(preset);
+        assert!(validator.is_valid(&defaults), "{preset:?}");
+        Config::from_json(&defaults.to_string()).unwrap();
+    }
+    let default = |form: &str, name: &str| &schema["$defs"][form]["properties"][name]["default"];
+    assert_eq!(schema["properties"]["attempt_timeout_ms"]["default"], 10_000);
+    assert_eq!(*default("BreakerConfig", "cooldown_ms"), 30_000);
+    assert_eq!(*default("StoreFailures", "mutating"), "refuse");
+    assert_eq!(*default("LoopSignals", "rounds"), 3);
+    assert_eq!(
+        *default("BreakerConfig", "read_only"),
+        json!({"consecutive": 8, "cooldown_ms": 20_000})
+    );
+    assert_eq!(*default("BreakerRules", "consecutive"), Value::Null, "effects differ");
+    assert_eq!(*default("ShareConfig", "every_ms"), 500);
+}
+
+#[test]
+fn the_keys_are_those_that_the_reader_takes() {
+    let keys = schemas::keys(&schema());
+    let names: Vec<_> = keys.iter().map(|key| key.name()).collect();
+    for name in [
+        "preset",
+        "retry.budget.per_success",
+        "breaker.read_only.cooldown_ms",
+        "loops.signals",
+        "loops.signals.rounds",
+        "rollout.mutating",
+        "rollout.mutating.percent",
+        "rollout.tools.*.percent",
+        "identity.*.call",
+        "tools.*.classification",
+        "defaults.retry.attempts",
+    ] {
+        assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
+    }
+    let of = |name: &str| keys.iter().find(|key| key.name() == name).unwrap();
+    let kind = |name: &str| (of(name).is_table, of(name).is_value);
+    assert_eq!(kind("retry"), (true, false));
+    assert_eq!(kind("retry.attempts"), (false, true));
+    assert_eq!(kind("rollout.mutating"), (true, true));
+    assert_eq!(kind("tools"), (true, false));
+    assert_eq!(kind("tools.*.classification"), (true, true));
+    assert_eq!(of("loops.logPath").alias_of.as_deref(), Some("log_path"));
+    assert_eq!(of("retry.jitter_percent").alias_of, None);
 }

@@ -4,7 +4,8 @@ use crate::{fault::Faults, read::words};
 use serde::Serialize;
 use std::{borrow::Cow, marker::PhantomData};
 use tr_core::{
-    BreakerHint, BreakerState, Capability, DedupeMode, Effect, MatchedOn, Priority, Ran, Status,
+    BreakerHint, BreakerState, Capability, DedupeMode, DedupeScope, Effect, MatchedOn, Priority,
+    Ran, Status, manifest::BreakerOrder,
 };
 
 #[cfg(feature = "schema")]
@@ -68,6 +69,8 @@ words! {
     }
     Ran { No = "no", Yes = "yes", Unknown = "unknown" }
     DedupeMode { Enforced = "enforced" | "enabled", BestEffort = "bestEffort", Disabled = "disabled" }
+    DedupeScope { Session = "session", Global = "global" }
+    BreakerOrder { ForcedOpen = "forced_open", Disabled = "disabled", Shadow = "shadow" }
     BreakerHint { Tool = "tool", Dependency = "dependency", Global = "global" }
     Priority { Low = "low", Normal = "normal", High = "high" }
     Effect { ReadOnly = "read_only" | "readOnly", Idempotent = "idempotent", Mutating = "mutating" }

@@ -1,0 +1,314 @@
+//! What a configuration says, put into the builders of the layers.
+use crate::{
+    AttemptTimeoutLayer, Builder, ConfigError, breaker, idempotency,
+    integrity::{self, Sessions},
+    loopguard,
+    retry::{self, Budget, RetryConfig},
+};
+use std::time::Duration;
+use tr_config::{
+    BreakerConfig, BreakerMode, BreakerRules, Config, Conflicts, DeriveKeys, IdempotencyConfig,
+    Limit, LoopConfig, LoopMode, LoopSignals, Preset, RetryAnchor, SessionFormat, SessionMode,
+    SessionsConfig, WhenStoreFails,
+};
+use tr_core::{Effect, manifest::BreakerOverride};
+
+impl Builder {
+    /// Applies a configuration, except for its tools, its records and what it shares: tools apply through
+    /// the calls ([`ToolCatalog::manifested`](crate::config::ToolCatalog::manifested)), all of them through
+    /// [`Live`](crate::config::Live). A preset replaces what was set before for attempts, retries and
+    /// breakers; the rest changes only what it names.
+    pub fn config(mut self, config: &Config) -> Self {
+        if let Some(preset) = config.preset {
+            self = self.preset(preset);
+        }
+        if let Some(rollout) = &config.rollout {
+            self = self.rollout(rollout.clone());
+        }
+        if let Some(normalise) = config.normalise {
+            self = self.normalise(normalise);
+        }
+        if let Some(look) = config.silent_failures {
+            self = self.silent_failures(look);
+        }
+        if let Some(timeout) = config.attempt_timeout {
+            self = self.attempt_timeout(|attempt| match timeout {
+                Limit::None => attempt.only_as_requested(),
+                Limit::At(timeout) => attempt.after(timeout),
+            });
+        }
+        if let Some(deadline) = config.deadline {
+            self = self.deadline(deadline);
+        }
+        let effects = config.retry.effects.iter().cloned();
+        self = self.retry(|retry| {
+            effects.fold(retry, |retry, (effect, changes)| retry.for_effect(effect, changes))
+        });
+        if config.retry != tr_config::RetrySettings::default() {
+            self = self.retry(|retry| retry.config(retry_config(config)));
+        }
+        self = self.opt_in(config);
+        if let Some(budget) = &config.retry.budget {
+            let mut builder = Budget::builder();
+            if let Some(tokens) = budget.per_success {
+                builder = builder.per_success(tokens);
+            }
+            if let Some(capacity) = budget.capacity {
+                builder = builder.capacity(capacity);
+            }
+            match builder.build() {
+                Ok(budget) => self = self.retry(|retry| retry.budget(budget)),
+                Err(error) => self = self.fault(error),
+            }
+        }
+        if let Some(sessions) = &config.sessions {
+            self = self.configured_sessions(sessions);
+        }
+        self.breaker(|builder| breakers(builder, &config.breaker))
+            .idempotency(|builder| records(builder, &config.idempotency))
+            .loop_guard(|builder| loops(builder, &config.loops))
+    }
+
+    /// Starts again from the settings that a preset has for attempts, retries and breakers.
+    fn preset(self, preset: Preset) -> Self {
+        let attempt = AttemptTimeoutLayer::builder();
+        let (attempt, breaker) = match preset {
+            Preset::ErrorHandling => {
+                (attempt.after(THIRTY_SECONDS), breaker::Builder::close_on_first_success())
+            }
+            Preset::Utee => (attempt.only_as_requested(), breaker::Builder::by_effect()),
+            _ => (attempt, breaker::Builder::by_effect()),
+        };
+        self.attempt_timeout(|_| attempt)
+            .breaker(|_| breaker)
+            .retry(|_| retry::RetryLayer::builder().config(of_preset(preset)))
+    }
+
+    fn opt_in(mut self, config: &Config) -> Self {
+        if config.retry_opt_in.calls == Some(true) {
+            self = self.retry(retry::Builder::opt_in);
+        }
+        if let Some(agents) = &config.retry_opt_in.agents {
+            self = self.retry(|retry| retry.opt_in_agents(agents.iter().cloned()));
+        }
+        self
+    }
+
+    fn configured_sessions(self, config: &SessionsConfig) -> Self {
+        let when = config.when_store_fails.map(|when| match when {
+            WhenStoreFails::Run => integrity::WhenStoreFails::Run,
+            WhenStoreFails::Refuse => integrity::WhenStoreFails::Refuse,
+        });
+        match sessions(config) {
+            Ok(sessions) => {
+                let builder = self.sessions(sessions);
+                match when {
+                    Some(when) => builder.when_sessions_fail(when),
+                    None => builder,
+                }
+            }
+            Err(error) => self.fault(error),
+        }
+    }
+}
+
+const THIRTY_SECONDS: Duration = Duration::from_secs(30);
+
+/// A preset's attempts and delays.
+fn of_preset(preset: Preset) -> RetryConfig {
+    match preset {
+        Preset::ErrorHandling => RetryConfig::fixed_cadence(),
+        Preset::Utee => RetryConfig::per_request(),
+        _ => RetryConfig::default(),
+    }
+}
+
+/// The attempts and delays of a configuration: its preset's, with its changes.
+#[must_use]
+pub fn retry_config(config: &Config) -> RetryConfig {
+    let mut retry = of_preset(config.preset.unwrap_or_default());
+    let settings = &config.retry;
+    retry.apply(&settings.changes);
+    if settings.is_uncapped {
+        retry.cap = None;
+    }
+    if settings.is_unlimited {
+        retry.max_elapsed = None;
+    }
+    if let Some(anchor) = settings.anchor {
+        retry.anchor = match anchor {
+            RetryAnchor::AttemptStart => retry::Anchor::AttemptStart,
+            RetryAnchor::AttemptEnd => retry::Anchor::AttemptEnd,
+        };
+    }
+    retry
+}
+
+/// Sets what is said.
+macro_rules! set {
+    ($builder:expr, $($name:ident = $value:expr),* $(,)?) => {{
+        let mut builder = $builder;
+        $(
+            if let Some(value) = $value {
+                builder = builder.$name(value);
+            }
+        )*
+        builder
+    }};
+}
+
+fn breakers(builder: breaker::Builder, config: &BreakerConfig) -> breaker::Builder {
+    let effects = [
+        (Effect::ReadOnly, &config.read_only),
+        (Effect::Idempotent, &config.idempotent),
+        (Effect::Mutating, &config.mutating),
+    ];
+    let builder = effects.into_iter().fold(builder, |builder, (effect, rules)| match rules {
+        Some(rules) => builder.for_effect(effect, change(rules)),
+        None => builder,
+    });
+    let builder = match &config.slow_calls {
+        Some(slow) => builder.slow_calls(Duration::from_millis(slow.longer_than_ms), slow.rate),
+        None => builder,
+    };
+    set!(
+        builder,
+        consecutive_failures = config.consecutive.map(Limit::get),
+        failure_rate = config.failure_rate.map(Limit::get),
+        window = config.window,
+        min_calls = config.min_calls,
+        rolling = config.rolling_ms.map(|rolling| rolling.map(Duration::from_millis).get()),
+        cooldown = config.cooldown_ms.map(Duration::from_millis),
+        cooldown_jitter = config.cooldown_jitter,
+        max_probes = config.max_probes,
+        probe_lease = config.probe_lease_ms.map(Duration::from_millis),
+        successes_to_close = config.successes_to_close,
+        ramp = config.ramp_ms.map(Duration::from_millis),
+        count_rate_limits = config.count_rate_limits,
+        mode = config.mode.map(|mode| match mode {
+            BreakerMode::Enforce => breaker::Mode::Enforce,
+            BreakerMode::Shadow => breaker::Mode::Shadow,
+            BreakerMode::Disabled => breaker::Mode::Disabled,
+        }),
+        forced_open = config.forced_open,
+        capacity = config.capacity.map(|breakers| breakers as usize),
+    )
+}
+
+fn change(rules: &BreakerRules) -> BreakerOverride {
+    let mut change = BreakerOverride::default();
+    change.consecutive = rules.consecutive;
+    change.failure_rate = rules.failure_rate;
+    change.cooldown = rules.cooldown_ms.map(Duration::from_millis);
+    change
+}
+
+fn records(builder: idempotency::Builder, config: &IdempotencyConfig) -> idempotency::Builder {
+    let mut builder = builder;
+    if let Some(policies) = &config.when_store_fails {
+        for (effect, policy) in [
+            (Effect::ReadOnly, policies.read_only),
+            (Effect::Idempotent, policies.idempotent),
+            (Effect::Mutating, policies.mutating),
+        ] {
+            let policy = policy.map(|policy| match policy {
+                WhenStoreFails::Run => idempotency::store::WhenStoreFails::Run,
+                WhenStoreFails::Refuse => idempotency::store::WhenStoreFails::Refuse,
+            });
+            if let Some(policy) = policy {
+                builder = builder.when_store_fails(effect, policy);
+            }
+        }
+    }
+    set!(
+        builder,
+        derived_keys = config.derived_keys.map(|from| match from {
+            DeriveKeys::Off => idempotency::DerivedKeys::Off,
+            DeriveKeys::CutOff => idempotency::DerivedKeys::CutOff,
+            DeriveKeys::Step => idempotency::DerivedKeys::Step,
+            DeriveKeys::Session => idempotency::DerivedKeys::Session,
+        }),
+        conflicts = config.conflicts.map(|policy| match policy {
+            Conflicts::Reject => idempotency::ConflictPolicy::Reject,
+            Conflicts::Independent => idempotency::ConflictPolicy::Independent,
+        }),
+        capacity = config.capacity.map(|records| records as usize),
+        max_waiters = config.max_waiters.map(|waiters| waiters as usize),
+        max_wait = config.max_wait_ms.map(Duration::from_millis),
+        max_record_bytes = config.max_record_bytes.map(|bytes| bytes as usize),
+        max_kept_bytes = config.max_kept_bytes.map(|bytes| bytes as usize),
+        done_ttl = config.done_ttl_ms.map(Duration::from_millis),
+        failed_ttl = config.failed_ttl_ms.map(Duration::from_millis),
+        inflight_ttl = config.inflight_ttl_ms.map(Duration::from_millis),
+        unknown_ttl = config.unknown_ttl_ms.map(Duration::from_millis),
+        cut_off_grace = config.cut_off_grace_ms.map(Duration::from_millis),
+        store_timeout = config.store_timeout_ms.map(Duration::from_millis),
+        replay_from_memory = config.replay_from_memory_ms.map(Duration::from_millis),
+        probe_timeout = config.probe_timeout_ms.map(Duration::from_millis),
+    )
+}
+
+fn loops(builder: loopguard::Builder, config: &LoopConfig) -> loopguard::Builder {
+    set!(
+        builder,
+        enabled = config.enabled,
+        mode = config.mode.map(|mode| match mode {
+            LoopMode::Off => loopguard::Mode::Off,
+            LoopMode::Note => loopguard::Mode::Note,
+            LoopMode::Block => loopguard::Mode::Block,
+            LoopMode::Strict => loopguard::Mode::Strict,
+        }),
+        signals = config.signals.as_ref().map(signals),
+        max_identical_failures = config.max_identical,
+        max_failures_per_turn = config.max_failures_per_turn,
+        memory = config.memory_ms.map(Duration::from_millis),
+        max_turns = config.max_turns.map(|turns| turns as usize),
+        log_path = config.log_path.as_deref(),
+    )
+}
+
+/// The signals of a configuration; `None` if it turns them off.
+#[must_use]
+pub fn signals(config: &LoopSignals) -> Option<loopguard::Signals> {
+    (config.enabled != Some(false)).then(|| {
+        set!(
+            loopguard::Signals::default(),
+            repeats = config.repeats,
+            failing_repeats = config.failing_repeats,
+            rounds = config.rounds,
+            same_error = config.same_error,
+            pace = config.pace_ms.map(Duration::from_millis),
+            quiet = config.quiet_ms.map(Duration::from_millis),
+            count_transient = config.count_transient,
+            refuse = config.refuse,
+            volatile = config.volatile.clone(),
+        )
+    })
+}
+
+fn sessions(config: &SessionsConfig) -> Result<Sessions, ConfigError> {
+    let format = match config.format.unwrap_or_default() {
+        SessionFormat::OpenAiChat => integrity::Format::OpenAiChat,
+        SessionFormat::OpenAiResponses => integrity::Format::OpenAiResponses,
+        SessionFormat::Gemini => integrity::Format::Gemini,
+        SessionFormat::OpenClaw => integrity::Format::OpenClaw,
+        _ => integrity::Format::AnthropicMessages,
+    };
+    let mut rules = integrity::Layer0Config::default();
+    rules.enabled = config.enabled.unwrap_or(rules.enabled);
+    rules.validate_before_call = config.validate_before_call.unwrap_or(rules.validate_before_call);
+    rules.auto_repair = config.auto_repair.unwrap_or(rules.auto_repair);
+    rules.checkpoint_retention =
+        config.checkpoint_retention.map_or(rules.checkpoint_retention, |kept| kept as usize);
+    rules.snapshot_messages = config.snapshot_messages.unwrap_or(rules.snapshot_messages);
+    rules.verbose = config.verbose.unwrap_or(rules.verbose);
+    let builder = Sessions::builder(format).config(rules);
+    let builder = set!(
+        builder,
+        mode = config.mode.map(|mode| match mode {
+            SessionMode::Preserve => integrity::CycleMode::Preserve,
+            SessionMode::Rollback => integrity::CycleMode::Rollback,
+        }),
+    );
+    builder.build()
+}

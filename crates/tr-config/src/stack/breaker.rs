@@ -1,0 +1,103 @@
+//! `[breaker]`.
+use super::limit::{Limit, Namespace, OrNone, RedisUrl};
+use crate::catalog::shape::{COUNTED, Lenient, Share as Rate, Time};
+use tr_wire::read::{Count, Flag, Word, object, words};
+
+object! { strict
+    /// Changes to all breakers. A tool's own settings win over those of its effect, and these over the
+    /// general ones; what is said nowhere stays as the stack has it.
+    pub struct BreakerConfig {
+        /// Failures in a row that open one, or `none`.
+        "consecutive" => consecutive: Option<Limit<u32>>, Lenient<OrNone<Count<10_000>>>;
+        /// The share of failures that opens one, or `none`.
+        "failure_rate" => failure_rate: Option<Limit<f64>>, Lenient<OrNone<Rate>>;
+        /// How many calls rates are of.
+        "window" => window: Option<u32>, Lenient<Count<10_000>>;
+        /// Fewer calls than this have no rate; at most `window`.
+        "min_calls" => min_calls: Option<u32>, Lenient<Count<10_000>>;
+        /// What is older than this counts for nothing, in milliseconds; or `none`.
+        "rolling_ms" => rolling_ms: Option<Limit<u64>>, Lenient<OrNone<Time<1, COUNTED>>>;
+        /// Opens one by calls that take long, too; not where it is absent.
+        "slow_calls" => slow_calls: Option<SlowCalls>, Lenient<SlowCalls>;
+        /// How long one stays open, in milliseconds.
+        "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Time<1, COUNTED>>;
+        /// By up to which share each cooldown is made longer, so that breakers that opened together do
+        /// not probe together; by nothing where it is absent.
+        "cooldown_jitter" => cooldown_jitter: Option<f64>, Lenient<Rate>;
+        /// Probes in flight at once.
+        "max_probes" => max_probes: Option<u32>, Lenient<Count<10_000>>;
+        /// After which time a probe counts as hung and one opens again, in milliseconds; longer than the
+        /// timeout of attempts. The cooldown where it is absent.
+        "probe_lease_ms" => probe_lease_ms: Option<u64>, Lenient<Time<1, COUNTED>>;
+        /// Probes that must succeed for one to close.
+        "successes_to_close" => successes_to_close: Option<u32>, Lenient<Count<10_000>>;
+        /// After one has closed, lets a share of the calls pass that grows from a tenth to all within
+        /// this time, in milliseconds; all at once where it is absent.
+        "ramp_ms" => ramp_ms: Option<u64>, Lenient<Time<1, COUNTED>>;
+        /// Whether rate limits, such as a 429, are failures.
+        "count_rate_limits" => count_rate_limits: Option<bool>, Lenient<Flag>;
+        /// What breakers do with their decisions.
+        "mode" => mode: Option<BreakerMode>, Lenient<Word<BreakerMode>>;
+        /// Whether breakers start in FORCED_OPEN; not together with the mode `disabled`.
+        "forced_open" => forced_open: Option<bool>, Lenient<Flag>;
+        /// How many breakers are kept.
+        "capacity" => capacity: Option<u32>, Lenient<Count<1_000_000>>;
+        /// Shares the state of breakers with other processes; with none where it is absent.
+        "share" => share: Option<ShareConfig>, Lenient<ShareConfig>;
+        /// For tools that only read.
+        "read_only" => read_only: Option<BreakerRules>, Lenient<BreakerRules>;
+        /// For tools that a repeat changes nothing with.
+        "idempotent" => idempotent: Option<BreakerRules>, Lenient<BreakerRules>;
+        /// For tools that are declared mutating. Tools of undeclared effect use the general settings.
+        "mutating" => mutating: Option<BreakerRules>, Lenient<BreakerRules>;
+    }
+}
+
+object! { strict
+    /// When breakers open for calls of one declared effect, and for how long.
+    pub struct BreakerRules {
+        /// Failures in a row that open one.
+        "consecutive" => consecutive: Option<u32>, Lenient<Count<10_000>>;
+        /// The share of failures that opens one.
+        "failure_rate" => failure_rate: Option<f64>, Lenient<Rate>;
+        /// How long one stays open, in milliseconds.
+        "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Time<1, COUNTED>>;
+    }
+}
+
+object! { strict
+    /// When calls are too slow.
+    pub struct SlowCalls {
+        /// The time above which a call is slow, in milliseconds.
+        "longer_than_ms" => longer_than_ms: u64, Time<1, COUNTED>;
+        /// The share of slow calls in the window that opens a breaker.
+        "rate" => rate: f64, Rate;
+    }
+}
+
+object! { strict
+    /// With whom the state of breakers is shared. A build needs the feature `redis` for it.
+    pub struct ShareConfig {
+        /// The Redis server: `redis://HOST:PORT`, or `rediss://` for TLS.
+        "where" => place: Box<str>, RedisUrl;
+        /// Processes of the same name share: letters, digits and `-_.:/`.
+        "namespace" => namespace: Option<Box<str>>, Lenient<Namespace>;
+        /// How late a decision is noticed at worst, in milliseconds.
+        "every_ms" => every_ms: Option<u64>, Lenient<Time<50, 60_000>>;
+    }
+}
+
+/// What breakers do with their decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BreakerMode {
+    /// They refuse calls.
+    Enforce,
+    /// They count and report, and let every call through.
+    Shadow,
+    /// They do nothing.
+    Disabled,
+}
+
+words! {
+    BreakerMode { Enforce = "enforce", Shadow = "shadow", Disabled = "disabled" }
+}

@@ -1,0 +1,84 @@
+//! Settings that contradict each other.
+use super::{
+    breaker::{BreakerConfig, BreakerMode},
+    limit::Limit,
+};
+use std::borrow::Cow;
+use tr_wire::{
+    EnvelopeFault,
+    read::{Faults, Node},
+};
+
+/// The settings that other settings bound.
+pub(super) struct Relations<'c> {
+    pub(super) breaker: Option<&'c BreakerConfig>,
+    /// The lowest and the highest delay of retries, as the section and its preset have them.
+    pub(super) delays: (u64, Option<u64>),
+    /// Whether the section sets the highest delay.
+    pub(super) is_cap_set: bool,
+}
+
+/// The window and the least calls of a rate, where nothing is said.
+const WINDOW: u32 = 20;
+const MIN_CALLS: u32 = 10;
+
+/// Reports the settings that contradict others.
+pub(super) fn relations(form: &Relations<'_>, root: &Node<'_>, faults: &mut Faults) {
+    if let Some(breaker) = form.breaker {
+        of_breaker(breaker, root, faults);
+    }
+    let (base, cap) = form.delays;
+    if let Some(cap) = cap.filter(|cap| *cap < base) {
+        let (name, expected, found) = match form.is_cap_set {
+            true => ("cap_ms", format!("{base} milliseconds or more, as `base_ms` is"), cap),
+            false => ("base_ms", format!("at most {cap} milliseconds, as `cap_ms` is"), base),
+        };
+        let names: &[&str] = match name {
+            "cap_ms" => &["cap_ms", "max_delay_ms"],
+            _ => &["base_ms", "initial_delay_ms"],
+        };
+        refuse(root, "retry", names, expected, found.to_string(), faults);
+    }
+}
+
+fn of_breaker(breaker: &BreakerConfig, root: &Node<'_>, faults: &mut Faults) {
+    let window = breaker.window.unwrap_or(WINDOW);
+    let min_calls = breaker.min_calls.unwrap_or(MIN_CALLS);
+    if min_calls > window {
+        let (name, expected, found) = match breaker.min_calls {
+            Some(_) => ("min_calls", format!("at most {window}, as `window` is"), min_calls),
+            None => ("window", format!("{min_calls} or more, as `min_calls` is"), window),
+        };
+        refuse(root, "breaker", &[name], expected, found.to_string(), faults);
+    }
+    if breaker.forced_open == Some(true) && breaker.mode == Some(BreakerMode::Disabled) {
+        let expected = "false, where the mode is `disabled`";
+        refuse(root, "breaker", &["forced_open"], expected, "true", faults);
+    }
+    let is_none = breaker.consecutive == Some(Limit::None)
+        && breaker.failure_rate == Some(Limit::None)
+        && breaker.slow_calls.is_none();
+    if is_none {
+        let expected = "`consecutive`, `failure_rate` or `slow_calls`, by which breakers open";
+        refuse(root, "breaker", &["consecutive"], expected, "none of them", faults);
+    }
+}
+
+/// Reports a key of a section, by the name that it has there.
+fn refuse(
+    root: &Node<'_>,
+    section: &str,
+    names: &[&str],
+    expected: impl Into<Cow<'static, str>>,
+    found: impl Into<Box<str>>,
+    faults: &mut Faults,
+) {
+    let within = root.source.member(section);
+    let there = names.iter().find_map(|name| Some((name, within?.member(name)?)));
+    let pointer = format!("/{section}/{}", there.map_or(names[0], |(name, _)| name));
+    let fault = EnvelopeFault::new(pointer, expected, found);
+    faults.push(match there {
+        Some((_, source)) => fault.at(source.offset(faults)),
+        None => fault,
+    });
+}

@@ -1,0 +1,141 @@
+//! Shapes that several sections use.
+use std::{borrow::Cow, marker::PhantomData};
+use tr_wire::{
+    closest,
+    read::{Faults, Name, Node, Shape, shape, with_schema},
+};
+
+with_schema! {
+    use tr_wire::read::schemars::{Schema, SchemaGenerator, json_schema};
+}
+
+/// A limit, or that there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit<T> {
+    /// There is none.
+    None,
+    /// This one.
+    At(T),
+}
+
+impl<T> Limit<T> {
+    /// The limit, if there is one.
+    #[must_use]
+    pub fn get(self) -> Option<T> {
+        match self {
+            Self::None => None,
+            Self::At(limit) => Some(limit),
+        }
+    }
+
+    /// Changes the limit, if there is one.
+    #[must_use]
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Limit<U> {
+        match self {
+            Self::None => Limit::None,
+            Self::At(limit) => Limit::At(change(limit)),
+        }
+    }
+}
+
+/// The word for no limit.
+pub(crate) const NONE: &str = "none";
+
+/// A limit of shape `S`, or `"none"`.
+pub(crate) struct OrNone<S>(PhantomData<S>);
+
+impl<S: Shape> Shape for OrNone<S> {
+    type Value = Limit<S::Value>;
+
+    fn expected() -> Cow<'static, str> {
+        format!("{}, or {NONE:?}", S::expected()).into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        if node.source.text().as_deref() == Some(NONE) {
+            return Some(Limit::None);
+        }
+        // Its own faults would not say that there may be none.
+        match S::read(node, &mut Faults::of("")) {
+            Some(limit) => Some(Limit::At(limit)),
+            None => node.refuse(Self::expected(), faults),
+        }
+    }
+
+    with_schema! {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let limit = S::schema(generator);
+        json_schema!({ "anyOf": [limit, { "const": NONE }] })
+    }
+    }
+}
+
+/// A whole number within bounds.
+pub(crate) struct Whole<const MIN: u64, const MAX: u64>;
+
+impl<const MIN: u64, const MAX: u64> Shape for Whole<MIN, MAX> {
+    type Value = u32;
+
+    fn expected() -> Cow<'static, str> {
+        format!("a whole number from {MIN} to {MAX}").into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<u32> {
+        let number = node.source.number().and_then(|number| number.whole(MIN, MAX));
+        let number = number.and_then(|number| u32::try_from(number).ok());
+        number.or_else(|| node.refuse(Self::expected(), faults))
+    }
+
+    with_schema! {
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX })
+    }
+    }
+}
+
+shape! {
+    /// The address of a Redis server, which may hold a password.
+    pub(crate) RedisUrl => Box<str>, "redis://HOST:PORT, or rediss://HOST:PORT",
+    |node, faults| {
+        let text = Name::read(node, faults)?;
+        if text.starts_with("redis://") || text.starts_with("rediss://") {
+            return Some(text);
+        }
+        refuse_scheme(node, &text, Self::expected(), &["redis", "rediss"], faults)
+    },
+    { "type": "string", "pattern": "^rediss?://" }
+}
+
+/// Refuses an address by its scheme alone: what follows may hold a password.
+pub(crate) fn refuse_scheme<T>(
+    node: &Node<'_>,
+    text: &str,
+    expected: Cow<'static, str>,
+    schemes: &[&'static str],
+    faults: &mut Faults,
+) -> Option<T> {
+    let found = match text.split_once("://") {
+        Some((scheme, _)) => format!("an address {scheme}://…"),
+        None => "a text without one of these schemes".to_owned(),
+    };
+    let mut fault = node.fault(expected, found, faults);
+    let scheme = text.split("://").next().unwrap_or_default();
+    if let Some(like) = closest(scheme, schemes.iter().copied()) {
+        fault = fault.hint(format!("did you mean {like}://?"));
+    }
+    faults.push(fault);
+    None
+}
+
+shape! {
+    /// By which name processes share.
+    pub(crate) Namespace => Box<str>, "1 to 100 letters, digits and -_.:/",
+    |source| source
+        .text()
+        .filter(|text| {
+            let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
+            (1..=100).contains(&text.len()) && text.chars().all(is_allowed)
+        })
+        .map(Into::into),
+    { "type": "string", "pattern": "^[A-Za-z0-9_.:/-]{1,100}$" }
+}

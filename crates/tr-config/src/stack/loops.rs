@@ -1,0 +1,114 @@
+//! `[loops]`.
+use super::limit::Whole;
+use crate::catalog::shape::{Lenient, RECORDED, Time};
+use std::borrow::Cow;
+use tr_wire::read::{
+    Count, Faults, Flag, Kind, List, Name, Node, Shape, Word, object, with_schema, words,
+};
+
+with_schema! {
+    use tr_wire::read::schemars::{Schema, SchemaGenerator, json_schema};
+}
+
+/// What becomes of loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopMode {
+    /// Nothing is counted.
+    Off,
+    /// Adds a note for the model, and refuses nothing.
+    Note,
+    /// Refuses loops; for callers that do not say when a turn begins, only calls that failed
+    /// identically.
+    Block,
+    /// Applies the limits also to callers that do not say when a turn begins.
+    Strict,
+}
+
+object! { strict
+    /// Changes to the loop guard.
+    pub struct LoopConfig {
+        /// Whether loops are looked for.
+        "enabled" => enabled: Option<bool>, Lenient<Flag>;
+        /// What becomes of loops.
+        "mode" => mode: Option<LoopMode>, Lenient<Word<LoopMode>>;
+        /// Identical failing calls that end a loop.
+        "max_identical" | "maxIdenticalFailures" => max_identical: Option<u32>, Lenient<Count<1000>>;
+        /// Failures of any kind that end a turn. For callers that do not say when a turn begins they
+        /// only cause a warning, unless the mode is `strict`.
+        "max_failures_per_turn" | "maxFailuresPerTurn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>>;
+        /// Whether repeated answers, polls without end and cycles are looked for beside failures: a warning,
+        /// and a refusal at twice as many. `true`, or their thresholds. `tool-guard mcp` has them on in the
+        /// modes `note` and `block`, and only warns.
+        "signals" => signals: Option<LoopSignals>, Lenient<SignalsShape>;
+        /// How long a failure counts for callers that do not name the turn, in milliseconds.
+        "memory_ms" => memory_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        /// How many turns are kept, the newest.
+        "max_turns" => max_turns: Option<u32>, Lenient<Count<1_000_000>>;
+        /// Where malformed calls are written down as JSON lines, with the model that made them: a file;
+        /// `~/` is the home folder. Nowhere where it is absent.
+        "log_path" | "logPath" => log_path: Option<Box<str>>, Lenient<Name>;
+    }
+}
+
+/// The most that a signal can count.
+const MOST: u64 = 100_000;
+
+object! { strict
+    /// Signals of loops without failures: from how many on the model is warned.
+    pub struct LoopSignals {
+        /// Whether they are looked for.
+        "enabled" => enabled: Option<bool>, Lenient<Flag>;
+        /// Identical calls with the same answer.
+        "repeats" => repeats: Option<u32>, Lenient<Whole<2, MOST>>;
+        /// Identical calls that fail in the same way, where that failure does not count against the turn.
+        "failing_repeats" => failing_repeats: Option<u32>, Lenient<Whole<2, MOST>>;
+        /// Rounds of a cycle of 2 to 5 calls with the same answers.
+        "rounds" => rounds: Option<u32>, Lenient<Whole<2, MOST>>;
+        /// Failures of a tool with the same error and other params, without a success in between.
+        "same_error" => same_error: Option<u32>, Lenient<Whole<2, MOST>>;
+        /// From which pause before a call on the model counts as waiting, in milliseconds.
+        "pace_ms" => pace_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        /// How long a polled answer may stay the same, in milliseconds.
+        "quiet_ms" => quiet_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        /// Whether transient failures count against the limits of failures.
+        "count_transient" => count_transient: Option<bool>, Lenient<Flag>;
+        /// Whether calls are refused at twice a threshold; else the model is only warned.
+        "refuse" => refuse: Option<bool>, Lenient<Flag>;
+        /// Names whose values in answers are not compared, beside those of times, durations and ids of
+        /// requests.
+        "volatile" => volatile: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+    }
+}
+
+/// Signals, or only whether they are looked for.
+pub(crate) struct SignalsShape;
+
+impl Shape for SignalsShape {
+    type Value = LoopSignals;
+
+    fn expected() -> Cow<'static, str> {
+        "true, false, or an object with thresholds".into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<LoopSignals> {
+        match node.source.kind() {
+            Kind::Bool => {
+                let enabled = Flag::read(node, faults);
+                Some(LoopSignals { enabled, ..LoopSignals::default() })
+            }
+            Kind::Object => LoopSignals::read(node, faults),
+            _ => node.refuse(Self::expected(), faults),
+        }
+    }
+
+    with_schema! {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let (flag, form) = (Flag::schema(generator), LoopSignals::schema(generator));
+        json_schema!({ "anyOf": [flag, form] })
+    }
+    }
+}
+
+words! {
+    LoopMode { Off = "off", Note = "note", Block = "block", Strict = "strict" }
+}

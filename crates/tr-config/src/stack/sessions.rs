@@ -1,0 +1,91 @@
+//! `[sessions]`.
+use super::{idempotency::WhenStoreFails, limit::refuse_scheme};
+use crate::catalog::shape::Lenient;
+use std::path::PathBuf;
+use tr_wire::read::{Count, Flag, Name, Word, object, shape, words};
+
+object! { strict
+    /// Which sessions of agents the stack keeps whole, and how.
+    pub struct SessionsConfig {
+        /// The form of messages of new sessions.
+        "format" => format: Option<SessionFormat>, Lenient<Word<SessionFormat>>;
+        /// What becomes of a tool's use that failed: it stays with its error if the tool may have run, or
+        /// is always rolled back.
+        "mode" => mode: Option<SessionMode>, Lenient<Word<SessionMode>>;
+        /// Whether sessions are recorded and checked.
+        "enabled" => enabled: Option<bool>, Lenient<Flag>;
+        /// Whether a session is checked before each call of the model.
+        "validate_before_call" | "validateBeforeCall" => validate_before_call: Option<bool>, Lenient<Flag>;
+        /// Whether faults that are found are repaired without asking; else a repair is offered.
+        "auto_repair" | "autoRepair" => auto_repair: Option<bool>, Lenient<Flag>;
+        /// How many committed checkpoints are kept.
+        "checkpoint_retention" | "checkpointRetention" => checkpoint_retention: Option<u32>, Lenient<Count<10_000>>;
+        /// Whether checkpoints keep the messages, so that they can be restored.
+        "snapshot_messages" | "snapshotMessages" => snapshot_messages: Option<bool>, Lenient<Flag>;
+        /// Whether the session's incidents also have what went well.
+        "verbose" => verbose: Option<bool>, Lenient<Flag>;
+        /// Where sessions are kept: a SQLite file (the feature `sqlite`) or `memory`.
+        "where" => place: Option<SessionPlace>, Lenient<Place>;
+        /// What becomes of a call while the store of sessions cannot be used.
+        "when_store_fails" => when_store_fails: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>>;
+    }
+}
+
+/// The form of a session's messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionFormat {
+    /// Anthropic's Messages API.
+    #[default]
+    AnthropicMessages,
+    /// OpenAI's Chat Completions API.
+    OpenAiChat,
+    /// OpenAI's Responses API.
+    OpenAiResponses,
+    /// Google's Gemini API.
+    Gemini,
+    /// OpenClaw's and pi's own messages.
+    OpenClaw,
+}
+
+/// What becomes of a tool's use that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionMode {
+    /// It is rolled back if the tool did not run, else it stays with its error.
+    Preserve,
+    /// It is rolled back.
+    Rollback,
+}
+
+words! {
+    SessionFormat {
+        AnthropicMessages = "anthropic_messages", OpenAiChat = "openai_chat",
+        OpenAiResponses = "openai_responses", Gemini = "gemini", OpenClaw = "openclaw",
+    }
+    SessionMode { Preserve = "preserve", Rollback = "rollback" }
+}
+
+/// Where sessions are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionPlace {
+    /// In the process; they end with it.
+    Memory,
+    /// In a SQLite file, shared by the processes of one machine.
+    File(PathBuf),
+}
+
+shape! {
+    Place => SessionPlace, "a file or memory",
+    |node, faults| {
+        let text = Name::read(node, faults)?;
+        match &*text {
+            "memory" => Some(SessionPlace::Memory),
+            address if address.contains("://") => {
+                refuse_scheme(node, address, Self::expected(), &[], faults)
+            }
+            file => Some(SessionPlace::File(file.into())),
+        }
+    },
+    { "type": "string", "minLength": 1 }
+}
