@@ -28,7 +28,7 @@ const BUILDS: &[(&str, &str)] = &[
     ("breaker", "tr-breaker"),
     ("http", "bytes http"),
     ("idempotency", "blake3 tr-idempotency"),
-    ("integrity", "blake3 tr-integrity"),
+    ("integrity", "blake3 tr-integrity tr-transcript"),
     ("loop-guard", "blake3 tr-loopguard"),
     ("retry", "tr-retry"),
     ("retry,breaker", "tr-breaker tr-retry"),
@@ -38,7 +38,7 @@ const BUILDS: &[(&str, &str)] = &[
     (
         "default",
         "aho-corasick blake3 opentelemetry tr-breaker tr-config tr-idempotency tr-integrity \
-         tr-loopguard tr-retry tr-telemetry tr-timeout tr-wire tracing",
+         tr-loopguard tr-retry tr-telemetry tr-timeout tr-transcript tr-wire tracing",
     ),
 ];
 

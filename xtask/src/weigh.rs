@@ -39,6 +39,7 @@ const ROWS: &[(&str, &str)] = &[
     ("tr-idempotency", ""),
     ("tr-loopguard", ""),
     ("tr-integrity", ""),
+    ("tr-transcript", ""),
     ("tr-telemetry", ""),
     ("tr-turn", ""),
 ];

@@ -161,6 +161,8 @@ pub use tr_retry::{self as retry, RetryLayer};
 pub use tr_telemetry::{self as telemetry, TelemetryLayer};
 #[cfg(feature = "timeout")]
 pub use tr_timeout::{self as timeout, AttemptTimeoutLayer, DeadlineLayer, DefaultDeadlineLayer};
+#[cfg(feature = "integrity")]
+pub use tr_transcript as transcript;
 #[cfg(feature = "stack")]
 pub use tr_wire as wire;
 

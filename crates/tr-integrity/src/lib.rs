@@ -96,25 +96,14 @@ mod config;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod cycle;
-mod file;
-mod format;
 mod guard;
-mod json;
-mod keys;
-mod message;
-mod messages;
-mod name;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-mod provider;
 mod remote;
-mod repair;
 mod session;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod store;
-mod transcript;
-mod validate;
 
 /// The named futures of the services.
 pub mod future {
@@ -128,32 +117,23 @@ pub use self::guard::SessionId;
 pub use self::{
     config::Layer0Config,
     cycle::{Integrity, IntegrityBuilder, IntegrityLayer, IntentNotRecorded, WhenStoreFails},
-    file::{
-        Dropped, FileAction, FileActionKind, FileBytes, FileCheck, FileCheckpoint, FileCut,
-        FileFault, FileFinding, FileForm, FileLoss, FilePlan, FilePlanner, FileRepair, FileReport,
-        Piece, Record, Records, SessionFile, SkipReason, Skipped,
-    },
-    format::{Format, OUTCOME_UNKNOWN, ReadError},
     guard::{
         AnswerCutOff, BodyOf, BodyWatch, CheckpointNotRecorded, ContentFiltered, ModelCall,
         ModelEndOf, ModelGuard, ModelGuardBuilder, ModelGuardLayer, SessionCorrupt, Streamed, Take,
         TranscriptOf, WatchedBody, Whole,
     },
-    message::{Message, Role},
-    provider::{AnswerScanner, Complaint, Head, ModelEnd},
-    repair::{
-        ActionKind, Loss, LossKind, Repair, RepairAction, RepairMode, RepairPlan, RepairResult,
-        StalePlan,
-    },
     session::{
-        Archive, Checkpoint, CheckpointError, CycleId, CycleMode, CycleState, ErrorRecovery,
-        Incident, Operation, RecoveryAction, ResetOptions, ResetResult, RollbackResult, Session,
-        Sessions, SessionsBuilder, ToolCycleResult, ToolCycleTransaction, ToolResult, ToolUse,
+        Archive, Checkpoint, CycleId, CycleMode, CycleState, ErrorRecovery, Incident, Operation,
+        RecoveryAction, ResetOptions, ResetResult, RollbackResult, Session, Sessions,
+        SessionsBuilder, ToolCycleResult, ToolCycleTransaction, ToolResult, ToolUse,
     },
-    transcript::Transcript,
-    validate::{Fault, Finding, Severity, ValidationResult, Validator},
 };
 pub use tr_core::ConfigError;
+pub use tr_transcript::{
+    ActionKind, AnswerScanner, CheckpointError, Complaint, Fault, Finding, Format, Head, Loss,
+    LossKind, Message, ModelEnd, OUTCOME_UNKNOWN, ReadError, Repair, RepairAction, RepairMode,
+    RepairPlan, RepairResult, Role, Severity, StalePlan, Transcript, ValidationResult, Validator,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

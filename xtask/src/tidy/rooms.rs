@@ -48,13 +48,16 @@ fn below(name: &str) -> Option<Vec<&'static str>> {
         "tr-core" | "tr-sqlite" | "tr-tls" => Vec::new(),
         "tr-testkit" => core.into(),
         "tr-breaker" => vec!["tr-core", "tr-tls"],
-        "tr-idempotency" | "tr-integrity" => vec!["tr-core", "tr-sqlite", "tr-tls"],
+        "tr-idempotency" => vec!["tr-core", "tr-sqlite", "tr-tls"],
+        "tr-integrity" => vec!["tr-core", "tr-sqlite", "tr-tls", "tr-transcript"],
         layer if LAYERS.contains(&layer) => core.into(),
-        "tr-wire" => core.into(),
+        "tr-transcript" | "tr-wire" => core.into(),
         "tr-config" => vec!["tr-core", "tr-wire"],
-        "tool-reliability" => [&FORMS, LAYERS].concat(),
+        "tool-reliability" => [&FORMS, LAYERS, &["tr-transcript"]].concat(),
         "tr-turn" => [&FORMS[..], &["tool-reliability"]].concat(),
-        "tool-guard" => [&FORMS[..], &["tool-reliability", "tr-integrity", "tr-turn"]].concat(),
+        "tool-guard" => {
+            [&FORMS[..], &["tool-reliability", "tr-integrity", "tr-transcript", "tr-turn"]].concat()
+        }
         _ => return None,
     })
 }

@@ -3,8 +3,9 @@ use benches::measure::{Effort, median};
 use std::{hint::black_box, io::Read as _};
 use tokio::time::Instant;
 use tr_core::BoxError;
-use tr_integrity::{FileCheck, Format, Session};
+use tr_integrity::Session;
 use tr_testkit::sessions::{Form, SessionLines};
+use tr_transcript::{FileCheck, Format};
 
 const FORMAT: Format = Format::AnthropicMessages;
 

@@ -9,7 +9,7 @@ use self::{
 };
 use super::{CliError, Failure, NotJudged, file::File};
 use std::io::Read as _;
-use tr_integrity::{Piece, Records};
+use tr_transcript::{Piece, Records};
 
 /// The limits for detection in a file of JSON lines: its first bytes, and its first records.
 const HEAD: u64 = 8 << 20;

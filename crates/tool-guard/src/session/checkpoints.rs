@@ -12,7 +12,8 @@ use super::{
 use serde::Serialize;
 use std::{fmt::Write as _, path::Path};
 use tr_core::{printable, rfc3339};
-use tr_integrity::{FileCheckpoint, Operation};
+use tr_integrity::Operation;
+use tr_transcript::FileCheckpoint;
 
 /// How many turns are listed: computing each costs as much as a check.
 const TURNS: usize = 5;

@@ -10,7 +10,7 @@ use super::{
 };
 use std::{borrow::Cow, path::Path};
 use tr_core::printable;
-use tr_integrity::{CheckpointError, FileCheckpoint, Repair, RepairMode, Transcript};
+use tr_transcript::{CheckpointError, FileCheckpoint, Repair, RepairMode, Transcript};
 
 /// A session that is in memory.
 #[derive(Debug)]

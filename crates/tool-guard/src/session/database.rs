@@ -6,10 +6,11 @@ use std::{
 };
 use tokio::runtime::{self, Runtime};
 use tr_integrity::{
-    Format, Layer0Config, Session, Sessions,
+    Layer0Config, Session, Sessions,
     sqlite::{Error, ErrorKind, Sqlite},
     store::{SessionStore as _, StoreError, StoreErrorKind},
 };
+use tr_transcript::Format;
 
 /// The page size for listing sessions.
 const PAGE: usize = 1_000;

@@ -2,7 +2,7 @@
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 use serde_json::Value;
 use std::fmt;
-use tr_integrity::{ActionKind, FileForm, Format};
+use tr_transcript::{ActionKind, FileForm, Format};
 
 /// The form of a session.
 #[derive(Clone, Copy, Debug)]

@@ -11,9 +11,8 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use std::{cell::Cell, error::Error as _, fmt};
-use tr_integrity::{
-    Format, Message, ReadError, Repair, RepairMode, ResetOptions, Session, Transcript, Validator,
-};
+use tr_integrity::{ResetOptions, Session};
+use tr_transcript::{Format, Message, ReadError, Repair, RepairMode, Transcript, Validator};
 
 /// An array of messages, or a request with messages.
 #[derive(Debug)]

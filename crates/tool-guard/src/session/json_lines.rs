@@ -9,7 +9,7 @@ use super::{
     sidecar::{Checkpoint, hash},
 };
 use indicatif::{ProgressBar, ProgressStyle};
-use tr_integrity::{
+use tr_transcript::{
     CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FileLoss,
     FilePlanner, FileReport, Repair, SessionFile, Severity, SkipReason, Skipped, Transcript,
 };

@@ -1,7 +1,7 @@
 //! The command line of `tool-guard session`.
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use tr_integrity::RepairMode;
+use tr_transcript::RepairMode;
 
 /// The exit codes, shown under the help of `session`.
 const EXIT_CODES: &str = "\

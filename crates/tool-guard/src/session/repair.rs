@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;
 use tr_core::printable;
-use tr_integrity::{ActionKind, FileForm, Format, LossKind, RepairMode};
+use tr_transcript::{ActionKind, FileForm, Format, LossKind, RepairMode};
 
 /// How many records a refusal names.
 const NAMED: usize = 5;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;
 use tr_core::printable;
-use tr_integrity::{
+use tr_transcript::{
     Fault, FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Loss,
     RepairAction, Severity, SkipReason,
 };

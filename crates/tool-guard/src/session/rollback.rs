@@ -9,7 +9,7 @@ use super::{
 };
 use serde::Serialize;
 use std::{fmt::Write as _, path::Path};
-use tr_integrity::CheckpointError;
+use tr_transcript::CheckpointError;
 
 /// The result or the plan of a rollback.
 #[derive(Debug, Serialize)]

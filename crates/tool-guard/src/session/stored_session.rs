@@ -6,9 +6,8 @@ use super::{
     report::{About, Health},
     sidecar::Checkpoint,
 };
-use tr_integrity::{
-    CheckpointError, Message, Repair, RepairMode, ResetOptions, Session, Transcript, Validator,
-};
+use tr_integrity::{ResetOptions, Session};
+use tr_transcript::{CheckpointError, Message, Repair, RepairMode, Transcript, Validator};
 
 /// A session of a database, in memory.
 #[derive(Debug)]

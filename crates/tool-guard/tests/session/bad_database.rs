@@ -5,9 +5,10 @@ use crate::{
 };
 use std::{fs, path::Path, sync::mpsc::channel};
 use tr_integrity::{
-    Format, Sessions,
+    Sessions,
     sqlite::{Database, Error, Sqlite},
 };
+use tr_transcript::Format;
 
 /// A database with one session, `s`, which is refused for its first message.
 pub(crate) async fn database(path: &Path) -> Sqlite {

@@ -7,7 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 use tr_core::CycleRef;
-use tr_integrity::{Format, Operation, Sessions, sqlite::Sqlite};
+use tr_integrity::{Operation, Sessions, sqlite::Sqlite};
+use tr_transcript::Format;
 
 const FORMAT: Format = Format::AnthropicMessages;
 

@@ -1,7 +1,7 @@
 //! Sessions of JSON lines: Claude Code's and OpenClaw's.
 use crate::folder::Folder;
 use serde_json::json;
-use tr_integrity::SessionFile;
+use tr_transcript::SessionFile;
 
 /// OpenClaw's session whose call of `pay` was never answered, and whose last line is torn.
 pub(crate) const OPENCLAW: &str = r#"{"type":"session","version":3,"id":"s-1","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}

@@ -16,9 +16,9 @@ use verdict::{Case, Tally};
 
 /// What others published, as the agent wrote it.
 const REAL: [&str; 3] = [
-    include_str!("../../../tr-integrity/tests/it/data/todowrite_examples.jsonl"),
-    include_str!("../../../tr-integrity/tests/it/data/representative_messages.jsonl"),
-    include_str!("../../../tr-integrity/tests/it/data/session_b.jsonl"),
+    include_str!("../../../tr-transcript/tests/it/data/todowrite_examples.jsonl"),
+    include_str!("../../../tr-transcript/tests/it/data/representative_messages.jsonl"),
+    include_str!("../../../tr-transcript/tests/it/data/session_b.jsonl"),
 ];
 
 /// Which mutations: the first 2,000, or those that are asked for, as `N` or as `FROM..TO`.

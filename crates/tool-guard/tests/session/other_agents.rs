@@ -205,7 +205,7 @@ fn others() -> Vec<File> {
         ),
         event("user.message", json!({"content": "Well?"})),
     ]);
-    let openhands = include_str!("../../../tr-integrity/tests/it/data/openhands-events.jsonl");
+    let openhands = include_str!("../../../tr-transcript/tests/it/data/openhands-events.jsonl");
     vec![
         ("ag-ui.json", ag_ui.to_string()),
         ("llama-index.json", llama_index.to_string()),

@@ -38,6 +38,7 @@ fn own() -> Vec<PathBuf> {
     files(&repository(), &mut found);
     let sessions = [
         "crates/tr-integrity/tests",
+        "crates/tr-transcript/tests",
         "crates/tr-integrity/fuzz",
         "crates/tool-guard/tests/session",
         "crates/tool-guard/tests/data",

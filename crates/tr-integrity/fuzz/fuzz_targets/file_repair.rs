@@ -2,7 +2,7 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use tr_integrity::{FileForm, Format, Repair, RepairMode, SessionFile};
+use tr_transcript::{FileForm, Format, Repair, RepairMode, SessionFile};
 
 fuzz_target!(|bytes: &[u8]| {
     let session = SessionFile::read(bytes);

@@ -1,7 +1,7 @@
 //! Any bytes: each is a record's, skipped, or between them, however they are read.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use tr_integrity::{FileCheck, Piece, Records};
+use tr_transcript::{FileCheck, Piece, Records};
 
 fuzz_target!(|bytes: &[u8]| {
     for max in [8, usize::MAX] {

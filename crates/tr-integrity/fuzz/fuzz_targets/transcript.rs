@@ -1,7 +1,7 @@
 //! Any text: a transcript that is read comes out as it was, and its repair is valid and final.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use tr_integrity::{Fault, Format, Repair, Severity, Transcript, Validator};
+use tr_transcript::{Fault, Format, Repair, Severity, Transcript, Validator};
 
 const FORMATS: [Format; 5] = [
     Format::AnthropicMessages,

@@ -1,13 +1,8 @@
 //! Error types: leaf → [`FailureInfo`] → cause.
-use crate::{
-    cycle::not_recorded,
-    repair::RepairPlan,
-    session::ErrorRecovery,
-    store::StoreError,
-    validate::{Finding, Severity, ValidationResult},
-};
+use crate::{cycle::not_recorded, session::ErrorRecovery, store::StoreError};
 use std::fmt;
 use tr_core::{FailureInfo, Ran, Verdict, code};
+use tr_transcript::{Finding, RepairPlan, Severity, ValidationResult};
 
 /// The provider would refuse the transcript, so it was not sent; the error offers a repair.
 ///

@@ -4,7 +4,6 @@ use super::{
     model::{BodyOf, ModelEndOf, TranscriptOf},
     tail::{BodyWatch, WatchedBody, of_chain},
 };
-use crate::provider::{AnswerScanner, Head, ModelEnd};
 use http::{
     HeaderValue, Request, Response,
     header::{CONTENT_ENCODING, CONTENT_LENGTH},
@@ -15,6 +14,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tr_core::{BoxError, DefaultPolicy, End};
+use tr_transcript::{AnswerScanner, Head, ModelEnd};
 
 /// The session of an HTTP request, as an extension: it is not sent.
 ///

@@ -1,7 +1,7 @@
 //! What the guard's policy reads from a request to a model and from its answer.
 use super::tail::{BodyWatch, of_chain};
-use crate::provider::{Head, ModelEnd};
 use tr_core::{DefaultPolicy, End};
+use tr_transcript::{Head, ModelEnd};
 
 /// Reads the transcript and the session from a request.
 #[diagnostic::on_unimplemented(

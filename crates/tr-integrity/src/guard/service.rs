@@ -7,7 +7,6 @@ use super::{
     take::{Take, Whole},
     watch::{self, Guarded, Watch},
 };
-use crate::{repair::Repair, transcript::Transcript, validate::Validator};
 use std::{
     mem,
     task::{Context, Poll},
@@ -15,6 +14,7 @@ use std::{
 use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{BoxError, DefaultPolicy, SessionAction};
+use tr_transcript::{Repair, Transcript, Validator};
 
 /// Validates what is sent to a model, and rolls the session back if the call brings no answer.
 ///

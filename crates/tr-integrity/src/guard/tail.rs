@@ -3,10 +3,7 @@ use super::{
     error::AnswerCutOff,
     watch::{Guarded, Settled, filtered},
 };
-use crate::{
-    provider::{AnswerScanner, ModelEnd},
-    store::StoreFuture,
-};
+use crate::store::StoreFuture;
 use pin_project_lite::pin_project;
 use std::{
     fmt,
@@ -14,6 +11,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tr_core::BoxError;
+use tr_transcript::{AnswerScanner, ModelEnd};
 
 pin_project! {
     /// A streamed answer: its pieces pass unchanged, and its end settles the session.

@@ -4,12 +4,10 @@ use super::{
     tail::{BodyWatch, of_chain},
     watch::{Guarded, Settled, filtered},
 };
-use crate::{
-    provider::{AnswerScanner, ModelEnd},
-    store::StoreFuture,
-};
+use crate::store::StoreFuture;
 use std::fmt;
 use tr_core::BoxError;
+use tr_transcript::{AnswerScanner, ModelEnd};
 
 /// The model's answers arrive as a whole: [`ModelEndOf`] judges them.
 #[derive(Clone, Copy, Debug, Default)]

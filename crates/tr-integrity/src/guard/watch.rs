@@ -1,12 +1,12 @@
 //! A running call of the model: however it ends, its checkpoint is settled.
 use super::error::ContentFiltered;
 use crate::{
-    provider::ModelEnd,
     session::{ErrorRecovery, Operation, RecoveryAction, Sessions, Slot},
     store::StoreFuture,
 };
 use std::{fmt, sync::Arc};
 use tr_core::{BoxError, CallInfo, Event, Observer, SessionAction};
+use tr_transcript::ModelEnd;
 
 /// A running call of the model; if it is dropped early, it is rolled back.
 pub(crate) struct Watch {

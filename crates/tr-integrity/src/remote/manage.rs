@@ -3,9 +3,9 @@ use super::lock;
 use crate::{
     session::{Session, Sessions},
     store::{SessionStore, StoreError},
-    validate::ValidationResult,
 };
 use std::sync::Arc;
+use tr_transcript::ValidationResult;
 
 impl Sessions {
     /// The store, if there is one.

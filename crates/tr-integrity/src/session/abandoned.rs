@@ -1,7 +1,7 @@
 //! Settles abandoned cycles: those whose future was dropped or whose process died.
 use super::{CycleId, CycleState, Occurrence, Session, ToolCycleTransaction, sessions::LoadNote};
-use crate::format::OUTCOME_UNKNOWN;
 use tr_core::{Answer, CycleRef, Ran, SessionAction};
+use tr_transcript::OUTCOME_UNKNOWN;
 
 /// The content of the answer to a use whose call was abandoned before its tool started.
 pub(crate) const NEVER_STARTED: &str = "the call was given up before the tool started";

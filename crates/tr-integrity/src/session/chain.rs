@@ -1,6 +1,6 @@
 //! A hash of every prefix of a session.
-use crate::message::Message;
 use blake3::{Hash, Hasher};
+use tr_transcript::Message;
 
 /// A hash of every prefix: each message's hash covers the hash before it and its own bytes, so an
 /// append and the check of a prefix take constant time.

@@ -1,6 +1,6 @@
 //! Points of a session to which it can be rolled back.
-use crate::message::Message;
 use serde::{Deserialize, Serialize};
+use tr_transcript::Message;
 
 /// The operation that a checkpoint precedes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -66,16 +66,4 @@ pub struct RollbackResult {
     pub messages_removed: usize,
     /// How many are left.
     pub new_message_count: usize,
-}
-
-/// A checkpoint that cannot be used. The session is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CheckpointError {
-    /// There is no checkpoint with this id.
-    #[error("Checkpoint not found: {0}")]
-    NotFound(Box<str>),
-    /// The messages before the checkpoint have changed.
-    #[error("Checkpoint integrity mismatch — messages were modified")]
-    Mismatch,
 }

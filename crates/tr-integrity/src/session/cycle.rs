@@ -1,5 +1,4 @@
 //! A tool cycle: its intent is recorded before the tool starts.
-use crate::format::NewUse;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tr_core::{CycleRef, Ran};
@@ -98,10 +97,6 @@ impl ToolUse {
     /// Identifies it as a call in this session.
     pub(crate) fn in_session<'r>(&'r self, session: &'r str) -> CycleRef<'r> {
         CycleRef { session, tool_use_id: &self.id, name: &self.name, input: &self.input }
-    }
-
-    pub(super) fn to_write(&self) -> NewUse<'_> {
-        NewUse { id: &self.id, name: &self.name, input: &self.input }
     }
 }
 

@@ -3,9 +3,9 @@ use super::{
     CycleId, CycleMode, CycleState, Done, Operation, Session, ToolCycleResult,
     ToolCycleTransaction, ToolResult, ToolUse, cycle::Used,
 };
-use crate::format::OUTCOME_UNKNOWN;
 use std::mem;
 use tr_core::{Answer, CycleRef, Ran};
+use tr_transcript::OUTCOME_UNKNOWN;
 
 /// For how many ended cycles a session remembers the end.
 const KEPT_ENDS: usize = 1_000;
@@ -203,7 +203,7 @@ impl ToolCycleResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::Format;
+    use tr_transcript::Format;
 
     #[test]
     fn a_call_is_never_recorded_in_the_cycle_of_another() {

@@ -1,6 +1,6 @@
 //! Every change of a session's messages, applied to transcript, validator, hashes and journal.
 use super::Session;
-use crate::{message::Message, repair::Repair};
+use tr_transcript::{Message, Repair};
 
 impl Session {
     pub(super) fn append(&mut self, message: Message) {

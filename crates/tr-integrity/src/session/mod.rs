@@ -19,7 +19,7 @@ pub(crate) use self::{
     used::Occurrence,
 };
 pub use self::{
-    checkpoint::{Checkpoint, CheckpointError, Operation, RollbackResult},
+    checkpoint::{Checkpoint, Operation, RollbackResult},
     cycle::{CycleId, CycleMode, CycleState, ToolCycleTransaction, ToolResult, ToolUse},
     results::{
         Archive, ErrorRecovery, Incident, RecoveryAction, ResetOptions, ResetResult,
@@ -27,18 +27,15 @@ pub use self::{
     },
     sessions::{Sessions, SessionsBuilder},
 };
-use crate::{
-    config::Layer0Config,
-    format::Format,
-    message::Message,
-    repair::{Repair, RepairPlan, RepairResult, StalePlan},
-    transcript::Transcript,
-    validate::{ValidationResult, Validator},
-};
+use crate::config::Layer0Config;
 use chain::Chain;
 use cycle::Used;
 use journal::Kept;
 use std::{collections::VecDeque, sync::Arc};
+use tr_transcript::{
+    CheckpointError, Format, Message, Repair, RepairPlan, RepairResult, StalePlan, Transcript,
+    ValidationResult, Validator, internal,
+};
 
 /// One session: its transcript, checkpoints, tool cycles, incidents and archive.
 ///
@@ -176,7 +173,7 @@ impl Session {
         self.turns += u64::from(message.begins_turn());
         let step = self.validator.live_step();
         let ends = self.tail_has_cycles() && !self.validator.extends_step(&message);
-        let ends = ends && !message.is_aside(self.transcript.format().rules());
+        let ends = ends && !internal::is_aside(self.transcript.format(), &message);
         if let Some(step) = step.filter(|_| ends) {
             let held = self.release_held();
             held.into_iter().chain([message]).for_each(|message| self.append(message));

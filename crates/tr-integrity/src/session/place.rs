@@ -1,16 +1,12 @@
 //! Puts the result of a cycle at the use that it answers, and not at another one with the same id.
 use super::{
     CycleId, CycleState, Done, Session, ToolCycleTransaction, ToolResult, ToolUse, cycle::Used,
-    used::text_of,
-};
-use crate::{
-    format::{Asked, Results},
-    json::Piece,
-    message::{Kind, Message},
-    repair::{Repair, zone},
-    transcript::Transcript,
 };
 use std::{collections::HashMap, mem};
+use tr_transcript::{
+    Message,
+    internal::{self, Answer, NewResult},
+};
 
 /// A use, its position, and its result.
 type Answered<'s> = (&'s ToolUse, Used, &'s ToolResult);
@@ -44,28 +40,21 @@ impl Session {
     fn place_late(&mut self, used: usize, tool_use: &ToolUse, result: &ToolResult) -> usize {
         let format = self.transcript.format();
         let text = self.written(&(tool_use, Used::At(used), result));
-        let Some((at, block)) = self.answer(used, &tool_use.id) else {
-            self.insert(used + 1, format.hold_results(&[text]));
+        let Some(answer) = self.answer(used, &tool_use.id) else {
+            self.insert(used + 1, internal::hold_results(format, &[text]));
             self.repair_step(self.step_of(used));
             return used + 1;
         };
-        let message = &self.transcript.messages()[at];
-        if !is_placeholder(message, block) {
-            return self.keep_as_text(at, &text);
+        if !answer.is_placeholder {
+            return self.keep_as_text(answer.at, &text);
         }
-        let piece = |n: usize| {
-            let part = &message.blocks()[n];
-            let text = if n == block { text.clone() } else { format.listed(message, part, None) };
-            Piece { was: Some(n), text }
-        };
-        let pieces: Vec<_> = (0..message.blocks().len()).map(piece).collect();
-        let message = format.rewrite(message, &pieces).expect("its blocks are there");
-        self.exchange(at, message);
+        let message = internal::with_answer(&self.transcript, answer, &text);
+        self.exchange(answer.at, message);
         // Messages that were added meanwhile may be invalid there.
         if !self.validator.is_valid() {
             self.repair_step(self.step_of(used));
         }
-        at
+        answer.at
     }
 
     /// The index where the step of the message at `used` begins.
@@ -76,54 +65,22 @@ impl Session {
     /// Keeps a second result as text, unless the first has the same content; returns the index.
     fn keep_as_text(&mut self, answer: usize, result: &str) -> usize {
         let format = self.transcript.format();
-        let mut alone = Transcript::new(format);
-        format.hold_results(&[result.to_owned()]).into_iter().for_each(|it| alone.push(it));
-        let says = |message: &Message| {
-            let content = message.blocks().iter().find_map(|block| match &block.kind {
-                Kind::Result { content, .. } => content.clone(),
-                _ => None,
-            });
-            content.map(|span| message.text(&span).to_owned())
-        };
-        let said = self.transcript.messages()[answer].raw();
-        if alone.messages().iter().filter_map(says).any(|content| said.contains(&content)) {
+        if internal::is_said(format, &self.transcript.messages()[answer], result) {
             return answer;
         }
         let at = self.validator.live_step().unwrap_or(self.transcript.len());
-        self.insert(at, Repair::preserve().plan(&alone).messages().to_vec());
+        self.insert(at, internal::as_text(format, result));
         at
     }
 
     /// The result of the use of `id` in a message: a placeholder, if there is one.
-    fn answer(&self, used: usize, id: &str) -> Option<(usize, usize)> {
-        let format = self.transcript.format();
-        let messages = self.transcript.messages();
-        let uses = messages[used].blocks().iter();
-        let names_pair = format.rules().names_pair;
-        let keys =
-            uses.filter(|block| matches!(&block.kind, Kind::Use { id: used, .. } if **used == *id));
-        let key = keys.into_iter().find_map(|block| block.kind.key(names_pair))?;
-        let zone = match format.rules().results {
-            Results::Items => {
-                let at = self.validator.answer_to(used, id)?;
-                at..at + 1
-            }
-            _ => zone(format, messages, used),
-        };
-        let blocks = zone.flat_map(|at| (0..messages[at].blocks().len()).map(move |n| (at, n)));
-        let mut answers = blocks.filter(|&(at, block)| {
-            let kind = &messages[at].blocks()[block].kind;
-            kind.is_result() && kind.key(names_pair).is_some_and(|result| key.pairs(&result))
-        });
-        let first = answers.next()?;
-        let keeps = |&(at, block): &(usize, usize)| is_placeholder(&messages[at], block);
-        Some([first].into_iter().chain(answers).find(keeps).unwrap_or(first))
+    fn answer(&self, used: usize, id: &str) -> Option<Answer> {
+        internal::answer(&self.transcript, &self.validator, used, id)
     }
 
     /// Whether the use of `id` in a message has a placeholder as its result.
     pub(super) fn has_placeholder(&self, used: usize, id: &str) -> bool {
-        let answer = self.answer(used, id);
-        answer.is_some_and(|(at, block)| is_placeholder(&self.transcript.messages()[at], block))
+        self.answer(used, id).is_some_and(|answer| answer.is_placeholder)
     }
 
     /// Whether a result of a waiting use is held. Each use holds one result. If the use was called
@@ -174,7 +131,8 @@ impl Session {
     fn append_pair(&mut self, id: CycleId, tool_use: ToolUse, result: ToolResult, refused: bool) {
         let format = self.transcript.format();
         let used_before = self.validator.last_use_of(&tool_use.id);
-        let mut pair = format.write_uses(&[tool_use.to_write()]);
+        let ToolUse { id: use_id, name, input } = &tool_use;
+        let mut pair = internal::write_uses(format, &[(use_id, name, input)]);
         pair.extend(self.hold(&[(&tool_use, Used::Nowhere, &result)]));
         let at = self.validator.live_step().unwrap_or(self.transcript.len());
         let was_valid = self.validator.is_valid();
@@ -259,18 +217,14 @@ impl Session {
             return Vec::new();
         }
         let written: Vec<_> = results.iter().map(|result| self.written(result)).collect();
-        self.transcript.format().hold_results(&written)
+        internal::hold_results(self.transcript.format(), &written)
     }
 
     fn written(&self, &(tool_use, used, result): &Answered<'_>) -> String {
         let message = used.at().map(|at| &self.transcript.messages()[at]);
-        let text = message.map_or("", |message| text_of(message, &tool_use.id));
-        let asked = Asked { id: &tool_use.id, name: &tool_use.name, text };
-        self.transcript.format().form().write_result(&asked, &result.content, result.is_error)
+        let ToolResult { content, is_error, .. } = result;
+        let (id, name) = (&tool_use.id, &tool_use.name);
+        let result = NewResult { id, name, content, is_error: *is_error };
+        internal::write_result(self.transcript.format(), message, result)
     }
-}
-
-/// Whether a block is a result that a repair or a recovery wrote.
-fn is_placeholder(message: &Message, block: usize) -> bool {
-    matches!(message.blocks()[block].kind, Kind::Result { synthetic: true, .. })
 }

@@ -3,13 +3,9 @@ use super::{
     Checkpoint, CycleMode, Done, ErrorRecovery, Operation, RecoveryAction, ResetOptions, Session,
     ToolCycleTransaction, cycle::Used,
 };
-use crate::{
-    message::Message,
-    provider::{Complaint, ModelEnd},
-    repair::Repair,
-};
 use serde_json::{Map, Value};
 use std::mem;
+use tr_transcript::{Complaint, Message, ModelEnd, Repair};
 
 impl Session {
     /// Handles a failed call of the model: rolls back to its checkpoint, or repairs the session.

@@ -1,9 +1,10 @@
 //! The results of operations on a session.
-use crate::{message::Message, session::cycle::ToolResult};
+use crate::session::cycle::ToolResult;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use tr_core::SessionAction;
+use tr_transcript::Message;
 
 /// The result of a tool cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

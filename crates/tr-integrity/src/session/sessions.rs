@@ -2,7 +2,6 @@
 use super::{CycleMode, Session, ToolUse};
 use crate::{
     config::Layer0Config,
-    format::Format,
     remote::{Log, Remote},
     store::SessionStore,
 };
@@ -14,6 +13,7 @@ use std::{
 use tr_core::{
     CallInfo, ConfigError, Event, KeyRef, Observer, SessionAction, SystemClock, WallClock,
 };
+use tr_transcript::Format;
 
 /// The number of locks over the map of sessions, to reduce contention.
 const SHARDS: usize = 16;

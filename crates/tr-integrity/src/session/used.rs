@@ -1,8 +1,8 @@
 //! Which use a cycle answers: sessions of some providers reuse ids, so an id alone may also match
 //! the use of another turn.
 use super::{CycleId, Session, cycle::Used};
-use crate::message::{Kind, Message};
 use blake3::Hash;
+use tr_transcript::{Message, internal};
 
 /// Identifies a cycle's use in another copy of the session.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl Session {
         let before = &self.transcript.messages()[from..];
         let follow = |id: &str, at: usize| {
             let Some(at) = at.checked_sub(from) else { return Used::At(at) };
-            let text = text_of(&before[at], id);
+            let text = internal::text_of(&before[at], id);
             let places = |messages: &[Message]| -> Vec<usize> {
                 let uses = |(at, message)| vec![at; uses_of(message, id, text)];
                 messages.iter().enumerate().flat_map(uses).collect()
@@ -112,18 +112,6 @@ impl Session {
     }
 }
 
-/// The texts of the uses of `id` in a message.
-fn texts<'m>(message: &'m Message, id: &str) -> impl Iterator<Item = &'m str> {
-    let is_meant = move |kind: &Kind| matches!(kind, Kind::Use { id: used, .. } if **used == *id);
-    let uses = message.blocks().iter().filter(move |block| is_meant(&block.kind));
-    uses.map(|block| message.text(&block.span))
-}
-
-/// The text of the use of `id` in a message; empty if there is none.
-pub(super) fn text_of<'m>(message: &'m Message, id: &str) -> &'m str {
-    texts(message, id).next().unwrap_or_default()
-}
-
 fn uses_of(message: &Message, id: &str, text: &str) -> usize {
-    texts(message, id).filter(|used| *used == text).count()
+    internal::texts_of(message, id).filter(|used| *used == text).count()
 }

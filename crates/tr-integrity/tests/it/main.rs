@@ -1,29 +1,18 @@
-//! Behaviour of the validator, the repair, sessions and both layers.
+//! Behaviour of sessions and both layers.
 mod agent;
-mod answers;
 mod common;
 mod config;
-mod copies;
 mod cycle;
-mod damaged;
 mod durable;
-mod emptied;
-mod file;
 mod gemini;
 mod guard;
 mod life;
-mod lossless;
-mod members;
-mod not_known;
 mod property;
 mod recovery;
-mod repair;
 mod responses;
 mod reused;
-mod server_tools;
 mod session;
 mod steps;
-mod strays;
 mod system;
 mod unready;
 mod validate;

@@ -25,13 +25,13 @@ pub(crate) type Pieces = BoxStream<'static, Result<Bytes, BoxError>>;
 
 /// An answer of the corpus.
 pub(crate) fn answer(name: &str) -> String {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/answers");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tr-transcript/tests/data/answers");
     fs::read_to_string(data.join(name)).unwrap()
 }
 
 /// Answers of the corpus in this folder whose names begin so.
 pub(crate) fn answers(folder: &str, name: &str) -> Vec<(String, String)> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/answers");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tr-transcript/tests/data/answers");
     let files = fs::read_dir(data.join(folder)).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = names.filter(|file| file.starts_with(name)).collect();

@@ -18,7 +18,7 @@ pub(crate) struct Checkpoint {
     /// How many bytes of the file are before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) length: Option<u64>,
-    /// Its id for [`SessionFile::rollback`](tr_integrity::SessionFile::rollback).
+    /// Its id for [`SessionFile::rollback`](tr_transcript::SessionFile::rollback).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) point: Option<Box<str>>,
     /// For a session in a database: whether the checkpoint's operation succeeded.

@@ -1,11 +1,8 @@
 //! The changes that form a session's log.
 use super::super::{CycleState, Incident, Operation, ToolResult, ToolUse};
-use crate::{
-    format::{Format, ReadError},
-    message::Message,
-};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use tr_transcript::{Format, Message, ReadError};
 
 /// One change of a session. Released kinds must not change, because stored logs contain them.
 #[derive(Debug, Serialize, Deserialize)]
@@ -136,8 +133,14 @@ impl Line {
         let (lead, _) = raw.split_at(raw.len() - text.len());
         let (text, trail) = text.split_at(text.trim_end_matches(WHITE).len());
         let json = RawValue::from_string(text.to_owned()).expect("a message is JSON");
-        let (before, after) = (message.before.clone(), message.after.clone());
-        Self { json, lead: lead.into(), trail: trail.into(), before, after }
+        let (before, after) = message.around();
+        Self {
+            json,
+            lead: lead.into(),
+            trail: trail.into(),
+            before: before.into(),
+            after: after.into(),
+        }
     }
 
     pub(super) fn read(self, format: Format) -> Result<Message, ReadError> {
@@ -147,9 +150,7 @@ impl Line {
         } else {
             format!("{lead}{json}{trail}").into()
         };
-        let mut message = format.read(raw)?;
-        (message.before, message.after) = (before, after);
-        Ok(message)
+        Ok(format.read(raw)?.with_around(before, after))
     }
 }
 

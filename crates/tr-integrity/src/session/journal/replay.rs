@@ -1,12 +1,10 @@
 //! Replays a session from its log.
 use super::change::{Begun, Change, Done, Line, Made, Moved, Snapshot};
-use crate::{
-    format::{Format, ReadError},
-    message::Message,
-    session::{self, Archive, Checkpoint, CycleId, Session, ToolCycleTransaction, cycle::Used},
-    transcript::Transcript,
+use crate::session::{
+    self, Archive, Checkpoint, CycleId, Session, ToolCycleTransaction, cycle::Used,
 };
 use std::fmt;
+use tr_transcript::{Format, Message, ReadError, Transcript};
 
 /// A change that is invalid after those before it.
 #[derive(Debug)]

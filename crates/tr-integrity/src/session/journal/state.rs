@@ -1,12 +1,10 @@
 //! The changes of a session since its log was written, and what the log has.
 use super::change::{Change, Line};
-use crate::{
-    message::Message,
-    session::{
-        cycle::{CycleState, Used},
-        results::Incident,
-    },
+use crate::session::{
+    cycle::{CycleState, Used},
+    results::Incident,
 };
+use tr_transcript::Message;
 
 /// The changes since the log was last written.
 #[derive(Debug, Default)]

@@ -2,17 +2,17 @@
 use super::{Change, Kept, decode, encode};
 use crate::{
     config::Layer0Config,
-    format::Format,
-    provider::{Complaint, ModelEnd},
-    repair::Repair,
     session::{CycleId, CycleMode, Operation, ResetOptions, Session},
     store::Revision,
-    validate::Validator,
 };
 use proptest::{collection::vec, prelude::*};
 use std::{collections::VecDeque, sync::Arc};
 use tr_core::{Answer, CycleRef, Ran};
 use tr_testkit::rounds;
+use tr_transcript::{
+    Complaint, Format, ModelEnd, Repair, Validator,
+    internal::{self, NewResult},
+};
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -150,18 +150,16 @@ impl Life {
             Act::Step(count, called) => {
                 self.uses += 1;
                 let ids: Vec<_> = (0..count).map(|n| format!("s{}_{n}", self.uses)).collect();
-                let uses: Vec<_> = ids
-                    .iter()
-                    .map(|id| crate::format::NewUse { id, name: "x", input: "{}" })
-                    .collect();
-                let step = format.write_uses(&uses);
+                let uses: Vec<_> = ids.iter().map(|id| (&**id, "x", "{}")).collect();
+                let step = internal::write_uses(format, &uses);
                 step.into_iter().for_each(|message| self.session.push(message));
                 ids.iter().filter(|_| called).for_each(|id| self.begin(id));
             }
             Act::Orphan => {
-                let asked = crate::format::Asked { id: "nobody", name: "x", text: "" };
-                let result = format.form().write_result(&asked, "said", false);
-                let results = format.hold_results(&[result]);
+                let result =
+                    NewResult { id: "nobody", name: "x", content: "said", is_error: false };
+                let result = internal::write_result(format, None, result);
+                let results = internal::hold_results(format, &[result]);
                 results.into_iter().for_each(|message| self.session.push(message));
             }
             Act::Begin => {

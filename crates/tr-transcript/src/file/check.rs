@@ -1,0 +1,364 @@
+//! Checks a session file while it is read, in bounded memory.
+use super::{
+    branch::Branch,
+    entry::Entry,
+    evidence::Evidence,
+    finding::{FileFault, FileFinding},
+    form::FileForm,
+    located::Place,
+    outline::{self, Outline},
+    records::{Piece, Record, Records},
+    report::{FileBytes, FileReport, Findings},
+    shared_line::SharedLine,
+};
+use crate::{format::Format, validate::Severity};
+use serde::de::IgnoredAny;
+use std::{
+    io::{self, Read},
+    mem,
+};
+
+/// Plain messages are held back until a record tells the form, up to this many.
+const UNDECIDED_RECORDS: usize = 1_000;
+const UNDECIDED_BYTES: usize = 4 << 20;
+
+/// More blocks than any model or agent writes in a message, and more members than in a block.
+const MOST: usize = 10_000;
+
+/// The memory limit for the structure of the newest entries.
+const DEFAULT_WINDOW: usize = 8 << 20;
+
+/// Checks a session file while it is read, in bounded memory.
+///
+/// Validates the messages that the model would be sent: those of the active branch, after its last
+/// compaction or reset. Other branches and sidechains are not validated. A live tail is no finding.
+///
+/// ```
+/// use tr_transcript::FileCheck;
+///
+/// let file = br#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}
+/// {"type":"message","id":"a","parentId":null,"message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"pay","arguments":{}}]}}
+/// {"type":"message","id":"b","parentId":"a","message":{"role":"user","content":"did it work?"}}
+/// "#;
+/// let report = FileCheck::new().run(&file[..], |_bytes_done| {})?;
+/// assert_eq!((report.findings[0].line, report.findings[0].rule()), (2, 2));
+/// assert_eq!(report.findings[0].to_string(), "Incomplete tool_use: c");
+/// # Ok::<_, std::io::Error>(())
+/// ```
+///
+/// # Memory
+///
+/// The longest record, a few bytes for each tool id in use, and the structure of the newest entries
+/// up to the window (8 MiB). Entries older than the window count as sent: a branch that begins there,
+/// or a compaction that keeps something from there, is not followed back.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct FileCheck {
+    form: Option<FileForm>,
+    max_record: usize,
+    max_findings: usize,
+    window: usize,
+    members: bool,
+    asked: Option<Format>,
+    length: Option<u64>,
+}
+
+impl Default for FileCheck {
+    fn default() -> Self {
+        let (max_record, max_findings, window) = (16 << 20, 10_000, DEFAULT_WINDOW);
+        let (form, members, asked, length) = (None, false, None, None);
+        Self { form, max_record, max_findings, window, members, asked, length }
+    }
+}
+
+impl FileCheck {
+    /// With the defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Settings for a file of this many bytes that is in memory anyway: looks into all lines, and
+    /// keeps the structure of the newest entries in half the file's size.
+    pub const fn in_memory(len: usize) -> Self {
+        let half = len / 2;
+        let window = if half < DEFAULT_WINDOW { DEFAULT_WINDOW } else { half };
+        let (max_record, max_findings) = (usize::MAX, 10_000);
+        let (form, members, asked, length) = (None, false, None, None);
+        Self { form, max_record, max_findings, window, members, asked, length }
+    }
+
+    /// Without a memory limit.
+    pub(super) const fn whole(self) -> Self {
+        self.max_record(usize::MAX).max_findings(usize::MAX).window(usize::MAX)
+    }
+
+    /// Reads the file as this form, whatever its content says.
+    pub const fn form(mut self, form: FileForm) -> Self {
+        self.form = Some(form);
+        self
+    }
+
+    /// Sets the form in which the provider is asked.
+    pub(super) const fn asked(mut self, asked: Option<Format>) -> Self {
+        self.asked = asked;
+        self
+    }
+
+    /// Also looks at what the provider refuses on its own: see
+    /// [`Validator::with_members`](crate::Validator::with_members).
+    pub const fn with_members(mut self) -> Self {
+        self.members = true;
+        self
+    }
+
+    /// Does not look into lines longer than this many bytes; 16 MiB by default.
+    pub const fn max_record(mut self, bytes: usize) -> Self {
+        self.max_record = bytes;
+        self
+    }
+
+    /// Keeps this many findings and the first of each further kind, and counts the others; 10,000 by
+    /// default.
+    pub const fn max_findings(mut self, findings: usize) -> Self {
+        self.max_findings = findings;
+        self
+    }
+
+    /// Remembers the structure of the newest entries in about this many bytes; 8 MiB by default.
+    pub const fn window(mut self, bytes: usize) -> Self {
+        self.window = bytes;
+        self
+    }
+
+    /// For a file of this many bytes that may be anything: reads no more than a session needs. Once
+    /// the rest of the file cannot make it a session any more, it is not read
+    /// ([`FileReport::is_whole`]). A message with more than 10,000 blocks, or with a block of more
+    /// than 10,000 members, is not parsed ([`FileReport::too_much`]).
+    pub const fn bounded(mut self, bytes: u64) -> Self {
+        self.length = Some(bytes);
+        self
+    }
+
+    const fn most(&self) -> usize {
+        if self.length.is_some() { MOST } else { usize::MAX }
+    }
+
+    /// Reads and checks a file. Calls `progress` after each record with the number of bytes read.
+    ///
+    /// # Errors
+    /// Those of reading; never because of what the file holds.
+    pub fn run<R: Read>(&self, read: R, mut progress: impl FnMut(u64)) -> io::Result<FileReport> {
+        let mut records = Records::new(read).max_record(self.max_record);
+        let mut run = Run::new(self);
+        let mut is_whole = true;
+        loop {
+            match records.next()? {
+                None => break,
+                Some(Piece::Skipped(skipped)) => {
+                    run.bytes.skipped += skipped.length;
+                    let shared = run.shared.on_skipped(&skipped);
+                    run.evidence.skipped(&skipped);
+                    run.findings.add(FileFinding::of_skipped(skipped));
+                    run.share(shared, skipped.line);
+                }
+                Some(Piece::Record(record)) => {
+                    let Record { offset, length, is_glued, .. } = record;
+                    if !run.record(&record) {
+                        records.distrust(offset, length, is_glued);
+                    } else if run.branch.is_some() {
+                        records.trust();
+                    }
+                }
+            }
+            progress(records.position());
+            let rest = self.length.map(|length| length.saturating_sub(records.position()));
+            if rest.is_some_and(|rest| rest > 0 && run.is_no_session(rest)) {
+                is_whole = false;
+                break;
+            }
+        }
+        let total = records.position();
+        progress(total);
+        let report = run.finish(total, records.lines());
+        Ok(FileReport { is_whole, ..report })
+    }
+}
+
+/// A running check.
+struct Run<'c> {
+    check: &'c FileCheck,
+    /// The branch of a file whose form is known.
+    branch: Option<(FileForm, Branch)>,
+    /// Records read before the form is known.
+    undecided: Vec<Held>,
+    undecided_bytes: usize,
+    findings: Findings,
+    shared: SharedLine,
+    bytes: FileBytes,
+    records: u64,
+    evidence: Evidence,
+    /// The first line whose message exceeds the limits of a bounded check.
+    too_much: Option<u64>,
+}
+
+/// A record held back until the form is known.
+struct Held {
+    text: Box<str>,
+    place: Place,
+}
+
+impl<'c> Run<'c> {
+    fn new(check: &'c FileCheck) -> Self {
+        Self {
+            check,
+            branch: check.form.map(|form| (form, Branch::new(form, check.window, check.members))),
+            undecided: Vec::new(),
+            undecided_bytes: 0,
+            findings: Findings::up_to(check.max_findings),
+            shared: SharedLine::default(),
+            bytes: FileBytes::default(),
+            records: 0,
+            evidence: Evidence::new(check.form.is_some()),
+            too_much: None,
+        }
+    }
+
+    /// Takes a record; `false` if it is no JSON.
+    fn record(&mut self, record: &Record<'_>) -> bool {
+        let (line, offset) = (record.line, record.offset);
+        let place = Place { number: self.records, line, offset };
+        if let Some((form, branch)) = &mut self.branch {
+            let Some(outline) = read(*form, &record.text, self.check.most()) else { return false };
+            if outline.is_too_much {
+                self.too_much.get_or_insert(line);
+                self.findings.add(unread(line, offset));
+            }
+            branch.push(outline.entry, place);
+            self.evidence.record(line, record.invalid > 0, outline.is_own);
+        } else {
+            self.hold(record, place);
+        }
+        self.records += 1;
+        self.bytes.records += record.length - record.invalid;
+        if record.is_glued {
+            let finding = FileFinding::of_record(FileFault::Glued, Severity::Error, line, offset);
+            self.findings.add(finding);
+        }
+        let shared = self.shared.on_record(record);
+        self.share(shared, line);
+        true
+    }
+
+    /// Notes that the record at `offset` shares its line.
+    fn share(&mut self, offset: Option<u64>, line: u64) {
+        if let Some(offset) = offset {
+            let fault = FileFault::SharedLine;
+            self.findings.add(FileFinding::of_record(fault, Severity::Error, line, offset));
+        }
+    }
+
+    /// Holds a record back until the form is known.
+    fn hold(&mut self, record: &Record<'_>, place: Place) {
+        self.undecided_bytes += record.text.len();
+        self.undecided.push(Held { text: record.text.as_ref().into(), place });
+        self.evidence.hold(record.line, record.invalid > 0);
+        let is_too_much =
+            self.undecided.len() >= UNDECIDED_RECORDS || self.undecided_bytes >= UNDECIDED_BYTES;
+        if let Some(form) = FileForm::detect(&record.text) {
+            self.decide(form);
+        } else if is_too_much {
+            self.decide_plain();
+        }
+    }
+
+    /// Whether a rest of this many bytes cannot make the file a session.
+    fn is_no_session(&self, rest: u64) -> bool {
+        self.branch.is_some() && self.evidence.is_against(rest)
+    }
+
+    fn decide_plain(&mut self) {
+        let records: Vec<_> = self.undecided.iter().map(|held| &*held.text).collect();
+        self.decide(FileForm::of_plain(&records));
+    }
+
+    fn decide(&mut self, form: FileForm) {
+        let mut branch = Branch::new(form, self.check.window, self.check.members);
+        let held = mem::take(&mut self.undecided);
+        self.evidence.decide(held.iter().map(|held| (held.place.line, form.owns(&held.text))));
+        for Held { text, place } in held {
+            let most = self.check.most();
+            let Some(Outline { entry, is_too_much, .. }) = read(form, &text, most) else {
+                continue;
+            };
+            if is_too_much {
+                self.too_much.get_or_insert(place.line);
+                self.findings.add(unread(place.line, place.offset));
+            }
+            branch.push(entry, place);
+        }
+        self.branch = Some((form, branch));
+    }
+
+    fn finish(mut self, total: u64, lines: u64) -> FileReport {
+        if self.branch.is_none() {
+            self.decide_plain();
+        }
+        let (form, walk) = self
+            .branch
+            .take()
+            .map_or((FileForm::Other, None), |(form, branch)| (form, branch.finish()));
+        let mut messages = 0;
+        let (mut pending, mut unknown_api) = (Vec::new(), None);
+        if let Some(mut walk) = walk {
+            messages = walk.len();
+            pending.extend(walk.pending().map(Into::into));
+            unknown_api = walk.take_unknown_api();
+            let found = walk.take_findings(self.check.asked);
+            found.for_each(|finding| self.findings.add(finding));
+        }
+        self.findings.kept.sort_by_key(|finding| finding.offset);
+        let FileBytes { records, skipped, .. } = self.bytes;
+        let bytes = FileBytes { total, separators: total - records - skipped, ..self.bytes };
+        let Findings { kept: findings, all: found, errors, .. } = self.findings;
+        let records = self.records;
+        let Evidence { own: own_records, other: other_records, torn: torn_lines, .. } =
+            self.evidence;
+        FileReport {
+            form,
+            findings,
+            found,
+            errors,
+            bytes,
+            lines,
+            records,
+            own_records,
+            other_records,
+            torn_lines,
+            is_whole: true,
+            too_much: self.too_much,
+            messages,
+            pending,
+            unknown_api,
+        }
+    }
+}
+
+/// Reads a record; `None` if it is no JSON.
+#[inline]
+fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
+    // No session has others; that they are valid JSON was checked when they were split off.
+    if !record.starts_with('{') {
+        return Some(Outline { entry: Entry::OUTSIDE, is_own: false, is_too_much: false });
+    }
+    let outline = outline::outline(form, record, most);
+    if outline.is_some() {
+        return outline;
+    }
+    serde_json::from_str::<IgnoredAny>(record).ok()?;
+    let (entry, is_own) = (Entry::read(form, record), form.owns(record));
+    Some(Outline { entry, is_own, is_too_much: false })
+}
+
+fn unread(line: u64, offset: u64) -> FileFinding {
+    FileFinding::of_record(FileFault::UnreadMessage, Severity::Warning, line, offset)
+}

@@ -1,0 +1,182 @@
+//! Rollback and reset of a session file.
+use super::{
+    drafts,
+    entry::What,
+    form::FileForm,
+    new_line,
+    path::{self, Path},
+    session_file::SessionFile,
+    walk::Walk,
+};
+use crate::{
+    checkpoint_error::CheckpointError,
+    message::{Message, Role},
+};
+
+/// A point of a session file to which it can be rolled back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileCheckpoint {
+    /// `N-HASH`: how many records stand before it, and the beginning of their hash.
+    pub id: Box<str>,
+    /// How many records stand before it.
+    pub records: usize,
+    /// How many bytes of the file stand before it.
+    pub length: u64,
+    /// The line of the last record before it; 0 if there is none.
+    pub line: u64,
+    /// How many messages the model would be sent.
+    pub messages: usize,
+    /// Hash of the records before it: a BLAKE3 chain over each record's bytes.
+    pub content_hash: Box<str>,
+}
+
+/// What a rollback or a reset removed from a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileCut {
+    /// How many records were removed.
+    pub records_removed: usize,
+    /// How many bytes were removed.
+    pub bytes_removed: u64,
+    /// How many messages the model would be sent now.
+    pub new_message_count: usize,
+}
+
+/// How many characters of the hash an id has.
+const ID_HASH: usize = 12;
+
+impl SessionFile {
+    /// The end of the file as a checkpoint, for use after more is appended; it may follow invalid
+    /// content.
+    #[must_use]
+    pub fn end(&self) -> FileCheckpoint {
+        let messages = self.transcript().map_or(0, |transcript| transcript.len());
+        let (records, hashes) = (self.entries.len(), self.hashes());
+        self.checkpoint(records, messages, &hashes[records])
+    }
+
+    /// The points at which the messages are valid and no call waits for its result, newest first:
+    /// the end, and where turns begin. Computed lazily; each costs as much as a check.
+    pub fn checkpoints(&self) -> impl Iterator<Item = FileCheckpoint> {
+        let hashes = self.hashes();
+        let ends = (0..=self.entries.len()).rev();
+        ends.filter_map(move |records| {
+            let messages = self.messages_at(records)?;
+            Some(self.checkpoint(records, messages, &hashes[records]))
+        })
+    }
+
+    /// Removes what follows a checkpoint, other branches included.
+    ///
+    /// If there is no such checkpoint, or the records before it have changed. Then nothing is
+    /// removed.
+    /// nothing goes.
+    pub fn rollback(&mut self, id: &str) -> Result<FileCut, CheckpointError> {
+        let unknown = || CheckpointError::NotFound(id.into());
+        let (records, hash) = id.split_once('-').ok_or_else(unknown)?;
+        let records: usize = records.parse().map_err(|_| unknown())?;
+        let hashes = self.hashes();
+        let now = hashes.get(records).ok_or_else(unknown)?;
+        if hash.len() < ID_HASH || !now.starts_with(hash) {
+            return Err(CheckpointError::Mismatch);
+        }
+        let bytes = self.bytes[..self.end_of(records)].to_vec();
+        Ok(self.become_file(bytes))
+    }
+
+    /// Resets the session: the header and the system's prompt stay. Claude Code keeps neither in
+    /// its file: there, one line stays, and Claude Code sends the model nothing from before it.
+    pub fn reset(&mut self) -> FileCut {
+        let mut bytes = Vec::new();
+        for (record, located) in self.entries.iter().enumerate() {
+            let is_prompt = located.entry.as_message().is_some_and(Message::is_system_prompt);
+            if is_prompt || located.entry.is_header() {
+                bytes.extend_from_slice(&self.bytes[self.spans[record].at.clone()]);
+                bytes.push(b'\n');
+            }
+        }
+        if bytes.is_empty() && self.form() == FileForm::ClaudeCode {
+            bytes.extend(new_line::boundary(self).map(String::into_bytes).unwrap_or_default());
+        }
+        self.become_file(bytes)
+    }
+
+    fn become_file(&mut self, bytes: Vec<u8>) -> FileCut {
+        let was = std::mem::replace(self, Self::read(bytes));
+        FileCut {
+            records_removed: was.entries.len().saturating_sub(self.entries.len()),
+            bytes_removed: (was.bytes.len() as u64).saturating_sub(self.bytes.len() as u64),
+            new_message_count: self.transcript().map_or(0, |transcript| transcript.len()),
+        }
+    }
+
+    fn checkpoint(&self, records: usize, messages: usize, hash: &str) -> FileCheckpoint {
+        let line = records.checked_sub(1).map_or(0, |last| self.entries[last].line);
+        FileCheckpoint {
+            id: format!("{records}-{}", &hash[..ID_HASH]).into(),
+            records,
+            length: self.end_of(records) as u64,
+            line,
+            messages,
+            content_hash: hash.into(),
+        }
+    }
+
+    /// How many messages the model would be sent if only this many records were left; `None` if the
+    /// session cannot be rolled back there.
+    fn messages_at(&self, records: usize) -> Option<usize> {
+        let next = self.entries.get(records).map(|located| &located.entry.what);
+        let begins_turn = match next {
+            None => true,
+            Some(What::Message { message, .. }) => {
+                message.role() == Role::User && message.tool_results().next().is_none()
+            }
+            Some(_) => false,
+        };
+        if !begins_turn {
+            return None;
+        }
+        let entries = &self.entries[..records];
+        let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
+        let path = Path::active(self.form(), entries, false, is_linked);
+        let mut walk = Walk::new(self.form().messages()?, false);
+        for draft in drafts::drafts(self.form(), entries, &path) {
+            walk.push(&draft.to_skeleton(entries), |_| (0, 0));
+        }
+        let is_whole = walk.is_clean() && path.phantoms.is_empty();
+        (is_whole && walk.pending().next().is_none()).then(|| walk.len())
+    }
+
+    /// Where the line of the last of these records ends.
+    fn end_of(&self, records: usize) -> usize {
+        let Some(last) = records.checked_sub(1) else {
+            return self
+                .spans
+                .first()
+                .map_or(self.bytes.len(), |span| self.line_start(span.at.start));
+        };
+        let end = self.spans[last].at.end;
+        let next = self.spans.get(records).map_or(self.bytes.len(), |span| span.at.start);
+        let line_end = self.bytes[end..next].iter().position(|&byte| byte == b'\n');
+        line_end.map_or(end, |at| end + at + 1)
+    }
+
+    fn line_start(&self, at: usize) -> usize {
+        self.bytes[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
+    }
+
+    /// The hash for each number of records, from none on.
+    fn hashes(&self) -> Vec<String> {
+        let mut hash = blake3::Hash::from_bytes([0; 32]);
+        let mut hashes = vec![hash.to_hex().to_string()];
+        for span in &self.spans {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(hash.as_bytes());
+            hasher.update(&self.bytes[span.at.clone()]);
+            hash = hasher.finalize();
+            hashes.push(hash.to_hex().to_string());
+        }
+        hashes
+    }
+}

@@ -1,0 +1,263 @@
+//! Reads JSON lines that a crash may have torn, in bounded memory.
+pub use super::piece::{Piece, Record, SkipReason, Skipped};
+use super::{
+    pieces::{LinePosition, Pieces},
+    recover::{self, Part},
+};
+use std::{io, io::Read, mem, ops::Range};
+
+/// Longer lines are skipped by default.
+const MAX_RECORD: usize = 16 << 20;
+
+/// The minimal size of a read.
+const CHUNK: usize = 64 << 10;
+
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Reads the records of a file of JSON lines, and reports the bytes that belong to none.
+///
+/// Tolerates torn lines, runs of NUL bytes, several records on one line, CRLF, a byte order mark,
+/// invalid UTF-8, overlong lines and a torn end. Only white space, line ends and the mark lie
+/// between the pieces. Memory: twice the longest line, up to the limit, and a copy of a record that
+/// is not all UTF-8.
+///
+/// ```
+/// use tr_transcript::{Piece, Records};
+///
+/// let mut records = Records::new(&b"{\"a\":1}{\"b\":2}\n{\"c\":\n"[..]);
+/// let mut found = Vec::new();
+/// while let Some(piece) = records.next()? {
+///     match piece {
+///         Piece::Record(record) => found.push(record.text.into_owned()),
+///         Piece::Skipped(skipped) => assert_eq!((skipped.offset, skipped.length), (15, 5)),
+///     }
+/// }
+/// assert_eq!(found, [r#"{"a":1}"#, r#"{"b":2}"#]);
+/// # Ok::<_, std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Records<R> {
+    read: R,
+    max_record: usize,
+    buffer: Vec<u8>,
+    /// The part of the buffer that is not yet split into pieces.
+    rest: Range<usize>,
+    /// The rest holds no line end before this position.
+    searched: usize,
+    /// The file offset of the buffer's start.
+    base: u64,
+    /// The line of the current parts, and where it begins.
+    line: u64,
+    line_start: u64,
+    /// Whether the line is finished.
+    is_line_done: bool,
+    pieces: Pieces,
+    /// Whether lines that look like a record are returned without parsing them.
+    is_trusting: bool,
+    /// Bytes that are being skipped and may exceed the buffer.
+    skipping: Option<Skipped>,
+}
+
+impl<R: Read> Records<R> {
+    /// Reads from the beginning of a file. `read` needs no buffering.
+    #[must_use]
+    pub fn new(read: R) -> Self {
+        Self {
+            read,
+            max_record: MAX_RECORD,
+            buffer: Vec::new(),
+            rest: 0..0,
+            searched: 0,
+            base: 0,
+            line: 1,
+            line_start: 0,
+            is_line_done: false,
+            pieces: Pieces::default(),
+            is_trusting: false,
+            skipping: None,
+        }
+    }
+
+    /// Skips lines that are longer than this many bytes; 16 MiB by default.
+    #[must_use]
+    pub fn max_record(mut self, bytes: usize) -> Self {
+        self.max_record = bytes.max(1);
+        self
+    }
+
+    /// How many bytes of the file were processed.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.base + self.rest.start as u64
+    }
+
+    /// How many lines were read so far; one without an end counts.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.line - 1 + u64::from(self.is_line_done || self.position() > self.line_start)
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the file. It may be called again after them.
+    #[expect(clippy::should_implement_trait, reason = "a piece borrows from the reader")]
+    pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
+        while !self.pieces.has_next(&self.buffer) {
+            if !self.advance()? {
+                return Ok(None);
+            }
+        }
+        Ok(self.pieces.next(&self.buffer, LinePosition { base: self.base, line: self.line }))
+    }
+
+    /// From now on, returns lines that look like a record without parsing them.
+    pub(super) fn trust(&mut self) {
+        self.is_trusting = true;
+    }
+
+    /// Takes back the last record, which is invalid JSON; its parts are returned instead.
+    pub(super) fn distrust(&mut self, offset: u64, length: u64, is_glued: bool) {
+        let start = (offset - self.base) as usize;
+        self.pieces.cut_again(&self.buffer, start..start + length as usize, is_glued);
+    }
+
+    /// Splits the next stretch without line end or NUL into parts; `false` at the end.
+    fn advance(&mut self) -> io::Result<bool> {
+        if mem::take(&mut self.is_line_done) {
+            self.line += 1;
+            self.line_start = self.position();
+            self.pieces.begin_line();
+        }
+        if self.skipping.is_some() {
+            return self.skip();
+        }
+        self.skip_empty_lines();
+        let end = loop {
+            let unsearched = &self.buffer[self.searched..self.rest.end];
+            if let Some(at) = memchr::memchr2(b'\n', 0, unsearched) {
+                break self.searched + at;
+            }
+            self.searched = self.rest.end;
+            if self.rest.len() > self.max_record {
+                self.begin_skip(SkipReason::TooLong);
+                return self.skip();
+            }
+            if !self.fill()? {
+                if self.rest.is_empty() {
+                    return Ok(false);
+                }
+                break self.rest.end;
+            }
+        };
+        if end == self.rest.start && self.buffer[end] == 0 {
+            self.begin_skip(SkipReason::Nul);
+            return self.skip();
+        }
+        self.cut(end);
+        self.rest.start = end;
+        self.end_line();
+        Ok(true)
+    }
+
+    /// Skips empty lines and begins a new line after each line end.
+    fn skip_empty_lines(&mut self) {
+        let rest = &self.buffer[self.rest.clone()];
+        let ends = rest.iter().take_while(|byte| **byte == b'\n').count();
+        if ends > 0 {
+            self.rest.start += ends;
+            self.searched = self.searched.max(self.rest.start);
+            self.line += ends as u64;
+            self.line_start = self.position();
+        }
+    }
+
+    /// Skips the line end, if the reader is at one.
+    fn end_line(&mut self) {
+        if !self.rest.is_empty() && self.buffer[self.rest.start] == b'\n' {
+            self.rest.start += 1;
+            self.is_line_done = true;
+        }
+        self.searched = self.rest.start;
+    }
+
+    /// Splits the rest up to `end` into parts.
+    fn cut(&mut self, end: usize) {
+        let mut start = self.rest.start;
+        if self.base == 0 && start == 0 && self.buffer[..end].starts_with(BYTE_ORDER_MARK) {
+            start = BYTE_ORDER_MARK.len();
+        }
+        if end - start > self.max_record {
+            let why = SkipReason::TooLong;
+            self.pieces.push(Part::Skipped(start..end, why));
+        } else if let Some(at) =
+            Some(start..end).filter(|_| self.is_trusting).and_then(|at| self.promising(at))
+        {
+            self.pieces.push(Part::Promising(at));
+        } else {
+            self.pieces.cut(&self.buffer, start..end);
+        }
+    }
+
+    /// The range of a stretch that looks like one record and nothing else.
+    fn promising(&self, at: Range<usize>) -> Option<Range<usize>> {
+        let at = recover::trim(&self.buffer, at);
+        let bytes = &self.buffer[at.clone()];
+        (bytes.starts_with(b"{") && bytes.ends_with(b"}")).then_some(at)
+    }
+
+    fn begin_skip(&mut self, why: SkipReason) {
+        let (offset, line) = (self.position(), self.line);
+        self.skipping = Some(Skipped { offset, length: 0, line, why });
+    }
+
+    /// Continues to skip, whatever the length.
+    fn skip(&mut self) -> io::Result<bool> {
+        let why = self.skipping.map(|skipping| skipping.why);
+        loop {
+            let rest = &self.buffer[self.rest.clone()];
+            let end = match why {
+                Some(SkipReason::Nul) => rest.iter().position(|&byte| byte != 0),
+                _ => memchr::memchr2(b'\n', 0, rest),
+            };
+            let skipped = end.unwrap_or(rest.len());
+            self.rest.start += skipped;
+            self.searched = self.rest.start;
+            if let Some(skipping) = &mut self.skipping {
+                skipping.length += skipped as u64;
+            }
+            if end.is_some() || !self.fill()? {
+                break;
+            }
+        }
+        if let Some(skipped) = self.skipping.take() {
+            self.pieces.push(Part::Far(skipped));
+        }
+        self.end_line();
+        Ok(true)
+    }
+
+    /// Reads more behind the rest; `false` at the end of the file.
+    fn fill(&mut self) -> io::Result<bool> {
+        if self.rest.start > 0 {
+            self.buffer.copy_within(self.rest.clone(), 0);
+            self.base += self.rest.start as u64;
+            self.searched -= self.rest.start;
+            self.rest = 0..self.rest.len();
+        }
+        if self.buffer.len() < self.rest.end + CHUNK {
+            let doubled = (2 * self.rest.end).min(self.max_record);
+            self.buffer.resize(doubled.max(self.rest.end) + CHUNK, 0);
+        }
+        loop {
+            match self.read.read(&mut self.buffer[self.rest.end..]) {
+                Ok(read) => {
+                    self.rest.end += read;
+                    return Ok(read > 0);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

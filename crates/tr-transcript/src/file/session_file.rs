@@ -1,0 +1,232 @@
+//! A session file in memory, for edits.
+use super::{
+    check::FileCheck,
+    drafts::{self, Draft},
+    entry::Entry,
+    form::FileForm,
+    located::Located,
+    path::{self, Path},
+    records::{Piece, Records, Skipped},
+    report::FileReport,
+};
+use crate::{format::Format, message::Message, transcript::Transcript};
+use std::{borrow::Cow, fmt, io, ops::Range};
+
+/// A session file in memory, for edits.
+///
+/// Unedited parts are written back byte for byte, including bytes that are no record; an edit
+/// changes only the lines that it must.
+///
+/// ```
+/// use tr_transcript::{Repair, SessionFile};
+///
+/// let file = br#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}
+/// {"type":"message","id":"a","parentId":null,"message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"pay","arguments":{}}]}}
+/// {"type":"message","id":"b","parentId":"a","message":{"role":"user","content":"did it work?"}}
+/// "#;
+/// let mut session = SessionFile::read(&file[..]);
+/// assert_eq!(session.to_bytes(), file);
+///
+/// let plan = session.plan(Repair::preserve());
+/// assert_eq!(plan.actions().len(), 2); // the missing result, and what follows it is linked to it
+/// session.apply(plan)?;
+/// assert!(session.check().is_clean());
+/// # Ok::<_, tr_transcript::StalePlan>(())
+/// ```
+#[derive(Clone)]
+pub struct SessionFile {
+    pub(super) bytes: Box<[u8]>,
+    form: FileForm,
+    pub(super) parts: Vec<PartOfFile>,
+    pub(super) spans: Vec<RecordSpan>,
+    /// The entry of each record.
+    pub(super) entries: Vec<Located>,
+    is_linked: bool,
+    /// The form in which the provider is asked, if that is known from elsewhere.
+    pub(super) asked: Option<Format>,
+}
+
+/// A piece of the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PartOfFile {
+    Record(usize),
+    Skipped(Skipped),
+}
+
+/// Where a record is.
+#[derive(Clone, Debug)]
+pub(super) struct RecordSpan {
+    pub(super) at: Range<usize>,
+    pub(super) is_glued: bool,
+}
+
+impl SessionFile {
+    /// Reads a file; this never fails.
+    #[must_use]
+    pub fn read(bytes: impl Into<Box<[u8]>>) -> Self {
+        Self::read_as(None, bytes.into())
+    }
+
+    /// Reads a file whose form may be known.
+    pub(super) fn read_as(form: Option<FileForm>, bytes: Box<[u8]>) -> Self {
+        let (mut parts, mut spans, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lines = Vec::new();
+        let mut records = Records::new(&*bytes).max_record(usize::MAX);
+        // Reading a slice cannot fail.
+        while let Ok(Some(piece)) = records.next() {
+            match piece {
+                Piece::Skipped(skipped) => parts.push(PartOfFile::Skipped(skipped)),
+                Piece::Record(record) => {
+                    parts.push(PartOfFile::Record(spans.len()));
+                    let start = record.offset as usize;
+                    let at = start..start + record.length as usize;
+                    let is_glued = record.is_glued;
+                    texts.push(String::from_utf8_lossy(&bytes[at.clone()]));
+                    lines.push(record.line);
+                    spans.push(RecordSpan { at, is_glued });
+                }
+            }
+        }
+        let form = form.or_else(|| texts.iter().find_map(|text| FileForm::detect(text)));
+        let form = form.unwrap_or_else(|| {
+            let texts: Vec<_> = texts.iter().map(|text| &**text).collect();
+            FileForm::of_plain(&texts)
+        });
+        let located = |number: usize| Located {
+            entry: Entry::read(form, &texts[number]),
+            number: number as u64,
+            line: lines[number],
+            offset: spans[number].at.start as u64,
+            follows: false,
+        };
+        let entries: Vec<_> = (0..spans.len()).map(located).collect();
+        let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
+        drop(texts);
+        Self { bytes, form, parts, spans, entries, is_linked, asked: None }
+    }
+
+    /// Sets the form in which the provider is asked, if the caller knows it.
+    pub(super) fn asked(self, asked: Option<Format>) -> Self {
+        Self { asked, ..self }
+    }
+
+    /// The form of a file.
+    pub(super) fn form_of(bytes: &[u8]) -> FileForm {
+        let mut records = Records::new(bytes).max_record(usize::MAX);
+        let mut plain = FileForm::Other;
+        // Reading a slice cannot fail.
+        while let Ok(Some(piece)) = records.next() {
+            let Piece::Record(record) = piece else { continue };
+            if let Some(form) = FileForm::detect(&record.text) {
+                return form;
+            }
+            if plain == FileForm::Other {
+                plain = FileForm::of_plain(&[&record.text]);
+            }
+        }
+        plain
+    }
+
+    /// Its form.
+    #[must_use]
+    pub fn form(&self) -> FileForm {
+        self.form
+    }
+
+    /// How many records it has.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// A copy of the file.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.bytes.to_vec()
+    }
+
+    /// Checks it as [`FileCheck`] does while reading; here no line is too long.
+    #[must_use]
+    pub fn check(&self) -> FileReport {
+        let check = FileCheck::new().max_record(usize::MAX).window(usize::MAX);
+        check
+            .run(&*self.bytes, |_| {})
+            .unwrap_or_else(|error: io::Error| unreachable!("a slice can always be read: {error}"))
+    }
+
+    /// The messages that the model would be sent; `None` if the form is not known.
+    ///
+    /// Lines that form one message for the model are one message here. In OpenClaw's form, an entry
+    /// that stands for something else (a summary, a custom message) is a user's message with the
+    /// text `…`.
+    #[must_use]
+    pub fn transcript(&self) -> Option<Transcript> {
+        let path = self.path();
+        self.transcript_of(&path, &self.drafts(&path))
+    }
+
+    pub(super) fn path(&self) -> Path {
+        Path::active(self.form, &self.entries, false, self.is_linked)
+    }
+
+    pub(super) fn is_linked(&self) -> bool {
+        self.is_linked
+    }
+
+    pub(super) fn drafts(&self, path: &Path) -> Vec<Draft> {
+        drafts::drafts(self.form, &self.entries, path)
+    }
+
+    pub(super) fn transcript_of(&self, path: &Path, drafts: &[Draft]) -> Option<Transcript> {
+        let mut transcript = Transcript::new(self.form.messages()?).asked(self.asked);
+        if path.rewritten.is_some() {
+            transcript = transcript.after_unknown();
+        }
+        drafts.iter().for_each(|draft| transcript.push(self.message(draft)));
+        Some(transcript)
+    }
+
+    /// The message that a draft describes.
+    fn message(&self, draft: &Draft) -> Message {
+        if draft.is_summary || draft.is_filled || draft.is_one_entry() {
+            return draft.to_skeleton(&self.entries).into_owned();
+        }
+        let role = if draft.role == crate::Role::User { "user" } else { "assistant" };
+        let blocks = draft.blocks.iter().map(|&at| self.block(at));
+        let blank = |_| r#"{"type":"text","text":""}"#.to_owned();
+        let blocks: Vec<_> = blocks.chain(draft.blanks(&self.entries).map(blank)).collect();
+        let raw = format!(r#"{{"role":"{role}","content":[{}]}}"#, blocks.join(","));
+        // It is assembled from blocks that were read.
+        crate::Format::AnthropicMessages.own(raw)
+    }
+
+    /// The text of a block of an entry's message, as an element of a list of blocks.
+    pub(super) fn block(&self, (entry, block): (usize, usize)) -> String {
+        let message = self.entries[entry].entry.as_message();
+        let (Some(message), Some(format)) = (message, self.form.messages()) else {
+            return String::new();
+        };
+        format.listed(message, &message.blocks()[block], None)
+    }
+
+    /// The text of a record.
+    pub(super) fn text(&self, record: usize) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.bytes[self.spans[record].at.clone()])
+    }
+}
+
+impl fmt::Debug for SessionFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionFile")
+            .field("form", &self.form)
+            .field("bytes", &self.bytes.len())
+            .field("records", &self.entries.len())
+            .finish_non_exhaustive()
+    }
+}

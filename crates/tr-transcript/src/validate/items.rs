@@ -1,0 +1,133 @@
+//! Validates items: a result may be anywhere after its use, so it can resolve an earlier finding.
+use super::{
+    Fault, Validator,
+    item_state::Items,
+    step::{OpenUse, Step},
+};
+use crate::message::{Item, Kind, Message, Role};
+use std::mem;
+
+impl Validator {
+    /// Checks an item; findings about earlier items come first.
+    pub(super) fn check_item(&mut self, message: &Message) {
+        let result = message.blocks().iter().find_map(|block| match &block.kind {
+            Kind::Result { id, .. } => Some(id),
+            _ => None,
+        });
+        if let Some(id) = result {
+            self.note_item(message);
+            return self.check_result(id);
+        }
+        if !self.extends_step(message) {
+            let step = self.step.take();
+            if self.items.reference.is_none() {
+                self.close(step, Fault::IncompleteUse);
+            }
+        }
+        self.check_reasoning(message);
+        self.note_item(message);
+    }
+
+    fn check_result(&mut self, id: &str) {
+        let at = self.len;
+        let step = self.step.as_mut();
+        let live = step.map(|step| {
+            step.grows = false;
+            step.message
+        });
+        match self.items.answer(id, at) {
+            Some(message) if live.is_some_and(|start| message >= start) => {
+                self.step.iter_mut().for_each(|step| step.answer_in(message));
+            }
+            Some(message) => self.heal(message),
+            None if self.items.uses.last(id).is_some() => {
+                self.report(Fault::SeveralResults, at, None, Some(id));
+            }
+            None if self.items.continues || self.items.reference.is_some() => {}
+            None => self.report(Fault::OrphanedResult, at, None, Some(id)),
+        }
+    }
+
+    /// The result of the use at `message` was found.
+    fn heal(&mut self, message: usize) {
+        if !self.findings.take_back(message, self.len) {
+            self.items.healed_late.push(message);
+        }
+    }
+
+    /// The messages of uses whose results were found after their findings were taken. Clears the
+    /// list.
+    pub(crate) fn take_healed(&mut self) -> Vec<usize> {
+        mem::take(&mut self.items.healed_late)
+    }
+
+    /// Reasoning waits for the model's output; results do not count.
+    fn check_reasoning(&mut self, message: &Message) {
+        let is_reasoning = message.blocks().iter().any(|block| block.kind == Kind::Reasoning);
+        if is_reasoning {
+            let id = message.item().map_or_else(Box::default, |item| item.id.clone());
+            return self.items.reasoning.push((self.len, id));
+        }
+        let waiting = mem::take(&mut self.items.reasoning);
+        if matches!(message.role(), Role::System | Role::User) {
+            for (at, id) in waiting {
+                self.report_about(Fault::LoneReasoning, at, None, None, id);
+            }
+        }
+    }
+
+    fn note_item(&mut self, message: &Message) {
+        let at = self.len;
+        let Some(Item { id, .. }) = message.item() else { return };
+        if message.blocks().iter().any(|block| block.kind == Kind::Reference) {
+            self.items.reference.get_or_insert(at);
+        }
+        if self.items.ids.last(id).is_some() {
+            return self.report_about(Fault::DuplicateItem, at, None, None, id.clone());
+        }
+        self.items.ids.note(id, at, ());
+    }
+
+    /// Extends the current step, or begins a new one.
+    pub(super) fn extend_step(&mut self, uses: Vec<OpenUse>) {
+        let message = self.len;
+        let step = self.step.get_or_insert_with(|| Step::new(message, true));
+        for open in &uses {
+            self.items.note(&open.key.id, message, step.message);
+        }
+        step.extend(uses);
+    }
+
+    /// Whether `message` belongs to the live step: the model continues, and there is no result yet.
+    #[doc(hidden)]
+    pub fn extends_step(&self, message: &Message) -> bool {
+        let grows = self.step.as_ref().is_some_and(|step| step.grows);
+        grows && message.role() == Role::Assistant
+    }
+
+    /// The message of the live tail whose use of `id` waits for its result.
+    #[doc(hidden)]
+    pub fn pending_at(&self, id: &str) -> Option<usize> {
+        self.step.as_ref()?.waiting_with(id).map(|open| open.message)
+    }
+
+    /// The messages that use `id`, the last first.
+    #[doc(hidden)]
+    pub fn uses_of(&self, id: &str) -> impl Iterator<Item = usize> {
+        self.uses.of(id).map(|at| self.uses.message(at))
+    }
+
+    /// The index of the result of the use of `id` in a message, if results may be anywhere.
+    pub(crate) fn answer_to(&self, used: usize, id: &str) -> Option<usize> {
+        let mut uses = self.items.uses.of(id);
+        let at = uses.find(|&at| self.items.uses.message(at) == used)?;
+        self.items.uses.what(at).result
+    }
+
+    /// Removes all but the first `len` messages, except for the step, which is taken from `replay`.
+    pub(super) fn truncate_items(&mut self, len: usize, replay: Items) {
+        self.items.truncate(len);
+        self.items.reference = self.items.reference.filter(|&first| first < len);
+        self.items.reasoning = replay.reasoning;
+    }
+}

@@ -1,0 +1,359 @@
+//! Validates a transcript message by message; an append takes the same time at any length.
+mod content;
+mod fault;
+mod finding;
+mod findings;
+mod ids;
+mod item_state;
+mod items;
+mod member_state;
+mod members;
+mod provider_error;
+mod result;
+mod server;
+mod step;
+mod turn;
+
+pub use self::{
+    fault::{Fault, Severity},
+    finding::Finding,
+    result::ValidationResult,
+};
+use crate::{
+    format::{Blanks, Format, Results, Rules},
+    keys::Place,
+    message::{Kind, Message, Role},
+};
+use finding::EMPTY;
+use findings::Findings;
+use ids::Ids;
+use item_state::Items;
+use member_state::Members;
+use server::ServerUses;
+use step::{OpenUse, Step};
+use turn::Turn;
+
+/// Validates a transcript against three general rules and the provider's own: every result has a
+/// use in the step before it (1), every use has a result (2), and ids are unique (3).
+///
+/// A state machine without I/O: it reads each message once and keeps ids and findings, not the
+/// messages.
+///
+/// ```
+/// use tr_transcript::{Fault, Transcript, Validator};
+///
+/// let transcript = Transcript::read(r#"[
+///     {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"read","input":{}}]},
+///     {"role":"user","content":"go on"}
+/// ]"#)?;
+/// let validator = Validator::of(&transcript);
+/// assert_eq!(validator.findings()[0].fault, Fault::IncompleteUse);
+/// assert_eq!(validator.result().error.as_deref(), Some("Incomplete tool_use: toolu_1"));
+/// # Ok::<_, tr_transcript::ReadError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Validator {
+    format: Format,
+    len: usize,
+    /// The messages that use each id, in order.
+    uses: Ids,
+    findings: Findings,
+    last: Option<Role>,
+    step: Option<Step>,
+    items: Items,
+    turn: Turn,
+    /// Those of the provider's tools, if members are checked.
+    server: ServerUses,
+    /// The state for checking members; `None` if they are not checked.
+    members: Option<Members>,
+    /// The form in which the provider is asked, if it is known to be another.
+    asked: Option<Format>,
+}
+
+impl Validator {
+    /// Starts before the first message.
+    #[must_use]
+    pub fn new(format: Format) -> Self {
+        Self {
+            format,
+            len: 0,
+            uses: Ids::default(),
+            findings: Findings::default(),
+            last: None,
+            step: None,
+            items: Items::default(),
+            turn: Turn::default(),
+            server: ServerUses::default(),
+            members: None,
+            asked: None,
+        }
+    }
+
+    /// Continues after unknown messages.
+    pub(crate) fn after_unknown(mut self) -> Self {
+        self.items.continues = true;
+        self
+    }
+
+    /// Checks the next message.
+    pub fn push(&mut self, message: &Message) {
+        let rules = self.format.rules();
+        if message.is_aside(rules) {
+            self.len += 1;
+            return;
+        }
+        if let Some(members) = &mut self.members {
+            members.count(message.role(), self.last);
+        }
+        self.check_blocks(message);
+        self.check_blanks(message, rules.blanks);
+        self.check_members(message, rules);
+        if self.members.is_some() {
+            for (at, block, fault, id, name) in self.server.take(self.len, message) {
+                self.report_about(fault, at, Some(block), Some(&id), name);
+            }
+        }
+        match rules.results {
+            Results::Blocks => self.check_answers(message, rules),
+            Results::Messages => self.check_tool_message(message),
+            Results::Items => self.check_item(message),
+        }
+        if message.role() == Role::Assistant {
+            self.open_step(message, rules);
+        }
+        if rules.signs_steps {
+            for (at, block, id, name) in self.turn.take(self.len, message) {
+                self.report_about(Fault::MissingSignature, at, Some(block), Some(&id), name);
+            }
+        }
+        self.last = Some(message.role());
+        self.len += 1;
+    }
+
+    /// How many messages were checked.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no message was checked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All findings, in the order in which they occurred.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        self.findings.left()
+    }
+
+    /// Whether the provider accepts the session: warnings and a live tail do not count.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.findings.errors() == 0
+    }
+
+    /// The uses of the live tail that wait for their results: those of the last assistant message,
+    /// as long as results may still follow it.
+    pub fn pending(&self) -> impl Iterator<Item = &str> {
+        self.step.iter().flat_map(Step::waiting).map(|open| &*open.key.id)
+    }
+
+    /// The validation's summary.
+    #[must_use]
+    pub fn result(&self) -> ValidationResult {
+        ValidationResult::of(self.findings())
+    }
+
+    /// Returns and removes the findings since the last call.
+    pub(crate) fn take_findings(&mut self) -> Vec<Finding> {
+        self.findings.take()
+    }
+
+    /// Whether the end waits for more: uses for their results, or reasoning for the output after
+    /// it. The provider would refuse it as it is.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.live_step().is_some() || self.items.waits()
+    }
+
+    /// The first message that may still get a finding; the next message if there is none.
+    pub(crate) fn first_waiting(&self) -> usize {
+        let step = self.live_step().unwrap_or(self.len);
+        let empty = self.members.as_ref().and_then(Members::first_waiting);
+        let open = empty.into_iter().chain(self.server.first);
+        let waiting = self.items.first_waiting().into_iter().chain(open).min();
+        step.min(waiting.unwrap_or(self.len))
+    }
+
+    /// The index where the step of the live tail's uses begins.
+    #[must_use]
+    pub fn live_step(&self) -> Option<usize> {
+        self.step.as_ref().filter(|step| step.waits()).map(|step| step.message)
+    }
+
+    /// The last message that uses `id`.
+    #[must_use]
+    pub fn last_use_of(&self, id: &str) -> Option<usize> {
+        self.uses.last(id)
+    }
+
+    /// Removes all but the first `len` of `messages`. Takes a few nanoseconds for each removed use,
+    /// and the time to check one step.
+    pub fn truncate(&mut self, messages: &[Message], len: usize) {
+        self.uses.truncate(len);
+        self.findings.truncate(len);
+
+        // The state of the last step is rebuilt by a new validator.
+        let from = self.format.last_step(&messages[..len]);
+        let mut members = self.members.map(Members::fresh);
+        if let Some(members) = &mut members {
+            let mut last = None;
+            for message in messages[..from].iter().filter(|it| !it.is_aside(self.format.rules())) {
+                members.count(message.role(), last.replace(message.role()));
+            }
+        }
+        let mut replay = Self { len: from, members, ..Self::new(self.format) };
+        messages[from..len].iter().for_each(|message| replay.push(message));
+        self.step = replay.step;
+        self.turn = replay.turn;
+        self.members = replay.members;
+        if self.members.is_some() {
+            self.server = ServerUses::of(&messages[..len]);
+        }
+        if self.format.rules().results == Results::Items {
+            self.truncate_items(len, replay.items);
+        }
+        let speaks = |message: &&Message| !message.is_aside(self.format.rules());
+        self.last = messages[..len].iter().rfind(speaks).map(Message::role);
+        self.len = len;
+    }
+
+    fn report(&mut self, fault: Fault, message: usize, block: Option<usize>, id: Option<&str>) {
+        self.report_about(fault, message, block, id, Box::default());
+    }
+
+    fn report_about(
+        &mut self,
+        fault: Fault,
+        message: usize,
+        block: Option<usize>,
+        id: Option<&str>,
+        about: Box<str>,
+    ) {
+        let finding = self.finding(fault, message, block, id);
+        self.findings.push(Finding { about, ..finding });
+    }
+
+    fn finding(
+        &self,
+        fault: Fault,
+        message: usize,
+        block: Option<usize>,
+        id: Option<&str>,
+    ) -> Finding {
+        Finding {
+            fault,
+            severity: fault.severity(self.format, self.asked),
+            message_index: message,
+            block_index: block,
+            tool_use_id: id.map(Into::into),
+            format: self.format,
+            about: Box::default(),
+            refused: None,
+            noticed: self.len,
+            asked: self.asked,
+            sent_position: self.sent_position(message, block),
+        }
+    }
+
+    /// Results are blocks at the head of the message after the step.
+    fn check_answers(&mut self, message: &Message, rules: Rules) {
+        let mut step = self.step.take();
+        let after_assistant = self.last == Some(Role::Assistant);
+        let mut other_content = false;
+        for (at, block) in message.blocks().iter().enumerate() {
+            let (Kind::Result { id, .. }, Some(key)) =
+                (&block.kind, block.kind.key(rules.names_pair))
+            else {
+                other_content = rules.blanks == Blanks::Texts;
+                continue;
+            };
+            let fault = if message.role() != Role::User || !after_assistant {
+                Some(Fault::ResultWithoutAssistant)
+            } else {
+                let matched = step.as_mut().map_or(Place::None, |step| step.matching(&key));
+                match matched {
+                    Place::None => Some(Fault::OrphanedResult),
+                    Place::Answered(_) => Some(Fault::SeveralResults),
+                    Place::Waits(_) if other_content => Some(Fault::ResultAfterContent),
+                    Place::Waits(_) => None,
+                }
+            };
+            if let Some(fault) = fault {
+                self.report(fault, self.len, Some(at), Some(id));
+            }
+        }
+        let answered = message.role() == Role::User;
+        let fault = if answered { Fault::IncompleteUse } else { Fault::UseWithoutUser };
+        self.close(step, fault);
+    }
+
+    /// Results are messages directly after the step.
+    fn check_tool_message(&mut self, message: &Message) {
+        if message.role() != Role::Tool {
+            let step = self.step.take();
+            return self.close(step, Fault::IncompleteUse);
+        }
+        let follows_step = self.step.is_some();
+        for key in message.blocks().iter().filter_map(|block| block.kind.key(false)) {
+            let matched = self.step.as_mut().map_or(Place::None, |step| step.matching(&key));
+            let fault = match matched {
+                Place::Waits(_) => continue,
+                Place::Answered(_) => Fault::SeveralResults,
+                Place::None if follows_step => Fault::OrphanedResult,
+                Place::None => Fault::ResultWithoutAssistant,
+            };
+            self.report(fault, self.len, None, Some(&key.id));
+        }
+    }
+
+    fn close(&mut self, step: Option<Step>, fault: Fault) {
+        let Some(step) = step.filter(Step::waits) else { return };
+        for open in step.into_waiting() {
+            let OpenUse { message, block, key, noun, .. } = open;
+            self.report_about(fault, message, Some(block), Some(&key.id), noun.into());
+        }
+    }
+
+    fn open_step(&mut self, message: &Message, rules: Rules) {
+        let at = self.len;
+        let mut uses = Vec::with_capacity(message.tool_uses().count());
+        for (block, part) in message.blocks().iter().enumerate() {
+            let Kind::Use { id, id_at, noun, .. } = &part.kind else { continue };
+            let is_again = self.uses.note(id, at, ());
+            // A tool's name that stands for an id may repeat.
+            let names_it = id_at.is_none() && rules.names_pair;
+            if id.is_empty() && !rules.names_pair {
+                let about = if id_at.is_some() { EMPTY } else { "" };
+                self.report_about(Fault::MissingId, at, Some(block), None, about.into());
+            } else if is_again && !names_it {
+                self.report(Fault::DuplicateId, at, Some(block), Some(id));
+            }
+            let Some(key) = part.kind.key(rules.names_pair) else { continue };
+            uses.push(OpenUse::new(at, block, key, noun));
+        }
+        if rules.results == Results::Items {
+            return self.extend_step(uses);
+        }
+        let mut step = Step::new(at, false);
+        step.extend(uses);
+        let Some(OpenUse { block, key, .. }) = step.first() else { return };
+        if rules.follows_user.is_some() && self.last != Some(Role::User) {
+            let (block, id) = (*block, key.id.clone());
+            self.report(Fault::UseOutOfTurn, at, Some(block), Some(&id));
+        }
+        self.step = Some(step);
+    }
+}
