@@ -9,8 +9,8 @@
 //!
 //! Use the layers in an agent that keeps its own transcript, with [`IntegrityLayer`] outside the
 //! loop guard and idempotency, so that each recorded use gets its result whatever the inner layers
-//! do. Use the validator and the repair alone on transcripts from other programs, and [`FileCheck`]
-//! and [`SessionFile`] on the session files of harnesses.
+//! do. [tr-transcript](tr_transcript) has the validator and the repair alone, for transcripts from other
+//! programs and for the session files of harnesses.
 //!
 //! ```text
 //! ModelGuardLayer ─ model's API          IntegrityLayer ─ loop guard ─ … ─ tool
@@ -107,7 +107,7 @@ pub mod store;
 
 /// The named futures of the services.
 pub mod future {
-    pub use crate::{cycle::future::IntegrityFuture, guard::future::ModelGuardFuture};
+    pub use crate::{cycle::future::IntegrityFuture, guard::service::ModelGuardFuture};
 }
 
 #[cfg(feature = "stream")]
@@ -115,8 +115,8 @@ pub use self::guard::Chunks;
 #[cfg(feature = "http")]
 pub use self::guard::SessionId;
 pub use self::{
-    config::Layer0Config,
-    cycle::{Integrity, IntegrityBuilder, IntegrityLayer, IntentNotRecorded, WhenStoreFails},
+    config::{Layer0Config, WhenStoreFails},
+    cycle::{Integrity, IntegrityBuilder, IntegrityLayer, IntentNotRecorded},
     guard::{
         AnswerCutOff, BodyOf, BodyWatch, CheckpointNotRecorded, ContentFiltered, ModelCall,
         ModelEndOf, ModelGuard, ModelGuardBuilder, ModelGuardLayer, SessionCorrupt, Streamed, Take,

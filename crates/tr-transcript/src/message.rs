@@ -187,9 +187,8 @@ impl Message {
     /// Sets the white space before and after it.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_around(mut self, before: Box<str>, after: Box<str>) -> Self {
-        (self.before, self.after) = (before, after);
-        self
+    pub fn with_around(self, before: Box<str>, after: Box<str>) -> Self {
+        Self { before, after, ..self }
     }
 
     pub(crate) fn new(body: Body) -> Self {

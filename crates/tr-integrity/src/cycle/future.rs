@@ -1,6 +1,9 @@
 //! The future of a recorded call.
-use super::{error::IntentNotRecorded, open::OpenCycle};
-use crate::{remote::Ended, store::StoreFuture};
+use super::{
+    error::IntentNotRecorded,
+    open::{Ended, OpenCycle},
+};
+use crate::store::StoreFuture;
 use pin_project_lite::pin_project;
 use std::{
     borrow::Cow,

@@ -1,5 +1,5 @@
 //! The layer and its builder.
-use crate::session::Sessions;
+use crate::{config::WhenStoreFails, session::Sessions};
 use std::{fmt, sync::Arc};
 use tr_core::{DefaultPolicy, Observer};
 
@@ -21,19 +21,6 @@ impl<A: fmt::Debug> fmt::Debug for IntegrityLayer<A> {
             .field("policy", &self.policy)
             .finish_non_exhaustive()
     }
-}
-
-/// What to do with a call whose intent the sessions' store does not record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum WhenStoreFails {
-    /// Refuse it: the tool does not run.
-    #[default]
-    Refuse,
-    /// Run it. The intent is recorded in memory, and written once the store is back; if the process
-    /// dies before that, no record shows that the tool ran. A call that finds another writer's
-    /// change is refused in both cases.
-    Run,
 }
 
 /// Configures an [`IntegrityLayer`]; without sessions it passes every call through.

@@ -8,10 +8,10 @@ mod service;
 
 pub use self::{
     error::IntentNotRecorded,
-    layer::{IntegrityBuilder, IntegrityLayer, WhenStoreFails},
+    layer::{IntegrityBuilder, IntegrityLayer},
     service::Integrity,
 };
 pub(crate) use self::{
     error::{INTENT_NOT_RECORDED, not_recorded},
-    open::{OpenCycle, Witness},
+    open::{Ended, OpenCycle, Witness},
 };

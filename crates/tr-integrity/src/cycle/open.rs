@@ -40,6 +40,13 @@ pub(crate) struct Witness {
     session: Box<str>,
 }
 
+/// How a call ended, without the call itself.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) answer: Answer<'static>,
+    pub(crate) failed: bool,
+}
+
 impl OpenCycle {
     /// Records the intent; from here on the tool may run.
     pub(super) fn begin(

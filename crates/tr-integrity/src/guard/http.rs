@@ -2,7 +2,7 @@
 //! `http`).
 use super::{
     model::{BodyOf, ModelEndOf, TranscriptOf},
-    tail::{BodyWatch, WatchedBody, of_chain},
+    watch::{BodyWatch, WatchedBody, of_chain},
 };
 use http::{
     HeaderValue, Request, Response,

@@ -1,8 +1,16 @@
 //! The layer and its builder.
-use super::take::{Streamed, Whole};
-use crate::{cycle::WhenStoreFails, session::Sessions};
+use crate::{config::WhenStoreFails, session::Sessions};
 use std::{marker::PhantomData, sync::Arc};
 use tr_core::{DefaultPolicy, Observer};
+
+/// The model's answers arrive as a whole: [`ModelEndOf`](crate::ModelEndOf) judges them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Whole;
+
+/// The model's answers are streamed: [`BodyOf`](crate::BodyOf) gives their body, and the guard watches its
+/// pieces.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Streamed;
 
 /// Applies a [`ModelGuard`](super::ModelGuard). `M` says how the model's answers arrive: [`Whole`] or [`Streamed`].
 #[derive(Clone, Debug)]

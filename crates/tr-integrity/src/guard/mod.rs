@@ -1,16 +1,13 @@
 //! The layer around a model's API: it sends no transcript that the provider would refuse, and
 //! removes answers that a filter stopped.
 mod error;
-pub(crate) mod future;
 #[cfg(feature = "http")]
 mod http;
 mod layer;
 mod model;
-mod service;
+pub(crate) mod service;
 #[cfg(feature = "stream")]
 mod stream;
-mod tail;
-mod take;
 pub(crate) mod watch;
 
 #[cfg(feature = "http")]
@@ -20,9 +17,8 @@ pub use self::stream::Chunks;
 pub(crate) use self::watch::Watch;
 pub use self::{
     error::{AnswerCutOff, CheckpointNotRecorded, ContentFiltered, SessionCorrupt},
-    layer::{ModelGuardBuilder, ModelGuardLayer},
-    model::{BodyOf, ModelCall, ModelEndOf, TranscriptOf},
+    layer::{ModelGuardBuilder, ModelGuardLayer, Streamed, Whole},
+    model::{BodyOf, ModelCall, ModelEndOf, Take, TranscriptOf},
     service::ModelGuard,
-    tail::{BodyWatch, WatchedBody},
-    take::{Streamed, Take, Whole},
+    watch::{BodyWatch, WatchedBody},
 };

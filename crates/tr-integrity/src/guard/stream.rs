@@ -1,7 +1,7 @@
 //! Streams of chunks (feature `stream`).
 use super::{
     model::BodyOf,
-    tail::{BodyWatch, WatchedBody},
+    watch::{BodyWatch, WatchedBody},
 };
 use futures_core::Stream;
 use std::{

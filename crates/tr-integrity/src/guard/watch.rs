@@ -1,12 +1,17 @@
 //! A running call of the model: however it ends, its checkpoint is settled.
-use super::error::ContentFiltered;
+use super::error::{AnswerCutOff, ContentFiltered};
 use crate::{
     session::{ErrorRecovery, Operation, RecoveryAction, Sessions, Slot},
     store::StoreFuture,
 };
-use std::{fmt, sync::Arc};
+use pin_project_lite::pin_project;
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, ready},
+};
 use tr_core::{BoxError, CallInfo, Event, Observer, SessionAction};
-use tr_transcript::ModelEnd;
+use tr_transcript::{AnswerScanner, ModelEnd};
 
 /// A running call of the model; if it is dropped early, it is rolled back.
 pub(crate) struct Watch {
@@ -187,4 +192,130 @@ pub(super) fn filtered(recovery: Option<ErrorRecovery>, cause: Option<BoxError>)
         details: None,
     });
     ContentFiltered::new(recovery, cause).into()
+}
+
+pin_project! {
+    /// A streamed answer: its pieces pass unchanged, and its end settles the session.
+    ///
+    /// An [`http_body::Body`](https://docs.rs/http-body) with the feature `http`, a
+    /// [`futures_core::Stream`](https://docs.rs/futures-core) of chunks with the feature `stream`.
+    ///
+    /// When the answer ends well, its checkpoint is committed before the end is returned. Otherwise
+    /// the session is rolled back to its checkpoint, and the last item is an error:
+    /// [`ContentFiltered`](crate::ContentFiltered), or [`AnswerCutOff`](crate::AnswerCutOff) if the
+    /// body itself reports no error. A user interface that shows pieces as they arrive should
+    /// remove them on this error, because they cannot be recalled.
+    ///
+    /// Dropped after the provider's last event, it settles the call as that event says. Dropped
+    /// earlier, the call counts as cancelled: the session is rolled back to its checkpoint.
+    #[derive(Debug)]
+    pub struct WatchedBody<B> {
+        #[pin]
+        pub(super) body: B,
+        pub(super) watch: BodyWatch,
+        // The last item, while the store is writing the end.
+        pub(super) last: Option<BoxError>,
+        pub(super) is_done: bool,
+    }
+}
+
+/// Watches a streamed answer's pieces, and settles the call at its end.
+///
+/// Wraps a body with [`around`](Self::around), or is called directly: [`see`](Self::see) for each
+/// piece, then [`end`](Self::end). Dropped before that, it settles the call as a dropped
+/// [`WatchedBody`] does.
+pub struct BodyWatch {
+    scanner: AnswerScanner,
+    /// `None` once it is settled.
+    call: Option<Guarded>,
+    /// The end, while the store is writing it. The mutex is never locked: it only makes the body
+    /// `Sync`.
+    record: Mutex<Option<StoreFuture<'static, ()>>>,
+}
+
+impl BodyWatch {
+    pub(super) fn new(scanner: AnswerScanner, call: Guarded) -> Self {
+        Self { scanner, call: Some(call), record: Mutex::default() }
+    }
+
+    /// Wraps the body.
+    #[must_use]
+    pub fn around<B>(self, body: B) -> WatchedBody<B> {
+        WatchedBody { body, watch: self, last: None, is_done: false }
+    }
+
+    /// Whether the call is settled: no more pieces are returned.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.call.is_none()
+    }
+
+    /// Whether the pieces are watched.
+    #[cfg(feature = "http")]
+    pub(super) fn is_guarded(&self) -> bool {
+        self.call.as_ref().is_some_and(Guarded::is_on)
+    }
+
+    /// Reads the next piece.
+    pub fn see(&mut self, piece: &[u8]) {
+        if self.call.as_ref().is_some_and(Guarded::is_on) {
+            self.scanner.push(piece);
+        }
+    }
+
+    /// Settles the call: the body has ended, or failed with `error`. Returns the last item for the
+    /// caller: [`ContentFiltered`](crate::ContentFiltered), [`AnswerCutOff`](crate::AnswerCutOff),
+    /// or `error` unchanged. If the sessions have a store, return that item after
+    /// [`poll_recorded`](Self::poll_recorded) is ready.
+    pub fn end(&mut self, error: Option<BoxError>) -> Option<BoxError> {
+        let Some(call) = self.call.take_if(|call| call.is_on()) else { return error };
+        let end = match (self.scanner.end(), &error) {
+            (ModelEnd::Answered | ModelEnd::Failed, Some(error)) => of_chain(&**error),
+            (end, _) => end,
+        };
+        let Settled { recovery, record } = call.settle(end);
+        self.record = Mutex::new(record);
+        match error {
+            error if end == ModelEnd::Filtered => Some(filtered(recovery, error)),
+            None if self.scanner.is_cut() => Some(AnswerCutOff::new(recovery).into()),
+            error => error,
+        }
+    }
+
+    /// Writes the result of [`end`](Self::end) to the sessions' store; ready at once if there is
+    /// none. If the store fails, the observer is notified, and the result is written with the
+    /// session's next change.
+    pub fn poll_recorded(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let record = self.record.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(recording) = record {
+            let _ = ready!(recording.as_mut().poll(cx));
+            *record = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl fmt::Debug for BodyWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BodyWatch").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+/// The caller dropped the body. Clients stop at the provider's last event, and so may not read the
+/// body's end.
+impl Drop for BodyWatch {
+    fn drop(&mut self) {
+        let Some(call) = self.call.take() else { return };
+        let end = match self.scanner.end() {
+            ModelEnd::Answered if !self.scanner.is_over() => ModelEnd::Failed,
+            end => end,
+        };
+        drop(call.settle(end)); // Written with the session's next change.
+    }
+}
+
+/// Judges by the first error of the chain with a known text.
+pub(super) fn of_chain(error: &(dyn std::error::Error + 'static)) -> ModelEnd {
+    let mut ends = tr_core::causes(error).map(|cause| ModelEnd::of_error(&cause.to_string()));
+    ends.find(|end| *end != ModelEnd::Failed).unwrap_or(ModelEnd::Failed)
 }

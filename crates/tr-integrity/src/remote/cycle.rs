@@ -2,19 +2,13 @@
 //! caller gets the answer.
 use super::{Log, TRIES, lock};
 use crate::{
-    cycle::{INTENT_NOT_RECORDED, OpenCycle, WhenStoreFails, Witness},
+    config::WhenStoreFails,
+    cycle::{Ended, INTENT_NOT_RECORDED, OpenCycle, Witness},
     session::{Sessions, ToolUse},
     store::{StoreError, StoreFuture},
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
-use tr_core::{Answer, Observer, SessionAction};
-
-/// How a call ended, without the call itself.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) answer: Answer<'static>,
-    pub(crate) failed: bool,
-}
+use tr_core::{Observer, SessionAction};
 
 impl OpenCycle {
     /// Records the intent in the session with this id; once it is written, the tool may start.

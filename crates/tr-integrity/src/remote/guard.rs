@@ -2,7 +2,7 @@
 //! end of the call before the caller gets the answer.
 use super::{TRIES, lock};
 use crate::{
-    cycle::WhenStoreFails,
+    config::WhenStoreFails,
     guard::{Watch, watch},
     session::Sessions,
     store::{StoreError, StoreFuture},

@@ -10,8 +10,6 @@ mod load;
 mod manage;
 mod slot;
 
-pub(crate) use cycle::Ended;
-
 use crate::{
     session::{
         CycleId, Session,

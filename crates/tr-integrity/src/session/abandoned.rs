@@ -1,5 +1,5 @@
 //! Settles abandoned cycles: those whose future was dropped or whose process died.
-use super::{CycleId, CycleState, Occurrence, Session, ToolCycleTransaction, sessions::LoadNote};
+use super::{CycleId, CycleState, Occurrence, Session, ToolCycleTransaction, cycle::LoadNote};
 use tr_core::{Answer, CycleRef, Ran, SessionAction};
 use tr_transcript::OUTCOME_UNKNOWN;
 

@@ -1,7 +1,7 @@
 //! A tool cycle: its intent is recorded before the tool starts.
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use tr_core::{CycleRef, Ran};
+use tr_core::{CycleRef, Ran, SessionAction};
 
 /// How a failed cycle is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -51,6 +51,9 @@ pub struct ToolUse {
     pub input: Box<str>,
 }
 
+/// What was done while a session was loaded, with the tool use if it concerns a cycle.
+pub(crate) type LoadNote = (Option<ToolUse>, SessionAction);
+
 /// The recorded end of a cycle. [`Debug`](fmt::Debug) omits the content.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
@@ -86,6 +89,24 @@ pub struct ToolCycleTransaction {
     pub(super) starts_once_written: bool,
     /// The process that runs it, among those that share a store.
     pub(super) driver: u64,
+}
+
+/// The result of a tool cycle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolCycleResult {
+    /// Whether the cycle was recorded with the tool's own answer.
+    pub success: bool,
+    /// The recorded result, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<ToolResult>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Whether nothing of it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rolled_back: Option<bool>,
 }
 
 impl ToolUse {

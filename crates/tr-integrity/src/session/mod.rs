@@ -14,17 +14,14 @@ mod sessions;
 mod used;
 
 pub(crate) use self::{
-    abandoned::NEVER_STARTED,
-    sessions::{LoadNote, Slot},
-    used::Occurrence,
+    abandoned::NEVER_STARTED, cycle::LoadNote, sessions::Slot, used::Occurrence,
 };
 pub use self::{
     checkpoint::{Checkpoint, Operation, RollbackResult},
-    cycle::{CycleId, CycleMode, CycleState, ToolCycleTransaction, ToolResult, ToolUse},
-    results::{
-        Archive, ErrorRecovery, Incident, RecoveryAction, ResetOptions, ResetResult,
-        ToolCycleResult,
+    cycle::{
+        CycleId, CycleMode, CycleState, ToolCycleResult, ToolCycleTransaction, ToolResult, ToolUse,
     },
+    results::{Archive, ErrorRecovery, Incident, RecoveryAction, ResetOptions, ResetResult},
     sessions::{Sessions, SessionsBuilder},
 };
 use crate::config::Layer0Config;

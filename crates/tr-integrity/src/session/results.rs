@@ -1,28 +1,9 @@
 //! The results of operations on a session.
-use crate::session::cycle::ToolResult;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use tr_core::SessionAction;
 use tr_transcript::Message;
-
-/// The result of a tool cycle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ToolCycleResult {
-    /// Whether the cycle was recorded with the tool's own answer.
-    pub success: bool,
-    /// The recorded result, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<ToolResult>,
-    /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// Whether nothing of it was recorded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rolled_back: Option<bool>,
-}
 
 /// What was done about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

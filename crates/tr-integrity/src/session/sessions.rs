@@ -1,5 +1,5 @@
 //! The open sessions of a process, with an optional store.
-use super::{CycleMode, Session, ToolUse};
+use super::{CycleMode, Session, cycle::LoadNote};
 use crate::{
     config::Layer0Config,
     remote::{Log, Remote},
@@ -10,9 +10,7 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
-use tr_core::{
-    CallInfo, ConfigError, Event, KeyRef, Observer, SessionAction, SystemClock, WallClock,
-};
+use tr_core::{CallInfo, ConfigError, Event, KeyRef, Observer, SystemClock, WallClock};
 use tr_transcript::Format;
 
 /// The number of locks over the map of sessions, to reduce contention.
@@ -53,9 +51,6 @@ struct Shared {
     /// Set once a default observer was added.
     default_observer: OnceLock<()>,
 }
-
-/// What was done while a session was loaded, with the tool use if it concerns a cycle.
-pub(crate) type LoadNote = (Option<ToolUse>, SessionAction);
 
 /// Called with the id of a session in which a turn begins.
 type Listener = dyn Fn(&str) + Send + Sync;

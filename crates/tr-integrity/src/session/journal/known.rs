@@ -1,8 +1,5 @@
 //! Compares the log's state of the short lists with the session's.
-use super::{
-    change::{Begun, Change, Done, Line, Made, Moved, Snapshot},
-    state::{Known, Stage},
-};
+use super::change::{Begun, Change, Done, Known, Line, Made, Moved, Snapshot, Stage};
 use crate::session::{Checkpoint, Session, ToolCycleTransaction, cycle::Used};
 
 /// The changes of a list.

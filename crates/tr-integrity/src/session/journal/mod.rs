@@ -7,18 +7,14 @@ mod change;
 mod codec;
 mod known;
 mod replay;
-mod state;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::state::Kept;
+pub(super) use self::change::Kept;
+use self::change::{Journal, Known, Line};
 pub(crate) use self::{
     change::Change,
     codec::{decode, encode},
-};
-use self::{
-    change::Line,
-    state::{Journal, Known},
 };
 use super::{Archive, Session};
 use std::mem;
