@@ -77,6 +77,7 @@ impl Transcript {
 
     /// The texts around the messages.
     #[doc(hidden)]
+    #[must_use]
     pub fn around(&self) -> (&str, &str) {
         (&self.head, &self.tail)
     }
@@ -168,6 +169,7 @@ impl Transcript {
 
     /// The messages from `at` on, as a separate transcript.
     #[doc(hidden)]
+    #[must_use]
     pub fn rest(&self, at: usize) -> Self {
         let (messages, continues) = (self.messages[at..].to_vec().into(), self.continues);
         Self { messages, continues, ..Self::new(self.format) }
@@ -176,6 +178,7 @@ impl Transcript {
     /// The index from which the messages can be validated separately, at most `at`: earlier ones
     /// have no influence.
     #[doc(hidden)]
+    #[must_use]
     pub fn whole_from(&self, at: usize) -> usize {
         let rules = self.format.rules();
         if rules.follows_user.is_some() {

@@ -8,6 +8,7 @@ use crate::{
 impl Transcript {
     /// An empty list of messages between these texts.
     #[doc(hidden)]
+    #[must_use]
     pub fn with_around(format: Format, head: Box<str>, tail: Box<str>) -> Self {
         let request = format!("{head}{tail}");
         let request = Request::of(&request).unwrap_or_default();
