@@ -48,6 +48,23 @@ impl AdapterLayer {
         self
     }
 
+    /// What the layers would see of this end of a tool.
+    pub(crate) fn seen(
+        self,
+        end: &Result<ToolOutcome, BoxError>,
+        manifest: Option<&ToolManifest>,
+    ) -> Result<ToolOutcome, BoxError> {
+        let manifest = manifest.filter(|_| self.normalises);
+        match end {
+            Ok(outcome) if outcome.error().is_some() => Ok(judged(outcome.clone(), manifest)),
+            Ok(outcome) => Ok(match normaliser(self.looks && self.normalises, manifest) {
+                Some(normaliser) => normaliser.judge(outcome.clone(), manifest),
+                None => outcome.clone(),
+            }),
+            Err(error) => Err(ToolFailed::as_seen(&**error, manifest).into()),
+        }
+    }
+
     /// For the recorded end of a tool in shadow mode: counts no runs, and its errors are classified
     /// already.
     pub(crate) const fn of_seen(mut self) -> Self {

@@ -1,7 +1,7 @@
 //! The stack's records, as telemetry's gauges show them.
 use std::time::Duration;
 use tr_core::{DedupeScope, ToolOutcome};
-use tr_idempotency::Handle;
+use tr_idempotency::{Handle, RecordState};
 use tr_telemetry::CacheReadings;
 
 /// Reads the records of this process.
@@ -17,6 +17,15 @@ impl CacheReadings for Records {
     fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {
         for held in self.0.state_counts() {
             report(&held.tool, held.state.as_str(), held.ttl);
+        }
+    }
+
+    fn in_flight(&self, report: &mut dyn FnMut(&str, bool, u64)) {
+        for held in self.0.state_counts() {
+            if held.state == RecordState::Inflight {
+                report(&held.tool, true, held.stale);
+                report(&held.tool, false, held.records - held.stale);
+            }
         }
     }
 }

@@ -3,9 +3,9 @@
 //!
 //! # When to use
 //!
-//! To add the stack to tools in production: first observe all calls
-//! ([`Mode::Shadow`]), then guard those that only read, then a few sessions of the others, then
-//! all. And to take it back for one tool without turning it off for all.
+//! To add the stack to tools in production: first observe all calls ([`Mode::Observe`]), then let the
+//! stack say what it would do ([`Mode::Shadow`]), then guard those that only read, then a few sessions
+//! of the others, then all. And to take it back for one tool without turning it off for all.
 //!
 //! # Example
 //!
@@ -30,7 +30,8 @@
 //! | | |
 //! |---|---|
 //! | [`Off`](Mode::Off) | the bare tool with its hooks: the same params, no record, no telemetry of ours |
-//! | [`Shadow`](Mode::Shadow) | the same, and the stack observes: its decisions are reported, not applied |
+//! | [`Observe`](Mode::Observe) | the same, with telemetry around it: events, metrics and spans of each call |
+//! | [`Shadow`](Mode::Shadow) | the same, with metrics and spans of each call, and the stack beside it: its decisions are reported, not applied |
 //! | [`Enforce`](Mode::Enforce) | the stack |
 //!
 //! # What shadow knows
@@ -38,12 +39,16 @@
 //! The tool runs once, for its caller, who gets its own answer untouched. Beside it the stack runs
 //! around that answer, with the same breakers, records, turns and retry budget that enforced calls
 //! have. Each call that it would have refused, replayed, timed out or retried is reported as an event
-//! with `shadow: true`, and counted in no metric; breakers really change their state, and report it.
+//! with `shadow: true`, and counted in metrics of its own; breakers really change their state, and report it.
 //! Sessions are not written to. A retry that it reports is not made, so its result is unknown: the
 //! call ends there, and its failure counts once for the breaker and not for the loop guard. A call whose caller vanishes is recorded as any other that may have run.
 mod kill_switch;
+mod observe;
 mod shadow;
 
-pub use self::kill_switch::KillSwitch;
-pub(crate) use self::shadow::{Observation, routed};
+pub use self::{kill_switch::KillSwitch, shadow::ShadowEnd};
+pub(crate) use self::{
+    observe::{ObservedFuture, Observers},
+    shadow::{Observation, ShadowEnds, routed},
+};
 pub use tr_config::{Mode, Rollout, Share, Stage};

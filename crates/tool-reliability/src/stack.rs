@@ -11,7 +11,7 @@ use crate::{
     hooks::{Hook, Hooks, HooksLayer, Place},
     observers,
     order::{Layers, Stacked},
-    rollout::{KillSwitch, Rollout, routed},
+    rollout::{KillSwitch, Rollout, ShadowEnd, ShadowEnds, routed},
     switch::{Shared, Switch},
 };
 use std::{fmt, sync::Arc, time::Duration};
@@ -64,6 +64,7 @@ impl ToolStack {
             hooks: Vec::new(),
             observers: Vec::new(),
             shadow_observers: Vec::new(),
+            shadow_ends: None,
             switch: None,
             rollout: None,
             normalise: true,
@@ -163,6 +164,7 @@ pub struct Builder {
     hooks: Vec<Arc<dyn Hook>>,
     observers: Vec<Arc<dyn Observer>>,
     shadow_observers: Vec<Arc<dyn Observer>>,
+    shadow_ends: Option<ShadowEnds>,
     switch: Option<KillSwitch>,
     rollout: Option<Rollout>,
     normalise: bool,
@@ -247,6 +249,16 @@ impl Builder {
     /// real and reported to them alone.
     pub fn shadow_observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.shadow_observers.push(observer);
+        self
+    }
+
+    /// Tells `on_end` how each call in [shadow mode](crate::Mode) would have ended under the stack; the
+    /// caller gets the tool's own end. Called on the path of the call, so it must not block.
+    pub fn on_shadow_end(
+        mut self,
+        on_end: impl Fn(&ShadowEnd<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.shadow_ends = Some(ShadowEnds(Arc::new(on_end)));
         self
     }
 
@@ -380,8 +392,8 @@ impl Builder {
             switch.set_rollout(rollout);
         }
         signals.observe_cache(Records(layers.idempotency.handle()));
-        let shadow = layers.beside(&shadow_signals);
-        let shared = Sharded::new(Shared { switch, shadow });
+        let shared = Shared::new(switch, &layers, (&signals, &shadow_signals), self.shadow_ends);
+        let shared = Sharded::new(shared);
         Ok(ToolStack { layers, hooks, sessions: self.sessions, shared })
     }
 }

@@ -3,7 +3,7 @@ use crate::{
     adapter::own,
     hooks::{Hooked, HookedFuture},
     order::Layers,
-    rollout::{KillSwitch, Mode, Observation},
+    rollout::{KillSwitch, Mode, Observation, ObservedFuture, Observers, ShadowEnds},
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -17,13 +17,38 @@ use tr_core::{
     BoxError, ToolCall, ToolOutcome,
     internal::{ReadyOnCall, ReadyOnCallFuture, Sharded},
 };
+use tr_telemetry::Signals;
 
 /// The state that all services of a stack share, besides its layers.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) switch: KillSwitch,
+    /// Around the tool in mode observe.
+    pub(crate) observers: Observers,
     /// The layers, as they stand beside calls in shadow mode.
     pub(crate) shadow: Layers,
+    /// The function that gets the ends of such calls.
+    pub(crate) shadow_ends: Option<ShadowEnds>,
+    /// Around the tool in shadow mode, whose events are those of the layers beside it.
+    pub(crate) silent_observers: Observers,
+}
+
+impl Shared {
+    /// Reports to the first `signals`, and decisions of shadow mode to the second.
+    pub(crate) fn new(
+        switch: KillSwitch,
+        layers: &Layers,
+        (signals, shadow_signals): (&Signals, &Signals),
+        shadow_ends: Option<ShadowEnds>,
+    ) -> Self {
+        Self {
+            switch,
+            observers: Observers::new(signals, layers.adapter),
+            shadow: layers.beside(shadow_signals),
+            shadow_ends,
+            silent_observers: Observers::new(&signals.without_logs(), layers.adapter),
+        }
+    }
 }
 
 /// The stack and the bare tool; each call goes to one of them.
@@ -117,10 +142,13 @@ where
             self.release(Side::On);
         }
         call.note_run();
-        let state = if mode == Mode::Shadow {
-            self.watched(call)
-        } else {
-            State::Off { future: self.off.call(call), watched: None }
+        let state = match mode {
+            Mode::Observe => {
+                let future = self.shared.observers.call(&mut self.off, call);
+                State::Observed { future, beside: None }
+            }
+            Mode::Shadow => self.shadowed(call),
+            _ => State::Off { future: self.off.call(call) },
         };
         SwitchFuture { state }
     }
@@ -131,14 +159,15 @@ where
     Tool: Service<ToolCall, Response = ToolOutcome> + Clone,
     Tool::Error: Into<BoxError>,
 {
-    /// Calls the bare tool, with the stack beside it.
+    /// Observes a call of the bare tool, with the stack beside it.
     #[cold]
-    fn watched<F>(&mut self, mut call: ToolCall) -> State<F, Off<Tool, Tool::Future>> {
+    fn shadowed<F>(&mut self, mut call: ToolCall) -> StateOf<F, Tool, Tool::Future> {
+        let Shared { shadow, shadow_ends, .. } = &*self.shared;
         self.off.get_mut().prepare(&mut call);
-        let watched = Some(Observation::new(&self.shared.shadow, call.clone()));
-        let future = self.off.call(call);
+        let beside = Some(Observation::new(shadow, shadow_ends.clone(), call.clone()));
+        let future = self.shared.silent_observers.call(&mut self.off, call);
         self.off.get_mut().end_prepared();
-        State::Off { future, watched }
+        State::Observed { future, beside }
     }
 }
 
@@ -150,15 +179,18 @@ pin_project! {
     #[must_use = "futures do nothing unless polled"]
     pub struct SwitchFuture<On, Tool, F> {
         #[pin]
-        state: State<On, Off<Tool, F>>,
+        state: StateOf<On, Tool, F>,
     }
 }
 
+type StateOf<On, Tool, F> = State<On, Off<Tool, F>, ObservedFuture<Tool, F>>;
+
 pin_project! {
     #[project = StateProj]
-    enum State<On, Off> {
+    enum State<On, Off, Observed> {
         On { #[pin] future: On },
-        Off { #[pin] future: Off, watched: Option<Box<Observation>> },
+        Off { #[pin] future: Off },
+        Observed { #[pin] future: Observed, beside: Option<Box<Observation>> },
     }
 }
 
@@ -175,11 +207,15 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().state.project() {
             StateProj::On { future } => future.poll(cx).map_err(own),
-            StateProj::Off { future, watched: None } => future.poll(cx),
-            StateProj::Off { future, watched: Some(watched) } => {
-                watched.poll(cx);
+            StateProj::Off { future } => future.poll(cx),
+            StateProj::Observed { future, beside } => {
+                if let Some(beside) = beside {
+                    beside.poll(cx);
+                }
                 let end = ready!(future.poll(cx));
-                watched.ended(&end, cx);
+                if let Some(beside) = beside {
+                    beside.ended(&end, cx);
+                }
                 Poll::Ready(end)
             }
         }
@@ -190,8 +226,9 @@ impl<On, Tool, F> fmt::Debug for SwitchFuture<On, Tool, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mode = match self.state {
             State::On { .. } => Mode::Enforce,
-            State::Off { watched: Some(_), .. } => Mode::Shadow,
-            State::Off { watched: None, .. } => Mode::Off,
+            State::Off { .. } => Mode::Off,
+            State::Observed { beside: None, .. } => Mode::Observe,
+            State::Observed { beside: Some(_), .. } => Mode::Shadow,
         };
         f.debug_struct("SwitchFuture").field("mode", &mode).finish_non_exhaustive()
     }

@@ -122,7 +122,9 @@ async fn a_replay_is_from_the_record_and_had_no_attempt() {
 
 #[tokio::test(start_paused = true)]
 async fn the_bare_tool_counts_too() {
-    for (mode, attempts) in [(Mode::Off, 1), (Mode::Shadow, 1), (Mode::Enforce, 4)] {
+    for (mode, attempts) in
+        [(Mode::Off, 1), (Mode::Observe, 1), (Mode::Shadow, 1), (Mode::Enforce, 4)]
+    {
         let stack = ToolStack::builder().rollout(Rollout::new(mode)).build().unwrap();
         let tool = around(&stack, [down()]);
         assert_eq!(envelope(&tool, read("1")).await.attempts, attempts, "{mode:?}");

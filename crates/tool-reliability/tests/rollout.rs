@@ -251,7 +251,7 @@ impl Hook for Counts {
 
 #[tokio::test(start_paused = true)]
 async fn hooks_fire_once_in_every_mode() {
-    for mode in [Mode::Off, Mode::Shadow, Mode::Enforce] {
+    for mode in [Mode::Off, Mode::Observe, Mode::Shadow, Mode::Enforce] {
         let heard = Heard::default();
         let stack = ToolStack::builder()
             .rollout(Rollout::new(mode))
@@ -264,7 +264,8 @@ async fn hooks_fire_once_in_every_mode() {
         let key = handle.requests()[0].parts().idempotency.key.clone();
         assert_eq!(key.as_deref(), Some("from the hook"));
         // What is watched has the hook's key, too.
-        assert_eq!(stack.records().records().len(), usize::from(mode != Mode::Off), "{mode:?}");
+        let is_recorded = matches!(mode, Mode::Shadow | Mode::Enforce);
+        assert_eq!(stack.records().records().len(), usize::from(is_recorded), "{mode:?}");
     }
 }
 
@@ -292,7 +293,9 @@ fn the_laws_of_services_hold_in_every_mode() {
     // what stands beside it does.
     let differs = |of_all, of_reads| Rollout::new(of_all).effect(Effect::ReadOnly, of_reads);
     laws().check(|tool| stack(Rollout::new(Mode::Off)).service(tool));
+    laws().check(|tool| stack(Rollout::new(Mode::Observe)).service(tool));
     laws().check(|tool| stack(differs(Mode::Enforce, Mode::Off)).service(tool));
+    laws().check(|tool| stack(differs(Mode::Enforce, Mode::Observe)).service(tool));
     laws().detaches().check(|tool| stack(Rollout::new(Mode::Shadow)).service(tool));
     laws().detaches().check(|tool| stack(differs(Mode::Off, Mode::Shadow)).service(tool));
     laws().detaches().check(|tool| stack(differs(Mode::Off, Mode::Enforce)).service(tool));
@@ -301,12 +304,15 @@ fn the_laws_of_services_hold_in_every_mode() {
 #[tokio::test(start_paused = true)]
 async fn a_rollout_that_tells_calls_apart_holds_no_reservation_of_the_tool() {
     use tower::{Layer, Service, limit::GlobalConcurrencyLimitLayer, service_fn};
-    let rollout = Rollout::new(Mode::Enforce).tool("bare", Mode::Off).tool("seen", Mode::Shadow);
+    let rollout = Rollout::new(Mode::Enforce)
+        .tool("bare", Mode::Off)
+        .tool("watched", Mode::Observe)
+        .tool("seen", Mode::Shadow);
     let stack = ToolStack::builder().rollout(rollout).build().unwrap();
     let tool = service_fn(async |_: ToolCall| Ok::<_, BoxError>(ToolOutcome::default()));
     let one = GlobalConcurrencyLimitLayer::new(1).layer(tool);
     let mut guarded = stack.service(one);
-    for name in ["bare", "seen", "other", "seen", "bare"] {
+    for name in ["bare", "watched", "seen", "other", "watched", "other", "seen", "bare"] {
         let call = ToolCall::new(name, Params::empty_object());
         let answered = async { guarded.ready().await.unwrap().call(call).await };
         let answered = timeout(Duration::from_secs(60), answered).await;

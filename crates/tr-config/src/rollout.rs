@@ -10,7 +10,9 @@ use tr_core::{Effect, ToolCall, ToolId, canonical::FingerprintKey};
 pub enum Mode {
     /// Leaves it alone.
     Off,
-    /// Says what it would have done, and leaves it alone.
+    /// Reports it with events, metrics and spans, and leaves it alone.
+    Observe,
+    /// Reports it, says what it would have done, and leaves it alone.
     Shadow,
     /// Guards it.
     #[default]
@@ -23,6 +25,7 @@ impl Mode {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
+            Self::Observe => "observe",
             Self::Shadow => "shadow",
             Self::Enforce => "enforce",
         }

@@ -75,6 +75,8 @@ pub struct StateCount {
     pub state: RecordState,
     /// The number of records.
     pub records: u64,
+    /// Of these, calls in flight past their lease.
+    pub stale: u64,
     /// The longest time to live among them.
     pub ttl: Duration,
 }
@@ -160,19 +162,21 @@ impl<V> Handle<V> {
     /// gauges. Locks one shard after the other.
     #[must_use]
     pub fn state_counts(&self) -> Vec<StateCount> {
-        let mut all: HashMap<(String, DedupeScope, RecordState), (u64, u64)> = HashMap::new();
+        let now = self.store.common.clock.exactly();
+        let mut all: HashMap<(String, DedupeScope, RecordState), (u64, u64, u64)> = HashMap::new();
         for shard in self.store.shards() {
             let table = shard.lock();
             for (entry, notes) in table.slots() {
                 let state = RecordState::of(entry.record.state.phase());
                 let of = all.entry((notes.tool().to_owned(), notes.scope(), state)).or_default();
                 let kept = entry.record.until.saturating_sub(entry.record.changed_at);
-                *of = (of.0 + 1, of.1.max(kept));
+                let is_stale = state == RecordState::Inflight && now >= entry.record.until;
+                *of = (of.0 + 1, of.1 + u64::from(is_stale), of.2.max(kept));
             }
         }
-        let holding = |((tool, scope, state), (records, kept))| {
+        let holding = |((tool, scope, state), (records, stale, kept))| {
             let ttl = Duration::from_millis(kept);
-            StateCount { tool, scope, state, records, ttl }
+            StateCount { tool, scope, state, records, stale, ttl }
         };
         all.into_iter().map(holding).collect()
     }

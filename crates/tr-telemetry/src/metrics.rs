@@ -4,12 +4,13 @@
 //! instrument: labels are built at the first call of a tool.
 mod bound;
 mod cache;
+mod decision;
 mod gen_ai;
 mod openclaw;
 pub(crate) mod utee;
 
-pub(crate) use self::bound::Ended;
 pub use self::cache::CacheReadings;
+pub(crate) use self::{bound::Ended, decision::Decision};
 
 use self::{
     bound::{OTHER, closed},
@@ -125,6 +126,26 @@ impl Series {
         }
     }
 
+    /// A call of shadow mode ended.
+    pub(crate) fn shadowed(&self) {
+        if let Some(set) = &self.instruments.openclaw {
+            set.shadow_calls.add(1, &[self.tool()]);
+        }
+        if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
+            series.shadowed(set);
+        }
+    }
+
+    /// Enforcing would have done this to a call.
+    pub(crate) fn decided(&self, decision: Decision) {
+        if let Some(set) = &self.instruments.openclaw {
+            set.decisions.add(1, &[self.tool(), decision.label()]);
+        }
+        if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
+            series.decided(set, decision);
+        }
+    }
+
     /// A breaker changed its state.
     pub(crate) fn moved(&self, from: BreakerState, to: BreakerState) {
         let Some(set) = &self.instruments.openclaw else { return };
@@ -137,6 +158,7 @@ impl Series {
 }
 
 /// The instruments, and the known tools.
+#[derive(Clone)]
 pub(crate) struct Metrics {
     instruments: Arc<Instruments>,
     tools: Arc<Tools>,

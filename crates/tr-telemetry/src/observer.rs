@@ -2,7 +2,7 @@
 use crate::{
     Signals,
     log::{self, More, Record},
-    metrics::Series,
+    metrics::{Decision, Series},
     notes,
     redact::Hidden,
     signals::Core,
@@ -38,8 +38,15 @@ impl TelemetryObserver {
     }
 
     fn series(&self, call: &CallInfo<'_>, count: impl FnOnce(&Series)) {
-        if let Some(metrics) = &self.core.metrics {
+        if let Some(metrics) = self.core.real_metrics() {
             count(&metrics.of_label(call.tool));
+        }
+    }
+
+    /// Counts what enforcing would have done, and was not done.
+    fn decided(&self, call: &CallInfo<'_>, decision: Decision) {
+        if let Some(metrics) = &self.core.metrics {
+            metrics.of_label(call.tool).decided(decision);
         }
     }
 
@@ -106,7 +113,7 @@ impl TelemetryObserver {
 
     fn session(&self, call: &CallInfo<'_>, action: SessionAction, removed: u64) {
         let action = action.as_str();
-        if let Some(metrics) = &self.core.metrics {
+        if let Some(metrics) = self.core.real_metrics() {
             metrics.session(action);
         }
         self.note("session", || [KeyValue::new("action", action)]);
@@ -132,6 +139,9 @@ impl Observer for TelemetryObserver {
     }
 
     fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>) {
+        if let Some(decision) = Decision::of(event, self.core.shadow) {
+            self.decided(call, decision);
+        }
         match *event {
             Event::Retry { attempt, delay, reason, latency } => {
                 self.retry(call, attempt, delay, reason, latency);

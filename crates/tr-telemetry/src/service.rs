@@ -7,7 +7,7 @@ use crate::{
     shape,
     signals::Core,
     spans,
-    watch::{CallReport, Report, Text, Watch, without},
+    watch::{CallReport, Counted, Report, Text, Watch, without},
 };
 use opentelemetry::{Context as Trace, KeyValue, trace::TraceContextExt as _};
 use std::{
@@ -117,14 +117,17 @@ where
         } else {
             Report::None
         };
-        let series = core.metrics.as_ref().map(|metrics| {
+        let counted = core.metrics.as_ref().map(|metrics| {
             let named = || (self.policy.info(self.req).tool, self.policy.action(self.req));
             let series = metrics.of_call(self.policy.key(self.req), named);
-            (series, self.policy.scope(self.req))
+            match core.shadow {
+                true => Counted::Shadow(series),
+                false => Counted::Call(series, self.policy.scope(self.req)),
+            }
         });
-        let since = (is_described || series.is_some()).then(Instant::now);
+        let since = (is_described || counted.is_some()).then(Instant::now);
         let CallInfo { effect, repeat_safe, .. } = self.policy.info(self.req);
-        Watch { since, series, context, report, effect, repeat_safe, hidden, is_over: false }
+        Watch { since, counted, context, report, effect, repeat_safe, hidden, is_over: false }
     }
 
     /// What must not be shown of the call.
@@ -150,7 +153,7 @@ where
         if !is_recording && !notes::are_taken() {
             return context.map(|context| Watch {
                 since: None,
-                series: None,
+                counted: None,
                 context: Some(context),
                 report: Report::None,
                 effect,
@@ -166,8 +169,8 @@ where
         });
         let report = Report::Attempt(core, info.attempt.saturating_add(1));
         let hidden = if is_recording { self.hidden() } else { None };
-        let (since, series) = (None, None);
-        Some(Watch { since, series, context, report, effect, repeat_safe, hidden, is_over: false })
+        let (since, counted) = (None, None);
+        Some(Watch { since, counted, context, report, effect, repeat_safe, hidden, is_over: false })
     }
 
     fn span(&self, name: &'static str) -> Option<Trace> {

@@ -28,10 +28,10 @@ pub(crate) struct Core {
     pub(crate) shapes: bool,
     /// [`Names::Utee`] was chosen: also emits `tool_invocation`.
     pub(crate) utee: bool,
-    /// The events are decisions of shadow mode, which were not applied.
+    /// The events are decisions of shadow mode, which were not applied. Metrics count them apart.
     pub(crate) shadow: bool,
     pub(crate) metrics: Option<Metrics>,
-    pub(crate) tracer: Option<Box<dyn SpanStarter>>,
+    pub(crate) tracer: Option<Arc<dyn SpanStarter>>,
     pub(crate) redactor: Arc<dyn Redact>,
     pub(crate) fingerprints: FingerprintKey,
 }
@@ -47,6 +47,12 @@ impl Core {
     #[inline]
     pub(crate) fn logs_enabled(&self) -> bool {
         self.logs && log::is_on()
+    }
+
+    /// The metrics of what really happened.
+    #[inline]
+    pub(crate) fn real_metrics(&self) -> Option<&Metrics> {
+        self.metrics.as_ref().filter(|_| !self.shadow)
     }
 
     /// Whether logs, metrics or spans are on.
@@ -92,20 +98,30 @@ impl Signals {
         }
     }
 
-    /// A copy for shadow mode, which decides without acting: events have `shadow: true`; no metrics,
-    /// no spans.
+    /// A copy for shadow mode, which decides without acting: events have `shadow: true`, metrics count the
+    /// calls and the decisions in instruments of their own, and there are no spans.
     #[must_use]
     pub fn shadow(&self) -> Self {
-        Self(Sharded::new(Core {
+        Self(Sharded::new(Core { shadow: true, tracer: None, ..self.copy() }))
+    }
+
+    /// A copy without events, for a second layer around calls that another one logs.
+    #[must_use]
+    pub fn without_logs(&self) -> Self {
+        Self(Sharded::new(Core { logs: false, ..self.copy() }))
+    }
+
+    fn copy(&self) -> Core {
+        Core {
             logs: self.0.logs,
             shapes: self.0.shapes,
             utee: self.0.utee,
-            shadow: true,
-            metrics: None,
-            tracer: None,
+            shadow: self.0.shadow,
+            metrics: self.0.metrics.clone(),
+            tracer: self.0.tracer.clone(),
             redactor: self.0.redactor.clone(),
             fingerprints: self.0.fingerprints.clone(),
-        }))
+        }
     }
 
     /// Exports the size and the time to live of an idempotency store as the gauges
@@ -113,7 +129,7 @@ impl Signals {
     /// store: the sizes of several add up, the longest time is shown. They are read for as long as
     /// the meter is. Without a meter, or without [`Names::OpenClaw`], it does nothing.
     pub fn observe_cache(&self, readings: impl CacheReadings + 'static) {
-        if let Some(metrics) = &self.0.metrics {
+        if let Some(metrics) = self.0.real_metrics() {
             metrics.observe_cache(Arc::new(readings));
         }
     }
@@ -151,7 +167,7 @@ pub struct Builder {
     logs: bool,
     shapes: bool,
     meter: Option<Meter>,
-    tracer: Option<Box<dyn SpanStarter>>,
+    tracer: Option<Arc<dyn SpanStarter>>,
     names: Vec<Names>,
     tools: Vec<ToolId>,
     unknown: usize,
@@ -172,7 +188,7 @@ impl Builder {
         T: Tracer + Send + Sync + 'static,
         T::Span: Send + Sync + 'static,
     {
-        self.tracer = Some(Box::new(tracer));
+        self.tracer = Some(Arc::new(tracer));
         self
     }
 

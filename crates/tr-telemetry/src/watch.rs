@@ -2,7 +2,7 @@
 //! is reported as an event, as metrics and on its span.
 use crate::{
     log::{self, Invocation, More, Record},
-    metrics::{Ended, Series, utee},
+    metrics::{Decision, Ended, Series, utee},
     notes::{self, Notes},
     redact::Hidden,
     signals::Core,
@@ -23,8 +23,7 @@ use tr_core::{
 pub(crate) struct Watch {
     /// When it began, if its duration is reported.
     pub(crate) since: Option<Instant>,
-    /// What is counted at the end.
-    pub(crate) series: Option<(Sharded<Series>, DedupeScope)>,
+    pub(crate) counted: Option<Counted>,
     /// Active while the call is polled.
     pub(crate) context: Option<Context>,
     pub(crate) report: Report,
@@ -34,6 +33,15 @@ pub(crate) struct Watch {
     /// What must not be shown of this call, where its tool has sensitive fields.
     pub(crate) hidden: Option<Box<Hidden>>,
     pub(crate) is_over: bool,
+}
+
+/// What is counted at the end.
+#[derive(Debug)]
+pub(crate) enum Counted {
+    /// A call.
+    Call(Sharded<Series>, DedupeScope),
+    /// What shadow mode made of a call.
+    Shadow(Sharded<Series>),
 }
 
 /// What is written to the log and the span, beside the metrics.
@@ -137,8 +145,19 @@ impl Watch {
         let end = outcome.end;
         let retriable = end.is_retriable(self.effect, self.repeat_safe);
         let status = Status::of(end, retriable);
-        if let Some((series, scope)) = &self.series {
-            series.ended(Ended { status, scope: *scope, code: end.code, elapsed });
+        match &self.counted {
+            Some(Counted::Call(series, scope)) => {
+                let (scope, effect) = (*scope, self.effect);
+                series.ended(Ended { status, scope, effect, code: end.code, elapsed });
+            }
+            Some(Counted::Shadow(series)) => {
+                series.shadowed();
+                // Of a refusal for its params no observer hears.
+                if end.code == code::INVALID_ENVELOPE && end.ran == Ran::No {
+                    series.decided(Decision::Refusal);
+                }
+            }
+            None => {}
         }
         match mem::replace(&mut self.report, Report::None) {
             Report::None => {}

@@ -4,7 +4,8 @@ use super::{Fault, tree::Tree};
 
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
-    ("tool-guard", 12720),
+    // With mode observe.
+    ("tool-guard", 12800),
     // With streams, the door and the adapter of tools, and what a configuration says of each layer.
     ("tool-reliability", 4450),
     ("tr-breaker", 3480),
@@ -17,7 +18,8 @@ const BUDGET: &[(&str, usize)] = &[
     ("tr-loopguard", 2200),
     ("tr-retry", 1290),
     ("tr-sqlite", 1230),
-    ("tr-telemetry", 3100),
+    // With the metrics of shadow mode.
+    ("tr-telemetry", 3300),
     ("tr-testkit", 3490),
     // With the idle timeout of streams.
     ("tr-timeout", 840),

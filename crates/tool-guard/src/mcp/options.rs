@@ -3,9 +3,11 @@ use super::recording::RecordOptions;
 use clap::{Args, ValueEnum};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 use tool_reliability::{
+    Rollout,
     config::{self, LoopSignals},
     idempotency::DerivedKeys,
     loopguard::{self, Signals},
+    rollout,
 };
 
 /// Runs the MCP server COMMAND behind the guard.
@@ -89,10 +91,28 @@ pub(crate) struct Options {
 pub(crate) enum Mode {
     /// Forwards every byte and reads none
     Off,
-    /// Forwards every byte and logs what it would have done
+    /// Forwards every byte, and reports each call with events, metrics and spans
+    Observe,
+    /// Forwards every byte, and reports each call and what it would have done
     Shadow,
     /// Runs calls through the stack
     Enforce,
+}
+
+impl Mode {
+    /// Whether calls are reported and every byte passes.
+    pub(crate) const fn only_watches(self) -> bool {
+        matches!(self, Self::Observe | Self::Shadow)
+    }
+
+    /// The rollout in place of the configured one: nothing that the guard does not change can be enforced.
+    pub(crate) fn rollout(self) -> Option<Rollout> {
+        match self {
+            Self::Observe => Some(Rollout::new(rollout::Mode::Observe)),
+            Self::Shadow => Some(Rollout::new(rollout::Mode::Shadow)),
+            Self::Off | Self::Enforce => None,
+        }
+    }
 }
 
 /// Which calls without a key are repeats. The library has two more modes, by a call's step and for callers

@@ -37,7 +37,7 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
-use tool_reliability::{admin::Admin, config::Limit};
+use tool_reliability::{admin::Admin, config::Limit, telemetry::Signals as Told};
 
 /// How many bytes may wait for one side before the other is no longer read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -49,6 +49,8 @@ const BETWEEN_LOOKS: u32 = 256;
 const IDLE: Duration = Duration::from_secs(50);
 /// The default limit of a call in all.
 const HARD: Duration = Duration::from_secs(600);
+/// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
+const OBSERVED: Duration = Duration::from_secs(24 * 3600);
 /// How long a server may take to end after its input has.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long the output of a server that has ended may be silent before it counts as closed, too: a process
@@ -59,6 +61,7 @@ const LINGER: Duration = Duration::from_millis(200);
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let logging = log::start(options.log, options.log_file.as_deref())?;
     let files = Files::new(options.config.as_deref(), options.catalog.as_deref());
+    let files = files.in_mode(options.mode);
     let setup = files.read().map_err(anyhow::Error::msg)?;
     let declared = Declared::default();
     setup.declare(&declared);
@@ -68,8 +71,11 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Limit::At(timeout) => timeout,
     });
     let idle = options.timeout.or(configured).unwrap_or(IDLE);
-    let limits = Limits { idle, hard: options.max_timeout.unwrap_or(HARD.max(idle)) };
-    if limits.hard < idle {
+    let limits = match options.mode {
+        Mode::Observe => Limits { idle: OBSERVED, hard: OBSERVED },
+        _ => Limits { idle, hard: options.max_timeout.unwrap_or(HARD.max(idle)) },
+    };
+    if limits.hard < limits.idle {
         bail!(
             "--max-timeout {:?} is shorter than the timeout {idle:?}: raise it, or lower --timeout",
             limits.hard
@@ -77,7 +83,6 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     }
     // A client cannot guess the prefix.
     let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
-    let observe = options.mode == Mode::Shadow;
     let keys = setup.keys(options.derive_keys.map(Into::into));
     let (loops, deprecated) = setup.loops(options.loops);
     if let Some(deprecated) = deprecated {
@@ -90,23 +95,30 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let records = match options.mode {
         Mode::Enforce => recording.open(&server).await?,
-        // Calls in shadow mode are not recorded.
-        Mode::Off | Mode::Shadow => Records::default(),
+        // Calls that are only watched are not recorded.
+        Mode::Off | Mode::Observe | Mode::Shadow => Records::default(),
     };
     let client = Client::new(&server, &connection, setup.identity.clone());
     let log_path = options.attribution_log.or_else(|| setup.attribution_log());
-    let guards_loops = options.mode != Mode::Off && setup.guards_loops(loops);
+    let guards_loops =
+        matches!(options.mode, Mode::Shadow | Mode::Enforce) && setup.guards_loops(loops);
     if log_path.is_some() && !guards_loops {
         eprintln!("tool-guard: nothing is written to the attribution log: the loop guard is off");
     }
     let log_path = log_path.filter(|_| guards_loops);
     let watching = Watching::new(options.mode, log_path.as_deref(), logging.is_some())?;
     let watch = |builder| watching.watch(builder);
-    let live = stack::live(setup.config, keys, loops, records, options.mode, watch)?;
+    let signals = Told::builder().build()?;
+    let live = stack::live(setup.config, keys, loops, records, &signals, watch)?;
     let _janitor = live.stack().records().spawn_janitor();
     let records = live.stack().records();
+    let observe = options.mode.only_watches();
     let wire = Wire::new(InFlight::new(prefix), limits, observe, keys, records).comparing(compares);
-    let wire = Arc::new(wire.settled_by(command));
+    let timeouts = match options.mode {
+        Mode::Shadow => signals.shadow().observer(),
+        _ => signals.observer(),
+    };
+    let wire = Arc::new(wire.settled_by(command).telling_timeouts_to(timeouts));
     let stack = live.stack().service(ServerTool(wire.clone()));
     let reload = reload(files.clone(), live.clone(), declared.clone());
     let ended = AbortOnDrop(tokio::spawn(Signals::new()?.end(reload)));
@@ -344,7 +356,7 @@ impl Streams {
 /// Whether every byte passes, including lines that are too long.
 fn reader<R: AsyncRead + Unpin>(mode: Mode, reader: R, limit: usize) -> LineReader<R> {
     match mode {
-        Mode::Off | Mode::Shadow => LineReader::in_parts(reader, limit),
+        Mode::Off | Mode::Observe | Mode::Shadow => LineReader::in_parts(reader, limit),
         Mode::Enforce => LineReader::new(reader, limit),
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the guard's setup from options, variables and files, and reads the files again.
 use super::{
     effects::Declared,
-    options::Loops,
+    options::{Loops, Mode},
     recording::Recording,
     stack::{read_catalog, read_config},
 };
@@ -24,6 +24,7 @@ use tr_core::ToolManifest;
 pub(crate) struct Files {
     config: Option<PathBuf>,
     catalog: Option<PathBuf>,
+    mode: Mode,
 }
 
 /// The setup of the files and the environment.
@@ -36,7 +37,17 @@ pub(crate) struct Setup {
 
 impl Files {
     pub(crate) fn new(config: Option<&Path>, catalog: Option<&Path>) -> Self {
-        Self { config: config.map(Path::to_owned), catalog: catalog.map(Path::to_owned) }
+        Self {
+            config: config.map(Path::to_owned),
+            catalog: catalog.map(Path::to_owned),
+            mode: Mode::Enforce,
+        }
+    }
+
+    /// For a guard in this mode, which overrides the configured rollout if it changes no call.
+    pub(crate) const fn in_mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
     }
 
     /// Whether there are any.
@@ -53,12 +64,17 @@ impl Files {
         let config = faults.take(read_config(self.config.as_deref(), variables()));
         let declared = faults.take(self.catalog.as_deref().map(read_catalog).transpose());
         match (config, declared) {
-            (Some(config), Some(declared)) if faults.is_empty() => Ok(Setup {
-                recording: Recording::configured(&config.records),
-                identity: config.identity.iter().map(|(_, rule)| rule.clone()).collect(),
-                config,
-                declared: declared.unwrap_or_default(),
-            }),
+            (Some(mut config), Some(declared)) if faults.is_empty() => {
+                if let Some(rollout) = self.mode.rollout() {
+                    config.rollout = Some(rollout);
+                }
+                Ok(Setup {
+                    recording: Recording::configured(&config.records),
+                    identity: config.identity.iter().map(|(_, rule)| rule.clone()).collect(),
+                    config,
+                    declared: declared.unwrap_or_default(),
+                })
+            }
             _ => Err(faults.join("\n")),
         }
     }

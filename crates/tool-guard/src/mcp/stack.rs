@@ -1,6 +1,6 @@
 //! The reliability stack around the server.
 use super::{
-    options::{Mode, signals},
+    options::signals,
     records::{Records, UNKNOWN},
 };
 use anyhow::Context as _;
@@ -61,16 +61,13 @@ pub(crate) fn live(
     keys: DerivedKeys,
     loops: loopguard::Mode,
     records: Records,
-    mode: Mode,
+    told: &Signals,
     watch: impl FnOnce(Builder) -> Builder,
 ) -> anyhow::Result<Live> {
     let times = Times::beside(&config.idempotency);
     let signals = signals(loops, config.loops.signals.as_ref());
     // The guard sees no transcript.
     config.sessions = None;
-    let told = Signals::builder().build()?;
-    // The events of these calls report decisions that are not applied.
-    let told = if mode == Mode::Shadow { told.shadow() } else { told };
     let live = Live::new(config, |builder| {
         watch(builder)
             // The tool bounds its attempts itself, since progress prolongs them.
@@ -79,7 +76,7 @@ pub(crate) fn live(
             .loop_guard(|guard| guard.mode(loops).signals(signals))
             // MCP marks a failure by `isError`; other members are the server's answer.
             .silent_failures(false)
-            .telemetry(told)
+            .telemetry(told.clone())
     });
     Ok(live?)
 }

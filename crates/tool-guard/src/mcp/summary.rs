@@ -10,6 +10,7 @@ use std::{
 };
 use tool_reliability::{
     idempotency::error::{AnswerNotKept, SharedFailure},
+    rollout::ShadowEnd,
     telemetry::TARGET,
 };
 use tr_core::{
@@ -48,17 +49,21 @@ enum Fate<'e> {
 }
 
 impl Counts {
-    /// A call begins.
-    pub(crate) fn begin(self: &Arc<Self>, mcp: &Arc<McpCall>, call: &ToolCall) -> Counted {
+    /// A call begins; in `shadow` mode its end is counted as the stack would have made it.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        mcp: &Arc<McpCall>,
+        call: &ToolCall,
+        shadow: bool,
+    ) -> Counted {
         add(&self.calls);
-        let (effect, declared_safe) =
-            (DefaultPolicy.effect(call), DefaultPolicy.is_repeat_safe(call));
-        Counted {
-            counts: self.clone(),
-            mcp: mcp.clone(),
-            may_repeat: effect.may_repeat(Ran::Unknown, declared_safe),
-            is_over: false,
-        }
+        let (counts, mcp, may_repeat) = (self.clone(), mcp.clone(), may_repeat(call));
+        Counted { counts, mcp, may_repeat, shadow, is_over: false }
+    }
+
+    /// Counts how a call in shadow mode would have ended.
+    pub(crate) fn would_have_ended(&self, shadow: &ShadowEnd<'_>) {
+        self.count(&fate(shadow.is_run, may_repeat(shadow.call), shadow.end));
     }
 
     /// Counts an answer whose call's end is not recorded.
@@ -126,13 +131,24 @@ pub(crate) struct Counted {
     mcp: Arc<McpCall>,
     /// Whether it may be repeated although it may have run.
     may_repeat: bool,
+    /// Its end is counted as the stack would have made it, by [`Counts::would_have_ended`].
+    shadow: bool,
     is_over: bool,
+}
+
+/// Whether the call may be repeated although it may have run.
+fn may_repeat(call: &ToolCall) -> bool {
+    let declared_safe = DefaultPolicy.is_repeat_safe(call);
+    DefaultPolicy.effect(call).may_repeat(Ran::Unknown, declared_safe)
 }
 
 impl Counted {
     /// Counts the end of the call.
     pub(crate) fn end(&mut self, end: &Result<ToolOutcome, BoxError>) {
         self.is_over = true;
+        if self.shadow {
+            return;
+        }
         self.counts.count(&fate(self.mcp.is_own_id_used(), self.may_repeat, end));
     }
 }

@@ -26,8 +26,8 @@ use tool_reliability::{
 };
 use tower_service::Service;
 use tr_core::{
-    BoxError, Derive, FencingToken, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict,
-    canonical::Key, classify,
+    BoxError, DefaultPolicy, Derive, Event, FencingToken, Observer, Ran, RequestPolicy as _,
+    ToolCall, ToolManifest, ToolOutcome, Verdict, canonical::Key, classify,
 };
 
 /// The state that the service and the proxy's loop share.
@@ -42,6 +42,8 @@ pub(crate) struct Wire {
     derived: bool,
     /// Whether answers are compared with earlier ones.
     compares: bool,
+    /// Hears of attempts that timed out, which only this service knows: progress prolongs them.
+    timeouts: Option<Arc<dyn Observer>>,
 }
 
 /// How often a late answer is offered to the store.
@@ -53,7 +55,7 @@ pub(crate) struct WireState {
     pub(crate) in_flight: InFlight,
     /// Lines for the server, in order.
     pub(crate) outbox: Vec<Bytes>,
-    /// Whether the proxy has sent the line already, in shadow mode.
+    /// Whether the proxy has sent the line already, since calls are only watched.
     pub(crate) observe: bool,
     /// Whether the server process has ended.
     pub(crate) gone: bool,
@@ -70,7 +72,14 @@ impl Wire {
         let state = WireState { in_flight, outbox: Vec::new(), observe, gone: false };
         let derived = !matches!(keys, DerivedKeys::Off);
         let unknowns = Unknowns::default();
-        Self { state: Mutex::new(state), limits, records, unknowns, derived, compares: false }
+        let (compares, timeouts) = (false, None);
+        Self { state: Mutex::new(state), limits, records, unknowns, derived, compares, timeouts }
+    }
+
+    /// Sets the observer of attempts that timed out.
+    pub(crate) fn telling_timeouts_to(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.timeouts = Some(observer);
+        self
     }
 
     /// Sets whether answers are compared with earlier ones.
@@ -222,10 +231,6 @@ impl Service<ToolCall> for ServerTool {
         if wire.gone {
             return Attempt::Refused(Some(Failure::SERVER_GONE_BEFORE));
         }
-        if wire.observe && mcp.is_own_id_used() {
-            // In shadow mode no second attempt is sent, so its end is not known.
-            return Attempt::Assumed;
-        }
         mcp.forget();
         let now = Instant::now();
         let Some(launched) = wire.in_flight.launch(mcp, owed, now.into_std()) else {
@@ -241,6 +246,7 @@ impl Service<ToolCall> for ServerTool {
             wire_id: Some(launched.wire_id),
             ending: launched.ending,
             codes,
+            call,
         })
     }
 }
@@ -248,7 +254,6 @@ impl Service<ToolCall> for ServerTool {
 /// One attempt.
 #[derive(Debug)]
 pub(crate) enum Attempt {
-    Assumed,
     Refused(Option<Failure>),
     Waiting(Waiting),
 }
@@ -263,6 +268,7 @@ pub(crate) struct Waiting {
     ending: oneshot::Receiver<Ending>,
     /// The manifest with the codes by which the tool says that it did not run.
     codes: Option<Arc<ToolManifest>>,
+    call: ToolCall,
 }
 
 impl Waiting {
@@ -277,9 +283,19 @@ impl Waiting {
                 Ok(answer::judged(outcome, self.codes.as_deref()))
             }
             Ok(Ending::Oversized(bytes, ran)) => Err(Failure::oversized(bytes, ran).into()),
-            Ok(Ending::Overdue(after)) => Err(Failure::timeout(after).into()),
+            Ok(Ending::Overdue(after)) => {
+                self.tell_timeout(after);
+                Err(Failure::timeout(after).into())
+            }
             Ok(Ending::Cancelled) => Err(Failure::CANCELLED.into()),
             Ok(Ending::ServerGone) | Err(_) => Err(Failure::SERVER_GONE.into()),
+        }
+    }
+
+    fn tell_timeout(&self, after: Duration) {
+        if let Some(observer) = self.wire.timeouts.as_ref().filter(|it| it.enabled()) {
+            let info = DefaultPolicy.info(&self.call);
+            observer.on_event(&info, &Event::TimedOut { after, ran: Ran::Unknown });
         }
     }
 
@@ -311,7 +327,6 @@ impl Future for Attempt {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.get_mut() {
-            Self::Assumed => Poll::Ready(Ok(ToolOutcome::default())),
             Self::Refused(failure) => {
                 let failure = failure.take().expect("polled after completion");
                 Poll::Ready(Err(failure.into()))

@@ -17,6 +17,8 @@ use tr_core::{BoxError, CallParts, ToolCall, ToolOutcome, canonical::Key};
 pub(crate) struct Watching {
     attribution: Option<Arc<ClientLog>>,
     counts: Option<Arc<Counts>>,
+    /// Whether the summary is of what the stack would have done.
+    shadow: bool,
 }
 
 impl Watching {
@@ -26,7 +28,7 @@ impl Watching {
             return Ok(Self::default());
         }
         let attribution = path.map(ClientLog::open).transpose()?.map(Arc::new);
-        Ok(Self { attribution, counts: logs.then(Arc::default) })
+        Ok(Self { attribution, counts: logs.then(Arc::default), shadow: mode == Mode::Shadow })
     }
 
     /// Registers them with the stack.
@@ -35,6 +37,9 @@ impl Watching {
             builder = builder.loop_guard(|guard| guard.log(log));
         }
         match self.counts.clone() {
+            Some(counts) if self.shadow => builder
+                .shadow_observer(counts.clone())
+                .on_shadow_end(move |end| counts.would_have_ended(end)),
             Some(counts) => builder.observer(counts),
             None => builder,
         }
@@ -65,7 +70,7 @@ impl Watching {
 
     /// Counts the beginning of a call.
     pub(crate) fn begin(&self, mcp: &Arc<McpCall>, call: &ToolCall) -> Watched {
-        Watched(self.counts.as_ref().map(|counts| counts.begin(mcp, call)))
+        Watched(self.counts.as_ref().map(|counts| counts.begin(mcp, call, self.shadow)))
     }
 
     /// Logs the summary, and writes the rest of the attribution log, after all calls have ended.

@@ -32,7 +32,7 @@ fn transcript(mut client: Client) -> Vec<String> {
 #[test]
 fn every_mode_answers_as_the_server_does() {
     let direct = transcript(Client::direct());
-    for mode in ["off", "shadow", "enforce"] {
+    for mode in ["off", "observe", "shadow", "enforce"] {
         assert_eq!(transcript(Client::guarded(&["--mode", mode])), direct, "{mode}");
     }
 }

@@ -276,8 +276,8 @@ fn what_a_client_has_asked_before_it_left_is_answered_in_every_mode() {
     // Longer than the guard waits for a server that has nothing to answer.
     let script =
         r#"read -r line; cat >/dev/null; sleep 6; echo '{"jsonrpc":"2.0","id":1,"result":{}}'"#;
-    let mut clients =
-        ["off", "shadow", "enforce"].map(|mode| Client::script(&["--mode", mode], script));
+    let mut clients = ["off", "observe", "shadow", "enforce"]
+        .map(|mode| Client::script(&["--mode", mode], script));
     for client in &mut clients {
         client.request(1, "resources/read", json!({}));
         client.close();

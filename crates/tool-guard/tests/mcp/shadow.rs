@@ -1,5 +1,6 @@
-//! In shadow mode nothing changes, and the log says what would have.
+//! In the modes observe and shadow nothing changes, and the log says what happened, or what would have.
 use crate::client::{Client, text};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 fn events(log: &str) -> Vec<Value> {
@@ -58,7 +59,7 @@ fn a_call_with_a_task_is_guarded_up_to_its_handle() {
 
 #[test]
 fn a_line_too_long_passes_where_every_byte_does() {
-    for mode in ["off", "shadow"] {
+    for mode in ["off", "observe", "shadow"] {
         let mut client = Client::script(&["--mode", mode, "--max-line", "2000"], "exec cat");
         for id in ["big", "small"] {
             let text = "x".repeat(if id == "big" { 300_000 } else { 3 });
@@ -67,5 +68,56 @@ fn a_line_too_long_passes_where_every_byte_does() {
             client.send(&call);
             assert_eq!(client.receive(), call);
         }
+    }
+}
+
+#[test]
+fn an_observed_call_is_logged_as_it_was() {
+    let mut client = Client::guarded(&["--mode", "observe", "--log", "info"]);
+    client.list_tools();
+    client.call(1, "read_file", json!({ "path": "a" }));
+    assert_eq!(text(&client.answer(1)), "read ECONNRESET");
+    // As many as would end a loop, and a key that would be answered from its record.
+    for id in 2..=5 {
+        client.call(id, "read_file", json!({}));
+        assert_eq!(text(&client.answer(id)), "Missing required parameter: path");
+    }
+    for id in 6..=7 {
+        let params = json!({
+            "name": "charge_card", "arguments": { "order": "o" }, "_meta": { "idempotencyKey": "k" },
+        });
+        client.request(id, "tools/call", params);
+        assert_eq!(text(&client.answer(id)), "charged order o");
+    }
+    assert_eq!(client.executions("read_file a"), 1);
+    assert_eq!(client.executions("charge_card"), 2);
+    let ends = |log: &str| {
+        let events = events(log).into_iter();
+        events.filter(|event| event["event"] == "tool_call_end").collect::<Vec<_>>()
+    };
+    let log = client.log_until(|log| ends(log).len() == 7);
+    for event in events(&log) {
+        assert!(event["shadow"].is_null() && event["fromCache"] != true, "{event}");
+        let name = event["event"].as_str().unwrap();
+        assert!(["tool_call_start", "tool_call_end"].contains(&name), "{event}");
+    }
+    assert!(ends(&log).iter().all(|end| end["attempt"] == 1));
+}
+
+#[test]
+fn a_configured_rollout_enforces_nothing_where_calls_are_only_watched() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("stack.toml");
+    std::fs::write(&config, "[rollout]\nmode = \"enforce\"\n").unwrap();
+    for mode in ["observe", "shadow"] {
+        let config = config.to_str().unwrap();
+        let mut client = Client::guarded(&["--mode", mode, "--config", config, "--log", "info"]);
+        client.call(1, "read_file", json!({ "path": "a" }));
+        assert_eq!(text(&client.answer(1)), "read ECONNRESET");
+        client.signal(Signal::HUP);
+        client.log_until(|log| log.contains("config_reloaded"));
+        client.call(2, "read_file", json!({ "path": "b" }));
+        assert_eq!(text(&client.answer(2)), "read ECONNRESET", "{mode}");
+        assert_eq!(client.executions("read_file"), 2, "{mode}");
     }
 }

@@ -25,10 +25,11 @@ struct Setting {
 }
 
 const OFF: u8 = 0;
-const SHADOW: u8 = 1;
-const ENFORCE: u8 = 2;
+const OBSERVE: u8 = 1;
+const SHADOW: u8 = 2;
+const ENFORCE: u8 = 3;
 /// The mode depends on the call.
-const DIFFERS: u8 = 3;
+const DIFFERS: u8 = 4;
 
 impl fmt::Debug for KillSwitch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,6 +93,7 @@ impl KillSwitch {
         match self.0.all.load(Relaxed) {
             ENFORCE => Mode::Enforce,
             OFF => Mode::Off,
+            OBSERVE => Mode::Observe,
             SHADOW => Mode::Shadow,
             _ => self.0.rollout.read().unwrap_or_else(PoisonError::into_inner).mode(call),
         }
@@ -110,6 +112,7 @@ impl Setting {
         let word = match rollout.uniform() {
             _ if !self.on.load(Relaxed) => OFF,
             Some(Mode::Off) => OFF,
+            Some(Mode::Observe) => OBSERVE,
             Some(Mode::Shadow) => SHADOW,
             Some(Mode::Enforce) => ENFORCE,
             // A mode that is not known here is looked at by each call.

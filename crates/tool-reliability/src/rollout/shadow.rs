@@ -6,7 +6,10 @@ use std::{
     future::Future,
     mem,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, Waker},
 };
 use tower_service::Service;
@@ -22,6 +25,7 @@ use tr_core::{
 pub(crate) struct Observation {
     call: ToolCall,
     seen: Arc<Seen>,
+    ends: Option<ShadowEnds>,
     /// `None` once the stack has decided.
     stack: Option<Stack>,
 }
@@ -31,7 +35,7 @@ type Stack = Pin<Box<dyn Future<Output = Result<ToolOutcome, BoxError>> + Send>>
 
 impl Observation {
     /// Of a call that is about to be made.
-    pub(crate) fn new(layers: &Layers, mut call: ToolCall) -> Box<Self> {
+    pub(crate) fn new(layers: &Layers, ends: Option<ShadowEnds>, mut call: ToolCall) -> Box<Self> {
         if let Some(chunks) = &call.parts().chunks {
             let chunks = chunks.watching();
             call.parts_mut().chunks = Some(chunks);
@@ -39,15 +43,19 @@ impl Observation {
         let seen = Arc::new(Seen::default());
         let stack = layers.around(SeenTool(seen.clone()));
         let stack = Box::pin(ReadyOnCallFuture::waiting(stack, call.clone()));
-        Box::new(Self { call, seen, stack: Some(stack) })
+        Box::new(Self { call, seen, ends, stack: Some(stack) })
     }
 
     /// Goes on deciding.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) {
         if let Some(stack) = &mut self.stack {
             let _shadow = enter();
-            if stack.as_mut().poll(cx).is_ready() {
+            if let Poll::Ready(end) = stack.as_mut().poll(cx) {
                 self.stack = None;
+                if let Some(ends) = &self.ends {
+                    let is_run = self.seen.is_run.load(Ordering::Relaxed);
+                    (ends.0)(&ShadowEnd { call: &self.call, end: &end, is_run });
+                }
             }
         }
     }
@@ -76,9 +84,36 @@ impl fmt::Debug for Observation {
     }
 }
 
+/// How a call in shadow mode would have ended under the stack.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ShadowEnd<'e> {
+    /// The call.
+    pub call: &'e ToolCall,
+    /// Its end. A call that would have been retried has an error with the code `cancelled`: the end of the
+    /// retry is not known.
+    pub end: &'e Result<ToolOutcome, BoxError>,
+    /// Whether the tool would have been run for it.
+    pub is_run: bool,
+}
+
+/// The user's function that gets such ends.
+#[derive(Clone)]
+pub(crate) struct ShadowEnds(pub(crate) Arc<dyn Fn(&ShadowEnd<'_>) + Send + Sync>);
+
+impl fmt::Debug for ShadowEnds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ShadowEnds")
+    }
+}
+
 /// What a call came to, for the tool that stands in for it.
 #[derive(Debug, Default)]
-struct Seen(Mutex<Story>);
+struct Seen {
+    story: Mutex<Story>,
+    /// The tool would have been run.
+    is_run: AtomicBool,
+}
 
 #[derive(Debug)]
 enum Story {
@@ -103,7 +138,7 @@ impl Default for Story {
 
 impl Seen {
     fn story(&self) -> MutexGuard<'_, Story> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.story.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes the end; the first one counts.
@@ -134,6 +169,7 @@ impl Service<ToolCall> for SeenTool {
     }
 
     fn call(&mut self, _: ToolCall) -> Watching {
+        self.0.is_run.store(true, Ordering::Relaxed);
         Watching(self.0.clone())
     }
 }

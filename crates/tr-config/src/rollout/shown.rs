@@ -4,7 +4,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::collections::BTreeMap;
 use tr_core::Effect;
 
-/// `"off"`, `"shadow"` or `"enforce"`.
+/// `"off"`, `"observe"`, `"shadow"` or `"enforce"`.
 impl Serialize for Mode {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
@@ -76,6 +76,7 @@ mod tests {
             .effect(Effect::ReadOnly, Mode::Enforce)
             .effect(Effect::Mutating, part(0.1))
             .tool("pay", Mode::Off)
+            .tool("search", Mode::Observe)
             .tool("message.send", part(0.0));
         let said = json!({
             "mode": "enforce", "percent": 7.0, "others": "shadow",
@@ -84,6 +85,7 @@ mod tests {
             "tools": {
                 "message.send": { "mode": "enforce", "percent": 0.0, "others": "shadow" },
                 "pay": "off",
+                "search": "observe",
             },
         });
         assert_eq!(serde_json::to_value(&rollout).unwrap(), said);

@@ -184,5 +184,5 @@ pub(super) fn stage(mode: Option<Mode>, percent: Option<f64>, others: Option<Mod
 }
 
 words! {
-    Mode { Off = "off", Shadow = "shadow", Enforce = "enforce" }
+    Mode { Off = "off", Observe = "observe", Shadow = "shadow", Enforce = "enforce" }
 }

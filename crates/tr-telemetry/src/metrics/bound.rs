@@ -3,13 +3,14 @@
 use opentelemetry::metrics::{Counter, Histogram};
 use opentelemetry::{KeyValue, metrics};
 use std::time::Duration;
-use tr_core::{DedupeScope, Status, classify::Kind};
+use tr_core::{DedupeScope, Effect, Status, classify::Kind};
 
 /// How a call ended, as labels say it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended<'r> {
     pub(crate) status: Status,
     pub(crate) scope: DedupeScope,
+    pub(crate) effect: Effect,
     pub(crate) code: &'r str,
     pub(crate) elapsed: Duration,
 }

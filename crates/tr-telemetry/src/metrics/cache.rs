@@ -16,10 +16,14 @@ pub trait CacheReadings: Send + Sync {
     /// Reports how long records of each tool's label are kept, by their state, such as `inflight`,
     /// `done` and `failed`. Of several times for one tool and state the longest is shown.
     fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration));
+
+    /// Reports how many calls of each tool's label are in flight, and whether those are stale: past their
+    /// lease, so that their owner has ended or hangs. By default none.
+    fn in_flight(&self, _report: &mut dyn FnMut(&str, bool, u64)) {}
 }
 
 /// All stores that are read; the gauges are made for the first.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Caches(Arc<Mutex<Vec<Arc<dyn CacheReadings>>>>);
 
 impl Caches {
@@ -63,6 +67,25 @@ impl Caches {
                 for ((tool, scope), records) in sums {
                     let scope = KeyValue::new("scope", scope);
                     gauge.observe(records, &[KeyValue::new("tool", tool), scope]);
+                }
+            })
+            .build();
+
+        let (stores, shown) = (self.all(), tool.clone());
+        meter
+            .u64_observable_gauge("openclaw_tool_dedupe_inflight_records")
+            .with_description("Records of calls in flight, within their lease or past it (stale)")
+            .with_callback(move |gauge| {
+                let mut sums: HashMap<(StringValue, bool), u64> = HashMap::new();
+                for store in stores() {
+                    store.in_flight(&mut |label, stale, records| {
+                        *sums.entry((shown(label), stale)).or_default() += records;
+                    });
+                }
+                for ((tool, stale), records) in sums {
+                    // As text: exporters do not agree on how booleans are written.
+                    let stale = KeyValue::new("stale", if stale { "true" } else { "false" });
+                    gauge.observe(records, &[KeyValue::new("tool", tool), stale]);
                 }
             })
             .build();

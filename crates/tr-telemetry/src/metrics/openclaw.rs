@@ -5,7 +5,7 @@ use opentelemetry::{
     metrics::{Counter, Gauge, Histogram, Meter},
 };
 use std::sync::OnceLock;
-use tr_core::Status;
+use tr_core::{Effect, Status};
 
 /// Bounds of the buckets, in milliseconds: the usual ones, with the default deadlines of an
 /// attempt (10 s) and of a call (30 s) among them.
@@ -22,6 +22,9 @@ pub(super) struct Instruments {
     pub(super) state: Gauge<u64>,
     pub(super) transitions: Counter<u64>,
     pub(super) sessions: Counter<u64>,
+    pub(super) shadow_calls: Counter<u64>,
+    pub(super) decisions: Counter<u64>,
+    info: Gauge<u64>,
 }
 
 impl Instruments {
@@ -50,6 +53,15 @@ impl Instruments {
                 "openclaw_tool_session_events",
                 "Transcripts repaired, rolled back or kept from the model because of a failure",
             ),
+            shadow_calls: counter("openclaw_tool_shadow_calls", "Tool calls in shadow mode"),
+            decisions: counter(
+                "openclaw_tool_shadow_decisions",
+                "What enforcing would have done to calls, and was not done",
+            ),
+            info: meter
+                .u64_gauge("openclaw_tool_info")
+                .with_description("1 for what the tool does to the world")
+                .build(),
         }
     }
 }
@@ -60,6 +72,7 @@ const STATUSES: usize = 6;
 pub(super) struct Series {
     calls: [[OnceLock<Count>; STATUSES]; 2],
     duration: [OnceLock<Times>; STATUSES],
+    info: [OnceLock<()>; 3],
 }
 
 impl Series {
@@ -75,5 +88,13 @@ impl Series {
             .get_or_init(|| Times::new(&set.duration, &[tool(), label(end.status)]));
         calls.add_one();
         duration.record(millis(end.elapsed));
+        let (at, effect) = match end.effect {
+            Effect::ReadOnly => (0, "read_only"),
+            Effect::Idempotent => (1, "idempotent"),
+            Effect::Mutating => (2, "mutating"),
+        };
+        self.info[at].get_or_init(|| {
+            set.info.record(1, &[tool(), KeyValue::new("effect", effect)]);
+        });
     }
 }

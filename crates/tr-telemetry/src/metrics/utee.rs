@@ -1,5 +1,8 @@
 //! The set `tool.…` of UTEE.
-use super::bound::{Count, Ended, Times, closed, millis};
+use super::{
+    bound::{Count, Ended, Times, closed, millis},
+    decision::Decision,
+};
 use opentelemetry::{
     KeyValue, StringValue,
     metrics::{Counter, Histogram, Meter},
@@ -12,6 +15,8 @@ pub(super) struct Instruments {
     duration: Histogram<f64>,
     retries: Counter<u64>,
     errors: Counter<u64>,
+    shadow_calls: Counter<u64>,
+    decisions: Counter<u64>,
 }
 
 impl Instruments {
@@ -21,6 +26,8 @@ impl Instruments {
             duration: meter.f64_histogram("tool.invocation.duration").with_unit("ms").build(),
             retries: meter.u64_counter("tool.retry.count").build(),
             errors: meter.u64_counter("tool.error.count").build(),
+            shadow_calls: meter.u64_counter("tool.shadow.count").build(),
+            decisions: meter.u64_counter("tool.shadow.decision.count").build(),
         }
     }
 }
@@ -59,6 +66,14 @@ impl Series {
         if end.status != Status::Success {
             set.errors.add(1, &[self.tool(), KeyValue::new("error_code", closed(end.code))]);
         }
+    }
+
+    pub(super) fn shadowed(&self, set: &Instruments) {
+        set.shadow_calls.add(1, &[self.tool(), self.action()]);
+    }
+
+    pub(super) fn decided(&self, set: &Instruments, decision: Decision) {
+        set.decisions.add(1, &[self.tool(), self.action(), decision.label()]);
     }
 
     pub(super) fn retried(&self, set: &Instruments, code: &'static str) {

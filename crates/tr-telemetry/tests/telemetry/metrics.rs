@@ -65,6 +65,8 @@ async fn each_end_of_a_call_has_its_status() {
         (times("retry_exhausted"), 1.0),
         (times("retriable_error"), 1.0),
         (times("error"), 2.0),
+        ("openclaw_tool_info{effect=mutating,tool=pay}".into(), 1.0),
+        ("openclaw_tool_info{effect=read_only,tool=pay}".into(), 1.0),
     ]
     .into();
     assert_eq!(metered.read(), wanted);
@@ -95,6 +97,7 @@ async fn layers_are_counted_by_what_they_tell() {
         ("openclaw_tool_idempotency_hits{state=failed,tool=pay}", 1.0),
         ("openclaw_tool_idempotency_hits{state=inflight,tool=pay}", 1.0),
         ("openclaw_tool_idempotency_hits{state=conflict,tool=pay}", 1.0),
+        ("openclaw_tool_info{effect=mutating,tool=pay}", 1.0),
     ]);
     assert_eq!(metered.read(), wanted);
 }

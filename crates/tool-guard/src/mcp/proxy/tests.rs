@@ -20,6 +20,7 @@ use tool_reliability::{
     config::Config,
     idempotency::{DerivedKeys, Handle, RecordState},
     loopguard,
+    telemetry::Signals,
 };
 
 /// What ids of the guard's own begin with.
@@ -36,12 +37,14 @@ impl Bench {
     fn new(mode: Mode) -> Self {
         let limits = Limits { idle: Duration::from_secs(50), hard: Duration::from_secs(600) };
         let (in_flight, keys) = (InFlight::new(PREFIX), DerivedKeys::Off);
-        let (config, records) = (Config::default(), Records::default());
+        let (mut config, records) = (Config::default(), Records::default());
+        config.rollout = mode.rollout();
+        let told = Signals::builder().build().unwrap();
         let live =
-            stack::live(config, keys, loopguard::Mode::Strict, records, mode, |it| it).unwrap();
+            stack::live(config, keys, loopguard::Mode::Strict, records, &told, |it| it).unwrap();
         let (records, breakers) = (live.stack().records(), live.stack().breakers().clone());
-        let shadow = mode == Mode::Shadow;
-        let wire = Arc::new(Wire::new(in_flight, limits, shadow, keys, records.clone()));
+        let watches = mode.only_watches();
+        let wire = Arc::new(Wire::new(in_flight, limits, watches, keys, records.clone()));
         let stack = live.stack().service(ServerTool(wire.clone()));
         let effects = Effects::default();
         let proxy = Proxy::new(Parts { mode, wire, stack, client: Client::default(), effects });

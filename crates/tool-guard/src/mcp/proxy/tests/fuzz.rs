@@ -274,13 +274,14 @@ proptest! {
     }
 
     #[test]
-    fn every_byte_passes_in_shadow_mode(
+    fn every_byte_passes_where_calls_are_only_watched(
         lines in prop::collection::vec((any::<bool>(), prop_oneof![
             any::<Vec<u8>>(),
             (0u8..4).prop_map(|id| call(&id.to_string(), "pay").into_bytes()),
             (0u8..4).prop_map(|id| done(&id.to_string()).into_bytes()),
             (0u8..4).prop_map(|id| format!("{{\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}\n").into_bytes()),
         ]), 0..30),
+        shadow in any::<bool>(),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -288,7 +289,7 @@ proptest! {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let mut bench = Bench::new(Mode::Shadow);
+            let mut bench = Bench::new(if shadow { Mode::Shadow } else { Mode::Observe });
             let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
             for (from_client, mut line) in lines {
                 line.retain(|byte| *byte != b'\n');
