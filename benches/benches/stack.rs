@@ -27,6 +27,8 @@ fn all(criterion: &mut Criterion) {
             #[cfg(feature = "peers")]
             ("timeout, retry, limit of tower", &[(Call::NAME, peers::tower)]),
             ("ToolStack, first call", &[(Call::NAME, stack::first)]),
+            ("ToolStack, first call, key to be hashed", &[(Call::NAME, stack::new_key)]),
+            ("ToolStack behind envelopes", &[(Call::NAME, stack::envelopes)]),
             ("ToolStack, replay", &[(Call::NAME, stack::replay)]),
             ("ToolStack, without a key", &[(Call::NAME, stack::without_key)]),
             ("ToolStack, with signals of loops", &[(Call::NAME, stack::signals)]),

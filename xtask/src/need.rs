@@ -30,6 +30,7 @@ pub(crate) const PYTHON: Need = Need {
 pub(crate) const VALGRIND: Need = Need::program("valgrind", &["valgrind"]);
 /// GNU's, which tells what a program took.
 pub(crate) const TIME: Need = Need::program("time", &["time"]);
+const CURL: Need = Need::program("curl", &["curl"]);
 pub(crate) const CPP: Need = Need::program("c++", &["g++"]);
 /// Debian keeps it out of the PATH.
 const POSTGRES: Need = Need {
@@ -42,7 +43,7 @@ const REDIS: Need =
     Need { service: Some("redis-server"), ..Need::program("redis-server", &["redis-server"]) };
 
 /// What a package can ask for in its manifest: `[package.metadata.xtask]`, `needs = ["PROGRAM"]`.
-const BY_PACKAGES: &[&Need] = &[&POSTGRES, &REDIS];
+const BY_PACKAGES: &[&Need] = &[&CURL, &POSTGRES, &REDIS];
 
 impl Need {
     const fn program(program: &'static str, debian: &'static [&'static str]) -> Self {

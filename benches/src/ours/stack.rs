@@ -5,8 +5,9 @@ use crate::{
     run::{Comes, Run},
     small::{self, Small, SmallPolicy},
 };
-use tool_reliability::{Guarded, ToolStack};
-use tower::ServiceBuilder;
+use std::hint::black_box;
+use tool_reliability::{Envelopes, Guarded, ToolStack, envelopes::Answer};
+use tower::{ServiceBuilder, ServiceExt};
 use tr_breaker::{Breaker, BreakerLayer};
 use tr_idempotency::Idempotency;
 use tr_loopguard::Signals;
@@ -72,6 +73,32 @@ pub fn various() -> Run {
 #[must_use]
 pub fn first() -> Run {
     Run::service(Comes::Through, stack(), call::unique(0))
+}
+
+/// The same call as a request of UTEE through [`Envelopes`] around [`stack`]: read, run, and written.
+///
+/// # Panics
+/// Never: the settings are good.
+#[must_use]
+pub fn envelopes() -> Run {
+    let tools = Envelopes::new(stack())
+        .map_request(|text: String| text.into())
+        .map_response(|answer: Answer| black_box(answer.to_bytes()));
+    let params = call::params();
+    let mut n = 0_u64;
+    let request = move || {
+        n += 1;
+        format!(
+            r#"{{"tool":"flight_search","action":"","params":{params},"requestId":"r-{n}","idempotencyKey":"k-{n}"}}"#
+        )
+    };
+    Run::service(Comes::Through, tools, request)
+}
+
+/// A call with a key that has to be hashed, as it comes out of such a request, through [`stack`].
+#[must_use]
+pub fn new_key() -> Run {
+    Run::service(Comes::Through, stack(), call::new())
 }
 
 /// A call without a key through [`stack`].

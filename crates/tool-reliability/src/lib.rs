@@ -58,7 +58,8 @@
 //! | 8 | attempt hooks, telemetry of the attempt | once per attempt |
 //! | 9 | [`breaker`] | sees attempts, and timeouts among them |
 //! | 10 | [attempt timeout](timeout) | the tool, and its readiness, within bounds |
-//! | 11 | [`adapter`] | judges the tool's own errors, and answers that are failures, once for all |
+//! | 11 | [`cancel`] | ends an attempt whose call is cancelled |
+//! | 12 | [`adapter`] | judges the tool's own errors, and answers that are failures, once for all |
 //!
 //! # Defaults
 //!
@@ -72,8 +73,8 @@
 //!
 //! # Errors
 //!
-//! [`ErrorsAsOutcomes`] turns them into outcomes, for dispatchers that must always answer; [`Measured`]
-//! writes envelopes, with the attempts counted and the time measured. Else they are
+//! [`ErrorsAsOutcomes`] turns them into outcomes, for dispatchers that must always answer; [`Envelopes`]
+//! reads and writes envelopes, [`Measured`] only writes them. Else they are
 //! the layers' own; every one of them says in its [`FailureInfo`](tr_core::FailureInfo) whether the tool ran.
 //!
 //! # Features
@@ -103,9 +104,13 @@ mod cache;
 #[cfg(feature = "stack")]
 mod called;
 #[cfg(feature = "stack")]
+pub mod cancel;
+#[cfg(feature = "stack")]
 pub mod checked;
 #[cfg(feature = "stack")]
 pub mod config;
+#[cfg(feature = "stack")]
+pub mod envelopes;
 #[cfg(feature = "stack")]
 pub mod environment;
 #[cfg(feature = "stack")]
@@ -133,6 +138,7 @@ mod switch;
 pub use self::service_builder::ServiceBuilderExt;
 #[cfg(feature = "stack")]
 pub use self::{
+    envelopes::{Envelopes, EnvelopesLayer},
     environment::{ENABLED, Environment},
     errors_as_outcomes::ErrorsAsOutcomes,
     hooks::Hook,

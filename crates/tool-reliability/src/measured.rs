@@ -1,6 +1,7 @@
 //! Every end with the number of attempts and the duration, as envelopes need them.
 use crate::called::Called;
 use pin_project_lite::pin_project;
+use serde_json::Value;
 use std::{
     convert::Infallible,
     future::Future,
@@ -11,9 +12,10 @@ use std::{
 use tokio::time::Instant;
 use tower_service::Service;
 use tr_breaker::error::CircuitOpen;
-use tr_core::{BoxError, ToolCall, ToolOutcome, call::Runs, find};
+use tr_core::{BoxError, ToolCall, ToolOutcome, call::Runs, failure_info, find};
 use tr_retry::RetryExhausted;
 use tr_wire::{
+    Normaliser,
     bs_tim_5::{RetriedBy, ToolResultEnvelope},
     utee::ToolResponse,
 };
@@ -21,6 +23,8 @@ use tr_wire::{
 /// A service that never fails and returns what an envelope contains.
 ///
 /// For dispatchers that write envelopes, around [`ToolStack::service`](crate::ToolStack::service).
+/// [`Envelopes`](crate::Envelopes) reads them, too. An answer of a tool that is an envelope already is
+/// not wrapped again, even where the stack is off.
 ///
 /// ```
 /// use tool_reliability::{Measured, ToolStack};
@@ -50,6 +54,11 @@ impl<S: Clone> Clone for Measured<S> {
 }
 
 impl<S> Measured<S> {
+    /// The service whose calls are measured.
+    pub(crate) const fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
     /// Measures the calls of `inner`.
     #[must_use]
     pub const fn new(inner: S) -> Self {
@@ -105,12 +114,23 @@ where
 {
     type Output = Result<Finished, Infallible>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.as_mut().project();
         let end = ready!(this.called.poll(cx));
+        Poll::Ready(Ok(self.finish(end)))
+    }
+}
+
+impl<F> MeasuredFuture<F> {
+    /// What there is to say at this end; the call is dropped with this future.
+    pub(crate) fn finish(self: Pin<&mut Self>, end: Result<ToolOutcome, BoxError>) -> Finished {
+        let this = self.project();
         let call = this.of.take().expect("polled after completion");
+        // A stack that is off, or does not normalise, has not looked.
+        let unwrapped = |outcome| Normaliser::default().unwrap_envelope(outcome, call.manifest());
+        let end = end.map(unwrapped);
         let (attempts, duration) = (this.runs.count(), this.since.elapsed());
-        Poll::Ready(Ok(Finished { call, end, attempts, duration }))
+        Finished { call, end, attempts, duration }
     }
 }
 
@@ -130,12 +150,23 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Its envelope in the form of BS-TIM-5.
+    /// Its envelope in the form of BS-TIM-5, with `spanId` and `emittedSpans`, which BS-TIM-5 lacks, where
+    /// there are any.
     #[must_use]
     pub fn envelope(&self) -> ToolResultEnvelope {
         let Self { call, attempts, duration, .. } = self;
         let end = self.end.as_ref().map_err(|error| &**error);
         let mut envelope = ToolResultEnvelope::of(call, end, *attempts, *duration);
+        if let Ok(outcome) = end {
+            let parts = outcome.parts();
+            if let Some(span) = &parts.span_id {
+                envelope.extra.set("spanId", Value::from(&**span));
+            }
+            if !parts.emitted_spans.is_empty() {
+                let spans = parts.emitted_spans.iter().map(|span| Value::from(&**span));
+                envelope.extra.set("emittedSpans", spans.collect::<Value>());
+            }
+        }
         if let (Err(error), Some(failure)) = (end, &mut envelope.error) {
             failure.breaker_state = find::<CircuitOpen>(error).map(CircuitOpen::state);
             let retried = find::<RetryExhausted>(error).map(RetryExhausted::retried);
@@ -146,10 +177,18 @@ impl Finished {
         envelope
     }
 
-    /// Its envelope in the form of UTEE.
+    /// Its envelope in the form of UTEE, with `attempts` and `fromCache`, which UTEE lacks, beside its own
+    /// members.
     #[must_use]
     pub fn response(&self) -> ToolResponse {
         let end = self.end.as_ref().map_err(|error| &**error);
-        ToolResponse::of(&self.call, end, self.duration)
+        let mut response = ToolResponse::of(&self.call, end, self.duration);
+        let from_cache = match end {
+            Ok(outcome) => outcome.from_cache(),
+            Err(error) => failure_info(error).is_some_and(|info| info.replay().is_some()),
+        };
+        response.extra.set("attempts", Value::from(self.attempts));
+        response.extra.set("fromCache", Value::from(from_cache));
+        response
     }
 }

@@ -4,6 +4,7 @@
 //! with `ServiceBuilder` and the layers themselves.
 use crate::{
     adapter::{Adapter, AdapterLayer},
+    cancel::{CancelLayer, Cancellable},
     checked::{CheckedLayer, MaybeChecked},
     hooks::{Hooked, HooksLayer, Place},
 };
@@ -54,6 +55,9 @@ pub(crate) struct Layers {
     pub(crate) breaker: BreakerLayer,
     /// Bounds an attempt and its wait for readiness.
     pub(crate) attempt_timeout: AttemptTimeoutLayer,
+    /// Ends an attempt whose call is cancelled. Inside of what may wait for the tool: a call that is
+    /// cancelled while it waits has not run.
+    pub(crate) cancel: CancelLayer,
     /// Classifies the end of the tool, once for all layers.
     pub(crate) adapter: AdapterLayer,
 }
@@ -64,7 +68,8 @@ pub(crate) type Stacked<T> = Telemetry<
 >;
 
 /// What one claim covers.
-type Attempts<T> = Deadline<Retry<Hooked<Telemetry<Breaker<AttemptTimeout<Adapter<T>>>>>>>;
+type Attempts<T> =
+    Deadline<Retry<Hooked<Telemetry<Breaker<AttemptTimeout<Cancellable<Adapter<T>>>>>>>>;
 
 impl Layers {
     /// The same, sharing all that they know, to stand beside calls that they do not touch: no
@@ -99,6 +104,7 @@ impl Layers {
 
     pub(crate) fn around<T>(&self, tool: T) -> Stacked<T> {
         let tool = self.adapter.layer(tool);
+        let tool = self.cancel.layer(tool);
         let tool = self.attempt_timeout.layer(tool);
         let tool = self.breaker.layer(tool);
         let tool = self.attempt_telemetry.layer(tool);

@@ -383,6 +383,7 @@ impl Builder {
             attempt_hooks: HooksLayer::new(&hooks, Place::Attempt),
             breaker,
             attempt_timeout,
+            cancel: Default::default(),
             adapter: AdapterLayer::new()
                 .normalise(self.normalise && self.environment.normalise)
                 .silent_failures(self.silent_failures),

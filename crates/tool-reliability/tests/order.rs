@@ -21,6 +21,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("attempt_telemetry", &["telemetry (attempt)", "TelemetryLayer::attempt"]),
     ("breaker", &["breaker", "BreakerLayer"]),
     ("attempt_timeout", &["attempt timeout", "timeout", "AttemptTimeoutLayer"]),
+    ("cancel", &["cancel"]),
     ("adapter", &["adapter"]),
 ];
 

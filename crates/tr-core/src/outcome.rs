@@ -244,6 +244,18 @@ impl ToolOutcome {
         !self.provenance.unrecorded
     }
 
+    /// Whether its content was searched for an envelope, and taken out of it if it was one.
+    #[must_use]
+    pub const fn is_unwrapped(&self) -> bool {
+        self.provenance.searched
+    }
+
+    /// Notes that its content is not to be searched for an envelope again.
+    #[inline]
+    pub const fn set_unwrapped(&mut self) {
+        self.provenance.searched = true;
+    }
+
     /// The bytes of the texts that it holds.
     pub(crate) fn size(&self) -> usize {
         let json = |json: &Option<Json>| json.as_ref().map_or(0, |json| json.get().len());

@@ -1,6 +1,6 @@
 //! What is wrong with a text, and where: one fault for each mistake, reported together.
 use std::{borrow::Cow, error::Error, fmt};
-use tr_core::{FailureInfo, Ran, Verdict, code};
+use tr_core::{FailureInfo, Json, Ran, Verdict, code};
 
 /// Faults past this many are counted, not kept.
 const KEPT: usize = 100;
@@ -189,6 +189,28 @@ impl InvalidEnvelope {
     #[must_use]
     pub fn faults(&self) -> &[EnvelopeFault] {
         &self.0.faults
+    }
+
+    /// `{"faults": […]}`, for the details of an error: each fault with `pointer`, `expected`, `found` and,
+    /// where it can be guessed, `hint`; past 100 of them, `more` says how many more there are.
+    #[must_use]
+    pub fn details(&self) -> Json {
+        let fault = |fault: &EnvelopeFault| {
+            let EnvelopeFault { pointer, expected, found, hint, .. } = fault;
+            let mut members = serde_json::json!({
+                "pointer": pointer, "expected": expected, "found": found,
+            });
+            if let Some(hint) = hint {
+                members["hint"] = (&**hint).into();
+            }
+            members
+        };
+        let faults: Vec<_> = self.faults().iter().map(fault).collect();
+        let mut details = serde_json::json!({ "faults": faults });
+        if self.0.more > 0 {
+            details["more"] = self.0.more.into();
+        }
+        details.into()
     }
 
     /// The form that the text was read as, such as `ToolCallEnvelope`.

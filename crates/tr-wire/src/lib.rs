@@ -62,6 +62,7 @@ mod normalise;
 mod outcome;
 #[doc(hidden)]
 pub mod read;
+mod request;
 #[cfg(feature = "schema")]
 pub mod schemas;
 mod suggest;
@@ -72,6 +73,7 @@ pub use self::{
     extra::Extra,
     fault::{EnvelopeFault, InvalidEnvelope},
     normalise::{EMPTY_RESULT, NONZERO_EXIT, NOT_OK, Normaliser, thrown},
+    request::{Form, RefusedRequest, Request},
     suggest::closest,
 };
 

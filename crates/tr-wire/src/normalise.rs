@@ -92,9 +92,40 @@ impl Normaliser {
     #[must_use]
     #[inline]
     pub fn judge(&self, outcome: ToolOutcome, manifest: Option<&ToolManifest>) -> ToolOutcome {
-        match self.hidden(&outcome) {
+        let mut judged = match self.hidden(&outcome) {
             None => outcome,
             Some(hidden) => hidden.judged(outcome, manifest),
+        };
+        judged.set_unwrapped();
+        judged
+    }
+
+    /// The outcome without the envelope around its content, if it has one; for a writer of envelopes, which
+    /// must not put one around another. It looks for no other failures, and not again at what a normaliser
+    /// has seen.
+    ///
+    /// ```
+    /// use tr_core::{Json, ToolOutcome};
+    /// use tr_wire::Normaliser;
+    ///
+    /// let given = r#"{"requestId": "r", "status": "success", "result": 12, "durationMs": 3}"#;
+    /// let outcome = ToolOutcome::success(Json::from_text(given)?);
+    /// let outcome = Normaliser::default().unwrap_envelope(outcome, None);
+    /// assert_eq!(outcome.content().unwrap().get(), "12");
+    /// # Ok::<_, serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn unwrap_envelope(
+        &self,
+        outcome: ToolOutcome,
+        manifest: Option<&ToolManifest>,
+    ) -> ToolOutcome {
+        if outcome.is_unwrapped() {
+            return outcome;
+        }
+        match self.hidden(&outcome) {
+            Some(hidden @ Hidden::Envelope(..)) => hidden.judged(outcome, manifest),
+            _ => outcome,
         }
     }
 

@@ -242,6 +242,13 @@ pub(crate) const ROWS: &[Row] = &[
     .was(Most(1_700.0), "with the normaliser"),
     row("P10", "whole stack, replay", "", Most(1_500.0), Instructions("full stack replay"))
         .was(Most(700.0), "with the normaliser"),
+    row(
+        "P10",
+        "whole stack behind envelopes, first call with 1 KiB of params",
+        "the whole stack alone",
+        Nothing,
+        Time(stack::envelopes, stack::new_key),
+    ),
     row("P10", "whole stack, no key", "", Nothing, Instructions("full stack, no key")),
     row(
         "P10",

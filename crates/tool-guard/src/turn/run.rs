@@ -21,10 +21,10 @@ use tool_reliability::{
     Builder, Mode, ToolStack,
     config::{Config, Preset},
 };
-use tower::{Layer as _, util::MapRequest};
+use tower::util::MapRequest;
 use tr_config::ToolCatalog;
 use tr_core::{Effect, ToolManifest, printable_lines};
-use tr_turn::{CancelLayer, Plan, Recorder, Report, Tools, Turns};
+use tr_turn::{Plan, Recorder, Report, Tools, Turns};
 
 /// The plan, the catalogue or a variable cannot be used.
 const UNUSABLE: u8 = 2;
@@ -195,7 +195,7 @@ pub(crate) async fn play(
         .hook(recorder.clone())
         .observer(Arc::new(recorder.clone()))
         .build()?;
-    let tool = CancelLayer::new().layer(RemoteTool(client.link.clone()));
+    let tool = RemoteTool(client.link.clone());
     let _janitor = stack.records().spawn_janitor();
     let told = keys.clone();
     let keyed = MapRequest::new(stack.service(tool), move |call| told.tell(call));

@@ -35,6 +35,8 @@ pub(super) struct Provenance {
     pub(super) unrecorded: bool,
     /// No record keeps it.
     pub(super) unkept: bool,
+    /// Its content was searched for an envelope.
+    pub(super) searched: bool,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

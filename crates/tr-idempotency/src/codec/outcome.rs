@@ -2,7 +2,7 @@
 use super::verdict::VerdictForm;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, ops::Not, time::Duration};
 use tr_core::{
     BoxError, BreakerState, Json, OutcomeParts, Pieces, Ran, Retried, ToolError, ToolOutcome,
 };
@@ -31,6 +31,9 @@ struct OutcomeForm<'b> {
     /// The content is that of a stream. Readers that do not know this member give it as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pieces: Option<PiecesForm<'b>>,
+    /// No normaliser has looked whether the content is an envelope.
+    #[serde(skip_serializing_if = "Not::not")]
+    unsearched: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -109,6 +112,7 @@ pub(super) fn write(outcome: &ToolOutcome) -> Result<Vec<u8>, BoxError> {
             joined: pieces.is_joined(),
             closes: pieces.closes(),
         }),
+        unsearched: !outcome.is_unwrapped(),
     };
     Ok(serde_json::to_vec(&form)?)
 }
@@ -118,6 +122,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<ToolOutcome, BoxError> {
     let json = |raw: Option<&RawValue>| raw.map(|raw| Json::from(raw.to_owned()));
     let text = |text: Cow<'_, str>| text.into_owned().into_boxed_str();
     let mut outcome = ToolOutcome::default();
+    if !form.unsearched {
+        outcome.set_unwrapped();
+    }
     let parts: &mut OutcomeParts = outcome.parts_mut();
     parts.content = json(form.content);
     parts.error = form.error.map(|form| {
@@ -180,6 +187,10 @@ mod tests {
             reason: "timeout".into(),
             latency: Duration::from_secs(2),
         }]);
+        for unwrapped in [false, true] {
+            assert_eq!(read(&write(&outcome).unwrap()).unwrap().is_unwrapped(), unwrapped);
+            outcome.set_unwrapped();
+        }
         let again = read(&write(&outcome).unwrap()).unwrap();
         let debug = |outcome: &ToolOutcome| format!("{:?}", (outcome.parts(), outcome.retried()));
         assert_eq!(debug(&again), debug(&outcome));

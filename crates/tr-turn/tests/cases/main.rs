@@ -16,9 +16,9 @@ use tr_testkit::{
     calls::answers,
     tool::{Handle, Scripted, Step},
 };
-use tr_turn::{CancelLayer, Draft, Recorder, Report, Tools, Turns, cancel::Cancellable};
+use tr_turn::{Draft, Recorder, Report, Tools, Turns};
 
-type Tool = Cancellable<Scripted<ToolCall, ToolOutcome>>;
+type Tool = Scripted<ToolCall, ToolOutcome>;
 
 /// Tools, each with a script of its own whose last step repeats, behind the stack with the preset
 /// `error_handling`.
@@ -50,7 +50,6 @@ impl Bench {
         secs: u64,
         scripts: [(&'static str, Vec<Step<ToolOutcome>>); N],
     ) -> Self {
-        use tower::Layer as _;
         let scripts: HashMap<_, _> = scripts.into_iter().collect();
         let counts = Arc::new(std::sync::Mutex::new(HashMap::<String, usize>::new()));
         let tool = Scripted::by(move |_, call: &ToolCall| {
@@ -72,7 +71,7 @@ impl Bench {
             .observer(Arc::new(recorder.clone()))
             .build()
             .unwrap();
-        let turns = Turns::new(stack.service(CancelLayer::new().layer(tool)))
+        let turns = Turns::new(stack.service(tool))
             .recorder(recorder)
             .clock(tr_core::SetClock::at(1_762_338_615_000));
         Self { turns, stack, handle }
@@ -130,8 +129,7 @@ async fn a_turn_runs_in_a_task_of_its_own() {
     let tool = tower::service_fn(|call: ToolCall| async move {
         Ok::<_, BoxError>(ToolOutcome::success(call.parts().params.clone()))
     });
-    let turns =
-        Turns::new(ToolStack::default().service(tower::Layer::layer(&CancelLayer::new(), tool)));
+    let turns = Turns::new(ToolStack::default().service(tool));
     let plan = Draft::new("t").call(reads("search")).check(&Tools::any()).unwrap();
     let report = tokio::spawn(async move { turns.run(plan).await }).await.unwrap();
     assert!(report.call("search").unwrap().content().is_some());

@@ -30,7 +30,7 @@ object! { open
         "spanId" => span_id: Option<Box<str>>, Maybe<Text>;
         /// The caller's span.
         "parentSpanId" => parent_span_id: Option<Box<str>>, Maybe<Text>;
-        /// An id for cancelling the call. The tool and hooks see it; the stack does not cancel by it.
+        /// An id by which the call can be cancelled while it runs.
         "cancellationId" => cancellation_id: Option<Box<str>>, Maybe<Name>;
         /// What the tool may ignore.
         "hints" => hints: Option<Hints>, Maybe<Hints>;

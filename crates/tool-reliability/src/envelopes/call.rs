@@ -1,0 +1,136 @@
+//! From a request's bytes to a call.
+use super::{answer::Answer, running::Token};
+use bytes::Bytes;
+use std::sync::Arc;
+use tr_core::{ToolCall, call::CallContext};
+use tr_wire::{
+    Arrival, Form, RefusedRequest, Request, bs_tim_5::ToolCallEnvelope, utee::ToolRequest,
+};
+
+/// A request, as bytes or read already, and on whose behalf it is made.
+#[derive(Clone, Debug)]
+pub struct EnvelopeRequest {
+    body: Body,
+    context: CallContext,
+}
+
+#[derive(Clone)]
+enum Body {
+    Bytes(Bytes),
+    Read(Request),
+    /// Read, and entered into what can be cancelled.
+    Prepared(Box<Prepared>),
+}
+
+/// A call that is ready to be made.
+#[derive(Clone)]
+pub(super) struct Prepared {
+    pub(super) form: Form,
+    pub(super) call: ToolCall,
+    pub(super) token: Option<Arc<Token>>,
+}
+
+impl From<Prepared> for EnvelopeRequest {
+    fn from(prepared: Prepared) -> Self {
+        Self::new(Body::Prepared(prepared.into()))
+    }
+}
+
+impl std::fmt::Debug for Body {
+    /// Params may hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "Bytes({} bytes)", bytes.len()),
+            Self::Read(request) => write!(f, "Read({:?})", request.form()),
+            Self::Prepared(call) => write!(f, "Prepared({:?})", call.form),
+        }
+    }
+}
+
+impl EnvelopeRequest {
+    fn new(body: Body) -> Self {
+        Self { body, context: CallContext::default() }
+    }
+
+    /// Sets on whose behalf the call is made. What is said here comes before what the request says.
+    #[must_use]
+    pub fn on_behalf_of(mut self, context: CallContext) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// The call, if it is prepared already.
+    pub(super) fn prepared(self) -> Result<Prepared, Self> {
+        match self.body {
+            Body::Prepared(prepared) => Ok(*prepared),
+            body => Err(Self { body, ..self }),
+        }
+    }
+
+    /// The call, or the answer to a request with faults.
+    pub(super) fn into_call(
+        self,
+        most: usize,
+        arrival: Arrival,
+        new_id: impl Fn() -> Box<str>,
+    ) -> Result<(Form, ToolCall), Answer> {
+        let request = match self.body {
+            Body::Prepared(prepared) => return Ok((prepared.form, prepared.call)),
+            Body::Read(request) => request,
+            Body::Bytes(bytes) if bytes.len() > most => {
+                return Err(Answer::refusal(RefusedRequest::too_long(&bytes, most), new_id));
+            }
+            Body::Bytes(bytes) => match Request::read(&bytes) {
+                Ok(request) => request,
+                Err(refused) => return Err(Answer::refusal(refused, new_id)),
+            },
+        };
+        let form = request.form();
+        match request.into_call(self.context, arrival, &new_id) {
+            Ok(call) => Ok((form, call)),
+            Err(refused) => Err(Answer::refusal(refused, new_id)),
+        }
+    }
+}
+
+impl From<Bytes> for EnvelopeRequest {
+    fn from(bytes: Bytes) -> Self {
+        Self::new(Body::Bytes(bytes))
+    }
+}
+
+impl From<Vec<u8>> for EnvelopeRequest {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+impl From<String> for EnvelopeRequest {
+    fn from(text: String) -> Self {
+        Bytes::from(text).into()
+    }
+}
+
+impl From<&'static str> for EnvelopeRequest {
+    fn from(text: &'static str) -> Self {
+        Bytes::from(text).into()
+    }
+}
+
+impl From<Request> for EnvelopeRequest {
+    fn from(request: Request) -> Self {
+        Self::new(Body::Read(request))
+    }
+}
+
+impl From<ToolRequest> for EnvelopeRequest {
+    fn from(request: ToolRequest) -> Self {
+        Request::from(request).into()
+    }
+}
+
+impl From<ToolCallEnvelope> for EnvelopeRequest {
+    fn from(envelope: ToolCallEnvelope) -> Self {
+        Request::from(envelope).into()
+    }
+}

@@ -1,0 +1,175 @@
+//! The running calls that can be cancelled by an id.
+//!
+//! An entry is removed when its call is answered. If the caller is gone before, it lives as long as any
+//! copy of the call, since one that runs to its end for its record can still be cancelled; it is removed
+//! with the last copy, at whatever await that is dropped.
+use std::{
+    collections::HashMap,
+    fmt,
+    future::{Future, pending},
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+use tokio::sync::watch;
+use tr_core::{Cancellation, FailureInfo, Ran, Verdict, call::CallContext};
+
+/// As many calls with a `cancellationId` run as the service allows. The tool did not run. Transient, code
+/// `overloaded`.
+#[derive(Debug, thiserror::Error)]
+#[error("{most} calls that can be cancelled are running already: repeat later")]
+pub struct TooManyCancellable {
+    most: usize,
+    #[source]
+    info: FailureInfo,
+}
+
+/// Whose call it is, and its id. Another caller's ids are other ids.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Name {
+    tenant: Option<Box<str>>,
+    workspace: Option<Box<str>>,
+    session: Option<Box<str>>,
+    actor: Option<Box<str>>,
+    id: Box<str>,
+}
+
+impl Name {
+    fn new(context: &CallContext, id: &str) -> Self {
+        let CallContext { tenant, workspace, session, actor, .. } = context.clone();
+        Self { tenant, workspace, session, actor, id: id.into() }
+    }
+}
+
+/// Cancels running calls by their `cancellationId`. A clone is another handle of the same calls.
+#[derive(Clone)]
+pub struct Canceller(Arc<Running>);
+
+/// The calls that are running.
+pub(super) struct Running {
+    table: Mutex<Table>,
+    most: usize,
+}
+
+#[derive(Default)]
+struct Table {
+    /// Several calls may have one id.
+    calls: HashMap<Name, Vec<(u64, Weak<Token>)>>,
+    count: usize,
+    next: u64,
+}
+
+impl Canceller {
+    pub(super) fn new(most: usize) -> Self {
+        Self(Arc::new(Running { table: Mutex::default(), most }))
+    }
+
+    /// Cancels the running calls with this id that were made on behalf of `context`, of which tenant,
+    /// workspace, session and actor count; returns how many these are. A call that comes later is
+    /// another call, whatever its id.
+    ///
+    /// A cancelled call ends as `cancelled`. The attempt that is running is dropped, so the tool may have
+    /// run; a keyed call is recorded as `unknown` then, and none follows. A call that only waits for
+    /// another caller's run of its key leaves that run alone.
+    #[must_use = "0 says that nothing was cancelled"]
+    pub fn cancel(&self, context: &CallContext, id: &str) -> usize {
+        let calls = self.0.lock().calls.get(&Name::new(context, id)).cloned();
+        // Outside of the lock: the last copy of a call takes it when it goes.
+        let tokens = calls.iter().flatten().filter_map(|(_, token)| token.upgrade());
+        tokens.map(|token| token.cancelled.send_replace(true)).count()
+    }
+
+    /// How many calls that can be cancelled are running.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.0.lock().count
+    }
+
+    /// Enters a call.
+    pub(super) fn enter(
+        &self,
+        context: &CallContext,
+        id: &str,
+    ) -> Result<Arc<Token>, TooManyCancellable> {
+        let mut table = self.0.lock();
+        let most = self.0.most;
+        if table.count >= most {
+            let info = FailureInfo::new("overloaded", Ran::No, Verdict::TRANSIENT).by_layer();
+            return Err(TooManyCancellable { most, info });
+        }
+        let (name, number) = (Name::new(context, id), table.next);
+        table.next += 1;
+        table.count += 1;
+        let token = Arc::new(Token {
+            running: self.0.clone(),
+            name: name.clone(),
+            number,
+            cancelled: watch::Sender::new(false),
+        });
+        table.calls.entry(name).or_default().push((number, Arc::downgrade(&token)));
+        Ok(token)
+    }
+}
+
+impl fmt::Debug for Canceller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Canceller").field("running", &self.running()).finish_non_exhaustive()
+    }
+}
+
+impl Running {
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One running call, as it carries it.
+pub(super) struct Token {
+    running: Arc<Running>,
+    name: Name,
+    number: u64,
+    cancelled: watch::Sender<bool>,
+}
+
+impl Token {
+    /// Its call is over.
+    pub(super) fn leave(&self) {
+        let mut table = self.running.lock();
+        let Some(calls) = table.calls.get_mut(&self.name) else { return };
+        let before = calls.len();
+        calls.retain(|(number, _)| *number != self.number);
+        let (is_empty, left) = (calls.is_empty(), before - calls.len());
+        if is_empty {
+            table.calls.remove(&self.name);
+        }
+        table.count -= left;
+    }
+}
+
+impl Cancellation for Token {
+    fn is_cancelled(&self) -> bool {
+        *self.cancelled.borrow()
+    }
+
+    fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let mut changes = self.cancelled.subscribe();
+        Box::pin(async move {
+            if changes.wait_for(|is| *is).await.is_err() {
+                // The call is gone: it was never cancelled.
+                pending().await
+            }
+        })
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl fmt::Debug for Token {
+    /// The id is the caller's own.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").field("cancelled", &self.is_cancelled()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,48 @@
+//! What all services of a layer share.
+use super::{ids::Ids, running::Canceller};
+use crate::config::Live;
+use tr_config::ToolCatalog;
+use tr_core::{SystemClock, ToolCall};
+
+/// How many bytes a request may have.
+pub(super) const MOST_BYTES: usize = 2 << 20;
+/// How many calls that can be cancelled may run.
+pub(super) const MOST_CANCELLABLE: usize = 10_000;
+
+/// What all services of a layer share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) tools: Tools,
+    pub(super) most_bytes: usize,
+    pub(super) running: Canceller,
+    pub(super) ids: Ids,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            tools: Tools::Undeclared,
+            most_bytes: MOST_BYTES,
+            running: Canceller::new(MOST_CANCELLABLE),
+            ids: Ids::new(SystemClock),
+        }
+    }
+}
+
+/// What is declared of the tools.
+#[derive(Debug)]
+pub(super) enum Tools {
+    Undeclared,
+    Declared(ToolCatalog),
+    Live(Live),
+}
+
+impl Tools {
+    pub(super) fn manifested(&self, call: ToolCall) -> ToolCall {
+        match self {
+            Self::Undeclared => call,
+            Self::Declared(catalog) => catalog.manifested(call),
+            Self::Live(live) => live.catalog().manifested(call),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The answers to one request: one, or as many as its tool gives.
+use super::{
+    answer::Answer, call::EnvelopeRequest, future::EnvelopesFuture, running::Token,
+    service::Envelopes,
+};
+use crate::{
+    cancel::CallCancelled,
+    errors_as_outcomes::outcome,
+    measured::Finished,
+    streaming::{CallStream, Streaming},
+};
+use futures_core::Stream;
+use pin_project_lite::pin_project;
+use std::{
+    fmt,
+    future::Future,
+    mem,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tokio::{task::coop, time::Instant};
+use tower_service::Service;
+use tr_core::{
+    BoxError, Cancellation as _, Ran, ToolCall, ToolOutcome, call::Runs,
+    internal::ReadyOnCallFuture,
+};
+use tr_wire::Form;
+
+impl<S> Envelopes<S>
+where
+    S: Service<ToolCall, Response = ToolOutcome> + Clone,
+    S::Error: Into<BoxError>,
+{
+    /// The answers to a request, once the stream is polled.
+    ///
+    /// A request of UTEE with `preferStreaming` is answered in chunks: each is a response with `chunkIndex`
+    /// and status `partial`; the last has `finalChunk` and says how the call ended. A tool that does not
+    /// stream gives one chunk. Every other request has one answer; BS-TIM-5 has no chunks.
+    ///
+    /// The call goes on only while the stream is polled. A dropped stream is a dropped call.
+    pub fn answers(&self, request: EnvelopeRequest) -> Answers<S, S::Future> {
+        let mut prepared = match self.prepare(request) {
+            Ok(prepared) => prepared,
+            Err(answer) => return Answers { state: State::Refused { answer: Some(answer) } },
+        };
+        if prepared.form == Form::BsTim5 || !prepared.call.parts().hints.prefer_streaming {
+            let call = ReadyOnCallFuture::waiting(self.clone(), prepared.into());
+            return Answers { state: State::One { call, is_over: false } };
+        }
+        let runs = Runs::default();
+        prepared.call.parts_mut().runs = Some(runs.clone());
+        let call = prepared.call;
+        let stop = match &prepared.token {
+            Some(token) => Stop::When(token.cancelled()),
+            None => Stop::Never,
+        };
+        let chunks = Streaming::new(self.inner().clone()).stream(call.clone());
+        let token = prepared.token;
+        let of = Of { call, token, runs, since: Instant::now(), index: 0, is_over: false };
+        Answers { state: State::Many { chunks, of, stop, begun: false } }
+    }
+}
+
+/// Whether the call was cancelled.
+enum Stop {
+    /// It has no id to be cancelled by.
+    Never,
+    When(Pin<Box<dyn Future<Output = ()> + Send>>),
+    Cancelled,
+}
+
+impl Stop {
+    fn is_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
+        if let Self::When(cancelled) = self
+            // Unconstrained, so that a call which uses up the task's budget does not block its
+            // cancellation.
+            && Pin::new(&mut coop::unconstrained(cancelled.as_mut())).poll(cx).is_ready()
+        {
+            *self = Self::Cancelled;
+        }
+        matches!(self, Self::Cancelled)
+    }
+}
+
+pin_project! {
+    /// The answers to one request of [`Envelopes::answers`].
+    #[must_use = "streams do nothing unless polled"]
+    pub struct Answers<S, F> {
+        #[pin]
+        state: State<S, F>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<S, F> {
+        // The request is no call, and this is its answer; or all was said.
+        Refused { answer: Option<Answer> },
+        // One answer.
+        One {
+            #[pin]
+            call: ReadyOnCallFuture<Envelopes<S>, EnvelopesFuture<F>, EnvelopeRequest>,
+            is_over: bool,
+        },
+        // An answer for each chunk.
+        Many {
+            #[pin]
+            chunks: CallStream<S, F>,
+            of: Of,
+            stop: Stop,
+            begun: bool,
+        },
+    }
+}
+
+/// What answers say beside their chunk.
+struct Of {
+    call: ToolCall,
+    token: Option<Arc<Token>>,
+    runs: Runs,
+    since: Instant,
+    /// Of the next chunk.
+    index: u64,
+    /// The last answer was given.
+    is_over: bool,
+}
+
+impl Of {
+    fn answer(&mut self, outcome: ToolOutcome) -> Answer {
+        let chunk = outcome.parts().chunk;
+        self.index = chunk.map_or(self.index, |chunk| chunk.index + 1);
+        self.is_over = chunk.is_none_or(|chunk| chunk.last);
+        if let Some(token) = self.token.take_if(|_| self.is_over) {
+            token.leave();
+        }
+        let (attempts, duration) = (self.runs.count(), self.since.elapsed());
+        let (call, end) = (self.call.clone(), Ok(outcome));
+        Answer::new(Form::Utee, Finished { call, end, attempts, duration })
+    }
+
+    fn cancelled(&mut self) -> Answer {
+        let error = CallCancelled::new(Ran::Unknown);
+        self.answer(outcome(&error).into_last_chunk(self.index, None))
+    }
+}
+
+impl<S, F> Answers<S, F> {
+    /// Whether the answer comes in chunks.
+    #[must_use]
+    pub const fn is_streaming(&self) -> bool {
+        matches!(self.state, State::Many { .. })
+    }
+}
+
+impl<S, F, E> Stream for Answers<S, F>
+where
+    S: Service<ToolCall, Response = ToolOutcome, Error = E, Future = F> + Clone,
+    F: Future<Output = Result<ToolOutcome, E>>,
+    E: Into<BoxError>,
+{
+    type Item = Answer;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
+        let mut this = self.project();
+        let (mut chunks, of, stop, begun) = match this.state.as_mut().project() {
+            StateProj::Refused { answer } => return Poll::Ready(answer.take()),
+            StateProj::One { is_over: true, .. } => return Poll::Ready(None),
+            StateProj::One { call, is_over } => {
+                let Ok(answer) = ready!(call.poll(cx));
+                *is_over = true;
+                return Poll::Ready(Some(answer));
+            }
+            StateProj::Many { chunks, of, stop, begun } => (chunks, of, stop, begun),
+        };
+        if !mem::replace(begun, true) && stop.is_cancelled(cx) {
+            let answer = of.cancelled();
+            this.state.set(State::Refused { answer: None });
+            return Poll::Ready(Some(answer));
+        }
+        let mut next = chunks.as_mut().poll_next(cx);
+        if next.is_pending() && stop.is_cancelled(cx) {
+            // Inner layers know whether the tool ran.
+            next = match chunks.poll_next(cx) {
+                Poll::Pending => Poll::Ready(None),
+                next => next,
+            };
+        }
+        let answer = match ready!(next) {
+            Some(outcome) => of.answer(outcome),
+            None => of.cancelled(),
+        };
+        if of.is_over {
+            this.state.set(State::Refused { answer: None });
+        }
+        Poll::Ready(Some(answer))
+    }
+}
+
+impl<S, F> fmt::Debug for Answers<S, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            State::Refused { .. } => "refused, or over",
+            State::One { .. } => "one",
+            State::Many { .. } => "many",
+        };
+        f.debug_struct("Answers").field("state", &state).finish()
+    }
+}
