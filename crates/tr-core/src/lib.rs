@@ -35,6 +35,9 @@ pub mod classify;
 mod clock;
 pub mod code;
 mod config_error;
+#[cfg(feature = "conformance")]
+#[doc(hidden)]
+pub mod conformance;
 mod dedupe_key;
 mod error;
 #[doc(hidden)]

@@ -46,31 +46,18 @@ mod watching;
 
 pub use self::subject::Subject;
 pub use crate::conformance_tests as conformance;
+pub use tr_core::conformance::{Violation, Violations};
+#[doc(hidden)]
+pub use tr_core::conformance_test;
 
 use self::{claims::*, ends::*, leases::*, looking::*, subject::Case, watching::*};
-use std::{error::Error, fmt};
-
-/// A broken rule: the case, and what the store did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    case: &'static str,
-    what: String,
-}
-
-/// Every rule that a store breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violations(Vec<Violation>);
 
 /// Runs every case against a subject that `make` makes for it.
 ///
 /// # Errors
 /// The rules that the store breaks, all at once.
 pub async fn check<S: Subject>(make: impl AsyncFn() -> S) -> Result<(), Violations> {
-    let mut broken = Vec::new();
-    for case in CASES {
-        broken.extend(run(case, &make().await).await.err());
-    }
-    if broken.is_empty() { Ok(()) } else { Err(Violations(broken)) }
+    tr_core::conformance::check(CASES, async |case| run(case, &make().await).await).await
 }
 
 /// The list of the cases, passed to another macro after that macro's own arguments.
@@ -138,25 +125,10 @@ macro_rules! conformance_cases {
 #[macro_export]
 macro_rules! conformance_tests {
     ($(#[$attribute:meta])* async $make:block) => {
-        $crate::conformance_cases! { $crate::conformance_test: { $(#[$attribute])* async $make } }
-    };
-}
-
-/// The tests of these cases.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! conformance_test {
-    ({ $(#[$attribute:meta])* async $make:block }) => {};
-    ({ $(#[$attribute:meta])* async $make:block } $case:ident $($rest:ident)*) => {
-        $(#[$attribute])*
-        async fn $case() {
-            let subject = async $make.await;
-            let end = $crate::conformance::run(stringify!($case), &subject).await;
-            if let Err(violation) = end {
-                panic!("{violation}");
-            }
+        $crate::conformance_cases! {
+            $crate::conformance::conformance_test:
+            { $crate::conformance::run, $(#[$attribute])* async $make }
         }
-        $crate::conformance_test! { { $(#[$attribute])* async $make } $($rest)* }
     };
 }
 
@@ -178,40 +150,9 @@ macro_rules! cases {
                 $(stringify!($case) => (stringify!($case), $case(&cx).await),)*
                 _ => panic!("there is no case named {case}"),
             };
-            end.map_err(|what| Violation { case, what })
+            end.map_err(|what| Violation::new(case, what))
         }
     };
 }
 
 conformance_cases! { cases: {} }
-
-impl Violation {
-    /// The case that found it.
-    #[must_use]
-    pub const fn case(&self) -> &'static str {
-        self.case
-    }
-}
-
-impl Violations {
-    /// Each of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Violation> {
-        self.0.iter()
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.case, self.what)
-    }
-}
-
-impl Error for Violation {}
-
-impl fmt::Display for Violations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|violation| writeln!(f, "{violation}"))
-    }
-}
-
-impl Error for Violations {}
