@@ -35,12 +35,18 @@
 //! | | |
 //! |---|---|
 //! | `rollout` | at once, for calls that are made from then on |
-//! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that get their manifest from then on; a breaker that exists keeps the limits that it was made with |
-//! | `records`, `identity` | nothing: they are for `tool-guard`, which reads them at its start |
+//! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that get their manifest from then on; a breaker that exists keeps the limits that it was made with, and takes a new `state` |
+//! | `identity` | nothing: it is for `tool-guard`, which reads it at its start |
 //! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
 mod apply;
+mod open;
+mod share;
 
-pub use self::apply::{retry_config, signals};
+pub use self::{
+    apply::{retry_config, signals},
+    open::OpenError,
+};
+use self::{open::Stores, share::Sharing};
 use crate::{Builder, ConfigError, ToolStack};
 use std::{
     env, fmt, mem,
@@ -71,6 +77,8 @@ struct Running {
     /// The configuration that it was started with.
     started: Config,
     catalog: RwLock<ToolCatalog>,
+    warnings: Vec<String>,
+    _sharing: Option<Sharing>,
 }
 
 /// The result of a reload.
@@ -82,7 +90,9 @@ pub struct Reloaded {
 }
 
 impl Live {
-    /// Builds a stack from `config`; `change` then adds hooks, stores and exporters.
+    /// Builds a stack from `config`; `change` then adds hooks, stores and exporters. The stores that the
+    /// configuration names are not opened: see [`open`](Self::open). With `breaker.share` a task shares
+    /// the breakers for as long as a handle of this exists.
     ///
     /// # Errors
     /// If any layer's settings are out of range; the faults of all layers are named at once.
@@ -90,9 +100,52 @@ impl Live {
         config: Config,
         change: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self, ConfigError> {
+        Self::build(config, Vec::new(), change)
+    }
+
+    /// Like [`new`](Self::new), with the stores that the configuration names: `records` (`where`,
+    /// `key_file`, `bodies`, `name`) and `sessions.where`. Records that no configuration places stay in
+    /// memory. `change` comes after them.
+    ///
+    /// ```
+    /// use tool_reliability::config::{Config, Live, OpenError};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), OpenError> {
+    /// let config = Config::from_json(r#"{"records": {"where": "memory"}}"#).expect("it is good");
+    /// let live = Live::open(config, |builder| builder).await?;
+    /// assert!(live.stack().records().in_store().is_none());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// If a store cannot be opened, the build lacks its feature, or a layer's settings are out of range.
+    pub async fn open(
+        config: Config,
+        change: impl FnOnce(Builder) -> Builder,
+    ) -> Result<Self, OpenError> {
+        let mut stores = Stores::open(&config).await?;
+        let warnings = mem::take(&mut stores.warnings);
+        let said = config.clone();
+        let live = Self::build(config, warnings, |builder| change(stores.keep(&said, builder)))?;
+        Ok(live)
+    }
+
+    /// What the stores that were [opened](Self::open) may lose, such as records on a restart of Redis.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.0.warnings
+    }
+
+    fn build(
+        config: Config,
+        warnings: Vec<String>,
+        change: impl FnOnce(Builder) -> Builder,
+    ) -> Result<Self, ConfigError> {
         let stack = change(ToolStack::builder().config(&config)).build()?;
+        let sharing = config.breaker.share.as_ref().map(|config| share::share(config, &stack));
+        let _sharing = sharing.transpose()?;
         let catalog = RwLock::new(config.catalog.clone());
-        Ok(Self(Arc::new(Running { stack, started: config, catalog })))
+        Ok(Self(Arc::new(Running { stack, started: config, catalog, warnings, _sharing })))
     }
 
     /// The stack.

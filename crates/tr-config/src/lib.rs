@@ -38,7 +38,8 @@
 //! - `toml`: TOML; without it, JSON of the same form is read.
 //! - `input-schema`: each tool's `input_schema` is checked to be a JSON Schema. Without it a
 //!   catalogue that has one is refused.
-//! - `schema`: the JSON Schemas of the catalogue and the configuration.
+//! - `schema`: the JSON Schemas of the catalogue and the configuration, its keys with their defaults, and
+//!   the origin of each setting.
 //!
 //! # Knows nothing of
 //!
@@ -48,6 +49,8 @@ pub mod graph;
 pub mod rollout;
 #[cfg(feature = "schema")]
 pub mod schemas;
+#[cfg(feature = "schema")]
+pub mod settings;
 pub mod stack;
 
 pub use self::{

@@ -67,6 +67,7 @@ mod preset;
 mod read;
 mod retry;
 mod sessions;
+pub(crate) mod variable;
 
 #[cfg(feature = "schema")]
 pub(crate) use self::form::ConfigForm;
@@ -77,9 +78,9 @@ pub use self::{
     limit::Limit,
     loops::{LoopConfig, LoopMode, LoopSignals},
     preset::Preset,
-    read::PREFIX,
     retry::{BudgetConfig, RetryAnchor, RetryOptIn, RetrySettings},
     sessions::{SessionFormat, SessionMode, SessionPlace, SessionsConfig},
+    variable::PREFIX,
 };
 
 use crate::{catalog::ToolCatalog, rollout::Rollout};

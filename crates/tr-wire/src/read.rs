@@ -23,7 +23,7 @@ pub use self::{
     number::Number,
     object::{Map, Object},
     shape::*,
-    source::{Kind, Source},
+    source::{Kind, Members, Source},
     survey::Strictness,
     words::{Word, Words},
 };

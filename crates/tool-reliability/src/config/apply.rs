@@ -1,7 +1,7 @@
 //! What a configuration says, put into the builders of the layers.
 use crate::{
-    AttemptTimeoutLayer, Builder, ConfigError, breaker, idempotency,
-    integrity::{self, Sessions},
+    AttemptTimeoutLayer, Builder, breaker, idempotency,
+    integrity::{self, Sessions, SessionsBuilder},
     loopguard,
     retry::{self, Budget, RetryConfig},
 };
@@ -99,7 +99,7 @@ impl Builder {
             WhenStoreFails::Run => integrity::WhenStoreFails::Run,
             WhenStoreFails::Refuse => integrity::WhenStoreFails::Refuse,
         });
-        match sessions(config) {
+        match session_rules(config).build() {
             Ok(sessions) => {
                 let builder = self.sessions(sessions);
                 match when {
@@ -286,7 +286,8 @@ pub fn signals(config: &LoopSignals) -> Option<loopguard::Signals> {
     })
 }
 
-fn sessions(config: &SessionsConfig) -> Result<Sessions, ConfigError> {
+/// The sessions of a configuration, without the store that it names.
+pub(super) fn session_rules(config: &SessionsConfig) -> SessionsBuilder {
     let format = match config.format.unwrap_or_default() {
         SessionFormat::OpenAiChat => integrity::Format::OpenAiChat,
         SessionFormat::OpenAiResponses => integrity::Format::OpenAiResponses,
@@ -302,13 +303,11 @@ fn sessions(config: &SessionsConfig) -> Result<Sessions, ConfigError> {
         config.checkpoint_retention.map_or(rules.checkpoint_retention, |kept| kept as usize);
     rules.snapshot_messages = config.snapshot_messages.unwrap_or(rules.snapshot_messages);
     rules.verbose = config.verbose.unwrap_or(rules.verbose);
-    let builder = Sessions::builder(format).config(rules);
-    let builder = set!(
-        builder,
+    set!(
+        Sessions::builder(format).config(rules),
         mode = config.mode.map(|mode| match mode {
             SessionMode::Preserve => integrity::CycleMode::Preserve,
             SessionMode::Rollback => integrity::CycleMode::Rollback,
         }),
-    );
-    builder.build()
+    )
 }

@@ -4,6 +4,7 @@ use super::{
     form::{ConfigForm, RolloutForm, Whole, stage},
     limit::Limit,
     retry,
+    variable::{PREFIX, Variable, put},
 };
 use crate::{
     catalog::{CatalogError, form::Catalog, read},
@@ -18,9 +19,6 @@ use tr_wire::read::toml_text;
 use tr_wire::read::{Faults, Strictness, text};
 
 const WHAT: &str = "the configuration";
-
-/// What the name of a variable with a setting begins with.
-pub const PREFIX: &str = "TOOL_RELIABILITY__";
 
 impl Config {
     /// Reads a configuration in JSON.
@@ -132,12 +130,6 @@ fn rollout(form: RolloutForm) -> Rollout {
     rollout
 }
 
-/// A variable with a setting.
-struct Variable {
-    name: String,
-    value: Value,
-}
-
 /// A file that was read: its form, what is wrong with it, and its text.
 struct File<'t> {
     form: Option<ConfigForm>,
@@ -162,7 +154,7 @@ fn over<N: AsRef<str>, V: AsRef<str>>(
     let mut places = HashSet::new();
     for Variable { name, value } in variables {
         let is_new = places.insert(name.to_ascii_lowercase());
-        if !is_new || !put(&mut root, &name[PREFIX.len()..], value) {
+        if !is_new || put(&mut root, &name[PREFIX.len()..], value).is_none() {
             faults.push(EnvelopeFault::new(
                 name,
                 "each setting once",
@@ -178,37 +170,6 @@ fn over<N: AsRef<str>, V: AsRef<str>>(
     match config {
         Some(config) if faults.is_empty() => Ok(config),
         _ => Err(CatalogError::of(WHAT, faults, file)),
-    }
-}
-
-impl Variable {
-    fn read<N: AsRef<str>, V: AsRef<str>>((name, value): (N, V)) -> Option<Self> {
-        let (name, value) = (name.as_ref(), value.as_ref());
-        name.strip_prefix(PREFIX)?;
-        let text = || Value::String(value.to_owned());
-        let value = serde_json::from_str(value).unwrap_or_else(|_| text());
-        Some(Self { name: name.to_owned(), value })
-    }
-}
-
-/// Puts a value at its place; `false` if something that is no table is in the way.
-fn put(map: &mut Map<String, Value>, place: &str, value: Value) -> bool {
-    let (part, rest) = match place.split_once("__") {
-        Some((part, rest)) => (part, Some(rest)),
-        None => (place, None),
-    };
-    // Names of variables are in capitals, those of tools are not always in small letters.
-    let known = map.keys().find(|key| key.eq_ignore_ascii_case(part)).cloned();
-    let key = known.unwrap_or_else(|| part.to_ascii_lowercase());
-    match rest {
-        None => {
-            map.insert(key, value);
-            true
-        }
-        Some(rest) => {
-            let inner = map.entry(key).or_insert_with(|| Value::Object(Map::new()));
-            inner.as_object_mut().is_some_and(|inner| put(inner, rest, value))
-        }
     }
 }
 

@@ -44,7 +44,7 @@ impl Kind {
 }
 
 /// Names and values of an object, in the order of the text.
-pub(super) type Members<'a> = Vec<(Cow<'a, str>, Source<'a>)>;
+pub type Members<'a> = Vec<(Cow<'a, str>, Source<'a>)>;
 
 impl<'a> Source<'a> {
     #[must_use]
@@ -76,7 +76,8 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     /// If this is none, or if a name holds half a surrogate pair.
-    pub(crate) fn members(self) -> Result<Members<'a>, ()> {
+    #[expect(clippy::result_unit_err, reason = "no part of the public API")]
+    pub fn members(self) -> Result<Members<'a>, ()> {
         match self {
             Self::Json(raw) => {
                 let mut json = serde_json::Deserializer::from_str(raw.get());
@@ -148,7 +149,8 @@ impl<'a> Source<'a> {
     }
 
     /// The value as JSON text; from a JSON text byte for byte.
-    pub(crate) fn json(self) -> Json {
+    #[must_use]
+    pub fn json(self) -> Json {
         match self {
             Self::Json(raw) => raw.to_owned().into(),
             #[cfg(feature = "toml")]

@@ -1,0 +1,154 @@
+//! `tool-guard config`: checks a configuration, shows what it amounts to, and prints its schema.
+mod effective;
+mod toml_text;
+
+use self::effective::{Door, Effective};
+use crate::mcp::{Overrides, failure, read_config, setup::source};
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use std::{
+    env,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use tool_reliability::{
+    Environment, ToolStack,
+    config::{Config, variables},
+};
+use tr_config::schemas;
+use tr_core::{printable, printable_lines};
+
+/// The exit codes, for the help.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  the configuration is good
+  1  it could not be read, or the result could not be written
+  2  the configuration, or a variable, has mistakes: all of them are on standard error";
+
+const MISTAKES: u8 = 2;
+
+/// Checks the configuration, shows what it amounts to, and prints its schema.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Report all mistakes of FILE and of the variables, with their lines
+    Check {
+        /// The configuration, as TOML or JSON; without it only the variables are checked
+        file: Option<PathBuf>,
+    },
+    /// Print the configuration
+    Show(Box<Show>),
+    /// Print the JSON Schema of configurations
+    Schema,
+}
+
+#[derive(Debug, Args)]
+struct Show {
+    /// Print every setting with its default, as TOML that can be used as a configuration, and where each
+    /// comes from. Secrets are hidden
+    #[arg(long, required = true)]
+    effective: bool,
+
+    /// The configuration, as TOML or JSON
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Whose defaults and options apply
+    #[arg(long = "for", value_enum, default_value_t = Door::Mcp, value_name = "WHAT")]
+    door: Door,
+
+    #[command(flatten)]
+    overrides: Overrides,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(options: Options) -> anyhow::Result<ExitCode> {
+    match options.what {
+        What::Check { file } => check(file.as_deref()),
+        What::Show(show) => self::show(*show),
+        What::Schema => {
+            let schema = serde_json::to_string_pretty(&schemas::config())?;
+            print(&format!("{schema}\n"))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The file's name, or the environment's.
+fn name_of(file: Option<&Path>) -> String {
+    file.map_or_else(|| "the environment".into(), |file| file.display().to_string())
+}
+
+/// The configuration; `None` if it has mistakes, which are on standard error then.
+fn read(file: Option<&Path>) -> anyhow::Result<Option<Config>> {
+    if let Some(file) = file {
+        // A file that cannot be read has no mistakes.
+        std::fs::metadata(file).with_context(|| format!("cannot read {}", file.display()))?;
+    }
+    let mut faults = Environment::faults(|name| env::var(name).ok());
+    let config = match read_config(file, variables()) {
+        Ok(config) => {
+            // What no shape can say.
+            if let Err(error) = ToolStack::builder().config(&config).build() {
+                faults.push(format!("{} cannot be used: {error}", name_of(file)));
+            }
+            Some(config)
+        }
+        Err(error) => {
+            faults.push(failure::in_full(&*error));
+            None
+        }
+    };
+    for fault in &faults {
+        eprintln!("tool-guard: {}", printable_lines(fault));
+    }
+    Ok(config.filter(|_| faults.is_empty()))
+}
+
+fn check(file: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let Some(config) = read(file)? else { return Ok(ExitCode::from(MISTAKES)) };
+    if config.sessions.is_some() {
+        eprintln!(
+            "tool-guard: note: [sessions] is for programs; tool-guard mcp and turn keep no sessions"
+        );
+    }
+    if config.silent_failures.is_some() {
+        eprintln!(
+            "tool-guard: note: silent_failures is for programs; over MCP `isError` marks a failure"
+        );
+    }
+    let tools = match config.catalog.len() {
+        1 => "1 tool".to_owned(),
+        count => format!("{count} tools"),
+    };
+    print(&format!("{}: no mistakes, {tools}\n", printable(&name_of(file))))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(show: Show) -> anyhow::Result<ExitCode> {
+    let Show { effective: _, config, door, overrides } = show;
+    if read(config.as_deref())?.is_none() {
+        return Ok(ExitCode::from(MISTAKES));
+    }
+    let (text, language) = source(config.as_deref())?;
+    let settings = tr_config::settings::settings(&text, language, variables())?;
+    let effective = Effective::new(settings, overrides.settings(), door);
+    let switches = Environment::from_env();
+    print(&toml_text::write(&effective, &name_of(config.as_deref()), door, switches))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes to standard output; a reader that has enough is no error.
+fn print(text: &str) -> io::Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}

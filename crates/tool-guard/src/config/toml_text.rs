@@ -1,0 +1,184 @@
+//! An effective configuration as TOML.
+use super::effective::{Door, Effective, From, Node};
+use serde_json::Value;
+use std::{collections::BTreeMap, fmt::Write as _};
+use tool_reliability::{
+    Environment,
+    config::PREFIX,
+    environment::{DERIVE_IDEMPOTENCY, ENABLED, NORMALISE, OPEN_MODE},
+    telemetry::{Redactor, redact::Redact as _},
+};
+use tr_core::printable;
+
+/// Writes the whole configuration; `file` is where its lines are.
+pub(super) fn write(
+    effective: &Effective,
+    file: &str,
+    door: Door,
+    switches: Environment,
+) -> String {
+    let mut text = format!(
+        "# The effective configuration of {}: used as a configuration, it has the same effect.\n",
+        door.name()
+    );
+    for (is_on, name, what) in [
+        (switches.enabled, ENABLED, "every call bypasses the stack"),
+        (switches.open_mode, OPEN_MODE, "no breaker refuses a call"),
+        (switches.derive_idempotency, DERIVE_IDEMPOTENCY, "no key is derived"),
+        (switches.normalise, NORMALISE, "the tools' own errors are left as they are"),
+    ] {
+        if !is_on {
+            let _ = writeln!(text, "# {name} is off: {what}.");
+        }
+    }
+    let mut writer = Writer { text, file, redactor: Redactor::default() };
+    if let Node::Table(root) = &effective.root {
+        writer.table(root, &mut Vec::new());
+    }
+    if !effective.unset.is_empty() {
+        writer.text.push_str("\n# Not set, and without a default:\n");
+        for key in &effective.unset {
+            let _ = writeln!(writer.text, "#   {key}");
+        }
+    }
+    writer.text
+}
+
+struct Writer<'f> {
+    text: String,
+    file: &'f str,
+    redactor: Redactor,
+}
+
+impl Writer<'_> {
+    /// The values of a table, then the tables in it.
+    fn table(&mut self, table: &BTreeMap<String, Node>, path: &mut Vec<String>) {
+        let values = || {
+            table.iter().filter_map(|(name, node)| match node {
+                Node::Value(value, from) => Some((name, value, from)),
+                Node::Table(_) => None,
+            })
+        };
+        let tables = table.iter().filter_map(|(name, node)| match node {
+            Node::Table(table) => Some((name, table)),
+            Node::Value(..) => None,
+        });
+        let is_leaf = table.values().all(|node| matches!(node, Node::Value(..)));
+        if !path.is_empty() && (values().next().is_some() || is_leaf) {
+            let place: Vec<_> = path.iter().map(|part| key(part)).collect();
+            let _ = writeln!(self.text, "\n[{}]", place.join("."));
+        }
+        for (name, value, from) in values() {
+            self.value(path, name, value, from);
+        }
+        for (name, table) in tables {
+            path.push(name.clone());
+            self.table(table, path);
+            path.pop();
+        }
+    }
+
+    fn value(&mut self, path: &[String], name: &str, value: &Value, from: &From) {
+        let origin = match from {
+            From::Default => "default".to_owned(),
+            From::Preset(preset) => format!("default of {preset}"),
+            From::Line(line) => format!("{}:{line}", self.file),
+            From::Variable(name) => format!("variable {name}"),
+            From::Option(option) => format!("option {option}"),
+        };
+        let origin = printable(&origin).into_owned();
+        let key = key(name);
+        let Some(shown) = self.hidden(value) else {
+            match toml(value) {
+                Some(value) => {
+                    let _ = writeln!(self.text, "{key} = {value} # {origin}");
+                }
+                None => {
+                    let _ = writeln!(self.text, "# {key}: TOML has no null # {origin}");
+                }
+            }
+            return;
+        };
+        let variable: Vec<_> =
+            path.iter().map(String::as_str).chain([name]).map(str::to_ascii_uppercase).collect();
+        let how = match from {
+            From::Variable(_) => String::new(),
+            _ => format!("; hidden: set it as {PREFIX}{}", variable.join("__")),
+        };
+        let _ = writeln!(self.text, "# {key} = {shown} # {origin}{how}");
+    }
+
+    /// What is shown of a value with a secret in it.
+    fn hidden(&self, value: &Value) -> Option<String> {
+        let hide = |text: &str| -> Option<String> {
+            if let Some((scheme, rest)) = text.split_once("://") {
+                // A password may hold any sign, so the last `@` ends it.
+                if let Some((_, host)) = rest.rsplit_once('@') {
+                    let host = host.split(['?', '#']).next().unwrap_or_default();
+                    return Some(string(&format!("{scheme}://<hidden>@{host}")));
+                }
+                if rest.contains('?') {
+                    let bare = rest.split('?').next().unwrap_or_default();
+                    return Some(string(&format!("{scheme}://{bare}?<hidden>")));
+                }
+                return None;
+            }
+            (self.redactor.redact(text) != text).then(|| string("<hidden>"))
+        };
+        match value {
+            Value::String(text) => hide(text),
+            Value::Array(_) | Value::Object(_) => {
+                is_any(value, &|text| hide(text).is_some()).then(|| string("<hidden>"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether any text in a value is such a one.
+fn is_any(value: &Value, holds: &impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => holds(text),
+        Value::Array(all) => all.iter().any(|value| is_any(value, holds)),
+        Value::Object(all) => all.values().any(|value| is_any(value, holds)),
+        _ => false,
+    }
+}
+
+/// A value in TOML; `None` if it holds null, which TOML does not have.
+fn toml(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => string(text),
+        Value::Array(all) => {
+            let all: Option<Vec<_>> = all.iter().map(toml).collect();
+            format!("[{}]", all?.join(", "))
+        }
+        Value::Object(all) => {
+            let member = |(name, value)| Some(format!("{} = {}", key(name), toml(value)?));
+            let all: Option<Vec<_>> = all.iter().map(member).collect();
+            format!("{{ {} }}", all?.join(", "))
+        }
+    })
+}
+
+fn key(name: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    match !name.is_empty() && name.chars().all(is_bare) {
+        true => name.to_owned(),
+        false => string(name),
+    }
+}
+
+/// A string of TOML: that of JSON, with DEL and what a terminal would act on escaped, too.
+fn string(text: &str) -> String {
+    let mut quoted = String::new();
+    for c in Value::from(text).to_string().chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' => drop(write!(quoted, "\\u{:04x}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted
+}
