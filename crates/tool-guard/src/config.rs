@@ -152,3 +152,6 @@ fn print(text: &str) -> io::Result<()> {
         written => written,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,5 @@
 //! Puts the reliability stack in front of any MCP server, and repairs agents' sessions.
+mod config;
 mod demo;
 #[cfg(test)]
 mod guides;
@@ -32,6 +33,8 @@ enum Command {
     Turn(turn::Options),
     /// List the records of mutating calls, and settle those of unknown outcome
     Records(records::Options),
+    /// Check the configuration, show every setting with its origin, print the schema
+    Config(config::Options),
     /// Find the faults for which a provider refuses an agent's session, and repair them
     Session(session::Options),
     /// Show the same agent without and with the guard, side by side
@@ -58,7 +61,7 @@ fn main() -> ExitCode {
     // The server must not inherit other open files of our parent.
     close_fds::set_fds_cloexec(FIRST_OTHER, &[]);
     let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(error));
-    if matches!(cli.command, Command::Mcp(_) | Command::Turn(_)) {
+    if matches!(cli.command, Command::Mcp(_) | Command::Turn(_) | Command::Config(_)) {
         let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         for unknown in Environment::unknown(names) {
             eprintln!("tool-guard: {}", printable(&unknown.to_string()));
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
                     // It blocks on the disk.
                     Ok(tokio::task::spawn_blocking(move || session::run(&options)).await?)
                 }
+                Command::Config(options) => config::run(options),
                 Command::Demo(options) => demo::run(options).await,
                 Command::Serve(options) => {
                     demo::serve(options).await?;

@@ -42,12 +42,14 @@ mod apply;
 mod open;
 mod share;
 
+use self::open::Stores;
 pub use self::{
     apply::{retry_config, signals},
     open::OpenError,
 };
-use self::{open::Stores, share::Sharing};
 use crate::{Builder, ConfigError, ToolStack};
+#[cfg(feature = "redis")]
+use std::sync::Mutex;
 use std::{
     env, fmt, mem,
     sync::{Arc, PoisonError, RwLock},
@@ -78,7 +80,8 @@ struct Running {
     started: Config,
     catalog: RwLock<ToolCatalog>,
     warnings: Vec<String>,
-    _sharing: Option<Sharing>,
+    #[cfg(feature = "redis")]
+    sharing: Mutex<Option<tr_breaker::share::Sharing>>,
 }
 
 /// The result of a reload.
@@ -91,8 +94,7 @@ pub struct Reloaded {
 
 impl Live {
     /// Builds a stack from `config`; `change` then adds hooks, stores and exporters. The stores that the
-    /// configuration names are not opened: see [`open`](Self::open). With `breaker.share` a task shares
-    /// the breakers for as long as a handle of this exists.
+    /// configuration names are not opened: see [`open`](Self::open).
     ///
     /// # Errors
     /// If any layer's settings are out of range; the faults of all layers are named at once.
@@ -136,6 +138,15 @@ impl Live {
         &self.0.warnings
     }
 
+    /// What shares the breakers as `breaker.share` says, once: spawn its
+    /// [`run`](tr_breaker::share::Sharing::run), which shares them until it is dropped. `None` if nothing
+    /// is to be shared, and from the second time on.
+    #[cfg(feature = "redis")]
+    #[must_use = "nothing is shared unless it runs"]
+    pub fn sharing(&self) -> Option<tr_breaker::share::Sharing> {
+        self.0.sharing.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     fn build(
         config: Config,
         warnings: Vec<String>,
@@ -145,7 +156,14 @@ impl Live {
         let sharing = config.breaker.share.as_ref().map(|config| share::share(config, &stack));
         let _sharing = sharing.transpose()?;
         let catalog = RwLock::new(config.catalog.clone());
-        Ok(Self(Arc::new(Running { stack, started: config, catalog, warnings, _sharing })))
+        Ok(Self(Arc::new(Running {
+            stack,
+            started: config,
+            catalog,
+            warnings,
+            #[cfg(feature = "redis")]
+            sharing: Mutex::new(_sharing),
+        })))
     }
 
     /// The stack.
@@ -173,6 +191,7 @@ impl Live {
             ("silent_failures", started.silent_failures != config.silent_failures),
             ("normalise", started.normalise != config.normalise),
             ("attempt_timeout_ms", started.attempt_timeout != config.attempt_timeout),
+            ("idle_timeout_ms", started.idle_timeout != config.idle_timeout),
             ("deadline_ms", started.deadline != config.deadline),
             ("retry", started.retry != config.retry),
             ("retry_opt_in", started.retry_opt_in != config.retry_opt_in),

@@ -124,13 +124,14 @@ fn known() -> impl Iterator<Item = &'static str> {
 /// The prefix of our variables, and that of the alias.
 const OURS: [&str; 2] = ["TOOL_RELIABILITY_", "TOOL_RELIABLE_"];
 /// The sections of a configuration, which variables name behind two underscores.
-const SECTIONS: [&str; 17] = [
+const SECTIONS: [&str; 18] = [
     "ATTEMPT_TIMEOUT_MS",
     "BREAKER",
     "DEADLINE_MS",
     "DEFAULTS",
     "IDEMPOTENCY",
     "IDENTITY",
+    "IDLE_TIMEOUT_MS",
     "LOOPS",
     "NORMALISE",
     "PRESET",

@@ -102,6 +102,8 @@ pub struct Config {
     pub silent_failures: Option<bool>,
     /// How long one attempt may take where its tool says nothing.
     pub attempt_timeout: Option<Limit<Duration>>,
+    /// How long an answer in chunks may wait for its next chunk.
+    pub idle_timeout: Option<Duration>,
     /// How long a call that brings no deadline may take.
     pub deadline: Option<Duration>,
     /// Changes to the retry policy.

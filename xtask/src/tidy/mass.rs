@@ -4,11 +4,11 @@ use super::{Fault, tree::Tree};
 
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
-    // With mode observe.
-    ("tool-guard", 12800),
+    // With mode observe, and with `config`, which shows each setting with its origin.
+    ("tool-guard", 13420),
     // With streams, the door and the adapter of tools, what a configuration says of each layer, the
     // envelope service, and cancelling, which tr-turn had.
-    ("tool-reliability", 5550),
+    ("tool-reliability", 5750),
     ("tr-breaker", 3480),
     // Its file has every setting of every layer, and the defaults of each.
     ("tr-config", 2700),

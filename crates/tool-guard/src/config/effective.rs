@@ -31,7 +31,7 @@ pub(super) enum From {
 }
 
 impl From {
-    /// Whether nobody has set it.
+    /// Whether the operator has not set it.
     const fn is_default(&self) -> bool {
         matches!(self, Self::Default | Self::Preset(_))
     }
@@ -91,6 +91,13 @@ impl Effective {
         for (path, value, option) in options {
             root.put(&path.split('.').collect::<Vec<_>>(), value, From::Option(option));
         }
+        if door != Door::Program
+            && let Some(records) = root.table_mut(&["records"])
+            && matches!(records.get("where"), Some(Node::Value(_, from)) if from.is_default())
+        {
+            // To name the default store is to insist on it.
+            records.remove("where");
+        }
         root.complete(door);
         root.drop_overruled();
         let unset = unset(&root);
@@ -115,24 +122,15 @@ fn of_door(door: Door) -> Vec<(&'static str, Value)> {
         ("idempotency.failed_ttl_ms", json!(1)),
         ("idempotency.inflight_ttl_ms", json!(30_000)),
         ("idempotency.unknown_ttl_ms", json!(2_592_000_000_u64)),
-        ("records.where", json!(default_records())),
     ];
     let own = match door {
         Door::Program => return Vec::new(),
         Door::Turn => vec![("loops.enabled", json!(false))],
         Door::Mcp => {
-            vec![
-                ("attempt_timeout_ms", json!(50_000)),
-                ("idempotency.derived_keys", json!("off")),
-            ]
+            vec![("attempt_timeout_ms", json!(50_000)), ("idempotency.derived_keys", json!("off"))]
         }
     };
     [records, own].concat()
-}
-
-fn default_records() -> String {
-    let file = crate::mcp::records::default_file();
-    file.map_or_else(|_| "memory".into(), |file| file.display().to_string())
 }
 
 impl Node {
@@ -221,8 +219,17 @@ impl Node {
         }
     }
 
-    /// Removes the defaults of effects where a general setting overrules them.
+    /// Removes the defaults that a setting overrules: those of effects, and those of another spelling.
     fn drop_overruled(&mut self) {
+        let is_said =
+            |node: Option<&Self>| matches!(node, Some(Self::Value(_, from)) if !from.is_default());
+        // Two spellings of one setting.
+        if is_said(self.get(&["retry", "jitter_percent"]))
+            && !is_said(self.get(&["retry", "jitter"]))
+            && let Some(retry) = self.table_mut(&["retry"])
+        {
+            retry.remove("jitter");
+        }
         for name in ["consecutive", "failure_rate", "cooldown_ms"] {
             let general = self.get(&["breaker", name]);
             if !matches!(general, Some(Self::Value(_, from)) if !from.is_default()) {
@@ -245,10 +252,14 @@ fn unset(root: &Node) -> Vec<String> {
         let is_named = key.path.iter().any(|part| part == "*");
         let path: Vec<_> = key.path.iter().map(String::as_str).collect();
         let name = key.name();
-        let is_within =
-            unset.iter().any(|table| name.strip_prefix(&**table).is_some_and(|n| n.starts_with('.')));
+        let is_within = unset
+            .iter()
+            .any(|table| name.strip_prefix(&**table).is_some_and(|n| n.starts_with('.')));
         let skip = is_named || is_within || key.alias_of.is_some() || path[0] == "defaults";
-        if !skip && root.get(&path).is_none() && !matches!(root.get(&path[..path.len() - 1]), Some(Node::Value(..))) {
+        if !skip
+            && root.get(&path).is_none()
+            && !matches!(root.get(&path[..path.len() - 1]), Some(Node::Value(..)))
+        {
             unset.push(name);
         }
     }

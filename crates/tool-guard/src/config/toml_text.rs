@@ -6,7 +6,7 @@ use tool_reliability::{
     Environment,
     config::PREFIX,
     environment::{DERIVE_IDEMPOTENCY, ENABLED, NORMALISE, OPEN_MODE},
-    telemetry::{Redactor, redact::Redact as _},
+    telemetry::redact::{Redact as _, Redactor},
 };
 use tr_core::printable;
 
@@ -36,9 +36,15 @@ pub(super) fn write(
         writer.table(root, &mut Vec::new());
     }
     if !effective.unset.is_empty() {
-        writer.text.push_str("\n# Not set, and without a default:\n");
+        writer.text.push_str("\n# Not set:\n");
         for key in &effective.unset {
-            let _ = writeln!(writer.text, "#   {key}");
+            let default = match (&**key, door) {
+                ("records.where", Door::Mcp | Door::Turn) => {
+                    " (tool-guard/records.db in the user's state folder; memory if that cannot be used)"
+                }
+                _ => "",
+            };
+            let _ = writeln!(writer.text, "#   {key}{default}");
         }
     }
     writer.text
@@ -156,8 +162,10 @@ fn toml(value: &Value) -> Option<String> {
             format!("[{}]", all?.join(", "))
         }
         Value::Object(all) => {
-            let member = |(name, value)| Some(format!("{} = {}", key(name), toml(value)?));
-            let all: Option<Vec<_>> = all.iter().map(member).collect();
+            let members = all.iter();
+            let members =
+                members.map(|(name, value)| Some(format!("{} = {}", key(name), toml(value)?)));
+            let all: Option<Vec<_>> = members.collect();
             format!("{{ {} }}", all?.join(", "))
         }
     })

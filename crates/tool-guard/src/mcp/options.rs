@@ -1,6 +1,7 @@
 //! The command line of `tool-guard mcp`.
-use super::recording::RecordOptions;
+use super::recording::{RecordOptions, word};
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 use tool_reliability::{
     Rollout,
@@ -30,9 +31,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", requires = "admin")]
     pub(crate) admin_token_file: Option<PathBuf>,
 
-    /// The limit of a call without an answer or progress, such as 50s or 500ms [default: 50s]
-    #[arg(long, value_parser = duration, value_name = "DURATION")]
-    pub(crate) timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) overrides: Overrides,
 
     /// The limit of a call in all, even while it reports progress [default: 10m, or the timeout if that
     /// is longer]
@@ -52,25 +52,9 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = Trust::All, value_name = "HOW")]
     pub(crate) trust_annotations: Trust,
 
-    /// Which calls without a key count as repeats of one another [default: off]
-    #[arg(long, value_enum, value_name = "FROM")]
-    pub(crate) derive_keys: Option<DeriveKeys>,
-
-    /// What happens on loops [default: block, or the configuration's]
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) loops: Option<Loops>,
-
-    /// Append a line of JSON to PATH for each malformed call that fails, with the model that made it
-    /// [without PATH: ~/.openclaw/tool-guard.log]
-    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = loopguard::LOG_PATH)]
-    pub(crate) attribution_log: Option<PathBuf>,
-
     /// What the guard does when the server has ended and all calls in flight are answered
     #[arg(long, value_enum, default_value_t = OnServerExit::Exit, value_name = "WHAT")]
     pub(crate) on_server_exit: OnServerExit,
-
-    #[command(flatten)]
-    pub(crate) recording: RecordOptions,
 
     /// Which events are logged on standard error, as JSON lines or for people; all but off end with a
     /// summary
@@ -84,6 +68,57 @@ pub(crate) struct Options {
     /// The MCP server's command; everything after its name belongs to it
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// The options that override keys of the configuration.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Overrides {
+    /// The limit of a call without an answer or progress, such as 50s or 500ms [default: 50s]
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Which calls without a key count as repeats of one another [default: off]
+    #[arg(long, value_enum, value_name = "FROM")]
+    pub(crate) derive_keys: Option<DeriveKeys>,
+
+    /// What happens on loops [default: block, or the configuration's]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) loops: Option<Loops>,
+
+    /// Append a line of JSON to PATH for each malformed call that fails, with the model that made it
+    /// [without PATH: ~/.openclaw/tool-guard.log]
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = loopguard::LOG_PATH)]
+    pub(crate) attribution_log: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) recording: RecordOptions,
+}
+
+impl Overrides {
+    /// The keys that these options set, their values, and the options.
+    pub(crate) fn settings(&self) -> Vec<(&'static str, Value, &'static str)> {
+        let mut set = Vec::new();
+        if let Some(timeout) = self.timeout {
+            let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+            set.push(("attempt_timeout_ms", millis.max(1).into(), "--timeout"));
+        }
+        if let Some(keys) = self.derive_keys {
+            set.push(("idempotency.derived_keys", word(keys), "--derive-keys"));
+        }
+        if let Some(loops) = self.loops {
+            let current = match loops {
+                Loops::Signals => Loops::Block,
+                Loops::Failures => Loops::Strict,
+                loops => loops,
+            };
+            set.push(("loops.mode", word(current), "--loops"));
+        }
+        if let Some(path) = &self.attribution_log {
+            set.push(("loops.log_path", path.to_string_lossy().into(), "--attribution-log"));
+        }
+        set.extend(self.recording.settings());
+        set
+    }
 }
 
 /// What the guard does with calls.

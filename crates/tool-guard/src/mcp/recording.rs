@@ -1,7 +1,9 @@
 //! What is recorded and where: by the command line, else by the configuration.
 use super::records::{self, Place, Records};
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
+use serde_json::Value;
 use std::{
+    borrow::Cow,
     env,
     ffi::OsString,
     path::{Path, PathBuf},
@@ -37,6 +39,31 @@ pub(crate) struct RecordOptions {
     /// The server's name in the records, which several servers may share [default: by the command]
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
+}
+
+/// The value's name on the command line, which is its word in a configuration.
+pub(super) fn word<V: ValueEnum>(value: V) -> Value {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).into()
+}
+
+impl RecordOptions {
+    /// The keys of the configuration that these options set, their values, and the options.
+    pub(super) fn settings(&self) -> Vec<(&'static str, Value, &'static str)> {
+        let text = |text: Cow<'_, str>| Value::from(text.into_owned());
+        let place = self.records.as_ref().map(|place| match place {
+            Place::Memory => "memory".into(),
+            Place::File(file) => text(file.to_string_lossy()),
+            Place::Redis(url) => Value::from(&**url),
+        });
+        let key_file = self.records_key_file.as_ref().map(|file| text(file.to_string_lossy()));
+        let all = [
+            ("records.where", place, "--records"),
+            ("records.bodies", self.record_bodies.map(word), "--record-bodies"),
+            ("records.key_file", key_file, "--records-key-file"),
+            ("records.name", self.name.clone().map(Value::from), "--name"),
+        ];
+        all.into_iter().filter_map(|(key, value, option)| Some((key, value?, option))).collect()
+    }
 }
 
 /// What is recorded and where.

@@ -70,7 +70,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Limit::None => options.max_timeout.unwrap_or(HARD),
         Limit::At(timeout) => timeout,
     });
-    let idle = options.timeout.or(configured).unwrap_or(IDLE);
+    let idle = options.overrides.timeout.or(configured).unwrap_or(IDLE);
     let limits = match options.mode {
         Mode::Observe => Limits { idle: OBSERVED, hard: OBSERVED },
         _ => Limits { idle, hard: options.max_timeout.unwrap_or(HARD.max(idle)) },
@@ -83,13 +83,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     }
     // A client cannot guess the prefix.
     let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
-    let keys = setup.keys(options.derive_keys.map(Into::into));
-    let (loops, deprecated) = setup.loops(options.loops);
+    let keys = setup.keys(options.overrides.derive_keys.map(Into::into));
+    let (loops, deprecated) = setup.loops(options.overrides.loops);
     if let Some(deprecated) = deprecated {
         eprintln!("tool-guard: {deprecated}");
     }
     let compares = signals(loops, setup.config.loops.signals.as_ref()).is_some();
-    let recording = setup.recording.clone().under(options.recording);
+    let recording = setup.recording.clone().under(options.overrides.recording);
     let server = recording.server(&options.command);
     let command = RecordsCommand::of(recording.place.as_ref());
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
@@ -99,7 +99,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Mode::Off | Mode::Observe | Mode::Shadow => Records::default(),
     };
     let client = Client::new(&server, &connection, setup.identity.clone());
-    let log_path = options.attribution_log.or_else(|| setup.attribution_log());
+    let log_path = options.overrides.attribution_log.or_else(|| setup.attribution_log());
     let guards_loops =
         matches!(options.mode, Mode::Shadow | Mode::Enforce) && setup.guards_loops(loops);
     if log_path.is_some() && !guards_loops {

@@ -3,7 +3,7 @@ use super::{
     effects::Declared,
     options::{Loops, Mode},
     recording::Recording,
-    stack::{read_catalog, read_config},
+    stack::{read, read_catalog, read_config},
 };
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use tool_reliability::{
     idempotency::DerivedKeys,
     loopguard,
 };
-use tr_config::{CatalogError, ToolCatalog};
+use tr_config::{CatalogError, ToolCatalog, settings::Language};
 use tr_core::ToolManifest;
 
 /// The files with the guard's setup.
@@ -33,6 +33,13 @@ pub(crate) struct Setup {
     pub(crate) recording: Recording,
     pub(crate) identity: Vec<IdentityConfig>,
     declared: ToolCatalog,
+}
+
+/// The text of a configuration, and its language; without a file an empty one.
+pub(crate) fn source(file: Option<&Path>) -> anyhow::Result<(String, Language)> {
+    let Some(file) = file else { return Ok(("{}".into(), Language::Json)) };
+    let (text, is_json) = read(file)?;
+    Ok((text, if is_json { Language::Json } else { Language::Toml }))
 }
 
 impl Files {

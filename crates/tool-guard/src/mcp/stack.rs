@@ -105,7 +105,7 @@ pub(crate) fn read_config(
 }
 
 /// The text of a file, and whether it is JSON.
-fn read(path: &Path) -> anyhow::Result<(String, bool)> {
+pub(super) fn read(path: &Path) -> anyhow::Result<(String, bool)> {
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));

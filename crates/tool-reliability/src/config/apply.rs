@@ -37,6 +37,9 @@ impl Builder {
                 Limit::At(timeout) => attempt.after(timeout),
             });
         }
+        if let Some(idle) = config.idle_timeout {
+            self = self.attempt_timeout(|attempt| attempt.idle(idle));
+        }
         if let Some(deadline) = config.deadline {
             self = self.deadline(deadline);
         }

@@ -76,6 +76,7 @@ pub(super) fn manifest(
     manifest.capabilities = capabilities.into_iter().flatten().collect();
     manifest.input_schema = tool.input_schema.map(|schema| schema.value);
     manifest.timeout = millis(tool.timeout_ms.or(defaults.timeout_ms));
+    manifest.idle_timeout = millis(tool.idle_timeout_ms.or(defaults.idle_timeout_ms));
     let flat = (tool.max_attempts, tool.initial_delay_ms, tool.max_delay_ms);
     let own = retry(tool.retry, flat, faults);
     manifest.retry = or(own, default_retry(defaults, faults));

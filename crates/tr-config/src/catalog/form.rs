@@ -48,6 +48,8 @@ object! { strict
         "input_schema" => input_schema: Option<At<Json>>, Lenient<Located<Record>>;
         /// How long one attempt may take, in milliseconds.
         "timeout_ms" => timeout_ms: Option<u64>, Lenient<Time<1, DAY>>;
+        /// How long an answer in chunks may wait for its next chunk, in milliseconds.
+        "idle_timeout_ms" => idle_timeout_ms: Option<u64>, Lenient<Time<1, DAY>>;
         /// Changes to the retry policy.
         "retry" => retry: Option<Retry>, Lenient<Retry>;
         /// Attempts in all, the first included; belongs into `retry`.

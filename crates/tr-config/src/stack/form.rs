@@ -44,6 +44,9 @@ object! { strict
         "silent_failures" => silent_failures: Option<bool>, Lenient<Flag>;
         /// How long one attempt may take where its tool says nothing, in milliseconds; or `none`.
         "attempt_timeout_ms" => attempt_timeout_ms: Option<Limit<u64>>, Lenient<OrNone<Time<1, DAY>>>;
+        /// How long an answer in chunks may wait for its next chunk, where its tool says nothing, in
+        /// milliseconds; as long as the attempt may take where it is absent.
+        "idle_timeout_ms" => idle_timeout_ms: Option<u64>, Lenient<Time<1, DAY>>;
         /// How long a call that brings no deadline may take, with all its attempts and waits, in
         /// milliseconds; unbounded where it is absent.
         "deadline_ms" => deadline_ms: Option<u64>, Lenient<Time<1, DAY>>;

@@ -92,6 +92,7 @@ fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
         normalise: form.normalise,
         silent_failures: form.silent_failures,
         attempt_timeout: form.attempt_timeout_ms.map(millis),
+        idle_timeout: form.idle_timeout_ms.map(Duration::from_millis),
         deadline: form.deadline_ms.map(Duration::from_millis),
         retry: retry::settings(form.retry, faults),
         retry_opt_in: form.retry_opt_in.unwrap_or_default(),
