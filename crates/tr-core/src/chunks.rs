@@ -33,7 +33,7 @@ mod gathered;
 mod sink;
 
 pub use self::{
-    channel::{ChunkReceiver, Chunks, channel},
+    channel::{ChunkReceiver, Chunks, TooLong, channel},
     content::ChunkContent,
     sink::{ChunkSink, SinkClosed},
 };

@@ -67,6 +67,9 @@ where
     if let (Some(hidden), Ok(response)) = (&mut watch.hidden, &end) {
         hidden.learn(policy.content(response));
     }
+    if let (Some(hidden), Some(chunks)) = (&mut watch.hidden, &watch.chunks) {
+        hidden.learn_stream(chunks);
+    }
     let message = if watch.wants_message() { policy.message(result) } else { None };
     watch.end(Outcome {
         end: policy.classify(result),

@@ -108,6 +108,16 @@ impl Series {
         }
     }
 
+    /// A call ended whose answer came in chunks.
+    pub(crate) fn streamed(&self, chunks: u64) {
+        if let Some(set) = &self.instruments.openclaw {
+            set.chunks.add(chunks, &[self.tool()]);
+        }
+        if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
+            series.streamed(set, chunks);
+        }
+    }
+
     /// An attempt is tried again.
     pub(crate) fn retried(&self, reason: &str) {
         let reason = closed(reason);

@@ -18,7 +18,8 @@ use std::{
 use tokio::time::Instant;
 use tower_service::Service;
 use tr_core::{
-    BoxError, CallInfo, DefaultPolicy, RequestPolicy, ResponsePolicy, internal::Sharded,
+    BoxError, CallInfo, DefaultPolicy, RequestPolicy, ResponsePolicy, chunks::Chunks,
+    internal::Sharded,
 };
 
 /// What one request of the layer is.
@@ -127,7 +128,9 @@ where
         });
         let since = (is_described || counted.is_some()).then(Instant::now);
         let CallInfo { effect, repeat_safe, .. } = self.policy.info(self.req);
-        Watch { since, counted, context, report, effect, repeat_safe, hidden, is_over: false }
+        let chunks = self.policy.chunks(self.req).map(Chunks::watching);
+        let is_over = false;
+        Watch { since, counted, context, report, effect, repeat_safe, hidden, chunks, is_over }
     }
 
     /// What must not be shown of the call.
@@ -159,6 +162,7 @@ where
                 effect,
                 repeat_safe,
                 hidden: None,
+                chunks: None,
                 is_over: false,
             });
         }
@@ -169,8 +173,9 @@ where
         });
         let report = Report::Attempt(core, info.attempt.saturating_add(1));
         let hidden = if is_recording { self.hidden() } else { None };
-        let (since, counted) = (None, None);
-        Some(Watch { since, counted, context, report, effect, repeat_safe, hidden, is_over: false })
+        let (since, counted, is_over) = (None, None, false);
+        let chunks = self.policy.chunks(self.req).map(Chunks::watching);
+        Some(Watch { since, counted, context, report, effect, repeat_safe, hidden, chunks, is_over })
     }
 
     fn span(&self, name: &'static str) -> Option<Trace> {

@@ -14,7 +14,7 @@ use opentelemetry::{
 use std::{borrow::Cow, fmt, mem, sync::OnceLock, thread, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
-    BreakerState, Classification, DedupeScope, Effect, Ran, Status, Verdict, code,
+    BreakerState, Classification, DedupeScope, Effect, Ran, Status, Verdict, chunks::Chunks, code,
     internal::Sharded,
 };
 
@@ -32,6 +32,8 @@ pub(crate) struct Watch {
     pub(crate) repeat_safe: Option<bool>,
     /// What must not be shown of this call, where its tool has sensitive fields.
     pub(crate) hidden: Option<Box<Hidden>>,
+    /// Of a call whose caller takes chunks.
+    pub(crate) chunks: Option<Chunks>,
     pub(crate) is_over: bool,
 }
 
@@ -149,6 +151,9 @@ impl Watch {
             Some(Counted::Call(series, scope)) => {
                 let (scope, effect) = (*scope, self.effect);
                 series.ended(Ended { status, scope, effect, code: end.code, elapsed });
+                if let Some(chunks) = &self.chunks {
+                    series.streamed(chunks.sent());
+                }
             }
             Some(Counted::Shadow(series)) => {
                 series.shadowed();
@@ -198,6 +203,10 @@ impl Watch {
         span.set_attribute(KeyValue::new("retry.attempt", i64::from(attempt)));
         if let Some(breaker) = breaker {
             span.set_attribute(KeyValue::new("breaker.state", breaker.as_str()));
+        }
+        if let Some(chunks) = &self.chunks {
+            let sent = i64::try_from(chunks.sent()).unwrap_or(i64::MAX);
+            span.set_attribute(KeyValue::new("stream.chunks", sent));
         }
         if let (false, Some(shown)) = (end.verdict.is_success(), shown) {
             span.set_attribute(KeyValue::new("error.type", shown.code.to_string()));

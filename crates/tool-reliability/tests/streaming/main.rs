@@ -1,8 +1,11 @@
 //! Answers in chunks, through the whole stack.
 mod ends;
+#[path = "../../../tr-telemetry/tests/telemetry/metered.rs"]
+mod metered;
 mod records;
 mod shadow;
 mod support;
+mod telemetry;
 mod times;
 
 use futures_util::{StreamExt, stream};

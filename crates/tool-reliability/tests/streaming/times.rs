@@ -3,7 +3,11 @@ use crate::support::{all, call, failed, outcomes};
 use futures_util::{StreamExt, stream};
 use std::{pin::pin, time::Duration};
 use tokio::time::{Instant, sleep};
-use tool_reliability::{Streaming, ToolStack, streaming::stream_fn};
+use tool_reliability::{
+    Streaming, ToolStack,
+    config::{Config, Live},
+    streaming::stream_fn,
+};
 use tower::service_fn;
 use tr_core::{BoxError, Effect, ToolCall, ToolManifest, ToolOutcome};
 
@@ -112,4 +116,18 @@ async fn chunks_from_another_task_keep_the_tool_alive() {
     let seen = outcomes(&tool, call("tail")).await;
     assert_eq!(seen.len(), 21);
     assert!(seen[20].error().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_idle_timeout_is_configured_for_all_tools_and_for_one() {
+    let config = r#"{"idle_timeout_ms": 3000, "tools": {"slow": {"idle_timeout_ms": 20000}}}"#;
+    let live = Live::new(Config::from_json(config).unwrap(), |builder| builder).unwrap();
+    let tool = Streaming::new(live.stack().service(stream_fn(paced(&[1, 4, 4]))));
+    let chunks = async |name| all(&tool, live.catalog().manifested(call(name))).await.len();
+    assert_eq!((chunks("tail").await, chunks("slow").await), (2, 4));
+    let changed = Config::from_json(r#"{"idle_timeout_ms": 4000}"#).unwrap();
+    assert_eq!(live.reload(changed).unwrap().needs_restart, ["idle_timeout_ms"]);
+    let error =
+        ToolStack::builder().attempt_timeout(|attempt| attempt.idle(Duration::ZERO)).build();
+    assert!(error.unwrap_err().to_string().contains("`idle` is 0ns, must be 1ms to 24h"));
 }

@@ -42,7 +42,8 @@ object! { strict
         /// Its effect.
         "effect" => effect: Option<Effect>, Lenient<Word<Effect>>;
         /// What it can do. The layers use `idempotency` and `own_retries`; `streaming` and `caching`
-        /// are for programs that ask: no layer streams or caches answers.
+        /// are for programs that ask: any tool may stream to callers that take chunks, and no layer
+        /// caches answers.
         "capabilities" => capabilities: Option<Vec<Capability>>, Lenient<List<Word<Capability>>>;
         /// JSON Schema of its params.
         "input_schema" => input_schema: Option<At<Json>>, Lenient<Located<Record>>;

@@ -23,6 +23,10 @@ pub struct Chunks {
 /// If it is dropped, the tool no longer waits, and its chunks only become the content of the outcome.
 pub struct ChunkReceiver(Arc<Mutex<State>>);
 
+/// The answer so far is longer than what is kept of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLong;
+
 /// Makes a channel.
 #[must_use]
 pub fn channel(limits: ChunkLimits) -> (Chunks, ChunkReceiver) {
@@ -156,6 +160,17 @@ impl Chunks {
     pub fn is_awaited(&self) -> bool {
         let state = lock(&self.state);
         state.is_awaited || state.consumer != Consumer::There
+    }
+
+    /// The answer so far, in the form that the whole one would have. `None` if nothing was sent, or if the
+    /// outcome has it; `Some(Err(_))` if it is longer than what is kept.
+    #[must_use]
+    pub fn so_far(&self) -> Option<Result<Json, TooLong>> {
+        let mut gathered = lock(&self.state).gathered.clone();
+        if gathered.is_over() {
+            return Some(Err(TooLong));
+        }
+        gathered.take(false).map(|(content, _)| Ok(content))
     }
 
     /// Ends what this attempt, from 0, and those before it may send: later chunks of theirs are refused.

@@ -3,7 +3,7 @@ use super::content::ChunkContent;
 use crate::{Json, outcome::Pieces};
 
 /// The chunks so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Gathered {
     /// A list that is not closed.
     list: String,
@@ -66,6 +66,10 @@ impl Gathered {
         };
         let content = Json::from_text(text).expect("chunks are JSON");
         Some((content, Pieces::new(lengths, self.all_text, closes)))
+    }
+
+    pub(super) const fn is_over(&self) -> bool {
+        self.is_over
     }
 
     pub(super) const fn most(&self) -> usize {

@@ -25,6 +25,7 @@ pub(super) struct Instruments {
     pub(super) shadow_calls: Counter<u64>,
     pub(super) decisions: Counter<u64>,
     info: Gauge<u64>,
+    pub(super) chunks: Counter<u64>,
 }
 
 impl Instruments {
@@ -62,6 +63,7 @@ impl Instruments {
                 .u64_gauge("openclaw_tool_info")
                 .with_description("1 for what the tool does to the world")
                 .build(),
+            chunks: counter("openclaw_tool_stream_chunks", "Chunks of streamed answers"),
         }
     }
 }

@@ -17,6 +17,7 @@ pub(super) struct Instruments {
     errors: Counter<u64>,
     shadow_calls: Counter<u64>,
     decisions: Counter<u64>,
+    chunks: Counter<u64>,
 }
 
 impl Instruments {
@@ -28,6 +29,7 @@ impl Instruments {
             errors: meter.u64_counter("tool.error.count").build(),
             shadow_calls: meter.u64_counter("tool.shadow.count").build(),
             decisions: meter.u64_counter("tool.shadow.decision.count").build(),
+            chunks: meter.u64_counter("tool.stream.chunks").build(),
         }
     }
 }
@@ -74,6 +76,10 @@ impl Series {
 
     pub(super) fn decided(&self, set: &Instruments, decision: Decision) {
         set.decisions.add(1, &[self.tool(), self.action(), decision.label()]);
+    }
+
+    pub(super) fn streamed(&self, set: &Instruments, chunks: u64) {
+        set.chunks.add(chunks, &[self.tool(), self.action()]);
     }
 
     pub(super) fn retried(&self, set: &Instruments, code: &'static str) {

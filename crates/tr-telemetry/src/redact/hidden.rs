@@ -4,7 +4,10 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeSet, fmt, ops::Range, sync::OnceLock};
-use tr_core::Sensitive;
+use tr_core::{
+    Sensitive,
+    chunks::{Chunks, TooLong},
+};
 
 /// The secret values of one call: the values of its tool's sensitive fields.
 ///
@@ -73,6 +76,20 @@ impl Hidden {
         };
         self.values.search = OnceLock::new();
         collect(json.get(), false, DEEPEST, &self.redactor, &mut self.values);
+    }
+
+    /// Takes in what was streamed, which a failure after it may quote. Chunks of text are read together: a
+    /// value may begin in one and end in another.
+    pub(crate) fn learn_stream(&mut self, chunks: &Chunks) {
+        match chunks.so_far() {
+            None => {}
+            Some(Err(TooLong)) => self.values.is_over = true,
+            Some(Ok(answer)) => {
+                self.learn(Some(answer.get()));
+                let text = answer.parse::<String>().ok();
+                self.learn(text.as_deref());
+            }
+        }
     }
 
     /// Whether values under this name are sensitive.
