@@ -74,6 +74,7 @@ pub(crate) const ROWS: &[Row] = &[
         "timeout took=10000",
         "timeout took=50",
     ],
+    ["idle_timeout_ms", "50", ONCE, "hang", "stream took", "timeout took=10000", "timeout took=50"],
     [
         "undeclared_effect",
         r#""read_only""#,

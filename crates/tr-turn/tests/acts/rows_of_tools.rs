@@ -36,6 +36,15 @@ pub(crate) const ROWS: &[Row] = &[
         "timeout took=50",
     ],
     [
+        "tools.search.idle_timeout_ms",
+        "50",
+        r#""retry": {"attempts": 1}, "tools": {"search": {}}"#,
+        "hang",
+        "stream took",
+        "timeout took=10000",
+        "timeout took=50",
+    ],
+    [
         "tools.search.effect",
         r#""read_only""#,
         LISTED,

@@ -8,7 +8,10 @@ use tool_reliability::{Guarded, config::Live};
 use tower::ServiceExt;
 use tr_core::{
     BoxError, BreakerHint, Effect, Json, KeyRef, Params, Ran, RetryOverride, ToolCall, ToolId,
-    ToolOutcome, Verdict, code, failure_info, manifest::Capability,
+    ToolOutcome, Verdict,
+    chunks::{ChunkLimits, channel},
+    code, failure_info,
+    manifest::Capability,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails, reports},
@@ -105,6 +108,15 @@ impl Stage<'_> {
             "call" => {
                 let end = self.tool.clone().oneshot(self.call(how)).await;
                 said(&end)
+            }
+            "stream" => {
+                let mut call = self.call(how);
+                let (chunks, reader) = channel(ChunkLimits::default());
+                drop(reader);
+                call.parts_mut().chunks = Some(chunks);
+                // The tool's first chunk, and the only one.
+                call.chunk_sink().start_send("a").expect("it is open");
+                said(&self.tool.clone().oneshot(call).await)
             }
             "start" => {
                 self.started.push(tokio::spawn(self.tool.clone().oneshot(self.call(how))));
