@@ -175,7 +175,17 @@ where
         let hidden = if is_recording { self.hidden() } else { None };
         let (since, counted, is_over) = (None, None, false);
         let chunks = self.policy.chunks(self.req).map(Chunks::watching);
-        Some(Watch { since, counted, context, report, effect, repeat_safe, hidden, chunks, is_over })
+        Some(Watch {
+            since,
+            counted,
+            context,
+            report,
+            effect,
+            repeat_safe,
+            hidden,
+            chunks,
+            is_over,
+        })
     }
 
     fn span(&self, name: &'static str) -> Option<Trace> {
