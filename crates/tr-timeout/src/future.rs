@@ -115,7 +115,7 @@ fn poll_stream(
     mut timer: Pin<&mut Option<Sleep>>,
     cx: &mut Context<'_>,
 ) -> Poll<()> {
-    if stream.notice() {
+    if stream.notice(cx) {
         timer.set(stream.idle().map(sleep));
     }
     loop {

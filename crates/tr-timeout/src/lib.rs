@@ -52,8 +52,7 @@
 //! An answer in chunks ([`tr_core::chunks`]) has an attempt's time for its first chunk. From then on the
 //! idle timeout holds ([`AttemptTimeoutBuilder::idle`]; by default as long as an attempt's time): how
 //! long the next chunk may take. It runs only while the consumer waits for that chunk, so a slow
-//! consumer does not end its tool. A tool that sends from another task than the one that is polled may
-//! take up to twice as long. The deadline holds for the whole stream.
+//! consumer does not end its tool. The deadline holds for the whole stream.
 //!
 //! # Errors
 //!

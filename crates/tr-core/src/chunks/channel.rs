@@ -50,6 +50,8 @@ struct State {
     is_awaited: bool,
     receiver: Option<Waker>,
     senders: Vec<Waker>,
+    /// Those who wait for a sign of life.
+    watchers: Vec<Waker>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +77,7 @@ impl State {
             is_awaited: false,
             receiver: None,
             senders: Vec::new(),
+            watchers: Vec::new(),
         }
     }
 
@@ -95,6 +98,12 @@ impl State {
         Some(chunk)
     }
 
+    /// Counts a sign of life.
+    fn sign(&mut self) -> Vec<Waker> {
+        self.signs += 1;
+        mem::take(&mut self.watchers)
+    }
+
     /// The tasks that should look again: those that wait to send, and at the end the consumer.
     fn wakers(&mut self) -> Vec<Waker> {
         let mut wakers = Vec::new();
@@ -105,6 +114,13 @@ impl State {
             wakers.extend(self.receiver.take());
         }
         wakers
+    }
+}
+
+/// Remembers to wake this task, once.
+fn register(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
+    if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+        wakers.push(cx.waker().clone());
     }
 }
 
@@ -147,11 +163,21 @@ impl Chunks {
         lock(&self.state).sent
     }
 
-    /// Counts the signs of life: chunks, and the times at which the consumer began to wait for one. It only
-    /// grows.
-    #[must_use]
-    pub fn signs_of_life(&self) -> u64 {
-        lock(&self.state).signs
+    /// Counts the signs of life: chunks, and the times at which the consumer began to wait for one. Ready if
+    /// there were others than `seen`; if not, the next one wakes this task.
+    pub fn poll_signs(&self, seen: u64, cx: &mut Context<'_>) -> Poll<u64> {
+        let mut state = lock(&self.state);
+        if state.signs != seen {
+            return Poll::Ready(state.signs);
+        }
+        register(&mut state.watchers, cx);
+        Poll::Pending
+    }
+
+    /// Forgets the tasks that wait for a sign of life: those that still do are woken, and ask again.
+    pub fn forget_watchers(&self) {
+        let watchers = mem::take(&mut lock(&self.state).watchers);
+        watchers.into_iter().for_each(Waker::wake);
     }
 
     /// Whether the next chunk is the tool's to send: the consumer waits for it, or there is none. While the
@@ -218,9 +244,7 @@ impl Chunks {
         if state.has_room() {
             return Poll::Ready(Some(()));
         }
-        if !state.senders.iter().any(|waker| waker.will_wake(cx.waker())) {
-            state.senders.push(cx.waker().clone());
-        }
+        register(&mut state.senders, cx);
         Poll::Pending
     }
 
@@ -232,7 +256,7 @@ impl Chunks {
         }
         state.gathered.push(&chunk);
         state.sent += 1;
-        state.signs += 1;
+        let watchers = state.sign();
         if state.consumer == Consumer::There {
             let chunk = chunk.into_json();
             state.queued_bytes += chunk.get().len();
@@ -240,9 +264,7 @@ impl Chunks {
         }
         let receiver = state.receiver.take();
         drop(state);
-        if let Some(receiver) = receiver {
-            receiver.wake();
-        }
+        receiver.into_iter().chain(watchers).for_each(Waker::wake);
         true
     }
 }
@@ -286,22 +308,22 @@ impl ChunkReceiver {
     /// The next chunk; `None` once the stream has ended and all were taken. The call's outcome says how
     /// it ended, and is not part of the channel.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Json>> {
-        change(&self.0, |state| {
+        let (chunk, watchers) = change(&self.0, |state| {
             if let Some(chunk) = state.pop() {
-                return Poll::Ready(Some(chunk));
+                return (Poll::Ready(Some(chunk)), Vec::new());
             }
             if state.is_closed {
-                return Poll::Ready(None);
-            }
-            if !mem::replace(&mut state.is_awaited, true) {
-                state.signs += 1;
+                return (Poll::Ready(None), Vec::new());
             }
             match &mut state.receiver {
                 Some(waker) => waker.clone_from(cx.waker()),
                 None => state.receiver = Some(cx.waker().clone()),
             }
-            Poll::Pending
-        })
+            let began = !mem::replace(&mut state.is_awaited, true);
+            (Poll::Pending, if began { state.sign() } else { Vec::new() })
+        });
+        watchers.into_iter().for_each(Waker::wake);
+        chunk
     }
 
     /// The next chunk, if one waits.

@@ -224,12 +224,20 @@ fn a_tool_is_idle_only_while_the_consumer_waits_for_it() {
     let mut sink = call(Some(chunks.clone())).chunk_sink();
     assert!(!chunks.is_awaited(), "nobody has asked for a chunk");
     assert!(receiver.poll_next(&mut noop()).is_pending() && chunks.is_awaited());
-    let signs = chunks.signs_of_life();
+    let wakes = Arc::<Wakes>::default();
+    let waker = Waker::from(wakes.clone());
+    let mut cx = Context::from_waker(&waker);
+    assert_eq!(chunks.poll_signs(0, &mut cx), Poll::Ready(1));
+    assert!(chunks.poll_signs(1, &mut cx).is_pending());
     assert!(receiver.poll_next(&mut noop()).is_pending());
-    assert_eq!(chunks.signs_of_life(), signs, "it only waits on");
+    assert_eq!(wakes.count(), 0, "it only waits on");
     assert!(is_sent(&mut sink, "a") && chunks.is_awaited());
+    assert_eq!((wakes.count(), chunks.poll_signs(1, &mut cx)), (1, Poll::Ready(2)));
     assert!(receiver.try_next().is_some() && !chunks.is_awaited());
-    assert!(chunks.signs_of_life() > signs);
+    assert!(chunks.poll_signs(2, &mut cx).is_pending());
+    assert!(receiver.poll_next(&mut noop()).is_pending());
+    assert_eq!((wakes.count(), chunks.poll_signs(2, &mut cx)), (2, Poll::Ready(3)));
+    assert!(receiver.poll_next(&mut noop()).is_pending());
     drop(receiver);
     assert!(chunks.is_awaited(), "nobody is slow");
 }

@@ -5,13 +5,19 @@ use crate::common::{
 use std::{
     error::Error,
     fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     task::{Context, Poll},
 };
 use tokio::time::{Instant, sleep};
-use tower::{Layer, Service, ServiceBuilder, ServiceExt};
+use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{
     BoxError, Chunk, DefaultPolicy, Effect, FailureInfo, Ran, ResponsePolicy, ToolCall, ToolError,
-    ToolOutcome, Verdict, causes, code, failure_info, find, root_cause,
+    ToolOutcome, Verdict, causes,
+    chunks::{ChunkLimits, channel},
+    code, failure_info, find, root_cause,
 };
 use tr_retry::{RetryConfig, RetryExhausted, RetryLayer, RetryStop};
 use tr_testkit::tool::{Failure, Handle, Playing, Step};
@@ -294,6 +300,37 @@ async fn ut_07_nothing_is_retried_after_a_streams_first_chunk() {
         let asked = tool.handle();
         let outcome = RetryLayer::per_request().layer(tool).oneshot(search()).await.unwrap();
         assert_eq!((asked.calls(), outcome.error().is_none()), (calls, calls == 2), "{index}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ut_07_an_attempt_that_sent_a_chunk_is_the_last_whatever_its_error() {
+    for (sends, calls, why) in [(false, 4, "attempts"), (true, 1, "streamed")] {
+        let heard = Heard::new();
+        let layer = RetryLayer::builder().observer(heard.clone()).build().unwrap();
+        let asked = Arc::new(AtomicU32::new(0));
+        let counted = asked.clone();
+        let tool = service_fn(move |call: ToolCall| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async move {
+                let mut sink = call.chunk_sink();
+                if sends {
+                    sink.send("a").await?;
+                }
+                // A refusal that did not run is retried for any tool.
+                Err::<ToolOutcome, _>(BoxError::from(FailureInfo::new(
+                    "busy",
+                    Ran::No,
+                    Verdict::TRANSIENT,
+                )))
+            }
+        });
+        let (chunks, _receiver) = channel(ChunkLimits::default());
+        let mut call = search();
+        call.parts_mut().chunks = Some(chunks.clone());
+        layer.layer(tool).oneshot(call).await.unwrap_err();
+        assert_eq!((asked.load(Ordering::Relaxed), chunks.sent()), (calls, u64::from(sends)));
+        assert!(heard.lines().last().unwrap().contains(why), "{:?}", heard.lines());
     }
 }
 
