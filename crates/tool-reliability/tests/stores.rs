@@ -63,3 +63,53 @@ async fn one_stack_runs_the_call_and_the_other_gets_its_answer() {
     assert_eq!((listed.len(), listed[0].epoch), (1, seen[0].1.epoch));
     assert_eq!(other.records().counts().records, 0, "the store has it");
 }
+
+/// Two stacks of one configuration, one after the other, as two processes.
+#[cfg(all(feature = "sqlite", feature = "encryption"))]
+#[tokio::test]
+async fn a_configuration_opens_the_stores_that_it_names() {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+    use tool_reliability::config::{Config, Live};
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("key"), "07".repeat(32)).unwrap();
+    let run = async |more: serde_json::Value| {
+        let config = serde_json::json!({
+            "records": more,
+            "sessions": {"where": path("new/sessions.db"), "format": "openai_chat"},
+        });
+        let live = Live::open(Config::from_json(&config.to_string()).unwrap(), |b| b).await?;
+        let tool = live.stack().service(service_fn(async |_: ToolCall| {
+            Ok::<_, BoxError>(ToolOutcome::success(serde_json::json!("paid-17")))
+        }));
+        let call = pay().tool_call_id("call_1");
+        let kept = tool.oneshot(call).await.map(|outcome| outcome.from_cache());
+        let sessions = live.stack().sessions().unwrap();
+        sessions.load("s-1").await.unwrap();
+        let messages = sessions.with("s-1", |session, _| session.transcript().len());
+        sessions.flush("s-1").await.unwrap();
+        Ok::<_, tool_reliability::config::OpenError>((kept.is_ok_and(|kept| kept), messages))
+    };
+    let all = serde_json::json!({"where": path("records.db"), "name": "shop"});
+    assert_eq!(run(all.clone()).await.unwrap(), (false, 2));
+    assert_eq!(run(all).await.unwrap(), (true, 4), "both outlive the stack");
+    let holds = |file: &str| {
+        let bytes = fs::read(path(file)).unwrap_or_default();
+        bytes.windows(7).any(|window| window == b"paid-17")
+    };
+    assert!(holds("records.db") || holds("records.db-wal"));
+
+    let sealed = serde_json::json!({"where": path("sealed.db"), "key_file": path("key")});
+    fs::set_permissions(path("key"), fs::Permissions::from_mode(0o644)).unwrap();
+    let error = run(sealed.clone()).await.unwrap_err().to_string();
+    assert!(error.contains("chmod 600"), "{error}");
+    fs::set_permissions(path("key"), fs::Permissions::from_mode(0o600)).unwrap();
+    run(sealed).await.unwrap();
+    assert!(!holds("sealed.db") && !holds("sealed.db-wal"));
+
+    let digest = serde_json::json!({"where": path("digest.db"), "bodies": "digest"});
+    run(digest).await.unwrap();
+    assert!(!holds("digest.db") && !holds("digest.db-wal"));
+    let error = run(serde_json::json!({"where": path("key")})).await.unwrap_err().to_string();
+    assert!(error.starts_with("`records.where` cannot be used: "), "{error}");
+}

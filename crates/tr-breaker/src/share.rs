@@ -245,7 +245,11 @@ impl fmt::Debug for Builder {
 
 impl fmt::Debug for Sharing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sharing").field("addr", &self.store.addr()).finish_non_exhaustive()
+        f.debug_struct("Sharing")
+            .field("addr", &self.store.addr())
+            .field("namespace", &self.store.namespace())
+            .field("every", &self.every)
+            .finish_non_exhaustive()
     }
 }
 

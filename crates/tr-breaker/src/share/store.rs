@@ -100,6 +100,12 @@ impl Store {
         self.client.get_connection_info().addr().to_string()
     }
 
+    /// The namespace of its keys.
+    pub(super) fn namespace(&self) -> &str {
+        let inner = self.bell.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+        inner.map_or("", |(namespace, _)| namespace)
+    }
+
     pub(super) async fn connect(&self, news: Arc<News>) -> RedisResult<Link<'_>> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT))
