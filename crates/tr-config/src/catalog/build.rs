@@ -108,7 +108,7 @@ pub(super) fn manifest(
     if let Some(At { value: DedupeScope::Global, location }) = &own
         && manifest.effect != Some(Effect::ReadOnly)
     {
-        let found = format!("{:?}, which is not declared so", &*manifest.tool.label());
+        let found = format!("{:?}, which is not declared so", manifest.tool.label());
         refuse(location, "`session`, or a tool with effect = \"read_only\"", &found, faults);
     }
     manifest.scope = own.map(|scope| scope.value).unwrap_or_default();
