@@ -114,14 +114,14 @@ where
     }
 
     #[inline]
-    fn call(&mut self, call: ToolCall) -> Self::Future {
-        // Cloning the call touches a count of this call only; the manifest's count is shared by all calls.
-        let parts = call.parts();
-        let of = (parts.manifest.is_some() || parts.chunks.is_some()).then(|| call.clone());
+    fn call(&mut self, mut call: ToolCall) -> Self::Future {
         let Self { normalises, looks, is_seen, .. } = *self;
         if !is_seen {
             call.note_run();
+            call.begin_run();
         }
+        // Cloning the call touches a count of this call only; the manifest's count is shared by all calls.
+        let of = call.clone();
         let looks = looks && normalises;
         AdapterFuture { inner: self.inner.call(call), of, normalises, looks, is_seen }
     }
@@ -134,7 +134,7 @@ pin_project! {
     pub struct AdapterFuture<F> {
         #[pin]
         inner: F,
-        of: Option<ToolCall>,
+        of: ToolCall,
         normalises: bool,
         looks: bool,
         is_seen: bool,
@@ -151,22 +151,29 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let manifest = this.of.as_ref().and_then(ToolCall::manifest);
-        Poll::Ready(match ready!(this.inner.poll(cx)) {
+        let end = ready!(this.inner.poll(cx));
+        let manifest = this.of.manifest();
+        let chunks = this.of.end_run();
+        let is_partly = chunks.as_ref().is_some_and(|chunks| chunks.sent() > 0);
+        Poll::Ready(match end {
             Ok(outcome) if outcome.error().is_none() => {
                 let outcome = match normaliser(*this.looks, manifest) {
                     Some(normaliser) => normaliser.judge(outcome, manifest),
                     None => outcome,
                 };
-                Ok(match this.of {
-                    Some(call) => streamed(call, outcome),
+                let outcome = match &chunks {
+                    Some(chunks) => chunks.finish(this.of.attempt(), outcome),
                     None => outcome,
-                })
+                };
+                Ok(if is_partly { ran_in_part(outcome) } else { outcome })
             }
-            Err(error) if *this.is_seen => Err(error.into()),
-            end if !*this.normalises => end.map_err(|error| put_aside(error.into())),
+            Err(error) if *this.is_seen && !is_partly => Err(error.into()),
+            Ok(outcome) if !*this.normalises && is_partly => Ok(ran_in_part(outcome)),
+            Err(error) if !*this.normalises => Err(put_aside(error.into(), is_partly)),
+            Ok(outcome) if !*this.normalises => Ok(outcome),
+            Ok(outcome) if is_partly => Ok(ran_in_part(judged(outcome, manifest))),
             Ok(outcome) => Ok(judged(outcome, manifest)),
-            Err(error) => Err(tool_failed(error.into(), manifest)),
+            Err(error) => Err(tool_failed(error.into(), manifest, is_partly)),
         })
     }
 }
@@ -183,13 +190,17 @@ fn normaliser(looks: bool, manifest: Option<&ToolManifest>) -> Option<Normaliser
     }
 }
 
-/// The outcome with the whole answer, for a tool that streamed it and did not add it itself.
-#[inline]
-fn streamed(call: &ToolCall, outcome: ToolOutcome) -> ToolOutcome {
-    match &call.parts().chunks {
-        Some(chunks) => chunks.finish(call.attempt(), outcome),
-        None => outcome,
+/// The outcome of a tool that has sent chunks: a failure does not say that it did not run.
+#[cold]
+fn ran_in_part(mut outcome: ToolOutcome) -> ToolOutcome {
+    let end = outcome.error().map(|error| classify::tool_error(error).end);
+    if end.is_some_and(|end| end.ran == Ran::No)
+        && let Some(error) = &mut outcome.parts_mut().error
+    {
+        classify::stamp(error, None);
+        error.ran = Ran::Unknown;
     }
+    outcome
 }
 
 /// The outcome with its verdict on it.
@@ -203,8 +214,12 @@ fn judged(mut outcome: ToolOutcome, manifest: Option<&ToolManifest>) -> ToolOutc
 
 /// The error with failure information in its chain.
 #[cold]
-fn tool_failed(error: BoxError, manifest: Option<&ToolManifest>) -> BoxError {
-    let found = found_in(&*error, manifest);
+fn tool_failed(error: BoxError, manifest: Option<&ToolManifest>, is_partly: bool) -> BoxError {
+    let mut found = found_in(&*error, manifest);
+    // Chunks that were sent are evidence that it ran.
+    if is_partly && found.end.ran == Ran::No {
+        found.end.ran = Ran::Unknown;
+    }
     if says_the_same(&*error, &found) {
         return error;
     }
@@ -229,8 +244,13 @@ fn says_the_same(error: &(dyn Error + 'static), found: &classify::Finding<'_>) -
 
 /// The classified text of the error for the layers; the error itself is kept for the caller.
 #[cold]
-fn put_aside(error: BoxError) -> BoxError {
-    if says_the_same(&*error, &found_in(&*error, None)) {
+fn put_aside(error: BoxError, is_partly: bool) -> BoxError {
+    let found = found_in(&*error, None);
+    if is_partly && found.end.ran == Ran::No {
+        // The caller is not told what the error says of it either.
+        return tool_failed(error, None, true);
+    }
+    if says_the_same(&*error, &found) {
         return error;
     }
     let seen = ToolFailed::as_seen(&*error, None);

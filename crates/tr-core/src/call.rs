@@ -1,4 +1,5 @@
 //! One request to run one tool.
+mod gathering;
 mod hints;
 #[cfg(feature = "keys")]
 mod identity;
@@ -12,10 +13,15 @@ pub use self::{
     runs::Runs,
 };
 
-use self::target::{Target, may_name_origin};
+use self::{
+    gathering::Gathering,
+    target::{Target, may_name_origin},
+};
 use crate::{
     BreakerHint, DedupeKey, DedupeMode, DedupeScope, Effect, FencingToken, InvalidKey, KeyRef,
-    Params, Sensitive, ToolId, ToolManifest, canonical::Digest, chunks::ChunkSink,
+    Params, Sensitive, ToolId, ToolManifest,
+    canonical::Digest,
+    chunks::{ChunkSink, Chunks},
     internal::CoarseInstant,
 };
 use std::{
@@ -46,6 +52,8 @@ pub struct ToolCall {
     body: Arc<Body>,
     attempt: u32,
     stamp: Option<CoarseInstant>,
+    /// The run of the tool that this copy is for: its number, and what gathers its chunks.
+    run: Option<(Arc<Body>, u32)>,
 }
 
 /// The parts, and what is computed from them at most once.
@@ -57,6 +65,7 @@ struct Body {
     /// Only where the params may name one.
     target: OnceLock<Option<Box<Target>>>,
     attempted: AtomicBool,
+    gathering: Gathering,
     /// The claim under which this copy runs.
     fence: Option<FencingToken>,
     /// The call that this is a copy of.
@@ -71,6 +80,7 @@ impl Body {
             id: OnceLock::new(),
             target: OnceLock::new(),
             attempted: AtomicBool::new(false),
+            gathering: Gathering::new(),
             fence: None,
             original: None,
         }
@@ -97,7 +107,7 @@ impl Body {
 
 impl From<CallParts> for ToolCall {
     fn from(parts: CallParts) -> Self {
-        Self { body: Arc::new(Body::new(parts)), attempt: 0, stamp: None }
+        Self { body: Arc::new(Body::new(parts)), attempt: 0, stamp: None, run: None }
     }
 }
 
@@ -234,7 +244,33 @@ impl ToolCall {
     /// are gathered.
     #[must_use]
     pub fn chunk_sink(&self) -> ChunkSink {
-        ChunkSink::new(self.parts().chunks.as_ref(), self.attempt)
+        let chunks = match (self.consumed_chunks(), &self.run) {
+            (Some(chunks), _) => chunks.clone(),
+            (None, Some((body, run))) => body.gathering.of(*run),
+            (None, None) => Chunks::gathering(),
+        };
+        ChunkSink::new(chunks, self.attempt)
+    }
+
+    /// The channel of a caller that takes chunks.
+    fn consumed_chunks(&self) -> Option<&Chunks> {
+        self.parts().chunks.as_ref().filter(|chunks| !chunks.only_watches())
+    }
+
+    /// Makes this the copy of the call for one run of the tool: all sinks of it and of its clones write to the
+    /// same channel, also where the caller takes no chunks.
+    #[doc(hidden)]
+    pub fn begin_run(&mut self) {
+        self.run = Some((self.body.clone(), self.body.gathering.begin()));
+    }
+
+    /// Ends the run that [`begin_run`](Self::begin_run) began. Returns the channel of its chunks; `None` if
+    /// there is none.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn end_run(&self) -> Option<Chunks> {
+        let gathered = self.run.as_ref().and_then(|(body, run)| body.gathering.end(*run));
+        self.parts().chunks.clone().or(gathered)
     }
 
     /// When the call arrived or its backoff ended, if a layer has read the clock for it.

@@ -1,13 +1,16 @@
 //! Failures of streams: what is retried, and what breakers and the loop guard make of it.
-use crate::support::{all, call, failed, item, last, text};
-use futures_util::{StreamExt, stream};
+use crate::support::{all, call, failed, item, last, outcomes, text};
+use futures_util::{StreamExt, future::BoxFuture, stream};
 use std::sync::{
     Arc,
     atomic::{AtomicU32, Ordering},
 };
 use tool_reliability::{Streaming, ToolStack, streaming::stream_fn};
-use tower::service_fn;
-use tr_core::{BoxError, FailureInfo, KeyRef, Ran, ToolCall, ToolOutcome, Verdict};
+use tower::{ServiceExt, service_fn};
+use tr_core::{
+    BoxError, Effect, FailureInfo, KeyRef, NotSent, Ran, ToolCall, ToolError, ToolManifest,
+    ToolOutcome, Verdict,
+};
 
 fn down() -> BoxError {
     FailureInfo::new("http_503", Ran::No, Verdict::TRANSIENT).into()
@@ -75,4 +78,98 @@ async fn breaker_and_loop_guard_judge_a_stream_by_its_end() {
     assert_eq!(third, [failed(0, "loop_detected")]);
     let failures = stack.breakers().get(KeyRef::new("tail")).unwrap().counts().consecutive_failures;
     assert_eq!(failures, 2);
+}
+
+/// Sends three chunks, then fails as one that did not run. Counts its runs.
+fn sends_and_did_not_run(
+    end: fn() -> Result<ToolOutcome, BoxError>,
+) -> (impl Fn(ToolCall) -> BoxFuture<'static, Result<ToolOutcome, BoxError>> + Clone, Arc<AtomicU32>)
+{
+    let runs = Arc::new(AtomicU32::new(0));
+    let counted = runs.clone();
+    let tool = move |call: ToolCall| -> BoxFuture<'static, Result<ToolOutcome, BoxError>> {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            for chunk in ["a", "b", "c"] {
+                call.chunk_sink().send(chunk).await?;
+            }
+            end()
+        })
+    };
+    (tool, runs)
+}
+
+/// Failures that say of themselves that the tool did not run, or of which its manifest says so.
+const DID_NOT_RUN: [fn() -> Result<ToolOutcome, BoxError>; 3] = [
+    || Err(NotSent::new("no route to the second server").into()),
+    || Ok(ToolOutcome::failure(ToolError::new("slow_down", "too many requests"))),
+    || {
+        let mut error = ToolError::new("busy", "not now");
+        error.ran = Ran::No;
+        Ok(ToolOutcome::failure(error))
+    },
+];
+
+fn pay() -> ToolCall {
+    let mut manifest = ToolManifest::new("pay");
+    manifest.not_run = vec!["slow_down".into()];
+    call("pay").effect(Effect::Mutating).manifested(manifest.into())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_has_sent_chunks_ran_whatever_its_failure_says() {
+    for (at, end) in DID_NOT_RUN.into_iter().enumerate() {
+        for normalises in [true, false] {
+            let stack = || ToolStack::builder().normalise(normalises).build().unwrap();
+            let (tool, runs) = sends_and_did_not_run(end);
+            let tool = Streaming::new(stack().service(service_fn(tool)));
+            let call = pay().idempotency_key("k");
+            let first = outcomes(&tool, call.clone()).await;
+            let error = first.last().unwrap().error().unwrap();
+            assert!(first.len() == 4 && error.ran != Ran::No, "{at} {normalises}: {error:?}");
+            let again = outcomes(&tool, call).await;
+            assert!(again.last().unwrap().error().is_some());
+            assert_eq!(runs.load(Ordering::Relaxed), 1, "a duplicate ran it: {at} {normalises}");
+
+            // The same for a caller that takes no chunks, with a key and without.
+            for call in [pay(), pay().idempotency_key("whole")] {
+                let (tool, runs) = sends_and_did_not_run(end);
+                let tool = stack().service(service_fn(tool));
+                let _ = tool.clone().oneshot(call.clone()).await;
+                let once = runs.load(Ordering::Relaxed);
+                assert_eq!(once, 1, "it was retried: {at} {normalises}");
+                if call.parts().idempotency.key.is_some() {
+                    let _ = tool.oneshot(call).await;
+                    assert_eq!(runs.load(Ordering::Relaxed), 1, "a duplicate ran it: {at}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_answer_is_gathered_from_all_sinks_of_a_run_and_of_no_other() {
+    let asked = Arc::new(AtomicU32::new(0));
+    let tool = service_fn(move |call: ToolCall| {
+        let run = asked.fetch_add(1, Ordering::Relaxed);
+        async move {
+            call.chunk_sink().send(format!("{run} ")).await?;
+            call.clone().chunk_sink().send("done").await?;
+            if run == 0 {
+                return Err(down());
+            }
+            Ok::<_, BoxError>(ToolOutcome::default())
+        }
+    });
+    let tool = ToolStack::default().service(tool);
+    // Nobody has the chunks of the first attempt: it is repeated, and they are forgotten.
+    let outcome = tool.clone().oneshot(call("tail")).await.unwrap();
+    assert_eq!(outcome.content(), Some(&text("1 done")));
+    let both = call("tail").effect(Effect::Mutating);
+    let (one, two) = tokio::join!(
+        tool.clone().oneshot(both.clone().idempotency_key("a")),
+        tool.oneshot(both.idempotency_key("b"))
+    );
+    let contents = [one.unwrap(), two.unwrap()].map(|it| it.content().cloned());
+    assert_eq!(contents, [Some(text("2 done")), Some(text("3 done"))]);
 }

@@ -140,7 +140,7 @@ fn change<T>(state: &Mutex<State>, change: impl FnOnce(&mut State) -> T) -> T {
 
 impl Chunks {
     /// For a call whose caller takes no chunks.
-    pub(super) fn gathering() -> Self {
+    pub(crate) fn gathering() -> Self {
         let state = State::new(ChunkLimits::default(), Consumer::None);
         Self { state: Arc::new(Mutex::new(state)), watches: false }
     }

@@ -40,9 +40,8 @@ impl SinkClosed {
 }
 
 impl ChunkSink {
-    pub(crate) fn new(chunks: Option<&Chunks>, attempt: u32) -> Self {
-        let chunks = chunks.filter(|chunks| !chunks.only_watches());
-        Self { chunks: chunks.cloned().unwrap_or_else(Chunks::gathering), attempt }
+    pub(crate) const fn new(chunks: Chunks, attempt: u32) -> Self {
+        Self { chunks, attempt }
     }
 
     /// Sets how long the whole answer may be if the caller takes no chunks; 1 MiB by default.
