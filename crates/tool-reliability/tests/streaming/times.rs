@@ -1,7 +1,14 @@
 //! Timeouts of streams: up to the first chunk, between two, and of the whole call.
 use crate::support::{all, call, failed, outcomes};
 use futures_util::{StreamExt, stream};
-use std::{pin::pin, time::Duration};
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 use tokio::time::{Instant, sleep};
 use tool_reliability::{
     Streaming, ToolStack,
@@ -130,4 +137,33 @@ async fn the_idle_timeout_is_configured_for_all_tools_and_for_one() {
     let error =
         ToolStack::builder().attempt_timeout(|attempt| attempt.idle(Duration::ZERO)).build();
     assert!(error.unwrap_err().to_string().contains("`idle` is 0ns, must be 1ms to 24h"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consumer_that_was_slow_and_leaves_takes_no_time_from_the_tool() {
+    for pause in [1, 4, 15] {
+        let runs = Arc::new(AtomicU32::new(0));
+        let counted = runs.clone();
+        let tool = stream_fn(move |_: ToolCall| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            // Each chunk takes two waits.
+            let chunk = async |n: u32| {
+                sleep(SECOND).await;
+                sleep(SECOND).await;
+                Ok::<_, BoxError>(n.to_string())
+            };
+            stream::iter(0..5).then(chunk).boxed()
+        });
+        let tool = Streaming::new(stack().service(tool));
+        let call = call("tail").effect(Effect::Mutating).idempotency_key("k");
+        {
+            let mut stream = pin!(tool.stream(call.clone()));
+            assert!(stream.next().await.unwrap().error().is_none());
+            sleep(pause * SECOND).await;
+        }
+        sleep(60 * SECOND).await;
+        let again = all(&tool, call).await;
+        assert!(again.len() == 6 && again[5].3.is_none(), "after {pause} s: {again:?}");
+        assert_eq!(runs.load(Ordering::Relaxed), 1);
+    }
 }
