@@ -13,7 +13,7 @@ const BUDGET: &[(&str, usize)] = &[
     // Its file has every setting of every layer, and the defaults of each.
     ("tr-config", 2700),
     // With the channel of chunks, and what the conformance suites of stores share.
-    ("tr-core", 7860),
+    ("tr-core", 7960),
     ("tr-idempotency", 12250),
     ("tr-integrity", 5980),
     ("tr-loopguard", 2200),

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-/// The chunks of each run that is under way and has asked for a sink.
+/// The chunks of each run that has asked for a sink and has not ended.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     begun: AtomicU32,

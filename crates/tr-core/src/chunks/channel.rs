@@ -342,7 +342,7 @@ impl Drop for ChunkReceiver {
     fn drop(&mut self) {
         let chunks = change(&self.0, |state| {
             state.consumer = Consumer::Gone;
-            // From now on the next chunk is the tool's to send: its time begins anew.
+            // The next chunk is the tool's to send, and its time begins now.
             state.signs += 1;
             (state.queued_bytes, state.receiver) = (0, None);
             mem::take(&mut state.queue)
