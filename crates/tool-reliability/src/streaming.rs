@@ -4,7 +4,7 @@
 //!
 //! [`Streaming`] around a guarded tool, to get its answer as a stream of outcomes. [`stream_fn`] for a
 //! tool that is a stream of chunks; a tool that is more than that writes to
-//! [`ToolCall::chunk_sink`].
+//! [`ToolCall::chunk_sink`](tr_core::ToolCall::chunk_sink).
 //!
 //! # Example
 //!

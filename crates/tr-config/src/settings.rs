@@ -3,7 +3,7 @@
 //! # When to use
 //!
 //! To show operators the origin of each setting, as `tool-guard config show --effective` does. To set up a
-//! stack, read a [`Config`](crate::Config).
+//! stack, read a [`Config`].
 //!
 //! # Example
 //!

@@ -101,9 +101,9 @@ impl Sessions {
     }
 
     /// Notifies `observer` from now on of changes made while a session is loaded: it is repaired
-    /// ([`Repaired`](SessionAction::Repaired)), and cycles whose process died are settled
-    /// ([`Abandoned`](SessionAction::Abandoned) if their tools may have run, else
-    /// [`RolledBack`](SessionAction::RolledBack)). Changes made in a call go to the observer of its
+    /// ([`Repaired`](tr_core::SessionAction::Repaired)), and cycles whose process died are settled
+    /// ([`Abandoned`](tr_core::SessionAction::Abandoned) if their tools may have run, else
+    /// [`RolledBack`](tr_core::SessionAction::RolledBack)). Changes made in a call go to the observer of its
     /// layer. Adding the same observer twice has no further effect.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         let mut observers = lock(&self.0.observers);
