@@ -41,9 +41,12 @@ const POSTGRES: Need = Need {
 };
 const REDIS: Need =
     Need { service: Some("redis-server"), ..Need::program("redis-server", &["redis-server"]) };
+/// With promtool; the package recommends more, which is left out.
+const PROMETHEUS: Need =
+    Need { service: Some("prometheus"), ..Need::program("prometheus", &["prometheus"]) };
 
 /// What a package can ask for in its manifest: `[package.metadata.xtask]`, `needs = ["PROGRAM"]`.
-const BY_PACKAGES: &[&Need] = &[&CURL, &POSTGRES, &REDIS];
+const BY_PACKAGES: &[&Need] = &[&CURL, &POSTGRES, &PROMETHEUS, &REDIS];
 
 impl Need {
     const fn program(program: &'static str, debian: &'static [&'static str]) -> Self {

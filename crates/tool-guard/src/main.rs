@@ -1,8 +1,10 @@
 //! Puts the reliability stack in front of any MCP server, and repairs agents' sessions.
 mod config;
 mod demo;
+mod export;
 #[cfg(test)]
 mod guides;
+mod listener;
 mod mcp;
 mod records;
 mod session;

@@ -55,9 +55,9 @@ mod answer;
 mod order;
 mod view;
 
-pub use self::access::Peer;
+pub use self::access::{Access, Peer, WeakToken};
 
-use self::{access::Access, act::Reload, answer::Answer};
+use self::{act::Reload, answer::Answer};
 use crate::{
     ToolStack,
     config::{Live, Reloaded},
@@ -141,11 +141,7 @@ impl Admin {
     /// # Errors
     /// If it has less than 16 bytes, or is no visible ASCII: a header could not carry it.
     pub fn token(mut self, token: &str) -> Result<Self, WeakToken> {
-        let is_good = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
-        if !is_good {
-            return Err(WeakToken(()));
-        }
-        self.access = Arc::new(Access::with_token(token));
+        self.access = Arc::new(Access::token(token)?);
         Ok(self)
     }
 }
@@ -155,11 +151,6 @@ impl fmt::Debug for Admin {
         f.debug_struct("Admin").field("access", &self.access).finish_non_exhaustive()
     }
 }
-
-/// The error for a token that is too short or not visible ASCII.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid token: use 16 or more visible ASCII characters without spaces")]
-pub struct WeakToken(());
 
 impl<B> Service<Request<B>> for Admin
 where

@@ -41,11 +41,13 @@
 mod apply;
 mod open;
 mod share;
+mod telemetry;
 
 use self::open::Stores;
 pub use self::{
     apply::{retry_config, signals},
     open::OpenError,
+    telemetry::telemetry,
 };
 use crate::{Builder, ConfigError, ToolStack};
 #[cfg(feature = "redis")]
@@ -57,9 +59,9 @@ use std::{
 pub use tr_config::{
     BreakerConfig, BreakerMode, BreakerRules, BudgetConfig, CatalogError, Config, Conflicts,
     DeriveKeys, IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals,
-    Mistake, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor, RetryOptIn,
-    RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig, ShareConfig,
-    SlowCalls, StoreFailures, ToolCatalog, WhenStoreFails,
+    MetricNames, Mistake, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor,
+    RetryOptIn, RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig,
+    ShareConfig, SlowCalls, StoreFailures, TelemetryConfig, ToolCatalog, WhenStoreFails,
 };
 
 /// The variables of this process that are settings, for [`Config::from_json_with`] and its like.
@@ -199,6 +201,7 @@ impl Live {
             ("idempotency", started.idempotency != config.idempotency),
             ("loops", started.loops != config.loops),
             ("sessions", started.sessions != config.sessions),
+            ("telemetry", started.telemetry != config.telemetry),
             ("records", started.records != config.records),
             ("identity", started.identity != config.identity),
         ];

@@ -141,6 +141,7 @@ const SECTIONS: [&str; 18] = [
     "ROLLOUT",
     "SESSIONS",
     "SILENT_FAILURES",
+    "TELEMETRY",
     "TOOLS",
     "UNDECLARED_EFFECT",
 ];

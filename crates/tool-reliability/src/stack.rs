@@ -1,6 +1,7 @@
 //! The stack and its builder.
 mod faults;
 mod sessions;
+mod telemetry;
 
 use self::faults::Faults;
 use crate::{

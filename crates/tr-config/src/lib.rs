@@ -58,10 +58,10 @@ pub use self::{
     rollout::{Mode, Rollout, Share, Stage},
     stack::{
         BreakerConfig, BreakerMode, BreakerRules, BudgetConfig, Config, Conflicts, DeriveKeys,
-        IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals, PREFIX,
-        Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor, RetryOptIn, RetrySettings,
-        SessionFormat, SessionMode, SessionPlace, SessionsConfig, ShareConfig, SlowCalls,
-        StoreFailures, WhenStoreFails,
+        IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals, MetricNames,
+        PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor, RetryOptIn,
+        RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig, ShareConfig,
+        SlowCalls, StoreFailures, TelemetryConfig, WhenStoreFails,
     },
 };
 

@@ -67,6 +67,7 @@ mod preset;
 mod read;
 mod retry;
 mod sessions;
+mod telemetry;
 pub(crate) mod variable;
 
 #[cfg(feature = "schema")]
@@ -80,6 +81,7 @@ pub use self::{
     preset::Preset,
     retry::{BudgetConfig, RetryAnchor, RetryOptIn, RetrySettings},
     sessions::{SessionFormat, SessionMode, SessionPlace, SessionsConfig},
+    telemetry::{MetricNames, TelemetryConfig},
     variable::PREFIX,
 };
 
@@ -116,6 +118,8 @@ pub struct Config {
     pub idempotency: IdempotencyConfig,
     /// Changes to the loop guard.
     pub loops: LoopConfig,
+    /// What is reported of calls, and where.
+    pub telemetry: TelemetryConfig,
     /// Where `tool-guard` records calls.
     pub records: RecordsConfig,
     /// Which sessions of agents the stack keeps whole; `None`: none.

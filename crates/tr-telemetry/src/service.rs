@@ -237,9 +237,13 @@ where
     }
 
     fn log_start(&self, report: &CallReport, hidden: Option<&Hidden>) {
-        let params = self.policy.params(self.req).filter(|_| self.core.shapes);
-        let shape =
-            LazyCell::new(|| params.map(|params| shape::of(params, &*self.core.redactor, hidden)));
+        let shown = self.core.shown.get(self.policy.info(self.req).tool);
+        let is_described = self.core.shapes || shown.is_some();
+        let params = self.policy.params(self.req).filter(|_| is_described);
+        let shown = shown.map_or(&[][..], |names| names);
+        let shape = LazyCell::new(|| {
+            params.map(|params| shape::of(params, &*self.core.redactor, hidden, shown))
+        });
         log::info(|| Record {
             event: "tool_call_start",
             state: Some("inflight"),

@@ -7,7 +7,7 @@ use crate::{
     spans::SpanStarter,
 };
 use opentelemetry::{metrics::Meter, trace::Tracer};
-use std::{fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 use tr_core::{ConfigError, ToolId, canonical::FingerprintKey, internal::Sharded};
 
 /// Where telemetry goes, and how: shared by all layers and observers of one stack.
@@ -26,6 +26,8 @@ pub(crate) struct Core {
     pub(crate) logs: bool,
     /// [`Builder::params_shape`] was set.
     pub(crate) shapes: bool,
+    /// By tool, the params whose values are shown.
+    pub(crate) shown: Arc<HashMap<Box<str>, Box<[Box<str>]>>>,
     /// [`Names::Utee`] was chosen: also emits `tool_invocation`.
     pub(crate) utee: bool,
     /// The events are decisions of shadow mode, which were not applied. Metrics count them apart.
@@ -88,6 +90,7 @@ impl Signals {
         Builder {
             logs: true,
             shapes: false,
+            shown: HashMap::new(),
             meter: None,
             tracer: None,
             names: vec![Names::OpenClaw],
@@ -115,6 +118,7 @@ impl Signals {
         Core {
             logs: self.0.logs,
             shapes: self.0.shapes,
+            shown: self.0.shown.clone(),
             utee: self.0.utee,
             shadow: self.0.shadow,
             metrics: self.0.metrics.clone(),
@@ -166,6 +170,7 @@ impl fmt::Debug for Signals {
 pub struct Builder {
     logs: bool,
     shapes: bool,
+    shown: HashMap<Box<str>, Box<[Box<str>]>>,
     meter: Option<Meter>,
     tracer: Option<Arc<dyn SpanStarter>>,
     names: Vec<Names>,
@@ -202,6 +207,17 @@ impl Builder {
     /// and never a value. It costs reading the params once.
     pub fn params_shape(mut self) -> Self {
         self.shapes = true;
+        self
+    }
+
+    /// Shows the values of these params of a tool in `tool_call_start`, beside the shape of the others: redacted,
+    /// cut to 64 bytes, and never those of the tool's sensitive fields. `tool` is the name that events show.
+    pub fn show_params<N: Into<Box<str>>>(
+        mut self,
+        tool: impl Into<Box<str>>,
+        names: impl IntoIterator<Item = N>,
+    ) -> Self {
+        self.shown.insert(tool.into(), names.into_iter().map(Into::into).collect());
         self
     }
 
@@ -259,6 +275,7 @@ impl Builder {
         Ok(Signals(Sharded::new(Core {
             logs: self.logs,
             shapes: self.shapes,
+            shown: Arc::new(self.shown),
             utee: names.contains(&Names::Utee),
             shadow: false,
             metrics: self.meter.map(metrics),

@@ -43,7 +43,7 @@ pub(crate) use self::{
     effects::Effects,
     line_reader::LineReader,
     lines::Item,
-    options::{Mode, Options, Overrides},
+    options::{Mode, Options, Overrides, address},
     run::run,
     server::Server,
     stack::read_config,

@@ -1,5 +1,6 @@
 //! The command line of `tool-guard mcp`.
 use super::recording::{RecordOptions, word};
+use crate::export::ExportOptions;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
@@ -92,6 +93,9 @@ pub(crate) struct Overrides {
 
     #[command(flatten)]
     pub(crate) recording: RecordOptions,
+
+    #[command(flatten)]
+    pub(crate) export: ExportOptions,
 }
 
 impl Overrides {
@@ -117,6 +121,7 @@ impl Overrides {
             set.push(("loops.log_path", path.to_string_lossy().into(), "--attribution-log"));
         }
         set.extend(self.recording.settings());
+        set.extend(self.export.settings());
         set
     }
 }
@@ -273,7 +278,8 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must be more than 0 and at most 24h".into())
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
+/// Reads an address; `localhost` is this machine's.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     let here = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     let address = here.as_deref().unwrap_or(text).parse().ok();
     address.ok_or_else(|| "give an IP address and a port, such as 127.0.0.1:9470".into())

@@ -127,7 +127,7 @@ impl Recording {
 }
 
 /// Expands `~` at the beginning of a configured path, as a shell would.
-fn at_home(path: &Path) -> PathBuf {
+pub(crate) fn at_home(path: &Path) -> PathBuf {
     let home = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),

@@ -255,9 +255,14 @@ pub(crate) fn name_of(command: &[OsString]) -> String {
     format!("command-{}", &Digest::of_bytes(whole).to_string()[..32])
 }
 
-/// The key with which records are sealed: 64 hexadecimal digits in a file that only its user can read.
+/// The key with which records are sealed.
 pub(crate) fn key(file: &Path) -> anyhow::Result<SealingKey> {
-    let read = || -> anyhow::Result<SealingKey> {
+    Ok(SealingKey::new(1, secret_in(file)?))
+}
+
+/// A secret: 64 hexadecimal digits in a file that only its user can read.
+pub(crate) fn secret_in(file: &Path) -> anyhow::Result<[u8; 32]> {
+    let read = || -> anyhow::Result<[u8; 32]> {
         let (folder, name) = Folder::of(file)?;
         let held = folder.open_file(&name, OFlags::RDONLY)?;
         let mode = std::os::unix::fs::MetadataExt::mode(&held.metadata()?);
@@ -269,7 +274,7 @@ pub(crate) fn key(file: &Path) -> anyhow::Result<SealingKey> {
         let digest: Digest = text.trim().parse().map_err(|_| {
             anyhow!("expected 64 hexadecimal digits, such as those of: openssl rand -hex 32")
         })?;
-        Ok(SealingKey::new(1, *digest.as_bytes()))
+        Ok(*digest.as_bytes())
     };
     read().with_context(|| format!("the key file {} cannot be used", file.display()))
 }

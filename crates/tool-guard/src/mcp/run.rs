@@ -19,7 +19,10 @@ use super::{
     tool::{ServerTool, Wire},
     watching::Watching,
 };
-use crate::supervise::{NOT_FOUND, NOT_STARTED};
+use crate::{
+    export::Export,
+    supervise::{NOT_FOUND, NOT_STARTED},
+};
 use anyhow::{Context as _, bail};
 use futures_util::FutureExt;
 use std::{
@@ -37,7 +40,7 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
-use tool_reliability::{admin::Admin, config::Limit, telemetry::Signals as Told};
+use tool_reliability::{admin::Admin, config::Limit};
 
 /// How many bytes may wait for one side before the other is no longer read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -108,7 +111,8 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let log_path = log_path.filter(|_| guards_loops);
     let watching = Watching::new(options.mode, log_path.as_deref(), logging.is_some())?;
     let watch = |builder| watching.watch(builder);
-    let signals = Told::builder().build()?;
+    let export = Export::start(&setup.config.telemetry, &options.overrides.export).await?;
+    let signals = export.signals().clone();
     let live = stack::live(setup.config, keys, loops, records, &signals, watch)?;
     let _janitor = live.stack().records().spawn_janitor();
     let records = live.stack().records();
@@ -153,6 +157,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     // A separate task: waking the runtime's main future costs a system call each time.
     let pumped = tokio::spawn(streams.pump(proxy, options.on_server_exit)).await;
     let code = pumped.unwrap_or_else(|error| resume_unwind(error.into_panic()));
+    export.finish().await;
     watching.finish();
     code
 }

@@ -22,4 +22,5 @@ mod retries;
 mod servers;
 mod shadow;
 mod summary;
+mod telemetry;
 mod worst;

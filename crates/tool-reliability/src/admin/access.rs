@@ -13,17 +13,26 @@ pub(super) fn peer(head: &Parts) -> Option<SocketAddr> {
     head.extensions.get::<Peer>().map(|peer| peer.0)
 }
 
-/// The token, if there is one.
+/// Who may: without a token (the default) only this machine, under a name of its own; with one, who has it.
+/// A web page of another site may in neither case.
 #[derive(Default)]
-pub(super) struct Access(Option<Box<[u8]>>);
+pub struct Access(Option<Box<[u8]>>);
 
 impl Access {
-    pub(super) fn with_token(token: &str) -> Self {
-        Self(Some(token.as_bytes().into()))
+    /// Requires this token, which is compared in constant time.
+    ///
+    /// # Errors
+    /// If it has less than 16 bytes, or is no visible ASCII: a header could not carry it.
+    pub fn token(token: &str) -> Result<Self, WeakToken> {
+        let is_good = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
+        if is_good { Ok(Self(Some(token.as_bytes().into()))) } else { Err(WeakToken(())) }
     }
 
-    /// Why this request is refused, if it is.
-    pub(super) fn check(&self, head: &Parts) -> Result<(), &'static str> {
+    /// Checks a request, with its [`Peer`] among the extensions.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub fn check(&self, head: &Parts) -> Result<(), &'static str> {
         if is_cross_site(head) {
             return Err("a cross-site browser request is not allowed");
         }
@@ -48,6 +57,11 @@ impl fmt::Debug for Access {
         f.write_str(if self.0.is_some() { "token" } else { "loopback" })
     }
 }
+
+/// The error for a token that is too short or not visible ASCII.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid token: use 16 or more visible ASCII characters without spaces")]
+pub struct WeakToken(());
 
 /// Constant time, so that the duration does not reveal how much of a guess is right.
 fn same(given: &[u8], token: &[u8]) -> bool {
@@ -137,7 +151,7 @@ mod tests {
 
     #[test]
     fn with_a_token_whoever_has_it_may() {
-        let access = Access::with_token("0123456789abcdef");
+        let access = Access::token("0123456789abcdef").unwrap();
         let may = |value: &str| access.check(&head(None, &[("authorization", value)])).is_ok();
         assert!(may("Bearer 0123456789abcdef") && may("bearer 0123456789abcdef"));
         for bad in [
@@ -158,7 +172,7 @@ mod tests {
     fn a_page_of_another_site_may_not_even_with_a_token() {
         let token = ("authorization", "Bearer 0123456789abcdef");
         let may = |more: &[(&'static str, &str)]| {
-            let access = Access::with_token("0123456789abcdef");
+            let access = Access::token("0123456789abcdef").unwrap();
             access
                 .check(&head(HERE, &[&[token, ("host", "localhost:9000")], more].concat()))
                 .is_ok()

@@ -64,6 +64,7 @@ impl Builder {
                 Err(error) => self = self.fault(error),
             }
         }
+        self = self.configured_telemetry(&config.telemetry);
         if let Some(sessions) = &config.sessions {
             self = self.configured_sessions(sessions);
         }

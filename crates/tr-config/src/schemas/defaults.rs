@@ -65,6 +65,13 @@ pub fn defaults(preset: Preset) -> Value {
             "memory_ms": 60_000,
             "max_turns": 10_000,
         },
+        "telemetry": {
+            "names": ["openclaw"],
+            "max_unknown_tools": 100,
+            "params_shape": false,
+            "show_params": {},
+            "hide": [],
+        },
         "records": { "where": "memory", "bodies": "full" },
         "undeclared_effect": "mutating",
     });

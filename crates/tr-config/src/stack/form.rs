@@ -9,6 +9,7 @@ use super::{
     preset::Preset,
     retry::{self, RetryForm, RetryOptIn},
     sessions::SessionsConfig,
+    telemetry::TelemetryConfig,
 };
 use crate::{
     catalog::{
@@ -60,6 +61,8 @@ object! { strict
         "idempotency" => idempotency: Option<IdempotencyConfig>, Lenient<IdempotencyConfig>;
         /// Changes to the loop guard.
         "loops" => loops: Option<LoopConfig>, Lenient<LoopConfig>;
+        /// What is reported of calls, under which names, and where.
+        "telemetry" => telemetry: Option<TelemetryConfig>, Lenient<TelemetryConfig>;
         /// Where `tool-guard` records calls, so that the records outlive it.
         "records" => records: Option<RecordsConfig>, Lenient<RecordsConfig>;
         /// Which sessions of agents the stack keeps whole; none where it is absent. `tool-guard mcp` and

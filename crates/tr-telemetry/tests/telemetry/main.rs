@@ -1,5 +1,6 @@
 //! The layers and the observer, with listeners in memory.
 mod common;
+mod docs;
 #[cfg(feature = "json")]
 mod events;
 mod laws;

@@ -54,6 +54,7 @@ async fn a_scrape_shows_the_seeds_spelling() {
         r#"openclaw_tool_call_duration_ms_bucket{status="success",tool="pay",le="2500"} 1"#,
         r#"openclaw_tool_call_duration_ms_count{status="success",tool="pay"} 1"#,
         r#"openclaw_tool_retry_attempts_total{reason="timeout",tool="pay"} 1"#,
+        r#"openclaw_tool_info{effect="mutating",tool="pay"} 1"#,
         r#"openclaw_tool_idempotency_hits_total{state="done",tool="pay"} 1"#,
         r#"openclaw_tool_dedupe_cache_size{scope="session",tool="pay"} 7"#,
         r#"openclaw_tool_dedupe_ttl_seconds{state="done",tool="pay"} 86400"#,
@@ -65,5 +66,5 @@ async fn a_scrape_shows_the_seeds_spelling() {
     }
     let names: std::collections::BTreeSet<&str> =
         series.iter().filter_map(|line| line.split('{').next()).collect();
-    assert_eq!(names.len(), 10, "eight metrics, one of them in three parts: {names:?}");
+    assert_eq!(names.len(), 11, "nine metrics, one of them in three parts: {names:?}");
 }

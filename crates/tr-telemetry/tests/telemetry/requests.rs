@@ -21,7 +21,7 @@ async fn tool_calls_need_no_annotations() {
     let tool = TelemetryLayer::call(&signals)
         .layer(service_fn(async |_| Ok::<_, BoxError>(ToolOutcome::default())));
     tool.oneshot(crate::common::call("pay")).await.unwrap();
-    assert_eq!(metered.read().len(), 2);
+    assert_eq!(metered.read().len(), 3);
 }
 
 #[tokio::test]

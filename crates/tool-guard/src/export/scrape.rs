@@ -1,0 +1,125 @@
+//! `GET /metrics`, as Prometheus scrapes it.
+use crate::{listener, mcp::recording::at_home};
+use anyhow::{Context as _, anyhow, bail};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{self, HeaderValue},
+};
+use opentelemetry_prometheus::PrometheusExporter;
+use prometheus::{Encoder as _, Registry, TextEncoder};
+use std::{
+    convert::Infallible,
+    fs,
+    future::{Ready, ready},
+    net::SocketAddr,
+    path::Path,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use tokio::net::TcpListener;
+use tool_reliability::{admin::Access, telemetry::TARGET};
+use tower_service::Service;
+
+/// A listener that is not served yet.
+pub(super) struct Scrape {
+    listener: TcpListener,
+    metrics: Metrics,
+}
+
+/// Listens at `address`, which must be a loopback address unless there is a token.
+///
+/// # Errors
+/// If it cannot listen there, or the token cannot be used.
+pub(super) async fn bind(address: SocketAddr, token: Option<&Path>) -> anyhow::Result<Scrape> {
+    if token.is_none() && !address.ip().to_canonical().is_loopback() {
+        bail!(
+            "metrics at {address}: other machines can reach this address: give a token file (--metrics-token-file, [telemetry] metrics_token_file), or use 127.0.0.1"
+        );
+    }
+    let access = match token.map(at_home) {
+        None => Access::default(),
+        Some(file) => {
+            let token = fs::read_to_string(&file)
+                .with_context(|| format!("cannot read {}", file.display()))?;
+            let access = Access::token(token.trim_end_matches(['\r', '\n']));
+            access.with_context(|| format!("{} holds no usable token", file.display()))?
+        }
+    };
+    let listener = TcpListener::bind(address).await;
+    let listener =
+        listener.with_context(|| format!("metrics at {address}: cannot listen there"))?;
+    let metrics = Metrics { registry: Registry::new(), access: Arc::new(access) };
+    Ok(Scrape { listener, metrics })
+}
+
+impl Scrape {
+    /// Reads metrics at each scrape.
+    pub(super) fn reader(&self) -> anyhow::Result<PrometheusExporter> {
+        // Labels are those of the documentation, and no others.
+        let exporter = opentelemetry_prometheus::exporter()
+            .with_registry(self.metrics.registry.clone())
+            .scope_info_enabled(false);
+        exporter.build().map_err(|error| anyhow!("metrics cannot be scraped: {error}"))
+    }
+
+    /// Serves scrapes until it is dropped.
+    pub(super) async fn serve(self) {
+        if let Ok(address) = self.listener.local_addr() {
+            tracing::warn!(target: TARGET, event = "metrics_listening", address = %address);
+        }
+        listener::serve(self.listener, self.metrics).await;
+    }
+}
+
+/// Answers a request.
+#[derive(Clone, Debug)]
+struct Metrics {
+    registry: Registry,
+    access: Arc<Access>,
+}
+
+impl Service<Request<Incoming>> for Metrics {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<String>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let (head, _) = request.into_parts();
+        let (status, body) = if let Err(why) = self.access.check(&head) {
+            (StatusCode::FORBIDDEN, format!("{why}\n"))
+        } else if head.uri.path() != "/metrics" {
+            (StatusCode::NOT_FOUND, "metrics are at /metrics\n".into())
+        } else if ![Method::GET, Method::HEAD].contains(&head.method) {
+            (StatusCode::METHOD_NOT_ALLOWED, "use GET\n".into())
+        } else {
+            match self.text() {
+                Ok(text) => (StatusCode::OK, text),
+                Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+            }
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let of = HeaderValue::from_static;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, of("text/plain; version=0.0.4; charset=utf-8"));
+        headers.insert(header::CACHE_CONTROL, of("no-store"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, of("nosniff"));
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            headers.insert(header::ALLOW, of("GET, HEAD"));
+        }
+        ready(Ok(response))
+    }
+}
+
+impl Metrics {
+    fn text(&self) -> anyhow::Result<String> {
+        let mut text = Vec::new();
+        TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
+        Ok(String::from_utf8(text)?)
+    }
+}

@@ -1,0 +1,36 @@
+//! What a configuration says of telemetry.
+use crate::telemetry::{Builder, Names, Signals, redact::Redactor};
+use tr_config::{MetricNames, TelemetryConfig};
+
+/// The signals that a configuration describes: events. A program adds its meter, its tracer and its key.
+///
+/// ```
+/// use tool_reliability::{ToolStack, config::{self, Config}};
+///
+/// let config = Config::from_json(r#"{"telemetry": {"names": ["gen_ai"]}}"#)?;
+/// let meter = opentelemetry::global::meter("my-agent");
+/// let signals = config::telemetry(&config.telemetry).meter(meter).build()?;
+/// let stack = ToolStack::builder().telemetry(signals).config(&config).build()?;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+pub fn telemetry(config: &TelemetryConfig) -> Builder {
+    let mut builder = Signals::builder();
+    if let Some(names) = &config.names {
+        builder = builder.names(names.iter().map(|names| match names {
+            MetricNames::Utee => Names::Utee,
+            MetricNames::GenAi => Names::GenAi,
+            _ => Names::OpenClaw,
+        }));
+    }
+    if let Some(tools) = config.max_unknown_tools {
+        builder = builder.max_unknown_tools(tools as usize);
+    }
+    if config.params_shape == Some(true) {
+        builder = builder.params_shape();
+    }
+    if let Some(hide) = &config.hide {
+        builder = builder.redactor(Redactor::default().hiding(hide));
+    }
+    let shown = config.shown_params();
+    shown.fold(builder, |builder, (tool, names)| builder.show_params(tool, names.iter().cloned()))
+}

@@ -1,0 +1,86 @@
+//! `[telemetry]`.
+use crate::catalog::shape::Lenient;
+use std::net::SocketAddr;
+use tr_wire::read::{Count, Flag, List, Map, Name, Word, object, shape, words};
+
+object! { strict
+    /// What is reported of calls, under which names, and where.
+    pub struct TelemetryConfig {
+        /// Under which names metrics are reported, one set or several.
+        "names" => names: Option<Vec<MetricNames>>, Lenient<Sets>;
+        /// How many tools get a label of their own in metrics, beside those that the program names; the
+        /// others share one.
+        "max_unknown_tools" => max_unknown_tools: Option<u32>, Lenient<Count<1_000>>;
+        /// Whether `tool_call_start` has the shape of the params: names, types and sizes, and no values.
+        "params_shape" => params_shape: Option<bool>, Lenient<Flag>;
+        /// By tool, the params whose values `tool_call_start` shows, redacted and cut. Sensitive fields stay
+        /// hidden.
+        "show_params" => show_params: Option<ShownParams>, Lenient<Map<Lenient<List<Name>>>>;
+        /// Names whose values are removed from all that is reported, in any case style.
+        "hide" => hide: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+        /// A file with the key of the hashes in events: 64 hexadecimal digits. Processes with the same key
+        /// report the same hashes. `~/` is the home folder. Read by `tool-guard`.
+        "fingerprint_key_file" => fingerprint_key_file: Option<Box<str>>, Lenient<Name>;
+        /// The variable that holds this key. Read by `tool-guard`.
+        "fingerprint_key_variable" => fingerprint_key_variable: Option<Box<str>>, Lenient<Name>;
+        /// The address at which `tool-guard` serves `GET /metrics` to Prometheus.
+        "metrics" => metrics: Option<SocketAddr>, Lenient<Address>;
+        /// A file with the token that scrapes must carry. An address that other machines can reach needs
+        /// it.
+        "metrics_token_file" => metrics_token_file: Option<Box<str>>, Lenient<Name>;
+        /// The same as `log_path` in `loops`.
+        "attribution_log" => attribution_log: Option<Box<str>>, Lenient<Name>;
+    }
+}
+
+/// Params by the names of their tools; those that could not be read are only names.
+pub(super) type ShownParams = Vec<(Box<str>, Option<Vec<Box<str>>>)>;
+
+/// A set of metric names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MetricNames {
+    /// `openclaw_tool_…`.
+    OpenClaw,
+    /// `tool.invocation.…` and the event `tool_invocation`.
+    Utee,
+    /// `gen_ai.execute_tool.duration`.
+    GenAi,
+}
+
+words! {
+    MetricNames { OpenClaw = "openclaw", Utee = "utee", GenAi = "gen_ai" }
+}
+
+shape! {
+    Sets => Vec<MetricNames>, "a list of at least one of \"openclaw\", \"utee\" and \"gen_ai\"",
+    |node, faults| {
+        let sets = List::<Word<MetricNames>>::read(node, faults)?;
+        if sets.is_empty() {
+            return node.refuse_found(Self::expected(), "an empty list", faults);
+        }
+        Some(sets)
+    },
+    { "type": "array", "minItems": 1, "items": { "enum": ["openclaw", "utee", "gen_ai"] } }
+}
+
+shape! {
+    Address => SocketAddr, "an IP address and a port, such as \"127.0.0.1:9464\"",
+    |node, faults| {
+        let text = Name::read(node, faults)?;
+        let here = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+        match here.as_deref().unwrap_or(&text).parse() {
+            Ok(address) => Some(address),
+            Err(_) => node.refuse_found(Self::expected(), format!("{text:?}"), faults),
+        }
+    },
+    { "type": "string", "minLength": 1 }
+}
+
+impl TelemetryConfig {
+    /// The params that are shown of each tool.
+    pub fn shown_params(&self) -> impl Iterator<Item = (&str, &[Box<str>])> {
+        let all = self.show_params.iter().flatten();
+        all.filter_map(|(tool, names)| Some((&**tool, names.as_deref()?)))
+    }
+}
