@@ -124,7 +124,7 @@ fn known() -> impl Iterator<Item = &'static str> {
 /// The prefix of our variables, and that of the alias.
 const OURS: [&str; 2] = ["TOOL_RELIABILITY_", "TOOL_RELIABLE_"];
 /// The sections of a configuration, which variables name behind two underscores.
-const SECTIONS: [&str; 18] = [
+const SECTIONS: [&str; 19] = [
     "ATTEMPT_TIMEOUT_MS",
     "BREAKER",
     "DEADLINE_MS",

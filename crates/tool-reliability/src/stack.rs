@@ -12,7 +12,7 @@ use crate::{
     hooks::{Hook, Hooks, HooksLayer, Place},
     observers,
     order::{Layers, Stacked},
-    rollout::{KillSwitch, Rollout, ShadowEnd, ShadowEnds, routed},
+    rollout::{KillSwitch, Rollout, ShadowEnds, routed},
     switch::{Shared, Switch},
 };
 use std::{fmt, sync::Arc, time::Duration};
@@ -250,16 +250,6 @@ impl Builder {
     /// real and reported to them alone.
     pub fn shadow_observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.shadow_observers.push(observer);
-        self
-    }
-
-    /// Tells `on_end` how each call in [shadow mode](crate::Mode) would have ended under the stack; the
-    /// caller gets the tool's own end. Called on the path of the call, so it must not block.
-    pub fn on_shadow_end(
-        mut self,
-        on_end: impl Fn(&ShadowEnd<'_>) + Send + Sync + 'static,
-    ) -> Self {
-        self.shadow_ends = Some(ShadowEnds(Arc::new(on_end)));
         self
     }
 

@@ -28,7 +28,7 @@ object! { strict
         /// A file with the token that scrapes must carry. An address that other machines can reach needs
         /// it.
         "metrics_token_file" => metrics_token_file: Option<Box<str>>, Lenient<Name>;
-        /// The same as `log_path` in `loops`.
+        /// Where malformed calls are written down: another place to set `log_path` of `loops`.
         "attribution_log" => attribution_log: Option<Box<str>>, Lenient<Name>;
     }
 }

@@ -87,9 +87,9 @@ fn every_mistake_is_named_with_its_line() {
         [
             "the configuration has 13 mistakes",
             r#"line 2, column 15: /rolout: expected a known key, found the unknown key "rolout" (did you mean "rollout"?)"#,
-            r#"line 3, column 25: /rollout/mode: expected "off", "shadow" or "enforce", found "on""#,
+            r#"line 3, column 25: /rollout/mode: expected "off", "observe", "shadow" or "enforce", found "on""#,
             "line 3, column 42: /rollout/percent: expected a number from 0 to 100, found 101",
-            r#"line 3, column 59: /rollout/mutating: expected "off", "shadow" or "enforce", or an object with `mode`, `percent` and `others`, found 5"#,
+            r#"line 3, column 59: /rollout/mutating: expected "off", "observe", "shadow" or "enforce", or an object with `mode`, `percent` and `others`, found 5"#,
             r#"line 3, column 85: /rollout/tools/a/mod: expected a known key, found the unknown key "mod" (did you mean "mode"?)"#,
             "line 4, column 27: /breaker/window: expected a whole number from 1 to 10000, found 0",
             r#"line 4, column 38: /breaker/mode: expected "enforce", "shadow" or "disabled", found "open""#,
