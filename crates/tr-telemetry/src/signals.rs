@@ -27,7 +27,7 @@ pub(crate) struct Core {
     /// [`Builder::params_shape`] was set.
     pub(crate) shapes: bool,
     /// By tool, the params whose values are shown.
-    pub(crate) shown: Arc<HashMap<Box<str>, Box<[Box<str>]>>>,
+    pub(crate) shown: Arc<Shown>,
     /// [`Names::Utee`] was chosen: also emits `tool_invocation`.
     pub(crate) utee: bool,
     /// The events are decisions of shadow mode, which were not applied. Metrics count them apart.
@@ -37,6 +37,9 @@ pub(crate) struct Core {
     pub(crate) redactor: Arc<dyn Redact>,
     pub(crate) fingerprints: FingerprintKey,
 }
+
+/// Names of params, by that of their tool.
+type Shown = HashMap<Box<str>, Box<[Box<str>]>>;
 
 /// Ids, names and codes are cut to this many bytes.
 const MAX_ID: usize = 256;
@@ -170,7 +173,7 @@ impl fmt::Debug for Signals {
 pub struct Builder {
     logs: bool,
     shapes: bool,
-    shown: HashMap<Box<str>, Box<[Box<str>]>>,
+    shown: Shown,
     meter: Option<Meter>,
     tracer: Option<Arc<dyn SpanStarter>>,
     names: Vec<Names>,

@@ -43,6 +43,36 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "each_key_of_records_and_identity_acts",
     ),
     (
+        "telemetry.",
+        "crates/tool-reliability/tests/telemetry_config.rs",
+        "each_key_of_telemetry_acts",
+    ),
+    (
+        "telemetry.attribution_log",
+        "crates/tool-reliability/tests/telemetry_config.rs",
+        "the_attribution_log_is_that_of_the_loop_guard",
+    ),
+    (
+        "telemetry.metrics",
+        "crates/tool-guard/tests/mcp/telemetry.rs",
+        "a_foreign_page_and_a_foreign_machine_get_no_metrics",
+    ),
+    (
+        "telemetry.metrics_token_file",
+        "crates/tool-guard/tests/mcp/telemetry.rs",
+        "a_foreign_page_and_a_foreign_machine_get_no_metrics",
+    ),
+    (
+        "telemetry.fingerprint_key_file",
+        "crates/tool-guard/tests/mcp/telemetry.rs",
+        "guards_with_one_key_show_the_same_hash_of_an_idempotency_key",
+    ),
+    (
+        "telemetry.fingerprint_key_variable",
+        "crates/tool-guard/tests/mcp/telemetry.rs",
+        "guards_with_one_key_show_the_same_hash_of_an_idempotency_key",
+    ),
+    (
         "sessions.where",
         "crates/tool-reliability/tests/stores.rs",
         "a_configuration_opens_the_stores_that_it_names",
