@@ -113,19 +113,24 @@ where
         loop {
             let next = match this.state.as_mut().project() {
                 StateProj::Running { call } => {
-                    // The consumer comes first: the tool goes on when nothing waits for it.
-                    if let Poll::Ready(Some(chunk)) = this.receiver.poll_next(cx) {
-                        return Poll::Ready(Some(item(chunk, this.index, None)));
+                    let mut next = this.receiver.poll_next(cx);
+                    // The call is polled each time: its deadline and its claim hold while chunks wait.
+                    let end = call.poll(cx);
+                    if let (Poll::Pending, Poll::Pending) = (&end, &next) {
+                        next = this.receiver.poll_next(cx);
                     }
-                    let Poll::Ready(end) = call.poll(cx) else {
-                        let Poll::Ready(Some(chunk)) = this.receiver.poll_next(cx) else {
-                            return Poll::Pending;
-                        };
-                        return Poll::Ready(Some(item(chunk, this.index, None)));
-                    };
-                    this.receiver.close();
-                    let end = end.unwrap_or_else(|error| outcome(&*error.into()));
-                    State::Ended { end: Some(end) }
+                    if let Poll::Ready(end) = end {
+                        this.receiver.end();
+                        let end = end.unwrap_or_else(|error| outcome(&*error.into()));
+                        this.state.set(State::Ended { end: Some(end) });
+                    }
+                    match next {
+                        Poll::Ready(Some(chunk)) => {
+                            return Poll::Ready(Some(item(chunk, this.index, None)));
+                        }
+                        _ if matches!(*this.state, State::Ended { .. }) => continue,
+                        _ => return Poll::Pending,
+                    }
                 }
                 StateProj::Ended { end } => {
                     if let Some(chunk) = this.receiver.try_next() {

@@ -156,3 +156,18 @@ async fn a_file_of_records_replays_values_as_they_were_written() {
         [item(0, json(0)), item(1, json(1)), item(2, json(2)), item(3, json(3)), last(4, None)]
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_without_the_chunks_that_were_sent_is_not_replayed() {
+    let tool = tower::service_fn(async |call: ToolCall| {
+        let mut sink = call.chunk_sink();
+        sink.send("a").await?;
+        let _ = sink.finish(ToolOutcome::default());
+        Ok::<_, BoxError>(ToolOutcome::default())
+    });
+    let stack = ToolStack::default();
+    let tool = Streaming::new(stack.service(tool));
+    assert_eq!(all(&tool, pay()).await, [item(0, text("a")), last(1, None)]);
+    let again = all(&tool, pay()).await;
+    assert_eq!((again.len(), again[0].3.as_deref()), (1, Some("answer_not_kept")));
+}

@@ -218,8 +218,11 @@ impl Chunks {
     /// not call it itself.
     #[must_use]
     pub fn finish(&self, attempt: u32, outcome: ToolOutcome) -> ToolOutcome {
-        if self.watches || outcome.error().is_some() {
+        if outcome.error().is_some() {
             return outcome;
+        }
+        if self.watches {
+            return without_chunks(&lock(&self.state), outcome);
         }
         change(&self.state, |state| finish(state, attempt, outcome))
     }
@@ -271,7 +274,7 @@ impl Chunks {
 
 fn finish(state: &mut State, attempt: u32, mut outcome: ToolOutcome) -> ToolOutcome {
     if state.refuses(attempt) || state.sent == 0 {
-        return outcome;
+        return without_chunks(state, outcome);
     }
     state.is_closed = true;
     let closing = outcome.content().cloned();
@@ -292,11 +295,19 @@ fn finish(state: &mut State, attempt: u32, mut outcome: ToolOutcome) -> ToolOutc
     }
 }
 
+/// An outcome to which nothing is added: if its consumer got chunks that it does not have, a replay of it
+/// would be another answer.
+fn without_chunks(state: &State, mut outcome: ToolOutcome) -> ToolOutcome {
+    if state.consumer != Consumer::None && state.sent > 0 && outcome.pieces().is_none() {
+        outcome.set_not_kept();
+    }
+    outcome
+}
+
 /// The tool did its work, and its answer cannot be given.
 fn too_large(most: usize) -> ToolOutcome {
     let message = format!(
-        "The answer is longer than {most} bytes, and its caller takes no chunks: \
-         ask for less, or call it as a stream"
+        "The answer is longer than {most} bytes, and its caller takes no chunks: ask for less"
     );
     let mut error = ToolError::new(code::ANSWER_TOO_LARGE, message);
     (error.verdict, error.ran) = (Some(Verdict::Permanent), Ran::Yes);
@@ -332,8 +343,9 @@ impl ChunkReceiver {
         change(&self.0, State::pop)
     }
 
-    /// Takes no more chunks than those that wait already.
-    pub fn close(&mut self) {
+    /// The call has ended: its tool's later chunks are refused, and those that wait can still be taken.
+    #[doc(hidden)]
+    pub fn end(&mut self) {
         change(&self.0, |state| state.is_closed = true);
     }
 }
