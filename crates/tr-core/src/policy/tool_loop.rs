@@ -61,7 +61,9 @@ impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
     }
 
     fn success<'r>(&self, outcome: &'r ToolOutcome) -> Option<Cow<'r, str>> {
-        Some(Cow::Borrowed(outcome.content().map_or("", |content| content.get())))
+        // An answer that is not kept cannot be compared with another one.
+        let content = || Cow::Borrowed(outcome.content().map_or("", |content| content.get()));
+        outcome.can_be_kept().then(content)
     }
 
     fn add_note(&self, outcome: &mut ToolOutcome, note: &str) {

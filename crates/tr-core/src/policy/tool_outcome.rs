@@ -11,6 +11,14 @@ use std::borrow::Cow;
 /// What a transcript says of a streamed answer that is too long for it.
 const NOT_KEPT: &str = "[the tool succeeded, and its answer is too long to be kept]";
 
+/// What it says if the outcome has an end of such an answer.
+const END_ONLY: &str = "[the tool succeeded, and only the end of its answer is kept]\n";
+
+/// Whether a success does not have its whole answer.
+fn is_unkept(outcome: &ToolOutcome) -> bool {
+    outcome.error().is_none() && outcome.parts().chunk.is_none() && !outcome.can_be_kept()
+}
+
 impl ResponsePolicy<ToolOutcome> for DefaultPolicy {
     #[inline]
     fn classify<'r>(&self, end: End<'r, ToolOutcome>) -> Classification<'r> {
@@ -113,9 +121,12 @@ impl TranscriptPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
             (None, Some(content)) => {
                 content.parse::<String>().map_or_else(|_| Cow::Borrowed(content.get()), Cow::Owned)
             }
-            (None, None) if !outcome.can_be_kept() => Cow::Borrowed(NOT_KEPT),
+            (None, None) if is_unkept(outcome) => Cow::Borrowed(NOT_KEPT),
             (None, None) => Cow::Borrowed(""),
         };
+        if outcome.content().is_some() && is_unkept(outcome) {
+            content.to_mut().insert_str(0, END_ONLY);
+        }
         for note in &outcome.parts().notes {
             if !content.is_empty() {
                 content.to_mut().push('\n');
@@ -154,5 +165,14 @@ mod tests {
         let answer = DefaultPolicy.answer(Ok(&failure));
         assert_eq!((&*answer.content, answer.is_error), ("no such file", true));
         assert_eq!(DefaultPolicy.answer(Ok(&ToolOutcome::default())).content, "");
+
+        let answer = |outcome: ToolOutcome| {
+            let mut outcome = outcome;
+            outcome.set_not_kept();
+            DefaultPolicy.answer(Ok(&outcome)).content.into_owned()
+        };
+        assert_eq!(answer(ToolOutcome::default()), NOT_KEPT);
+        let end = answer(ToolOutcome::success(Json::from_text("2").unwrap()));
+        assert_eq!(end, "[the tool succeeded, and only the end of its answer is kept]\n2");
     }
 }
