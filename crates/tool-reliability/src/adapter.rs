@@ -11,7 +11,8 @@ use std::{
 use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
-    BoxError, FailureInfo, Ran, ToolCall, ToolManifest, ToolOutcome, classify, code, failure_info,
+    BoxError, FailureInfo, Pieces, Ran, ToolCall, ToolManifest, ToolOutcome, classify, code,
+    failure_info,
 };
 use tr_loopguard::Noted;
 use tr_wire::Normaliser;
@@ -58,7 +59,7 @@ impl AdapterLayer {
         match end {
             Ok(outcome) if outcome.error().is_some() => Ok(judged(outcome.clone(), manifest)),
             Ok(outcome) => Ok(match normaliser(self.looks && self.normalises, manifest) {
-                Some(normaliser) => normaliser.judge(outcome.clone(), manifest),
+                Some(normaliser) => judge(normaliser, outcome.clone(), manifest),
                 None => outcome.clone(),
             }),
             Err(error) => Err(ToolFailed::as_seen(&**error, manifest).into()),
@@ -158,7 +159,7 @@ where
         Poll::Ready(match end {
             Ok(outcome) if outcome.error().is_none() => {
                 let outcome = match normaliser(*this.looks, manifest) {
-                    Some(normaliser) => normaliser.judge(outcome, manifest),
+                    Some(normaliser) => judge(normaliser, outcome, manifest),
                     None => outcome,
                 };
                 let outcome = match &chunks {
@@ -188,6 +189,33 @@ fn normaliser(looks: bool, manifest: Option<&ToolManifest>) -> Option<Normaliser
         Some(tool) if tool.null_is_success => Some(normaliser.null_is_success()),
         _ => Some(normaliser),
     }
+}
+
+/// The outcome as the normaliser judges it. Of a streamed answer that is what the tool gave at its end.
+#[inline]
+fn judge(
+    normaliser: Normaliser,
+    outcome: ToolOutcome,
+    manifest: Option<&ToolManifest>,
+) -> ToolOutcome {
+    let closes = outcome.pieces().is_some_and(Pieces::closes);
+    let failure = if closes { failed_at_end(normaliser, &outcome, manifest) } else { None };
+    failure.unwrap_or_else(|| normaliser.judge(outcome, manifest))
+}
+
+/// The failure that the end of a streamed answer is.
+#[cold]
+fn failed_at_end(
+    normaliser: Normaliser,
+    outcome: &ToolOutcome,
+    manifest: Option<&ToolManifest>,
+) -> Option<ToolOutcome> {
+    let closing = outcome.split_content()?.closing()?;
+    let end = normaliser.judge(ToolOutcome::success(closing), manifest);
+    let mut parts = outcome.parts().clone();
+    parts.error = Some(end.error()?.clone());
+    parts.content = end.content().cloned();
+    Some(parts.into())
 }
 
 /// The outcome of a tool that has sent chunks: a failure does not say that it did not run.

@@ -173,3 +173,20 @@ async fn a_whole_answer_is_gathered_from_all_sinks_of_a_run_and_of_no_other() {
     let contents = [one.unwrap(), two.unwrap()].map(|it| it.content().cloned());
     assert_eq!(contents, [Some(text("2 done")), Some(text("3 done"))]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_looks_like_an_answer_is_found_at_the_end_of_a_stream() {
+    for finishes in [true, false] {
+        let tool = service_fn(move |call: ToolCall| async move {
+            let mut sink = call.chunk_sink();
+            sink.send("a").await?;
+            let end = ToolOutcome::success(serde_json::json!({"exitCode": 1}));
+            Ok::<_, BoxError>(if finishes { sink.finish(end) } else { end })
+        });
+        let tool = Streaming::new(ToolStack::default().service(tool));
+        let seen = outcomes(&tool, call("run").effect(Effect::Mutating)).await;
+        assert_eq!(seen.len(), 2);
+        let error = seen[1].error().expect("it failed");
+        assert_eq!(error.ran, Ran::Yes, "finishes: {finishes}");
+    }
+}
