@@ -6,6 +6,9 @@ use std::{
 use tokio::time::Instant;
 use tr_core::chunks::Chunks;
 
+/// A call that is polled so long after its time was over has a consumer that was busy.
+const LATE: Duration = Duration::from_secs(1);
+
 /// The stream of one attempt.
 #[derive(Debug)]
 pub(crate) struct StreamWatch {
@@ -46,8 +49,9 @@ impl StreamWatch {
     /// When the next chunk is due; `None` if that was before `now`.
     pub(crate) fn due(&mut self, now: Instant) -> Option<Instant> {
         let (last, idle) = (self.last.as_mut()?, self.idle?);
-        // A slow consumer is no idle tool.
-        if !self.chunks.is_awaited() {
+        // A slow consumer is no idle tool. Nor is it if its call was not even polled when the time was over.
+        let is_late = now.saturating_duration_since(*last + idle) > LATE;
+        if is_late || !self.chunks.is_awaited() {
             *last = now;
         }
         Some(*last + idle).filter(|due| *due > now)

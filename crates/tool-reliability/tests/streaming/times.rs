@@ -167,3 +167,37 @@ async fn a_consumer_that_was_slow_and_leaves_takes_no_time_from_the_tool() {
         assert_eq!(runs.load(Ordering::Relaxed), 1);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_holds_while_chunks_wait_for_their_consumer() {
+    let tool = service_fn(async |call: ToolCall| {
+        let mut sink = call.chunk_sink();
+        tokio::spawn(async move { while sink.send("a").await.is_ok() {} });
+        std::future::pending::<Result<ToolOutcome, BoxError>>().await
+    });
+    let tool = Streaming::new(stack().service(tool));
+    let call = call("tail").deadline((Instant::now() + 15 * SECOND).into_std());
+    let mut stream = pin!(tool.stream(call));
+    // One chunk a second, so that some always wait.
+    for _ in 0..40 {
+        let next = stream.next().await.unwrap();
+        if next.parts().chunk.unwrap().last {
+            assert_eq!(&*next.error().unwrap().code, "timeout");
+            return;
+        }
+        sleep(SECOND).await;
+    }
+    panic!("the deadline has passed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_was_dropped_is_no_wait() {
+    let tool = Streaming::new(stack().service(stream_fn(paced(&[1, 2, 2, 2]))));
+    let mut stream = pin!(tool.stream(call("tail")));
+    assert!(stream.next().await.is_some());
+    let begun = tokio::time::timeout(SECOND / 2, stream.next()).await;
+    assert!(begun.is_err(), "the next chunk is not there yet");
+    sleep(15 * SECOND).await;
+    let rest: Vec<_> = stream.map(|outcome| outcome.error().is_none()).collect().await;
+    assert_eq!(rest, [true; 4]);
+}
