@@ -40,8 +40,9 @@
 //! - A slow consumer slows the tool: [`ChunkLimits`] says how many chunks wait.
 //! - No retry after the first chunk. The attempt timeout holds up to it, then the
 //!   [idle timeout](crate::timeout::AttemptTimeoutBuilder::idle); the deadline holds for all.
-//! - A replay has the same chunks, byte for byte, if the whole answer is not longer than
-//!   [`ChunkLimits::kept_bytes`] and what the records keep of one answer.
+//! - A replay of a success has the same chunks, byte for byte, if the whole answer is not longer than
+//!   [`ChunkLimits::kept_bytes`] and what the records keep of one answer. A failure is replayed without
+//!   the chunks before it, also to those that waited for it.
 //! - The call goes on only while the stream is polled, as with any future. Where the consumer may take
 //!   longer than the call's deadline or its claim allow, it should read the stream in a task of its own.
 //! - A dropped stream is a dropped call. One with a key whose tool has started runs to its end, and is
