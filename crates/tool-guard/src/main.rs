@@ -7,6 +7,7 @@ mod guides;
 mod listener;
 mod mcp;
 mod records;
+mod serve;
 mod session;
 mod supervise;
 mod turn;
@@ -31,6 +32,9 @@ struct Cli {
 enum Command {
     /// Proxy an MCP client's calls to the MCP server COMMAND, on standard input and output
     Mcp(mcp::Options),
+    /// Serve tools that are HTTP endpoints or commands: envelopes over HTTP, or on standard input and output
+    #[command(name = "serve")]
+    Front(Box<serve::Options>),
     /// Run the tool calls of PLAN against the MCP server COMMAND, and print the trace
     Turn(turn::Options),
     /// List the records of mutating calls, and settle those of unknown outcome
@@ -63,7 +67,11 @@ fn main() -> ExitCode {
     // The server must not inherit other open files of our parent.
     close_fds::set_fds_cloexec(FIRST_OTHER, &[]);
     let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(error));
-    if matches!(cli.command, Command::Mcp(_) | Command::Turn(_) | Command::Config(_)) {
+    let is_set_up = matches!(
+        cli.command,
+        Command::Mcp(_) | Command::Turn(_) | Command::Config(_) | Command::Front(_)
+    );
+    if is_set_up {
         let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         for unknown in Environment::unknown(names) {
             eprintln!("tool-guard: {}", printable(&unknown.to_string()));
@@ -77,6 +85,7 @@ fn main() -> ExitCode {
             let _handled = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
             match cli.command {
                 Command::Mcp(options) => mcp::run(options).await,
+                Command::Front(options) => serve::run(*options).await,
                 Command::Turn(options) => turn::run(options).await,
                 Command::Records(options) => records::run(options).await,
                 Command::Session(options) => {

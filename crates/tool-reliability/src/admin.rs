@@ -56,6 +56,8 @@ mod order;
 mod view;
 
 pub use self::access::{Access, Peer, WeakToken};
+#[doc(hidden)]
+pub use self::access::{is_local as is_local_host, same as is_same_token, without_port};
 
 use self::{act::Reload, answer::Answer};
 use crate::{

@@ -53,6 +53,7 @@
 //!
 //! [`CatalogError`] names every mistake with its line.
 pub(crate) mod build;
+mod endpoint;
 mod error;
 pub(crate) mod form;
 mod made;
@@ -60,8 +61,11 @@ pub(crate) mod read;
 mod relations;
 pub(crate) mod shape;
 
-pub use self::error::{CatalogError, Mistake};
 use self::shape::SourceLocation;
+pub use self::{
+    endpoint::{Endpoint, Method},
+    error::{CatalogError, Mistake},
+};
 use std::{cmp::Ordering, sync::Arc};
 use tr_core::{Capability, Effect, ToolCall, ToolId, ToolManifest};
 use tr_wire::read::Faults;
@@ -83,6 +87,7 @@ pub struct ToolCatalog {
 #[derive(Debug)]
 struct Entry {
     manifest: Arc<ToolManifest>,
+    endpoint: Option<Endpoint>,
 }
 
 impl Entry {
@@ -92,7 +97,7 @@ impl Entry {
             let location = location.cloned().unwrap_or_default();
             build::refuse(&location, "a JSON Schema", &error.to_string(), faults);
         }
-        Self { manifest: Arc::new(manifest) }
+        Self { manifest: Arc::new(manifest), endpoint: None }
     }
 
     /// Without the feature `input-schema` a schema would be accepted but never checked.
@@ -103,7 +108,7 @@ impl Entry {
                 "no schema in a build without the feature `input-schema`, which checks it";
             build::refuse(&location.cloned().unwrap_or_default(), NONE, "a schema", faults);
         }
-        Self { manifest: Arc::new(manifest) }
+        Self { manifest: Arc::new(manifest), endpoint: None }
     }
 }
 
@@ -191,6 +196,13 @@ impl ToolCatalog {
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<ToolManifest>> {
         self.entries.iter().map(|entry| &entry.manifest)
+    }
+
+    /// Where `tool-guard serve` sends the calls of its tools, in the order of their identities.
+    pub fn endpoints(&self) -> impl Iterator<Item = (&ToolId, &Endpoint)> {
+        self.entries
+            .iter()
+            .filter_map(|entry| Some((&entry.manifest.tool, entry.endpoint.as_ref()?)))
     }
 
     /// The number of tools.

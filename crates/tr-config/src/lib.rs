@@ -54,7 +54,7 @@ pub mod settings;
 pub mod stack;
 
 pub use self::{
-    catalog::{CatalogError, MAX_TOOLS, Mistake, ToolCatalog},
+    catalog::{CatalogError, Endpoint, MAX_TOOLS, Method, Mistake, ToolCatalog},
     rollout::{Mode, Rollout, Share, Stage},
     stack::{
         BreakerConfig, BreakerMode, BreakerRules, BudgetConfig, Config, Conflicts, DeriveKeys,

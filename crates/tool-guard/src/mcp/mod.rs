@@ -1,11 +1,11 @@
 //! `tool-guard mcp`: a proxy between an MCP client on standard input and output and the MCP server that it
 //! starts.
-mod admin;
+pub(crate) mod admin;
 pub(crate) mod answer;
 mod attribution;
 pub(crate) mod batch;
 mod call;
-mod effects;
+pub(crate) mod effects;
 mod elements;
 pub(crate) mod failure;
 mod failure_text;
@@ -14,12 +14,12 @@ pub(crate) mod identity;
 mod in_flight;
 mod line_reader;
 mod lines;
-mod log;
+pub(crate) mod log;
 pub(crate) mod mark;
 pub(crate) mod message;
 mod meta;
 mod notes;
-mod options;
+pub(crate) mod options;
 mod out;
 mod pending;
 mod private;
@@ -30,7 +30,7 @@ mod run;
 mod scan;
 pub(crate) mod server;
 pub(crate) mod setup;
-mod signals;
+pub(crate) mod signals;
 pub(crate) mod stack;
 mod stdio;
 mod summary;

@@ -63,8 +63,9 @@ impl fmt::Debug for Access {
 #[error("invalid token: use 16 or more visible ASCII characters without spaces")]
 pub struct WeakToken(());
 
-/// Constant time, so that the duration does not reveal how much of a guess is right.
-fn same(given: &[u8], token: &[u8]) -> bool {
+/// Whether both are the same. Constant time, so that the duration does not reveal how much of a guess is right.
+#[must_use]
+pub fn same(given: &[u8], token: &[u8]) -> bool {
     constant_time_eq::constant_time_eq(given, token)
 }
 
@@ -85,14 +86,18 @@ fn host(head: &Parts) -> Option<&str> {
     Some(without_port(authority))
 }
 
-fn without_port(authority: &str) -> &str {
+/// The host of `host:port`.
+#[must_use]
+pub fn without_port(authority: &str) -> &str {
     match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or(rest),
         None => authority.split(':').next().unwrap_or(authority),
     }
 }
 
-fn is_local(host: &str) -> bool {
+/// Whether the host is this machine's own name or address.
+#[must_use]
+pub fn is_local(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
 }

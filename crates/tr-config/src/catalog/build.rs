@@ -1,5 +1,6 @@
 //! From the written form to manifests.
 use super::{
+    endpoint::Endpoint,
     form::{Breaker, Keys, Loops, Retry, Tool, Ttl},
     shape::{At, End, SourceLocation},
 };
@@ -50,6 +51,17 @@ pub(super) fn check_defaults(defaults: &Tool, faults: &mut Faults) {
             refuse(&at.location, EACH, what, faults);
         }
     }
+    let endpoint = [
+        ("an address", defaults.url.as_ref().map(|at| &at.location)),
+        ("a method", defaults.method.as_ref().map(|at| &at.location)),
+        ("headers", defaults.headers.as_ref().map(|at| &at.location)),
+        ("a command", defaults.command.as_ref().map(|at| &at.location)),
+    ];
+    for (what, location) in endpoint {
+        if let Some(location) = location {
+            refuse(location, EACH, what, faults);
+        }
+    }
     for at in [&defaults.depends_on, &defaults.alternatives].into_iter().flatten().flatten() {
         refuse(&at.location, EACH, "the name of a tool", faults);
     }
@@ -61,6 +73,43 @@ pub(super) fn identity(key: &str, tool: &Tool, defaults: &Tool) -> ToolId {
     let namespace = tool.namespace.as_deref().or(defaults.namespace.as_deref());
     let name = tool.name.as_ref().map_or(key, |name| &name.value);
     ToolId::from_parts(namespace, name, tool.action.as_ref().map(|action| &*action.value))
+}
+
+/// Where the calls of a tool go, if that is said.
+pub(super) fn endpoint(tool: &mut Tool, faults: &mut Faults) -> Option<Endpoint> {
+    let method = tool.method.take();
+    let headers = tool.headers.take();
+    let (url, command) = match (tool.url.take(), tool.command.take()) {
+        (Some(url), Some(command)) => {
+            refuse(&command.location, "either `url` or `command`", "both", faults);
+            (Some(url), None)
+        }
+        either => either,
+    };
+    if url.is_none() {
+        for location in
+            [method.as_ref().map(|at| &at.location), headers.as_ref().map(|at| &at.location)]
+                .into_iter()
+                .flatten()
+        {
+            refuse(location, "a tool with a `url`", "none", faults);
+        }
+    }
+    if let Some(At { value: url, location }) = url {
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        if !rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) {
+            let expected = "an address that begins with https:// or http://";
+            refuse(&location, expected, &format!("{url:?}"), faults);
+        }
+        let method = method.map(|method| method.value).unwrap_or_default();
+        let headers = headers.map(|headers| headers.value).unwrap_or_default();
+        return Some(Endpoint::Http { url, method, headers });
+    }
+    let At { value: command, location } = command?;
+    if command.first().is_none_or(|program| program.is_empty()) {
+        refuse(&location, "a program and its arguments", "none", faults);
+    }
+    Some(Endpoint::Command(command))
 }
 
 /// The manifest of a tool, without its references to others.

@@ -1,4 +1,5 @@
 //! The form of a catalogue, as it is written.
+use super::endpoint::Method;
 use super::shape::{
     At, COUNTED, DAY, End, Inside, Jitter, Lenient, Located, RECORDED, Share, Time,
 };
@@ -8,7 +9,7 @@ use tr_core::{
     manifest::{BreakerOrder, Capability},
 };
 use tr_wire::read::{
-    Any, Count, Factor, Flag, List, Map, Millis, Name, Percent, Record, Word, object,
+    Any, Count, Factor, Flag, List, Map, Millis, Name, Percent, Record, Text, Word, object,
 };
 
 object! { strict
@@ -90,8 +91,21 @@ object! { strict
         "null_is_success" => null_is_success: Option<bool>, Lenient<Flag>;
         /// Names of params and result fields whose values no log, span or admin page may show.
         "sensitive" => sensitive: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+        /// Where `tool-guard serve` sends its calls, as JSON: an address that begins with `https://` or
+        /// `http://`.
+        "url" => url: Option<At<Box<str>>>, Lenient<Located<Name>>;
+        /// The method of these requests; `POST`.
+        "method" => method: Option<At<Method>>, Lenient<Located<Word<Method>>>;
+        /// Headers of these requests. `${NAME}` stands for a variable of the environment.
+        "headers" => headers: Option<At<Headers>>, Lenient<Located<Map<Text>>>;
+        /// The command that `tool-guard serve` runs for each call: its params are on the standard input,
+        /// and what it prints is its answer.
+        "command" => command: Option<At<Vec<Box<str>>>>, Lenient<Located<List<Text>>>;
     }
 }
+
+/// Names and values.
+pub(crate) type Headers = Vec<(Box<str>, Box<str>)>;
 
 object! { strict
     /// Changes to the retry policy.

@@ -81,12 +81,15 @@ pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
     let related = relate(&declared, faults);
     let mut entries = Vec::with_capacity(tools.len());
     for (((_, tool), declared), related) in tools.into_iter().zip(declared).zip(related) {
-        let (Some(tool), Some(id)) = (tool, declared.id) else { continue };
+        let (Some(mut tool), Some(id)) = (tool, declared.id) else { continue };
+        let endpoint = build::endpoint(&mut tool.value, faults);
         let schema_spot = tool.value.input_schema.as_ref().map(|schema| schema.location.clone());
         let mut manifest = build::manifest(id, tool.value, &defaults, faults);
         manifest.depends_on = related.depends_on;
         manifest.alternatives = related.alternatives;
-        entries.push(super::Entry::new(manifest, schema_spot.as_ref(), faults));
+        let mut entry = super::Entry::new(manifest, schema_spot.as_ref(), faults);
+        entry.endpoint = endpoint;
+        entries.push(entry);
     }
     ToolCatalog::of(entries, form.undeclared_effect)
 }

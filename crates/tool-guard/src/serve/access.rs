@@ -1,0 +1,183 @@
+//! Who may send a request, decided by its head: before its body is read.
+use hyper::{
+    StatusCode, Version,
+    header::{self, HeaderMap, HeaderName},
+    http::request::Parts,
+};
+use tool_reliability::admin::{is_local_host, is_same_token, without_port};
+
+/// The header with the token; `authorization` may be for a proxy.
+pub(super) const TOKEN: HeaderName = HeaderName::from_static("x-tool-guard-token");
+
+/// Headers of which two would mean two things.
+const ONCE: [HeaderName; 8] = [
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::CONTENT_TYPE,
+    header::TRANSFER_ENCODING,
+    header::AUTHORIZATION,
+    header::ORIGIN,
+    TOKEN,
+    HeaderName::from_static("sec-fetch-site"),
+];
+
+/// What a request must have.
+#[derive(Debug, Default)]
+pub(super) struct Access {
+    pub(super) token: Option<Box<str>>,
+    /// Besides those of this machine.
+    pub(super) hosts: Vec<String>,
+    pub(super) origins: Vec<String>,
+}
+
+/// Why a request is refused.
+pub(super) type Refusal = (StatusCode, &'static str);
+
+impl Access {
+    /// # Errors
+    /// If the request may not be answered.
+    pub(super) fn check(&self, head: &Parts) -> Result<(), Refusal> {
+        const BAD: StatusCode = StatusCode::BAD_REQUEST;
+        let headers = &head.headers;
+        if head.version != Version::HTTP_11 {
+            return Err((BAD, "send HTTP/1.1"));
+        }
+        if ONCE.iter().any(|name| headers.get_all(name).iter().nth(1).is_some()) {
+            return Err((BAD, "a header that may be there once is there twice"));
+        }
+        if headers.contains_key(header::CONTENT_LENGTH)
+            && headers.contains_key(header::TRANSFER_ENCODING)
+        {
+            return Err((BAD, "send either content-length or transfer-encoding"));
+        }
+        if head.uri.authority().is_some() {
+            return Err((BAD, "send the path alone in the request line"));
+        }
+        let host = text(headers, &header::HOST).map(without_port);
+        let is_known = |host: &str| {
+            is_local_host(host) || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+        };
+        if !host.is_some_and(is_known) {
+            return Err((
+                StatusCode::FORBIDDEN,
+                "`host` must name this machine, or a name given by --allow-host",
+            ));
+        }
+        let is_listed = match headers.get(header::ORIGIN) {
+            Some(origin) => {
+                let known = |known: &String| {
+                    origin.to_str().is_ok_and(|origin| known.eq_ignore_ascii_case(origin))
+                };
+                if !self.origins.iter().any(known) {
+                    return Err((
+                        StatusCode::FORBIDDEN,
+                        "web pages may send requests only from origins given by --allow-origin",
+                    ));
+                }
+                true
+            }
+            None => false,
+        };
+        // A browser that sends no origin says at least where the page is from.
+        let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
+        if !is_listed && site.is_some_and(|site| site != "none") {
+            return Err((StatusCode::FORBIDDEN, "a web page may not send this request"));
+        }
+        let given = headers.get(TOKEN).map(|given| given.as_bytes());
+        match &self.token {
+            Some(token) if !given.is_some_and(|given| is_same_token(given, token.as_bytes())) => {
+                Err((StatusCode::UNAUTHORIZED, "send the token as x-tool-guard-token"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Other content types need no preflight, so a page of any site could send them.
+pub(super) fn check_json(head: &Parts) -> Result<(), Refusal> {
+    let essence = text(&head.headers, &header::CONTENT_TYPE)
+        .and_then(|it| it.split(';').next())
+        .map(str::trim);
+    match essence {
+        Some(essence) if essence.eq_ignore_ascii_case("application/json") => Ok(()),
+        _ => Err((StatusCode::BAD_REQUEST, "send `content-type: application/json`")),
+    }
+}
+
+/// The value of a header, if it is text.
+pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::Request;
+
+    fn check(access: &Access, headers: &[(&str, &str)]) -> u16 {
+        let mut request = Request::post("/call");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        access.check(&head).map_or_else(|(status, _)| status.as_u16(), |()| 200)
+    }
+
+    #[test]
+    fn only_this_machine_s_names_and_listed_ones() {
+        let access = Access { hosts: vec!["guard.example".into()], ..Access::default() };
+        for host in ["localhost", "LOCALHOST:9480", "127.0.0.1:1", "[::1]:9480", "guard.example:1"]
+        {
+            assert_eq!(check(&access, &[("host", host)]), 200, "{host}");
+        }
+        for host in ["evil.example", "localhost.evil.example", "guard.example.evil", "", "0.0.0.0"]
+        {
+            assert_eq!(check(&access, &[("host", host)]), 403, "{host}");
+        }
+        assert_eq!(check(&access, &[]), 403);
+    }
+
+    #[test]
+    fn only_pages_of_listed_origins() {
+        let access = Access { origins: vec!["https://ui.example".into()], ..Access::default() };
+        let with =
+            |more: &[(&str, &str)]| check(&access, &[&[("host", "localhost")], more].concat());
+        assert_eq!(with(&[("origin", "https://ui.example")]), 200);
+        assert_eq!(
+            with(&[("origin", "https://ui.example"), ("sec-fetch-site", "cross-site")]),
+            200
+        );
+        for origin in ["null", "http://ui.example", "https://ui.example:1", "http://localhost"] {
+            assert_eq!(with(&[("origin", origin)]), 403, "{origin}");
+        }
+        for site in ["cross-site", "same-site", "same-origin"] {
+            assert_eq!(with(&[("sec-fetch-site", site)]), 403, "{site}");
+        }
+        assert_eq!(with(&[("sec-fetch-site", "none")]), 200);
+    }
+
+    #[test]
+    fn only_with_the_token_where_there_is_one() {
+        let access = Access { token: Some("0123456789abcdef".into()), ..Access::default() };
+        let with =
+            |more: &[(&str, &str)]| check(&access, &[&[("host", "localhost")], more].concat());
+        assert_eq!(with(&[("x-tool-guard-token", "0123456789abcdef")]), 200);
+        assert_eq!(with(&[("x-tool-guard-token", "0123456789abcdeX")]), 401);
+        assert_eq!(with(&[("authorization", "Bearer 0123456789abcdef")]), 401);
+        assert_eq!(with(&[]), 401);
+    }
+
+    #[test]
+    fn what_could_mean_two_things_is_refused() {
+        let access = Access::default();
+        for twice in [
+            [("host", "localhost"), ("host", "localhost")],
+            [("content-length", "1"), ("transfer-encoding", "chunked")],
+            [("content-length", "1"), ("content-length", "1")],
+            [("content-type", "application/json"), ("content-type", "text/plain")],
+        ] {
+            let all = [&[("host", "localhost")], &twice[..]].concat();
+            assert_eq!(check(&access, &all), 400, "{twice:?}");
+        }
+    }
+}

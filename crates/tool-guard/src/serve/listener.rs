@@ -1,0 +1,98 @@
+//! Connections: how many, how long their heads may take, and how they end.
+use super::wire::{Door, answer};
+use anyhow::{Context as _, bail};
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, watch},
+    time::{sleep, timeout},
+};
+use tool_reliability::telemetry::TARGET;
+
+const MAX_CONNECTIONS: usize = 1_024;
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long the head may be, in bytes.
+const HEAD_BYTES: usize = 32 * 1024;
+/// How long calls that run may go on when the guard is asked to end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Listens at `address`.
+///
+/// # Errors
+/// If other machines can reach it, and there is no token or no TLS.
+pub(super) async fn bind(
+    address: SocketAddr,
+    has_token: bool,
+    behind_tls: bool,
+) -> anyhow::Result<TcpListener> {
+    if !address.ip().to_canonical().is_loopback() && !(has_token && behind_tls) {
+        bail!(
+            "--listen {address}: other machines can reach this address: give --token-file and --behind-tls (a proxy in front of it speaks TLS), or use 127.0.0.1"
+        );
+    }
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("--listen {address}: cannot listen there"))
+}
+
+/// Serves connections until `ended`; then those that are open may end what they do.
+pub(super) async fn serve(
+    listener: TcpListener,
+    door: Arc<Door>,
+    ended: impl Future<Output = u8>,
+) -> u8 {
+    if let Ok(address) = listener.local_addr() {
+        tracing::warn!(target: TARGET, event = "serve_listening", address = %address);
+    }
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let (ending, ends) = watch::channel(false);
+    let mut ended = pin!(ended);
+    let signal = loop {
+        let accepted = tokio::select! {
+            signal = &mut ended => break signal,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((mut stream, _)) = accepted else {
+            // Most likely no file handle is left; the client can connect again.
+            sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let Ok(place) = places.clone().try_acquire_owned() else {
+            const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n";
+            tokio::spawn(async move { timeout(HEAD, stream.write_all(FULL)).await });
+            continue;
+        };
+        let connection = connection(stream, door.clone(), ends.clone());
+        tokio::spawn(async move {
+            connection.await;
+            drop(place);
+        });
+    };
+    drop(listener);
+    ending.send_replace(true);
+    let all = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
+    let _ = timeout(GRACE, places.acquire_many(all)).await;
+    signal
+}
+
+async fn connection(stream: TcpStream, door: Arc<Door>, mut ends: watch::Receiver<bool>) {
+    let service = service_fn(move |req| {
+        let door = door.clone();
+        async move { Ok::<_, Infallible>(answer(door, req).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    // The client handles a broken connection.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = ends.wait_for(|ending| *ending) => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}

@@ -1,0 +1,72 @@
+//! Sets the front up, and runs it until its end.
+use super::{
+    Options, access::Access, guard::Guard, lines, listener, upstream::Upstream, wire::Door,
+};
+use crate::mcp::{
+    admin,
+    effects::Declared,
+    log,
+    setup::Files,
+    signals::{Signals, reload},
+};
+use anyhow::Context as _;
+use std::{fs, path::Path, process::ExitCode, sync::Arc};
+use tool_reliability::admin::Admin;
+
+/// Serves until a signal, or until standard input ends.
+pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let _logging = log::start(options.log, options.log_file.as_deref())?;
+    let files = Files::new(Some(&options.config), None);
+    let setup = files.read().map_err(anyhow::Error::msg)?;
+    let upstream = Upstream::new(setup.config.catalog.endpoints())
+        .with_context(|| format!("{} cannot be used", options.config.display()))?;
+    let (loops, _) = setup.loops(None);
+    let recording = setup.recording.clone().under(options.recording.clone());
+    // The records of calls that name no session belong to this front, whenever it runs.
+    let server = recording.server(&["serve".into()]);
+    let records = recording.open(&server).await?;
+    let max_body = options.max_body as usize;
+    let guard = Guard::new(setup, loops, records, upstream, max_body)?;
+    let live = guard.live.clone();
+    let _janitor = live.stack().records().spawn_janitor();
+    let declared = Declared::default();
+    let reload = reload(files.clone(), live.clone(), declared.clone());
+    let ended = Signals::new()?.end(reload);
+    let admin = match options.admin {
+        Some(address) => {
+            let token = options.admin_token_file.as_deref();
+            let admin = admin::with_token(Admin::live(&live), token)?;
+            let listener = admin::bind(address, token.is_some()).await?;
+            let admin = admin.on_reload(move || files.read_again(&live, &declared));
+            Some(tokio::spawn(admin::serve(listener, admin)))
+        }
+        None => None,
+    };
+    let signal = if options.stdio {
+        lines::serve(guard, max_body, ended).await.context("standard input or output")?
+    } else {
+        let token = options.token_file.as_deref().map(token).transpose()?;
+        let (hosts, origins) = (options.allow_host, options.allow_origin);
+        let listener = listener::bind(options.listen, token.is_some(), options.behind_tls).await?;
+        let access = Access { token, hosts, origins };
+        Some(listener::serve(listener, Arc::new(Door { guard, access, max_body }), ended).await)
+    };
+    if let Some(admin) = admin {
+        admin.abort();
+    }
+    Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
+}
+
+/// The token of a file: 16 or more visible characters.
+fn token(file: &Path) -> anyhow::Result<Box<str>> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let token = text.trim_end_matches(['\r', '\n']);
+    let is_good = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
+    anyhow::ensure!(
+        is_good,
+        "{} holds no usable token: write 16 or more visible ASCII characters without spaces",
+        file.display()
+    );
+    Ok(token.into())
+}

@@ -1,0 +1,153 @@
+//! The tools: HTTP endpoints and commands, as one tower service.
+mod command;
+mod connect;
+mod http;
+
+use self::http::HttpTool;
+use anyhow::Context as _;
+use std::{
+    collections::HashMap,
+    env,
+    future::{Future, ready},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use tower_service::Service;
+use tr_config::Endpoint;
+use tr_core::{BoxError, FailureInfo, Json, Ran, ToolCall, ToolId, ToolOutcome, Verdict};
+
+/// The longest answer of a tool, in bytes.
+const MOST: usize = 16 << 20;
+
+/// All tools.
+#[derive(Clone)]
+pub(super) struct Upstream(Arc<HashMap<ToolId, Tool>>);
+
+enum Tool {
+    Http(HttpTool),
+    Command(Vec<Box<str>>),
+}
+
+/// The configuration does not say where calls of this tool go. It did not run.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown tool {tool}: there are {known}")]
+struct NoSuchTool {
+    tool: Box<str>,
+    known: Box<str>,
+    #[source]
+    info: FailureInfo,
+}
+
+impl Upstream {
+    /// # Errors
+    /// If an address, a header or a program cannot be used.
+    pub(super) fn new<'e>(
+        endpoints: impl Iterator<Item = (&'e ToolId, &'e Endpoint)>,
+    ) -> anyhow::Result<Self> {
+        let mut tools = HashMap::new();
+        for (tool, endpoint) in endpoints {
+            let made = match endpoint {
+                Endpoint::Http { url, method, headers } => {
+                    let headers = headers.iter().map(|(name, value)| {
+                        Ok((&**name, with_variables(value, |name| env::var(name).ok())?))
+                    });
+                    let headers = headers.collect::<anyhow::Result<Vec<_>>>();
+                    headers
+                        .and_then(|headers| HttpTool::new(url, method.as_str(), &headers))
+                        .map(Tool::Http)
+                }
+                Endpoint::Command(command) => {
+                    command::check(command).map(|()| Tool::Command(command.clone()))
+                }
+                _ => continue,
+            };
+            tools.insert(tool.clone(), made.with_context(|| format!("tools.{tool}"))?);
+        }
+        anyhow::ensure!(
+            !tools.is_empty(),
+            "no tool has a `url` or a `command`: nothing can be called"
+        );
+        Ok(Self(Arc::new(tools)))
+    }
+}
+
+/// The text with the values of variables in the places of `${NAME}`.
+fn with_variables(text: &str, value: impl Fn(&str) -> Option<String>) -> anyhow::Result<String> {
+    let (mut whole, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, after) = after.split_once('}').context("a `${` in a header has no `}`")?;
+        let value =
+            value(name).with_context(|| format!("the variable {name} of a header is not set"))?;
+        whole.push_str(before);
+        whole.push_str(&value);
+        rest = after;
+    }
+    whole.push_str(rest);
+    Ok(whole)
+}
+
+impl Service<ToolCall> for Upstream {
+    type Response = ToolOutcome;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<ToolOutcome, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: ToolCall) -> Self::Future {
+        match self.0.get(&call.parts().tool) {
+            Some(Tool::Http(tool)) => Box::pin(tool.call(call)),
+            Some(Tool::Command(command)) => Box::pin(command::call(command.clone(), call)),
+            None => {
+                let mut known: Vec<_> = self.0.keys().map(ToString::to_string).collect();
+                known.sort_unstable();
+                let info = FailureInfo::new("no_such_tool", Ran::No, Verdict::Permanent).by_layer();
+                let tool = call.parts().tool.to_string().into();
+                let error = NoSuchTool { tool, known: known.join(", ").into(), info };
+                Box::pin(ready(Err(error.into())))
+            }
+        }
+    }
+}
+
+/// A text as content: what it says, if it is JSON, else the text itself; `None` of nothing.
+fn content(text: &str) -> Option<Json> {
+    if text.trim().is_empty() {
+        return None;
+    }
+    let json = Json::from_text(text.trim()).ok();
+    Some(json.unwrap_or_else(|| serde_json::Value::from(text).into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_put_in_their_places() {
+        let value = |name: &str| (name == "KEY").then(|| "s3cret".to_owned());
+        for (text, wanted) in [
+            ("Bearer ${KEY}", Some("Bearer s3cret")),
+            ("${KEY}${KEY}", Some("s3crets3cret")),
+            ("$KEY {KEY}", Some("$KEY {KEY}")),
+            ("${OTHER}", None),
+            ("${KEY", None),
+        ] {
+            assert_eq!(with_variables(text, value).ok().as_deref(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_json_or_itself() {
+        for (text, wanted) in [
+            (r#" {"a": 1} "#, Some(r#"{"a": 1}"#)),
+            ("12\n", Some("12")),
+            ("done", Some(r#""done""#)),
+            (" \n", None),
+        ] {
+            assert_eq!(content(text).as_ref().map(Json::get), wanted, "{text}");
+        }
+    }
+}

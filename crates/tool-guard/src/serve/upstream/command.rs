@@ -1,0 +1,132 @@
+//! A tool that is a command: params are on its standard input, what it prints is its answer.
+use super::{MOST, content};
+use anyhow::bail;
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    env, io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    process::{Child, Command},
+};
+use tool_reliability::wire::Normaliser;
+use tr_core::{BoxError, NotSent, OutcomeParts, ToolCall, ToolOutcome};
+
+/// How much of what it prints as errors is kept, in bytes: the end.
+const ERRORS: usize = 8 << 10;
+
+/// Whether the program of a command can be found.
+///
+/// # Errors
+/// If it cannot.
+pub(super) fn check(command: &[Box<str>]) -> anyhow::Result<()> {
+    let program = command.first().map_or("", |program| &**program);
+    let is_runnable = |path: &Path| {
+        path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    let found = if program.contains('/') {
+        is_runnable(Path::new(program))
+    } else {
+        let path = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&path)
+            .map(|folder: PathBuf| folder.join(program))
+            .any(|it| is_runnable(&it))
+    };
+    if !found {
+        bail!("`command`: the program {program:?} is not there: install it, or give its full path");
+    }
+    Ok(())
+}
+
+/// The process of a call, under its supervisor. Dropped before its end, it is ended with its whole group.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // `None` once it has been waited for.
+        let id = self.0.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(id) = id {
+            let _ = kill_process(id, Signal::TERM);
+        }
+    }
+}
+
+pub(super) async fn call(command: Vec<Box<str>>, call: ToolCall) -> Result<ToolOutcome, BoxError> {
+    let mut running = start(&command).map_err(NotSent::new)?;
+    let child = &mut running.0;
+    let mut input = child.stdin.take().expect("piped");
+    let (output, errors) =
+        (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let params = call.parts().params.clone();
+    let send = async move {
+        // A program need not read its params.
+        let _ = input.write_all(params.get().as_bytes()).await;
+        let _ = input.shutdown().await;
+    };
+    let ((), output, errors, status) =
+        tokio::join!(send, first(output, MOST), last(errors, ERRORS), child.wait());
+    let (output, is_whole) = output?;
+    let (errors, status) = (errors?, status?);
+    if status.success() && !is_whole {
+        return Err(format!("the command ran, and printed more than {MOST} bytes").into());
+    }
+    let text = String::from_utf8_lossy(&output);
+    if status.success() {
+        let mut parts = OutcomeParts::default();
+        parts.content = content(&text);
+        return Ok(parts.into());
+    }
+    let code = status.code().unwrap_or(-1);
+    let failed = serde_json::json!({
+        "exitCode": code, "stderr": String::from_utf8_lossy(&errors), "stdout": text,
+    });
+    // Also where the stack does not search answers for failures.
+    Ok(Normaliser::default().judge(ToolOutcome::success(failed), call.manifest()))
+}
+
+fn start(command: &[Box<str>]) -> io::Result<Running> {
+    let child = Command::new(env::current_exe()?)
+        .arg("__exec")
+        .arg(std::process::id().to_string())
+        .arg("--")
+        .args(command.iter().map(|part| &**part))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    Ok(Running(child))
+}
+
+/// The beginning of a stream, which is read to its end, and whether that is all of it.
+async fn first(mut stream: impl AsyncRead + Unpin, most: usize) -> io::Result<(Vec<u8>, bool)> {
+    let (mut kept, mut is_whole, mut part) = (Vec::new(), true, vec![0; 64 << 10]);
+    loop {
+        match stream.read(&mut part).await? {
+            0 => return Ok((kept, is_whole)),
+            read => {
+                let room = (most - kept.len()).min(read);
+                kept.extend_from_slice(&part[..room]);
+                is_whole &= room == read;
+            }
+        }
+    }
+}
+
+/// The end of a stream.
+async fn last(mut stream: impl AsyncRead + Unpin, most: usize) -> io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    let mut part = vec![0; 4 << 10];
+    loop {
+        match stream.read(&mut part).await? {
+            0 => return Ok(kept),
+            read => {
+                kept.extend_from_slice(&part[..read]);
+                kept.drain(..kept.len().saturating_sub(most));
+            }
+        }
+    }
+}

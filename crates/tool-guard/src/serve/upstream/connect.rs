@@ -1,0 +1,113 @@
+//! Connections to tools: plain, or with TLS.
+use hyper::{Uri, rt::ReadBufCursor};
+use hyper_util::{
+    client::legacy::connect::{Connected, Connection},
+    rt::TokioIo,
+};
+use pin_project_lite::pin_project;
+use std::{
+    future::Future,
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::{TlsConnector, client::TlsStream, rustls::ClientConfig};
+use tower_service::Service;
+
+/// How long connecting may take, TLS included.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Connects to the host of an address.
+#[derive(Clone)]
+pub(super) struct Connector {
+    /// `None` for tools without TLS.
+    pub(super) tls: Option<Arc<ClientConfig>>,
+}
+
+pin_project! {
+    #[project = StreamProj]
+    pub(super) enum Stream {
+        Plain { #[pin] io: TokioIo<TcpStream> },
+        Tls { #[pin] io: TokioIo<TlsStream<TcpStream>> },
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = Stream;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let tls = self.tls.clone();
+        Box::pin(async move {
+            timeout(PATIENCE, connect(uri, tls)).await.map_err(|_| {
+                io::Error::new(io::ErrorKind::TimedOut, "connecting took longer than 10 s")
+            })?
+        })
+    }
+}
+
+async fn connect(uri: Uri, tls: Option<Arc<ClientConfig>>) -> io::Result<Stream> {
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let port = uri.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
+    let stream = TcpStream::connect((&*host, port)).await?;
+    stream.set_nodelay(true)?;
+    let Some(config) = tls else { return Ok(Stream::Plain { io: TokioIo::new(stream) }) };
+    let name =
+        host.try_into().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let stream = TlsConnector::from(config).connect(name, stream).await?;
+    Ok(Stream::Tls { io: TokioIo::new(stream) })
+}
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl hyper::rt::Read for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.project() {
+            StreamProj::Plain { io } => io.poll_read(cx, buf),
+            StreamProj::Tls { io } => io.poll_read(cx, buf),
+        }
+    }
+}
+
+impl hyper::rt::Write for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.project() {
+            StreamProj::Plain { io } => io.poll_write(cx, buf),
+            StreamProj::Tls { io } => io.poll_write(cx, buf),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.project() {
+            StreamProj::Plain { io } => io.poll_flush(cx),
+            StreamProj::Tls { io } => io.poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.project() {
+            StreamProj::Plain { io } => io.poll_shutdown(cx),
+            StreamProj::Tls { io } => io.poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A tool that is an HTTP endpoint: params are the body of a request, the body of the response is the answer.
+use super::{MOST, connect::Connector, content};
+use anyhow::Context as _;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{
+    HeaderMap, Method, Request, Response, Uri,
+    body::Incoming,
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
+};
+use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+use std::sync::Arc;
+use tool_reliability::telemetry::traceparent;
+use tr_core::{
+    BoxError, Capability, FailureInfo, NotSent, OutcomeParts, Ran, SystemClock, ToolCall,
+    ToolError, ToolOutcome, Verdict, classify,
+};
+
+/// How much of a failure's body its message shows, in bytes.
+const SHOWN: usize = 2_000;
+
+/// One endpoint.
+pub(super) struct HttpTool(Arc<Target>);
+
+struct Target {
+    client: Client<Connector, Full<Bytes>>,
+    url: Uri,
+    method: Method,
+    headers: HeaderMap,
+}
+
+/// The answer is longer than the guard reads. The tool ran.
+#[derive(Debug, thiserror::Error)]
+#[error("the tool's answer is longer than {MOST} bytes")]
+struct TooLong(#[source] FailureInfo);
+
+impl HttpTool {
+    /// # Errors
+    /// If the address or a header is malformed, or TLS has no trusted authorities.
+    pub(super) fn new(url: &str, method: &str, extra: &[(&str, String)]) -> anyhow::Result<Self> {
+        let url: Uri = url.parse().with_context(|| format!("`url` {url:?} is no address"))?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in extra {
+            let name: HeaderName =
+                name.parse().with_context(|| format!("`headers`: {name:?} is no name"))?;
+            let mut value: HeaderValue = value
+                .parse()
+                .with_context(|| format!("`headers`: the value of {name} cannot be sent"))?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let json = HeaderValue::from_static("application/json");
+        headers.entry(ACCEPT).or_insert(json.clone());
+        headers.insert(CONTENT_TYPE, json);
+        let is_secure = url.scheme_str() == Some("https");
+        let tls = is_secure.then(|| tr_tls::Settings::default().client_config()).transpose()?;
+        let connector = Connector { tls: tls.map(Arc::new) };
+        // A request that may have been sent is never sent again by the client itself.
+        let client =
+            Client::builder(TokioExecutor::new()).retry_canceled_requests(false).build(connector);
+        let method = method.parse().context("`method`")?;
+        Ok(Self(Arc::new(Target { client, url, method, headers })))
+    }
+
+    pub(super) fn call(
+        &self,
+        call: ToolCall,
+    ) -> impl Future<Output = Result<ToolOutcome, BoxError>> + Send + use<> {
+        let target = self.0.clone();
+        async move {
+            let request = target.request(&call).map_err(NotSent::new)?;
+            match target.client.request(request).await {
+                // Nothing of it was sent.
+                Err(error) if error.is_connect() => Err(NotSent::new(error).into()),
+                Err(error) => Err(error.into()),
+                Ok(response) => answer(response, &call).await,
+            }
+        }
+    }
+}
+
+impl Target {
+    fn request(&self, call: &ToolCall) -> Result<Request<Full<Bytes>>, BoxError> {
+        let parts = call.parts();
+        let body = Bytes::copy_from_slice(parts.params.get().as_bytes());
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.url.clone();
+        let headers = request.headers_mut();
+        *headers = self.headers.clone();
+        let takes_keys =
+            call.manifest().is_some_and(|tool| tool.capabilities.has(Capability::Idempotency));
+        if let Some(key) = parts.idempotency.key.as_deref().filter(|_| takes_keys) {
+            headers.insert("idempotency-key", HeaderValue::from_str(&format!("{key:?}"))?);
+        }
+        let trace = traceparent().or_else(|| Some(parts.trace.traceparent.as_deref()?.to_owned()));
+        if let Some(trace) = trace.and_then(|trace| HeaderValue::from_str(&trace).ok()) {
+            headers.insert("traceparent", trace);
+        }
+        if call.attempt() > 0 {
+            headers.insert("x-retry-attempt", call.attempt().into());
+        }
+        Ok(request)
+    }
+}
+
+async fn answer(response: Response<Incoming>, call: &ToolCall) -> Result<ToolOutcome, BoxError> {
+    let (head, body) = response.into_parts();
+    let media = head.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    if head.status.is_success()
+        && media.is_some_and(|media| media.starts_with("application/x-ndjson"))
+    {
+        return chunks(body, call).await;
+    }
+    let text = text(body).await?;
+    if head.status.is_success() {
+        let mut parts = OutcomeParts::default();
+        parts.content = content(&text);
+        return Ok(parts.into());
+    }
+    let header = |name: &str| head.headers.get(name)?.to_str().ok();
+    let found = classify::http_response(head.status.as_u16(), header, &SystemClock);
+    let shown = &text[..text.floor_char_boundary(SHOWN)];
+    let code = format!("http_{}", head.status.as_u16());
+    let mut end = found.end;
+    // A redirect is no answer, and is not followed.
+    if end.verdict.is_success() {
+        (end.verdict, end.ran) = (Verdict::Permanent, Ran::Unknown);
+    }
+    let mut error =
+        ToolError::new(code, format!("{}: {}", head.status, shown.trim())).classified(end);
+    error.details = content(shown).filter(|details| details.get().starts_with('{'));
+    Ok(error.into())
+}
+
+/// The whole body.
+async fn text(mut body: Incoming) -> Result<String, BoxError> {
+    let mut all = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            grow(&mut all, &data)?;
+        }
+    }
+    Ok(String::from_utf8_lossy(&all).into_owned())
+}
+
+fn grow(all: &mut Vec<u8>, data: &[u8]) -> Result<(), TooLong> {
+    if all.len() + data.len() > MOST {
+        let info = FailureInfo::new("answer_too_large", Ran::Yes, Verdict::Permanent).by_layer();
+        return Err(TooLong(info));
+    }
+    all.extend_from_slice(data);
+    Ok(())
+}
+
+/// Each line of the body is a chunk.
+async fn chunks(mut body: Incoming, call: &ToolCall) -> Result<ToolOutcome, BoxError> {
+    let mut sink = call.chunk_sink();
+    let mut rest = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        grow(&mut rest, &data)?;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = rest.drain(..=end).collect();
+            if let Some(chunk) = content(&String::from_utf8_lossy(&line)) {
+                sink.send(chunk).await?;
+            }
+        }
+    }
+    if let Some(chunk) = content(&String::from_utf8_lossy(&rest)) {
+        sink.send(chunk).await?;
+    }
+    Ok(sink.finish(ToolOutcome::default()))
+}

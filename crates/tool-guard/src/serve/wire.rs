@@ -1,0 +1,140 @@
+//! What a request over HTTP asks for, and how it is answered.
+use super::{
+    access::{Access, check_json, text},
+    guard::{Cancel, Guard, request},
+};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Body, Frame, Incoming},
+    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
+    http::request::Parts,
+};
+use serde_json::{Value, json};
+use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
+use tokio::time::timeout;
+use tool_reliability::telemetry::TARGET;
+use tr_core::call::CallContext;
+
+/// How long the body of a request may pause.
+const PAUSE: Duration = Duration::from_secs(30);
+
+pub(super) type Answered = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+/// What all connections share.
+pub(super) struct Door {
+    pub(super) guard: Guard,
+    pub(super) access: Access,
+    pub(super) max_body: usize,
+}
+
+/// Answers a request.
+pub(super) async fn answer(door: Arc<Door>, req: Request<Incoming>) -> Answered {
+    let (head, body) = req.into_parts();
+    let path = head.uri.path();
+    let allowed = door.access.check(&head);
+    if let Err((status, why)) = allowed {
+        tracing::warn!(target: TARGET, event = "serve_refused", why);
+        return refused(status, why);
+    }
+    match (path, &head.method) {
+        ("/tools", &Method::GET) => json_of(StatusCode::OK, &door.guard.declared()),
+        ("/call" | "/cancel", &Method::POST) => {
+            if let Err((status, why)) = check_json(&head) {
+                return refused(status, why);
+            }
+            let body = match read(body, door.max_body).await {
+                Ok(body) => body,
+                Err((status, why)) => return refused(status, why),
+            };
+            let context = context(&head);
+            if path == "/call" {
+                call(&door.guard, body, context).await
+            } else {
+                cancel(&door.guard, &body, context)
+            }
+        }
+        ("/tools" | "/call" | "/cancel", _) => {
+            refused(StatusCode::METHOD_NOT_ALLOWED, "use GET /tools, POST /call or POST /cancel")
+        }
+        _ => refused(StatusCode::NOT_FOUND, "there are /tools, /call and /cancel"),
+    }
+}
+
+/// On whose behalf the caller says that it calls.
+fn context(head: &Parts) -> CallContext {
+    let said = |name| text(&head.headers, &HeaderName::from_static(name)).map(Into::into);
+    let mut context = CallContext::default();
+    context.session = said("x-tool-guard-session");
+    context.actor = said("x-tool-guard-actor");
+    context
+}
+
+async fn call(guard: &Guard, body: Bytes, context: CallContext) -> Answered {
+    let answers = guard.tools.answers(request(body, context));
+    if answers.is_streaming() {
+        let events = answers.map(|answer| {
+            Ok(Frame::data(Bytes::from(format!("data: {}\n\n", answer.to_json().get()))))
+        });
+        let mut response = Response::new(StreamBody::new(events).boxed_unsync());
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        return response;
+    }
+    let answer = pin!(answers).next().await.expect("each request has an answer");
+    let status = if answer.is_refused() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    respond(status, answer.to_bytes())
+}
+
+fn cancel(guard: &Guard, body: &[u8], context: CallContext) -> Answered {
+    match serde_json::from_slice::<Cancel>(body) {
+        Ok(order) => json_of(StatusCode::OK, &guard.cancel(order, context)),
+        Err(error) => {
+            let why = format!("expected {{\"cancel\": \"the cancellationId of calls\"}}: {error}");
+            refused(StatusCode::BAD_REQUEST, &why)
+        }
+    }
+}
+
+async fn read(body: Incoming, most: usize) -> Result<Bytes, super::access::Refusal> {
+    const LONG: &str = "the body is longer than --max-body allows";
+    if body.size_hint().lower() > most as u64 {
+        return Err((StatusCode::PAYLOAD_TOO_LARGE, LONG));
+    }
+    let mut body = pin!(body);
+    let mut all = Vec::new();
+    loop {
+        let frame = match timeout(PAUSE, body.frame()).await {
+            Err(_) => return Err((StatusCode::REQUEST_TIMEOUT, "the body paused for 30 s")),
+            Ok(None) => return Ok(all.into()),
+            Ok(Some(Err(_))) => return Err((StatusCode::BAD_REQUEST, "the body broke off")),
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if all.len() + data.len() > most {
+            return Err((StatusCode::PAYLOAD_TOO_LARGE, LONG));
+        }
+        all.extend_from_slice(&data);
+    }
+}
+
+/// The answer to what is no call: nothing ran.
+fn refused(status: StatusCode, why: &str) -> Answered {
+    json_of(status, &json!({ "error": why, "ran": "no" }))
+}
+
+fn json_of(status: StatusCode, value: &Value) -> Answered {
+    respond(status, value.to_string().into())
+}
+
+fn respond(status: StatusCode, body: Bytes) -> Answered {
+    let mut response = Response::new(Full::new(body).boxed_unsync());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
