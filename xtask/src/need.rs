@@ -46,7 +46,7 @@ const PROMETHEUS: Need =
     Need { service: Some("prometheus"), ..Need::program("prometheus", &["prometheus"]) };
 
 /// What a package can ask for in its manifest: `[package.metadata.xtask]`, `needs = ["PROGRAM"]`.
-const BY_PACKAGES: &[&Need] = &[&CURL, &POSTGRES, &PROMETHEUS, &REDIS];
+const BY_PACKAGES: &[&Need] = &[&CURL, &NODE, &POSTGRES, &PROMETHEUS, &PYTHON, &REDIS];
 
 impl Need {
     const fn program(program: &'static str, debian: &'static [&'static str]) -> Self {

@@ -4,8 +4,8 @@ use super::{Fault, tree::Tree};
 
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
-    // With mode observe, with `config`, which shows each setting with its origin, and with exporters.
-    ("tool-guard", 13810),
+    // With mode observe, `config`, which shows each setting with its origin, exporters and `serve`.
+    ("tool-guard", 15600),
     // With streams, the door and the adapter of tools, what a configuration says of each layer, the
     // envelope service, and cancelling, which tr-turn had.
     ("tool-reliability", 5750),

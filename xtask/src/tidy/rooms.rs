@@ -56,7 +56,8 @@ fn below(name: &str) -> Option<Vec<&'static str>> {
         "tool-reliability" => [&FORMS, LAYERS, &["tr-transcript"]].concat(),
         "tr-turn" => [&FORMS[..], &["tool-reliability"]].concat(),
         "tool-guard" => {
-            [&FORMS[..], &["tool-reliability", "tr-integrity", "tr-transcript", "tr-turn"]].concat()
+            let above = ["tool-reliability", "tr-integrity", "tr-tls", "tr-transcript", "tr-turn"];
+            [&FORMS[..], &above].concat()
         }
         _ => return None,
     })

@@ -21,6 +21,9 @@ const ONCE: [HeaderName; 8] = [
     HeaderName::from_static("sec-fetch-site"),
 ];
 
+/// How long the head of a request may be, in bytes.
+pub(super) const HEAD_BYTES: usize = 32 * 1024;
+
 /// What a request must have.
 #[derive(Debug, Default)]
 pub(super) struct Access {
@@ -41,6 +44,11 @@ impl Access {
         let headers = &head.headers;
         if head.version != Version::HTTP_11 {
             return Err((BAD, "send HTTP/1.1"));
+        }
+        let bytes = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+        if bytes.sum::<usize>() + head.uri.path().len() > HEAD_BYTES {
+            let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+            return Err((status, "the head of the request is longer than 32 KiB"));
         }
         if ONCE.iter().any(|name| headers.get_all(name).iter().nth(1).is_some()) {
             return Err((BAD, "a header that may be there once is there twice"));

@@ -1,5 +1,8 @@
 //! Connections: how many, how long their heads may take, and how they end.
-use super::wire::{Door, answer};
+use super::{
+    access::HEAD_BYTES,
+    wire::{Door, answer},
+};
 use anyhow::{Context as _, bail};
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,8 +18,6 @@ use tool_reliability::telemetry::TARGET;
 const MAX_CONNECTIONS: usize = 1_024;
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(10);
-/// How long the head may be, in bytes.
-const HEAD_BYTES: usize = 32 * 1024;
 /// How long calls that run may go on when the guard is asked to end.
 const GRACE: Duration = Duration::from_secs(10);
 

@@ -1,4 +1,5 @@
 //! The tools: HTTP endpoints and commands, as one tower service.
+mod answer;
 mod command;
 mod connect;
 mod http;
@@ -15,10 +16,7 @@ use std::{
 };
 use tower_service::Service;
 use tr_config::Endpoint;
-use tr_core::{BoxError, FailureInfo, Json, Ran, ToolCall, ToolId, ToolOutcome, Verdict};
-
-/// The longest answer of a tool, in bytes.
-const MOST: usize = 16 << 20;
+use tr_core::{BoxError, FailureInfo, NotSent, Ran, ToolCall, ToolId, ToolOutcome, Verdict};
 
 /// All tools.
 #[derive(Clone)]
@@ -106,19 +104,10 @@ impl Service<ToolCall> for Upstream {
                 let info = FailureInfo::new("no_such_tool", Ran::No, Verdict::Permanent).by_layer();
                 let tool = call.parts().tool.to_string().into();
                 let error = NoSuchTool { tool, known: known.join(", ").into(), info };
-                Box::pin(ready(Err(error.into())))
+                Box::pin(ready(Err(NotSent::new(error).into())))
             }
         }
     }
-}
-
-/// A text as content: what it says, if it is JSON, else the text itself; `None` of nothing.
-fn content(text: &str) -> Option<Json> {
-    if text.trim().is_empty() {
-        return None;
-    }
-    let json = Json::from_text(text.trim()).ok();
-    Some(json.unwrap_or_else(|| serde_json::Value::from(text).into()))
 }
 
 #[cfg(test)]
@@ -136,18 +125,6 @@ mod tests {
             ("${KEY", None),
         ] {
             assert_eq!(with_variables(text, value).ok().as_deref(), wanted, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_text_is_json_or_itself() {
-        for (text, wanted) in [
-            (r#" {"a": 1} "#, Some(r#"{"a": 1}"#)),
-            ("12\n", Some("12")),
-            ("done", Some(r#""done""#)),
-            (" \n", None),
-        ] {
-            assert_eq!(content(text).as_ref().map(Json::get), wanted, "{text}");
         }
     }
 }

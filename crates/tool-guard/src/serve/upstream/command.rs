@@ -1,5 +1,5 @@
 //! A tool that is a command: params are on its standard input, what it prints is its answer.
-use super::{MOST, content};
+use super::answer::{MOST, content};
 use anyhow::bail;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{

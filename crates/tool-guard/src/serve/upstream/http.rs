@@ -1,5 +1,8 @@
 //! A tool that is an HTTP endpoint: params are the body of a request, the body of the response is the answer.
-use super::{MOST, connect::Connector, content};
+use super::{
+    answer::{MOST, content},
+    connect::Connector,
+};
 use anyhow::Context as _;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
