@@ -10,8 +10,8 @@ const BUDGET: &[(&str, usize)] = &[
     // envelope service, and cancelling, which tr-turn had.
     ("tool-reliability", 5750),
     ("tr-breaker", 3480),
-    // Its file has every setting of every layer, and the defaults of each.
-    ("tr-config", 2780),
+    // Its file has every setting of every layer, the defaults of each, and where tools are.
+    ("tr-config", 2850),
     // With the channel of chunks, and what the conformance suites of stores share.
     ("tr-core", 7960),
     ("tr-idempotency", 12250),
