@@ -59,23 +59,15 @@ impl EnvelopeRequest {
         self
     }
 
-    /// The call, if it is prepared already.
-    pub(super) fn prepared(self) -> Result<Prepared, Self> {
-        match self.body {
-            Body::Prepared(prepared) => Ok(*prepared),
-            body => Err(Self { body, ..self }),
-        }
-    }
-
     /// The call, or the answer to a request with faults.
     pub(super) fn into_call(
         self,
         most: usize,
         arrival: Arrival,
         new_id: impl Fn() -> Box<str>,
-    ) -> Result<(Form, ToolCall), Answer> {
+    ) -> Result<Prepared, Answer> {
         let request = match self.body {
-            Body::Prepared(prepared) => return Ok((prepared.form, prepared.call)),
+            Body::Prepared(prepared) => return Ok(*prepared),
             Body::Read(request) => request,
             Body::Bytes(bytes) if bytes.len() > most => {
                 return Err(Answer::refusal(RefusedRequest::too_long(&bytes, most), new_id));
@@ -87,7 +79,7 @@ impl EnvelopeRequest {
         };
         let form = request.form();
         match request.into_call(self.context, arrival, &new_id) {
-            Ok(call) => Ok((form, call)),
+            Ok(call) => Ok(Prepared { form, call, token: None }),
             Err(refused) => Err(Answer::refusal(refused, new_id)),
         }
     }

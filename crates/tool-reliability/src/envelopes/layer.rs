@@ -12,7 +12,7 @@ use tr_config::ToolCatalog;
 use tr_core::{ConfigError, SystemClock, WallClock};
 
 /// Puts [`Envelopes`] around services; all of them share the calls that can be cancelled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct EnvelopesLayer(Arc<Shared>);
 
 /// Builds an [`EnvelopesLayer`].
@@ -40,12 +40,6 @@ impl EnvelopesLayer {
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.0.running.clone()
-    }
-}
-
-impl Default for EnvelopesLayer {
-    fn default() -> Self {
-        Self(Arc::default())
     }
 }
 

@@ -71,17 +71,16 @@ where
 impl<S> Envelopes<S> {
     /// The call that a request asks for, or the answer to one that is not called.
     pub(super) fn prepare(&self, request: EnvelopeRequest) -> Result<Prepared, Answer> {
-        let request = match request.prepared() {
-            Ok(prepared) => return Ok(prepared),
-            Err(request) => request,
-        };
         let Shared { tools, most_bytes, running, ids } = &*self.shared;
         let now = Instant::now().into_std();
         let arrival = Arrival { now, unix_ms: ids.clock.unix_ms() };
-        let (form, mut call) = request.into_call(*most_bytes, arrival, || ids.next())?;
+        let prepared = request.into_call(*most_bytes, arrival, || ids.next())?;
+        let Prepared { form, mut call, token } = prepared;
         let parts = call.parts();
         let token = match &parts.cancellation_id {
             None => None,
+            // Entered already.
+            Some(_) if token.is_some() => token,
             Some(id) => match running.enter(&parts.context, id) {
                 Ok(token) => Some(token),
                 Err(error) => return Err(Answer::not_called(form, call, error)),
