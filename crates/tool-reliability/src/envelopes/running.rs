@@ -75,7 +75,7 @@ impl Canceller {
         let calls = self.0.lock().calls.get(&Name::new(context, id)).cloned();
         // Outside of the lock: the last copy of a call takes it when it goes.
         let tokens = calls.iter().flatten().filter_map(|(_, token)| token.upgrade());
-        tokens.inspect(|token| drop(token.cancelled.send_replace(true))).count()
+        tokens.inspect(|token| _ = token.cancelled.send_replace(true)).count()
     }
 
     /// How many calls that can be cancelled are running.
