@@ -3,7 +3,8 @@ use crate::Cli;
 use clap::{Arg, Command, CommandFactory as _};
 
 /// Each command with the guide that describes its options.
-const GUIDES: [(&str, &str); 4] = [
+const GUIDES: [(&str, &str); 5] = [
+    ("config", include_str!("../../../docs/configuration.md")),
     ("mcp", include_str!("../../../docs/mcp.md")),
     ("records", include_str!("../../../docs/records.md")),
     ("turn", include_str!("../../../docs/turn.md")),

@@ -12,6 +12,7 @@ mod tools;
 use bench::{Group, Row};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, path::PathBuf};
+use tool_reliability::config::{Config, Live};
 use tr_config::schemas;
 
 /// The rows of all sections.
@@ -166,4 +167,30 @@ async fn what_is_said_of_one_tool_can_be_said_of_all_listed_ones() {
         check(&row, &format!("defaults.{key}"), [without, with], &mut faults).await;
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// What a reload applies at once.
+const AT_ONCE: [&str; 4] = ["rollout", "tools", "defaults", "undeclared_effect"];
+
+#[test]
+fn every_key_applies_at_once_or_is_named_as_one_that_needs_a_restart() {
+    let whole: Value = serde_json::from_str(schemas::CONFIG).unwrap();
+    let schema = schemas::config();
+    for name in schema["properties"].as_object().unwrap().keys().filter(|name| *name != "$schema") {
+        let mut value = whole[name].clone();
+        match &**name {
+            // As it is by default.
+            "normalise" | "silent_failures" => value = json!(false),
+            "breaker" => drop(value.as_object_mut().unwrap().remove("share")),
+            _ => {}
+        }
+        let live = Live::new(Config::default(), |builder| builder).unwrap();
+        let mut config = json!({ (name.as_str()): value });
+        if name == "defaults" {
+            config["tools"] = json!({"t": {}});
+        }
+        let changed = live.reload(Config::from_json(&config.to_string()).unwrap()).unwrap();
+        let wanted = if AT_ONCE.contains(&&**name) { vec![] } else { vec![name.as_str()] };
+        assert_eq!(changed.needs_restart, wanted);
+    }
 }

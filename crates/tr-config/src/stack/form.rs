@@ -38,7 +38,7 @@ object! { strict
         /// Which calls are guarded.
         "rollout" => rollout: Option<RolloutForm>, Lenient<RolloutForm>;
         /// Whether tools' failures are put into the contract's words, and their answers looked into for
-        /// failures; true.
+        /// failures.
         "normalise" => normalise: Option<bool>, Lenient<Flag>;
         /// Whether tools' answers are looked into for failures, such as `ok: false`; only where failures are
         /// normalised. Tools may say it for themselves. `tool-guard mcp` and `turn` do not look.
@@ -71,7 +71,7 @@ object! { strict
         /// By which members of `_meta` `tool-guard mcp` recognises the calls of clients that it does not
         /// know. The names are free.
         "identity" => identity: Option<Identities>, Lenient<Map<Lenient<Rule>>>;
-        /// The effect of tools that declare none; `mutating` by default.
+        /// The effect of tools that declare none.
         "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
         /// Defaults for the tools under `tools`. Tools that are not listed use the sections of the
         /// stack.

@@ -1,5 +1,7 @@
 //! Configurations: what they say, and what is said of their mistakes.
 #[cfg(feature = "schema")]
+mod guide;
+#[cfg(feature = "schema")]
 mod schemas;
 
 use std::time::Duration;

@@ -113,7 +113,7 @@ fn every_default_is_in_the_schema_and_is_a_configuration_itself() {
 #[test]
 fn the_keys_are_those_that_the_reader_takes() {
     let keys = schemas::keys(&schema());
-    let names: Vec<_> = keys.iter().map(|key| key.name()).collect();
+    let names: Vec<_> = keys.iter().map(schemas::Key::name).collect();
     for name in [
         "preset",
         "retry.budget.per_success",

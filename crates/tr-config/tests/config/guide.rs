@@ -1,0 +1,158 @@
+//! docs/configuration.md lists every key with its values, its default and its meaning.
+//!
+//! With `TR_BLESS=1` the test writes the tables instead of comparing them.
+use serde_json::Value;
+use std::{collections::BTreeSet, env, fmt::Write as _, fs, path::PathBuf};
+use tr_config::schemas::{self, Key};
+
+/// The sections of which a change applies without a restart.
+const AT_ONCE: [&str; 4] = ["rollout", "tools", "defaults", "undeclared_effect"];
+
+fn page() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md")
+}
+
+/// The schemas of which a value must have one.
+fn shapes<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
+    if let Some(name) = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/")) {
+        return shapes(root, &root["$defs"][name]);
+    }
+    match schema["anyOf"].as_array() {
+        Some(choices) => choices.iter().flat_map(|choice| shapes(root, choice)).collect(),
+        None => vec![schema],
+    }
+}
+
+/// The schema of a key.
+fn member<'s>(root: &'s Value, path: &[String]) -> Option<&'s Value> {
+    let mut at = root;
+    for part in path {
+        at = shapes(root, at).into_iter().find_map(|shape| match &**part {
+            "*" => Some(&shape["additionalProperties"]),
+            name => shape["properties"].get(name),
+        })?;
+    }
+    Some(at)
+}
+
+/// What a value can be, in words.
+fn values(root: &Value, schema: &Value) -> String {
+    let one = |shape: &Value| -> Option<String> {
+        if let Some(words) = shape["enum"].as_array() {
+            let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+            return Some(words.join(", "));
+        }
+        if !shape["const"].is_null() {
+            return Some(format!("`{}`", shape["const"]));
+        }
+        if shape["properties"].is_object() {
+            return Some("a table".into());
+        }
+        let bound = |name: &str| shape.get(name).map(ToString::to_string);
+        let range = match (bound("minimum"), bound("exclusiveMinimum"), bound("maximum")) {
+            (Some(low), _, Some(high)) => format!("{low} to {high}"),
+            (_, Some(low), Some(high)) => format!("above {low}, at most {high}"),
+            _ => "a number".into(),
+        };
+        Some(match shape["type"].as_str() {
+            Some("boolean") => "`true`, `false`".into(),
+            Some("integer" | "number") => range,
+            Some("string") => "text".into(),
+            Some("array") => match shape["items"]["type"].as_str() {
+                Some("number") => "two numbers from 0 to 2".into(),
+                _ => "a list".into(),
+            },
+            Some("object") if shape["additionalProperties"].is_object() => {
+                format!("names with {}", values(root, &shape["additionalProperties"]))
+            }
+            Some("object") => "a JSON Schema".into(),
+            _ => return None,
+        })
+    };
+    let all: Vec<_> = shapes(root, schema).into_iter().filter_map(one).collect();
+    if all.is_empty() { "any value".into() } else { all.join(", or ") }
+}
+
+/// The table of one section; `""` is the top.
+fn table(root: &Value, keys: &[Key], section: &str) -> String {
+    let mut table = String::from("| key | values | default | meaning |\n|---|---|---|---|\n");
+    for key in keys.iter().filter(|key| key.alias_of.is_none()) {
+        let within = match section {
+            "" => key.path.len() == 1 && key.is_value && !key.is_table,
+            section => key.path.len() > 1 && key.path[0] == section,
+        };
+        if !within || !key.is_value {
+            continue;
+        }
+        let (last, place) = key.path.split_last().unwrap();
+        let schema = member(root, &key.path).expect("the key is in the schema");
+        let default = match schema.get("default") {
+            Some(Value::Object(table)) => {
+                let all: Vec<_> = table.iter().map(|(k, v)| format!("`{k} = {v}`")).collect();
+                all.join(", ")
+            }
+            Some(value) => format!("`{value}`"),
+            None => of_effect(root, &key.path).unwrap_or_else(|| "–".into()),
+        };
+        let aliases: Vec<_> = keys
+            .iter()
+            .filter(|other| other.alias_of.as_ref() == Some(last))
+            .filter(|other| other.path[..other.path.len() - 1] == *place)
+            .map(|other| format!("`{}`", other.path[place.len()]))
+            .collect();
+        let also = match aliases.is_empty() {
+            true => String::new(),
+            false => format!(" Also {}.", aliases.join(", ")),
+        };
+        let name = if section.is_empty() { key.name() } else { key.path[1..].join(".") };
+        let about = key.about.replace('|', "\\|");
+        writeln!(table, "| `{name}` | {} | {default} | {about}{also} |", values(root, schema))
+            .unwrap();
+    }
+    table
+}
+
+/// The default of a key of one effect, which its table has.
+fn of_effect(root: &Value, path: &[String]) -> Option<String> {
+    let (last, table) = path.split_last()?;
+    let default = member(root, table)?["default"].get(last)?;
+    Some(format!("`{default}`"))
+}
+
+#[test]
+fn the_guide_has_every_key() {
+    let root = schemas::config();
+    let keys = schemas::keys(&root);
+    let tops: BTreeSet<_> =
+        keys.iter().filter(|key| key.path.len() > 1).map(|key| &*key.path[0]).collect();
+    let mut guide = fs::read_to_string(page()).unwrap();
+    let mut written = guide.clone();
+    // What holds for all tools has the keys of one.
+    for section in tops.into_iter().filter(|top| *top != "defaults").chain([""]) {
+        let (begin, end) = (format!("<!-- keys: {section} -->\n"), "<!-- end -->");
+        let at = guide.find(&begin).unwrap_or_else(|| {
+            panic!("docs/configuration.md has no tables for {section:?}: write {begin}{end}")
+        });
+        let from = at + begin.len();
+        let to = from + guide[from..].find(end).expect("the table ends");
+        let applies = match section {
+            "" => String::new(),
+            at_once if AT_ONCE.contains(&at_once) => "A change applies at once.\n\n".into(),
+            _ => "A change needs a restart.\n\n".into(),
+        };
+        let wanted = format!("{applies}{}", table(&root, &keys, section));
+        if env::var_os("TR_BLESS").is_some() {
+            guide.replace_range(from..to, &wanted);
+            written.clone_from(&guide);
+        }
+        let to = from + guide[from..].find(end).expect("the table ends");
+        assert_eq!(
+            &guide[from..to],
+            wanted,
+            "docs/configuration.md, {section:?}: run this test with TR_BLESS=1"
+        );
+    }
+    if env::var_os("TR_BLESS").is_some() {
+        fs::write(page(), written).unwrap();
+    }
+}
