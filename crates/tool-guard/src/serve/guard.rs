@@ -52,16 +52,16 @@ impl Guard {
         loops: loopguard::Mode,
         records: Records,
         upstream: Upstream,
+        signals: &Signals,
         max_body: usize,
     ) -> anyhow::Result<Self> {
         let times = Times::beside(&setup.config.idempotency);
-        let signals = Signals::builder().build()?;
         let guards = setup.guards_loops(loops);
         let live = Live::new(setup.config, |builder| {
             builder
                 .idempotency(|layer| records.keep(times.set(layer)))
                 .loop_guard(|guard| guard.mode(loops).enabled(guards))
-                .telemetry(signals)
+                .telemetry(signals.clone())
         });
         let live = live.context("the configuration cannot be used")?;
         let layer = EnvelopesLayer::builder().live(live.clone()).max_request_bytes(max_body);

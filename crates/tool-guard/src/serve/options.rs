@@ -1,4 +1,5 @@
 //! The command line of `tool-guard serve`.
+use crate::export::ExportOptions;
 use crate::mcp::{
     options::{Log, address},
     recording::RecordOptions,
@@ -52,6 +53,9 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     pub(crate) recording: RecordOptions,
+
+    #[command(flatten)]
+    pub(crate) export: ExportOptions,
 
     /// Which events are logged on standard error, as JSON lines or for people
     #[arg(long, value_enum, default_value_t = Log::Warn)]

@@ -2,6 +2,7 @@
 use super::{
     Options, access::Access, guard::Guard, lines, listener, upstream::Upstream, wire::Door,
 };
+use crate::export::Export;
 use crate::mcp::{
     admin,
     effects::Declared,
@@ -26,7 +27,8 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let server = recording.server(&["serve".into()]);
     let records = recording.open(&server).await?;
     let max_body = options.max_body as usize;
-    let guard = Guard::new(setup, loops, records, upstream, max_body)?;
+    let export = Export::start(&setup.config.telemetry, &options.export).await?;
+    let guard = Guard::new(setup, loops, records, upstream, export.signals(), max_body)?;
     let live = guard.live.clone();
     let _janitor = live.stack().records().spawn_janitor();
     let declared = Declared::default();
@@ -54,6 +56,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(admin) = admin {
         admin.abort();
     }
+    export.finish().await;
     Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
 }
 
