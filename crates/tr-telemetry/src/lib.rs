@@ -53,7 +53,8 @@
 //!
 //! # What is never reported
 //!
-//! Params and results. Their shape is, if asked for ([`Builder::params_shape`]). The idempotency
+//! Params and results. The shape of params is, if asked for ([`Builder::params_shape`]), and the values of
+//! those that a program lists ([`Builder::show_params`]). The idempotency
 //! key appears as a keyed hash. Everything else that comes from outside passes the
 //! [redactor](redact). Ids, sessions and keys are never labels of metrics; tools past a bound
 //! share the label `_other`, as do unknown codes. A tool's label has 128 bytes at most, and
