@@ -138,8 +138,7 @@ shape! {
     |node, faults| {
         let names = List::<Name>::read(node, faults)?;
         match names.is_empty() {
-            true => node.refuse_found(Self::expected(), "none: nothing would be retried, for which \
-                `attempts = 1` is there", faults),
+            true => node.refuse_found(Self::expected(), "none: to retry nothing, write `attempts = 1`", faults),
             false => Some(names),
         }
     },
