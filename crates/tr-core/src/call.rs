@@ -52,8 +52,8 @@ pub struct ToolCall {
     body: Arc<Body>,
     attempt: u32,
     stamp: Option<CoarseInstant>,
-    /// The run of the tool that this copy is for: its number, and what gathers its chunks.
-    run: Option<(Arc<Body>, u32)>,
+    /// The run of the tool that this copy is for, from 1; 0 outside of any.
+    run: u32,
 }
 
 /// The parts, and what is computed from them at most once.
@@ -66,6 +66,8 @@ struct Body {
     target: OnceLock<Option<Box<Target>>>,
     attempted: AtomicBool,
     gathering: Gathering,
+    /// What gathers for the run in which this was copied, to be changed.
+    run_body: Option<Arc<Self>>,
     /// The claim under which this copy runs.
     fence: Option<FencingToken>,
     /// The call that this is a copy of.
@@ -81,6 +83,7 @@ impl Body {
             target: OnceLock::new(),
             attempted: AtomicBool::new(false),
             gathering: Gathering::new(),
+            run_body: None,
             fence: None,
             original: None,
         }
@@ -94,6 +97,7 @@ impl Body {
             id: original.id.clone(),
             target: original.target.clone(),
             fence: call.fence,
+            run_body: call.run_body.clone(),
             original: Some(original.clone()),
             ..Self::new(call.parts.clone())
         }
@@ -107,7 +111,7 @@ impl Body {
 
 impl From<CallParts> for ToolCall {
     fn from(parts: CallParts) -> Self {
-        Self { body: Arc::new(Body::new(parts)), attempt: 0, stamp: None, run: None }
+        Self { body: Arc::new(Body::new(parts)), attempt: 0, stamp: None, run: 0 }
     }
 }
 
@@ -130,7 +134,8 @@ impl ToolCall {
         if Arc::get_mut(&mut self.body).is_none() {
             let Body { parts, fence, original, .. } = &*self.body;
             let (fence, original) = (*fence, original.clone());
-            self.body = Arc::new(Body { fence, original, ..Body::new(parts.clone()) });
+            let run_body = (self.run > 0).then(|| self.run_body().clone());
+            self.body = Arc::new(Body { fence, original, run_body, ..Body::new(parts.clone()) });
         }
         let body = Arc::get_mut(&mut self.body).expect("not shared: just made unique");
         (body.digest, body.id, body.target) = Default::default();
@@ -244,10 +249,10 @@ impl ToolCall {
     /// are gathered.
     #[must_use]
     pub fn chunk_sink(&self) -> ChunkSink {
-        let chunks = match (self.consumed_chunks(), &self.run) {
+        let chunks = match (self.consumed_chunks(), self.run) {
             (Some(chunks), _) => chunks.clone(),
-            (None, Some((body, run))) => body.gathering.of(*run),
-            (None, None) => Chunks::gathering(),
+            (None, 0) => Chunks::gathering(),
+            (None, run) => self.run_body().gathering.of(run),
         };
         ChunkSink::new(chunks, self.attempt)
     }
@@ -260,17 +265,27 @@ impl ToolCall {
     /// Makes this the copy of the call for one run of the tool: all sinks of it and of its clones write to the
     /// same channel, also where the caller takes no chunks.
     #[doc(hidden)]
+    #[inline]
     pub fn begin_run(&mut self) {
-        self.run = Some((self.body.clone(), self.body.gathering.begin()));
+        if self.body.run_body.is_some() {
+            // A run inside of another, whose chunks are its own.
+            self.body = Arc::new(Body { run_body: None, ..Body::copy_of(&self.body) });
+        }
+        self.run = self.body.gathering.begin();
     }
 
     /// Ends the run that [`begin_run`](Self::begin_run) began. Returns the channel of its chunks; `None` if
     /// there is none.
     #[doc(hidden)]
+    #[inline]
     #[must_use]
     pub fn end_run(&self) -> Option<Chunks> {
-        let gathered = self.run.as_ref().and_then(|(body, run)| body.gathering.end(*run));
-        self.parts().chunks.clone().or(gathered)
+        let chunks = self.parts().chunks.as_ref();
+        chunks.cloned().or_else(|| self.run_body().gathering.end(self.run))
+    }
+
+    fn run_body(&self) -> &Arc<Body> {
+        self.body.run_body.as_ref().unwrap_or(&self.body)
     }
 
     /// When the call arrived or its backoff ended, if a layer has read the clock for it.

@@ -90,7 +90,11 @@ where
         for _ in 0..TURN {
             ready!(sink.poll_ready(cx))?;
             match ready!(this.stream.as_mut().poll_next(cx)) {
-                Some(chunk) => sink.start_send(chunk.map_err(Into::into)?)?,
+                Some(Ok(chunk)) => sink.start_send(chunk)?,
+                Some(Err(error)) => {
+                    let sink = this.sink.take().expect("it is there");
+                    return Poll::Ready(Err(sink.fail(error)));
+                }
                 None => {
                     let sink = this.sink.take().expect("it is there");
                     return Poll::Ready(Ok(sink.finish(ToolOutcome::default())));

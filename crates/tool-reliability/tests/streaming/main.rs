@@ -1,5 +1,6 @@
 //! Answers in chunks, through the whole stack.
 mod ends;
+mod evidence;
 #[path = "../../../tr-telemetry/tests/telemetry/metered.rs"]
 mod metered;
 mod records;

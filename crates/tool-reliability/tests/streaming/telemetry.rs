@@ -73,6 +73,11 @@ async fn a_failure_that_quotes_what_was_streamed_is_redacted_across_chunks() {
     for (chunks, limits) in [
         (texts.clone(), ChunkLimits::default()),
         (whole, ChunkLimits::default()),
+        // One JSON text on each line.
+        (
+            ["{\"n\": 1}\n{\"passport_no\": \"X17-", "4711\"}\n"].map(ChunkContent::text).to_vec(),
+            ChunkLimits::default(),
+        ),
         // What was not kept cannot be looked for, so nothing of the message is shown.
         (texts, short),
     ] {

@@ -1,30 +1,32 @@
 //! What the runs of a tool gather for a caller that takes no chunks.
 use crate::chunks::Chunks;
 use std::sync::{
-    Mutex, MutexGuard, PoisonError,
+    Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicU32, Ordering},
 };
 
 /// The chunks of each run that has asked for a sink and has not ended.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Gathering {
     begun: AtomicU32,
-    runs: Mutex<Vec<(u32, Chunks)>>,
+    /// Made by the first sink: most tools ask for none.
+    runs: OnceLock<Mutex<Vec<(u32, Chunks)>>>,
 }
 
 impl Gathering {
     pub(super) const fn new() -> Self {
-        Self { begun: AtomicU32::new(0), runs: Mutex::new(Vec::new()) }
+        Self { begun: AtomicU32::new(0), runs: OnceLock::new() }
     }
 
-    /// The number of a new run.
+    /// The number of a new run, from 1.
+    #[inline]
     pub(super) fn begin(&self) -> u32 {
-        self.begun.fetch_add(1, Ordering::Relaxed)
+        self.begun.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
     /// All sinks of a run write to the same.
     pub(super) fn of(&self, run: u32) -> Chunks {
-        let mut runs = self.runs();
+        let mut runs = lock(self.runs.get_or_init(Mutex::default));
         if let Some((_, chunks)) = runs.iter().find(|(number, _)| *number == run) {
             return chunks.clone();
         }
@@ -34,13 +36,14 @@ impl Gathering {
     }
 
     /// `None` if the run asked for no sink.
+    #[inline]
     pub(super) fn end(&self, run: u32) -> Option<Chunks> {
-        let mut runs = self.runs();
+        let mut runs = lock(self.runs.get()?);
         let at = runs.iter().position(|(number, _)| *number == run)?;
         Some(runs.swap_remove(at).1)
     }
+}
 
-    fn runs(&self) -> MutexGuard<'_, Vec<(u32, Chunks)>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(runs: &Mutex<Vec<(u32, Chunks)>>) -> MutexGuard<'_, Vec<(u32, Chunks)>> {
+    runs.lock().unwrap_or_else(PoisonError::into_inner)
 }

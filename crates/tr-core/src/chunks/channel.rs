@@ -352,14 +352,14 @@ impl ChunkReceiver {
 
 impl Drop for ChunkReceiver {
     fn drop(&mut self) {
-        let chunks = change(&self.0, |state| {
+        let (chunks, watchers) = change(&self.0, |state| {
             state.consumer = Consumer::Gone;
-            // The next chunk is the tool's to send, and its time begins now.
-            state.signs += 1;
             (state.queued_bytes, state.receiver) = (0, None);
-            mem::take(&mut state.queue)
+            // The next chunk is the tool's to send, and its time begins now.
+            (mem::take(&mut state.queue), state.sign())
         });
         drop(chunks);
+        watchers.into_iter().for_each(Waker::wake);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a tool writes its chunks to.
 use super::{channel::Chunks, content::ChunkContent};
-use crate::{FailureInfo, Ran, ToolOutcome, Verdict, code};
+use crate::{BoxError, FailureInfo, Ran, ToolOutcome, Verdict, classify, code};
 use std::{
     future::poll_fn,
     task::{Context, Poll},
@@ -23,6 +23,15 @@ pub struct ChunkSink {
 #[derive(Debug, thiserror::Error)]
 #[error("the chunk was refused: the attempt that sent it is over")]
 pub struct SinkClosed {
+    #[source]
+    info: FailureInfo,
+}
+
+/// An error of a tool that had sent chunks before it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+struct FailedLater {
+    message: String,
     #[source]
     info: FailureInfo,
 }
@@ -83,6 +92,19 @@ impl ChunkSink {
     #[must_use]
     pub fn has_consumer(&self) -> bool {
         self.chunks.has_consumer()
+    }
+
+    /// Ends the stream with an error. If chunks were sent, the tool has run, whatever the error says.
+    #[must_use]
+    pub fn fail(self, error: impl Into<BoxError>) -> BoxError {
+        let error = error.into();
+        let mut end = classify::error(&*error).end;
+        if self.chunks.sent() == 0 || end.ran != Ran::No {
+            return error;
+        }
+        end.ran = Ran::Unknown;
+        let (message, info) = (error.to_string(), FailureInfo::of(end));
+        FailedLater { message, info: info.because(error) }.into()
     }
 
     /// Ends the stream with the tool's outcome. Its content, if it has any, is the last chunk.

@@ -86,8 +86,23 @@ impl Hidden {
             Some(Err(TooLong)) => self.values.is_over = true,
             Some(Ok(answer)) => {
                 self.learn(Some(answer.get()));
-                let text = answer.parse::<String>().ok();
-                self.learn(text.as_deref());
+                if let Ok(text) = answer.parse::<String>() {
+                    self.learn_lines(&text);
+                }
+            }
+        }
+    }
+
+    /// Takes in one JSON text after the other. Where the text is something else, what is sensitive in it is
+    /// not known.
+    fn learn_lines(&mut self, text: &str) {
+        for json in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+            match json {
+                Ok(json) => self.learn(Some(json.get())),
+                Err(_) => {
+                    self.values.is_over = true;
+                    return;
+                }
             }
         }
     }
