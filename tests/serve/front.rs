@@ -179,6 +179,7 @@ impl Front {
 }
 
 /// Waits for a condition, and looks again every few milliseconds.
+#[expect(clippy::disallowed_methods, reason = "real processes take real time")]
 pub(crate) fn until(mut holds: impl FnMut() -> bool) {
     let since = Instant::now();
     while !holds() {

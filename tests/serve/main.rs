@@ -7,7 +7,7 @@ mod pages;
 
 use front::{HttpTool, Shop, lines, until};
 use serde_json::{Value, json};
-use std::{process::Command, thread, time::Duration};
+use std::{process::Command, thread};
 
 const CLIENTS: [&str; 2] = ["client.mjs", "client.py"];
 
@@ -51,7 +51,7 @@ fn shop(tool: &HttpTool) -> Shop {
     ))
 }
 
-fn request(tool: &str, params: Value, key: &str) -> Value {
+fn request(tool: &str, params: &Value, key: &str) -> Value {
     json!({"tool": tool, "action": "", "params": params, "idempotencyKey": key})
 }
 
@@ -62,7 +62,7 @@ fn tr_02_a_payment_that_three_clients_send_at_once_is_made_once() {
     let front = shop.open(&[]);
     let params = json!({"cents": 500, "sleepMs": 1500});
     let answers: Vec<Value> = thread::scope(|scope| {
-        let curl = scope.spawn(|| front.call(&request("pay", params.clone(), "order-42")));
+        let curl = scope.spawn(|| front.call(&request("pay", &params, "order-42")));
         let others = CLIENTS.map(|client| {
             let (front, params) = (&front, &params);
             scope.spawn(move || front.by(client, "pay", params, "order-42"))
@@ -103,21 +103,21 @@ fn tr_05_a_failing_read_is_retried_and_a_payment_that_may_have_run_is_not() {
         );
     }
     let before = tool.count();
-    let answer = front.call(&request("pay", json!({"statuses": [503, 200]}), "p"));
+    let answer = front.call(&request("pay", &json!({"statuses": [503, 200]}), "p"));
     assert_eq!(
         (&answer["error"]["code"], &answer["error"]["ran"]),
         (&json!("http_503"), &json!("unknown"))
     );
     assert_eq!((&answer["error"]["retryable"], tool.count()), (&json!(false), before + 1));
     // Nothing was sent to a server that is not there, so it may be tried again.
-    let answer = front.call(&request("down", json!({}), "d"));
+    let answer = front.call(&request("down", &json!({}), "d"));
     assert_eq!(
         (&answer["error"]["ran"], &answer["attempts"]),
         (&json!("no"), &json!(4)),
         "{answer}"
     );
     // A refusal by 4xx is final.
-    let answer = front.call(&request("look", json!({"statuses": [404]}), "l"));
+    let answer = front.call(&request("look", &json!({"statuses": [404]}), "l"));
     assert_eq!((&answer["error"]["code"], &answer["attempts"]), (&json!("http_404"), &json!(1)));
 }
 
@@ -127,7 +127,7 @@ fn tr_08_the_sixth_payment_meets_an_open_breaker() {
     let shop = shop(&tool);
     let front = shop.open(&[]);
     for n in 0..5 {
-        front.call(&request("pay", json!({"n": n, "statuses": [500]}), &format!("k{n}")));
+        front.call(&request("pay", &json!({"n": n, "statuses": [500]}), &format!("k{n}")));
     }
     for client in CLIENTS {
         let answer = front.by(client, "pay", &json!({"n": 9}), client);
@@ -156,9 +156,9 @@ fn ut_03_silent_failures_and_exit_codes_are_failures() {
         (&json!("nonzero_exit"), &json!("Exit code 3: no such file"))
     );
     assert_eq!(answer["error"]["ran"], "yes");
-    let answer = front.call(&request("echo", json!({"a": [1, "é"]}), "c"));
+    let answer = front.call(&request("echo", &json!({"a": [1, "é"]}), "c"));
     assert_eq!(answer["result"], json!({"a": [1, "é"]}));
-    let answer = front.call(&request("nobody", json!({}), "d"));
+    let answer = front.call(&request("nobody", &json!({}), "d"));
     assert_eq!(
         (&answer["error"]["code"], &answer["error"]["ran"]),
         (&json!("no_such_tool"), &json!("no")),
@@ -171,7 +171,7 @@ fn a_command_that_takes_too_long_is_killed_with_its_group() {
     let tool = HttpTool::start();
     let shop = shop(&tool);
     let front = shop.open(&[]);
-    let answer = front.call(&request("hangs", json!({}), "h"));
+    let answer = front.call(&request("hangs", &json!({}), "h"));
     assert_eq!(
         (&answer["error"]["code"], &answer["error"]["ran"]),
         (&json!("timeout"), &json!("unknown"))
@@ -251,7 +251,7 @@ fn ut_09_a_running_call_is_cancelled_over_the_wire() {
         );
     });
     // It may have run, so it is not run again.
-    let again = front.call(&request("pay", json!({"sleepMs": 60000}), "k"));
+    let again = front.call(&request("pay", &json!({"sleepMs": 60000}), "k"));
     assert_eq!((&again["error"]["code"], tool.count()), (&json!("outcome_unknown"), 1));
 }
 
@@ -285,7 +285,7 @@ fn a_key_aware_tool_gets_the_key_and_its_own_method() {
         "traceId": "0af7651916cd43dd8448eb211c80319c", "spanId": "b7ad6b7169203331",
     });
     front.call(&traced);
-    front.call(&request("pay", json!({}), "p-1"));
+    front.call(&request("pay", &json!({}), "p-1"));
     let seen = tool.seen.lock().unwrap().clone();
     assert_eq!(
         (seen[0].0.as_str(), seen[0].1["idempotency-key"].to_str().unwrap()),
@@ -301,7 +301,7 @@ fn a_front_that_is_killed_in_mid_payment_pays_once() {
     let tool = HttpTool::start();
     let shop = shop(&tool);
     let mut front = shop.open(&[]);
-    let payment = || request("pay", json!({"cents": 500, "sleepMs": 3000}), "order-42");
+    let payment = || request("pay", &json!({"cents": 500, "sleepMs": 3000}), "order-42");
     thread::scope(|scope| {
         let at = &front.at;
         let body = payment().to_string();

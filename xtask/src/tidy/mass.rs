@@ -5,7 +5,7 @@ use super::{Fault, tree::Tree};
 /// Lines of code outside tests: without blank lines, comments and docs.
 const BUDGET: &[(&str, usize)] = &[
     // With mode observe, `config`, which shows each setting with its origin, exporters and `serve`.
-    ("tool-guard", 14862),
+    ("tool-guard", 14880),
     // With streams, the door and the adapter of tools, what a configuration says of each layer, the
     // envelope service, and cancelling, which tr-turn had.
     ("tool-reliability", 5750),
@@ -13,7 +13,7 @@ const BUDGET: &[(&str, usize)] = &[
     // Its file has every setting of every layer, the defaults of each, and where tools are.
     ("tr-config", 2870),
     // With the channel of chunks, and what the conformance suites of stores share.
-    ("tr-core", 7960),
+    ("tr-core", 7970),
     ("tr-idempotency", 12250),
     ("tr-integrity", 5980),
     ("tr-loopguard", 2200),

@@ -107,7 +107,7 @@ impl Overrides {
             set.push(("attempt_timeout_ms", millis.max(1).into(), "--timeout"));
         }
         if let Some(keys) = self.derive_keys {
-            set.push(("idempotency.derived_keys", word(keys), "--derive-keys"));
+            set.push(("idempotency.derived_keys", word(&keys), "--derive-keys"));
         }
         if let Some(loops) = self.loops {
             let current = match loops {
@@ -115,7 +115,7 @@ impl Overrides {
                 Loops::Failures => Loops::Strict,
                 loops => loops,
             };
-            set.push(("loops.mode", word(current), "--loops"));
+            set.push(("loops.mode", word(&current), "--loops"));
         }
         if let Some(path) = &self.attribution_log {
             set.push(("loops.log_path", path.to_string_lossy().into(), "--attribution-log"));

@@ -42,7 +42,7 @@ pub(crate) struct RecordOptions {
 }
 
 /// The value's name on the command line, which is its word in a configuration.
-pub(super) fn word<V: ValueEnum>(value: V) -> Value {
+pub(super) fn word<V: ValueEnum>(value: &V) -> Value {
     value.to_possible_value().map(|value| value.get_name().to_owned()).into()
 }
 
@@ -58,7 +58,7 @@ impl RecordOptions {
         let key_file = self.records_key_file.as_ref().map(|file| text(file.to_string_lossy()));
         let all = [
             ("records.where", place, "--records"),
-            ("records.bodies", self.record_bodies.map(word), "--record-bodies"),
+            ("records.bodies", self.record_bodies.as_ref().map(word), "--record-bodies"),
             ("records.key_file", key_file, "--records-key-file"),
             ("records.name", self.name.clone().map(Value::from), "--name"),
         ];

@@ -91,7 +91,7 @@ impl Access {
         if !is_listed && site.is_some_and(|site| site != "none") {
             return Err((StatusCode::FORBIDDEN, "a web page may not send this request"));
         }
-        let given = headers.get(TOKEN).map(|given| given.as_bytes());
+        let given = headers.get(TOKEN).map(hyper::http::HeaderValue::as_bytes);
         match &self.token {
             Some(token) if !given.is_some_and(|given| is_same_token(given, token.as_bytes())) => {
                 Err((StatusCode::UNAUTHORIZED, "send the token as x-tool-guard-token"))

@@ -30,7 +30,8 @@ pub(super) async fn bind(
     has_token: bool,
     behind_tls: bool,
 ) -> anyhow::Result<TcpListener> {
-    if !address.ip().to_canonical().is_loopback() && !(has_token && behind_tls) {
+    let is_guarded = has_token && behind_tls;
+    if !address.ip().to_canonical().is_loopback() && !is_guarded {
         bail!(
             "--listen {address}: other machines can reach this address: give --token-file and --behind-tls (a proxy in front of it speaks TLS), or use 127.0.0.1"
         );

@@ -2,7 +2,7 @@
 use super::*;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
-use tool_reliability::{Environment, Mode, Rollout, telemetry::Signals};
+use tool_reliability::{Mode, Rollout, telemetry::Signals};
 use tr_core::{Json, Ran, Verdict};
 use tr_testkit::calls::{answers, fails, reports};
 
@@ -23,7 +23,7 @@ async fn ut_01_every_end_has_its_envelope_in_both_forms() {
         for form in ["utee", "bs_tim_5"] {
             let bench = Bench::new(script.clone());
             let request =
-                if form == "utee" { utee(tool, json!({})) } else { bs_tim_5(tool, json!({})) };
+                if form == "utee" { utee(tool, json!({})) } else { bs_tim_5(tool, &json!({})) };
             let said = bench.ask(request).await;
             assert_eq!(
                 (&said["requestId"], &said["attempts"]),
@@ -51,7 +51,7 @@ async fn tr_03_a_repeat_is_answered_from_the_record_and_says_so() {
         assert_eq!((&said["attempts"], &said["fromCache"]), (&json!(attempts), &json!(from_cache)));
         assert_eq!((&said["status"], &said["result"]), (&json!("success"), &json!("paid")));
     }
-    let keyed = bs_tim_5("pay", json!({"_utee": {"idempotencyKey": "k"}}));
+    let keyed = bs_tim_5("pay", &json!({"_utee": {"idempotencyKey": "k"}}));
     assert_eq!(bench.ask(keyed.clone()).await["fromCache"], false, "another session");
     let said = bench.ask(keyed).await;
     assert_eq!(
@@ -68,7 +68,7 @@ async fn ut_08_answers_name_their_span_and_those_inside() {
     let signals = Signals::builder().tracer(provider.tracer("test")).build().unwrap();
     let stack = ToolStack::builder().telemetry(signals).build().unwrap();
     let bench = Bench::of(stack, [answers("ok")]);
-    for request in [utee("read", json!({})), bs_tim_5("read", json!({}))] {
+    for request in [utee("read", json!({})), bs_tim_5("read", &json!({}))] {
         exporter.reset();
         let said = bench.ask(request).await;
         let spans = exporter.get_finished_spans().unwrap();
@@ -89,8 +89,6 @@ async fn ut_04_an_answer_that_is_an_envelope_is_not_wrapped_twice() {
         "durationMs":5,"attempts":1,"output":{"content":{"n":1}}}"#;
     let failure = r#"{"requestId":"x","status":"error","durationMs":5,
         "error":{"code":"busy","message":"later","retryable":false,"ran":"no"}}"#;
-    let mut raw = Environment::default();
-    raw.normalise = false;
     let stacks: [fn() -> tool_reliability::Builder; 4] = [
         ToolStack::builder,
         || ToolStack::builder().rollout(Rollout::new(Mode::Off)),
@@ -103,7 +101,7 @@ async fn ut_04_an_answer_that_is_an_envelope_is_not_wrapped_twice() {
             for _ in 0..2 {
                 let said = bench.ask(utee("pay", json!({"idempotencyKey": "k"}))).await;
                 assert_eq!((&said["requestId"], &said["result"]), (&json!("r"), &json!({"n": 1})));
-                let said = bench.ask(bs_tim_5("pay", json!({}))).await;
+                let said = bench.ask(bs_tim_5("pay", &json!({}))).await;
                 assert_eq!(
                     (&said["requestId"], &said["output"]["content"]),
                     (&json!("r"), &json!({"n": 1}))
@@ -155,9 +153,9 @@ async fn ut_03_silent_failures_are_failures() {
 async fn tr_08_an_open_breaker_answers_at_once_with_its_state() {
     let bench = Bench::new([fails("http_503", Verdict::TRANSIENT, Ran::Unknown)]);
     for n in 0..5 {
-        bench.ask(bs_tim_5("pay", json!({ "n": n }))).await;
+        bench.ask(bs_tim_5("pay", &json!({ "n": n }))).await;
     }
-    let said = bench.ask(bs_tim_5("pay", json!({"n": 9}))).await;
+    let said = bench.ask(bs_tim_5("pay", &json!({"n": 9}))).await;
     assert_eq!(
         (&said["status"], &said["error"]["breakerState"]),
         (&json!("circuit_open"), &json!("OPEN"))

@@ -11,7 +11,7 @@ fn session(name: &str) -> CallContext {
 }
 
 /// A call of session `s` that can be cancelled as `stop`.
-fn request(tool: &str, more: Value) -> EnvelopeRequest {
+fn request(tool: &str, more: &Value) -> EnvelopeRequest {
     let mut members = json!({"cancellationId": "stop"});
     members.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     EnvelopeRequest::from(utee(tool, members)).on_behalf_of(session("s"))
@@ -46,7 +46,7 @@ async fn ut_09_a_running_call_is_cancelled_by_its_id() {
         assert_eq!((bench.handle.in_flight(), bench.running()), (1, 1));
         assert_eq!(bench.cancel("s", "stop"), 1);
     };
-    let (said, ()) = tokio::join!(bench.ask(request("pay", json!({}))), cancel);
+    let (said, ()) = tokio::join!(bench.ask(request("pay", &json!({}))), cancel);
     assert_eq!(
         (&said["error"]["code"], &said["error"]["ran"]),
         (&json!("cancelled"), &json!("unknown"))
@@ -60,7 +60,7 @@ async fn ut_09_a_running_call_is_cancelled_by_its_id() {
 #[tokio::test(start_paused = true)]
 async fn ut_09_cancelling_reaches_the_run_of_a_keyed_call_and_its_record() {
     let bench = Bench::new([Step::Hang]);
-    let keyed = || request("pay", json!({"idempotencyKey": "k", "timeout": 60000}));
+    let keyed = || request("pay", &json!({"idempotencyKey": "k", "timeout": 60000}));
     let cancel = async {
         tokio::time::sleep(seconds(2)).await;
         assert_eq!(bench.cancel("s", "stop"), 1);
@@ -79,7 +79,7 @@ async fn ut_09_cancelling_reaches_the_run_of_a_keyed_call_and_its_record() {
 #[tokio::test(start_paused = true)]
 async fn ut_09_it_reaches_a_run_whose_caller_is_gone() {
     let bench = Bench::forgetful([Step::Hang]);
-    let keyed = request("pay", json!({"idempotencyKey": "k", "timeout": 60000}));
+    let keyed = request("pay", &json!({"idempotencyKey": "k", "timeout": 60000}));
     let gone = tokio::time::timeout(seconds(1), bench.answer(keyed)).await;
     assert!(gone.is_err(), "its caller gave up");
     assert_eq!((bench.handle.in_flight(), bench.running()), (1, 1), "and it runs on");
@@ -120,7 +120,7 @@ async fn between_two_attempts_nothing_is_in_doubt() {
         tokio::time::sleep(seconds(2)).await;
         assert_eq!(bench.cancel("s", "stop"), 1);
     };
-    let keyed = request("pay", json!({"idempotencyKey": "k"}));
+    let keyed = request("pay", &json!({"idempotencyKey": "k"}));
     let (said, ()) = tokio::join!(bench.ask(keyed), cancel);
     assert_eq!(
         (&said["error"]["code"], &said["error"]["ran"]),
@@ -140,7 +140,7 @@ async fn a_call_that_waits_for_its_tool_is_cancelled_too() {
         tokio::time::sleep(seconds(2)).await;
         assert_eq!(canceller.cancel(&session("s"), "stop"), 1);
     };
-    let asked = tools.oneshot(request("pay", json!({})));
+    let asked = tools.oneshot(request("pay", &json!({})));
     let (Ok(answer), ()) = tokio::join!(asked, cancel);
     let said: Value = answer.to_json().parse().unwrap();
     assert_eq!((&said["error"]["code"], &said["durationMs"]), (&json!("cancelled"), &json!(2000)));
@@ -155,8 +155,8 @@ async fn several_calls_with_one_id_are_cancelled_together() {
         assert_eq!(bench.cancel("s", "stop"), 2);
     };
     let (one, two, ()) = tokio::join!(
-        bench.ask(request("pay", json!({}))),
-        bench.ask(request("other", json!({}))),
+        bench.ask(request("pay", &json!({}))),
+        bench.ask(request("other", &json!({}))),
         cancel,
     );
     assert_eq!(
@@ -178,8 +178,8 @@ async fn no_more_than_the_bound_can_be_cancelled_at_a_time() {
     };
     let plain = utee("pay", json!({}));
     let (first, second, third) = tokio::join!(
-        ask(request("pay", json!({}))),
-        ask(request("pay", json!({}))),
+        ask(request("pay", &json!({}))),
+        ask(request("pay", &json!({}))),
         ask(plain.into()),
     );
     assert_eq!((&first["status"], &third["status"]), (&json!("success"), &json!("success")));
@@ -199,7 +199,7 @@ async fn an_entry_goes_with_its_call_at_every_await() {
     for cut in (0..40).map(|cut| Duration::from_millis(25 * cut)) {
         for keyed in [json!({}), json!({"idempotencyKey": "k"})] {
             let bench = Bench::forgetful([down(), slow(answers("ok"))]);
-            let asked = bench.answer(request("read", keyed.clone()));
+            let asked = bench.answer(request("read", &keyed));
             let answered = tokio::time::timeout(cut, asked).await.is_ok();
             assert!(!answered || bench.running() == 0, "cut after {cut:?}");
             tokio::time::sleep(seconds(60)).await;
@@ -209,7 +209,7 @@ async fn an_entry_goes_with_its_call_at_every_await() {
         let tool = ScriptedTool::script([slow(answers("ok"))]).unlogged();
         let tools = Envelopes::new(tool);
         let canceller = tools.canceller();
-        drop(tokio::time::timeout(cut, tools.oneshot(request("read", json!({})))).await);
+        drop(tokio::time::timeout(cut, tools.oneshot(request("read", &json!({})))).await);
         assert_eq!(canceller.running(), 0, "cut after {cut:?}");
     }
 }

@@ -75,7 +75,7 @@ fn utee(tool: &str, more: Value) -> String {
 }
 
 /// A request of BS-TIM-5 with these params.
-fn bs_tim_5(tool: &str, params: Value) -> String {
+fn bs_tim_5(tool: &str, params: &Value) -> String {
     json!({
         "contractVersion": "1.1", "requestId": "r", "toolName": tool, "toolNamespace": "",
         "target": {"sessionKey": "s", "actorId": "a"},

@@ -28,7 +28,7 @@ async fn tr_01_bad_envelopes_reach_nothing_of_a_stack_that_could_act() {
     let stack = ToolStack::builder().hook(notes.clone()).build().unwrap();
     let bench = Bench::of(stack, [answers("ok")]);
     let without = |name: &str| {
-        let mut request: Value = serde_json::from_str(&bs_tim_5("pay", json!({}))).unwrap();
+        let mut request: Value = serde_json::from_str(&bs_tim_5("pay", &json!({}))).unwrap();
         request.as_object_mut().unwrap().remove(name);
         request.to_string()
     };
@@ -36,13 +36,13 @@ async fn tr_01_bad_envelopes_reach_nothing_of_a_stack_that_could_act() {
     for (request, pointers) in [
         (without("toolName"), &["/toolName"][..]),
         (without("target"), &["/target"]),
-        (bs_tim_5("pay", json!({})).replace("1.1", "9"), &["/contractVersion"]),
+        (bs_tim_5("pay", &json!({})).replace("1.1", "9"), &["/contractVersion"]),
         (
             without("toolName").replace("1.1", "9").replace("enforced", "always"),
             &["/toolName", "/contractVersion", "/transport/dedupeMode"],
         ),
         (
-            bs_tim_5("pay", json!({"_utee": {"timeout": "soon"}})),
+            bs_tim_5("pay", &json!({"_utee": {"timeout": "soon"}})),
             &["/payload/params/_utee/timeout"],
         ),
         (utee("pay", keyed), &["/timeout", "/priority"]),
@@ -69,7 +69,8 @@ async fn tr_01_bad_envelopes_reach_nothing_of_a_stack_that_could_act() {
         let faults = said["error"]["details"]["faults"].as_array().unwrap();
         let mut named: Vec<_> = faults.iter().map(|it| it["pointer"].as_str().unwrap()).collect();
         let mut wanted = pointers.to_vec();
-        (named.sort_unstable(), wanted.sort_unstable());
+        named.sort_unstable();
+        wanted.sort_unstable();
         assert_eq!(named, wanted, "{request}");
         let message = said["error"]["message"].as_str().unwrap();
         assert!(pointers.iter().all(|pointer| message.contains(pointer)), "{message}");

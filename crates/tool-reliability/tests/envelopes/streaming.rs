@@ -16,7 +16,7 @@ where
     answers.map(|answer| answer.to_json().parse().unwrap()).collect().await
 }
 
-fn prefers(more: Value) -> EnvelopeRequest {
+fn prefers(more: &Value) -> EnvelopeRequest {
     let mut members = json!({"hints": {"preferStreaming": true}});
     members.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     utee("tail", members).into()
@@ -36,7 +36,7 @@ fn chunk(said: &Value) -> (u64, bool, &str, &Value) {
 async fn ut_07_a_tool_that_streams_is_answered_in_chunks() {
     let tail = stream_fn(|_: ToolCall| stream::iter(["one", "two"]).map(Ok::<_, BoxError>));
     let tools = Envelopes::new(ToolStack::default().service(tail));
-    let request = || prefers(json!({"idempotencyKey": "k"}));
+    let request = || prefers(&json!({"idempotencyKey": "k"}));
     for from_cache in [false, true] {
         let answers = tools.answers(request());
         assert!(answers.is_streaming());
@@ -55,7 +55,7 @@ async fn ut_07_a_tool_that_streams_is_answered_in_chunks() {
     }
     // Who does not ask for chunks gets one answer with all of them.
     for request in
-        [utee("tail", json!({})), bs_tim_5("tail", json!({"_utee": {"preferStreaming": true}}))]
+        [utee("tail", json!({})), bs_tim_5("tail", &json!({"_utee": {"preferStreaming": true}}))]
     {
         let answers = tools.answers(request.into());
         assert!(!answers.is_streaming());
@@ -68,9 +68,9 @@ async fn ut_07_a_tool_that_streams_is_answered_in_chunks() {
 #[tokio::test(start_paused = true)]
 async fn ut_07_a_tool_that_does_not_stream_gives_one_chunk_and_faults_none() {
     let bench = Bench::new([answers("ok")]);
-    let said = all(bench.tools.answers(prefers(json!({})))).await;
+    let said = all(bench.tools.answers(prefers(&json!({})))).await;
     assert_eq!(said.iter().map(chunk).collect::<Vec<_>>(), [(0, true, "success", &json!("ok"))]);
-    let said = all(bench.tools.answers(prefers(json!({"timeout": 0})))).await;
+    let said = all(bench.tools.answers(prefers(&json!({"timeout": 0})))).await;
     assert_eq!((said.len(), &said[0]["error"]["code"]), (1, &json!("invalid_envelope")));
     assert_eq!(bench.handle.calls(), 1);
 }
@@ -80,7 +80,7 @@ async fn ut_07_a_stream_that_breaks_says_so_in_its_last_chunk() {
     let breaks =
         stream_fn(|_: ToolCall| stream::iter([Ok("one"), Err(BoxError::from("the disk is gone"))]));
     let tools = Envelopes::new(ToolStack::default().service(breaks));
-    let said = all(tools.answers(prefers(json!({})))).await;
+    let said = all(tools.answers(prefers(&json!({})))).await;
     assert_eq!(said.len(), 2);
     assert_eq!(chunk(&said[0]), (0, false, "partial", &json!("one")));
     assert_eq!((&said[1]["status"], &said[1]["finalChunk"]), (&json!("error"), &json!(true)));
@@ -94,7 +94,7 @@ async fn ut_09_a_stream_is_cancelled_by_its_id() {
     });
     let tools = Envelopes::new(ToolStack::default().service(endless));
     let canceller = tools.canceller();
-    let mut stream = pin!(tools.answers(prefers(json!({"cancellationId": "stop"}))));
+    let mut stream = pin!(tools.answers(prefers(&json!({"cancellationId": "stop"}))));
     let first: Value = stream.next().await.unwrap().to_json().parse().unwrap();
     assert_eq!(chunk(&first), (0, false, "partial", &json!("one")));
     assert_eq!((canceller.running(), canceller.cancel(&CallContext::default(), "stop")), (1, 1));
@@ -107,7 +107,7 @@ async fn ut_09_a_stream_is_cancelled_by_its_id() {
     assert!(stream.next().await.is_none());
     assert_eq!(canceller.running(), 0);
     // Cancelled before it begins, it does not begin.
-    let mut stream = pin!(tools.answers(prefers(json!({"cancellationId": "stop"}))));
+    let mut stream = pin!(tools.answers(prefers(&json!({"cancellationId": "stop"}))));
     assert_eq!(canceller.cancel(&CallContext::default(), "stop"), 1);
     let last: Value = stream.next().await.unwrap().to_json().parse().unwrap();
     assert_eq!((&last["error"]["code"], &last["chunkIndex"]), (&json!("cancelled"), &json!(0)));

@@ -34,7 +34,7 @@ async fn what_a_request_says_is_the_call_s_in_either_form() {
         context
     };
     let utee = utee("exec", json!({"params": params, "action": "run"}));
-    for request in [utee, bs_tim_5("exec", params)] {
+    for request in [utee, bs_tim_5("exec", &params)] {
         let request = EnvelopeRequest::from(request).on_behalf_of(context());
         assert_eq!(bench.ask(request).await["status"], "success");
     }
@@ -98,7 +98,7 @@ async fn a_deadline_of_the_wall_clock_is_one_of_the_call() {
     let layer = EnvelopesLayer::builder().clock(tr_core::SetClock::at(1_000_000)).build().unwrap();
     let tool = ScriptedTool::script([Step::Hang]);
     let tools = layer.layer(bench.stack.service(tool));
-    let request = bs_tim_5("pay", json!({}));
+    let request = bs_tim_5("pay", &json!({}));
     let request = request.replace(r#""control":{}"#, r#""control":{"deadlineAtMs":1003000}"#);
     let Ok(answer) = tools.oneshot(request.into()).await;
     let said: Value = answer.to_json().parse().unwrap();
@@ -110,6 +110,6 @@ async fn ut_01_a_request_that_is_read_already_is_taken_too() {
     let bench = Bench::new([answers("ok")]);
     let read = tr_wire::utee::ToolRequest::read(utee("read", json!({}))).unwrap();
     assert_eq!(bench.ask(read).await["result"], "ok");
-    let read = tr_wire::bs_tim_5::ToolCallEnvelope::read(bs_tim_5("read", json!({}))).unwrap();
+    let read = tr_wire::bs_tim_5::ToolCallEnvelope::read(bs_tim_5("read", &json!({}))).unwrap();
     assert_eq!(bench.ask(read).await["output"]["content"], "ok");
 }

@@ -105,6 +105,7 @@ async fn two_turns(live: Live) -> String {
     bench.run(bench.call(Effect::ReadOnly).turn("1")).await
 }
 
+#[expect(clippy::disallowed_methods, reason = "the log is written by a thread in real time")]
 async fn logged(live: Live) -> String {
     let path = PathBuf::from("/tmp/tool-reliability-settings-test.log");
     let _ = fs::remove_file(&path);

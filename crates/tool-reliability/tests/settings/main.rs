@@ -112,7 +112,7 @@ fn keys() -> Vec<(String, Vec<String>)> {
             other.alias_of.as_ref() == Some(last) && other.path[..table.len()] == *table
         };
         let aliases = all.iter().filter(|other| other.path.len() == key.path.len());
-        (key.name(), aliases.filter(is_alias).map(|alias| alias.name()).collect())
+        (key.name(), aliases.filter(is_alias).map(schemas::Key::name).collect())
     })
     .collect()
 }

@@ -18,13 +18,10 @@ use tool_reliability::{
 use tower::ServiceExt;
 use tr_core::{BoxError, Effect, Json, MatchedOn, ToolCall, ToolOutcome};
 
+type Chunks = stream::BoxStream<'static, Result<String, BoxError>>;
+
 /// Ten chunks of text, one each second; counts its runs.
-fn counted() -> (
-    StreamFn<
-        impl Fn(ToolCall) -> stream::BoxStream<'static, Result<String, BoxError>> + Clone + Send,
-    >,
-    Arc<AtomicU32>,
-) {
+fn counted() -> (StreamFn<impl Fn(ToolCall) -> Chunks + Clone + Send>, Arc<AtomicU32>) {
     let runs = Arc::new(AtomicU32::new(0));
     let counted = runs.clone();
     let tool = stream_fn(move |_: ToolCall| {

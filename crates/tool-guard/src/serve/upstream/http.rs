@@ -123,7 +123,8 @@ async fn answer(response: Response<Incoming>, call: &ToolCall) -> Result<ToolOut
     }
     let header = |name: &str| head.headers.get(name)?.to_str().ok();
     let found = classify::http_response(head.status.as_u16(), header, &SystemClock);
-    let shown = &text[..text.floor_char_boundary(SHOWN)];
+    let end = (0..=SHOWN.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    let shown = &text[..end.unwrap_or_default()];
     let code = format!("http_{}", head.status.as_u16());
     let mut end = found.end;
     // A redirect is no answer, and is not followed.
