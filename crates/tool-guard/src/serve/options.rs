@@ -35,7 +35,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
 
-    /// An origin whose web pages may send requests, such as https://console.example
+    /// An origin whose web pages may send requests, such as `https://console.example`
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
 
