@@ -37,7 +37,7 @@ const BUILDS: &[(&str, &str)] = &[
     ("timeout", "tr-timeout"),
     (
         "default",
-        "aho-corasick blake3 opentelemetry tr-breaker tr-config tr-idempotency tr-integrity \
+        "aho-corasick blake3 bytes opentelemetry tr-breaker tr-config tr-idempotency tr-integrity \
          tr-loopguard tr-retry tr-telemetry tr-timeout tr-transcript tr-wire tracing",
     ),
 ];

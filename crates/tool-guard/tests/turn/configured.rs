@@ -34,6 +34,7 @@ const ROWS: &[Row] = &[
     ],
     ["idempotency.done_ttl_ms", "1", "{}", PAY, "0 ran=1 again=1", "0 ran=1 again=2"],
     ["rollout.mode", r#""off""#, RETRIES, DOWN, "3 ran=5", "3 ran=1"],
+    ["preset", r#""tool_reliability""#, RETRIES, DOWN, "3 ran=5", "3 ran=4"],
     [
         "tools.charge_card.classification",
         r#"{"-32001": "not_run"}"#,
@@ -85,7 +86,15 @@ const SILENT: &str = r#"
 const BY_ITSELF: &str = "undeclared_effect";
 
 /// Sections that do nothing in a turn. The guide says of each why.
-const WITHOUT_EFFECT: [&str; 3] = ["loops", "identity", "deadline_ms"];
+const WITHOUT_EFFECT: [&str; 7] = [
+    "loops",
+    "identity",
+    "deadline_ms",
+    "idle_timeout_ms",
+    "sessions",
+    "silent_failures",
+    "telemetry",
+];
 
 impl Folder {
     /// A turn by a configuration, by what the plan's calls are and what is looked for then.

@@ -1,8 +1,10 @@
 //! The stores that a configuration names.
 use super::apply::session_rules;
 use crate::{Builder, ConfigError};
+#[cfg(any(feature = "encryption", feature = "sqlite"))]
+use std::fs;
 use std::{
-    env, fs, io,
+    env, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
