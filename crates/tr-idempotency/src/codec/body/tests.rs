@@ -68,7 +68,7 @@ fn an_oversized_answer_is_done_with_a_digest_and_a_marker() {
     let payload = format.frames.unwrap(&Found::body(&KEY, &record), body).unwrap();
     let (head, answer) = split(&payload).unwrap();
     let marker = head.oversized.unwrap();
-    assert_eq!((marker.bytes, marker.digest.len(), answer.len()), (114, 64, 0));
+    assert_eq!((marker.bytes, marker.digest.len(), answer.len()), (132, 64, 0));
     assert!(matches!(format.read(&KEY, &record).unwrap(), State::Done(None)));
 }
 
