@@ -105,11 +105,7 @@ pub(super) fn endpoint(tool: &mut Tool, faults: &mut Faults) -> Option<Endpoint>
         let headers = headers.map(|headers| headers.value).unwrap_or_default();
         return Some(Endpoint::Http { url, method, headers });
     }
-    let At { value: command, location } = command?;
-    if command.first().is_none_or(|program| program.is_empty()) {
-        refuse(&location, "a program and its arguments", "none", faults);
-    }
-    Some(Endpoint::Command(command))
+    Some(Endpoint::Command(command?.value))
 }
 
 /// The manifest of a tool, without its references to others.

@@ -1,7 +1,7 @@
 //! The form of a catalogue, as it is written.
 use super::endpoint::Method;
 use super::shape::{
-    At, COUNTED, DAY, End, Inside, Jitter, Lenient, Located, RECORDED, Share, Time,
+    At, COUNTED, DAY, End, Inside, Jitter, Lenient, Located, Program, RECORDED, Share, Time,
 };
 use tr_core::{
     BreakerHint, DedupeScope, Effect, Json, Priority,
@@ -100,7 +100,7 @@ object! { strict
         "headers" => headers: Option<At<Headers>>, Lenient<Located<Map<Text>>>;
         /// The command that `tool-guard serve` runs for each call: its params are on the standard input,
         /// and what it prints is its answer.
-        "command" => command: Option<At<Vec<Box<str>>>>, Lenient<Located<List<Text>>>;
+        "command" => command: Option<At<Vec<Box<str>>>>, Lenient<Located<Program>>;
     }
 }
 

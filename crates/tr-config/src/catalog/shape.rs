@@ -1,7 +1,7 @@
 //! The shapes that only a catalogue uses.
 use std::{borrow::Cow, marker::PhantomData};
 use tr_core::{Verdict, canonical::Pointer};
-use tr_wire::read::{Faults, Kind, Node, Shape, shape, with_schema, words};
+use tr_wire::read::{Faults, Kind, List, Node, Shape, Text, shape, with_schema, words};
 
 with_schema! {
     use tr_wire::read::schemars::{Schema, SchemaGenerator, json_schema};
@@ -76,6 +76,24 @@ shape! {
     pub(crate) Share => f64, "a number above 0, at most 1",
     |source| source.number().and_then(|n| n.between(0.0, 1.0)).filter(|share| *share > 0.0),
     { "type": "number", "exclusiveMinimum": 0, "maximum": 1 }
+}
+
+shape! {
+    /// A program and its arguments.
+    pub(crate) Program => Vec<Box<str>>, "an array with a program and its arguments",
+    |node, faults| {
+        let words = List::<Text>::read(node, faults)?;
+        match words.first().is_none_or(|program| program.is_empty()) {
+            true => node.refuse_found(Self::expected(), "none", faults),
+            false => Some(words),
+        }
+    },
+    {
+        "type": "array",
+        "items": { "type": "string" },
+        "prefixItems": [{ "type": "string", "minLength": 1 }],
+        "minItems": 1
+    }
 }
 
 shape! {
