@@ -5,7 +5,7 @@ use crate::{
     ours::{idempotency, stack},
     run::{Comes, Run},
 };
-use tool_reliability::adapter::AdapterLayer;
+use tool_reliability::{adapter::AdapterLayer, cancel::CancelLayer};
 use tower::{Layer as _, Service};
 use tr_breaker::BreakerLayer;
 use tr_core::{BoxError, ToolCall, ToolOutcome};
@@ -52,9 +52,10 @@ const fn rung(layer: &'static str, run: fn(Calls) -> Run) -> Rung {
 }
 
 /// All rungs, the bare tool first, the whole stack last.
-pub static RUNGS: [Rung; 12] = [
+pub static RUNGS: [Rung; 13] = [
     rung("bare tool", |calls| run(Leaf, calls)),
     rung("adapter", |calls| run(adapter(), calls)),
+    rung("cancellation", |calls| run(cancellation(), calls)),
     rung("attempt timeout", |calls| run(attempt_timeout(), calls)),
     rung("breaker", |calls| run(breaker(), calls)),
     rung("telemetry of the attempt", |calls| run(attempt_telemetry(), calls)),
@@ -98,8 +99,12 @@ fn adapter() -> impl Tool {
     AdapterLayer::new().layer(Leaf)
 }
 
+fn cancellation() -> impl Tool {
+    CancelLayer::new().layer(adapter())
+}
+
 fn attempt_timeout() -> impl Tool {
-    AttemptTimeoutLayer::default().layer(adapter())
+    AttemptTimeoutLayer::default().layer(cancellation())
 }
 
 fn breaker() -> impl Tool {
