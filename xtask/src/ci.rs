@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::{
     api, coverage, deny, features, fuzz, gate, loom, package,
@@ -94,7 +94,7 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// Runs the steps up to the first that fails.
+/// Runs every step, also after one that failed: one run names all that is to be mended.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     let begin = shell::now();
     let mut rows = Vec::new();
@@ -104,25 +104,24 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         let end = (step.run)(repo);
         let took = start.elapsed();
         println!("── {}: {:.1} s ──", step.name, took.as_secs_f64());
-        let failed = end.is_err();
-        rows.push((step.name, took, end));
-        if failed {
-            break;
-        }
+        rows.push((step, took, end));
     }
     println!("\n{}", table(&rows, begin.elapsed()));
-    let (name, _, end) = rows.pop().context("there are no steps")?;
-    let help = STEPS.iter().find(|step| step.name == name).map_or("", |step| step.help);
-    match end.with_context(|| format!("{name} failed: {help}"))? {
-        End::Tested(total) => println!("tests: {} passed, {} failed", total.passed, total.failed),
-        End::Passed | End::Skipped(_) => {}
+    if let Some((_, _, Ok(End::Tested(total)))) = rows.last() {
+        println!("tests: {} passed, {} failed", total.passed, total.failed);
     }
+    let failures: Vec<_> = rows
+        .iter()
+        .filter_map(|(step, _, end)| Some((step, end.as_ref().err()?)))
+        .map(|(step, error)| format!("{} failed: {}: {error:#}", step.name, step.help))
+        .collect();
+    anyhow::ensure!(failures.is_empty(), "{}", failures.join("\n"));
     Ok(())
 }
 
-fn table(rows: &[(&str, Duration, Result<End>)], total: Duration) -> String {
+fn table(rows: &[(&Step, Duration, Result<End>)], total: Duration) -> String {
     let mut table = String::new();
-    for (name, took, end) in rows {
+    for (Step { name, .. }, took, end) in rows {
         let end = match end {
             Ok(End::Passed) => "ok".into(),
             Ok(End::Skipped(why)) => format!("skipped: {why}"),
@@ -176,11 +175,12 @@ mod tests {
     #[test]
     fn the_table_tells_every_end() {
         let second = Duration::from_secs(1);
+        let step = |name| STEPS.iter().find(|step| step.name == name).unwrap();
         let rows = [
-            ("fmt", second, Ok(End::Passed)),
-            ("loom", second, Ok(End::Skipped("no tests/loom.rs"))),
-            ("test", second, Ok(End::Tested(Tally { passed: 7, failed: 0 }))),
-            ("gate", second, Err(anyhow::anyhow!("too many"))),
+            (step("fmt"), second, Ok(End::Passed)),
+            (step("loom"), second, Ok(End::Skipped("no tests/loom.rs"))),
+            (step("test"), second, Ok(End::Tested(Tally { passed: 7, failed: 0 }))),
+            (step("gate"), second, Err(anyhow::anyhow!("too many"))),
         ];
         let table = table(&rows, second * 4);
         let lines: Vec<_> = table.lines().collect();
