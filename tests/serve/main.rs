@@ -4,6 +4,7 @@
 
 mod front;
 mod pages;
+mod tls;
 
 use front::{HttpTool, Shop, lines, until};
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ pub use self::{
 };
 
 use crate::{catalog, stack};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tr_wire::read::{schema_of as of, schemars::JsonSchema, sorted};
 
 /// Each schema and the name of its file in `schemas/`.
@@ -20,15 +20,27 @@ use tr_wire::read::{schema_of as of, schemars::JsonSchema, sorted};
 pub fn all() -> Vec<(&'static str, Value)> {
     vec![
         for_tools(of::<catalog::Catalog>("tool-catalog", "Tool catalogue")),
-        of::<catalog::Tool>("tool-manifest", "Tool manifest"),
+        for_tool(of::<catalog::Tool>("tool-manifest", "Tool manifest")),
         for_tools(hinted::<stack::ConfigForm>("stack-config", "Stack configuration", CONFIG)),
     ]
 }
 
 /// Where no tools are listed, defaults would hold for none.
 fn for_tools((name, mut schema): (&'static str, Value)) -> (&'static str, Value) {
-    schema["dependentRequired"] = serde_json::json!({ "defaults": ["tools"] });
+    schema["dependentRequired"] = json!({ "defaults": ["tools"] });
+    one_endpoint(&mut schema["$defs"]["Tool"]);
     (name, sorted(schema))
+}
+
+fn for_tool((name, mut schema): (&'static str, Value)) -> (&'static str, Value) {
+    one_endpoint(&mut schema);
+    (name, sorted(schema))
+}
+
+/// A tool has an address or a command, and what is said of its requests needs the address.
+fn one_endpoint(tool: &mut Value) {
+    tool["dependentRequired"] = json!({ "headers": ["url"], "method": ["url"] });
+    tool["not"] = json!({ "required": ["command", "url"] });
 }
 
 /// The schema of configurations.

@@ -56,11 +56,19 @@ impl Settings {
     /// If a text is not valid PEM, an authority's certificate cannot be used, the certificate and
     /// its key do not match, or the system has no authorities.
     pub fn client_config(&self) -> Result<ClientConfig, Error> {
+        self.client_config_with(&[])
+    }
+
+    /// The rustls configuration of these settings, which trusts the authorities of this PEM text, too.
+    ///
+    /// # Errors
+    /// As [`client_config`](Self::client_config). An empty text adds nothing.
+    pub fn client_config_with(&self, more_roots: &[u8]) -> Result<ClientConfig, Error> {
         let provider = provider();
         let config =
             ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let config = config.map_err(|error| Error(format!("TLS: {error}")))?;
-        let config = config.with_root_certificates(self.trusted()?);
+        let config = config.with_root_certificates(self.trusted(more_roots)?);
         let Some(Shown { chain, key }) = &self.certificate else {
             return Ok(config.with_no_client_auth());
         };
@@ -72,12 +80,14 @@ impl Settings {
         config.map_err(|error| Error(format!("invalid client certificate or key: {error}")))
     }
 
-    fn trusted(&self) -> Result<RootCertStore, Error> {
+    fn trusted(&self, more: &[u8]) -> Result<RootCertStore, Error> {
         let mut store = RootCertStore::empty();
-        if let Some(pem) = &self.roots {
+        for pem in self.roots.as_deref().into_iter().chain((!more.is_empty()).then_some(more)) {
             for root in certificates(pem, "invalid authorities")? {
                 store.add(root).map_err(|error| Error(format!("invalid authorities: {error}")))?;
             }
+        }
+        if self.roots.is_some() {
             return Ok(store);
         }
         let system = rustls_native_certs::load_native_certs();
@@ -147,6 +157,8 @@ mod tests {
         for pem in ["", "no PEM", one.key()] {
             assert!(wrong(&|it| it.set_roots(pem)).contains("no certificate"), "{pem}");
         }
+        assert!(good.client_config_with(b"no PEM").is_err());
+        good.client_config_with(Authority::new().pem().as_bytes()).unwrap();
         let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         assert!(wrong(&|it| it.set_roots(broken)).starts_with("invalid authorities: "));
         let cut = &authority.pem()[..100];

@@ -7,6 +7,18 @@ use crate::mcp::{
 use clap::Args;
 use std::{net::SocketAddr, path::PathBuf};
 
+/// Which addresses of tools are trusted.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Reach {
+    /// Authorities, as PEM, that are trusted besides the system's where tools have `https` addresses
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+
+    /// Allow `http` addresses of tools on other machines: params and headers travel unencrypted
+    #[arg(long)]
+    pub(crate) insecure_http: bool,
+}
+
 /// Serves the tools of a configuration.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -42,6 +54,9 @@ pub(crate) struct Options {
     /// The longest request, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 2 * 1024 * 1024, value_parser = clap::value_parser!(u32).range(1024..))]
     pub(crate) max_body: u32,
+
+    #[command(flatten)]
+    pub(crate) reach: Reach,
 
     /// The address that serves GET and POST /debug/tool-reliability, such as 127.0.0.1:9470
     #[arg(long, value_parser = address, value_name = "ADDRESS")]

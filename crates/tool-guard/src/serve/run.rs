@@ -19,7 +19,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let _logging = log::start(options.log, options.log_file.as_deref())?;
     let files = Files::new(Some(&options.config), None);
     let setup = files.read().map_err(anyhow::Error::msg)?;
-    let upstream = Upstream::new(setup.config.catalog.endpoints())
+    let upstream = Upstream::new(setup.config.catalog.endpoints(), &options.reach)
         .with_context(|| format!("{} cannot be used", options.config.display()))?;
     let (loops, _) = setup.loops(None);
     let recording = setup.recording.clone().under(options.recording.clone());

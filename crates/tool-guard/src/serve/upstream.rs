@@ -4,7 +4,8 @@ mod command;
 mod connect;
 mod http;
 
-use self::http::HttpTool;
+use self::{connect::Trust, http::HttpTool};
+use super::options::Reach;
 use anyhow::Context as _;
 use std::{
     collections::HashMap,
@@ -42,7 +43,9 @@ impl Upstream {
     /// If an address, a header or a program cannot be used.
     pub(super) fn new<'e>(
         endpoints: impl Iterator<Item = (&'e ToolId, &'e Endpoint)>,
+        reach: &Reach,
     ) -> anyhow::Result<Self> {
+        let mut trust = Trust::new(reach)?;
         let mut tools = HashMap::new();
         for (tool, endpoint) in endpoints {
             let made = match endpoint {
@@ -52,7 +55,9 @@ impl Upstream {
                     });
                     let headers = headers.collect::<anyhow::Result<Vec<_>>>();
                     headers
-                        .and_then(|headers| HttpTool::new(url, method.as_str(), &headers))
+                        .and_then(|headers| {
+                            HttpTool::new(url, method.as_str(), &headers, &mut trust)
+                        })
                         .map(Tool::Http)
                 }
                 Endpoint::Command(command) => {

@@ -1,6 +1,7 @@
 //! What a request over HTTP asks for, and how it is answered.
 use super::{
     access::{Access, check_json, text},
+    events::Events,
     guard::{Cancel, Guard, request},
 };
 use bytes::Bytes;
@@ -75,10 +76,10 @@ fn context(head: &Parts) -> CallContext {
 async fn call(guard: &Guard, body: Bytes, context: CallContext) -> Answered {
     let answers = guard.tools.answers(request(body, context));
     if answers.is_streaming() {
-        let events = answers.map(|answer| {
-            Ok(Frame::data(Bytes::from(format!("data: {}\n\n", answer.to_json().get()))))
-        });
-        let mut response = Response::new(StreamBody::new(events).boxed_unsync());
+        let events =
+            answers.map(|answer| Bytes::from(format!("data: {}\n\n", answer.to_json().get())));
+        let frames = Events::new(events).map(|event| Ok(Frame::data(event)));
+        let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -95,12 +95,7 @@ pub(super) fn endpoint(tool: &mut Tool, faults: &mut Faults) -> Option<Endpoint>
             refuse(location, "a tool with a `url`", "none", faults);
         }
     }
-    if let Some(At { value: url, location }) = url {
-        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-        if !rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) {
-            let expected = "an address that begins with https:// or http://";
-            refuse(&location, expected, &format!("{url:?}"), faults);
-        }
+    if let Some(At { value: url, .. }) = url {
         let method = method.map(|method| method.value).unwrap_or_default();
         let headers = headers.map(|headers| headers.value).unwrap_or_default();
         return Some(Endpoint::Http { url, method, headers });

@@ -1,7 +1,8 @@
 //! The form of a catalogue, as it is written.
 use super::endpoint::Method;
 use super::shape::{
-    At, COUNTED, DAY, End, Inside, Jitter, Lenient, Located, Program, RECORDED, Share, Time,
+    Address, At, COUNTED, DAY, End, Inside, Jitter, Lenient, Located, Program, RECORDED, Share,
+    Time,
 };
 use tr_core::{
     BreakerHint, DedupeScope, Effect, Json, Priority,
@@ -93,7 +94,7 @@ object! { strict
         "sensitive" => sensitive: Option<Vec<Box<str>>>, Lenient<List<Name>>;
         /// Where `tool-guard serve` sends its calls, as JSON: an address that begins with `https://` or
         /// `http://`.
-        "url" => url: Option<At<Box<str>>>, Lenient<Located<Name>>;
+        "url" => url: Option<At<Box<str>>>, Lenient<Located<Address>>;
         /// The method of these requests; `POST`.
         "method" => method: Option<At<Method>>, Lenient<Located<Word<Method>>>;
         /// Headers of these requests. `${NAME}` stands for a variable of the environment.

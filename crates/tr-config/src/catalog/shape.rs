@@ -79,6 +79,18 @@ shape! {
 }
 
 shape! {
+    /// The address of an HTTP endpoint.
+    pub(crate) Address => Box<str>, "an address that begins with https:// or http://",
+    |source| {
+        source.text().map(Box::from).filter(|url: &Box<str>| {
+            let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+            rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+        })
+    },
+    { "type": "string", "pattern": "^https?://[^/]" }
+}
+
+shape! {
     /// A program and its arguments.
     pub(crate) Program => Vec<Box<str>>, "an array with a program and its arguments",
     |node, faults| {

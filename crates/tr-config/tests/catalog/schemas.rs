@@ -18,8 +18,6 @@ fn each_key_with_each_value_is_judged_alike() {
     let (_, tool) = all.iter().find(|(name, _)| *name == "tool-manifest").unwrap();
     let mut keys: Vec<String> = tool["properties"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(keys.len(), 31);
-    // The schema does not say which addresses are taken, nor that the others need one beside them.
-    keys.retain(|key| !["headers", "method", "url"].contains(&key.as_str()));
     keys.push("stranger".into());
     let values = [
         value!(null),
@@ -32,6 +30,8 @@ fn each_key_with_each_value_is_judged_alike() {
         value!("x"),
         value!("low"),
         value!("readOnly"),
+        value!("https://a.example/pay"),
+        value!("http:///pay"),
         value!([]),
         value!(["caching"]),
         value!([1]),
@@ -63,6 +63,25 @@ fn each_key_with_each_value_is_judged_alike() {
         }
     }
     assert!(taken > 60 && refused > 400, "{taken} taken, {refused} refused");
+}
+
+#[test]
+fn where_calls_go_is_judged_alike() {
+    let tools = schema("tool-manifest");
+    let url = value!("http://127.0.0.1/pay");
+    for (tool, good) in [
+        (value!({"url": url, "method": "PUT", "headers": {"a": "b"}}), true),
+        (value!({"url": url, "method": "GET"}), false),
+        (value!({"method": "PUT"}), false),
+        (value!({"headers": {}}), false),
+        (value!({"command": ["cat"], "method": "PUT"}), false),
+        (value!({"command": ["cat"], "url": url}), false),
+        (value!({"url": "ftp://a.example"}), false),
+    ] {
+        assert_eq!(tools.is_valid(&tool), good, "{tool}");
+        let catalog = value!({"tools": {"t": tool}});
+        assert_eq!(json(&catalog.to_string()).is_ok(), good, "{catalog}");
+    }
 }
 
 #[test]

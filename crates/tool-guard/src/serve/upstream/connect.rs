@@ -1,4 +1,6 @@
 //! Connections to tools: plain, or with TLS.
+use crate::serve::options::Reach;
+use anyhow::Context as _;
 use hyper::{Uri, rt::ReadBufCursor};
 use hyper_util::{
     client::legacy::connect::{Connected, Connection},
@@ -6,8 +8,10 @@ use hyper_util::{
 };
 use pin_project_lite::pin_project;
 use std::{
+    fs,
     future::Future,
     io,
+    path::PathBuf,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -15,10 +19,58 @@ use std::{
 };
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::{TlsConnector, client::TlsStream, rustls::ClientConfig};
+use tool_reliability::admin::is_local_host;
 use tower_service::Service;
 
 /// How long connecting may take, TLS included.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Which addresses may be called, and whose certificates count.
+pub(super) struct Trust {
+    roots: Vec<u8>,
+    insecure_http: bool,
+    /// Made once: it holds all authorities of the system.
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Trust {
+    /// # Errors
+    /// If the file with authorities cannot be read.
+    pub(super) fn new(reach: &Reach) -> anyhow::Result<Self> {
+        let read = |file: &PathBuf| {
+            let pem = fs::read(file)?;
+            anyhow::ensure!(!pem.is_empty(), "there is no certificate in the file");
+            tr_tls::Settings::default().client_config_with(&pem)?;
+            Ok(pem)
+        };
+        let roots = match &reach.ca {
+            Some(file) => read(file).with_context(|| format!("--ca {}", file.display()))?,
+            None => Vec::new(),
+        };
+        Ok(Self { roots, insecure_http: reach.insecure_http, tls: None })
+    }
+
+    /// # Errors
+    /// If what is sent to the address could be read on its way, or TLS has no trusted authorities.
+    pub(super) fn connector(&mut self, url: &Uri) -> anyhow::Result<Connector> {
+        let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+        if url.scheme_str() != Some("https") {
+            anyhow::ensure!(
+                self.insecure_http || is_local_host(host),
+                "`url` {url}: params and headers would travel unencrypted to another machine: use https, or allow it with --insecure-http"
+            );
+            return Ok(Connector { tls: None });
+        }
+        let tls = match &self.tls {
+            Some(tls) => tls.clone(),
+            None => {
+                let tls = tr_tls::Settings::default().client_config_with(&self.roots)?;
+                self.tls.insert(Arc::new(tls)).clone()
+            }
+        };
+        Ok(Connector { tls: Some(tls) })
+    }
+}
 
 /// Connects to the host of an address.
 #[derive(Clone)]

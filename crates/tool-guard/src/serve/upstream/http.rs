@@ -1,7 +1,7 @@
 //! A tool that is an HTTP endpoint: params are the body of a request, the body of the response is the answer.
 use super::{
     answer::{MOST, content},
-    connect::Connector,
+    connect::{Connector, Trust},
 };
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -11,8 +11,11 @@ use hyper::{
     body::Incoming,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
-use hyper_util::{client::legacy::Client, rt::TokioExecutor};
-use std::sync::Arc;
+use hyper_util::{
+    client::legacy::{self, Client},
+    rt::{TokioExecutor, TokioTimer},
+};
+use std::{error::Error as _, iter::successors, sync::Arc, time::Duration};
 use tool_reliability::telemetry::traceparent;
 use tr_core::{
     BoxError, Capability, FailureInfo, NotSent, OutcomeParts, Ran, SystemClock, ToolCall,
@@ -21,6 +24,10 @@ use tr_core::{
 
 /// How much of a failure's body its message shows, in bytes.
 const SHOWN: usize = 2_000;
+
+/// How long a connection may idle. Many servers close theirs after 5 s, and a request that meets the close may
+/// have run.
+const IDLE: Duration = Duration::from_secs(4);
 
 /// One endpoint.
 pub(super) struct HttpTool(Arc<Target>);
@@ -39,8 +46,13 @@ struct TooLong(#[source] FailureInfo);
 
 impl HttpTool {
     /// # Errors
-    /// If the address or a header is malformed, or TLS has no trusted authorities.
-    pub(super) fn new(url: &str, method: &str, extra: &[(&str, String)]) -> anyhow::Result<Self> {
+    /// If the address or a header is malformed, or the address is not trusted.
+    pub(super) fn new(
+        url: &str,
+        method: &str,
+        extra: &[(&str, String)],
+        trust: &mut Trust,
+    ) -> anyhow::Result<Self> {
         let url: Uri = url.parse().with_context(|| format!("`url` {url:?} is no address"))?;
         let mut headers = HeaderMap::new();
         for (name, value) in extra {
@@ -55,12 +67,13 @@ impl HttpTool {
         let json = HeaderValue::from_static("application/json");
         headers.entry(ACCEPT).or_insert(json.clone());
         headers.insert(CONTENT_TYPE, json);
-        let is_secure = url.scheme_str() == Some("https");
-        let tls = is_secure.then(|| tr_tls::Settings::default().client_config()).transpose()?;
-        let connector = Connector { tls: tls.map(Arc::new) };
+        let connector = trust.connector(&url)?;
         // A request that may have been sent is never sent again by the client itself.
-        let client =
-            Client::builder(TokioExecutor::new()).retry_canceled_requests(false).build(connector);
+        let client = Client::builder(TokioExecutor::new())
+            .retry_canceled_requests(false)
+            .pool_idle_timeout(IDLE)
+            .pool_timer(TokioTimer::new())
+            .build(connector);
         let method = method.parse().context("`method`")?;
         Ok(Self(Arc::new(Target { client, url, method, headers })))
     }
@@ -73,13 +86,19 @@ impl HttpTool {
         async move {
             let request = target.request(&call).map_err(NotSent::new)?;
             match target.client.request(request).await {
-                // Nothing of it was sent.
-                Err(error) if error.is_connect() => Err(NotSent::new(error).into()),
+                Err(error) if was_not_sent(&error) => Err(NotSent::new(error).into()),
                 Err(error) => Err(error.into()),
                 Ok(response) => answer(response, &call).await,
             }
         }
     }
+}
+
+/// Whether nothing of the request was sent: no connection was made, or it closed before the request was taken.
+fn was_not_sent(error: &legacy::Error) -> bool {
+    let causes = successors(error.source(), |&cause| cause.source());
+    let mut causes = causes.filter_map(|cause| cause.downcast_ref::<hyper::Error>());
+    error.is_connect() || causes.any(hyper::Error::is_canceled)
 }
 
 impl Target {

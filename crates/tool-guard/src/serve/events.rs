@@ -1,0 +1,72 @@
+//! Server-sent events that do not fall silent: proxies close connections on which nothing is sent.
+use bytes::Bytes;
+use futures_util::Stream;
+use pin_project_lite::pin_project;
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// How long nothing is sent before a comment is.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// A comment, which clients pass over.
+const COMMENT: Bytes = Bytes::from_static(b":\n\n");
+
+pin_project! {
+    /// The events of a stream, and a comment whenever there is none for a while.
+    pub(super) struct Events<S> {
+        #[pin]
+        events: S,
+        #[pin]
+        quiet: Sleep,
+    }
+}
+
+impl<S> Events<S> {
+    pub(super) fn new(events: S) -> Self {
+        Self { events, quiet: sleep(QUIET) }
+    }
+}
+
+impl<S: Stream<Item = Bytes>> Stream for Events<S> {
+    type Item = Bytes;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut this = self.project();
+        let event = match this.events.poll_next(cx) {
+            Poll::Ready(event) => event,
+            Poll::Pending => {
+                ready!(this.quiet.as_mut().poll(cx));
+                Some(COMMENT)
+            }
+        };
+        this.quiet.reset(Instant::now() + QUIET);
+        Poll::Ready(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::{StreamExt as _, stream};
+    use tokio::sync::mpsc;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_stream_sends_comments() {
+        let (send, mut receive) = mpsc::unbounded_channel();
+        let mut events = Box::pin(Events::new(stream::poll_fn(move |cx| receive.poll_recv(cx))));
+        let start = Instant::now();
+        let event = Bytes::from_static(b"data: 1\n\n");
+        send.send(event.clone()).unwrap();
+        assert_eq!((events.next().await, start.elapsed()), (Some(event.clone()), Duration::ZERO));
+        assert_eq!((events.next().await, start.elapsed()), (Some(COMMENT), QUIET));
+        assert_eq!((events.next().await, start.elapsed()), (Some(COMMENT), QUIET * 2));
+        send.send(event.clone()).unwrap();
+        assert_eq!((events.next().await, start.elapsed()), (Some(event), QUIET * 2));
+        drop(send);
+        assert_eq!(events.next().await, None);
+    }
+}
