@@ -4,6 +4,7 @@
 
 mod front;
 mod pages;
+mod streams;
 mod tls;
 
 use front::{HttpTool, Shop, lines, until};
@@ -182,40 +183,6 @@ fn a_command_that_takes_too_long_is_killed_with_its_group() {
         !found.stdout.is_empty()
     };
     until(|| !sleeps());
-}
-
-#[test]
-fn ut_07_a_tool_that_streams_is_answered_with_events() {
-    let tool = HttpTool::start();
-    let shop = shop(&tool);
-    let front = shop.open(&[]);
-    let request = json!({
-        "tool": "tail", "action": "", "params": {"lines": ["one", {"two": 2}]}, "requestId": "r",
-        "hints": {"preferStreaming": true},
-    });
-    let json = ["-N", "-i", "-H", "content-type: application/json", "-d", &request.to_string()];
-    let (_, text) = front.curl("/call", &json);
-    assert!(text.contains("content-type: text/event-stream"), "{text}");
-    let events: Vec<Value> = text
-        .lines()
-        .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
-        .collect();
-    let said: Vec<_> = events
-        .iter()
-        .map(|it| {
-            (
-                it["chunkIndex"].as_u64().unwrap(),
-                it["status"].as_str().unwrap(),
-                it["result"].clone(),
-            )
-        })
-        .collect();
-    let wanted = [
-        (0, "partial", json!("one")),
-        (1, "partial", json!({"two": 2})),
-        (2, "success", Value::Null),
-    ];
-    assert_eq!(said, wanted);
 }
 
 #[test]

@@ -82,10 +82,11 @@ shape! {
     /// The address of an HTTP endpoint.
     pub(crate) Address => Box<str>, "an address that begins with https:// or http://",
     |source| {
-        source.text().map(Box::from).filter(|url: &Box<str>| {
+        let url = source.text().filter(|url| {
             let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
             rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
-        })
+        });
+        url.map(Box::from)
     },
     { "type": "string", "pattern": "^https?://[^/]" }
 }

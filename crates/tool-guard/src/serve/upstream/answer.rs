@@ -1,5 +1,5 @@
 //! What tools of either kind answer.
-use tr_core::Json;
+use tr_core::{BoxError, FailureInfo, Json, Ran, Verdict, chunks::ChunkSink};
 
 /// The longest answer of a tool, in bytes.
 pub(super) const MOST: usize = 16 << 20;
@@ -11,6 +11,64 @@ pub(super) fn content(text: &str) -> Option<Json> {
     }
     let json = Json::from_text(text.trim()).ok();
     Some(json.unwrap_or_else(|| serde_json::Value::from(text).into()))
+}
+
+/// The answer is longer than the guard reads. The tool ran.
+#[derive(Debug, thiserror::Error)]
+#[error("the tool's answer is longer than {MOST} bytes")]
+pub(super) struct TooLong(#[source] FailureInfo);
+
+impl TooLong {
+    pub(super) fn new() -> Self {
+        Self(FailureInfo::new("answer_too_large", Ran::Yes, Verdict::Permanent).by_layer())
+    }
+}
+
+/// # Errors
+/// If the whole would be longer than [`MOST`].
+pub(super) fn grow(all: &mut Vec<u8>, data: &[u8]) -> Result<(), TooLong> {
+    if all.len() + data.len() > MOST {
+        return Err(TooLong::new());
+    }
+    all.extend_from_slice(data);
+    Ok(())
+}
+
+/// The lines of an answer, which are its chunks.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// The beginning of a line whose end has not come.
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// Sends the lines that are whole now.
+    ///
+    /// # Errors
+    /// If a line is longer than [`MOST`], or the call takes no more chunks.
+    pub(super) async fn send(&mut self, data: &[u8], to: &mut ChunkSink) -> Result<(), BoxError> {
+        grow(&mut self.begun, data)?;
+        while let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.begun.drain(..=end).collect();
+            chunk(&line, to).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends what is left.
+    ///
+    /// # Errors
+    /// If the call takes no more chunks.
+    pub(super) async fn end(self, to: &mut ChunkSink) -> Result<(), BoxError> {
+        chunk(&self.begun, to).await
+    }
+}
+
+async fn chunk(line: &[u8], to: &mut ChunkSink) -> Result<(), BoxError> {
+    match content(&String::from_utf8_lossy(line)) {
+        Some(chunk) => Ok(to.send(chunk).await?),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! A tool that is a command: params are on its standard input, what it prints is its answer.
-use super::answer::{MOST, content};
+use super::answer::{Lines, MOST, TooLong, content};
 use anyhow::bail;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -11,9 +11,12 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
     process::{Child, Command},
+    try_join,
 };
 use tool_reliability::wire::Normaliser;
-use tr_core::{BoxError, NotSent, OutcomeParts, ToolCall, ToolOutcome};
+use tr_core::{
+    BoxError, Capability, NotSent, OutcomeParts, ToolCall, ToolOutcome, chunks::ChunkSink,
+};
 
 /// How much of what it prints as errors is kept, in bytes: the end.
 const ERRORS: usize = 8 << 10;
@@ -65,19 +68,39 @@ pub(super) async fn call(command: Vec<Box<str>>, call: ToolCall) -> Result<ToolO
         // A program need not read its params.
         let _ = input.write_all(params.get().as_bytes()).await;
         let _ = input.shutdown().await;
+        Ok(())
     };
-    let ((), output, errors, status) =
-        tokio::join!(send, first(output, MOST), last(errors, ERRORS), child.wait());
-    let (output, is_whole) = output?;
-    let (errors, status) = (errors?, status?);
+    let streams = call.manifest().is_some_and(|tool| tool.capabilities.has(Capability::Streaming));
+    let mut sink = streams.then(|| call.chunk_sink());
+    let read = async {
+        match &mut sink {
+            Some(sink) => lines(output, sink).await.map(|()| (Vec::new(), true)),
+            None => Ok(first(output, MOST).await?),
+        }
+    };
+    let errors = async { Ok(last(errors, ERRORS).await?) };
+    let ended = async { Ok::<_, BoxError>(child.wait().await?) };
+    let ((), (output, is_whole), errors, status) = match try_join!(send, read, errors, ended) {
+        Ok(all) => all,
+        Err(error) => {
+            return Err(match sink {
+                Some(sink) => sink.fail(error),
+                None => error,
+            });
+        }
+    };
     if status.success() && !is_whole {
-        return Err(format!("the command ran, and printed more than {MOST} bytes").into());
+        return Err(TooLong::new().into());
     }
     let text = String::from_utf8_lossy(&output);
     if status.success() {
         let mut parts = OutcomeParts::default();
         parts.content = content(&text);
-        return Ok(parts.into());
+        let outcome = parts.into();
+        return Ok(match sink {
+            Some(sink) => sink.finish(outcome),
+            None => outcome,
+        });
     }
     let code = status.code().unwrap_or(-1);
     let failed = serde_json::json!({
@@ -99,6 +122,17 @@ fn start(command: &[Box<str>]) -> io::Result<Running> {
         .process_group(0)
         .spawn()?;
     Ok(Running(child))
+}
+
+/// Sends each line of a stream as a chunk.
+async fn lines(mut stream: impl AsyncRead + Unpin, to: &mut ChunkSink) -> Result<(), BoxError> {
+    let (mut lines, mut part) = (Lines::default(), vec![0; 64 << 10]);
+    loop {
+        match stream.read(&mut part).await? {
+            0 => return lines.end(to).await,
+            read => lines.send(&part[..read], to).await?,
+        }
+    }
 }
 
 /// The beginning of a stream, which is read to its end, and whether that is all of it.

@@ -1,6 +1,6 @@
 //! A tool that is an HTTP endpoint: params are the body of a request, the body of the response is the answer.
 use super::{
-    answer::{MOST, content},
+    answer::{Lines, content, grow},
     connect::{Connector, Trust},
 };
 use anyhow::Context as _;
@@ -18,8 +18,8 @@ use hyper_util::{
 use std::{error::Error as _, iter::successors, sync::Arc, time::Duration};
 use tool_reliability::telemetry::traceparent;
 use tr_core::{
-    BoxError, Capability, FailureInfo, NotSent, OutcomeParts, Ran, SystemClock, ToolCall,
-    ToolError, ToolOutcome, Verdict, classify,
+    BoxError, Capability, NotSent, OutcomeParts, Ran, SystemClock, ToolCall, ToolError,
+    ToolOutcome, Verdict, classify,
 };
 
 /// How much of a failure's body its message shows, in bytes.
@@ -38,11 +38,6 @@ struct Target {
     method: Method,
     headers: HeaderMap,
 }
-
-/// The answer is longer than the guard reads. The tool ran.
-#[derive(Debug, thiserror::Error)]
-#[error("the tool's answer is longer than {MOST} bytes")]
-struct TooLong(#[source] FailureInfo);
 
 impl HttpTool {
     /// # Errors
@@ -167,31 +162,20 @@ async fn text(mut body: Incoming) -> Result<String, BoxError> {
     Ok(String::from_utf8_lossy(&all).into_owned())
 }
 
-fn grow(all: &mut Vec<u8>, data: &[u8]) -> Result<(), TooLong> {
-    if all.len() + data.len() > MOST {
-        let info = FailureInfo::new("answer_too_large", Ran::Yes, Verdict::Permanent).by_layer();
-        return Err(TooLong(info));
-    }
-    all.extend_from_slice(data);
-    Ok(())
-}
-
 /// Each line of the body is a chunk.
 async fn chunks(mut body: Incoming, call: &ToolCall) -> Result<ToolOutcome, BoxError> {
     let mut sink = call.chunk_sink();
-    let mut rest = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        grow(&mut rest, &data)?;
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = rest.drain(..=end).collect();
-            if let Some(chunk) = content(&String::from_utf8_lossy(&line)) {
-                sink.send(chunk).await?;
+    let read = async {
+        let mut lines = Lines::default();
+        while let Some(frame) = body.frame().await {
+            if let Ok(data) = frame?.into_data() {
+                lines.send(&data, &mut sink).await?;
             }
         }
+        lines.end(&mut sink).await
+    };
+    match read.await {
+        Ok(()) => Ok(sink.finish(ToolOutcome::default())),
+        Err(error) => Err(sink.fail(error)),
     }
-    if let Some(chunk) = content(&String::from_utf8_lossy(&rest)) {
-        sink.send(chunk).await?;
-    }
-    Ok(sink.finish(ToolOutcome::default()))
 }
