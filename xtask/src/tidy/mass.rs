@@ -6,7 +6,7 @@ use super::{Fault, tree::Tree};
 const BUDGET: &[(&str, usize)] = &[
     // With mode observe, `config`, which shows each setting with its origin, exporters and `serve`,
     // which reaches its tools over TLS and takes chunks of commands.
-    ("tool-guard", 15080),
+    ("tool-guard", 15150),
     // With streams, the door and the adapter of tools, what a configuration says of each layer, the
     // envelope service, and cancelling, which tr-turn had.
     ("tool-reliability", 5750),

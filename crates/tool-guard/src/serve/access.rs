@@ -9,8 +9,12 @@ use tool_reliability::admin::{is_local_host, is_same_token, without_port};
 /// The header with the token; `authorization` may be for a proxy.
 pub(super) const TOKEN: HeaderName = HeaderName::from_static("x-tool-guard-token");
 
+/// Whose call it is.
+pub(super) const SESSION: HeaderName = HeaderName::from_static("x-tool-guard-session");
+pub(super) const ACTOR: HeaderName = HeaderName::from_static("x-tool-guard-actor");
+
 /// Headers of which two would mean two things.
-const ONCE: [HeaderName; 8] = [
+const ONCE: [HeaderName; 10] = [
     header::HOST,
     header::CONTENT_LENGTH,
     header::CONTENT_TYPE,
@@ -18,6 +22,8 @@ const ONCE: [HeaderName; 8] = [
     header::AUTHORIZATION,
     header::ORIGIN,
     TOKEN,
+    SESSION,
+    ACTOR,
     HeaderName::from_static("sec-fetch-site"),
 ];
 
@@ -113,7 +119,7 @@ pub(super) fn check_json(head: &Parts) -> Result<(), Refusal> {
 }
 
 /// The value of a header, if it is text.
-pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 

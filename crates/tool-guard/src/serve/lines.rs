@@ -1,14 +1,25 @@
 //! Requests and answers as lines of JSON on standard input and output.
-use super::guard::{Cancel, Guard, request};
+use super::{
+    guard::{Cancel, Guard, request},
+    listener::GRACE,
+};
 use crate::mcp::{Input, Item, LineReader, Output};
 use bytes::Bytes;
-use futures_util::StreamExt as _;
-use std::{io, pin::pin, sync::Arc};
+use futures_util::{Stream as _, StreamExt as _};
+use std::{
+    future::{Future, poll_fn},
+    io,
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+};
 use tokio::{
     io::AsyncWriteExt as _,
+    select,
     sync::{Semaphore, mpsc},
+    time::timeout,
 };
-use tr_core::{Json, call::CallContext};
+use tr_core::{Json, call::CallContext, one_line};
 
 /// How many calls run at a time; more are not read.
 const AT_ONCE: u32 = 1_000;
@@ -26,7 +37,7 @@ pub(super) async fn serve(
     let (answers, mut waiting) = mpsc::channel::<Json>(WAITING);
     let writer = tokio::spawn(async move {
         while let Some(answer) = waiting.recv().await {
-            let line = format!("{}\n", answer.get());
+            let line = format!("{}\n", one_line(answer.get()));
             // Who does not read gets no answers; the calls go on.
             if output.write_all(line.as_bytes()).await.is_err() || output.flush().await.is_err() {
                 return;
@@ -35,9 +46,8 @@ pub(super) async fn serve(
     });
     let places = Arc::new(Semaphore::new(AT_ONCE as usize));
     let mut ended = pin!(ended);
-    let signal = loop {
-        let place = places.clone().acquire_owned().await.expect("never closed");
-        let item = tokio::select! {
+    let signal = 'reading: loop {
+        let item = select! {
             signal = &mut ended => break Some(signal),
             item = lines.next() => item,
         };
@@ -47,22 +57,55 @@ pub(super) async fn serve(
             // Answered as one that is too long.
             Some(Item::Oversized(long)) => Bytes::from(vec![b' '; long.bytes.min(most + 1)]),
         };
-        let guard = guard.clone();
-        let answers = answers.clone();
-        tokio::spawn(async move {
-            for line in each(&several) {
-                answer(&guard, line, &answers).await;
+        for line in each(&several) {
+            let work = async {
+                if let Ok(order) = serde_json::from_slice::<Cancel>(&line) {
+                    let answer = guard.cancel(order, CallContext::default());
+                    let _ = answers.send(answer.into()).await;
+                    return;
+                }
+                let place = places.clone().acquire_owned().await.expect("never closed");
+                let mut call = Box::pin(guard.tools.answers(request(line, CallContext::default())));
+                // It begins here, so that a line after it can cancel it.
+                let first = poll_fn(|cx| Poll::Ready(call.as_mut().poll_next(cx))).await;
+                let answers = answers.clone();
+                tokio::spawn(async move {
+                    let mut next = match first {
+                        Poll::Ready(answer) => answer,
+                        Poll::Pending => call.next().await,
+                    };
+                    while let Some(answer) = next {
+                        if answers.send(answer.to_json()).await.is_err() {
+                            return;
+                        }
+                        next = call.next().await;
+                    }
+                    drop(place);
+                });
+            };
+            select! {
+                signal = &mut ended => break 'reading Some(signal),
+                () = work => {}
             }
-            drop(place);
-        });
+        }
         if !lines.is_open() {
             break None;
         }
     };
     drop(answers);
-    let _ = places.acquire_many(AT_ONCE).await;
-    let _ = writer.await;
-    Ok(signal)
+    let mut finished = pin!(async {
+        let _ = places.acquire_many(AT_ONCE).await;
+        let _ = writer.await;
+    });
+    let signal = match signal {
+        Some(signal) => signal,
+        None => select! {
+            () = &mut finished => return Ok(None),
+            signal = &mut ended => signal,
+        },
+    };
+    let _ = timeout(GRACE, finished).await;
+    Ok(Some(signal))
 }
 
 /// The lines of an item, without those that are empty.
@@ -71,17 +114,4 @@ fn each(several: &Bytes) -> impl Iterator<Item = Bytes> {
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty() || line.len() > 1024);
     lines.map(|line| several.slice_ref(line)).collect::<Vec<_>>().into_iter()
-}
-
-async fn answer(guard: &Guard, line: Bytes, to: &mpsc::Sender<Json>) {
-    if let Ok(order) = serde_json::from_slice::<Cancel>(&line) {
-        let _ = to.send(guard.cancel(order, CallContext::default()).into()).await;
-        return;
-    }
-    let mut answers = pin!(guard.tools.answers(request(line, CallContext::default())));
-    while let Some(answer) = answers.next().await {
-        if to.send(answer.to_json()).await.is_err() {
-            return;
-        }
-    }
 }

@@ -13,13 +13,16 @@ use tokio::{
     sync::{Semaphore, watch},
     time::{sleep, timeout},
 };
+use tokio_io_timeout::TimeoutStream;
 use tool_reliability::telemetry::TARGET;
 
 const MAX_CONNECTIONS: usize = 1_024;
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(10);
 /// How long calls that run may go on when the guard is asked to end.
-const GRACE: Duration = Duration::from_secs(10);
+pub(super) const GRACE: Duration = Duration::from_secs(10);
+/// How long a client may read nothing of what is sent to it.
+const STALLED: Duration = Duration::from_secs(30);
 
 /// Listens at `address`.
 ///
@@ -85,11 +88,14 @@ async fn connection(stream: TcpStream, door: Arc<Door>, mut ends: watch::Receive
         let door = door.clone();
         async move { Ok::<_, Infallible>(answer(door, req).await) }
     });
+    // A client that does not read would hold its place, and its call, for ever.
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(STALLED));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Box::pin(stream)), service);
     let mut connection = pin!(connection);
     // The client handles a broken connection.
     tokio::select! {

@@ -12,6 +12,7 @@ use crate::mcp::{
 };
 use anyhow::Context as _;
 use std::{fs, path::Path, process::ExitCode, sync::Arc};
+use tokio::time::{sleep, timeout};
 use tool_reliability::admin::Admin;
 
 /// Serves until a signal, or until standard input ends.
@@ -23,14 +24,15 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("{} cannot be used", options.config.display()))?;
     let (loops, _) = setup.loops(None);
     let recording = setup.recording.clone().under(options.recording.clone());
-    // The records of calls that name no session belong to this front, whenever it runs.
-    let server = recording.server(&["serve".into()]);
+    // The records of calls that name no session belong to the front of this file, whenever it runs.
+    let server = recording.server(&["serve".into(), fs::canonicalize(&options.config)?.into()]);
     let records = recording.open(&server).await?;
     let max_body = options.max_body as usize;
     let export = Export::start(&setup.config.telemetry, &options.export).await?;
     let guard = Guard::new(setup, loops, records, upstream, export.signals(), max_body)?;
     let live = guard.live.clone();
-    let _janitor = live.stack().records().spawn_janitor();
+    let calls = live.stack().records().clone();
+    let _janitor = calls.spawn_janitor();
     let declared = Declared::default();
     let reload = reload(files.clone(), live.clone(), declared.clone());
     let ended = Signals::new()?.end(reload);
@@ -53,6 +55,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         let access = Access { token, hosts, origins };
         Some(listener::serve(listener, Arc::new(Door { guard, access, max_body }), ended).await)
     };
+    // Calls that run on for their record, since their clients have left.
+    let ended = async move {
+        while calls.counts().inflight > 0 {
+            sleep(listener::GRACE / 200).await;
+        }
+    };
+    let _ = timeout(listener::GRACE, ended).await;
     if let Some(admin) = admin {
         admin.abort();
     }

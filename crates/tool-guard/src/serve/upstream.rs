@@ -21,7 +21,11 @@ use tr_core::{BoxError, FailureInfo, NotSent, Ran, ToolCall, ToolId, ToolOutcome
 
 /// All tools.
 #[derive(Clone)]
-pub(super) struct Upstream(Arc<HashMap<ToolId, Tool>>);
+pub(super) struct Upstream {
+    tools: Arc<HashMap<ToolId, Tool>>,
+    /// The variables in headers of endpoints, which commands do not get.
+    secrets: Arc<[String]>,
+}
 
 enum Tool {
     Http(HttpTool),
@@ -46,12 +50,16 @@ impl Upstream {
         reach: &Reach,
     ) -> anyhow::Result<Self> {
         let mut trust = Trust::new(reach)?;
-        let mut tools = HashMap::new();
+        let (mut tools, mut secrets) = (HashMap::new(), Vec::new());
         for (tool, endpoint) in endpoints {
             let made = match endpoint {
                 Endpoint::Http { url, method, headers } => {
                     let headers = headers.iter().map(|(name, value)| {
-                        Ok((&**name, with_variables(value, |name| env::var(name).ok())?))
+                        let mut value_of = |name: &str| {
+                            secrets.push(name.to_owned());
+                            env::var(name).ok()
+                        };
+                        Ok((&**name, with_variables(value, &mut value_of)?))
                     });
                     let headers = headers.collect::<anyhow::Result<Vec<_>>>();
                     headers
@@ -71,12 +79,15 @@ impl Upstream {
             !tools.is_empty(),
             "no tool has a `url` or a `command`: nothing can be called"
         );
-        Ok(Self(Arc::new(tools)))
+        Ok(Self { tools: Arc::new(tools), secrets: secrets.into() })
     }
 }
 
 /// The text with the values of variables in the places of `${NAME}`.
-fn with_variables(text: &str, value: impl Fn(&str) -> Option<String>) -> anyhow::Result<String> {
+fn with_variables(
+    text: &str,
+    mut value: impl FnMut(&str) -> Option<String>,
+) -> anyhow::Result<String> {
     let (mut whole, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("${") {
         let (name, after) = after.split_once('}').context("a `${` in a header has no `}`")?;
@@ -100,11 +111,13 @@ impl Service<ToolCall> for Upstream {
     }
 
     fn call(&mut self, call: ToolCall) -> Self::Future {
-        match self.0.get(&call.parts().tool) {
+        match self.tools.get(&call.parts().tool) {
             Some(Tool::Http(tool)) => Box::pin(tool.call(call)),
-            Some(Tool::Command(command)) => Box::pin(command::call(command.clone(), call)),
+            Some(Tool::Command(command)) => {
+                Box::pin(command::call(command.clone(), self.secrets.clone(), call))
+            }
             None => {
-                let mut known: Vec<_> = self.0.keys().map(ToString::to_string).collect();
+                let mut known: Vec<_> = self.tools.keys().map(ToString::to_string).collect();
                 known.sort_unstable();
                 let info = FailureInfo::new("no_such_tool", Ran::No, Verdict::Permanent).by_layer();
                 let tool = call.parts().tool.to_string().into();

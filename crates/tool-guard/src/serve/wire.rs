@@ -1,6 +1,6 @@
 //! What a request over HTTP asks for, and how it is answered.
 use super::{
-    access::{Access, check_json, text},
+    access::{ACTOR, Access, Refusal, SESSION, check_json},
     events::Events,
     guard::{Cancel, Guard, request},
 };
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 use tokio::time::timeout;
 use tool_reliability::telemetry::TARGET;
-use tr_core::call::CallContext;
+use tr_core::{call::CallContext, one_line};
 
 /// How long the body of a request may pause.
 const PAUSE: Duration = Duration::from_secs(30);
@@ -46,11 +46,14 @@ pub(super) async fn answer(door: Arc<Door>, req: Request<Incoming>) -> Answered 
             if let Err((status, why)) = check_json(&head) {
                 return refused(status, why);
             }
+            let context = match context(&head) {
+                Ok(context) => context,
+                Err((status, why)) => return refused(status, why),
+            };
             let body = match read(body, door.max_body).await {
                 Ok(body) => body,
                 Err((status, why)) => return refused(status, why),
             };
-            let context = context(&head);
             if path == "/call" {
                 call(&door.guard, body, context).await
             } else {
@@ -65,19 +68,25 @@ pub(super) async fn answer(door: Arc<Door>, req: Request<Incoming>) -> Answered 
 }
 
 /// On whose behalf the caller says that it calls.
-fn context(head: &Parts) -> CallContext {
-    let said = |name| text(&head.headers, &HeaderName::from_static(name)).map(Into::into);
+fn context(head: &Parts) -> Result<CallContext, Refusal> {
+    let said = |name: &HeaderName| {
+        let Some(value) = head.headers.get(name) else { return Ok(None) };
+        // Without its name a caller would share the records of all who give none.
+        let value = value.to_str().ok().filter(|value| !value.is_empty());
+        let why = "x-tool-guard-session and x-tool-guard-actor need visible ASCII characters";
+        value.map(|value| Some(value.into())).ok_or((StatusCode::BAD_REQUEST, why))
+    };
     let mut context = CallContext::default();
-    context.session = said("x-tool-guard-session");
-    context.actor = said("x-tool-guard-actor");
-    context
+    context.session = said(&SESSION)?;
+    context.actor = said(&ACTOR)?;
+    Ok(context)
 }
 
 async fn call(guard: &Guard, body: Bytes, context: CallContext) -> Answered {
     let answers = guard.tools.answers(request(body, context));
     if answers.is_streaming() {
-        let events =
-            answers.map(|answer| Bytes::from(format!("data: {}\n\n", answer.to_json().get())));
+        let events = answers
+            .map(|answer| Bytes::from(format!("data: {}\n\n", one_line(answer.to_json().get()))));
         let frames = Events::new(events).map(|event| Ok(Frame::data(event)));
         let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
         let headers = response.headers_mut();
@@ -100,7 +109,7 @@ fn cancel(guard: &Guard, body: &[u8], context: CallContext) -> Answered {
     }
 }
 
-async fn read(body: Incoming, most: usize) -> Result<Bytes, super::access::Refusal> {
+async fn read(body: Incoming, most: usize) -> Result<Bytes, Refusal> {
     const LONG: &str = "the body is longer than --max-body allows";
     if body.size_hint().lower() > most as u64 {
         return Err((StatusCode::PAYLOAD_TOO_LARGE, LONG));

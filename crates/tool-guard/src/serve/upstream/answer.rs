@@ -13,22 +13,24 @@ pub(super) fn content(text: &str) -> Option<Json> {
     Some(json.unwrap_or_else(|| serde_json::Value::from(text).into()))
 }
 
-/// The answer is longer than the guard reads. The tool ran.
+/// The answer is longer than the guard reads.
 #[derive(Debug, thiserror::Error)]
 #[error("the tool's answer is longer than {MOST} bytes")]
 pub(super) struct TooLong(#[source] FailureInfo);
 
 impl TooLong {
-    pub(super) fn new() -> Self {
-        Self(FailureInfo::new("answer_too_large", Ran::Yes, Verdict::Permanent).by_layer())
+    pub(super) fn new(ran: Ran) -> Self {
+        Self(FailureInfo::new("answer_too_large", ran, Verdict::Permanent).by_layer())
     }
 }
 
+/// Adds to an answer of a tool that `ran`.
+///
 /// # Errors
 /// If the whole would be longer than [`MOST`].
-pub(super) fn grow(all: &mut Vec<u8>, data: &[u8]) -> Result<(), TooLong> {
+pub(super) fn grow(all: &mut Vec<u8>, data: &[u8], ran: Ran) -> Result<(), TooLong> {
     if all.len() + data.len() > MOST {
-        return Err(TooLong::new());
+        return Err(TooLong::new(ran));
     }
     all.extend_from_slice(data);
     Ok(())
@@ -47,7 +49,8 @@ impl Lines {
     /// # Errors
     /// If a line is longer than [`MOST`], or the call takes no more chunks.
     pub(super) async fn send(&mut self, data: &[u8], to: &mut ChunkSink) -> Result<(), BoxError> {
-        grow(&mut self.begun, data)?;
+        // The tool is cut off in its middle.
+        grow(&mut self.begun, data, Ran::Unknown)?;
         while let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.begun.drain(..=end).collect();
             chunk(&line, to).await?;

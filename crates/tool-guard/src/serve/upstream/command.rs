@@ -1,5 +1,6 @@
 //! A tool that is a command: params are on its standard input, what it prints is its answer.
 use super::answer::{Lines, MOST, TooLong, content};
+use crate::supervise::NOT_STARTED;
 use anyhow::bail;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -7,6 +8,7 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Stdio,
+    sync::Arc,
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
@@ -15,7 +17,7 @@ use tokio::{
 };
 use tool_reliability::wire::Normaliser;
 use tr_core::{
-    BoxError, Capability, NotSent, OutcomeParts, ToolCall, ToolOutcome, chunks::ChunkSink,
+    BoxError, Capability, NotSent, OutcomeParts, Ran, ToolCall, ToolOutcome, chunks::ChunkSink,
 };
 
 /// How much of what it prints as errors is kept, in bytes: the end.
@@ -57,8 +59,12 @@ impl Drop for Running {
     }
 }
 
-pub(super) async fn call(command: Vec<Box<str>>, call: ToolCall) -> Result<ToolOutcome, BoxError> {
-    let mut running = start(&command).map_err(NotSent::new)?;
+pub(super) async fn call(
+    command: Vec<Box<str>>,
+    hidden: Arc<[String]>,
+    call: ToolCall,
+) -> Result<ToolOutcome, BoxError> {
+    let mut running = start(&command, &hidden).map_err(NotSent::new)?;
     let child = &mut running.0;
     let mut input = child.stdin.take().expect("piped");
     let (output, errors) =
@@ -90,7 +96,7 @@ pub(super) async fn call(command: Vec<Box<str>>, call: ToolCall) -> Result<ToolO
         }
     };
     if status.success() && !is_whole {
-        return Err(TooLong::new().into());
+        return Err(TooLong::new(Ran::Yes).into());
     }
     let text = String::from_utf8_lossy(&output);
     if status.success() {
@@ -107,11 +113,24 @@ pub(super) async fn call(command: Vec<Box<str>>, call: ToolCall) -> Result<ToolO
         "exitCode": code, "stderr": String::from_utf8_lossy(&errors), "stdout": text,
     });
     // Also where the stack does not search answers for failures.
-    Ok(Normaliser::default().judge(ToolOutcome::success(failed), call.manifest()))
+    let mut outcome = Normaliser::default().judge(ToolOutcome::success(failed), call.manifest());
+    let is_own = (0..NOT_STARTED.into()).contains(&code);
+    if let Some(error) = &mut outcome.parts_mut().error
+        && !is_own
+    {
+        // It was killed in its middle, or a shell or the supervisor could not start something.
+        error.ran = Ran::Unknown;
+    }
+    Ok(outcome)
 }
 
-fn start(command: &[Box<str>]) -> io::Result<Running> {
-    let child = Command::new(env::current_exe()?)
+/// Starts a command, which does not get the variables that are `hidden`.
+fn start(command: &[Box<str>], hidden: &[String]) -> io::Result<Running> {
+    let mut own = Command::new(env::current_exe()?);
+    for name in hidden {
+        own.env_remove(name);
+    }
+    let child = own
         .arg("__exec")
         .arg(std::process::id().to_string())
         .arg("--")

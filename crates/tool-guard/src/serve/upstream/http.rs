@@ -107,8 +107,10 @@ impl Target {
         *headers = self.headers.clone();
         let takes_keys =
             call.manifest().is_some_and(|tool| tool.capabilities.has(Capability::Idempotency));
-        if let Some(key) = parts.idempotency.key.as_deref().filter(|_| takes_keys) {
-            headers.insert("idempotency-key", HeaderValue::from_str(&format!("{key:?}"))?);
+        // Not the caller's own key, which is known in its session alone.
+        if let Some(claim) = call.fencing_token().filter(|_| takes_keys) {
+            let key = format!("\"{}\"", claim.provider_key());
+            headers.insert("idempotency-key", HeaderValue::from_str(&key)?);
         }
         let trace = traceparent().or_else(|| Some(parts.trace.traceparent.as_deref()?.to_owned()));
         if let Some(trace) = trace.and_then(|trace| HeaderValue::from_str(&trace).ok()) {
@@ -129,16 +131,18 @@ async fn answer(response: Response<Incoming>, call: &ToolCall) -> Result<ToolOut
     {
         return chunks(body, call).await;
     }
-    let text = text(body).await?;
     if head.status.is_success() {
+        let text = text(body).await?;
         let mut parts = OutcomeParts::default();
         parts.content = content(&text);
         return Ok(parts.into());
     }
+    let text = beginning(body).await;
     let header = |name: &str| head.headers.get(name)?.to_str().ok();
-    let found = classify::http_response(head.status.as_u16(), header, &SystemClock);
-    let end = (0..=SHOWN.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    let shown = &text[..end.unwrap_or_default()];
+    let mut found = classify::http_response(head.status.as_u16(), header, &SystemClock);
+    if let Some(tool) = call.manifest() {
+        found = found.with_manifest(tool);
+    }
     let code = format!("http_{}", head.status.as_u16());
     let mut end = found.end;
     // A redirect is no answer, and is not followed.
@@ -146,9 +150,21 @@ async fn answer(response: Response<Incoming>, call: &ToolCall) -> Result<ToolOut
         (end.verdict, end.ran) = (Verdict::Permanent, Ran::Unknown);
     }
     let mut error =
-        ToolError::new(code, format!("{}: {}", head.status, shown.trim())).classified(end);
-    error.details = content(shown).filter(|details| details.get().starts_with('{'));
+        ToolError::new(code, format!("{}: {}", head.status, text.trim())).classified(end);
+    error.details = content(&text).filter(|details| details.get().starts_with('{'));
     Ok(error.into())
+}
+
+/// What a failure's body says first. The status says what happened, also where the body breaks off.
+async fn beginning(mut body: Incoming) -> String {
+    let mut all = Vec::new();
+    while all.len() < SHOWN
+        && let Some(Ok(frame)) = body.frame().await
+    {
+        all.extend(frame.into_data().unwrap_or_default());
+    }
+    all.truncate(SHOWN);
+    String::from_utf8_lossy(&all).trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned()
 }
 
 /// The whole body.
@@ -156,7 +172,7 @@ async fn text(mut body: Incoming) -> Result<String, BoxError> {
     let mut all = Vec::new();
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame?.into_data() {
-            grow(&mut all, &data)?;
+            grow(&mut all, &data, Ran::Yes)?;
         }
     }
     Ok(String::from_utf8_lossy(&all).into_owned())
