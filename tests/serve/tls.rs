@@ -92,7 +92,7 @@ fn what_others_could_read_is_refused_at_the_start() {
         (&[][..], "use https, or allow it with --insecure-http"),
         (&["--ca", "/no/such/file"], "--ca /no/such/file"),
         (&["--ca", &shop.path("no.pem").display().to_string()], "no certificate"),
-        (&["--ca", &shop.path("empty.pem").display().to_string()], "no certificate"),
+        (&["--ca", &shop.path("empty.pem").display().to_string()], "the file is empty"),
     ] {
         let output = shop.command(options).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();

@@ -344,6 +344,6 @@ async fn settle(
         println!("{says} (already settled)");
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("tool-guard: the call is not of unknown outcome: the record is {stands}");
+    eprintln!("tool-guard: the call cannot be settled: its record is {stands}, not unknown");
     Ok(ExitCode::from(OTHERWISE))
 }

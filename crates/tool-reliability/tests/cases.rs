@@ -133,7 +133,9 @@ async fn tr_11_an_open_breaker_stops_retries() {
     assert_eq!((exhausted.why(), exhausted.attempts()), (RetryStop::CircuitOpen, handle.calls()));
     let text = error.to_string();
     assert!(
-        text.starts_with("gave up after 2 attempts (the circuit breaker refused the next one): "),
+        text.starts_with(
+            "gave up after 2 attempts (the circuit breaker refused the next attempt): "
+        ),
         "{text}"
     );
     assert!(started.elapsed() <= Duration::from_millis(200 + 400 + 2));

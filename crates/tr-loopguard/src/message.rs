@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_to_the_letter() {
+    fn failure_messages_match_exactly() {
         assert_eq!(
             loop_detected("read", 2),
             "[LOOP DETECTED] Tool \"read\" failed 2 times with identical arguments. \nThis is a non-retryable error. Do NOT retry this call. \nTry a different approach or report the issue."

@@ -108,11 +108,11 @@ impl RetryStop {
             Self::Permanent => "the failure is permanent",
             Self::Cancelled => "the caller cancelled the call",
             Self::Exhausted => "it has been retried already",
-            Self::CircuitOpen => "the circuit breaker refused the next one",
+            Self::CircuitOpen => "the circuit breaker refused the next attempt",
             Self::Code => "failures with this code are not retried",
             Self::Effect => "a repeat may do harm",
             Self::Attempts => "no more are allowed",
-            Self::Deadline => "the next would start past the deadline",
+            Self::Deadline => "the next attempt would start after the deadline",
             Self::Elapsed => "the time for retries is used up",
             Self::Budget => "the retry budget is used up",
             Self::OwnRetries => "the tool retries by itself",
@@ -120,7 +120,7 @@ impl RetryStop {
             Self::OptedOut => "the caller did not ask for retries",
             Self::Streamed => "a part of the answer was sent",
             Self::NotRepeatable => "the request cannot be copied",
-            Self::Unready => "the tool takes no more calls",
+            Self::Unready => "the tool accepts no more calls",
         }
     }
 

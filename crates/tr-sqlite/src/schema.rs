@@ -1,10 +1,10 @@
-//! The formats of the file, and the migrations between them.
+//! The schema versions of the file's parts, and the migrations between them.
 use crate::error::{Error, ErrorKind, Result};
 use rusqlite::{Connection, OptionalExtension};
 
 /// The tables of one part of the program, as a list of migrations.
 ///
-/// Each step is a batch of SQL that brings the part's format from `n` to `n + 1`. Add new steps at
+/// Each step is a batch of SQL that brings the part's schema from version `n` to `n + 1`. Add new steps at
 /// the end only, and never change a released step.
 ///
 /// ```
@@ -43,7 +43,7 @@ impl Schema {
         self.steps
     }
 
-    /// Applies the missing steps, in one transaction.
+    /// Applies the missing steps. The caller holds the transaction.
     pub(crate) fn migrate(&self, connection: &Connection) -> Result<()> {
         connection.execute_batch(TABLE)?;
         let (found, known) = self.formats(connection)?;

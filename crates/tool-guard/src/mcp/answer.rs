@@ -272,7 +272,7 @@ pub(crate) fn refusal(id: &str, code: i64, message: &str) -> Bytes {
 
 /// How many requests of one batch each get the full reason.
 const MANY: usize = 100;
-const BRIEF: &str = "refused with the first of its batch";
+const BRIEF: &str = "refused: the error of the first request of the batch says why";
 
 /// The answer to a batch: the same error for each of the `ids`, `None` if there are none.
 pub(crate) fn refusals(ids: &[&str], code: i64, message: &str) -> Option<Bytes> {

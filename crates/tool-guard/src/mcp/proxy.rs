@@ -259,7 +259,7 @@ where
 
     /// Refuses the line under its id, if that can be read.
     fn refuse_unreadable(&mut self, line: &[u8]) {
-        const WHY: &str = "the line is not unambiguous JSON (bad syntax, bad UTF-8 or a name twice), and could be a tool call: it was not forwarded";
+        const WHY: &str = "the line is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name) and could be a tool call, so it was not forwarded";
         match Guess::of(line) {
             // An answer to the server, which has its own ids.
             Some(guess) if guess.is_answer => {
@@ -340,7 +340,7 @@ where
                 return tracing::warn!(target: TARGET, event = "call_without_id_dropped");
             }
             Err(Refused::Id) => {
-                let why = "the id of tools/call must be a string, or a number that has one value";
+                let why = "the id of tools/call must be a string or an unambiguous number; the call was not made";
                 return self.refuse("null", INVALID_REQUEST, why);
             }
             Err(Refused::Params(why)) => {

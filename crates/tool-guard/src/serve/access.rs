@@ -57,7 +57,7 @@ impl Access {
             return Err((status, "the head of the request is longer than 32 KiB"));
         }
         if ONCE.iter().any(|name| headers.get_all(name).iter().nth(1).is_some()) {
-            return Err((BAD, "a header that may be there once is there twice"));
+            return Err((BAD, "a header that may occur once occurs twice"));
         }
         if headers.contains_key(header::CONTENT_LENGTH)
             && headers.contains_key(header::TRANSFER_ENCODING)

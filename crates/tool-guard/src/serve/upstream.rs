@@ -34,7 +34,7 @@ enum Tool {
 
 /// The configuration does not say where calls of this tool go. It did not run.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown tool {tool}: there are {known}")]
+#[error("unknown tool {tool}: configured tools are {known}")]
 struct NoSuchTool {
     tool: Box<str>,
     known: Box<str>,

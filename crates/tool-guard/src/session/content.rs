@@ -1,4 +1,4 @@
-//! A session's content, and the changes that commands make to it.
+//! A session in memory: a JSON document, JSON lines or a session of a database. Commands get changed copies.
 use super::{
     NotJudged, Verdict,
     json_document::JsonDocument,
@@ -51,7 +51,7 @@ impl Content {
         }
     }
 
-    /// The lines that are not empty, or the messages, with their numbers.
+    /// The lines that are not empty with their line numbers, or the messages with their indexes.
     pub(crate) fn numbered(&self) -> Vec<(u64, &[u8])> {
         match self {
             Self::JsonDocument(whole) => (0..).zip(whole.messages().map(str::as_bytes)).collect(),
@@ -116,20 +116,20 @@ impl Content {
         let (changed, doubtful) = self.first_doubts(planned);
         if let Some(message) = changed {
             return Some(format!(
-                "a repair would change what is not understood: message {message} has members, or \
-                 is of a kind, that are not known"
+                "the repair would change message {message}, which has unknown members or an unknown \
+                 type"
             ));
         }
         if let Some(message) = doubtful {
             return Some(format!(
-                "a call has no result that is understood, and message {message} may be its \
-                 answer: that its outcome is unknown cannot be said"
+                "a call has no recognised result, and message {message} may be its result: its \
+                 outcome cannot be called unknown"
             ));
         }
         if let Some((line, id)) = &planned.named_elsewhere {
             return Some(format!(
-                "line {line} speaks of the call {}, which has no result, in a form that is not \
-                 known: that its outcome is unknown cannot be said",
+                "line {line} mentions the call {}, which has no result, in an unknown form: its \
+                 outcome cannot be called unknown",
                 printable(id)
             ));
         }
@@ -165,8 +165,8 @@ impl Content {
         let before = self.about().form;
         (!is_valid).then(|| {
             format!(
-                "nothing but what a repair would change says that it is of the form {before}: \
-                 what is left would be taken for {form}, and is not valid in both"
+                "only what the repair would change identifies the form {before}: the repaired \
+                 session would be read as {form}, and is not valid in both"
             )
         })
     }

@@ -40,7 +40,7 @@ impl Database {
             && let Some(other) = writers::writer_of(file)
         {
             let what = format!(
-                "has a call on its way, {}, and {other} has the database open; it is as it was",
+                "has a running tool call, {}, and {other} has the database open; nothing was changed",
                 running.join(", ")
             );
             return Err(

@@ -145,7 +145,9 @@ impl JsonDocument {
 fn too_many(text: &str) -> Failure {
     let reason = "it has more than 100,000 messages, and no provider takes so many".to_owned();
     if !names_a_role(text) {
-        return Failure::NoSession("it is a list of more than 100,000 without a role".into());
+        return Failure::NoSession(
+            "it is a list of more than 100,000 elements, and none has a role".into(),
+        );
     }
     let help = "it is left as it is; check a copy with the messages that are sent";
     NotJudged { reason, agent: None, help: help.into() }.into()

@@ -230,9 +230,8 @@ fn unsure(report: &FileReport) -> Option<NotJudged> {
     let line = report.findings.iter().find(is_unsure)?.line;
     Some(NotJudged {
         reason: format!(
-            "the place of line {line} in the session is not certain: a line that it follows, or \
-             that of its call, is lost or not named, or another line has its id and says something \
-             else"
+            "the position of line {line} in the session is uncertain: its parent or its call is \
+             missing or not named, or another line has the same id with other content"
         ),
         agent: None,
         help: "it is left as it is, since a repair would be a guess; checkpoints lists the turns \
@@ -262,7 +261,7 @@ fn refuse_others(report: &FileReport) -> Result<(), Failure> {
             let own = count(report.own_records, "line");
             let of_all = if report.is_whole { "in it" } else { "in the part that was read" };
             Err(Failure::NoSession(format!(
-                "{own} {of_all} could be of a session ({form}), and {others} could not"
+                "{own} {of_all} look like a session ({form}), and {others} do not"
             )))
         }
         _ if report.unknown_api.is_some() => {
@@ -273,7 +272,7 @@ fn refuse_others(report: &FileReport) -> Result<(), Failure> {
             let help = "the program that wrote it is not known here; to have its messages judged, \
                         check a copy with nothing but them";
             Err(NotJudged {
-                reason: format!("{others} in it are no messages that are understood"),
+                reason: format!("{others} in it are no recognised messages"),
                 agent: None,
                 help: help.into(),
             }

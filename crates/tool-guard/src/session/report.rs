@@ -169,12 +169,14 @@ impl Found {
         }
         match (&self.provider_error, self.severity) {
             (Some(error), _) => format!("{provider} refuses it: {error}"),
-            (None, Severity::Error) => "the agent reads the session wrongly, or not at all".into(),
+            (None, Severity::Error) => {
+                "the agent cannot read the session, or reads it incorrectly".into()
+            }
             (None, _) if self.is_not_judged && self.message.is_some() => {
                 format!("it is left as it is; what {provider} reads there is not known")
             }
             (None, _) if self.message.is_some() => {
-                format!("{provider} takes it; a reader may be misled")
+                format!("{provider} accepts it; a person may misread it")
             }
             (None, _) if self.fault == "too_long" => {
                 "nothing is said of this line: repair and diff look at it, in memory".into()

@@ -49,7 +49,7 @@ fn a_warning_alone_is_clean_and_shown() {
     assert_eq!(done.code, 0);
     let expected = "  s.json:2  Duplicate tool_use id: read:0
       message 2, block 0 · rule 3
-      OpenAI takes it; a reader may be misled
+      OpenAI accepts it; a person may misread it
 ";
     assert!(done.out.ends_with(expected), "{}", done.out);
 }

@@ -285,7 +285,7 @@ async fn a_session_in_which_a_call_runs_is_not_written() {
     {
         let done = folder.session(&[command, &["--session", "s/1", "sessions.db"]].concat());
         assert_eq!((done.code, &*done.out), (2, ""));
-        let what = "✗ sessions.db#s/1 has a call on its way, toolu_9, and ";
+        let what = "✗ sessions.db#s/1 has a running tool call, toolu_9, and ";
         assert!(done.err.starts_with(what), "{}", done.err);
         assert!(done.err.contains("→ wait until the call has ended, or stop that program"));
     }

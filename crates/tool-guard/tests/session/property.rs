@@ -77,10 +77,10 @@ fn mend(folder: &Folder, name: &str, text: &[u8]) -> i32 {
     }
     assert!(matches!(done.code, 0 | 3), "{shown}\n{}{}", done.out, done.err);
     let is_left = [
-        "a repair would change what is not understood",
-        "in a form that is not known",
-        "may be its answer",
-        "is not certain",
+        "the repair would change message",
+        "in an unknown form",
+        "may be its result",
+        "is uncertain",
     ];
     if is_left.iter().any(|why| done.out.contains(why)) {
         assert_eq!(std::fs::read(folder.path(name)).unwrap(), text, "{shown}");

@@ -96,8 +96,7 @@ fn no_outcome_is_unknown_that_another_line_tells() {
     for flags in [&["repair"][..], &["repair", "--write"], &["repair", "--write", "--force"]] {
         let done = folder.session(&[flags, &["s.jsonl"]].concat());
         assert_eq!(done.code, 3, "{}{}", done.out, done.err);
-        let why =
-            "line 4 speaks of the call call_1, which has no result, in a form that is not known";
+        let why = "line 4 mentions the call call_1, which has no result, in an unknown form";
         assert!(done.out.contains(why), "{}", done.out);
         assert_eq!(folder.read("s.jsonl"), text);
     }

@@ -1,4 +1,4 @@
-//! The service: a thin shell around reading, the stack and writing.
+//! The tower service: reads a request, calls the inner service, writes the answer.
 use super::{
     answer::Answer,
     call::{EnvelopeRequest, Prepared},
@@ -18,7 +18,7 @@ use tr_core::{BoxError, ToolCall, ToolOutcome};
 use tr_wire::Arrival;
 
 /// Reads requests, calls the inner service (usually [`ToolStack::service`](crate::ToolStack::service)),
-/// and writes its ends, whatever they are.
+/// and writes the answer to every end: a result, an error, a cancellation.
 ///
 /// Clones share the calls that can be cancelled. See the [module](super).
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Envelopes<S> {
 }
 
 impl<S> Envelopes<S> {
-    /// Around `inner`, with the default settings.
+    /// Wraps `inner`, with the default settings.
     #[must_use]
     pub fn new(inner: S) -> Self {
         Self::of(inner, Arc::default())
@@ -79,7 +79,7 @@ impl<S> Envelopes<S> {
         let parts = call.parts();
         let token = match &parts.cancellation_id {
             None => None,
-            // Entered already.
+            // A prepared request comes back from `answers`: it is registered already.
             Some(_) if token.is_some() => token,
             Some(id) => match running.enter(&parts.context, id) {
                 Ok(token) => Some(token),
@@ -99,7 +99,7 @@ impl<S> Envelopes<S> {
 }
 
 impl<S: Clone> Envelopes<S> {
-    /// Answers without a call. The readiness of the inner service is given back: another may need it.
+    /// Answers without a call. A clone replaces the inner service, which gives its readiness back.
     fn refuse<F>(&mut self, answer: Answer) -> EnvelopesFuture<F> {
         self.inner = self.inner.clone();
         EnvelopesFuture::refused(answer)

@@ -130,7 +130,9 @@ impl Round<'_> {
                 self.receive(name.as_bytes(), &entry, micros, clock::now());
             }
             Answer::Full => {
-                self.reporter.ignored(&format_args!("{name:?}: Redis keeps as many as it may"));
+                self.reporter.ignored(&format_args!(
+                    "{name:?}: not published, since Redis holds the maximum of breakers"
+                ));
             }
             // Published in the next round, with a newer time of the server.
             Answer::Late => {}
@@ -149,11 +151,16 @@ impl Round<'_> {
         };
         let shown = || String::from_utf8_lossy(&name[..name.len().min(100)]).into_owned();
         match read() {
-            None => self.reporter.ignored(&format_args!("{:?}: it is no text", shown())),
+            None => self
+                .reporter
+                .ignored(&format_args!("{:?}: the name or the entry is not valid UTF-8", shown())),
             Some((_, Err(why))) => self.reporter.ignored(&format_args!("{:?}: {why}", shown())),
             Some((name, Ok(entry))) => {
                 if !self.fleet.receive(name, &entry, now) {
-                    self.reporter.ignored(&format_args!("{:?}: there is no room for it", shown()));
+                    self.reporter.ignored(&format_args!(
+                        "{:?}: not applied, since this process tracks the maximum of breakers",
+                        shown()
+                    ));
                 }
             }
         }

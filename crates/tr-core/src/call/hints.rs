@@ -11,7 +11,7 @@ pub struct CallHints {
     pub expected_retry_safe: bool,
     /// How long one attempt may take.
     pub timeout: Option<Duration>,
-    /// The caller accepts chunks. Only the tool reads it, no layer does.
+    /// The caller accepts a response in chunks: `Envelopes::answers` gives them, and the tool may look.
     pub prefer_streaming: bool,
     /// Under which a cache may keep the answer of a read. For the tool to look at: no layer caches.
     pub cache_key: Option<Box<str>>,

@@ -1,4 +1,4 @@
-//! How often a tool was run for a call.
+//! Counts the executions of a tool for one call: the adapter adds, the envelope's `attempts` tells.
 use std::sync::{
     Arc,
     atomic::{AtomicU32, Ordering},
@@ -10,12 +10,12 @@ use std::sync::{
 pub struct Runs(Arc<AtomicU32>);
 
 impl Runs {
-    /// The tool is being run.
+    /// Counts one execution. Called as the tool starts.
     pub fn note(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often it was.
+    /// How many executions were counted.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.0.load(Ordering::Relaxed)

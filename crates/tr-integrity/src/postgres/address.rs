@@ -12,13 +12,13 @@ pub(super) fn read(address: &str, is_asked: bool) -> Result<(Config, bool), Stri
         None => None,
         Some("require" | "verify-full") => Some(true),
         Some("disable") if is_asked => {
-            return Err("sslmode=disable contradicts the TLS that is asked for".into());
+            return Err("sslmode=disable contradicts the TLS settings: remove one of them".into());
         }
         Some("disable") => Some(false),
         Some("prefer") => {
-            return Err("sslmode=prefer may go on in clear: write require, or disable".into());
+            return Err("sslmode=prefer may fall back to an unencrypted connection: write require, or disable".into());
         }
-        Some(_) => return Err("sslmode: it is none of disable, require, verify-full".into()),
+        Some(_) => return Err("unknown sslmode: write disable, require or verify-full".into()),
     };
     // Both verify the certificate; the client only supports the first.
     let known = match place.filter(|_| is_secure == Some(true)) {

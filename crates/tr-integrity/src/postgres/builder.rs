@@ -128,9 +128,9 @@ impl Builder {
     ) -> Result<Postgres, StoreError> {
         let wrong_address = address.as_ref().err().map(|wrong| format!("the address: {wrong}"));
         let wrong_timeout = (self.timeout < Duration::from_millis(1))
-            .then(|| "the timeout: it must be 1 ms at least".to_owned());
+            .then(|| "the timeout must be at least 1 ms".to_owned());
         let wrong_connections =
-            (self.connections == 0).then(|| "the connections: there must be 1 at least".to_owned());
+            (self.connections == 0).then(|| "at least 1 connection is required".to_owned());
         let wrong: Vec<_> =
             [wrong_address, wrong_timeout, wrong_connections].into_iter().flatten().collect();
         let (Ok((mut config, connect)), []) = (address, &wrong[..]) else {

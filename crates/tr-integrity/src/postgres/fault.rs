@@ -4,16 +4,16 @@ use deadpool_postgres::PoolError;
 use std::{error, fmt};
 use tokio_postgres::{Error, error::SqlState};
 
-/// An error of PostgreSQL's, displayed with its cause: its own text is only "db error".
+/// An error of tokio-postgres, displayed with its cause: its own text is only "db error".
 #[derive(Debug, thiserror::Error)]
 pub(super) struct Told(#[source] pub(super) Error);
 
-/// The pool gave no connection: nothing was sent.
+/// Converts the failure to get a connection: nothing was sent.
 pub(super) fn of_pool(error: PoolError) -> StoreError {
     match error {
         PoolError::Backend(error) => {
             let kind = match kind(&error) {
-                // Missing rights do not pass by themselves; other failures may.
+                // Trying again does not help against missing permissions; it may against other failures.
                 StoreErrorKind::Refused => StoreErrorKind::Refused,
                 _ => StoreErrorKind::Unreachable,
             };
@@ -23,7 +23,7 @@ pub(super) fn of_pool(error: PoolError) -> StoreError {
     }
 }
 
-/// A statement failed.
+/// Converts the failure of a statement.
 pub(super) fn of_statement(error: Error) -> StoreError {
     StoreError::new(kind(&error), Told(error))
 }

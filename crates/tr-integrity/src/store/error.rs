@@ -16,7 +16,8 @@ pub struct StoreError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// The request never reached the store: nothing has changed. Sending it again is safe.
+    /// Nothing has changed: the request was not sent, or the store rolled it back. Sending it again is
+    /// safe.
     Unreachable,
     /// No reply: the operation may have been done. Sending the same again is safe and tells whether
     /// it was.
@@ -95,7 +96,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             StoreErrorKind::Unreachable => f.write_str(
-                "the session store cannot be reached; nothing has changed, and trying again is safe",
+                "the session store did not make the change, or cannot be reached; trying again is safe",
             ),
             StoreErrorKind::Uncertain => f.write_str(
                 "the session store did not answer, so the change may have been made; sending the same again is safe",
@@ -109,10 +110,10 @@ impl fmt::Display for StoreError {
                 "the session was deleted elsewhere; nothing was kept: load it and decide again",
             ),
             StoreErrorKind::Unreadable => f.write_str(
-                "the session cannot be read: update this program, or delete the session",
+                "the session cannot be read: update this program, or check the store for damage",
             ),
             StoreErrorKind::Refused => {
-                f.write_str("the session store refuses; nothing has changed")
+                f.write_str("the session store refused the request; nothing has changed")
             }
         }?;
         self.cause.as_ref().map_or(Ok(()), |cause| write!(f, ": {cause}"))

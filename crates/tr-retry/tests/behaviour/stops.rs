@@ -61,7 +61,7 @@ async fn tr_11_an_open_breaker_ends_retrying_at_once() {
     assert_eq!(root_cause(&*error).to_string(), "timeout it is", "the last real cause");
     assert_eq!(
         error.to_string(),
-        "gave up after 2 attempts (the circuit breaker refused the next one): circuit_open: the tool did not run"
+        "gave up after 2 attempts (the circuit breaker refused the next attempt): circuit_open: the tool did not run"
     );
 }
 
@@ -179,7 +179,7 @@ async fn getting_ready_past_the_deadline_starts_no_attempt() {
     assert_eq!(exhausted(&error).attempts(), 1);
     assert_eq!(
         error.to_string(),
-        "gave up after 1 attempt (the next would start past the deadline): timeout: the tool may have run"
+        "gave up after 1 attempt (the next attempt would start after the deadline): timeout: the tool may have run"
     );
 }
 
@@ -219,7 +219,7 @@ async fn an_error_of_readiness_is_terminal() {
     assert_eq!((exhausted(&error).ran(), asked.calls()), (Ran::Unknown, 1));
     assert_eq!(
         error.to_string(),
-        "gave up after 1 attempt (the tool takes no more calls): the tool is gone"
+        "gave up after 1 attempt (the tool accepts no more calls): the tool is gone"
     );
     assert_eq!(root_cause(&*error).to_string(), "timeout it is", "what it had failed with before");
     assert!(failure_info(&*error).unwrap().is_exhausted());
@@ -235,7 +235,7 @@ async fn of_a_response_before_a_retry_that_cannot_start_its_code_is_left() {
     assert_eq!((exhausted(&error).why(), exhausted(&error).ran()), (RetryStop::Unready, Ran::No));
     assert_eq!(
         error.to_string(),
-        "gave up after 1 attempt (the tool takes no more calls): the tool is gone"
+        "gave up after 1 attempt (the tool accepts no more calls): the tool is gone"
     );
     let texts: Vec<_> = causes(&*error).map(ToString::to_string).collect();
     assert_eq!(texts.last().unwrap(), "http_503: the tool did not run");

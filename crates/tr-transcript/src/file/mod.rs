@@ -1,4 +1,8 @@
-//! Session files of harnesses, in JSON lines.
+//! The session files (JSON lines) of agents such as Claude Code, Codex and OpenClaw.
+//!
+//! Reading: `records`, `piece`, `pieces`, `recover`, `entry`, `outline`, `form`. Checking: `check`, `branch`,
+//! `walk`, `finding`, `report`. Repair in memory: `repaired`, `branch_repair`, `edit`. Repair of a large file
+//! in parts: `index`, `part`, `planner`, `plan`, `remaining`. It works on bytes given to it, and opens no file.
 mod align;
 mod branch;
 mod branch_repair;

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RepairAction {
-    /// What.
+    /// The kind of change.
     pub action: ActionKind,
     /// Which message, from 0. In mode `remove`, counted after the removals before this one. In mode
     /// `preserve`, counted in the transcript before the repair.
     pub message_index: usize,
-    /// The id of the tool use, also for its result, or of the item.
+    /// The id of the tool use (for a result, too) or of the Responses item; empty if it had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<Box<str>>,
     /// The id that replaces the old one.
@@ -50,12 +50,11 @@ pub enum ActionKind {
     /// Changes a message so that its provider does not demand a missing reasoning item or a missing
     /// signature.
     WaiveThoughts,
-    /// Merges a step into the model's message before it, because a step must follow the user.
+    /// Merges two messages of the model, because the provider requires one of the user between them.
     JoinMessages,
-    /// Adds a user's message before a step that begins the session, because a step must follow the
-    /// user.
+    /// Adds a user's message before one of the model that begins the session: the provider requires it.
     AddUserMessage,
-    /// Removes an item's own id: another item has the same id, or the provider would demand missing
+    /// Removes the id of a Responses item: another item has it, or the provider would demand missing
     /// reasoning.
     UnlinkItem,
     /// Rewrites a member in the type that its provider accepts, with the same content: arguments as
@@ -88,7 +87,7 @@ pub enum LossKind {
     Call,
     /// The tool's answer.
     Result,
-    /// To which call a result belongs; its content is kept as text.
+    /// The link from a result to its call; the content of the result is kept as text.
     Link,
     /// The model's reasoning. Its provider does not accept it without the output that followed it.
     Reasoning,

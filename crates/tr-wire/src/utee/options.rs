@@ -34,7 +34,7 @@ object! { open
         "parentSpanId" => parent_span_id: Option<Box<str>>, Maybe<Text>;
         /// An id by which the call can be cancelled while it runs.
         "cancellationId" => cancellation_id: Option<Box<str>>, Maybe<Name>;
-        /// The caller accepts chunks. Only the tool reads it, no layer does.
+        /// The caller accepts a response in chunks: `Envelopes::answers` gives them, and the tool may look.
         "preferStreaming" => prefer_streaming: Option<bool>, Maybe<Flag>;
         /// Under which the answer of an idempotent read may be cached. For the tool to look at: no
         /// layer caches.

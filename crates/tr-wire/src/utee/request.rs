@@ -13,7 +13,7 @@ object! { open
         "tool" => tool: Box<str>, Name;
         /// The action within the tool, such as `navigate`; empty for none.
         "action" => action: Box<str>, Text;
-        /// The tool's params, as text that stays as it came. `_utee` in them is for us, and is
+        /// The tool's params, kept byte for byte. `_utee` in them holds options for this library, and is
         /// taken out before the tool sees them.
         "params" => params: Params, CallParams;
         /// Names this request; one is made where it is absent.
@@ -32,19 +32,18 @@ object! { open
         "parentSpanId" => parent_span_id: Option<Box<str>>, Maybe<Text>;
         /// An id by which the call can be cancelled while it runs.
         "cancellationId" => cancellation_id: Option<Box<str>>, Maybe<Name>;
-        /// What the tool may ignore.
+        /// Optional hints.
         "hints" => hints: Option<Hints>, Maybe<Hints>;
     }
 }
 
 object! { open
-    /// What a tool may ignore.
+    /// Optional hints.
     #[derive(Default)]
     pub struct Hints {
-        /// The caller accepts chunks. Only the tool reads it, no layer does.
+        /// The caller accepts a response in chunks: `Envelopes::answers` gives them, and the tool may look.
         "preferStreaming" => prefer_streaming: Option<bool>, Maybe<Flag>;
-        /// Under which the answer of an idempotent read may be cached. For the tool to look at: no
-        /// layer caches.
+        /// A cache key for the answer of an idempotent read. For tools: no layer caches.
         "cacheKey" => cache_key: Option<Box<str>>, Maybe<Text>;
         /// Changes to the retry policy.
         "retryPolicy" => retry_policy: Option<RetryPolicy>, Maybe<RetryPolicy>;
@@ -72,8 +71,8 @@ impl ToolRequest {
     /// The call that this request asks for, on behalf of `context`; `new_id` names it where the
     /// request does not.
     ///
-    /// `_utee` is taken out of the params. Where it and the envelope speak of the same thing, the
-    /// envelope is heard. Without a session in `context`, keys hold for the service instance only.
+    /// `_utee` is taken out of the params. If both set an option, the envelope wins. Without a session
+    /// in `context`, keys hold for the service instance only.
     ///
     /// # Errors
     /// If `_utee` does not have its form, which [`read`](Self::read) has checked. The tool did

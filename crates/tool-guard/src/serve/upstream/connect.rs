@@ -39,7 +39,7 @@ impl Trust {
     pub(super) fn new(reach: &Reach) -> anyhow::Result<Self> {
         let read = |file: &PathBuf| {
             let pem = fs::read(file)?;
-            anyhow::ensure!(!pem.is_empty(), "there is no certificate in the file");
+            anyhow::ensure!(!pem.is_empty(), "the file is empty: give certificates as PEM");
             tr_tls::Settings::default().client_config_with(&pem)?;
             Ok(pem)
         };

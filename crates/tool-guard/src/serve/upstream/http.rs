@@ -48,14 +48,16 @@ impl HttpTool {
         extra: &[(&str, String)],
         trust: &mut Trust,
     ) -> anyhow::Result<Self> {
-        let url: Uri = url.parse().with_context(|| format!("`url` {url:?} is no address"))?;
+        let url: Uri =
+            url.parse().with_context(|| format!("`url` {url:?} is not a valid address"))?;
         let mut headers = HeaderMap::new();
         for (name, value) in extra {
-            let name: HeaderName =
-                name.parse().with_context(|| format!("`headers`: {name:?} is no name"))?;
-            let mut value: HeaderValue = value
+            let name: HeaderName = name
                 .parse()
-                .with_context(|| format!("`headers`: the value of {name} cannot be sent"))?;
+                .with_context(|| format!("`headers`: {name:?} is not a valid header name"))?;
+            let mut value: HeaderValue = value.parse().with_context(|| {
+                format!("`headers`: the value of {name} has characters that HTTP does not allow")
+            })?;
             value.set_sensitive(true);
             headers.insert(name, value);
         }
@@ -69,7 +71,7 @@ impl HttpTool {
             .pool_idle_timeout(IDLE)
             .pool_timer(TokioTimer::new())
             .build(connector);
-        let method = method.parse().context("`method`")?;
+        let method = method.parse().context("`method` is not a valid HTTP method")?;
         Ok(Self(Arc::new(Target { client, url, method, headers })))
     }
 

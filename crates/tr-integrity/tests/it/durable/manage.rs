@@ -132,7 +132,7 @@ async fn what_cannot_be_read_says_where_and_why() {
         assert_eq!(
             text,
             format!(
-                "the session cannot be read: update this program, or delete the session: session \"s\"{} {why}",
+                "the session cannot be read: update this program, or check the store for damage: session \"s\"{} {why}",
                 if what == "swapped" { ":" } else { "," }
             ),
             "{what}"
