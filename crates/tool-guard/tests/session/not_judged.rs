@@ -43,7 +43,7 @@ fn no_outcome_is_made_up_where_something_unknown_names_the_call() {
 {"role":"user","content":"Well?"}
 ]}"#,
     );
-    assert!(said.contains("message 2 may be its answer"), "{said}");
+    assert!(said.contains("message 2 may be its result"), "{said}");
     let folder = Folder::new();
     folder.write(
         "s.jsonl",
@@ -54,7 +54,7 @@ fn no_outcome_is_made_up_where_something_unknown_names_the_call() {
     );
     let done = folder.session(&["repair", "--write", "s.jsonl"]);
     assert_eq!(done.code, 3, "{}{}", done.out, done.err);
-    assert!(done.out.contains("message 2 may be its answer"), "{}", done.out);
+    assert!(done.out.contains("message 2 may be its result"), "{}", done.out);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn no_outcome_is_made_up_beside_the_only_result_of_another_name() {
 {"role":"model","parts":[{"text":"Paid."}]}
 ]}"#,
     );
-    assert!(said.contains("message 2 may be its answer"), "{said}");
+    assert!(said.contains("message 2 may be its result"), "{said}");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_repair_that_turns_a_session_into_another_providers_is_not_made() {
 {"role":"user","content":"Well?"}
 ]}"#;
     let said = left_alone(chat);
-    assert!(said.contains("would be taken for Anthropic Messages"), "{said}");
+    assert!(said.contains("would be read as Anthropic Messages"), "{said}");
     let mixed = r#"[
 {"role":"user","content":"Pay order 42."},
 {"role":"assistant","content":"I do.","tool_calls":[{"id":"c1","type":"function","function":{"name":"pay","arguments":"{}"}}]},
