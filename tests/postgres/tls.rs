@@ -110,8 +110,11 @@ async fn settings_that_cannot_work_are_told_when_the_store_is_built() {
         (Postgres::builder(url).tls_roots("none"), "no certificate in the PEM text"),
         (trusting("").tls_certificate(own.certificate(), "none"), "not a private key"),
         (trusting("?sslmode=disable"), "contradicts"),
-        (trusting("?sslmode=prefer"), "may go on in clear"),
-        (Postgres::builder(format!("{url}?sslmode=prefer")), "may go on in clear"),
+        (trusting("?sslmode=prefer"), "may fall back to an unencrypted connection"),
+        (
+            Postgres::builder(format!("{url}?sslmode=prefer")),
+            "may fall back to an unencrypted connection",
+        ),
         (trusting("?sslmode=verify-ca"), "unknown sslmode"),
     ] {
         let error = builder.build().unwrap_err();
