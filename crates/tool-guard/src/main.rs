@@ -1,5 +1,6 @@
 //! Puts the reliability stack in front of any MCP server, and repairs agents' sessions.
 mod config;
+mod connect;
 mod demo;
 mod export;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A `tools/call` request of the client's, and its end.
 use super::{
+    failure::Failure,
     identity::{Client, Identity},
     message::{self, CallParams, Message, Token},
     meta::{Meta, Said},
@@ -65,6 +66,8 @@ pub(crate) enum Ending {
     Oversized(usize, Ran),
     /// The server process ended.
     ServerGone,
+    /// No answer can come any more, for this reason.
+    Failed(Failure),
     /// No answer or progress for this long.
     Overdue(Duration),
 }

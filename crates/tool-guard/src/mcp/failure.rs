@@ -16,6 +16,8 @@ pub(crate) struct Failure {
 enum Message {
     #[error("{0}")]
     Text(&'static str),
+    #[error("{0}")]
+    Said(Box<str>),
     #[error("Tool timeout after {0:?}")]
     TimedOut(Duration),
     #[error(
@@ -49,6 +51,16 @@ impl Failure {
 
     const fn new(text: &'static str, facts: FailureInfo) -> Self {
         Self { message: Message::Text(text), facts }
+    }
+
+    /// A failure of the way to the server, in these words.
+    pub(crate) fn said(text: impl Into<Box<str>>, facts: FailureInfo) -> Self {
+        Self { message: Message::Said(text.into()), facts }
+    }
+
+    /// Whether the tool ran.
+    pub(crate) const fn ran(&self) -> Ran {
+        self.facts.ran()
     }
 
     pub(crate) const fn oversized(bytes: usize, ran: Ran) -> Self {

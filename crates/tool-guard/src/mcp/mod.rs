@@ -9,6 +9,7 @@ pub(crate) mod effects;
 mod elements;
 pub(crate) mod failure;
 mod failure_text;
+mod guard;
 pub(crate) mod guessed;
 pub(crate) mod identity;
 mod in_flight;
@@ -37,6 +38,7 @@ mod summary;
 mod timeout_sweeper;
 mod tool;
 mod unknowns;
+mod upstream;
 mod watching;
 
 pub(crate) use self::{

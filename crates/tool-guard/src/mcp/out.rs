@@ -1,5 +1,7 @@
 //! Lines to write, each on a line of its own.
-use bytes::BytesMut;
+use super::message::Token;
+use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
 
 /// The lines to write to one side.
 #[derive(Debug, Default)]
@@ -7,15 +9,56 @@ pub(crate) struct Out {
     pub(crate) bytes: BytesMut,
     /// Whether the last line has no newline: its sender ended in the middle of it.
     open: bool,
+    /// The messages one by one, where they do not travel as lines.
+    messages: Option<VecDeque<Outgoing>>,
+}
+
+/// A message for one side.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) line: Bytes,
+    /// The attempt of a call that it begins.
+    pub(crate) attempt: Option<Sent>,
+}
+
+/// An attempt that is sent to the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    /// The id of its answer.
+    pub(crate) id: Token,
+    /// Whether it may change something.
+    pub(crate) is_mutating: bool,
 }
 
 impl Out {
+    /// Keeps messages apart.
+    pub(crate) fn apart() -> Self {
+        Self { messages: Some(VecDeque::new()), ..Self::default() }
+    }
+
     /// Adds a line unchanged. An unfinished line before it gets its newline first.
     pub(crate) fn line(&mut self, line: &[u8]) {
+        if let Some(messages) = &mut self.messages {
+            let line = Bytes::copy_from_slice(line);
+            return messages.push_back(Outgoing { line, attempt: None });
+        }
         if self.open {
             self.bytes.extend_from_slice(b"\n");
         }
         self.part(line);
+    }
+
+    /// Adds a message, or its line.
+    pub(crate) fn message(&mut self, message: Outgoing) {
+        match &mut self.messages {
+            Some(messages) => messages.push_back(message),
+            None => self.line(&message.line),
+        }
+    }
+
+    /// Takes the first message, of those that are kept apart.
+    pub(crate) fn next(&mut self) -> Option<Outgoing> {
+        self.messages.as_mut()?.pop_front()
     }
 
     /// Adds a part of a line.
@@ -25,7 +68,7 @@ impl Out {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.bytes.is_empty() && self.messages.as_ref().is_none_or(VecDeque::is_empty)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -34,5 +77,8 @@ impl Out {
 
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
+        if let Some(messages) = &mut self.messages {
+            messages.clear();
+        }
     }
 }

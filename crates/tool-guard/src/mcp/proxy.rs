@@ -37,7 +37,7 @@ use futures_util::{
 use std::{
     future::{Future, poll_fn},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 use tokio::task::coop::unconstrained;
@@ -97,7 +97,7 @@ pub(crate) struct Proxy<S> {
     wire: Arc<Wire>,
     stack: S,
     client: Client,
-    effects: Effects,
+    effects: Arc<Mutex<Effects>>,
     watching: Watching,
     /// The calls in flight.
     pub(crate) calls: Calls,
@@ -116,7 +116,7 @@ pub(crate) struct Parts<S> {
     pub(crate) wire: Arc<Wire>,
     pub(crate) stack: S,
     pub(crate) client: Client,
-    pub(crate) effects: Effects,
+    pub(crate) effects: Arc<Mutex<Effects>>,
 }
 
 impl<S> Proxy<S>
@@ -143,10 +143,21 @@ where
         }
     }
 
+    /// Keeps the messages for both sides apart.
+    pub(crate) fn with_messages(mut self) -> Self {
+        (self.to_client, self.to_server) = (Out::apart(), Out::apart());
+        self
+    }
+
     /// Reports the calls to `watching`.
     pub(crate) fn watched_by(mut self, watching: Watching) -> Self {
         self.watching = watching;
         self
+    }
+
+    /// What is known about the server's tools.
+    fn effects(&self) -> MutexGuard<'_, Effects> {
+        self.effects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) const fn mode(&self) -> Mode {
@@ -189,7 +200,7 @@ where
     fn collect(&mut self) {
         let mut wire = self.wire.lock();
         for line in wire.outbox.drain(..) {
-            self.to_server.line(&line);
+            self.to_server.message(line);
         }
     }
 

@@ -1,29 +1,17 @@
 //! The loop between the client, the guard and the server process.
 use super::{
-    Mode, Options, admin,
-    call::Limits,
-    effects::{Declared, Effects},
-    identity::Client,
-    in_flight::InFlight,
+    Mode, Options,
+    guard::Guard,
     line_reader::LineReader,
     log,
-    options::{OnServerExit, signals},
-    proxy::{Parts, Proxy},
-    records::Records,
-    records::RecordsCommand,
+    options::OnServerExit,
+    proxy::Proxy,
     server::{self, Server},
-    setup::Files,
-    signals::{Signals, reload},
-    stack,
+    signals::Signals,
     stdio::{Input, Output},
-    tool::{ServerTool, Wire},
-    watching::Watching,
 };
-use crate::{
-    export::Export,
-    supervise::{NOT_FOUND, NOT_STARTED},
-};
-use anyhow::{Context as _, bail};
+use crate::supervise::{NOT_FOUND, NOT_STARTED};
+use anyhow::Context as _;
 use futures_util::FutureExt;
 use std::{
     future::{Future, pending},
@@ -31,7 +19,6 @@ use std::{
     panic::resume_unwind,
     pin::Pin,
     process::ExitCode,
-    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -40,7 +27,6 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
-use tool_reliability::{admin::Admin, config::Limit};
 
 /// How many bytes may wait for one side before the other is no longer read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -48,12 +34,6 @@ const HIGH_WATER: usize = 4 * 1024 * 1024;
 const AT_ONCE: usize = 64 * 1024;
 /// The number of passes of the loop between two checks for attempts that have been overdue for long.
 const BETWEEN_LOOKS: u32 = 256;
-/// The default limit of a call without an answer or progress: clients give up at about 60 s.
-const IDLE: Duration = Duration::from_secs(50);
-/// The default limit of a call in all.
-const HARD: Duration = Duration::from_secs(600);
-/// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
-const OBSERVED: Duration = Duration::from_secs(24 * 3600);
 /// How long a server may take to end after its input has.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long the output of a server that has ended may be silent before it counts as closed, too: a process
@@ -63,85 +43,12 @@ const LINGER: Duration = Duration::from_millis(200);
 /// Runs the guard until the client disconnects, or the server ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let logging = log::start(options.log, options.log_file.as_deref())?;
-    let files = Files::new(options.config.as_deref(), options.catalog.as_deref());
-    let files = files.in_mode(options.mode);
-    let setup = files.read().map_err(anyhow::Error::msg)?;
-    let declared = Declared::default();
-    setup.declare(&declared);
-    let configured = setup.config.attempt_timeout.map(|limit| match limit {
-        // Only the limit of a call in all.
-        Limit::None => options.max_timeout.unwrap_or(HARD),
-        Limit::At(timeout) => timeout,
-    });
-    let idle = options.overrides.timeout.or(configured).unwrap_or(IDLE);
-    let limits = match options.mode {
-        Mode::Observe => Limits { idle: OBSERVED, hard: OBSERVED },
-        _ => Limits { idle, hard: options.max_timeout.unwrap_or(HARD.max(idle)) },
-    };
-    if limits.hard < limits.idle {
-        bail!(
-            "--max-timeout {:?} is shorter than the timeout {idle:?}: raise it, or lower --timeout",
-            limits.hard
-        );
-    }
-    // A client cannot guess the prefix.
-    let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
-    let keys = setup.keys(options.overrides.derive_keys.map(Into::into));
-    let (loops, deprecated) = setup.loops(options.overrides.loops);
-    if let Some(deprecated) = deprecated {
-        eprintln!("tool-guard: {deprecated}");
-    }
-    let compares = signals(loops, setup.config.loops.signals.as_ref()).is_some();
-    let recording = setup.recording.clone().under(options.overrides.recording);
-    let server = recording.server(&options.command);
-    let command = RecordsCommand::of(recording.place.as_ref());
+    let guard = Guard::new(&options, logging.is_some()).await?;
+    let _janitor = guard.janitor();
+    let ended = AbortOnDrop(tokio::spawn(Signals::new()?.end(guard.reload())));
+    let _admin = guard.admin(&options).await?.map(|admin| AbortOnDrop(tokio::spawn(admin)));
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
-    let records = match options.mode {
-        Mode::Enforce => recording.open(&server).await?,
-        // Calls that are only watched are not recorded.
-        Mode::Off | Mode::Observe | Mode::Shadow => Records::default(),
-    };
-    let client = Client::new(&server, &connection, setup.identity.clone());
-    let log_path = options.overrides.attribution_log.or_else(|| setup.attribution_log());
-    let guards_loops =
-        matches!(options.mode, Mode::Shadow | Mode::Enforce) && setup.guards_loops(loops);
-    if log_path.is_some() && !guards_loops {
-        eprintln!("tool-guard: nothing is written to the attribution log: the loop guard is off");
-    }
-    let log_path = log_path.filter(|_| guards_loops);
-    let watching = Watching::new(options.mode, log_path.as_deref(), logging.is_some())?;
-    let watch = |builder| watching.watch(builder);
-    let export = Export::start(&setup.config.telemetry, &options.overrides.export).await?;
-    let signals = export.signals().clone();
-    let live = stack::live(setup.config, keys, loops, records, &signals, watch)?;
-    let _janitor = live.stack().records().spawn_janitor();
-    let records = live.stack().records();
-    let observe = options.mode.only_watches();
-    let wire = Wire::new(InFlight::new(prefix), limits, observe, keys, records).comparing(compares);
-    let timeouts = match options.mode {
-        Mode::Shadow => signals.shadow().observer(),
-        _ => signals.observer(),
-    };
-    let wire = Arc::new(wire.settled_by(command).telling_timeouts_to(timeouts));
-    let stack = live.stack().service(ServerTool(wire.clone()));
-    let reload = reload(files.clone(), live.clone(), declared.clone());
-    let ended = AbortOnDrop(tokio::spawn(Signals::new()?.end(reload)));
-    let _admin = match options.admin {
-        Some(address) => {
-            let token = options.admin_token_file.as_deref();
-            let known = declared.clone();
-            let admin = Admin::new(live.stack()).manifests(move || known.all());
-            let admin = admin::with_token(admin, token)?;
-            let listener = admin::bind(address, token.is_some()).await?;
-            let declared = declared.clone();
-            let admin = admin.on_reload(move || files.read_again(&live, &declared));
-            Some(AbortOnDrop(tokio::spawn(admin::serve(listener, admin))))
-        }
-        None => None,
-    };
-    let effects = Effects::beside(declared, options.trust_annotations);
-    let proxy = Proxy::new(Parts { mode: options.mode, wire, stack, client, effects });
-    let proxy = proxy.watched_by(watching.clone());
+    let proxy = guard.proxy(guard.client(&connection));
 
     let client_in = Input::open().context("cannot read standard input")?;
     let client_out = Output::open().context("cannot write standard output")?;
@@ -152,13 +59,12 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         server,
         ended,
         max_line: options.max_line,
-        longest: limits.hard,
+        longest: guard.limits.hard,
     };
     // A separate task: waking the runtime's main future costs a system call each time.
     let pumped = tokio::spawn(streams.pump(proxy, options.on_server_exit)).await;
     let code = pumped.unwrap_or_else(|error| resume_unwind(error.into_panic()));
-    export.finish().await;
-    watching.finish();
+    guard.finish().await;
     code
 }
 

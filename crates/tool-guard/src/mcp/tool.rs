@@ -5,7 +5,8 @@ use super::{
     failure::Failure,
     in_flight::{Claim, InFlight, Owed},
     message::Token,
-    records::{self, RecordsCommand},
+    out::{Outgoing, Sent},
+    records,
     unknowns::Unknowns,
 };
 use bytes::Bytes;
@@ -26,8 +27,8 @@ use tool_reliability::{
 };
 use tower_service::Service;
 use tr_core::{
-    BoxError, DefaultPolicy, Derive, Event, FencingToken, Observer, Ran, RequestPolicy as _,
-    ToolCall, ToolManifest, ToolOutcome, Verdict, canonical::Key, classify,
+    BoxError, DefaultPolicy, Derive, Effect, Event, FencingToken, Observer, Ran,
+    RequestPolicy as _, ToolCall, ToolManifest, ToolOutcome, Verdict, canonical::Key, classify,
 };
 
 /// The state that the service and the proxy's loop share.
@@ -37,7 +38,7 @@ pub(crate) struct Wire {
     limits: Limits,
     records: Handle<ToolOutcome>,
     /// This process's calls that may have run.
-    pub(crate) unknowns: Unknowns,
+    pub(crate) unknowns: Arc<Unknowns>,
     /// Whether calls without a key are recorded too.
     derived: bool,
     /// Whether answers are compared with earlier ones.
@@ -54,7 +55,7 @@ const SETTLE_AGAIN: Duration = Duration::from_millis(100);
 pub(crate) struct WireState {
     pub(crate) in_flight: InFlight,
     /// Lines for the server, in order.
-    pub(crate) outbox: Vec<Bytes>,
+    pub(crate) outbox: Vec<Outgoing>,
     /// Whether the proxy has sent the line already, since calls are only watched.
     pub(crate) observe: bool,
     /// Whether the server process has ended.
@@ -71,7 +72,7 @@ impl Wire {
     ) -> Self {
         let state = WireState { in_flight, outbox: Vec::new(), observe, gone: false };
         let derived = !matches!(keys, DerivedKeys::Off);
-        let unknowns = Unknowns::default();
+        let unknowns = Arc::default();
         let (compares, timeouts) = (false, None);
         Self { state: Mutex::new(state), limits, records, unknowns, derived, compares, timeouts }
     }
@@ -88,9 +89,9 @@ impl Wire {
         self
     }
 
-    /// Sets the command that settles records.
-    pub(crate) fn settled_by(mut self, command: RecordsCommand) -> Self {
-        self.unknowns = Unknowns::settled_by(command);
+    /// Sets the calls that may have run, which several connections may share.
+    pub(crate) fn sharing(mut self, unknowns: Arc<Unknowns>) -> Self {
+        self.unknowns = unknowns;
         self
     }
 
@@ -134,13 +135,27 @@ impl Wire {
         if let Some(equals) = &equals {
             self.unknowns.settled(equals);
         }
-        let Some(Claim { fence, in_store }) = claim else { return };
+        let Some(claim) = claim else { return };
         let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
         let how = match outcome {
             _ if did_not_run => Resolution::DidNotRun,
             outcome if outcome.can_be_kept() => Resolution::Done(outcome),
             _ => Resolution::DoneNotKept,
         };
+        self.resolve(claim, how);
+    }
+
+    /// Settles a given-up call of which it is known now that it did not run.
+    pub(crate) fn settle_not_run(&self, owed: Owed) {
+        if let Some(equals) = &owed.equals {
+            self.unknowns.settled(equals);
+        }
+        let Some(claim) = owed.claim else { return };
+        self.resolve(claim, Resolution::DidNotRun);
+    }
+
+    fn resolve(&self, claim: Claim, how: Resolution<ToolOutcome>) {
+        let Claim { fence, in_store } = claim;
         match self.store().filter(|_| in_store) {
             Some(store) => drop(tokio::spawn(settle_in_store(store, fence, how))),
             // Nothing to do for a record that is settled already, gone, or of another run.
@@ -204,7 +219,7 @@ impl WireState {
     /// Cancels `wire_id` at the server.
     fn cancel(&mut self, wire_id: &Token) {
         if !self.observe {
-            self.outbox.push(cancellation(wire_id));
+            self.outbox.push(Outgoing { line: cancellation(wire_id), attempt: None });
         }
     }
 }
@@ -237,7 +252,9 @@ impl Service<ToolCall> for ServerTool {
             return Attempt::Refused(Some(Failure::CANCELLED_BEFORE));
         };
         if !wire.observe {
-            wire.outbox.push(launched.line);
+            let is_mutating = DefaultPolicy.effect(&call) == Effect::Mutating;
+            let attempt = Some(Sent { id: launched.wire_id.clone(), is_mutating });
+            wire.outbox.push(Outgoing { line: launched.line, attempt });
         }
         drop(wire);
         Attempt::Waiting(Waiting {
@@ -287,6 +304,7 @@ impl Waiting {
                 self.tell_timeout(after);
                 Err(Failure::timeout(after).into())
             }
+            Ok(Ending::Failed(failure)) => Err(failure.into()),
             Ok(Ending::Cancelled) => Err(Failure::CANCELLED.into()),
             Ok(Ending::ServerGone) | Err(_) => Err(Failure::SERVER_GONE.into()),
         }

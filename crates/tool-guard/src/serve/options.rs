@@ -1,23 +1,11 @@
 //! The command line of `tool-guard serve`.
-use crate::export::ExportOptions;
 use crate::mcp::{
     options::{Log, address},
     recording::RecordOptions,
 };
+use crate::{connect::Reach, export::ExportOptions};
 use clap::Args;
 use std::{net::SocketAddr, path::PathBuf};
-
-/// Which addresses of tools are trusted.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Reach {
-    /// Authorities, as PEM, that are trusted besides the system's where tools have `https` addresses
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
-
-    /// Allow `http` addresses of tools on other machines: params and headers travel unencrypted
-    #[arg(long)]
-    pub(crate) insecure_http: bool,
-}
 
 /// Serves the tools of a configuration.
 #[derive(Debug, Args)]

@@ -1,11 +1,10 @@
 //! The tools: HTTP endpoints and commands, as one tower service.
 mod answer;
 mod command;
-mod connect;
 mod http;
 
-use self::{connect::Trust, http::HttpTool};
-use super::options::Reach;
+use self::http::HttpTool;
+use crate::connect::{Reach, Trust};
 use anyhow::Context as _;
 use std::{
     collections::HashMap,

@@ -1,9 +1,10 @@
 //! Decides what the guard does with the lines of the server.
-use super::{Proxy, relayed, requests::Open, too_long};
+use super::{CONNECTION_CLOSED, Proxy, relayed, requests::Open, too_long};
 use crate::mcp::{
     Mode, answer, batch,
     call::{Answer, Ending},
     elements::unchecked_elements,
+    failure::Failure,
     guessed,
     in_flight::{Answered, Relay, token},
     lines::{Item, Oversized},
@@ -89,7 +90,7 @@ where
             None if message.id.is_some() => self.on_answer(line, message),
             Some("notifications/progress") => self.on_progress(line, message),
             Some(LIST_CHANGED) => {
-                self.effects.forget();
+                self.effects().forget();
                 self.pass_to_client(line);
             }
             _ => self.pass_to_client(line),
@@ -155,7 +156,7 @@ where
         }
         let Line::One(message) = message::read(part) else { return };
         match (message.method.as_deref(), token(message.id)) {
-            (Some(LIST_CHANGED), _) => self.effects.forget(),
+            (Some(LIST_CHANGED), _) => self.effects().forget(),
             (None, Some(id)) => drop(self.on_others_answer(&id, &message)),
             _ => {}
         }
@@ -165,7 +166,7 @@ where
     fn on_others_answer(&mut self, id: &Token, message: &Message<'_>) -> Option<Open> {
         let open = self.requests.take(id)?;
         if let Some(result) = message.result.filter(|_| open.is_list) {
-            self.effects.learn(result);
+            self.effects().learn(result);
         }
         Some(open)
     }
@@ -314,6 +315,24 @@ where
             // Whether another answer says that the tool ran is not known.
             Answered::Late { owed, .. } if !line.is_no_success => {
                 self.wire.settle(owed, ToolOutcome::not_kept());
+            }
+            Answered::Late { .. } | Answered::Unmatched => {}
+        }
+    }
+
+    /// Ends the attempt, or another request of the client's, under this id on the wire, which will not be
+    /// answered.
+    pub(crate) fn on_failed(&mut self, id: &Token, failure: Failure) {
+        if let Some(open) = self.requests.take(id) {
+            let text = id.to_json();
+            let client = open.client_id().unwrap_or(&text).to_owned();
+            return self.refuse(&client, CONNECTION_CLOSED, &failure.to_string());
+        }
+        let answered = self.wire.lock().in_flight.answered(id);
+        match answered {
+            Answered::Attempt { ending, .. } => drop(ending.send(Ending::Failed(failure))),
+            Answered::Late { owed, .. } if failure.ran() == Ran::No => {
+                self.wire.settle_not_run(owed);
             }
             Answered::Late { .. } | Answered::Unmatched => {}
         }

@@ -33,15 +33,17 @@ where
         self.watching.attribute(&mut parts, &said);
         parts.turn = said.turn;
         let mut call = ToolCall::from(parts);
-        if let Some((manifest, said)) = self.effects.of(&tool) {
+        let known = self.effects().of(&tool);
+        if let Some((manifest, said)) = known {
             call = call.manifested(manifest);
             if let Some(effect) = said {
                 let parts = call.parts_mut();
                 (parts.effect, parts.effect_declared) = (effect, true);
             }
         }
+        let undeclared = self.effects().undeclared(&tool);
         if !call.parts().effect_declared
-            && let Some(effect) = self.effects.undeclared(&tool)
+            && let Some(effect) = undeclared
         {
             call.parts_mut().effect = effect;
         }

@@ -46,7 +46,7 @@ impl Bench {
         let watches = mode.only_watches();
         let wire = Arc::new(Wire::new(in_flight, limits, watches, keys, records.clone()));
         let stack = live.stack().service(ServerTool(wire.clone()));
-        let effects = Effects::default();
+        let effects = Arc::default();
         let proxy = Proxy::new(Parts { mode, wire, stack, client: Client::default(), effects });
         Self { proxy, records, breakers, begun: Instant::now() }
     }

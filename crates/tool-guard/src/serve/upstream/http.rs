@@ -1,8 +1,6 @@
 //! A tool that is an HTTP endpoint: params are the body of a request, the body of the response is the answer.
-use super::{
-    answer::{Lines, content, grow},
-    connect::{Connector, Trust},
-};
+use super::answer::{Lines, content, grow};
+use crate::connect::{Connector, Trust};
 use anyhow::Context as _;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};

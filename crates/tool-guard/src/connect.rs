@@ -1,0 +1,177 @@
+//! Connections to servers: plain, or with TLS.
+use anyhow::Context as _;
+use clap::Args;
+use hyper::{Uri, rt::ReadBufCursor};
+use hyper_util::{
+    client::legacy::connect::{Connected, Connection},
+    rt::TokioIo,
+};
+use pin_project_lite::pin_project;
+use std::{
+    fs,
+    future::Future,
+    io,
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::{TlsConnector, client::TlsStream, rustls::ClientConfig};
+use tool_reliability::admin::is_local_host;
+use tower_service::Service;
+
+/// Which addresses are trusted.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Reach {
+    /// Authorities, as PEM, that are trusted besides the system's where tools have `https` addresses
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+
+    /// Allow `http` addresses of tools on other machines: params and headers travel unencrypted
+    #[arg(long)]
+    pub(crate) insecure_http: bool,
+}
+
+/// How long connecting may take, TLS included.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Which addresses may be called, and whose certificates count.
+pub(crate) struct Trust {
+    roots: Vec<u8>,
+    insecure_http: bool,
+    /// Made once: it holds all authorities of the system.
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Trust {
+    /// # Errors
+    /// If the file with authorities cannot be read.
+    pub(crate) fn new(reach: &Reach) -> anyhow::Result<Self> {
+        let read = |file: &PathBuf| {
+            let pem = fs::read(file)?;
+            anyhow::ensure!(!pem.is_empty(), "the file is empty: give certificates as PEM");
+            tr_tls::Settings::default().client_config_with(&pem)?;
+            Ok(pem)
+        };
+        let roots = match &reach.ca {
+            Some(file) => read(file).with_context(|| format!("--ca {}", file.display()))?,
+            None => Vec::new(),
+        };
+        Ok(Self { roots, insecure_http: reach.insecure_http, tls: None })
+    }
+
+    /// # Errors
+    /// If what is sent to the address could be read on its way, or TLS has no trusted authorities.
+    pub(crate) fn connector(&mut self, url: &Uri) -> anyhow::Result<Connector> {
+        let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+        if url.scheme_str() != Some("https") {
+            anyhow::ensure!(
+                self.insecure_http || is_local_host(host),
+                "`url` {url}: params and headers would travel unencrypted to another machine: use https, or allow it with --insecure-http"
+            );
+            return Ok(Connector { tls: None });
+        }
+        let tls = match &self.tls {
+            Some(tls) => tls.clone(),
+            None => {
+                let tls = tr_tls::Settings::default().client_config_with(&self.roots)?;
+                self.tls.insert(Arc::new(tls)).clone()
+            }
+        };
+        Ok(Connector { tls: Some(tls) })
+    }
+}
+
+/// Connects to the host of an address.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    /// `None` for tools without TLS.
+    pub(crate) tls: Option<Arc<ClientConfig>>,
+}
+
+pin_project! {
+    #[project = StreamProj]
+    pub(crate) enum Stream {
+        Plain { #[pin] io: TokioIo<TcpStream> },
+        Tls { #[pin] io: TokioIo<TlsStream<TcpStream>> },
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = Stream;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let tls = self.tls.clone();
+        Box::pin(async move {
+            timeout(PATIENCE, connect(uri, tls)).await.map_err(|_| {
+                io::Error::new(io::ErrorKind::TimedOut, "connecting took longer than 10 s")
+            })?
+        })
+    }
+}
+
+async fn connect(uri: Uri, tls: Option<Arc<ClientConfig>>) -> io::Result<Stream> {
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let port = uri.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
+    let stream = TcpStream::connect((&*host, port)).await?;
+    stream.set_nodelay(true)?;
+    let Some(config) = tls else { return Ok(Stream::Plain { io: TokioIo::new(stream) }) };
+    let name =
+        host.try_into().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let stream = TlsConnector::from(config).connect(name, stream).await?;
+    Ok(Stream::Tls { io: TokioIo::new(stream) })
+}
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl hyper::rt::Read for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.project() {
+            StreamProj::Plain { io } => io.poll_read(cx, buf),
+            StreamProj::Tls { io } => io.poll_read(cx, buf),
+        }
+    }
+}
+
+impl hyper::rt::Write for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.project() {
+            StreamProj::Plain { io } => io.poll_write(cx, buf),
+            StreamProj::Tls { io } => io.poll_write(cx, buf),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.project() {
+            StreamProj::Plain { io } => io.poll_flush(cx),
+            StreamProj::Tls { io } => io.poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.project() {
+            StreamProj::Plain { io } => io.poll_shutdown(cx),
+            StreamProj::Tls { io } => io.poll_shutdown(cx),
+        }
+    }
+}

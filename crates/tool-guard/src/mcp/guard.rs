@@ -1,0 +1,199 @@
+//! The guard that all connections of one server share: the stack, the records, what is known about its tools.
+use super::{
+    Mode, Options, admin,
+    call::Limits,
+    effects::{Declared, Effects},
+    identity::Client,
+    in_flight::InFlight,
+    options::signals,
+    proxy::{Parts, Proxy},
+    records::{Records, RecordsCommand},
+    setup::Files,
+    signals::reload,
+    stack,
+    tool::{ServerTool, Wire},
+    unknowns::Unknowns,
+    watching::Watching,
+};
+use crate::export::Export;
+use anyhow::bail;
+use std::{
+    future::Future,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tool_reliability::{
+    Guarded,
+    admin::Admin,
+    config::{IdentityConfig, Limit, Live},
+    idempotency::DerivedKeys,
+};
+use tr_core::Observer;
+
+/// The default limit of a call without an answer or progress: clients give up at about 60 s.
+const IDLE: Duration = Duration::from_secs(50);
+/// The default limit of a call in all.
+const HARD: Duration = Duration::from_secs(600);
+/// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
+const OBSERVED: Duration = Duration::from_secs(24 * 3600);
+
+/// A proxy around the guarded server.
+pub(crate) type Guarding = Proxy<Guarded<ServerTool>>;
+
+/// What the connections to one server share.
+pub(crate) struct Guard {
+    pub(crate) mode: Mode,
+    pub(crate) limits: Limits,
+    /// Names the server in the records.
+    pub(crate) server: String,
+    /// The longest message that is forwarded, in bytes.
+    pub(crate) max_line: usize,
+    identity: Vec<IdentityConfig>,
+    live: Live,
+    keys: DerivedKeys,
+    /// Whether answers are compared with earlier ones.
+    compares: bool,
+    unknowns: Arc<Unknowns>,
+    timeouts: Arc<dyn Observer>,
+    effects: Arc<Mutex<Effects>>,
+    declared: Declared,
+    files: Files,
+    watching: Watching,
+    export: Export,
+}
+
+impl Guard {
+    /// # Errors
+    /// If options, variables or files cannot be used, or the records cannot be opened.
+    pub(crate) async fn new(options: &Options, logs: bool) -> anyhow::Result<Self> {
+        let files = Files::new(options.config.as_deref(), options.catalog.as_deref());
+        let files = files.in_mode(options.mode);
+        let setup = files.read().map_err(anyhow::Error::msg)?;
+        let declared = Declared::default();
+        setup.declare(&declared);
+        let configured = setup.config.attempt_timeout.map(|limit| match limit {
+            // Only the limit of a call in all.
+            Limit::None => options.max_timeout.unwrap_or(HARD),
+            Limit::At(timeout) => timeout,
+        });
+        let idle = options.overrides.timeout.or(configured).unwrap_or(IDLE);
+        let limits = match options.mode {
+            Mode::Observe => Limits { idle: OBSERVED, hard: OBSERVED },
+            _ => Limits { idle, hard: options.max_timeout.unwrap_or(HARD.max(idle)) },
+        };
+        if limits.hard < limits.idle {
+            bail!(
+                "--max-timeout {:?} is shorter than the timeout {idle:?}: raise it, or lower --timeout",
+                limits.hard
+            );
+        }
+        let keys = setup.keys(options.overrides.derive_keys.map(Into::into));
+        let (loops, deprecated) = setup.loops(options.overrides.loops);
+        if let Some(deprecated) = deprecated {
+            eprintln!("tool-guard: {deprecated}");
+        }
+        let compares = signals(loops, setup.config.loops.signals.as_ref()).is_some();
+        let recording = setup.recording.clone().under(options.overrides.recording.clone());
+        let server = recording.server(&options.server_words());
+        let command = RecordsCommand::of(recording.place.as_ref());
+        let records = match options.mode {
+            Mode::Enforce => recording.open(&server).await?,
+            // Calls that are only watched are not recorded.
+            Mode::Off | Mode::Observe | Mode::Shadow => Records::default(),
+        };
+        let identity = setup.identity.clone();
+        let log_path = options.overrides.attribution_log.clone();
+        let log_path = log_path.or_else(|| setup.attribution_log());
+        let guards_loops =
+            matches!(options.mode, Mode::Shadow | Mode::Enforce) && setup.guards_loops(loops);
+        if log_path.is_some() && !guards_loops {
+            eprintln!(
+                "tool-guard: nothing is written to the attribution log: the loop guard is off"
+            );
+        }
+        let log_path = log_path.filter(|_| guards_loops);
+        let watching = Watching::new(options.mode, log_path.as_deref(), logs)?;
+        let watch = |builder| watching.watch(builder);
+        let export = Export::start(&setup.config.telemetry, &options.overrides.export).await?;
+        let signals = export.signals().clone();
+        let live = stack::live(setup.config, keys, loops, records, &signals, watch)?;
+        let timeouts: Arc<dyn Observer> = match options.mode {
+            Mode::Shadow => signals.shadow().observer(),
+            _ => signals.observer(),
+        };
+        let effects = Effects::beside(declared.clone(), options.trust_annotations);
+        Ok(Self {
+            mode: options.mode,
+            limits,
+            server,
+            max_line: options.max_line,
+            identity,
+            live,
+            keys,
+            compares,
+            unknowns: Arc::new(Unknowns::settled_by(command)),
+            timeouts,
+            effects: Arc::new(Mutex::new(effects)),
+            declared,
+            files,
+            watching,
+            export,
+        })
+    }
+
+    /// What is known about a client of this connection.
+    pub(crate) fn client(&self, connection: &str) -> Client {
+        Client::new(&self.server, connection, self.identity.clone())
+    }
+
+    /// A proxy for this client.
+    pub(crate) fn proxy(&self, client: Client) -> Guarding {
+        // A client cannot guess the prefix.
+        let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
+        let observe = self.mode.only_watches();
+        let records = self.live.stack().records();
+        let wire = Wire::new(InFlight::new(prefix), self.limits, observe, self.keys, records);
+        let wire = wire.comparing(self.compares).sharing(self.unknowns.clone());
+        let wire = Arc::new(wire.telling_timeouts_to(self.timeouts.clone()));
+        let stack = self.live.stack().service(ServerTool(wire.clone()));
+        let effects = self.effects.clone();
+        let proxy = Proxy::new(Parts { mode: self.mode, wire, stack, client, effects });
+        proxy.watched_by(self.watching.clone())
+    }
+
+    /// Forgets expired records, until the result is dropped.
+    pub(crate) fn janitor(&self) -> impl Sized + use<> {
+        self.live.stack().records().spawn_janitor()
+    }
+
+    /// Reads the files again.
+    pub(crate) fn reload(&self) -> Option<impl Fn() + Send + 'static + use<>> {
+        reload(self.files.clone(), self.live.clone(), self.declared.clone())
+    }
+
+    /// Binds the admin page; returns its service.
+    ///
+    /// # Errors
+    /// If its address or token cannot be used.
+    pub(crate) async fn admin(
+        &self,
+        options: &Options,
+    ) -> anyhow::Result<Option<impl Future<Output = ()> + Send + use<>>> {
+        let Some(address) = options.admin else { return Ok(None) };
+        let token = options.admin_token_file.as_deref();
+        let known = self.declared.clone();
+        let admin = Admin::new(self.live.stack()).manifests(move || known.all());
+        let admin = admin::with_token(admin, token)?;
+        let listener = admin::bind(address, token.is_some()).await?;
+        let (files, live, declared) =
+            (self.files.clone(), self.live.clone(), self.declared.clone());
+        let admin = admin.on_reload(move || files.read_again(&live, &declared));
+        Ok(Some(admin::serve(listener, admin)))
+    }
+
+    /// Sends and writes what is left, after all calls have ended.
+    pub(crate) async fn finish(self) {
+        self.export.finish().await;
+        self.watching.finish();
+    }
+}
