@@ -3,6 +3,7 @@ mod config;
 mod connect;
 mod demo;
 mod export;
+mod front;
 #[cfg(test)]
 mod guides;
 mod listener;

@@ -1,9 +1,9 @@
 //! Requests and answers as lines of JSON on standard input and output.
-use super::{
-    guard::{Cancel, Guard, request},
-    listener::GRACE,
+use super::guard::{Cancel, Guard, request};
+use crate::{
+    front::listener::GRACE,
+    mcp::{Input, Item, LineReader, Output},
 };
-use crate::mcp::{Input, Item, LineReader, Output};
 use bytes::Bytes;
 use futures_util::{Stream as _, StreamExt as _};
 use std::{

@@ -1,8 +1,16 @@
 //! Sets the front up, and runs it until its end.
 use super::{
-    Options, access::Access, guard::Guard, lines, listener, upstream::Upstream, wire::Door,
+    Options,
+    guard::Guard,
+    lines,
+    upstream::Upstream,
+    wire::{Door, ONCE},
 };
 use crate::export::Export;
+use crate::front::{
+    access::{Access, token},
+    listener,
+};
 use crate::mcp::{
     admin,
     effects::Declared,
@@ -11,9 +19,9 @@ use crate::mcp::{
     signals::{Signals, reload},
 };
 use anyhow::Context as _;
-use std::{fs, path::Path, process::ExitCode, sync::Arc};
+use std::{fs, process::ExitCode, sync::Arc};
 use tokio::time::{sleep, timeout};
-use tool_reliability::admin::Admin;
+use tool_reliability::{admin::Admin, telemetry::TARGET};
 
 /// Serves until a signal, or until standard input ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
@@ -52,7 +60,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         let token = options.token_file.as_deref().map(token).transpose()?;
         let (hosts, origins) = (options.allow_host, options.allow_origin);
         let listener = listener::bind(options.listen, token.is_some(), options.behind_tls).await?;
-        let access = Access { token, hosts, origins };
+        let access = Access { token, hosts, origins, once: &ONCE };
+        if let Ok(address) = listener.local_addr() {
+            tracing::warn!(target: TARGET, event = "serve_listening", address = %address);
+        }
         Some(listener::serve(listener, Arc::new(Door { guard, access, max_body }), ended).await)
     };
     // Calls that run on for their record, since their clients have left.
@@ -67,18 +78,4 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     }
     export.finish().await;
     Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
-}
-
-/// The token of a file: 16 or more visible characters.
-fn token(file: &Path) -> anyhow::Result<Box<str>> {
-    let text =
-        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let token = text.trim_end_matches(['\r', '\n']);
-    let is_good = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
-    anyhow::ensure!(
-        is_good,
-        "{} holds no usable token: write 16 or more visible ASCII characters without spaces",
-        file.display()
-    );
-    Ok(token.into())
 }

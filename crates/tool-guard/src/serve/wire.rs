@@ -1,28 +1,31 @@
 //! What a request over HTTP asks for, and how it is answered.
-use super::{
-    access::{ACTOR, Access, Refusal, SESSION, check_json},
+use super::guard::{Cancel, Guard, request};
+use crate::front::{
+    access::{Access, Refusal, check_json},
+    body::{Answered, json_of, read, respond},
     events::Events,
-    guard::{Cancel, Guard, request},
+    listener,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt as _, StreamBody};
 use hyper::{
     Method, Request, Response, StatusCode,
-    body::{Body, Frame, Incoming},
+    body::{Frame, Incoming},
     header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
     http::request::Parts,
 };
-use serde_json::{Value, json};
-use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
-use tokio::time::timeout;
+use serde_json::json;
+use std::{pin::pin, sync::Arc};
 use tool_reliability::telemetry::TARGET;
 use tr_core::{call::CallContext, one_line};
 
-/// How long the body of a request may pause.
-const PAUSE: Duration = Duration::from_secs(30);
+/// Whose call it is.
+const SESSION: HeaderName = HeaderName::from_static("x-tool-guard-session");
+const ACTOR: HeaderName = HeaderName::from_static("x-tool-guard-actor");
 
-pub(super) type Answered = Response<UnsyncBoxBody<Bytes, Infallible>>;
+/// Those of ours that may occur once.
+pub(super) static ONCE: [HeaderName; 2] = [SESSION, ACTOR];
 
 /// What all connections share.
 pub(super) struct Door {
@@ -31,8 +34,13 @@ pub(super) struct Door {
     pub(super) max_body: usize,
 }
 
-/// Answers a request.
-pub(super) async fn answer(door: Arc<Door>, req: Request<Incoming>) -> Answered {
+impl listener::Door for Arc<Door> {
+    async fn answer(&self, req: Request<Incoming>) -> Answered {
+        answer(self, req).await
+    }
+}
+
+async fn answer(door: &Door, req: Request<Incoming>) -> Answered {
     let (head, body) = req.into_parts();
     let path = head.uri.path();
     let allowed = door.access.check(&head);
@@ -109,42 +117,7 @@ fn cancel(guard: &Guard, body: &[u8], context: CallContext) -> Answered {
     }
 }
 
-async fn read(body: Incoming, most: usize) -> Result<Bytes, Refusal> {
-    const LONG: &str = "the body is longer than --max-body allows";
-    if body.size_hint().lower() > most as u64 {
-        return Err((StatusCode::PAYLOAD_TOO_LARGE, LONG));
-    }
-    let mut body = pin!(body);
-    let mut all = Vec::new();
-    loop {
-        let frame = match timeout(PAUSE, body.frame()).await {
-            Err(_) => return Err((StatusCode::REQUEST_TIMEOUT, "the body paused for 30 s")),
-            Ok(None) => return Ok(all.into()),
-            Ok(Some(Err(_))) => return Err((StatusCode::BAD_REQUEST, "the body broke off")),
-            Ok(Some(Ok(frame))) => frame,
-        };
-        let Ok(data) = frame.into_data() else { continue };
-        if all.len() + data.len() > most {
-            return Err((StatusCode::PAYLOAD_TOO_LARGE, LONG));
-        }
-        all.extend_from_slice(&data);
-    }
-}
-
 /// The answer to what is no call: nothing ran.
 fn refused(status: StatusCode, why: &str) -> Answered {
     json_of(status, &json!({ "error": why, "ran": "no" }))
-}
-
-fn json_of(status: StatusCode, value: &Value) -> Answered {
-    respond(status, value.to_string().into())
-}
-
-fn respond(status: StatusCode, body: Bytes) -> Answered {
-    let mut response = Response::new(Full::new(body).boxed_unsync());
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }

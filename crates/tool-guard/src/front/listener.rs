@@ -1,10 +1,7 @@
 //! Connections: how many, how long their heads may take, and how they end.
-use super::{
-    access::HEAD_BYTES,
-    wire::{Door, answer},
-};
+use super::{access::HEAD_BYTES, body::Answered};
 use anyhow::{Context as _, bail};
-use hyper::{server::conn::http1, service::service_fn};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 use tokio::{
@@ -14,21 +11,25 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_io_timeout::TimeoutStream;
-use tool_reliability::telemetry::TARGET;
 
 const MAX_CONNECTIONS: usize = 1_024;
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(10);
 /// How long calls that run may go on when the guard is asked to end.
-pub(super) const GRACE: Duration = Duration::from_secs(10);
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 /// How long a client may read nothing of what is sent to it.
 const STALLED: Duration = Duration::from_secs(30);
+
+/// Answers requests.
+pub(crate) trait Door: Clone + Send + 'static {
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Answered> + Send;
+}
 
 /// Listens at `address`.
 ///
 /// # Errors
 /// If other machines can reach it, and there is no token or no TLS.
-pub(super) async fn bind(
+pub(crate) async fn bind(
     address: SocketAddr,
     has_token: bool,
     behind_tls: bool,
@@ -44,14 +45,11 @@ pub(super) async fn bind(
 }
 
 /// Serves connections until `ended`; then those that are open may end what they do.
-pub(super) async fn serve(
+pub(crate) async fn serve<D: Door>(
     listener: TcpListener,
-    door: Arc<Door>,
+    door: D,
     ended: impl Future<Output = u8>,
 ) -> u8 {
-    if let Ok(address) = listener.local_addr() {
-        tracing::warn!(target: TARGET, event = "serve_listening", address = %address);
-    }
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let (ending, ends) = watch::channel(false);
     let mut ended = pin!(ended);
@@ -83,10 +81,10 @@ pub(super) async fn serve(
     signal
 }
 
-async fn connection(stream: TcpStream, door: Arc<Door>, mut ends: watch::Receiver<bool>) {
+async fn connection<D: Door>(stream: TcpStream, door: D, mut ends: watch::Receiver<bool>) {
     let service = service_fn(move |req| {
         let door = door.clone();
-        async move { Ok::<_, Infallible>(answer(door, req).await) }
+        async move { Ok::<_, Infallible>(door.answer(req).await) }
     });
     // A client that does not read would hold its place, and its call, for ever.
     let mut stream = TimeoutStream::new(stream);

@@ -17,7 +17,7 @@ const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 pin_project! {
     /// The events of a stream, and a comment whenever there is none for a while.
-    pub(super) struct Events<S> {
+    pub(crate) struct Events<S> {
         #[pin]
         events: S,
         #[pin]
@@ -26,7 +26,7 @@ pin_project! {
 }
 
 impl<S> Events<S> {
-    pub(super) fn new(events: S) -> Self {
+    pub(crate) fn new(events: S) -> Self {
         Self { events, quiet: sleep(QUIET) }
     }
 }

@@ -1,20 +1,18 @@
 //! Who may send a request, decided by its head: before its body is read.
+use anyhow::Context as _;
 use hyper::{
     StatusCode, Version,
     header::{self, HeaderMap, HeaderName},
     http::request::Parts,
 };
+use std::{fs, path::Path};
 use tool_reliability::admin::{is_local_host, is_same_token, without_port};
 
 /// The header with the token; `authorization` may be for a proxy.
-pub(super) const TOKEN: HeaderName = HeaderName::from_static("x-tool-guard-token");
-
-/// Whose call it is.
-pub(super) const SESSION: HeaderName = HeaderName::from_static("x-tool-guard-session");
-pub(super) const ACTOR: HeaderName = HeaderName::from_static("x-tool-guard-actor");
+pub(crate) const TOKEN: HeaderName = HeaderName::from_static("x-tool-guard-token");
 
 /// Headers of which two would mean two things.
-const ONCE: [HeaderName; 10] = [
+const ONCE: [HeaderName; 8] = [
     header::HOST,
     header::CONTENT_LENGTH,
     header::CONTENT_TYPE,
@@ -22,30 +20,30 @@ const ONCE: [HeaderName; 10] = [
     header::AUTHORIZATION,
     header::ORIGIN,
     TOKEN,
-    SESSION,
-    ACTOR,
     HeaderName::from_static("sec-fetch-site"),
 ];
 
 /// How long the head of a request may be, in bytes.
-pub(super) const HEAD_BYTES: usize = 32 * 1024;
+pub(crate) const HEAD_BYTES: usize = 32 * 1024;
 
 /// What a request must have.
 #[derive(Debug, Default)]
-pub(super) struct Access {
-    pub(super) token: Option<Box<str>>,
+pub(crate) struct Access {
+    pub(crate) token: Option<Box<str>>,
     /// Besides those of this machine.
-    pub(super) hosts: Vec<String>,
-    pub(super) origins: Vec<String>,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) origins: Vec<String>,
+    /// More headers that may occur once.
+    pub(crate) once: &'static [HeaderName],
 }
 
 /// Why a request is refused.
-pub(super) type Refusal = (StatusCode, &'static str);
+pub(crate) type Refusal = (StatusCode, &'static str);
 
 impl Access {
     /// # Errors
     /// If the request may not be answered.
-    pub(super) fn check(&self, head: &Parts) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, head: &Parts) -> Result<(), Refusal> {
         const BAD: StatusCode = StatusCode::BAD_REQUEST;
         let headers = &head.headers;
         if head.version != Version::HTTP_11 {
@@ -56,7 +54,7 @@ impl Access {
             let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
             return Err((status, "the head of the request is longer than 32 KiB"));
         }
-        if ONCE.iter().any(|name| headers.get_all(name).iter().nth(1).is_some()) {
+        if ONCE.iter().chain(self.once).any(|name| headers.get_all(name).iter().nth(1).is_some()) {
             return Err((BAD, "a header that may occur once occurs twice"));
         }
         if headers.contains_key(header::CONTENT_LENGTH)
@@ -108,7 +106,7 @@ impl Access {
 }
 
 /// Other content types need no preflight, so a page of any site could send them.
-pub(super) fn check_json(head: &Parts) -> Result<(), Refusal> {
+pub(crate) fn check_json(head: &Parts) -> Result<(), Refusal> {
     let essence = text(&head.headers, &header::CONTENT_TYPE)
         .and_then(|it| it.split(';').next())
         .map(str::trim);
@@ -116,6 +114,23 @@ pub(super) fn check_json(head: &Parts) -> Result<(), Refusal> {
         Some(essence) if essence.eq_ignore_ascii_case("application/json") => Ok(()),
         _ => Err((StatusCode::BAD_REQUEST, "send `content-type: application/json`")),
     }
+}
+
+/// The token of a file: 16 or more visible characters.
+///
+/// # Errors
+/// If the file cannot be read, or holds no token.
+pub(crate) fn token(file: &Path) -> anyhow::Result<Box<str>> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let token = text.trim_end_matches(['\r', '\n']);
+    let is_good = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
+    anyhow::ensure!(
+        is_good,
+        "{} holds no usable token: write 16 or more visible ASCII characters without spaces",
+        file.display()
+    );
+    Ok(token.into())
 }
 
 /// The value of a header, if it is text.

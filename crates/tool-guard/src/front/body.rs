@@ -1,0 +1,59 @@
+//! Bodies of requests and of answers.
+use super::access::Refusal;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
+use hyper::{
+    Response, StatusCode,
+    body::{Body as _, Incoming},
+    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+};
+use serde_json::Value;
+use std::{convert::Infallible, pin::pin, time::Duration};
+use tokio::time::timeout;
+
+/// How long the body of a request may pause.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// An answer.
+pub(crate) type Answered = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+/// The whole body of a request.
+///
+/// # Errors
+/// If it is too long, pauses, or breaks off.
+pub(crate) async fn read(body: Incoming, most: usize) -> Result<Bytes, Refusal> {
+    const LONG: &str = "the body is longer than --max-body allows";
+    if body.size_hint().lower() > most as u64 {
+        return Err((StatusCode::PAYLOAD_TOO_LARGE, LONG));
+    }
+    let mut body = pin!(body);
+    let mut all = Vec::new();
+    loop {
+        let frame = match timeout(PAUSE, body.frame()).await {
+            Err(_) => return Err((StatusCode::REQUEST_TIMEOUT, "the body paused for 30 s")),
+            Ok(None) => return Ok(all.into()),
+            Ok(Some(Err(_))) => return Err((StatusCode::BAD_REQUEST, "the body broke off")),
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if all.len() + data.len() > most {
+            return Err((StatusCode::PAYLOAD_TOO_LARGE, LONG));
+        }
+        all.extend_from_slice(&data);
+    }
+}
+
+/// An answer that is JSON.
+pub(crate) fn json_of(status: StatusCode, value: &Value) -> Answered {
+    respond(status, value.to_string().into())
+}
+
+/// An answer that is the text of JSON.
+pub(crate) fn respond(status: StatusCode, body: Bytes) -> Answered {
+    let mut response = Response::new(Full::new(body).boxed_unsync());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
