@@ -3,14 +3,19 @@ use anyhow::Context as _;
 use clap::Args;
 use hyper::{Uri, rt::ReadBufCursor};
 use hyper_util::{
-    client::legacy::connect::{Connected, Connection},
+    client::legacy::{
+        self,
+        connect::{Connected, Connection},
+    },
     rt::TokioIo,
 };
 use pin_project_lite::pin_project;
 use std::{
+    error::Error as _,
     fs,
     future::Future,
     io,
+    iter::successors,
     path::PathBuf,
     pin::Pin,
     sync::Arc,
@@ -85,7 +90,7 @@ impl Trust {
 }
 
 /// Connects to the host of an address.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Connector {
     /// `None` for tools without TLS.
     pub(crate) tls: Option<Arc<ClientConfig>>,
@@ -116,6 +121,13 @@ impl Service<Uri> for Connector {
             })?
         })
     }
+}
+
+/// Whether nothing of the request was sent: no connection was made, or it closed before the request was taken.
+pub(crate) fn was_not_sent(error: &legacy::Error) -> bool {
+    let causes = successors(error.source(), |&cause| cause.source());
+    let mut causes = causes.filter_map(|cause| cause.downcast_ref::<hyper::Error>());
+    error.is_connect() || causes.any(hyper::Error::is_canceled)
 }
 
 async fn connect(uri: Uri, tls: Option<Arc<ClientConfig>>) -> io::Result<Stream> {

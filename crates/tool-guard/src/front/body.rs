@@ -8,14 +8,15 @@ use hyper::{
     header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
 };
 use serde_json::Value;
-use std::{convert::Infallible, pin::pin, time::Duration};
+use std::{pin::pin, time::Duration};
 use tokio::time::timeout;
+use tr_core::BoxError;
 
 /// How long the body of a request may pause.
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// An answer.
-pub(crate) type Answered = Response<UnsyncBoxBody<Bytes, Infallible>>;
+pub(crate) type Answered = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
 /// The whole body of a request.
 ///
@@ -50,7 +51,8 @@ pub(crate) fn json_of(status: StatusCode, value: &Value) -> Answered {
 
 /// An answer that is the text of JSON.
 pub(crate) fn respond(status: StatusCode, body: Bytes) -> Answered {
-    let mut response = Response::new(Full::new(body).boxed_unsync());
+    let mut response =
+        Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, Sleep, sleep};
+use tr_core::BoxError;
 
 /// How long nothing is sent before a comment is.
 const QUIET: Duration = Duration::from_secs(15);
@@ -31,16 +32,16 @@ impl<S> Events<S> {
     }
 }
 
-impl<S: Stream<Item = Bytes>> Stream for Events<S> {
-    type Item = Bytes;
+impl<S: Stream<Item = Result<Bytes, BoxError>>> Stream for Events<S> {
+    type Item = Result<Bytes, BoxError>;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut this = self.project();
         let event = match this.events.poll_next(cx) {
             Poll::Ready(event) => event,
             Poll::Pending => {
                 ready!(this.quiet.as_mut().poll(cx));
-                Some(COMMENT)
+                Some(Ok(COMMENT))
             }
         };
         this.quiet.reset(Instant::now() + QUIET);
@@ -57,7 +58,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_silent_stream_sends_comments() {
         let (send, mut receive) = mpsc::unbounded_channel();
-        let mut events = Box::pin(Events::new(stream::poll_fn(move |cx| receive.poll_recv(cx))));
+        let events = stream::poll_fn(move |cx| receive.poll_recv(cx)).map(Ok);
+        let events = Events::new(events).map(Result::unwrap);
+        let mut events = Box::pin(events);
         let start = Instant::now();
         let event = Bytes::from_static(b"data: 1\n\n");
         send.send(event.clone()).unwrap();

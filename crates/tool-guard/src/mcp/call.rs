@@ -143,7 +143,7 @@ impl Request {
                 .map_or_else(Json::empty_object, |raw| raw.to_owned().into()),
             identity: {
                 let tool = params.name.as_deref().unwrap_or_default();
-                client.identify(tool, key(&meta)?.as_deref(), &meta, params.meta)
+                client.identify(tool, key(&meta, client)?.as_deref(), &meta, params.meta)
             },
             continues: continues(&params),
             said: meta.said(),
@@ -153,13 +153,21 @@ impl Request {
 }
 
 /// The caller's key.
-fn key(meta: &Meta<'_>) -> Result<Option<Box<str>>, Refused> {
-    let Some(raw) = meta.idempotency_key else { return Ok(None) };
+fn key(meta: &Meta<'_>, client: &Client) -> Result<Option<Box<str>>, Refused> {
+    let header = client.header_key();
+    if header.is_some_and(str::is_empty) {
+        return Err(Refused::Params("the header idempotency-key must not be empty".into()));
+    }
+    let Some(raw) = meta.idempotency_key else { return Ok(header.map(Into::into)) };
     let Ok(key) = serde_json::from_str::<String>(raw.get()) else {
         return Err(Refused::Params("params._meta.idempotencyKey must be a string".into()));
     };
     if key.is_empty() {
         return Err(Refused::Params("params._meta.idempotencyKey must not be empty".into()));
+    }
+    if header.is_some_and(|header| header != key) {
+        const WHY: &str = "params._meta.idempotencyKey and the header idempotency-key differ";
+        return Err(Refused::Params(WHY.into()));
     }
     Ok(Some(key.into()))
 }

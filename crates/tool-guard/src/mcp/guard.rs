@@ -5,8 +5,10 @@ use super::{
     effects::{Declared, Effects},
     identity::Client,
     in_flight::InFlight,
+    mark,
+    message::{self, Line, Message},
     options::signals,
-    proxy::{Parts, Proxy},
+    proxy::{LIST_CHANGED, Parts, Proxy},
     records::{Records, RecordsCommand},
     setup::Files,
     signals::reload,
@@ -17,9 +19,10 @@ use super::{
 };
 use crate::export::Export;
 use anyhow::bail;
+use bytes::Bytes;
 use std::{
     future::Future,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 use tool_reliability::{
@@ -59,7 +62,7 @@ pub(crate) struct Guard {
     declared: Declared,
     files: Files,
     watching: Watching,
-    export: Export,
+    export: Mutex<Option<Export>>,
 }
 
 impl Guard {
@@ -137,7 +140,7 @@ impl Guard {
             declared,
             files,
             watching,
-            export,
+            export: Mutex::new(Some(export)),
         })
     }
 
@@ -159,6 +162,23 @@ impl Guard {
         let effects = self.effects.clone();
         let proxy = Proxy::new(Parts { mode: self.mode, wire, stack, client, effects });
         proxy.watched_by(self.watching.clone())
+    }
+
+    /// Reads a message that passes: what it says of the tools, and whether it speaks in the guard's name;
+    /// returns it without that.
+    pub(crate) fn overheard(&self, line: &Bytes) -> Option<Bytes> {
+        if let Line::One(message) = message::read(line)
+            && message.method.as_deref() == Some(LIST_CHANGED)
+        {
+            self.effects.lock().unwrap_or_else(PoisonError::into_inner).forget();
+        }
+        let without = mark::without(line);
+        (without != *line).then_some(without)
+    }
+
+    /// Handles a request of a client's that is no call.
+    pub(crate) fn on_request(&self, message: &Message<'_>) {
+        self.watching.on_request(message);
     }
 
     /// Forgets expired records, until the result is dropped.
@@ -192,8 +212,11 @@ impl Guard {
     }
 
     /// Sends and writes what is left, after all calls have ended.
-    pub(crate) async fn finish(self) {
-        self.export.finish().await;
+    pub(crate) async fn finish(&self) {
+        let export = self.export.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(export) = export {
+            export.finish().await;
+        }
         self.watching.finish();
     }
 }

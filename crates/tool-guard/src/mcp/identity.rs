@@ -11,6 +11,9 @@
 //! (`functions.pay:0`) is reused in the next conversation, so it is valid for this connection and ten
 //! minutes.
 mod random;
+mod via;
+
+pub(crate) use self::via::{KEY as KEY_HEADER, SESSION, Via};
 
 use self::random::is_random;
 use super::meta::{Meta, text};
@@ -33,6 +36,9 @@ const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 /// How long a weak id is valid.
 const WEAK: Duration = Duration::from_secs(600);
 
+/// How long a call over HTTP that has no id is recognised.
+const UNNAMED: Duration = Duration::from_secs(60);
+
 /// The record of a read, or of a call that did not run, ends with its call.
 const AT_ONCE: Duration = Duration::ZERO;
 
@@ -45,6 +51,8 @@ pub(crate) struct Client {
     connection: Box<str>,
     claude_session: Option<Box<str>>,
     rules: Vec<IdentityConfig>,
+    /// The HTTP request that carries the call, if one does.
+    via: Option<Via>,
 }
 
 /// The identity of a call.
@@ -70,6 +78,8 @@ struct CallId {
 const KEY: &str = "idempotencyKey";
 const CODEX: &str = "callId";
 const CLAUDE: &str = "claudecode/toolUseId";
+/// The HTTP request that carries the call.
+const BY_REQUEST: &str = "http";
 
 impl Client {
     /// The client of a guard in front of `server`.
@@ -80,7 +90,26 @@ impl Client {
             connection: connection.into(),
             claude_session: claude_session(named(CLAUDE_PROJECT), named(CLAUDE_SESSION)),
             rules,
+            via: None,
         }
+    }
+
+    /// The client of this HTTP request: what the guard knows of its own surroundings says nothing about it.
+    pub(crate) fn via(mut self, via: Via) -> Self {
+        self.claude_session = None;
+        self.connection = via.caller();
+        self.via = Some(via);
+        self
+    }
+
+    /// The conversation of calls that name none: the session, else the connection.
+    fn home(&self) -> &str {
+        self.via.as_ref().and_then(Via::session).unwrap_or(&self.connection)
+    }
+
+    /// The key in the header of the HTTP request.
+    pub(crate) fn header_key(&self) -> Option<&str> {
+        self.via.as_ref()?.key.as_deref()
     }
 
     /// The identity of the call, by its key, if it has one, and the other members of its `_meta`.
@@ -115,7 +144,11 @@ impl Client {
             .or(claude_session)
             .or(named_conversation)
             .or_else(|| others.into_iter().find_map(text));
-        Identity { call: id.or(named), client_id, conversation }
+        let unnamed = || {
+            let id = self.via.as_ref()?.unnamed.clone()?;
+            Some(call(BY_REQUEST, id, false, None))
+        };
+        Identity { call: id.or(named).or_else(unnamed), client_id, conversation }
     }
 
     /// The identity by the configuration's rules.
@@ -143,7 +176,7 @@ impl Client {
 
     /// Whether the client names the call's conversation.
     pub(crate) fn is_in_conversation(&self, call: &ToolCall) -> bool {
-        call.parts().context.session.as_deref() != Some(&*self.connection)
+        call.parts().context.session.as_deref() != Some(self.home())
     }
 
     /// The key that equal calls of this tool and conversation share: their params, whatever their ids.
@@ -187,8 +220,8 @@ impl Identity {
     /// Adds the identity to the call: for the loop guard, the logs, and its record. The record of a mutating
     /// call with a strong id goes to the store, if there is one.
     pub(crate) fn put_into(self, call: &mut ToolCall, client: &Client, effect: Effect) {
-        let session = self.conversation.as_ref().unwrap_or(&client.connection);
-        call.parts_mut().context.session = Some(session.clone());
+        let session = self.conversation.as_deref().unwrap_or(client.home());
+        call.parts_mut().context.session = Some(session.into());
         call.parts_mut().tool_call_id = self.client_id;
         let Some(id) = self.call else { return };
         if call.digest().is_err() {
@@ -200,7 +233,10 @@ impl Identity {
                 return;
             }
         }
-        let digest = digest(call);
+        let mut digest = digest(call);
+        if let Some(via) = client.via.as_ref().filter(|_| id.strong) {
+            digest = via.digest(digest);
+        }
         let scope = if id.strong { id.conversation.as_deref() } else { Some(&*client.connection) };
         let kind = if id.strong { &*id.kind } else { "weak" };
         let mut key = client.key(kind, scope, call.parts(), KeySource::Caller(&id.id));
@@ -212,7 +248,8 @@ impl Identity {
             (Effect::ReadOnly, _) => (ttls.done, ttls.failed) = (Some(AT_ONCE), Some(AT_ONCE)),
             (_, false) => {
                 // A mutating call that failed after it ran is kept as a success is; one that did not run, not at all.
-                (ttls.done, ttls.failed, ttls.unknown) = (Some(WEAK), Some(AT_ONCE), Some(WEAK));
+                let done = if &*id.kind == BY_REQUEST { UNNAMED } else { WEAK };
+                (ttls.done, ttls.failed, ttls.unknown) = (Some(done), Some(AT_ONCE), Some(WEAK));
             }
             _ => {}
         }
@@ -243,154 +280,4 @@ fn claude_session(project: Option<OsString>, session: Option<OsString>) -> Optio
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mcp::message;
-
-    const TOOLU: &str = "toolu_01A09q90qw90lq917835lq9";
-
-    fn client(connection: &str) -> Client {
-        let client = Client::new("shop", connection, Vec::new());
-        Client { claude_session: Some("chat".into()), ..client }
-    }
-
-    /// A call of `pay` with this `_meta`, over this connection.
-    fn call(client: &Client, meta: &str, effect: Effect) -> ToolCall {
-        call_with(client, meta, effect, r#"{"amount":5}"#)
-    }
-
-    fn call_with(client: &Client, meta: &str, effect: Effect, params: &str) -> ToolCall {
-        let raw: &RawValue = serde_json::from_str(meta).unwrap();
-        let meta: Meta<'_> = message::object(meta).unwrap();
-        let key = text(meta.idempotency_key);
-        let identity = client.identify("pay", key.as_deref(), &meta, Some(raw));
-        let params = tr_core::Params::from_text(params).unwrap();
-        let mut call = ToolCall::new("pay", params);
-        identity.put_into(&mut call, client, effect);
-        call
-    }
-
-    fn key(connection: &str, meta: &str) -> Option<Key> {
-        call(&client(connection), meta, Effect::Mutating).parts().idempotency.id.map(|id| id.key)
-    }
-
-    #[test]
-    fn the_first_id_that_is_there_decides() {
-        let all =
-            r#"{"idempotencyKey":"k","callId":"c","threadId":"t","claudecode/toolUseId":"x"}"#;
-        assert_eq!(key("a", all), key("a", r#"{"idempotencyKey":"k"}"#));
-        let codex = r#"{"callId":"c","threadId":"t","claudecode/toolUseId":"x"}"#;
-        assert_eq!(key("a", codex), key("a", r#"{"callId":"c","threadId":"t"}"#));
-        assert_eq!(key("a", r#"{"callId":7,"progressToken":1,"vscode.requestId":"r"}"#), None);
-        // The same text from two members makes two calls.
-        assert_ne!(
-            key("a", r#"{"idempotencyKey":"k"}"#),
-            key("a", r#"{"callId":"k","threadId":"t"}"#)
-        );
-    }
-
-    #[test]
-    fn a_strong_id_holds_across_connections_and_a_weak_one_does_not() {
-        let toolu = format!(r#"{{"claudecode/toolUseId":"{TOOLU}"}}"#);
-        let strong = [r#"{"idempotencyKey":"k"}"#, r#"{"callId":"call_0","threadId":"t"}"#, &toolu];
-        for meta in strong {
-            assert_eq!(key("a", meta), key("b", meta), "{meta}");
-            assert!(key("a", meta).is_some());
-            assert!(!call(&client("a"), meta, Effect::Mutating).parts().idempotency.in_process);
-            // A read is joined while it runs, and no longer.
-            let read = call(&client("a"), meta, Effect::ReadOnly);
-            let parts = &read.parts().idempotency;
-            assert!(parts.in_process && parts.ttls.done == Some(AT_ONCE), "{meta}");
-        }
-        for meta in [r#"{"callId":"call_0"}"#, r#"{"claudecode/toolUseId":"functions.pay:0"}"#] {
-            assert_ne!(key("a", meta), key("b", meta), "{meta}");
-            assert_eq!(key("a", meta), key("a", meta), "{meta}");
-            let weak = call(&client("a"), meta, Effect::Mutating);
-            let parts = &weak.parts().idempotency;
-            assert!(parts.in_process && parts.ttls.done == Some(WEAK), "{meta}");
-        }
-    }
-
-    #[test]
-    fn sessions_of_claude_code_in_one_project_are_one_conversation() {
-        let session = |project: Option<&str>, session: &str| {
-            claude_session(project.map(Into::into), Some(session.into()))
-        };
-        assert_eq!(session(Some("/shop"), "1"), session(Some("/shop"), "2"));
-        assert_ne!(session(Some("/shop"), "1"), session(Some("/bank"), "1"));
-        assert_eq!(session(None, "1").as_deref(), Some("1"));
-        assert_eq!(claude_session(None, None), None);
-    }
-
-    #[test]
-    fn an_id_of_codex_holds_within_its_thread() {
-        let key = |thread: &str| key("a", &format!(r#"{{"callId":"c","threadId":"{thread}"}}"#));
-        assert_ne!(key("t"), key("u"));
-    }
-
-    #[test]
-    fn the_conversation_is_told_whatever_names_the_call() {
-        let session = |meta: &str| {
-            let call = call(&client("a"), meta, Effect::Mutating);
-            call.parts().context.session.clone().unwrap()
-        };
-        assert_eq!(&*session(r#"{"idempotencyKey":"k","threadId":"t"}"#), "t");
-        assert_eq!(&*session(r#"{"claudecode/toolUseId":"x"}"#), "chat");
-        assert_eq!(&*session(r#"{"vscode.conversationId":"v","progressToken":1}"#), "v");
-        assert_eq!(&*session(r#"{"agent-session-id":"g"}"#), "g");
-        assert_eq!(&*session("{}"), "a");
-    }
-
-    #[test]
-    fn what_the_operator_names_counts_after_what_is_known() {
-        let mut rule = IdentityConfig::default();
-        rule.call = Some("acme/call".into());
-        rule.conversation = Some("acme/chat".into());
-        rule.strong = Some(true);
-        let client = Client { rules: vec![rule], ..client("a") };
-        let id = |meta: &str| call(&client, meta, Effect::Mutating).parts().clone();
-        let named = id(r#"{"acme/call":"1","acme/chat":"c"}"#);
-        assert!(!named.idempotency.in_process && named.context.session.as_deref() == Some("c"));
-        assert_eq!(named.tool_call_id.as_deref(), Some("1"));
-        let both = id(r#"{"acme/call":"1","callId":"x","threadId":"t"}"#);
-        assert_eq!(both.tool_call_id.as_deref(), Some("x"));
-        assert!(id(r#"{"acme/call":1}"#).idempotency.id.is_none());
-    }
-
-    #[test]
-    fn equals_differ_in_nothing_but_their_ids() {
-        let equals = |connection: &str, meta: &str| {
-            let client = client(connection);
-            client.equals(&call(&client, meta, Effect::Mutating))
-        };
-        let thread =
-            |id: &str, thread: &str| format!(r#"{{"callId":"{id}","threadId":"{thread}"}}"#);
-        assert_eq!(equals("a", &thread("1", "t")), equals("b", &thread("2", "t")));
-        assert_ne!(equals("a", &thread("1", "t")), equals("a", &thread("1", "u")));
-        assert_eq!(equals("a", "{}"), equals("a", "{}"));
-        assert_ne!(equals("a", "{}"), equals("b", "{}"));
-    }
-
-    #[test]
-    fn params_without_a_canonical_form_are_the_same_byte_for_byte() {
-        let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(130), "]".repeat(130));
-        let client = client("a");
-        for params in [r#"{"a":"\ud83d"}"#, r#"{"a":1,"a":1}"#, r#"{"a":1e400}"#, &deep] {
-            let toolu = format!(r#"{{"claudecode/toolUseId":"{TOOLU}"}}"#);
-            for meta in [&toolu, r#"{"callId":"c","threadId":"t"}"#, r#"{"callId":"c"}"#] {
-                let call = |params: &str| call_with(&client, meta, Effect::Mutating, params);
-                let id = |params: &str| call(params).parts().idempotency.id.unwrap();
-                let other = params.replace("\"a\":", "\"a\": ");
-                assert_eq!(id(params).digest, digest(&call(params)));
-                assert_eq!(id(params).key, id(&other).key, "{params}");
-                assert_ne!(id(params).digest, id(&other).digest, "{params}");
-                assert_ne!(client.equals(&call(params)), client.equals(&call(&other)));
-                let read = call_with(&client, meta, Effect::ReadOnly, params);
-                assert!(read.parts().idempotency.id.is_none(), "{params}");
-            }
-            let key = r#"{"idempotencyKey":"k"}"#;
-            let keyed = call_with(&client, key, Effect::Mutating, params);
-            assert!(keyed.id().is_err(), "{params}");
-        }
-    }
-}
+mod tests;

@@ -11,6 +11,7 @@ pub(crate) mod failure;
 mod failure_text;
 mod guard;
 pub(crate) mod guessed;
+mod http;
 pub(crate) mod identity;
 mod in_flight;
 mod line_reader;

@@ -5,6 +5,7 @@ mod requests;
 mod start;
 mod words;
 
+pub(crate) use self::from_server::LIST_CHANGED;
 use self::{
     requests::Requests,
     words::{

@@ -2,6 +2,7 @@
 use super::{
     Mode, Options,
     guard::Guard,
+    http,
     line_reader::LineReader,
     log,
     options::OnServerExit,
@@ -42,6 +43,9 @@ const LINGER: Duration = Duration::from_millis(200);
 
 /// Runs the guard until the client disconnects, or the server ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    if let Some(address) = options.http.listen {
+        return http::run(options, address).await;
+    }
     let logging = log::start(options.log, options.log_file.as_deref())?;
     let guard = Guard::new(&options, logging.is_some()).await?;
     let _janitor = guard.janitor();

@@ -1,32 +1,99 @@
 //! The MCP server behind an address: messages are posted to it, and its answers are heard.
-use super::{failure::Failure, lines::Oversized, out::Sent};
-use bytes::Bytes;
-use hyper::{HeaderMap, Response, StatusCode};
+mod alive;
+mod answered;
+mod body;
+mod faults;
+mod headers;
+mod heard;
+mod hearing;
+mod http;
+mod preflight;
+mod rules;
+mod shared;
+pub(crate) mod sse;
 
-/// A message to post.
-#[derive(Debug)]
-pub(crate) struct Posted {
-    /// The client's headers, without those of its connection.
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-    /// The attempt of a call that it begins; `None` for all other messages.
-    pub(crate) attempt: Option<Sent>,
-}
+pub(crate) use self::{
+    alive::SESSION,
+    faults::error as rpc_error,
+    headers::without_connection,
+    heard::{Heard, Posted},
+    hearing::Hearing,
+    http::BoxBody,
+    rules::{StatusRule, StatusRules},
+};
 
-/// What is heard after a message was posted.
-#[derive(Debug)]
-pub(crate) enum Heard {
-    /// The response has begun, and is no refusal: its status, and its headers without those of the
-    /// connection. Once, before all others.
-    Head(StatusCode, HeaderMap),
-    /// A message of the server's, and the bytes of the event, or of the body, that it came in.
-    Message { line: Bytes, raw: Bytes },
-    /// Bytes of the stream that are no message: comments, events without data.
-    Between(Bytes),
-    /// A message that is longer than the limit, and was skipped.
-    Oversized(Oversized),
-    /// The server refused the request: it did not run, and this response is for the client.
-    Refused(Box<Response<Bytes>>),
-    /// The attempt, or the request, will not be answered any more.
-    Failed(Failure),
+use self::{
+    faults::{About, Judged, Kind, judge},
+    shared::Shared,
+};
+use super::{failure::Failure, options::HttpOptions};
+use anyhow::Context as _;
+use hyper::{HeaderMap, Request, Response, body::Incoming};
+use std::sync::Arc;
+use tokio::time::Instant;
+use tr_core::{FailureInfo, Ran, Verdict};
+
+/// The server behind `--upstream`.
+#[derive(Clone, Debug)]
+pub(crate) struct Upstream(Arc<Shared>);
+
+impl Upstream {
+    /// The server of the options; messages of more than `max_line` bytes are not kept.
+    ///
+    /// # Errors
+    /// If there is no address, or it may not be used.
+    pub(crate) fn new(
+        options: &HttpOptions,
+        status: StatusRules,
+        max_line: usize,
+    ) -> anyhow::Result<Self> {
+        let url = options.upstream.as_ref().context("--upstream is missing")?;
+        Ok(Self(Arc::new(Shared::new(url, options, status, max_line)?)))
+    }
+
+    /// Posts a message. What is heard ends when nothing more can come; dropping it closes the connection.
+    pub(crate) fn post(&self, posted: Posted) -> Hearing {
+        Hearing::of(self.0.clone(), posted)
+    }
+
+    /// Passes a request on unread, and its response back.
+    ///
+    /// # Errors
+    /// If the server gave no response.
+    pub(crate) async fn pass(
+        &self,
+        request: Request<BoxBody>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let has_session = request.headers().contains_key(SESSION);
+        let peer = self.0.alive.peer(request.headers());
+        match self.0.target.pass(request).await {
+            Ok(response) => {
+                if response.status().is_success() {
+                    self.0.alive.note(peer, Instant::now());
+                }
+                Ok(response)
+            }
+            Err(fault) => {
+                let about = About { kind: Kind::Message, has_session, host: self.0.target.host() };
+                Err(match judge(&fault, about, &self.0.status) {
+                    Judged::Fail(failure) => failure,
+                    Judged::Pass => Failure::said(
+                        "The MCP server gave no response",
+                        FailureInfo::new("connection_reset", Ran::Unknown, Verdict::TRANSIENT),
+                    ),
+                })
+            }
+        }
+    }
+
+    /// The path of the endpoint.
+    pub(crate) fn path(&self) -> &str {
+        self.0.target.path()
+    }
+
+    /// A client's headers as the server gets them: without those of the connection, of the guard, and
+    /// `origin`.
+    pub(crate) fn take(&self, headers: &HeaderMap) -> HeaderMap {
+        self.0.target.take(headers)
+    }
 }

@@ -93,9 +93,10 @@ fn context(head: &Parts) -> Result<CallContext, Refusal> {
 async fn call(guard: &Guard, body: Bytes, context: CallContext) -> Answered {
     let answers = guard.tools.answers(request(body, context));
     if answers.is_streaming() {
-        let events = answers
-            .map(|answer| Bytes::from(format!("data: {}\n\n", one_line(answer.to_json().get()))));
-        let frames = Events::new(events).map(|event| Ok(Frame::data(event)));
+        let events = answers.map(|answer| {
+            Ok(Bytes::from(format!("data: {}\n\n", one_line(answer.to_json().get()))))
+        });
+        let frames = Events::new(events).map(|event| event.map(Frame::data));
         let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

@@ -21,7 +21,7 @@ use tower_service::Service;
 use tr_core::{BoxError, Ran, ToolCall, ToolOutcome};
 
 /// The notice that the list of tools is no longer current.
-const LIST_CHANGED: &str = "notifications/tools/list_changed";
+pub(crate) const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
 /// What there is in a batch of the server's.
 struct Survey {

@@ -1,6 +1,6 @@
 //! A tool that is an HTTP endpoint: params are the body of a request, the body of the response is the answer.
 use super::answer::{Lines, content, grow};
-use crate::connect::{Connector, Trust};
+use crate::connect::{Connector, Trust, was_not_sent};
 use anyhow::Context as _;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -10,10 +10,10 @@ use hyper::{
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use hyper_util::{
-    client::legacy::{self, Client},
+    client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
-use std::{error::Error as _, iter::successors, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tool_reliability::telemetry::traceparent;
 use tr_core::{
     BoxError, Capability, NotSent, OutcomeParts, Ran, SystemClock, ToolCall, ToolError,
@@ -87,13 +87,6 @@ impl HttpTool {
             }
         }
     }
-}
-
-/// Whether nothing of the request was sent: no connection was made, or it closed before the request was taken.
-fn was_not_sent(error: &legacy::Error) -> bool {
-    let causes = successors(error.source(), |&cause| cause.source());
-    let mut causes = causes.filter_map(|cause| cause.downcast_ref::<hyper::Error>());
-    error.is_connect() || causes.any(hyper::Error::is_canceled)
 }
 
 impl Target {

@@ -1,0 +1,182 @@
+//! What is behind the exchanges: a server at an address, or a child.
+use crate::{
+    front::{
+        body::{Answered, respond},
+        events::Events,
+    },
+    mcp::{
+        answer,
+        guard::Guard,
+        message::{self, Line},
+        upstream::{
+            BoxBody, Heard, Hearing, Posted, Upstream,
+            sse::{Content, Splitter},
+        },
+    },
+};
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::{
+    Request, Response, StatusCode,
+    body::{Frame, Incoming},
+    header::{CONTENT_LENGTH, CONTENT_TYPE},
+    http::request::Parts,
+};
+use std::{collections::VecDeque, future::Future, sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep};
+use tr_core::BoxError;
+
+/// The error of a request that could not be forwarded.
+const NOT_FORWARDED: i64 = -32000;
+
+/// How long `initialize` waits for a server that is about to start, or whose gateway has no way to it yet.
+const STARTS: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_millis(250);
+
+/// A server, to which messages are posted one by one.
+pub(crate) trait Behind: Clone + Send + Sync + 'static {
+    /// What is heard of one message.
+    type Hearing: Stream<Item = Heard> + Send + Unpin;
+
+    /// The path of the endpoint.
+    fn path(&self) -> &str;
+
+    /// # Errors
+    /// If this request can have no call: its session is not known.
+    fn admit(&self, head: &Parts) -> Result<(), Box<Answered>>;
+
+    /// Sends a message.
+    fn post(&self, posted: Posted) -> Self::Hearing;
+
+    /// Answers a request that is no guarded call.
+    fn other(&self, request: Request<Bytes>) -> impl Future<Output = Answered> + Send;
+}
+
+/// A server at an address. Requests that are no guarded calls pass.
+#[derive(Clone)]
+pub(crate) struct Remote {
+    upstream: Upstream,
+    guard: Arc<Guard>,
+}
+
+impl Remote {
+    pub(crate) const fn new(upstream: Upstream, guard: Arc<Guard>) -> Self {
+        Self { upstream, guard }
+    }
+
+    fn passed(&self, response: Response<Incoming>) -> Answered {
+        let (mut head, body) = response.into_parts();
+        let media = head.headers.get(CONTENT_TYPE);
+        let is_stream =
+            media.is_some_and(|media| media.as_bytes().starts_with(b"text/event-stream"));
+        let body = if is_stream {
+            head.headers.remove(CONTENT_LENGTH);
+            let events = Events::new(Box::pin(watched(body, self.guard.clone())));
+            let frames = futures_util::StreamExt::map(events, |event| event.map(Frame::data));
+            StreamBody::new(frames).boxed_unsync()
+        } else {
+            body.map_err(BoxError::from).boxed_unsync()
+        };
+        Response::from_parts(head, body)
+    }
+}
+
+impl Behind for Remote {
+    type Hearing = Hearing;
+
+    fn path(&self) -> &str {
+        self.upstream.path()
+    }
+
+    fn admit(&self, _: &Parts) -> Result<(), Box<Answered>> {
+        Ok(())
+    }
+
+    fn post(&self, posted: Posted) -> Hearing {
+        self.upstream.post(posted)
+    }
+
+    async fn other(&self, request: Request<Bytes>) -> Answered {
+        let begins = matches!(message::read(request.body()), Line::One(message)
+            if message.method.as_deref() == Some("initialize"));
+        let until = begins.then(|| Instant::now() + STARTS);
+        loop {
+            let passed = self.upstream.pass(request.clone().map(whole)).await;
+            let may_start = match &passed {
+                Ok(response) => has_no_way(response),
+                Err(failure) => failure.ran() == tr_core::Ran::No,
+            };
+            if may_start && until.is_some_and(|until| Instant::now() + AGAIN < until) {
+                sleep(AGAIN).await;
+                continue;
+            }
+            return match passed {
+                Ok(response) => self.passed(response),
+                Err(failure) => {
+                    let id = match message::read(request.body()) {
+                        Line::One(message) => message.id.map(|id| id.get().to_owned()),
+                        _ => None,
+                    };
+                    let id = id.as_deref().unwrap_or("null");
+                    let refusal = answer::refusal(id, NOT_FORWARDED, &failure.to_string());
+                    respond(StatusCode::BAD_GATEWAY, refusal)
+                }
+            };
+        }
+    }
+}
+
+fn whole(body: Bytes) -> BoxBody {
+    Full::new(body).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// Whether a gateway in front of the server answers that it knows no way to it. MCP's own 404 is JSON.
+fn has_no_way(response: &Response<Incoming>) -> bool {
+    let media = response.headers().get(CONTENT_TYPE).map(|media| media.as_bytes());
+    response.status() == StatusCode::NOT_FOUND
+        && !media.is_some_and(|media| media.starts_with(b"application/json"))
+}
+
+/// The events of a stream: what they say of the tools is read, and words in the guard's name are removed.
+fn watched(
+    body: Incoming,
+    guard: Arc<Guard>,
+) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
+    struct Watching {
+        body: Option<Incoming>,
+        splitter: Splitter,
+        guard: Arc<Guard>,
+        ready: VecDeque<Bytes>,
+    }
+    let splitter = Splitter::new(guard.max_line);
+    let state = Watching { body: Some(body), splitter, guard, ready: VecDeque::new() };
+    stream::try_unfold(state, |mut state| async move {
+        loop {
+            if let Some(bytes) = state.ready.pop_front() {
+                return Ok(Some((bytes, state)));
+            }
+            let Some(body) = &mut state.body else { return Ok(None) };
+            match body.frame().await {
+                Some(frame) => {
+                    let Ok(data) = frame?.into_data() else { continue };
+                    state.splitter.feed(&data);
+                    while let Some(piece) = state.splitter.next() {
+                        let bytes = match &piece.content {
+                            Content::Message(line) => state
+                                .guard
+                                .overheard(line)
+                                .map(|line| super::reply::event(&line, Some(&piece.raw))),
+                            _ => None,
+                        };
+                        state.ready.push_back(bytes.unwrap_or(piece.raw));
+                    }
+                }
+                None => {
+                    state.body = None;
+                    state.ready.push_back(state.splitter.rest());
+                }
+            }
+        }
+    })
+}

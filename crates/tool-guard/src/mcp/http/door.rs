@@ -1,0 +1,221 @@
+//! What a client's request is, and who answers it.
+use super::{
+    behind::Behind,
+    cut_offs::CutOffs,
+    exchange::{Begun, Exchange},
+    headers::{self, MISMATCH},
+    reply::Reply,
+    running::Running,
+};
+use crate::{
+    front::{
+        access::{Access, check_json},
+        body::{Answered, read, respond},
+        listener,
+    },
+    mcp::{
+        Mode, answer,
+        batch::{self, Asks},
+        guard::Guard,
+        identity::Via,
+        message::{self, CallParams, Line, Message, NoteParams, Token},
+    },
+};
+use bytes::Bytes;
+use hyper::{
+    Method, Request, StatusCode, body::Incoming, header::HeaderName, http::request::Parts,
+};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tool_reliability::telemetry::TARGET;
+use tr_core::canonical::Digest;
+
+const INVALID_REQUEST: i64 = -32600;
+const PARSE_ERROR: i64 = -32700;
+
+/// Headers that may occur once, besides the listener's own.
+static ONCE: [HeaderName; 6] = [
+    headers::VERSION,
+    headers::METHOD,
+    headers::NAME,
+    crate::mcp::identity::SESSION,
+    crate::mcp::identity::KEY_HEADER,
+    HeaderName::from_static("last-event-id"),
+];
+
+/// The listener's door to the guard.
+pub(crate) struct HttpDoor<B>(Arc<Inside<B>>);
+
+struct Inside<B> {
+    guard: Arc<Guard>,
+    behind: B,
+    access: Access,
+    running: Running,
+    cuts: CutOffs,
+}
+
+impl<B> Clone for HttpDoor<B> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<B: Behind> HttpDoor<B> {
+    pub(crate) fn new(guard: Arc<Guard>, behind: B, mut access: Access) -> Self {
+        access.once = &ONCE;
+        let (running, cuts) = (Running::default(), CutOffs::default());
+        Self(Arc::new(Inside { guard, behind, access, running, cuts }))
+    }
+}
+
+impl<B: Behind> listener::Door for HttpDoor<B> {
+    async fn answer(&self, request: Request<Incoming>) -> Answered {
+        let (head, body) = request.into_parts();
+        let inside = &self.0;
+        if let Err((status, why)) = inside.access.check(&head) {
+            tracing::warn!(target: TARGET, event = "mcp_refused", why);
+            return refused(status, "null", INVALID_REQUEST, why);
+        }
+        let path = head.uri.path();
+        let is_endpoint = path == inside.behind.path();
+        if !is_endpoint && !path.starts_with("/.well-known/") {
+            let why = format!("the endpoint is {}", inside.behind.path());
+            return refused(StatusCode::NOT_FOUND, "null", INVALID_REQUEST, &why);
+        }
+        let is_message = head.method == Method::POST;
+        if is_message && let Err((status, why)) = check_json(&head) {
+            return refused(status, "null", INVALID_REQUEST, why);
+        }
+        let body = match read(body, inside.guard.max_line).await {
+            Ok(body) => body,
+            Err((status, why)) => return refused(status, "null", INVALID_REQUEST, why),
+        };
+        if is_message && is_endpoint && inside.guard.mode != Mode::Off {
+            inside.message(head, body).await
+        } else {
+            inside.behind.other(Request::from_parts(head, body)).await
+        }
+    }
+}
+
+impl<B: Behind> Inside<B> {
+    async fn message(&self, head: Parts, body: Bytes) -> Answered {
+        let read = match message::read(&body) {
+            Line::One(message) => message,
+            Line::Batch => return self.batch(head, body).await,
+            Line::Unreadable { may_call_tool: true } if self.guard.mode == Mode::Enforce => {
+                const WHY: &str = "the body is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name) and could be a tool call, so it was not forwarded";
+                return refused(StatusCode::BAD_REQUEST, "null", PARSE_ERROR, WHY);
+            }
+            Line::Unreadable { .. } => {
+                return self.behind.other(Request::from_parts(head, body)).await;
+            }
+        };
+        let id_text = read.id.map_or("null", |id| id.get());
+        if let Some(header) = headers::mismatch(&head.headers, &read) {
+            let why = format!("the header {header} does not say what the body says");
+            return refused(StatusCode::BAD_REQUEST, id_text, MISMATCH, &why);
+        }
+        let via = Via::of(&self.guard.server, &head.headers);
+        let home: Box<str> = via.session().map_or_else(|| via.caller(), Into::into);
+        let id = read.id.and_then(Token::read);
+        match (read.method.as_deref(), id) {
+            (Some("tools/call" | "tools/list"), Some(id)) => {
+                if let Err(refusal) = self.behind.admit(&head) {
+                    return *refusal;
+                }
+                let of = (via, home, id, id_text.into());
+                self.exchange(head, body.clone(), &read, of).await
+            }
+            (Some("tools/call"), None) => {
+                const WHY: &str = "the id of tools/call must be a string or an unambiguous number; the call was not made";
+                refused(StatusCode::BAD_REQUEST, "null", INVALID_REQUEST, WHY)
+            }
+            (Some("notifications/cancelled"), None) if self.cancelled(&home, &read, &body) => {
+                respond(StatusCode::ACCEPTED, Bytes::new())
+            }
+            _ => {
+                self.guard.on_request(&read);
+                self.behind.other(Request::from_parts(head, body.clone())).await
+            }
+        }
+    }
+
+    /// Hands a cancellation to the call that it cancels; `false` if no such call runs here.
+    fn cancelled(&self, home: &str, message: &Message<'_>, body: &Bytes) -> bool {
+        let params: Option<NoteParams<'_>> =
+            message.params.and_then(|raw| message::object(raw.get()).ok());
+        let id = params.and_then(|params| params.request_id);
+        id.is_some_and(|id| self.running.cancel(home, id.get(), body))
+    }
+
+    async fn batch(&self, head: Parts, body: Bytes) -> Answered {
+        const WHY: &str = "tools/call in a batch cannot be guarded, and nothing of the batch was done: send each message by itself";
+        let asks = batch::asks(&body, usize::MAX, |_| false);
+        if matches!(asks, Asks::Tool) && self.guard.mode == Mode::Enforce {
+            let refusals = answer::refusals(&batch::asked(&body), INVALID_REQUEST, WHY);
+            return respond(StatusCode::BAD_REQUEST, refusals.unwrap_or_default());
+        }
+        self.behind.other(Request::from_parts(head, body)).await
+    }
+
+    async fn exchange(
+        &self,
+        head: Parts,
+        body: Bytes,
+        message: &Message<'_>,
+        (mut via, home, id, id_text): (Via, Box<str>, Token, Box<str>),
+    ) -> Answered {
+        let caller = via.caller();
+        let cut = if self.cuts.is_empty() { None } else { call_digest(&caller, message) };
+        let cut = cut.and_then(|call| self.cuts.take(&call));
+        let unnamed = cut.unwrap_or_else(|| match via.session() {
+            // The same request, sent once more.
+            Some(session) => {
+                let digest = Digest::of_bytes(&body);
+                format!("{session} {id_text} {digest}").into()
+            }
+            None => format!("{:032x}", fastrand::u128(..)).into(),
+        });
+        via.unnamed(unnamed.clone());
+        let client = self.guard.client(&caller).via(via);
+        let proxy = self.guard.proxy(client).with_messages();
+        let (response, answer) = oneshot::channel();
+        let is_modern = headers::is_modern(&head.headers);
+        let (behind, reply) = (self.behind.clone(), Reply::new(response));
+        let mut exchange =
+            Exchange::new(Begun { proxy, behind, headers: head.headers, id, is_modern, reply });
+        if message.is_tool_call() {
+            let (cuts, call) = (self.cuts.clone(), body.clone());
+            exchange.note_cut = Some(Box::new(move || {
+                if let Line::One(message) = message::read(&call)
+                    && let Some(call) = call_digest(&caller, &message)
+                {
+                    cuts.note(call, unnamed);
+                }
+            }));
+        }
+        let run = self.running.begin(&home, &id_text);
+        let longest = self.guard.limits.hard;
+        tokio::spawn(exchange.run(body, run, longest));
+        answer.await.unwrap_or_else(|_| respond(StatusCode::ACCEPTED, Bytes::new()))
+    }
+}
+
+/// What equal calls of a caller have in common; `None` for what is no call.
+fn call_digest(caller: &str, message: &Message<'_>) -> Option<Digest> {
+    message.is_tool_call().then_some(())?;
+    let params: CallParams<'_> = message::object(message.params?.get()).ok()?;
+    let arguments = params.arguments.map_or("{}", |raw| raw.get());
+    let canonical = Digest::of_params(arguments, &tr_core::canonical::Rules::default());
+    let arguments = canonical.unwrap_or_else(|_| Digest::of_bytes(arguments));
+    let (state, responses) = (params.request_state, params.input_responses);
+    let parts = [state, responses].map(|it| it.map_or("null", |raw| raw.get()));
+    let name = serde_json::to_string(&params.name?).ok()?;
+    Some(Digest::of_bytes(format!("{caller} {name} {arguments} [{}]", parts.join(","))))
+}
+
+/// The answer to what the guard refuses: nothing ran.
+fn refused(status: StatusCode, id: &str, code: i64, why: &str) -> Answered {
+    respond(status, answer::refusal(id, code, why))
+}

@@ -1,0 +1,297 @@
+//! One message of a client's that the guard looks into: its way to the server, and the answer's way back.
+use super::{
+    behind::Behind,
+    reply::{EVENTS, News, Reply, event},
+    running::Run,
+};
+use crate::mcp::{
+    Mode, answer,
+    failure::Failure,
+    guard::Guarding,
+    lines::Item,
+    message::{self, Line, NoteParams, Token},
+    out::{Outgoing, Sent},
+    upstream::{Heard, Posted},
+};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use hyper::{HeaderMap, Response, StatusCode, header::CONTENT_TYPE};
+use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
+use tokio::time::{Instant, sleep_until};
+use tr_core::{FailureInfo, Ran, Verdict};
+
+/// How long a client that takes events waits without any.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// The error of a request that could not be forwarded.
+const NOT_FORWARDED: i64 = -32000;
+
+/// An exchange.
+pub(crate) struct Exchange<B: Behind> {
+    proxy: Guarding,
+    behind: B,
+    /// The client's headers.
+    headers: HeaderMap,
+    /// The client's id of its request.
+    id: Token,
+    is_modern: bool,
+    reply: Reply,
+    open: Vec<Open<B::Hearing>>,
+    /// The head of the response that the server is giving.
+    head: Option<(StatusCode, HeaderMap)>,
+    /// The server's refusal of the request, for the client.
+    refusal: Option<Box<Response<Bytes>>>,
+    /// The last message of the server's, and the bytes that it came in.
+    last: Option<(Bytes, Bytes)>,
+    /// Notes that the client was cut off.
+    pub(crate) note_cut: Option<Box<dyn FnOnce() + Send>>,
+}
+
+/// A message that was posted.
+struct Open<H> {
+    id: Token,
+    attempt: Option<Sent>,
+    hearing: H,
+}
+
+/// What an exchange begins with.
+pub(crate) struct Begun<B> {
+    pub(crate) proxy: Guarding,
+    pub(crate) behind: B,
+    pub(crate) headers: HeaderMap,
+    pub(crate) id: Token,
+    pub(crate) is_modern: bool,
+    pub(crate) reply: Reply,
+}
+
+impl<B: Behind> Exchange<B> {
+    pub(crate) fn new(begun: Begun<B>) -> Self {
+        let Begun { proxy, behind, headers, id, is_modern, reply } = begun;
+        Self {
+            proxy,
+            behind,
+            headers,
+            id,
+            is_modern,
+            reply,
+            open: Vec::new(),
+            head: None,
+            refusal: None,
+            last: None,
+            note_cut: None,
+        }
+    }
+
+    /// Carries the message, and the answer. It ends when nothing more can be learnt: a call that was given up
+    /// is heard for at most `longest`, since its late answer settles its record.
+    pub(crate) async fn run(mut self, message: Bytes, mut orders: Run, longest: Duration) {
+        let begun = Instant::now();
+        let takes_events = self.takes_events();
+        self.proxy.on_client(&Item::Line(message));
+        loop {
+            self.flush().await;
+            let is_done = self.proxy.calls.is_empty();
+            if is_done && self.open.is_empty() {
+                self.reply.close();
+                if self.reply.is_waiting() {
+                    // Cancelled: MCP sends no answer then.
+                    self.reply.whole(StatusCode::ACCEPTED, HeaderMap::new(), Bytes::new());
+                }
+                if self.reply.is_over() {
+                    return;
+                }
+            }
+            let has_room = self.reply.has_room();
+            let is_quiet = takes_events && self.reply.is_waiting();
+            let open = &mut self.open;
+            tokio::select! {
+                biased;
+                finished = self.proxy.calls.step() => self.proxy.on_step(finished),
+                (at, heard) = next(open), if has_room => self.on_heard(at, heard).await,
+                Some(order) = orders.cancelled() => self.proxy.on_client(&Item::Line(order)),
+                () = self.proxy.sweeper.round() => {}
+                news = self.reply.news() => if news == News::Left { self.on_cut() },
+                () = sleep_until(begun + QUIET), if is_quiet => self.reply.stream(StatusCode::OK, None),
+                () = sleep_until(begun + longest), if is_done => {
+                    self.open.clear();
+                    self.reply.close();
+                }
+            }
+        }
+    }
+
+    fn takes_events(&self) -> bool {
+        let accepts = self.headers.get_all(hyper::header::ACCEPT).iter();
+        accepts
+            .filter_map(|value| value.to_str().ok())
+            .any(|value| value.contains("text/event-stream"))
+    }
+
+    /// Sends what the proxy has for both sides.
+    async fn flush(&mut self) {
+        while let Some(outgoing) = self.proxy.to_server.next() {
+            self.send(outgoing);
+        }
+        while let Some(Outgoing { line, .. }) = self.proxy.to_client.next() {
+            self.answer(line).await;
+        }
+    }
+
+    fn send(&mut self, outgoing: Outgoing) {
+        let Outgoing { line, attempt } = outgoing;
+        let mut id = attempt.as_ref().map(|attempt| attempt.id.clone());
+        if attempt.is_none() {
+            if let Some(cancelled) = cancelled(&line) {
+                let is_it = |open: &Open<_>| {
+                    open.id == cancelled && open.attempt.as_ref().is_none_or(|it| !it.is_mutating)
+                };
+                self.open.retain(|open| !is_it(open));
+                if self.is_modern {
+                    // There it is the end of the stream that cancels; a call that may change something goes on.
+                    return;
+                }
+                id = Some(cancelled);
+            }
+        }
+        let posted = Posted { headers: self.headers.clone(), body: line, attempt: attempt.clone() };
+        let hearing = self.behind.post(posted);
+        let id = id.unwrap_or_else(|| self.id.clone());
+        self.open.push(Open { id, attempt, hearing });
+    }
+
+    /// Sends the client a message of the proxy's.
+    async fn answer(&mut self, line: Bytes) {
+        let is_last = answered(&line) == Some(self.id.clone());
+        let came_in = self.last.take_if(|(theirs, _)| *theirs == line || is_last);
+        let raw =
+            came_in.as_ref().filter(|(theirs, _)| *theirs == line).map(|(_, raw)| raw.clone());
+        if is_last
+            && raw.is_none()
+            && self.reply.is_waiting()
+            && let Some(refusal) = self.refusal.take()
+        {
+            let (head, body) = refusal.into_parts();
+            return self.reply.whole(head.status, head.headers, body);
+        }
+        if !self.reply.is_streaming() && !is_last {
+            // The server has more to say before its answer.
+            self.reply.stream(StatusCode::OK, None);
+        }
+        let message = if self.reply.is_streaming() {
+            raw.filter(|raw| is_event(raw))
+                .unwrap_or_else(|| event(&line, came_in.as_ref().map(|(_, raw)| &**raw)))
+        } else {
+            raw.unwrap_or(line)
+        };
+        if is_last {
+            self.reply.end(message, self.head.take()).await;
+        } else {
+            self.reply.event(message).await;
+        }
+    }
+
+    async fn on_heard(&mut self, at: usize, heard: Option<Heard>) {
+        match heard {
+            None => {
+                let open = self.open.remove(at);
+                // Nothing answers it any more: it has ended already, if it was answered.
+                self.proxy.on_failed(&open.id, unanswered());
+            }
+            Some(Heard::Head(status, headers)) => {
+                let media = headers.get(CONTENT_TYPE);
+                let is_stream =
+                    media.is_some_and(|it| it.as_bytes().starts_with(EVENTS.as_bytes()));
+                if is_stream && self.reply.is_waiting() {
+                    self.reply.stream(status, Some(headers));
+                } else {
+                    self.head = Some((status, headers));
+                }
+            }
+            Some(Heard::Message { line, raw }) => {
+                self.last = Some((line.clone(), raw));
+                self.proxy.on_server(&Item::Line(line));
+            }
+            Some(Heard::Between(bytes)) => self.reply.event(bytes).await,
+            Some(Heard::Oversized(long)) => self.proxy.on_server(&Item::Oversized(long)),
+            Some(Heard::Refused(refusal)) => {
+                let open = self.open.remove(at);
+                if self.proxy.mode() != Mode::Enforce || open.attempt.is_none() {
+                    let (head, body) = refusal.into_parts();
+                    return self.reply.whole(head.status, head.headers, body);
+                }
+                self.refusal = Some(refusal);
+                self.proxy.on_failed(&open.id, refused());
+            }
+            Some(Heard::Failed(failure)) => {
+                let open = self.open.remove(at);
+                if self.proxy.mode() == Mode::Enforce {
+                    return self.proxy.on_failed(&open.id, failure);
+                }
+                let body = answer::refusal(&self.id.to_json(), NOT_FORWARDED, &failure.to_string());
+                self.reply.whole(StatusCode::BAD_GATEWAY, HeaderMap::new(), body);
+            }
+        }
+    }
+
+    /// The client left without the answer. That cancels nothing, except a modern read.
+    fn on_cut(&mut self) {
+        if let Some(note) = self.note_cut.take() {
+            note();
+        }
+        let reads = |open: &Open<_>| open.attempt.as_ref().is_some_and(|it| !it.is_mutating);
+        if self.is_modern && self.open.iter().any(reads) {
+            let id = self.id.to_json();
+            let order = format!(
+                "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}"
+            );
+            self.proxy.on_client(&Item::Line(order.into()));
+        }
+    }
+}
+
+/// What is heard next, and of which message.
+async fn next<H: Stream<Item = Heard> + Unpin>(open: &mut [Open<H>]) -> (usize, Option<Heard>) {
+    poll_fn(|cx| {
+        for (at, open) in open.iter_mut().enumerate() {
+            if let Poll::Ready(heard) = Pin::new(&mut open.hearing).poll_next_unpin(cx) {
+                return Poll::Ready((at, heard));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// The id of the request that this message cancels.
+fn cancelled(line: &[u8]) -> Option<Token> {
+    let Line::One(message) = message::read(line) else { return None };
+    (message.method.as_deref()? == "notifications/cancelled").then_some(())?;
+    let params: NoteParams<'_> = message::object(message.params?.get()).ok()?;
+    Token::read(params.request_id?)
+}
+
+/// The id of the request that this message answers.
+fn answered(line: &[u8]) -> Option<Token> {
+    match message::read(line) {
+        Line::One(message) if message.method.is_none() => Token::read(message.id?),
+        Line::One(_) | Line::Batch => None,
+        Line::Unreadable { .. } => {
+            message::Guess::of(line).filter(|it| it.is_answer).map(|it| it.id)
+        }
+    }
+}
+
+/// Whether these are the bytes of an event, and not of a body.
+fn is_event(raw: &[u8]) -> bool {
+    raw.ends_with(b"\n\n") || raw.ends_with(b"\r\n\r\n") || raw.ends_with(b"\r\r")
+}
+
+fn unanswered() -> Failure {
+    let facts = FailureInfo::new("server_gone", Ran::Unknown, Verdict::TRANSIENT);
+    Failure::said("The server's response ended without an answer", facts)
+}
+
+fn refused() -> Failure {
+    let facts = FailureInfo::new("refused", Ran::No, Verdict::Permanent);
+    Failure::said("The server refused the request", facts)
+}

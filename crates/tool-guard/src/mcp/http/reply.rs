@@ -1,0 +1,252 @@
+//! The client's response to one exchange: one JSON body, or a stream of events.
+use crate::front::{body::Answered, events::Events};
+use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::{
+    HeaderMap, Response, StatusCode,
+    body::{Body, Frame, SizeHint},
+    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
+};
+use std::{
+    future::pending,
+    pin::Pin,
+    task::{Context, Poll},
+};
+use tokio::sync::{mpsc, oneshot};
+use tr_core::BoxError;
+
+/// How many events wait for a client that reads slowly.
+const WAITING: usize = 64;
+
+pub(crate) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// What happened on the client's side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// The stream has room for another part.
+    Room,
+    /// The client got the last message.
+    Received,
+    /// The client left without it.
+    Left,
+}
+
+/// The response.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    state: State,
+    /// Whether the client got all of it.
+    received: Option<oneshot::Receiver<()>>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing was sent.
+    Waiting(oneshot::Sender<Answered>),
+    /// The head was sent, and events may follow.
+    Streaming(mpsc::Sender<Bytes>, oneshot::Sender<()>),
+    Ended,
+}
+
+impl Reply {
+    pub(crate) const fn new(response: oneshot::Sender<Answered>) -> Self {
+        Self { state: State::Waiting(response), received: None }
+    }
+
+    pub(crate) const fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting(_))
+    }
+
+    pub(crate) const fn is_streaming(&self) -> bool {
+        matches!(self.state, State::Streaming(..))
+    }
+
+    /// Begins a stream of events under this head, unless something was sent already.
+    pub(crate) fn stream(&mut self, status: StatusCode, headers: Option<HeaderMap>) {
+        let State::Waiting(_) = &self.state else { return };
+        let State::Waiting(response) = std::mem::replace(&mut self.state, State::Ended) else {
+            return;
+        };
+        let (events, mut waiting) = mpsc::channel(WAITING);
+        let (told, received) = oneshot::channel();
+        let events_of =
+            futures_util::stream::poll_fn(move |cx| waiting.poll_recv(cx).map(|it| it.map(Ok)));
+        let body = StreamBody::new(Frames(Box::pin(Events::new(events_of))));
+        let mut answer = Response::new(body.boxed_unsync());
+        *answer.status_mut() = status;
+        *answer.headers_mut() = headers.unwrap_or_else(|| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, EVENTS);
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            headers
+        });
+        answer.headers_mut().remove(CONTENT_LENGTH);
+        // A client that has left gets nothing.
+        let _ = response.send(answer);
+        self.state = State::Streaming(events, told);
+        self.received = Some(received);
+    }
+
+    /// Sends a part of the stream.
+    pub(crate) async fn event(&mut self, bytes: Bytes) {
+        if let State::Streaming(events, _) = &self.state {
+            let _ = events.send(bytes).await;
+        }
+    }
+
+    /// Whether the stream has room for another part.
+    pub(crate) fn has_room(&self) -> bool {
+        match &self.state {
+            State::Streaming(events, _) => events.capacity() > 0 || events.is_closed(),
+            _ => true,
+        }
+    }
+
+    /// Ends the response with its last message.
+    pub(crate) async fn end(&mut self, message: Bytes, head: Option<(StatusCode, HeaderMap)>) {
+        if self.is_streaming() {
+            self.event(message).await;
+            self.close();
+            return;
+        }
+        let (status, headers) = head.unwrap_or_else(|| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, JSON);
+            (StatusCode::OK, headers)
+        });
+        self.whole(status, headers, message);
+    }
+
+    /// Sends a whole response, unless something was sent already.
+    pub(crate) fn whole(&mut self, status: StatusCode, mut headers: HeaderMap, body: Bytes) {
+        if let State::Waiting(response) = std::mem::replace(&mut self.state, State::Ended) {
+            headers.remove(CONTENT_LENGTH);
+            let (told, received) = oneshot::channel();
+            let body = Whole { body: Some(body), told: Some(told) };
+            let mut answer = Response::new(body.boxed_unsync());
+            (*answer.status_mut(), *answer.headers_mut()) = (status, headers);
+            self.received = Some(received);
+            let _ = response.send(answer);
+        }
+    }
+
+    /// Ends the response without another message.
+    pub(crate) fn close(&mut self) {
+        if let State::Streaming(events, told) = std::mem::replace(&mut self.state, State::Ended) {
+            tokio::spawn(async move {
+                // The client has taken everything when the channel is empty.
+                let all = events.max_capacity();
+                if events.reserve_many(all).await.is_ok() {
+                    let _ = told.send(());
+                }
+            });
+        }
+    }
+
+    /// Waits for news of the client.
+    pub(crate) async fn news(&mut self) -> News {
+        let left = match &mut self.state {
+            State::Waiting(response) => {
+                response.closed().await;
+                true
+            }
+            State::Streaming(events, _) if events.capacity() == 0 => {
+                if events.reserve().await.is_ok() {
+                    return News::Room;
+                }
+                true
+            }
+            State::Streaming(events, _) => {
+                events.closed().await;
+                true
+            }
+            State::Ended => match &mut self.received {
+                Some(received) => received.await.is_err(),
+                None => pending().await,
+            },
+        };
+        (self.state, self.received) = (State::Ended, None);
+        if left { News::Left } else { News::Received }
+    }
+
+    /// Whether nothing more will be known about the client.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self.state, State::Ended) && self.received.is_none()
+    }
+}
+
+/// The frames of a stream of events.
+struct Frames<S>(Pin<Box<Events<S>>>);
+
+impl<S: Stream<Item = Result<Bytes, BoxError>>> Stream for Frames<S> {
+    type Item = Result<Frame<Bytes>, BoxError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(cx).map(|event| event.map(|bytes| bytes.map(Frame::data)))
+    }
+}
+
+/// A body of one part, which tells when it was taken.
+struct Whole {
+    body: Option<Bytes>,
+    told: Option<oneshot::Sender<()>>,
+}
+
+impl Body for Whole {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some(told) = self.told.take() {
+            let _ = told.send(());
+        }
+        Poll::Ready(self.body.take().map(|body| Ok(Frame::data(body))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.body.as_ref().map_or(0, |body| body.len() as u64))
+    }
+}
+
+/// A message as an event; the id and the other fields of the event that it came in stay.
+pub(crate) fn event(message: &[u8], came_in: Option<&[u8]>) -> Bytes {
+    let mut event = BytesMut::with_capacity(message.len() + 16);
+    let fields =
+        came_in.into_iter().flat_map(|raw| raw.split(|byte| matches!(byte, b'\n' | b'\r')));
+    for field in fields {
+        let name = field.split(|byte| *byte == b':').next().unwrap_or_default();
+        if matches!(name, b"id" | b"event" | b"retry") {
+            event.extend_from_slice(field);
+            event.extend_from_slice(b"\n");
+        }
+    }
+    let lines = message.trim_ascii_end().split(|byte| matches!(byte, b'\n' | b'\r'));
+    for line in lines.filter(|line| !line.is_empty()) {
+        event.extend_from_slice(b"data: ");
+        event.extend_from_slice(line);
+        event.extend_from_slice(b"\n");
+    }
+    event.extend_from_slice(b"\n");
+    event.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_message_keeps_the_fields_of_its_event() {
+        let raw = b"event: message\r\nid: 7\r\ndata: {\"a\":1}\r\n\r\n";
+        assert_eq!(event(b"{\"b\":2}\n", Some(raw)), "event: message\nid: 7\ndata: {\"b\":2}\n\n");
+        assert_eq!(event(b"{\n\"b\":2}", None), "data: {\ndata: \"b\":2}\n\n");
+    }
+}

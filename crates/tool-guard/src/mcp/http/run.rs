@@ -1,0 +1,40 @@
+//! Serves clients over Streamable HTTP until a signal.
+use super::{behind::Remote, door::HttpDoor};
+use crate::{
+    front::{
+        access::{Access, token},
+        listener,
+    },
+    mcp::{Options, guard::Guard, log, signals::Signals, upstream::Upstream},
+};
+use anyhow::Context as _;
+use std::{net::SocketAddr, process::ExitCode, sync::Arc};
+use tool_reliability::telemetry::TARGET;
+
+/// Serves clients at `address` until a signal.
+pub(crate) async fn run(options: Options, address: SocketAddr) -> anyhow::Result<ExitCode> {
+    let logging = log::start(options.log, options.log_file.as_deref())?;
+    let guard = Arc::new(Guard::new(&options, logging.is_some()).await?);
+    let _janitor = guard.janitor();
+    let ended = Signals::new()?.end(guard.reload());
+    let admin = guard.admin(&options).await?.map(tokio::spawn);
+    let http = &options.http;
+    let token = http.token_file.as_deref().map(token).transpose()?;
+    let listener = listener::bind(address, token.is_some(), http.behind_tls).await?;
+    let (hosts, origins) = (http.allow_host.clone(), http.allow_origin.clone());
+    let access = Access { token, hosts, origins, once: &[] };
+    let at = listener.local_addr().context("the listener has no address")?;
+    tracing::warn!(target: TARGET, event = "mcp_listening", address = %at);
+    let signal = if http.upstream.is_some() {
+        let upstream = Upstream::new(http, Default::default(), options.max_line)?;
+        let remote = Remote::new(upstream, guard.clone());
+        listener::serve(listener, HttpDoor::new(guard.clone(), remote, access), ended).await
+    } else {
+        anyhow::bail!("--listen needs --upstream URL")
+    };
+    if let Some(admin) = admin {
+        admin.abort();
+    }
+    guard.finish().await;
+    Ok(ExitCode::from(128 + signal))
+}

@@ -1,0 +1,123 @@
+//! What an HTTP request says about whose its call is, and which.
+use hyper::{
+    HeaderMap,
+    header::{AUTHORIZATION, COOKIE, HeaderName},
+};
+use std::fmt::Write as _;
+use tr_core::canonical::Digest;
+
+/// The session of a client and a server.
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+/// The caller's own key of a call.
+pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// Where a call comes from. Credentials and session ids are digests here, and nowhere else.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Via {
+    /// Who calls, if the request has a credential.
+    pub(super) credential: Option<Digest>,
+    /// The session, if there is one.
+    pub(super) session: Option<Box<str>>,
+    /// The key in the request's header.
+    pub(super) key: Option<Box<str>>,
+    /// By what a call that has no id is recognised, for a minute.
+    pub(super) unnamed: Option<Box<str>>,
+}
+
+impl Via {
+    /// Of a request to `server` with these headers.
+    pub(crate) fn of(server: &str, headers: &HeaderMap) -> Self {
+        let key = blake3::derive_key("tool-guard 2026 callers of an MCP server", server.as_bytes());
+        let digest = |names: &[HeaderName]| {
+            let mut hasher = blake3::Hasher::new_keyed(&key);
+            let mut any = false;
+            for name in names {
+                for value in headers.get_all(name) {
+                    any = true;
+                    hasher.update(name.as_str().as_bytes());
+                    hasher.update(&(value.len() as u64).to_le_bytes());
+                    hasher.update(value.as_bytes());
+                }
+            }
+            any.then(|| Digest::from_bytes(*hasher.finalize().as_bytes()))
+        };
+        Self {
+            credential: digest(&[AUTHORIZATION, COOKIE]),
+            session: digest(&[SESSION]).map(|digest| label("session", &digest)),
+            key: headers.get(KEY).and_then(|key| key.to_str().ok()).map(|key| {
+                // A quoted string, as the draft has it, or bare.
+                let quoted = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
+                quoted.unwrap_or(key).into()
+            }),
+            unnamed: None,
+        }
+    }
+
+    /// Sets by what the call is recognised if it has no id.
+    pub(crate) fn unnamed(&mut self, id: impl Into<Box<str>>) {
+        self.unnamed = Some(id.into());
+    }
+
+    /// Names the caller.
+    pub(crate) fn caller(&self) -> Box<str> {
+        self.credential.as_ref().map_or_else(|| "anybody".into(), |it| label("credential", it))
+    }
+
+    /// Names the session.
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// The digest of params as this caller sends them: a call of another caller is another call.
+    pub(super) fn digest(&self, params: Digest) -> Digest {
+        match &self.credential {
+            Some(credential) => {
+                Digest::of_bytes([&params.as_bytes()[..], credential.as_bytes()].concat())
+            }
+            None => params,
+        }
+    }
+}
+
+fn label(kind: &str, digest: &Digest) -> Box<str> {
+    let mut label = format!("{kind}-");
+    for byte in &digest.as_bytes()[..16] {
+        let _ = write!(label, "{byte:02x}");
+    }
+    label.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::header::HeaderValue;
+
+    fn via(headers: &[(&str, &str)]) -> Via {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                HeaderValue::from_str(value).unwrap(),
+            );
+        }
+        Via::of("shop", &map)
+    }
+
+    #[test]
+    fn callers_differ_by_their_credentials_and_by_nothing_else() {
+        let [none, one, other] =
+            [&[][..], &[("authorization", "Bearer a")], &[("authorization", "Bearer b")]].map(via);
+        assert_ne!(one.caller(), other.caller());
+        assert_ne!(one.caller(), none.caller());
+        assert_eq!(one.caller(), via(&[("authorization", "Bearer a"), ("accept", "x")]).caller());
+        assert_ne!(via(&[("cookie", "a")]).caller(), via(&[("authorization", "a")]).caller());
+        assert!(!format!("{one:?}{}", one.caller()).contains("Bearer"));
+    }
+
+    #[test]
+    fn a_key_may_be_quoted() {
+        for key in ["k-1", "\"k-1\""] {
+            assert_eq!(via(&[("idempotency-key", key)]).key.as_deref(), Some("k-1"));
+        }
+    }
+}

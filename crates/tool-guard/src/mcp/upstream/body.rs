@@ -1,0 +1,66 @@
+//! Bodies of responses.
+use crate::mcp::{lines::Oversized, scan::IdScan};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use std::{iter::successors, time::Duration};
+use tokio::time::timeout;
+
+/// How long the body of a refusal may take.
+const BRIEF: Duration = Duration::from_secs(10);
+
+/// How the body of a response ended.
+#[derive(Debug)]
+pub(super) enum Body {
+    Whole(Bytes),
+    /// It is longer than the limit; its beginning, and the rest to be read.
+    Longer(BytesMut, Incoming),
+    /// The connection ended first, for this reason.
+    Torn(Bytes, String),
+}
+
+/// Reads a body of at most `limit` bytes.
+pub(super) async fn read(mut body: Incoming, limit: usize) -> Body {
+    let mut all = BytesMut::new();
+    loop {
+        match body.frame().await {
+            None => return Body::Whole(all.freeze()),
+            Some(Err(error)) => return Body::Torn(all.freeze(), causes(&error)),
+            Some(Ok(frame)) => {
+                let Ok(data) = frame.into_data() else { continue };
+                all.extend_from_slice(&data);
+                if all.len() > limit {
+                    return Body::Longer(all, body);
+                }
+            }
+        }
+    }
+}
+
+/// The body of a refusal. The status says what happened, also where the body breaks off.
+pub(super) async fn brief(body: Incoming, limit: usize) -> Bytes {
+    match timeout(BRIEF, read(body, limit)).await {
+        Ok(Body::Whole(body) | Body::Torn(body, _)) => body,
+        Ok(Body::Longer(..)) | Err(_) => Bytes::new(),
+    }
+}
+
+/// Reads the rest of a body that is too long to be kept.
+pub(super) async fn skip(begun: &[u8], mut rest: Incoming) -> Oversized {
+    let (mut scan, mut bytes) = (IdScan::default(), begun.len());
+    scan.feed(begun);
+    while let Some(Ok(frame)) = rest.frame().await {
+        if let Ok(data) = frame.into_data() {
+            bytes += data.len();
+            scan.feed(&data);
+        }
+    }
+    let (asks, is_no_success) = (scan.asks(), scan.is_no_success());
+    Oversized { bytes, id: scan.found(), asks, is_no_success }
+}
+
+/// The innermost cause, which says what happened.
+pub(super) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let last = successors(Some(error), |&cause| cause.source()).last();
+    last.map(ToString::to_string).unwrap_or_default()
+}

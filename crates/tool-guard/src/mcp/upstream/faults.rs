@@ -1,0 +1,216 @@
+//! What a fault on the way to the server says about a request: whether the tool ran, whether a repeat may help,
+//! and what the client gets.
+use super::rules::{StatusRule, StatusRules};
+use crate::mcp::failure::Failure;
+use hyper::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tr_core::{FailureInfo, Ran, SystemClock, Verdict, classify, code};
+
+/// What happened in place of an answer.
+#[derive(Debug)]
+pub(super) enum Fault<'f> {
+    /// No connection was made, so nothing was sent.
+    NotConnected(String),
+    /// No connection was made, since the server could not show who it is.
+    Tls(String),
+    /// The connection ended after the request was sent, or may have been.
+    Dropped(String),
+    /// The event stream ended before the answer, and was not resumed.
+    Cut,
+    /// A response of status 2xx answers something else.
+    NoAnswer(String),
+    /// A response of another status.
+    Status(StatusCode, &'f HeaderMap, &'f [u8]),
+}
+
+/// What the request is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct About<'f> {
+    pub(super) kind: Kind,
+    /// Whether it names a session.
+    pub(super) has_session: bool,
+    /// Where the server is.
+    pub(super) host: &'f str,
+}
+
+/// The kinds of requests that differ in what a fault means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// No call of a tool.
+    Message,
+    /// A call that changes nothing, or may be repeated.
+    Read,
+    /// Any other call.
+    Mutating,
+    /// The request before a mutating call: the call was not sent.
+    Preflight,
+}
+
+/// What follows from a fault.
+#[derive(Debug)]
+pub(super) enum Judged {
+    /// The client gets the response unchanged: the tool did not run, or only reads.
+    Pass,
+    Fail(Failure),
+}
+
+/// What follows from `fault`.
+pub(super) fn judge(fault: &Fault<'_>, about: About<'_>, rules: &StatusRules) -> Judged {
+    use Kind::{Message, Mutating, Preflight, Read};
+    let host = about.host;
+    let kind = about.kind;
+    match fault {
+        Fault::NotConnected(why) => {
+            let text = format!(
+                "Cannot connect to the MCP server at {host}: {why}. Check that it runs, and that --upstream is its address"
+            );
+            failed(kind, text, "connection_refused", Ran::No, Verdict::TRANSIENT)
+        }
+        Fault::Tls(why) => {
+            let text = format!(
+                "The TLS connection to the MCP server at {host} failed: {why}. Check its name and its certificate; give an authority of your own with --ca"
+            );
+            failed(kind, text, "tls_untrusted", Ran::No, Verdict::Permanent)
+        }
+        Fault::Dropped(why) => {
+            let text = format!(
+                "The connection to the MCP server at {host} ended before it answered: {why}"
+            );
+            failed(kind, text, "connection_reset", Ran::Unknown, Verdict::TRANSIENT)
+        }
+        Fault::Cut => {
+            let text =
+                format!("The MCP server at {host} ended the stream of events before its answer");
+            failed(kind, text, "connection_reset", Ran::Unknown, Verdict::TRANSIENT)
+        }
+        Fault::NoAnswer(what) => {
+            let text = format!(
+                "The MCP server at {host} accepted the request and did not answer it: {what}"
+            );
+            failed(kind, text, "invalid_answer", Ran::Unknown, Verdict::Permanent)
+        }
+        Fault::Status(..) if kind == Message => Judged::Pass,
+        Fault::Status(status, headers, body) => {
+            let said = |ran, verdict| {
+                let text = format!("The MCP server at {host} answered {status}");
+                failed(kind, text, code_of(*status), ran, verdict)
+            };
+            let transient = Verdict::Transient { retry_after: retry_after(*status, headers) };
+            let may_pass = is_transient(*status);
+            match rules.of(*status) {
+                Some(StatusRule::NotRun) if may_pass => return said(Ran::No, transient),
+                Some(StatusRule::NotRun) => return Judged::Pass,
+                Some(StatusRule::Unknown) if kind == Mutating => {
+                    return said(Ran::Unknown, Verdict::Permanent);
+                }
+                _ => {}
+            }
+            let lost_route =
+                *status == StatusCode::NOT_FOUND && !about.has_session && error(body).is_none();
+            match kind {
+                _ if *status == StatusCode::TOO_MANY_REQUESTS => said(Ran::No, transient),
+                Preflight | Read if may_pass => said(Ran::Unknown, transient),
+                Preflight | Read if lost_route => said(Ran::Unknown, Verdict::TRANSIENT),
+                Mutating if !is_challenge(*status, headers) => {
+                    let verdict = if may_pass { transient } else { Verdict::Permanent };
+                    said(Ran::Unknown, verdict)
+                }
+                _ => Judged::Pass,
+            }
+        }
+    }
+}
+
+fn failed(kind: Kind, text: String, code: &'static str, ran: Ran, verdict: Verdict) -> Judged {
+    // A call whose preflight fails was not sent.
+    let ran = if kind == Kind::Preflight { Ran::No } else { ran };
+    let text = if ran == Ran::No && kind != Kind::Message {
+        format!("{text}; the tool did not run")
+    } else {
+        text
+    };
+    Judged::Fail(Failure::said(text, FailureInfo::new(code, ran, verdict)))
+}
+
+/// Whether the server may answer the same request otherwise soon.
+pub(super) fn is_transient(status: StatusCode) -> bool {
+    status.is_server_error()
+        || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT)
+}
+
+/// Whether the response asks for a credential. Servers may do so at the first call.
+fn is_challenge(status: StatusCode, headers: &HeaderMap) -> bool {
+    let is_bearer = |challenge: &str| {
+        let scheme = challenge.trim_ascii_start().split([' ', '\t']).next().unwrap_or_default();
+        scheme.eq_ignore_ascii_case("bearer")
+    };
+    let values = headers.get_all(WWW_AUTHENTICATE);
+    let mut values = values.iter().filter_map(|value| value.to_str().ok());
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+        && values.any(|value| value.split(',').any(is_bearer))
+}
+
+fn retry_after(status: StatusCode, headers: &HeaderMap) -> Option<std::time::Duration> {
+    let header = |name: &str| headers.get(name)?.to_str().ok();
+    match classify::http_response(status.as_u16(), header, &SystemClock).end.verdict {
+        Verdict::Transient { retry_after } => retry_after,
+        _ => None,
+    }
+}
+
+const fn code_of(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        401 => "auth_failed",
+        403 => "permission_denied",
+        404 => "not_found",
+        429 => code::RATE_LIMITED,
+        502 => "bad_gateway",
+        503 => "service_unavailable",
+        504 => "gateway_timeout",
+        500.. => "server_error",
+        _ => "client_error",
+    }
+}
+
+/// The JSON-RPC error of a response's body.
+#[derive(Deserialize)]
+pub(crate) struct RpcError<'b> {
+    #[serde(borrow)]
+    error: &'b RawValue,
+}
+
+#[derive(Deserialize)]
+struct Coded {
+    code: i64,
+}
+
+impl RpcError<'_> {
+    /// Its JSON text.
+    pub(crate) fn text(&self) -> &str {
+        self.error.get()
+    }
+
+    /// Its code.
+    pub(crate) fn code(&self) -> Option<i64> {
+        serde_json::from_str(self.text()).ok().map(|Coded { code }| code)
+    }
+}
+
+/// The JSON-RPC error in a response's body, if it has one.
+pub(crate) fn error(body: &[u8]) -> Option<RpcError<'_>> {
+    let error: RpcError<'_> = serde_json::from_slice(body).ok()?;
+    error.code().is_some().then_some(error)
+}
+
+/// Whether a response to a preflight shows that the server serves this session: it knows neither the method
+/// nor the message, and says so.
+pub(super) fn is_alive(status: StatusCode, body: &[u8]) -> bool {
+    const METHOD_NOT_FOUND: i64 = -32601;
+    status.is_success()
+        || status == StatusCode::METHOD_NOT_ALLOWED
+        || error(body).and_then(|error| error.code()) == Some(METHOD_NOT_FOUND)
+}
+
+#[cfg(test)]
+mod tests;

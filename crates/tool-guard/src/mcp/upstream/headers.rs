@@ -1,0 +1,130 @@
+//! Headers on their way through the guard.
+use hyper::{
+    HeaderMap,
+    header::{
+        ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST,
+        HeaderName, HeaderValue, ORIGIN, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
+        TRANSFER_ENCODING, UPGRADE,
+    },
+};
+
+/// The headers that belong to one connection: RFC 9110, section 7.6.1. A body's length is its
+/// connection's, too.
+const OF_CONNECTION: [HeaderName; 10] = [
+    CONNECTION,
+    CONTENT_LENGTH,
+    EXPECT,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// The guard's own headers.
+const OWN: &str = "x-tool-guard-";
+
+/// Removes the headers that belong to one connection, and those that `connection` names.
+pub(crate) fn without_connection(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named.iter().chain(&OF_CONNECTION).chain(&[PROXY_AUTHENTICATE]) {
+        headers.remove(name);
+    }
+}
+
+/// A client's headers as the server at `host` gets them.
+pub(super) fn forwarded(headers: &HeaderMap, host: &HeaderValue) -> HeaderMap {
+    let mut taken = headers.clone();
+    without_connection(&mut taken);
+    let own: Vec<_> = taken.keys().filter(|it| it.as_str().starts_with(OWN)).cloned().collect();
+    for name in own.iter().chain(&[ORIGIN]) {
+        taken.remove(name);
+    }
+    taken.insert(HOST, host.clone());
+    taken.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    taken
+}
+
+/// The headers of a request for a stream, in the session of these.
+pub(super) fn of_stream(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = headers.clone();
+    let of_message = |name: &HeaderName| {
+        name == CONTENT_TYPE
+            || matches!(name.as_str(), "mcp-method" | "mcp-name" | "idempotency-key")
+            || name.as_str().starts_with("mcp-param-")
+    };
+    let names: Vec<_> = headers.keys().filter(|name| of_message(name)).cloned().collect();
+    for name in names {
+        headers.remove(name);
+    }
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers
+}
+
+/// Whether a response is a stream of events.
+pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
+    let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    let essence = media.and_then(|media| media.split(';').next()).unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("text/event-stream")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_the_connection_stay_there() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Hop"),
+            ("connection", "x-other"),
+            ("x-hop", "1"),
+            ("x-other", "1"),
+            ("keep-alive", "5"),
+            ("te", "trailers"),
+            ("upgrade", "h2c"),
+            ("transfer-encoding", "chunked"),
+            ("content-length", "7"),
+            ("proxy-authorization", "x"),
+            ("host", "guard:1"),
+            ("origin", "http://x"),
+            ("accept-encoding", "gzip"),
+            ("x-tool-guard-token", "secret"),
+            ("authorization", "Bearer t"),
+            ("cookie", "a=1"),
+            ("cookie", "b=2"),
+            ("mcp-session-id", "s"),
+            ("last-event-id", "9"),
+            ("mcp-param-region", "eu"),
+        ] {
+            headers.append(name, value.parse().unwrap());
+        }
+        let taken = forwarded(&headers, &HeaderValue::from_static("mcp.example.com"));
+        let mut left: Vec<_> = taken
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [
+                "accept-encoding: identity",
+                "authorization: Bearer t",
+                "cookie: a=1",
+                "cookie: b=2",
+                "host: mcp.example.com",
+                "last-event-id: 9",
+                "mcp-param-region: eu",
+                "mcp-session-id: s",
+            ]
+        );
+    }
+}

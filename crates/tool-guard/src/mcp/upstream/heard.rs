@@ -1,0 +1,32 @@
+//! What is posted to the server, and what is heard.
+use crate::mcp::{failure::Failure, lines::Oversized, out::Sent};
+use bytes::Bytes;
+use hyper::{HeaderMap, Response, StatusCode};
+
+/// A message to post.
+#[derive(Debug)]
+pub(crate) struct Posted {
+    /// The client's headers, without those of its connection.
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// The attempt of a call that it begins; `None` for all other messages.
+    pub(crate) attempt: Option<Sent>,
+}
+
+/// What is heard after a message was posted.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// The response has begun, and is no refusal: its status, and its headers without those of the
+    /// connection. Once, before all others.
+    Head(StatusCode, HeaderMap),
+    /// A message of the server's, and the bytes of the event, or of the body, that it came in.
+    Message { line: Bytes, raw: Bytes },
+    /// Bytes of the stream that are no message: comments, events without data.
+    Between(Bytes),
+    /// A message that is longer than the limit, and was skipped.
+    Oversized(Oversized),
+    /// The server refused the request: it did not run, and this response is for the client.
+    Refused(Box<Response<Bytes>>),
+    /// The attempt, or the request, will not be answered any more.
+    Failed(Failure),
+}

@@ -1,0 +1,131 @@
+//! Requests to the server.
+use super::{
+    body::causes,
+    faults::Fault,
+    headers::{forwarded, without_connection},
+};
+use crate::connect::{Connector, Reach, Trust, was_not_sent};
+use anyhow::Context as _;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
+use hyper::{
+    HeaderMap, Method, Request, Response, Uri, body::Incoming, header::HeaderValue, http::response,
+    http::uri::PathAndQuery,
+};
+use hyper_util::{
+    client::legacy::{self, Client},
+    rt::{TokioExecutor, TokioTimer},
+};
+use std::{error::Error as _, io, iter::successors, time::Duration};
+use tokio_rustls::rustls;
+use tr_core::BoxError;
+
+/// How long a connection may idle. Many servers close theirs after 5 s, and a request that meets the close may
+/// have run.
+const IDLE: Duration = Duration::from_secs(4);
+
+/// The body of a request.
+pub(crate) type BoxBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// The server, and the connections to it.
+#[derive(Debug)]
+pub(super) struct Target {
+    client: Client<Connector, BoxBody>,
+    url: Uri,
+    host: HeaderValue,
+}
+
+impl Target {
+    /// # Errors
+    /// If the address may not be used, or no authority is trusted.
+    pub(super) fn new(url: &Uri, reach: &Reach) -> anyhow::Result<Self> {
+        let connector = Trust::new(reach)?.connector(url)?;
+        let host = url.authority().context("--upstream: the URL names no host")?;
+        let host = HeaderValue::from_str(host.as_str()).context("--upstream")?;
+        // A request that may have been sent is never sent again by the client itself.
+        let client = Client::builder(TokioExecutor::new())
+            .retry_canceled_requests(false)
+            .pool_idle_timeout(IDLE)
+            .pool_timer(TokioTimer::new())
+            .build(connector);
+        Ok(Self { client, url: url.clone(), host })
+    }
+
+    pub(super) fn path(&self) -> &str {
+        self.url.path()
+    }
+
+    /// Where the server is, for messages.
+    pub(super) fn host(&self) -> &str {
+        self.host.to_str().unwrap_or("its address")
+    }
+
+    /// A client's headers as the server gets them.
+    pub(super) fn take(&self, headers: &HeaderMap) -> HeaderMap {
+        forwarded(headers, &self.host)
+    }
+
+    /// Sends a request to the endpoint.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<(response::Parts, Incoming), Fault<'static>> {
+        let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = self.url.clone();
+        *request.headers_mut() = headers;
+        Ok(self.request(request).await?.into_parts())
+    }
+
+    /// Passes a request on, to the same path of the server.
+    pub(super) async fn pass(
+        &self,
+        mut request: Request<BoxBody>,
+    ) -> Result<Response<Incoming>, Fault<'static>> {
+        let headers = self.take(request.headers());
+        *request.headers_mut() = headers;
+        *request.uri_mut() = self.on_server(request.uri());
+        self.request(request).await
+    }
+
+    /// The address on the server. That of the endpoint may have a query of its own.
+    fn on_server(&self, uri: &Uri) -> Uri {
+        if uri.path() == self.url.path() && uri.query().is_none() {
+            return self.url.clone();
+        }
+        let mut parts = self.url.clone().into_parts();
+        let path = uri.path_and_query().cloned();
+        parts.path_and_query = Some(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
+        Uri::from_parts(parts).unwrap_or_else(|_| self.url.clone())
+    }
+
+    async fn request(
+        &self,
+        request: Request<BoxBody>,
+    ) -> Result<Response<Incoming>, Fault<'static>> {
+        match self.client.request(request).await {
+            Ok(mut response) => {
+                without_connection(response.headers_mut());
+                Ok(response)
+            }
+            Err(error) => Err(fault(&error)),
+        }
+    }
+}
+
+fn fault(error: &legacy::Error) -> Fault<'static> {
+    let why = causes(error);
+    let causes = || successors(error.source(), |&cause| cause.source());
+    let is_tls = |cause: &(dyn std::error::Error + 'static)| {
+        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        cause.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>())
+    };
+    match () {
+        () if error.is_connect() && causes().any(is_tls) => Fault::Tls(why),
+        () if was_not_sent(error) => Fault::NotConnected(why),
+        () => Fault::Dropped(why),
+    }
+}
