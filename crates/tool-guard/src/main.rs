@@ -33,7 +33,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Proxy an MCP client's calls to the MCP server COMMAND, on standard input and output
-    Mcp(mcp::Options),
+    Mcp(Box<mcp::Options>),
     /// Serve tools that are HTTP endpoints or commands: envelopes over HTTP, or on standard input and output
     #[command(name = "serve")]
     Front(Box<serve::Options>),
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
             // full disk. The server does not inherit a handler, as it would inherit `ignore`.
             let _handled = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
             match cli.command {
-                Command::Mcp(options) => mcp::run(options).await,
+                Command::Mcp(options) => mcp::run(*options).await,
                 Command::Front(options) => serve::run(*options).await,
                 Command::Turn(options) => turn::run(options).await,
                 Command::Records(options) => records::run(options).await,

@@ -146,7 +146,7 @@ impl Wire {
     }
 
     /// Settles a given-up call of which it is known now that it did not run.
-    pub(crate) fn settle_not_run(&self, owed: Owed) {
+    pub(crate) fn settle_not_run(&self, owed: &Owed) {
         if let Some(equals) = &owed.equals {
             self.unknowns.settled(equals);
         }

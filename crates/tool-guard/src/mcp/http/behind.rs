@@ -20,7 +20,7 @@ use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::{
     Request, Response, StatusCode,
     body::{Frame, Incoming},
-    header::{CONTENT_LENGTH, CONTENT_TYPE},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
     http::request::Parts,
 };
 use std::{collections::VecDeque, future::Future, sync::Arc, time::Duration};
@@ -133,7 +133,7 @@ fn whole(body: Bytes) -> BoxBody {
 
 /// Whether a gateway in front of the server answers that it knows no way to it. MCP's own 404 is JSON.
 fn has_no_way(response: &Response<Incoming>) -> bool {
-    let media = response.headers().get(CONTENT_TYPE).map(|media| media.as_bytes());
+    let media = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     response.status() == StatusCode::NOT_FOUND
         && !media.is_some_and(|media| media.starts_with(b"application/json"))
 }

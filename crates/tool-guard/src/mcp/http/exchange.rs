@@ -140,18 +140,14 @@ impl<B: Behind> Exchange<B> {
     fn send(&mut self, outgoing: Outgoing) {
         let Outgoing { line, attempt } = outgoing;
         let mut id = attempt.as_ref().map(|attempt| attempt.id.clone());
-        if attempt.is_none() {
-            if let Some(cancelled) = cancelled(&line) {
-                let is_it = |open: &Open<_>| {
-                    open.id == cancelled && open.attempt.as_ref().is_none_or(|it| !it.is_mutating)
-                };
-                self.open.retain(|open| !is_it(open));
-                if self.is_modern {
-                    // There it is the end of the stream that cancels; a call that may change something goes on.
-                    return;
-                }
-                id = Some(cancelled);
+        if let Some(cancelled) = cancelled(&line).filter(|_| attempt.is_none()) {
+            let reads = |open: &Open<_>| open.attempt.as_ref().is_none_or(|it| !it.is_mutating);
+            self.open.retain(|open| open.id != cancelled || !reads(open));
+            if self.is_modern {
+                // There it is the end of the stream that cancels; a call that may change something goes on.
+                return;
             }
+            id = Some(cancelled);
         }
         let posted = Posted { headers: self.headers.clone(), body: line, attempt: attempt.clone() };
         let hearing = self.behind.post(posted);

@@ -332,7 +332,7 @@ where
         match answered {
             Answered::Attempt { ending, .. } => drop(ending.send(Ending::Failed(failure))),
             Answered::Late { owed, .. } if failure.ran() == Ran::No => {
-                self.wire.settle_not_run(owed);
+                self.wire.settle_not_run(&owed);
             }
             Answered::Late { .. } | Answered::Unmatched => {}
         }
