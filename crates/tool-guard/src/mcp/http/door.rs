@@ -219,3 +219,6 @@ fn call_digest(caller: &str, message: &Message<'_>) -> Option<Digest> {
 fn refused(status: StatusCode, id: &str, code: i64, why: &str) -> Answered {
     respond(status, answer::refusal(id, code, why))
 }
+
+#[cfg(test)]
+mod tests;
