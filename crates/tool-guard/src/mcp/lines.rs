@@ -71,6 +71,13 @@ impl Lines {
         &mut self.buffer
     }
 
+    /// Frees the buffer if nothing is in it.
+    pub(crate) fn release(&mut self) {
+        if self.buffer.is_empty() {
+            self.buffer = BytesMut::new();
+        }
+    }
+
     /// The next item, if the buffer holds one.
     pub(crate) fn next(&mut self) -> Option<Item> {
         if let Some(ended) = self.ended.take() {

@@ -1,0 +1,398 @@
+//! Servers on pipes behind clients over Streamable HTTP: a child for each session, and one for all requests of the
+//! protocol without sessions.
+mod answered;
+mod ids;
+mod kept;
+mod mux;
+mod posts;
+mod replay;
+mod session;
+mod sessions;
+
+pub(crate) use self::session::Hearing;
+
+use self::{
+    answered::{Asked, answered, error, failed, refuse},
+    mux::Mux,
+    posts::Sharing,
+    replay::EventId,
+    session::{Session, owner},
+    sessions::{Sessions, Use},
+};
+use crate::{
+    front::body::Answered,
+    mcp::{
+        guard::Guard,
+        http::{Behind, is_modern},
+        identity::SESSION,
+        message::{self, Line},
+        upstream::{Heard, Posted},
+    },
+};
+use bytes::Bytes;
+use hyper::{
+    HeaderMap, Method, Request, StatusCode,
+    header::{ACCEPT, ALLOW, HeaderName, HeaderValue, RETRY_AFTER},
+    http::request::Parts,
+};
+use std::{
+    ffi::OsString,
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::{Duration, Instant},
+};
+use tokio::time::{sleep, timeout};
+use tool_reliability::telemetry::TARGET;
+
+/// The path of the endpoint.
+const PATH: &str = "/mcp";
+/// How often sessions that are over are removed.
+const SWEEP: Duration = Duration::from_secs(30);
+/// How long all children together may take to end.
+const GRACE: Duration = Duration::from_secs(10);
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The servers that run one command.
+#[derive(Clone)]
+pub(crate) struct Children(Arc<Inside>);
+
+struct Inside {
+    guard: Arc<Guard>,
+    command: Vec<OsString>,
+    sessions: Mutex<Sessions<Arc<Session>>>,
+    shared: Mutex<Shared>,
+}
+
+/// The child of requests without a session.
+#[derive(Default)]
+struct Shared {
+    child: Option<Mux>,
+    /// It speaks older versions only.
+    is_legacy: bool,
+}
+
+impl Children {
+    /// Runs `command` for whoever asks.
+    pub(crate) fn new(guard: Arc<Guard>, command: Vec<OsString>) -> Self {
+        let (sessions, shared) = (Mutex::default(), Mutex::default());
+        let inside = Arc::new(Inside { guard, command, sessions, shared });
+        tokio::spawn(sweep(Arc::downgrade(&inside)));
+        Self(inside)
+    }
+
+    /// Ends all servers.
+    pub(crate) async fn end(&self) {
+        let sessions = std::mem::take(&mut *self.0.sessions());
+        let shared = self.0.shared().child.take();
+        let all: Vec<_> =
+            sessions.values().map(|session| session.mux.clone()).chain(shared).collect();
+        all.iter().for_each(Mux::end);
+        let ended = async {
+            for mux in &all {
+                mux.ended().await;
+            }
+        };
+        let _ = timeout(GRACE, ended).await;
+    }
+}
+
+impl Inside {
+    fn sessions(&self) -> MutexGuard<'_, Sessions<Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self, sharing: Sharing) -> io::Result<Mux> {
+        Mux::start(&self.command, sharing, self.guard.max_line)
+    }
+
+    /// The session that these headers name.
+    fn session(&self, headers: &HeaderMap, id: &str) -> Result<Arc<Session>, Box<Answered>> {
+        let Some(name) = headers.get(SESSION).and_then(|name| name.to_str().ok()) else {
+            const WHY: &str = "Bad Request: no valid session: send initialize first, and its Mcp-Session-Id with all that follows";
+            return Err(Box::new(error(StatusCode::BAD_REQUEST, id, -32000, WHY)));
+        };
+        let mut sessions = self.sessions();
+        let owner = owner(headers);
+        let session = sessions.get(name, &owner, Instant::now()).cloned();
+        if let Some(session) = session {
+            if !session.mux.is_gone() {
+                return Ok(session);
+            }
+            sessions.remove(name, &owner);
+        }
+        const WHY: &str = "Session not found: it has ended, or is another client's; send initialize to begin another. Nothing was done";
+        Err(Box::new(error(StatusCode::NOT_FOUND, id, -32001, WHY)))
+    }
+
+    /// The child of requests without a session.
+    fn child(&self) -> io::Result<Mux> {
+        let mut shared = self.shared();
+        if let Some(child) = shared.child.as_ref().filter(|child| !child.is_gone()) {
+            return Ok(child.clone());
+        }
+        let child = self.start(Sharing::Clients)?;
+        shared.child = Some(child.clone());
+        Ok(child)
+    }
+
+    async fn posted(&self, head: &Parts, body: Bytes) -> Answered {
+        let asked = match Asked::of(&body) {
+            Ok(asked) => asked,
+            Err(refused) => return *refused,
+        };
+        if is_modern(&head.headers) {
+            return self.modern(head, body, &asked).await;
+        }
+        if asked.method.as_deref() == Some("initialize") && !head.headers.contains_key(SESSION) {
+            return self.begin(head, body, &asked).await;
+        }
+        let session = match self.session(&head.headers, &asked.id) {
+            Ok(session) => session,
+            Err(refused) => return *refused,
+        };
+        if asked.requests > 0 && session.is_full() {
+            return full(&asked.id, "64 requests of this session are open");
+        }
+        let is_primed = asked.requests > 0 && session::is_resumable(&head.headers);
+        let post = session.mux.post(body, false);
+        let answer = answered(post, &self.guard, &asked, is_primed).await;
+        session.kept(&head.headers, answer)
+    }
+
+    /// Begins a session.
+    async fn begin(&self, head: &Parts, body: Bytes, asked: &Asked) -> Answered {
+        if self.sessions().is_full() {
+            self.expire();
+            if self.sessions().is_full() {
+                return full(&asked.id, "256 sessions are open");
+            }
+        }
+        let mut random = [0; 16];
+        let mux = match getrandom::fill(&mut random) {
+            Ok(()) => self.start(Sharing::Session),
+            Err(error) => Err(io::Error::other(error)),
+        };
+        let mux = match mux {
+            Ok(mux) => mux,
+            Err(error) => return not_started(&asked.id, &error),
+        };
+        let session = Arc::new(Session::new(mux.clone()));
+        let owner = owner(&head.headers);
+        let name = self.sessions().add(random, owner, Instant::now(), session);
+        let mut unbegun = Unbegun { inside: self, name, owner, is_begun: false };
+        let mut answer = answered(mux.post(body, false), &self.guard, asked, false).await;
+        // A server that refuses the session has none.
+        if answer.status() == StatusCode::OK
+            && answer.extensions().get::<answered::IsError>().is_none()
+            && let Ok(name) = HeaderValue::from_str(&unbegun.name)
+        {
+            answer.headers_mut().insert(SESSION, name);
+            unbegun.is_begun = true;
+        }
+        answer
+    }
+
+    /// Answers a request of the protocol without sessions.
+    async fn modern(&self, _: &Parts, body: Bytes, asked: &Asked) -> Answered {
+        const LEGACY: &str =
+            "Bad Request: the server speaks versions of MCP with sessions only: send initialize";
+        let discovers = asked.method.as_deref() == Some("server/discover");
+        if discovers && self.shared().is_legacy {
+            return error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY);
+        }
+        let child = match self.child() {
+            Ok(child) => child,
+            Err(error) => return not_started(&asked.id, &error),
+        };
+        let mut answer = answered(child.post(body, false), &self.guard, asked, false).await;
+        let code = answer.extensions().get::<answered::IsError>().map(|it| it.0);
+        match code {
+            Some(code) if discovers && session::is_of_legacy(code) => {
+                {
+                    let mut shared = self.shared();
+                    shared.is_legacy = true;
+                    // Nobody will ask it anything.
+                    shared.child.take_if(|_| child.streams() == 0).as_ref().inspect(|it| it.end());
+                }
+                error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY)
+            }
+            Some(-32601) => {
+                *answer.status_mut() = StatusCode::NOT_FOUND;
+                answer
+            }
+            _ => answer,
+        }
+    }
+
+    /// Opens the stream of what the server says unasked, or resumes a stream.
+    fn listen(&self, head: &Parts) -> Answered {
+        let accepts = head.headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
+        if !accepts.into_iter().any(|it| it.contains("text/event-stream")) {
+            const WHY: &str = "Not Acceptable: a GET gets text/event-stream";
+            return error(StatusCode::NOT_ACCEPTABLE, "null", -32000, WHY);
+        }
+        if is_modern(&head.headers) {
+            return not_allowed();
+        }
+        let session = match self.session(&head.headers, "null") {
+            Ok(session) => session,
+            Err(refused) => return *refused,
+        };
+        let last = head.headers.get(LAST_EVENT).map(|last| last.to_str().unwrap_or_default());
+        let Some(last) = last else { return session.listen(None, &self.guard, &head.headers) };
+        match EventId::read(last) {
+            Some(last) => session.resume(last, &self.guard, &head.headers),
+            None => None,
+        }
+        .unwrap_or_else(|| {
+            const WHY: &str = "the events after this Last-Event-ID are not kept any more";
+            error(StatusCode::BAD_REQUEST, "null", -32600, WHY)
+        })
+    }
+
+    fn delete(&self, head: &Parts) -> Answered {
+        let session = match self.session(&head.headers, "null") {
+            Ok(session) => session,
+            Err(refused) => return *refused,
+        };
+        if let Some(name) = head.headers.get(SESSION).and_then(|name| name.to_str().ok()) {
+            self.sessions().remove(name, &owner(&head.headers));
+        }
+        session.mux.end();
+        answered::empty(StatusCode::OK)
+    }
+
+    /// Removes the sessions that are over.
+    fn expire(&self) {
+        let over = self.sessions().expire(Instant::now(), |session| match &session.mux {
+            mux if mux.is_gone() => Use::Over,
+            mux if mux.is_in_use() => Use::InUse,
+            _ => Use::Idle,
+        });
+        for session in over {
+            if !session.mux.is_gone() {
+                tracing::warn!(target: TARGET, event = "mcp_session_idle");
+            }
+            session.mux.end();
+        }
+        self.sessions().values().for_each(|session| session.trim());
+    }
+}
+
+/// A session whose client does not know it yet.
+struct Unbegun<'i> {
+    inside: &'i Inside,
+    name: Box<str>,
+    owner: [u8; 32],
+    is_begun: bool,
+}
+
+impl Drop for Unbegun<'_> {
+    fn drop(&mut self) {
+        if !self.is_begun
+            && let Some(session) = self.inside.sessions().remove(&self.name, &self.owner)
+        {
+            session.mux.end();
+        }
+    }
+}
+
+impl Behind for Children {
+    type Hearing = Hearing;
+
+    fn path(&self) -> &str {
+        PATH
+    }
+
+    fn admit(&self, head: &Parts) -> Result<(), Box<Answered>> {
+        if is_modern(&head.headers) {
+            return Ok(());
+        }
+        if self.0.session(&head.headers, "null")?.is_full() {
+            return Err(Box::new(full("null", "64 requests of this session are open")));
+        }
+        Ok(())
+    }
+
+    fn post(&self, posted: Posted) -> Hearing {
+        let Posted { headers, body, attempt } = posted;
+        let is_mutating = attempt.as_ref().is_some_and(|attempt| attempt.is_mutating);
+        if is_modern(&headers) {
+            return match self.0.child() {
+                Ok(child) => Hearing::of(child.post(body, is_mutating), false),
+                Err(error) => Hearing::failed(failed(&error)),
+            };
+        }
+        let asks = attempt.is_some()
+            || matches!(message::read(&body), Line::One(message) if message.id.is_some());
+        match self.0.session(&headers, "null") {
+            Ok(session) => {
+                let is_primed = asks && session::is_resumable(&headers);
+                Hearing::of(session.mux.post(body, is_mutating), is_primed)
+            }
+            // It ended since the call was admitted.
+            Err(_) => Hearing::failed(Heard::Failed(
+                crate::mcp::failure::Failure::SERVER_GONE_BEFORE,
+            )),
+        }
+    }
+
+    async fn other(&self, request: Request<Bytes>) -> Answered {
+        let (head, body) = request.into_parts();
+        if head.uri.path() != PATH {
+            const WHY: &str = "a server that runs as a command has no such page";
+            return error(StatusCode::NOT_FOUND, "null", -32600, WHY);
+        }
+        match head.method {
+            Method::POST => self.0.posted(&head, body).await,
+            Method::GET => self.0.listen(&head),
+            Method::DELETE => self.0.delete(&head),
+            _ => not_allowed(),
+        }
+    }
+
+    fn kept(&self, headers: &HeaderMap, answer: Answered) -> Answered {
+        if is_modern(headers) {
+            return answer;
+        }
+        match self.0.session(headers, "null") {
+            Ok(session) => session.kept(headers, answer),
+            Err(_) => answer,
+        }
+    }
+}
+
+/// Removes sessions that are over, as long as there are children.
+async fn sweep(inside: Weak<Inside>) {
+    loop {
+        sleep(SWEEP).await;
+        let Some(inside) = inside.upgrade() else { return };
+        inside.expire();
+    }
+}
+
+/// The answer beyond a limit: nothing ran.
+fn full(id: &str, what: &str) -> Answered {
+    let why = format!("{what}: the request was not forwarded; send it again later");
+    let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, id, -32000, &why);
+    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    answer
+}
+
+fn not_allowed() -> Answered {
+    let mut answer =
+        error(StatusCode::METHOD_NOT_ALLOWED, "null", -32000, "use POST, GET or DELETE");
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+    answer
+}
+
+fn not_started(id: &str, error: &io::Error) -> Answered {
+    refuse(StatusCode::BAD_GATEWAY, id, &failed(error))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! The responses to requests that are no guarded calls.
+use super::{
+    mux::Post,
+    session::stream,
+};
+use crate::{
+    front::body::{Answered, respond},
+    mcp::{
+        answer,
+        failure::Failure,
+        guard::Guard,
+        http::event,
+        message::{self, Line, Message},
+        upstream::Heard,
+    },
+};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::{Response, StatusCode};
+use serde::Deserialize;
+use std::{io, sync::Arc};
+use tr_core::{FailureInfo, Ran, Verdict};
+
+/// The error of a request that was not answered.
+const NOT_ANSWERED: i64 = -32000;
+
+/// What a body asks.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// The JSON text of the first request's id.
+    pub(super) id: Box<str>,
+    /// The method of a message that is alone.
+    pub(super) method: Option<Box<str>>,
+    pub(super) requests: usize,
+}
+
+/// The server answered with this JSON-RPC error.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IsError(pub(super) i64);
+
+impl Asked {
+    /// # Errors
+    /// If it is no message.
+    pub(super) fn of(body: &Bytes) -> Result<Self, Box<Answered>> {
+        let is_request = |message: &Message<'_>| message.method.is_some() && message.id.is_some();
+        match message::read(body) {
+            Line::One(message) => Ok(Self {
+                id: message.id.map_or("null", |id| id.get()).into(),
+                requests: usize::from(is_request(&message)),
+                method: message.method.as_deref().map(Into::into),
+            }),
+            Line::Batch => {
+                let (mut id, mut requests) = (None, 0);
+                for part in crate::mcp::batch::parts(body) {
+                    if let Line::One(message) = message::read(&part)
+                        && is_request(&message)
+                    {
+                        id = id.or(message.id.map(|id| Box::from(id.get())));
+                        requests += 1;
+                    }
+                }
+                Ok(Self { id: id.unwrap_or_else(|| "null".into()), method: None, requests })
+            }
+            Line::Unreadable { .. } => {
+                const WHY: &str = "the body is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name); it was not forwarded";
+                Err(Box::new(error(StatusCode::BAD_REQUEST, "null", -32700, WHY)))
+            }
+        }
+    }
+}
+
+/// The response to what was posted: the answer alone, or a stream if there is more, or if it `is_primed`.
+pub(super) async fn answered(
+    mut post: Post,
+    guard: &Arc<Guard>,
+    asked: &Asked,
+    is_primed: bool,
+) -> Answered {
+    let mut first = None;
+    if !is_primed {
+        let Some(heard) = post.next().await else { return empty(StatusCode::ACCEPTED) };
+        match heard {
+            Heard::Message { line, .. } if asked.requests == 1 && is_answer(&line) => {
+                let mut answer = respond(StatusCode::OK, heard_line(guard, line.clone()));
+                if let Some(code) = error_code(&line) {
+                    answer.extensions_mut().insert(IsError(code));
+                }
+                return answer;
+            }
+            Heard::Refused(response) => {
+                let (head, body) = response.into_parts();
+                return respond(head.status, body);
+            }
+            heard @ (Heard::Failed(_) | Heard::Oversized(_)) => {
+                return refuse(StatusCode::BAD_GATEWAY, &asked.id, &heard);
+            }
+            heard => first = Some(heard),
+        }
+    }
+    let (guard, id) = (guard.clone(), asked.id.clone());
+    let events = futures_util::stream::iter(first).chain(post);
+    stream(events.filter_map(move |heard| {
+        let line = match heard {
+            Heard::Message { line, .. } => Some(heard_line(&guard, line)),
+            heard => failure_line(&id, &heard),
+        };
+        std::future::ready(line.map(|line| Ok(event(&line, None))))
+    }))
+}
+
+fn heard_line(guard: &Guard, line: Bytes) -> Bytes {
+    guard.overheard(&line).unwrap_or(line)
+}
+
+/// The answer to a request that the server does not answer.
+fn failure_line(id: &str, heard: &Heard) -> Option<Bytes> {
+    let text = match heard {
+        Heard::Failed(failure) => failure.to_string(),
+        Heard::Oversized(line) => {
+            let id = line.id.as_deref().unwrap_or(id);
+            let bytes = line.bytes;
+            let why = format!(
+                "the answer has {bytes} bytes, and was not forwarded: raise --max-line"
+            );
+            return Some(answer::refusal(id, -32600, &why));
+        }
+        Heard::Refused(response) => return Some(response.body().clone()),
+        _ => return None,
+    };
+    Some(answer::refusal(id, NOT_ANSWERED, &text))
+}
+
+/// A response that says why there is no answer.
+pub(super) fn refuse(status: StatusCode, id: &str, heard: &Heard) -> Answered {
+    respond(status, failure_line(id, heard).unwrap_or_default())
+}
+
+/// A response with a JSON-RPC error.
+pub(super) fn error(status: StatusCode, id: &str, code: i64, why: &str) -> Answered {
+    respond(status, answer::refusal(id, code, why))
+}
+
+/// A response without a body.
+pub(super) fn empty(status: StatusCode) -> Answered {
+    let mut response = Response::new(Empty::new().map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = status;
+    response
+}
+
+/// What is heard of a server that no process could be made for.
+pub(super) fn failed(error: &io::Error) -> Heard {
+    let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::TRANSIENT);
+    Heard::Failed(Failure::said(format!("the MCP server cannot be started: {error}"), facts))
+}
+
+fn is_answer(line: &[u8]) -> bool {
+    match message::read(line) {
+        Line::One(message) => message.method.is_none() && message.id.is_some(),
+        Line::Batch => false,
+        Line::Unreadable { .. } => {
+            message::Guess::of(line).is_some_and(|guess| guess.is_answer)
+        }
+    }
+}
+
+fn error_code(line: &[u8]) -> Option<i64> {
+    #[derive(Deserialize)]
+    struct Code {
+        #[serde(default)]
+        code: i64,
+    }
+    let Line::One(message) = message::read(line) else { return None };
+    let code = message::object::<Code>(message.error?.get());
+    Some(code.map_or(0, |error| error.code))
+}

@@ -1,0 +1,399 @@
+//! The ids of requests, and the tokens of progress, on the input of a server that many posts share: no I/O.
+//!
+//! Clients do not know of one another, so their ids collide. Each request gets a number of its own on the wire,
+//! which is its progress token, too. The server's answers, progress and cancellations are given back under the
+//! client's own ids and tokens; all other bytes stay as they are.
+use crate::mcp::{
+    batch,
+    elements::elements,
+    in_flight::token,
+    lines::Oversized,
+    message::{self, Guess, Line, Message, NoteParams, Token, present},
+    scan,
+};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
+
+/// More requests than clients leave open.
+pub(super) const MAX_OPEN: usize = 10_000;
+/// More requests than a server leaves open.
+const MAX_ASKED: usize = 1_000;
+
+/// The requests that the server has not answered, and those that it has sent itself.
+#[derive(Debug, Default)]
+pub(super) struct Ids {
+    /// The last number that was given out.
+    last: u64,
+    open: HashMap<u64, Open>,
+    /// The server's own requests, by its ids.
+    asked: HashSet<Token>,
+    /// The requests that their client has cancelled since this was last taken, and their posts.
+    cancelled: Vec<(u64, u64)>,
+}
+
+/// A client's request.
+#[derive(Debug)]
+struct Open {
+    post: u64,
+    /// Whose ids it is told apart by: a client names only requests of its own.
+    scope: u64,
+    id: Token,
+    /// The id as the client wrote it.
+    text: Box<str>,
+    /// Its progress token as the client wrote it.
+    token: Option<Box<str>>,
+    /// Whether it is a subscription.
+    listens: bool,
+}
+
+/// Why a line is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// No JSON, or ambiguous.
+    Unreadable,
+    /// A request's id is neither a string nor an unambiguous number.
+    Id,
+    /// `params` or `_meta` names a member twice.
+    Params,
+    /// Too many requests are open.
+    TooMany,
+}
+
+/// For whom a line of the server's is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum For {
+    /// For this post.
+    Post {
+        post: u64,
+        line: Bytes,
+        /// Whether it answers one of its requests.
+        answers: bool,
+    },
+    /// For the client, whatever it has posted.
+    Client {
+        line: Bytes,
+        /// Whether it waits for an answer.
+        asks: bool,
+    },
+    /// The answer, to a request of this post, is longer than the limit.
+    Oversized(u64, Oversized),
+    /// For the server itself: a request of its own is longer than the limit.
+    Server(Oversized),
+    /// Nobody waits for it.
+    Nobody,
+}
+
+/// The members of `params` in which ids and tokens stand.
+#[derive(Default, Deserialize)]
+struct Params<'l> {
+    #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
+    meta: Option<&'l RawValue>,
+    #[serde(borrow, default, rename = "requestId", deserialize_with = "present")]
+    request_id: Option<&'l RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct Meta<'l> {
+    #[serde(borrow, default, rename = "progressToken", deserialize_with = "present")]
+    progress_token: Option<&'l RawValue>,
+    #[serde(
+        borrow,
+        default,
+        rename = "io.modelcontextprotocol/subscriptionId",
+        deserialize_with = "present"
+    )]
+    subscription: Option<&'l RawValue>,
+}
+
+/// The parts of a line that are replaced.
+type Parts = Vec<(Range<usize>, String)>;
+
+impl Ids {
+    /// The line of a client's, as one line for the server, and how many requests are in it. `None` if there is
+    /// nothing to send: it cancels what is no longer open.
+    pub(super) fn to_server(
+        &mut self,
+        line: &Bytes,
+        post: u64,
+        scope: u64,
+    ) -> Result<(Option<Bytes>, usize), Refused> {
+        let (mut parts, mut opened) = (Parts::new(), Vec::new());
+        let sends = match message::read(line) {
+            Line::One(message) => {
+                self.message(line, &message, (post, scope), &mut parts, &mut opened)
+            }
+            Line::Batch => {
+                let all = elements(line).ok_or(Refused::Unreadable)?;
+                let mut sends = Ok(false);
+                for part in all.filter(|part| batch::may_be_message(part)) {
+                    sends = match message::read(part) {
+                        Line::One(message) => self
+                            .message(line, &message, (post, scope), &mut parts, &mut opened)
+                            .and_then(|this| sends.map(|before| this || before)),
+                        _ => Err(Refused::Unreadable),
+                    };
+                    if sends.is_err() {
+                        break;
+                    }
+                }
+                sends
+            }
+            Line::Unreadable { .. } => Err(Refused::Unreadable),
+        };
+        let sends = sends.inspect_err(|_| opened.iter().for_each(|id| drop(self.open.remove(id))))?;
+        parts.sort_by_key(|(place, _)| place.start);
+        let parts: Vec<_> = parts.iter().map(|(place, text)| (place.clone(), &**text)).collect();
+        Ok((sends.then(|| one_line(&message::splice(line, &parts))), opened.len()))
+    }
+
+    /// Handles a message of a client's; returns whether it is sent.
+    fn message(
+        &mut self,
+        line: &Bytes,
+        message: &Message<'_>,
+        (post, scope): (u64, u64),
+        parts: &mut Parts,
+        opened: &mut Vec<u64>,
+    ) -> Result<bool, Refused> {
+        let params = message.params.filter(|raw| raw.get().starts_with('{'));
+        let params: Params<'_> = match params.map(|raw| message::object(raw.get())) {
+            Some(params) => params.map_err(|_| Refused::Params)?,
+            None => Params::default(),
+        };
+        let Some(method) = message.method.as_deref() else {
+            if let Some(id) = token(message.id) {
+                self.asked.remove(&id);
+            }
+            return Ok(true);
+        };
+        let Some(raw) = message.id else {
+            let Some(raw) = params.request_id.filter(|_| method == "notifications/cancelled")
+            else {
+                return Ok(true);
+            };
+            let id = Token::read(raw);
+            let mine = |(_, open): &(&u64, &Open)| open.scope == scope && Some(&open.id) == id.as_ref();
+            // Under an id of another's it would cancel that one's request.
+            let Some((number, open)) = self.open.iter().filter(mine).max_by_key(|it| it.0) else {
+                return Ok(false);
+            };
+            self.cancelled.push((*number, open.post));
+            parts.push((message::range(line, raw), number.to_string()));
+            return Ok(true);
+        };
+        let id = Token::read(raw).ok_or(Refused::Id)?;
+        if self.open.len() >= MAX_OPEN {
+            return Err(Refused::TooMany);
+        }
+        let meta = params.meta.filter(|raw| raw.get().starts_with('{'));
+        let meta: Meta<'_> = match meta.map(|raw| message::object(raw.get())) {
+            Some(meta) => meta.map_err(|_| Refused::Params)?,
+            None => Meta::default(),
+        };
+        self.last += 1;
+        let number = self.last;
+        parts.push((message::range(line, raw), number.to_string()));
+        let token = meta.progress_token.filter(|raw| Token::read(raw).is_some());
+        if let Some(raw) = token {
+            parts.push((message::range(line, raw), number.to_string()));
+        }
+        let open = Open {
+            post,
+            scope,
+            id,
+            text: raw.get().into(),
+            token: token.map(|raw| raw.get().into()),
+            listens: method == "subscriptions/listen",
+        };
+        self.open.insert(number, open);
+        opened.push(number);
+        Ok(true)
+    }
+
+    /// For whom the messages of a line of the server's are.
+    pub(super) fn from_server(&mut self, line: &Bytes, mut take: impl FnMut(For)) {
+        if !scan::bare(line).starts_with(b"[") {
+            return take(self.one(line));
+        }
+        for part in batch::parts(line).filter(|part| batch::may_be_message(part)) {
+            take(self.one(&part));
+        }
+    }
+
+    fn one(&mut self, line: &Bytes) -> For {
+        match message::read(line) {
+            Line::One(message) => self.read(line, &message),
+            Line::Batch => For::Nobody,
+            Line::Unreadable { .. } => self.unreadable(line),
+        }
+    }
+
+    fn read(&mut self, line: &Bytes, message: &Message<'_>) -> For {
+        let Some(method) = message.method.as_deref() else {
+            let Some((raw, number)) = message.id.and_then(|raw| Some((raw, number(raw)?))) else {
+                return For::Nobody;
+            };
+            return self.answer(line, number, message::range(line, raw), message.result);
+        };
+        let note = message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
+        let note = note.as_ref();
+        match method {
+            "notifications/progress" => {
+                let raw = note.and_then(|note| note.progress_token);
+                let open = raw.and_then(|raw| self.open.get(&number(raw)?));
+                match (raw, open.and_then(|open| Some((open.post, open.token.as_deref()?)))) {
+                    (Some(raw), Some((post, token))) => {
+                        let part = (message::range(line, raw), token);
+                        For::Post { post, line: message::splice(line, &[part]), answers: false }
+                    }
+                    _ => For::Nobody,
+                }
+            }
+            "notifications/cancelled" => {
+                let raw = note.and_then(|note| note.request_id);
+                if token(raw).is_some_and(|id| self.asked.remove(&id)) {
+                    return For::Client { line: line.clone(), asks: false };
+                }
+                let Some((raw, number)) = raw.and_then(|raw| Some((raw, number(raw)?))) else {
+                    return For::Nobody;
+                };
+                let Some(open) = self.open.get(&number) else { return For::Nobody };
+                let part = (message::range(line, raw), &*open.text);
+                let (line, post) = (message::splice(line, &[part]), open.post);
+                // A subscription ends so.
+                let answers = open.listens;
+                if answers {
+                    self.open.remove(&number);
+                }
+                For::Post { post, line, answers }
+            }
+            _ => self.other(line, message),
+        }
+    }
+
+    /// A request of the server's, or a notification.
+    fn other(&mut self, line: &Bytes, message: &Message<'_>) -> For {
+        if let Some(raw) = message.params.and_then(subscription)
+            && let Some(open) = number(raw).and_then(|number| self.open.get(&number))
+        {
+            let part = (message::range(line, raw), &*open.text);
+            let line = message::splice(line, &[part]);
+            return For::Post { post: open.post, line, answers: false };
+        }
+        let id = token(message.id);
+        if let Some(id) = &id
+            && self.asked.len() < MAX_ASKED
+        {
+            self.asked.insert(id.clone());
+        }
+        For::Client { line: line.clone(), asks: id.is_some() }
+    }
+
+    fn answer(
+        &mut self,
+        line: &Bytes,
+        number: u64,
+        place: Range<usize>,
+        result: Option<&RawValue>,
+    ) -> For {
+        let Some(open) = self.open.remove(&number) else { return For::Nobody };
+        let mut parts = vec![(place, &*open.text)];
+        if let Some(raw) = result.filter(|_| open.listens).and_then(subscription) {
+            parts.push((message::range(line, raw), &*open.text));
+            parts.sort_by_key(|(place, _)| place.start);
+        }
+        For::Post { post: open.post, line: message::splice(line, &parts), answers: true }
+    }
+
+    /// A line that is no valid JSON: an answer of which the id can be made out ends its request all the same.
+    fn unreadable(&mut self, line: &Bytes) -> For {
+        if let Some(repaired) = message::repaired(line)
+            && let Line::One(message) = message::read(&repaired)
+        {
+            return self.read(&repaired, &message);
+        }
+        let Some(guess) = Guess::of(line).filter(|guess| guess.is_answer) else {
+            return For::Nobody;
+        };
+        match &guess.id {
+            Token::Number(text) => match text.parse() {
+                Ok(number) => self.answer(line, number, guess.place, None),
+                Err(_) => For::Nobody,
+            },
+            Token::Text(_) => For::Nobody,
+        }
+    }
+
+    /// For whom a line is that was too long to be kept.
+    pub(super) fn oversized(&mut self, line: Oversized) -> For {
+        if line.asks {
+            return if line.id.is_some() { For::Server(line) } else { For::Nobody };
+        }
+        let number = line.id.as_deref().and_then(|id| id.parse().ok());
+        match number.and_then(|number: u64| self.open.remove(&number)) {
+            Some(open) => For::Oversized(open.post, Oversized { id: Some(open.text), ..line }),
+            None => For::Nobody,
+        }
+    }
+
+    /// The numbers of a post's open requests.
+    pub(super) fn of(&self, post: u64) -> Vec<u64> {
+        let of_it = self.open.iter().filter(|(_, open)| open.post == post);
+        of_it.map(|(number, _)| *number).collect()
+    }
+
+    /// Forgets a request, whose answer nobody waits for.
+    pub(super) fn forget(&mut self, number: u64) {
+        self.open.remove(&number);
+    }
+
+    /// Forgets the requests of other posts than these.
+    pub(super) fn keep(&mut self, is_kept: impl Fn(u64) -> bool) {
+        self.open.retain(|_, open| is_kept(open.post));
+    }
+
+    /// The requests that were cancelled, and their posts.
+    pub(super) fn take_cancelled(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.cancelled)
+    }
+
+    /// Whether the server waits for an answer of the client's.
+    #[cfg(test)]
+    pub(super) fn is_asking(&self) -> bool {
+        !self.asked.is_empty()
+    }
+}
+
+/// The number of a request on the wire.
+fn number(raw: &RawValue) -> Option<u64> {
+    match Token::read(raw)? {
+        Token::Number(text) => text.parse().ok(),
+        Token::Text(_) => None,
+    }
+}
+
+/// The id of the subscription that a message belongs to, in the `_meta` of its params or its result.
+fn subscription(of: &RawValue) -> Option<&RawValue> {
+    let params: Params<'_> = message::object(of.get()).ok()?;
+    let meta: Meta<'_> = message::object(params.meta?.get()).ok()?;
+    meta.subscription
+}
+
+/// The line with its newline: in JSON others stand only between tokens.
+fn one_line(line: &[u8]) -> Bytes {
+    let mut one = Vec::with_capacity(line.len() + 1);
+    one.extend_from_slice(line.trim_ascii_end());
+    for at in memchr::memchr2_iter(b'\n', b'\r', line.trim_ascii_end()) {
+        one[at] = b' ';
+    }
+    one.push(b'\n');
+    one.into()
+}
+
+#[cfg(test)]
+mod tests;

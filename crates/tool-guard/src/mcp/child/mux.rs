@@ -1,0 +1,329 @@
+//! One running server on pipes that many posts share.
+use super::posts::{Gone, HIGH_WATER, Message, Posts, Sharing};
+use crate::{
+    mcp::{
+        lines::Lines,
+        server::{self, Server},
+        upstream::Heard,
+    },
+    supervise::{NOT_FOUND, NOT_STARTED},
+};
+use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
+use std::{
+    ffi::OsString,
+    future::pending,
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{
+    net::unix::pipe,
+    sync::{Notify, watch},
+    time::{Instant, sleep_until, timeout},
+};
+use tool_reliability::telemetry::TARGET;
+
+/// How long a server may take to end after its input has.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long the output of a server that has ended may be silent before it counts as closed, too.
+const LINGER: Duration = Duration::from_millis(200);
+/// How many bytes are handled before posts get theirs.
+const AT_ONCE: usize = 64 * 1024;
+
+/// A running server.
+#[derive(Clone, Debug)]
+pub(super) struct Mux(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    posts: Mutex<Posts>,
+    /// There is something to write, to read again, or to end.
+    wake: Notify,
+    ends: watch::Sender<Ends>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Ends {
+    Runs,
+    /// It was asked to end.
+    Asked,
+    /// Its processes are gone.
+    Over,
+}
+
+impl Mux {
+    /// Starts `command`, from the main thread.
+    ///
+    /// # Errors
+    /// If no process can be started.
+    pub(super) fn start(
+        command: &[OsString],
+        sharing: Sharing,
+        max_line: usize,
+    ) -> io::Result<Self> {
+        let mut server = Server::start(command)?;
+        let output = server.take_output().into_owned_fd().and_then(pipe::Receiver::from_owned_fd)?;
+        let mux = Self::over(sharing);
+        let io = Io {
+            shared: mux.0.clone(),
+            server,
+            output: Some(output),
+            lines: Lines::new(max_line),
+            unwritten: BytesMut::new(),
+            heard: false,
+            name: command.first().map(|it| it.to_string_lossy().into()).unwrap_or_default(),
+        };
+        tokio::spawn(io.run());
+        Ok(mux)
+    }
+
+    fn over(sharing: Sharing) -> Self {
+        let (ends, _) = watch::channel(Ends::Runs);
+        Self(Arc::new(Shared { posts: Mutex::new(Posts::new(sharing)), wake: Notify::new(), ends }))
+    }
+
+    /// Posts a message.
+    pub(super) fn post(&self, line: Bytes, is_mutating: bool) -> Post {
+        let message = Message { line, is_mutating };
+        let mut posts = self.0.lock();
+        let state = match posts.has_room(None) {
+            true => State::Open(posts.post(&message)),
+            false => State::Waiting(message),
+        };
+        drop(posts);
+        self.0.wake.notify_one();
+        Post { shared: self.0.clone(), state }
+    }
+
+    /// Listens to what the server says unasked.
+    pub(super) fn listen(&self) -> Post {
+        let number = self.0.lock().listen();
+        self.0.wake.notify_one();
+        Post { shared: self.0.clone(), state: State::Open(number) }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        *self.0.ends.borrow() != Ends::Runs || self.0.lock().is_gone()
+    }
+
+    /// How many streams of requests are open.
+    pub(super) fn streams(&self) -> usize {
+        self.0.lock().streams()
+    }
+
+    /// Whether a stream is open.
+    pub(super) fn is_in_use(&self) -> bool {
+        let posts = self.0.lock();
+        posts.is_in_use() || posts.streams() > 0
+    }
+
+    /// Ends the server.
+    pub(super) fn end(&self) {
+        self.0.ends.send_if_modified(|ends| {
+            let runs = *ends == Ends::Runs;
+            if runs {
+                *ends = Ends::Asked;
+            }
+            runs
+        });
+        self.0.wake.notify_one();
+    }
+
+    /// Waits until its processes are gone.
+    pub(super) async fn ended(&self) {
+        let _ = self.0.ends.subscribe().wait_for(|ends| *ends == Ends::Over).await;
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Posts> {
+        self.posts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is heard of a message that was posted.
+#[derive(Debug)]
+pub(crate) struct Post {
+    shared: Arc<Shared>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The server reads slowly.
+    Waiting(Message),
+    Open(u64),
+}
+
+impl Stream for Post {
+    type Item = Heard;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
+        let this = &mut *self;
+        let mut posts = this.shared.lock();
+        let number = match &this.state {
+            State::Open(number) => *number,
+            State::Waiting(message) => {
+                if !posts.has_room(Some(cx.waker())) {
+                    return Poll::Pending;
+                }
+                let number = posts.post(message);
+                this.state = State::Open(number);
+                this.shared.wake.notify_one();
+                number
+            }
+        };
+        let was_full = !posts.may_read();
+        let Some(heard) = posts.next(number, cx.waker()) else { return Poll::Pending };
+        if was_full && posts.may_read() {
+            this.shared.wake.notify_one();
+        }
+        Poll::Ready(heard)
+    }
+}
+
+impl Drop for Post {
+    fn drop(&mut self) {
+        if let State::Open(number) = self.state {
+            self.shared.lock().close(number);
+            // There may be a cancellation to write, and room to read.
+            self.shared.wake.notify_one();
+        }
+    }
+}
+
+/// The server's pipes.
+struct Io {
+    shared: Arc<Shared>,
+    server: Server,
+    /// `None` after its end.
+    output: Option<pipe::Receiver>,
+    lines: Lines,
+    unwritten: BytesMut,
+    heard: bool,
+    /// The command, without its arguments.
+    name: Box<str>,
+}
+
+impl Io {
+    async fn run(mut self) {
+        self.lines.release();
+        self.carry().await;
+        if self.heard {
+            // What is left of the server answers nothing, however long it takes to end.
+            self.shared.lock().end(Gone::Ended);
+        }
+        let why = self.end().await;
+        if matches!(why, Gone::NotStarted(_)) {
+            tracing::warn!(target: TARGET, event = "mcp_child_not_started");
+        }
+        self.shared.lock().end(why);
+        self.shared.ends.send_replace(Ends::Over);
+    }
+
+    /// Carries lines until the server's end, or until it is asked to end.
+    async fn carry(&mut self) {
+        let shared = self.shared.clone();
+        let (mut exited, mut silent_at): (bool, Option<Instant>) = (false, None);
+        loop {
+            if *shared.ends.borrow() != Ends::Runs {
+                return;
+            }
+            let may_read = {
+                let mut posts = shared.lock();
+                if self.unwritten.is_empty() {
+                    self.unwritten = std::mem::take(&mut posts.to_server);
+                }
+                posts.may_read()
+            };
+            let Some(output) = &self.output else { return };
+            tokio::select! {
+                biased;
+                wrote = server::write(&mut self.server.input, &mut self.unwritten), if !self.unwritten.is_empty() => {
+                    match wrote {
+                        Ok(bytes) => shared.lock().wrote(bytes),
+                        Err(_) => {
+                            // Its output may still hold answers.
+                            self.unwritten = BytesMut::new();
+                            self.server.close_input();
+                        }
+                    }
+                    if self.unwritten.is_empty() {
+                        self.unwritten = BytesMut::new();
+                    }
+                }
+                ready = output.readable(), if may_read => {
+                    silent_at = exited.then(|| Instant::now() + LINGER);
+                    if ready.is_err() || self.read() {
+                        return;
+                    }
+                }
+                () = shared.wake.notified() => {}
+                _ = server::exit(&mut self.server.supervisor), if !exited => {
+                    exited = true;
+                    silent_at = Some(Instant::now() + LINGER);
+                }
+                () = until(silent_at), if may_read => return,
+            }
+        }
+    }
+
+    /// Reads what there is; returns whether the output has ended.
+    fn read(&mut self) -> bool {
+        let Some(output) = &self.output else { return true };
+        let mut posts = self.shared.lock();
+        let (mut bytes, mut ended) = (0, false);
+        while bytes < AT_ONCE && !ended {
+            match output.try_read_buf(self.lines.buffer()) {
+                Ok(0) => ended = true,
+                Ok(read) => bytes += read,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => ended = true,
+            }
+            while let Some(item) = self.lines.next() {
+                self.heard = true;
+                posts.on_server(item);
+            }
+        }
+        if ended && let Some(item) = self.lines.finish() {
+            self.heard = true;
+            posts.on_server(item);
+        }
+        self.lines.release();
+        ended
+    }
+
+    /// Ends the server and what it has started; returns why it answers nothing any more.
+    async fn end(&mut self) -> Gone {
+        self.output = None;
+        self.server.close_input();
+        let code = timeout(GRACE, server::exit(&mut self.server.supervisor)).await.ok().flatten();
+        self.server.end().await;
+        match code {
+            Some(NOT_FOUND) if !self.heard => Gone::NotStarted(
+                format!("the MCP server cannot be started: the command {} was not found", self.name)
+                    .into(),
+            ),
+            Some(NOT_STARTED) if !self.heard => Gone::NotStarted(
+                format!("the MCP server cannot be started: the command {} cannot be run", self.name)
+                    .into(),
+            ),
+            _ => Gone::Ended,
+        }
+    }
+}
+
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => pending().await,
+    }
+}
+
+const _: () = assert!(HIGH_WATER > AT_ONCE);
+
+#[cfg(test)]
+mod tests;

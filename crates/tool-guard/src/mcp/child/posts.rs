@@ -1,0 +1,443 @@
+//! Posts that share a server on pipes, and what each of them hears: no I/O.
+use super::ids::{For, Ids, Refused};
+use crate::mcp::{
+    answer,
+    failure::Failure,
+    lines::{Item, Oversized},
+    upstream::Heard,
+};
+use bytes::{Bytes, BytesMut};
+use hyper::{Response, StatusCode};
+use std::{
+    collections::{HashMap, VecDeque},
+    task::Waker,
+};
+use tool_reliability::telemetry::TARGET;
+use tr_core::{FailureInfo, Ran, Verdict};
+
+/// How many bytes may wait for the server before posts wait, and for posts before it is no longer read.
+pub(super) const HIGH_WATER: usize = 4 * 1024 * 1024;
+/// How many bytes of the server's own messages are kept while no stream of the client's is open.
+const MAX_KEPT: usize = 256 * 1024;
+
+const INVALID_REQUEST: i64 = -32600;
+const INVALID_PARAMS: i64 = -32602;
+const PARSE_ERROR: i64 = -32700;
+
+/// Whether the posts are those of one client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// All are one client's, of a protocol with sessions: the end of a stream cancels nothing.
+    Session,
+    /// Each may be another client's, of the protocol without sessions: the end of its stream cancels a request,
+    /// unless it may change something.
+    Clients,
+}
+
+/// A message to post.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    pub(super) line: Bytes,
+    /// Whether it is a call that may change something.
+    pub(super) is_mutating: bool,
+}
+
+/// The posts, and what waits for either side.
+#[derive(Debug)]
+pub(super) struct Posts {
+    sharing: Sharing,
+    ids: Ids,
+    posts: HashMap<u64, Post>,
+    last: u64,
+    /// The post that hears what answers no other.
+    listener: Option<u64>,
+    /// The server's messages that no stream was open for.
+    kept: VecDeque<Bytes>,
+    kept_bytes: usize,
+    /// The lines that are still to be written.
+    pub(super) to_server: BytesMut,
+    /// How many bytes were queued for the server, and written to it, since its start.
+    queued: u64,
+    written: u64,
+    /// How many bytes wait for posts.
+    unread: usize,
+    /// Why the server answers nothing any more.
+    gone: Option<Gone>,
+    /// Posts that wait for room.
+    waiting: Vec<Waker>,
+}
+
+/// Why a server answers nothing any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// It could not be started, for this reason.
+    NotStarted(Box<str>),
+    /// It ended.
+    Ended,
+}
+
+#[derive(Debug)]
+struct Post {
+    heard: VecDeque<Heard>,
+    bytes: usize,
+    waker: Option<Waker>,
+    /// How many of its requests are not answered.
+    open: usize,
+    /// Where its line begins, in what was queued for the server.
+    from: u64,
+    is_mutating: bool,
+    is_listener: bool,
+}
+
+impl Posts {
+    pub(super) fn new(sharing: Sharing) -> Self {
+        Self {
+            sharing,
+            ids: Ids::default(),
+            posts: HashMap::new(),
+            last: 0,
+            listener: None,
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            to_server: BytesMut::new(),
+            queued: 0,
+            written: 0,
+            unread: 0,
+            gone: None,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Whether a message may be posted now; else `waker` is woken when it may.
+    pub(super) fn has_room(&mut self, waker: Option<&Waker>) -> bool {
+        let has_room = self.gone.is_some() || self.queued - self.written < HIGH_WATER as u64;
+        if let Some(waker) = waker.filter(|_| !has_room) {
+            self.waiting.push(waker.clone());
+        }
+        has_room
+    }
+
+    /// Whether more of the server's output may be read.
+    pub(super) const fn may_read(&self) -> bool {
+        self.unread < HIGH_WATER
+    }
+
+    /// Posts a message; returns the number of the post.
+    pub(super) fn post(&mut self, message: &Message) -> u64 {
+        self.last += 1;
+        let number = self.last;
+        let mut post = Post {
+            heard: VecDeque::new(),
+            bytes: 0,
+            waker: None,
+            open: 0,
+            from: self.queued,
+            is_mutating: message.is_mutating,
+            is_listener: false,
+        };
+        if let Some(gone) = &self.gone {
+            post.heard.push_back(Heard::Failed(gone.before()));
+            self.posts.insert(number, post);
+            return number;
+        }
+        let scope = if self.sharing == Sharing::Session { 0 } else { number };
+        let mut line = self.ids.to_server(&message.line, number, scope);
+        if line == Err(Refused::TooMany) {
+            // Some were asked by posts that nobody hears any more.
+            self.ids.keep(|post| self.posts.contains_key(&post));
+            line = self.ids.to_server(&message.line, number, scope);
+        }
+        match line {
+            Ok((line, requests)) => {
+                post.open = requests;
+                self.queue(&line.unwrap_or_default());
+            }
+            Err(Refused::TooMany) => {
+                let facts = FailureInfo::new("overloaded", Ran::No, Verdict::TRANSIENT);
+                let why = "too many requests are open: this one was not forwarded";
+                post.heard.push_back(Heard::Failed(Failure::said(why, facts)));
+            }
+            Err(refused) => post.heard.push_back(Heard::Refused(Box::new(refusal(refused)))),
+        }
+        self.posts.insert(number, post);
+        if self.sharing == Sharing::Session && self.posts[&number].open > 0 {
+            self.give_kept(number);
+        }
+        self.forget_cancelled();
+        number
+    }
+
+    /// Listens to what answers no post; who listened before hears nothing more.
+    pub(super) fn listen(&mut self) -> u64 {
+        self.last += 1;
+        let post = Post {
+            heard: VecDeque::new(),
+            bytes: 0,
+            waker: None,
+            open: 0,
+            from: self.queued,
+            is_mutating: false,
+            is_listener: true,
+        };
+        self.posts.insert(self.last, post);
+        if let Some(before) = self.listener.replace(self.last)
+            && let Some(before) = self.posts.get_mut(&before)
+        {
+            before.is_listener = false;
+            before.wake();
+        }
+        self.give_kept(self.last);
+        self.last
+    }
+
+    /// What a post hears next: `None` if nothing yet, `Some(None)` if nothing any more.
+    pub(super) fn next(&mut self, number: u64, waker: &Waker) -> Option<Option<Heard>> {
+        let Some(post) = self.posts.get_mut(&number) else { return Some(None) };
+        if let Some(heard) = post.heard.pop_front() {
+            let size = size(&heard);
+            post.bytes -= size;
+            self.unread -= size;
+            return Some(Some(heard));
+        }
+        let is_over = post.open == 0 && !post.is_listener;
+        if is_over || self.gone.is_some() {
+            return Some(None);
+        }
+        post.waker = Some(waker.clone());
+        None
+    }
+
+    /// Ends a post, to which nobody listens any more.
+    pub(super) fn close(&mut self, number: u64) {
+        let Some(post) = self.posts.remove(&number) else { return };
+        self.unread -= post.bytes;
+        self.listener.take_if(|listener| *listener == number);
+        if self.sharing == Sharing::Session {
+            // A message that its stream did not take is for the next one.
+            for heard in post.heard {
+                if let Heard::Message { line, .. } = heard
+                    && post.is_listener
+                {
+                    self.keep(line);
+                }
+            }
+            return;
+        }
+        for request in self.ids.of(number) {
+            self.ids.forget(request);
+            if !post.is_mutating && self.gone.is_none() {
+                let order = format!(
+                    "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{request},\"reason\":\"the client closed its stream\"}}}}\n"
+                );
+                self.queue(order.as_bytes());
+            }
+        }
+    }
+
+    /// Requests that were cancelled are not answered; the answer to one that may change something is still of
+    /// interest.
+    fn forget_cancelled(&mut self) {
+        for (request, post) in self.ids.take_cancelled() {
+            match self.posts.get_mut(&post) {
+                Some(post) if post.is_mutating => continue,
+                Some(post) => {
+                    post.open -= 1;
+                    post.wake();
+                }
+                None => {}
+            }
+            self.ids.forget(request);
+        }
+    }
+
+    /// Handles an item of the server's output.
+    pub(super) fn on_server(&mut self, item: Item) {
+        match item {
+            Item::Line(lines) => {
+                // Lines that concern no call come together.
+                for line in lines.split_inclusive(|byte| *byte == b'\n') {
+                    let line = lines.slice_ref(line.trim_ascii_end());
+                    if line.is_empty() {
+                        continue;
+                    }
+                    let mut ids = std::mem::take(&mut self.ids);
+                    ids.from_server(&line, |one| self.deliver(one));
+                    self.ids = ids;
+                }
+            }
+            Item::Part(_) => {}
+            Item::Oversized(line) => {
+                let whom = self.ids.oversized(line);
+                self.deliver(whom);
+            }
+        }
+    }
+
+    fn deliver(&mut self, one: For) {
+        match one {
+            For::Post { post, line, answers } => {
+                self.hear(post, Heard::Message { raw: line.clone(), line }, answers);
+            }
+            For::Client { line, asks } => match self.stream(asks) {
+                Some(post) => self.hear(post, Heard::Message { raw: line.clone(), line }, false),
+                None if self.sharing == Sharing::Session => self.keep(line),
+                None => tracing::warn!(target: TARGET, event = "mcp_unaddressed"),
+            },
+            For::Oversized(post, line) => self.hear(post, Heard::Oversized(line), true),
+            For::Server(line) => {
+                tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes = line.bytes);
+                self.queue(&too_long(&line));
+            }
+            For::Nobody => tracing::debug!(target: TARGET, event = "mcp_unmatched"),
+        }
+    }
+
+    /// The stream for a message of the server's that names none.
+    fn stream(&self, asks: bool) -> Option<u64> {
+        let mut open = self.posts.iter().filter(|(_, post)| post.open > 0).map(|(number, _)| *number);
+        let last = open.clone().max();
+        let only = open.next().filter(|_| open.next().is_none());
+        match self.sharing {
+            // What it asks while it works on one request, it most likely asks for that.
+            Sharing::Session if asks => only.or(self.listener).or(last),
+            Sharing::Session => self.listener.or(last),
+            // A message for one client is for no other.
+            Sharing::Clients => only,
+        }
+    }
+
+    fn hear(&mut self, number: u64, heard: Heard, answers: bool) {
+        let Some(post) = self.posts.get_mut(&number) else { return };
+        let size = size(&heard);
+        post.open -= usize::from(answers);
+        post.bytes += size;
+        self.unread += size;
+        post.heard.push_back(heard);
+        post.wake();
+    }
+
+    fn keep(&mut self, line: Bytes) {
+        self.kept_bytes += line.len();
+        // The whole output may be held by a part of it.
+        self.kept.push_back(Bytes::copy_from_slice(&line));
+        while self.kept_bytes > MAX_KEPT
+            && let Some(dropped) = self.kept.pop_front()
+        {
+            self.kept_bytes -= dropped.len();
+            tracing::warn!(target: TARGET, event = "mcp_message_dropped", bytes = dropped.len());
+        }
+    }
+
+    fn give_kept(&mut self, number: u64) {
+        self.kept_bytes = 0;
+        for line in std::mem::take(&mut self.kept) {
+            self.hear(number, Heard::Message { raw: line.clone(), line }, false);
+        }
+    }
+
+    fn queue(&mut self, line: &[u8]) {
+        self.to_server.extend_from_slice(line);
+        self.queued += line.len() as u64;
+    }
+
+    /// So many bytes were written to the server.
+    pub(super) fn wrote(&mut self, bytes: usize) {
+        self.written += bytes as u64;
+        if self.queued - self.written < HIGH_WATER as u64 {
+            self.waiting.drain(..).for_each(Waker::wake);
+        }
+    }
+
+    /// The server has ended: nothing more is answered.
+    pub(super) fn end(&mut self, why: Gone) {
+        let gone = self.gone.get_or_insert(why);
+        self.to_server = BytesMut::new();
+        for post in self.posts.values_mut() {
+            for _ in 0..std::mem::take(&mut post.open).min(1) {
+                let is_unsent = post.from >= self.written;
+                let failure = if is_unsent { gone.before() } else { gone.failure() };
+                post.heard.push_back(Heard::Failed(failure));
+            }
+            post.wake();
+        }
+        self.waiting.drain(..).for_each(Waker::wake);
+    }
+
+    pub(super) const fn is_gone(&self) -> bool {
+        self.gone.is_some()
+    }
+
+    /// How many streams are open, besides that of who listens.
+    pub(super) fn streams(&self) -> usize {
+        self.posts.values().filter(|post| post.open > 0).count()
+    }
+
+    /// Whether somebody waits for something.
+    pub(super) const fn is_in_use(&self) -> bool {
+        self.listener.is_some()
+    }
+}
+
+impl Post {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Gone {
+    fn failure(&self) -> Failure {
+        match self {
+            Self::NotStarted(_) => self.before(),
+            Self::Ended => Failure::SERVER_GONE,
+        }
+    }
+
+    /// The failure of what the server never read.
+    fn before(&self) -> Failure {
+        match self {
+            Self::NotStarted(why) => {
+                let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::Permanent);
+                Failure::said(why.clone(), facts)
+            }
+            Self::Ended => Failure::SERVER_GONE_BEFORE,
+        }
+    }
+}
+
+fn size(heard: &Heard) -> usize {
+    match heard {
+        Heard::Message { line, .. } => line.len(),
+        _ => 0,
+    }
+}
+
+fn refusal(why: Refused) -> Response<Bytes> {
+    let (code, text) = match why {
+        Refused::Id => (
+            INVALID_REQUEST,
+            "the id of a request must be a string or an unambiguous number; it was not forwarded",
+        ),
+        Refused::Params => {
+            (INVALID_PARAMS, "a member of params occurs twice; the request was not forwarded")
+        }
+        Refused::Unreadable | Refused::TooMany => (
+            PARSE_ERROR,
+            "the body is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name); it was not forwarded",
+        ),
+    };
+    let mut response = Response::new(answer::refusal("null", code, text));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
+}
+
+/// The answer to a request of the server's that is longer than the limit.
+fn too_long(line: &Oversized) -> Bytes {
+    let text =
+        format!("the line has {} bytes, and was not forwarded: raise --max-line", line.bytes);
+    answer::refusal(line.id.as_deref().unwrap_or("null"), INVALID_REQUEST, &text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! A session: its server, its streams, and what is heard of the calls in it.
+use super::{
+    kept::{Kept, Read, body_of},
+    mux::{Mux, Post},
+    replay::EventId,
+};
+use crate::{
+    front::{access::TOKEN, body::Answered},
+    mcp::{
+        guard::Guard,
+        http::{EVENTS, VERSION, event},
+        upstream::Heard,
+    },
+};
+use bytes::Bytes;
+use futures_util::Stream;
+use hyper::{
+    HeaderMap, Response, StatusCode,
+    header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+};
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+};
+use tr_core::BoxError;
+
+/// How many requests of a session may be open.
+const MAX_STREAMS: usize = 64;
+/// From this version on, clients resume the stream of a request.
+const RESUMES: &str = "2025-11-25";
+/// The stream of what the server says unasked.
+const UNASKED: u64 = 0;
+
+/// A session.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) mux: Mux,
+    streams: Arc<Mutex<Streams>>,
+}
+
+#[derive(Debug)]
+struct Streams {
+    last: u64,
+    kept: HashMap<u64, Kept>,
+    unasked: Kept,
+}
+
+impl Session {
+    pub(super) fn new(mux: Mux) -> Self {
+        let streams = Streams { last: UNASKED, kept: HashMap::new(), unasked: Kept::new(UNASKED) };
+        Self { mux, streams: Arc::new(Mutex::new(streams)) }
+    }
+
+    /// Whether no more requests may be open. A stream that may be resumed counts.
+    pub(super) fn is_full(&self) -> bool {
+        self.mux.streams().max(self.streams().unfinished()) >= MAX_STREAMS
+    }
+
+    /// Makes the response resumable, if it is a stream and the client resumes streams.
+    pub(super) fn kept(&self, headers: &HeaderMap, answer: Answered) -> Answered {
+        let media = answer.headers().get(CONTENT_TYPE);
+        if !is_resumable(headers) || media != Some(&EVENTS) {
+            return answer;
+        }
+        let mut streams = self.streams();
+        streams.last += 1;
+        let number = streams.last;
+        let kept = Kept::new(number);
+        streams.kept.insert(number, kept.clone());
+        drop(streams);
+        let streams = self.streams.clone();
+        kept.keep(answer, true, move || {
+            lock(&streams).kept.remove(&number);
+        })
+    }
+
+    /// Streams what the server says unasked, after this event, if it is still kept.
+    pub(super) fn listen(
+        &self,
+        after: Option<u64>,
+        guard: &Arc<Guard>,
+        headers: &HeaderMap,
+    ) -> Answered {
+        let kept = self.streams().unasked.clone();
+        let after = after.filter(|after| kept.has(*after)).unwrap_or_else(|| kept.last());
+        if is_resumable(headers) {
+            kept.push(b"data: \n\n");
+        }
+        let read = kept.read(after);
+        stream(Listening { post: self.mux.listen(), kept, read, guard: guard.clone() })
+    }
+
+    /// Resumes a stream; `None` if it is not kept any more.
+    pub(super) fn resume(
+        &self,
+        last: EventId,
+        guard: &Arc<Guard>,
+        headers: &HeaderMap,
+    ) -> Option<Answered> {
+        if last.stream == UNASKED {
+            return Some(self.listen(Some(last.number), guard, headers));
+        }
+        let kept = self.streams().kept.get(&last.stream).cloned()?;
+        kept.has(last.number).then(|| stream(kept.read(last.number)))
+    }
+
+    /// Forgets old events.
+    pub(super) fn trim(&self) {
+        self.streams().unasked.trim();
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        lock(&self.streams)
+    }
+}
+
+impl Streams {
+    fn unfinished(&self) -> usize {
+        self.kept.values().filter(|kept| !kept.has_ended()).count()
+    }
+}
+
+fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
+    streams.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether this client resumes the streams of its requests.
+pub(super) fn is_resumable(headers: &HeaderMap) -> bool {
+    let version = headers.get(VERSION).and_then(|version| version.to_str().ok());
+    // Versions are dates.
+    version.is_some_and(|version| version.len() == RESUMES.len() && version >= RESUMES)
+}
+
+/// Whether a server that knows no discovery answers it with this error.
+pub(super) fn is_of_legacy(code: i64) -> bool {
+    // Errors between these are those of the version with discovery.
+    !(-32099..=-32020).contains(&code)
+}
+
+/// Who sends these headers.
+pub(super) fn owner(headers: &HeaderMap) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    for name in [TOKEN, AUTHORIZATION] {
+        let value = headers.get(name).map(HeaderValue::as_bytes);
+        hasher.update(&[u8::from(value.is_some())]);
+        let value = value.unwrap_or_default();
+        hasher.update(&(value.len() as u64).to_le_bytes());
+        hasher.update(value);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// A response that streams events.
+pub(super) fn stream(
+    events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
+) -> Answered {
+    let mut response = Response::new(body_of(events));
+    *response.headers_mut() = event_headers();
+    response
+}
+
+fn event_headers() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, EVENTS);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers
+}
+
+/// What the server says unasked. It is kept in case that the client loses it.
+struct Listening {
+    post: Post,
+    kept: Kept,
+    read: Read,
+    guard: Arc<Guard>,
+}
+
+impl Stream for Listening {
+    type Item = Result<Bytes, BoxError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Poll::Ready(event) = Pin::new(&mut self.read).poll_next(cx) {
+                return Poll::Ready(event);
+            }
+            match ready!(Pin::new(&mut self.post).poll_next(cx)) {
+                Some(Heard::Message { line, .. }) => {
+                    let line = self.guard.overheard(&line).unwrap_or(line);
+                    self.kept.push(&event(&line, None));
+                }
+                Some(_) => {}
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+/// What is heard of a call.
+#[derive(Debug)]
+pub(crate) struct Hearing {
+    /// What is heard first.
+    first: Option<Heard>,
+    post: Option<Post>,
+}
+
+impl Hearing {
+    /// `is_primed`: the response begins at once, with the id of an event.
+    pub(super) fn of(post: Post, is_primed: bool) -> Self {
+        let first = is_primed.then(|| Heard::Head(StatusCode::OK, event_headers()));
+        Self { first, post: Some(post) }
+    }
+
+    pub(super) const fn failed(failure: Heard) -> Self {
+        Self { first: Some(failure), post: None }
+    }
+}
+
+impl Stream for Hearing {
+    type Item = Heard;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(first));
+        }
+        match &mut self.post {
+            Some(post) => Pin::new(post).poll_next(cx),
+            None => Poll::Ready(None),
+        }
+    }
+}
