@@ -335,9 +335,9 @@ impl Behind for Children {
                 Hearing::of(session.mux.post(body, is_mutating), is_primed)
             }
             // It ended since the call was admitted.
-            Err(_) => Hearing::failed(Heard::Failed(
-                crate::mcp::failure::Failure::SERVER_GONE_BEFORE,
-            )),
+            Err(_) => {
+                Hearing::failed(Heard::Failed(crate::mcp::failure::Failure::SERVER_GONE_BEFORE))
+            }
         }
     }
 

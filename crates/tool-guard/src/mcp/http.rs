@@ -8,4 +8,9 @@ mod reply;
 mod run;
 mod running;
 
-pub(crate) use self::run::run;
+pub(crate) use self::{
+    behind::Behind,
+    headers::{VERSION, is_modern},
+    reply::{EVENTS, event},
+    run::run,
+};

@@ -5,6 +5,7 @@ pub(crate) mod answer;
 mod attribution;
 pub(crate) mod batch;
 mod call;
+mod child;
 pub(crate) mod effects;
 mod elements;
 pub(crate) mod failure;

@@ -1,8 +1,5 @@
 //! The responses to requests that are no guarded calls.
-use super::{
-    mux::Post,
-    session::stream,
-};
+use super::{mux::Post, session::stream};
 use crate::{
     front::body::{Answered, respond},
     mcp::{
@@ -120,9 +117,8 @@ fn failure_line(id: &str, heard: &Heard) -> Option<Bytes> {
         Heard::Oversized(line) => {
             let id = line.id.as_deref().unwrap_or(id);
             let bytes = line.bytes;
-            let why = format!(
-                "the answer has {bytes} bytes, and was not forwarded: raise --max-line"
-            );
+            let why =
+                format!("the answer has {bytes} bytes, and was not forwarded: raise --max-line");
             return Some(answer::refusal(id, -32600, &why));
         }
         Heard::Refused(response) => return Some(response.body().clone()),
@@ -158,9 +154,7 @@ fn is_answer(line: &[u8]) -> bool {
     match message::read(line) {
         Line::One(message) => message.method.is_none() && message.id.is_some(),
         Line::Batch => false,
-        Line::Unreadable { .. } => {
-            message::Guess::of(line).is_some_and(|guess| guess.is_answer)
-        }
+        Line::Unreadable { .. } => message::Guess::of(line).is_some_and(|guess| guess.is_answer),
     }
 }
 

@@ -145,7 +145,8 @@ impl Ids {
             }
             Line::Unreadable { .. } => Err(Refused::Unreadable),
         };
-        let sends = sends.inspect_err(|_| opened.iter().for_each(|id| drop(self.open.remove(id))))?;
+        let sends =
+            sends.inspect_err(|_| opened.iter().for_each(|id| drop(self.open.remove(id))))?;
         parts.sort_by_key(|(place, _)| place.start);
         let parts: Vec<_> = parts.iter().map(|(place, text)| (place.clone(), &**text)).collect();
         Ok((sends.then(|| one_line(&message::splice(line, &parts))), opened.len()))
@@ -177,7 +178,8 @@ impl Ids {
                 return Ok(true);
             };
             let id = Token::read(raw);
-            let mine = |(_, open): &(&u64, &Open)| open.scope == scope && Some(&open.id) == id.as_ref();
+            let mine =
+                |(_, open): &(&u64, &Open)| open.scope == scope && Some(&open.id) == id.as_ref();
             // Under an id of another's it would cancel that one's request.
             let Some((number, open)) = self.open.iter().filter(mine).max_by_key(|it| it.0) else {
                 return Ok(false);

@@ -231,7 +231,7 @@ pub(super) fn body_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    
+
     use futures_util::{StreamExt as _, stream};
     use hyper::Response;
     use std::time::Duration;

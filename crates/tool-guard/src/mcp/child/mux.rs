@@ -65,7 +65,8 @@ impl Mux {
         max_line: usize,
     ) -> io::Result<Self> {
         let mut server = Server::start(command)?;
-        let output = server.take_output().into_owned_fd().and_then(pipe::Receiver::from_owned_fd)?;
+        let output =
+            server.take_output().into_owned_fd().and_then(pipe::Receiver::from_owned_fd)?;
         let mux = Self::over(sharing);
         let io = Io {
             shared: mux.0.clone(),
@@ -304,12 +305,18 @@ impl Io {
         self.server.end().await;
         match code {
             Some(NOT_FOUND) if !self.heard => Gone::NotStarted(
-                format!("the MCP server cannot be started: the command {} was not found", self.name)
-                    .into(),
+                format!(
+                    "the MCP server cannot be started: the command {} was not found",
+                    self.name
+                )
+                .into(),
             ),
             Some(NOT_STARTED) if !self.heard => Gone::NotStarted(
-                format!("the MCP server cannot be started: the command {} cannot be run", self.name)
-                    .into(),
+                format!(
+                    "the MCP server cannot be started: the command {} cannot be run",
+                    self.name
+                )
+                .into(),
             ),
             _ => Gone::Ended,
         }

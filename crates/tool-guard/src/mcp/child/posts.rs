@@ -294,7 +294,8 @@ impl Posts {
 
     /// The stream for a message of the server's that names none.
     fn stream(&self, asks: bool) -> Option<u64> {
-        let mut open = self.posts.iter().filter(|(_, post)| post.open > 0).map(|(number, _)| *number);
+        let mut open =
+            self.posts.iter().filter(|(_, post)| post.open > 0).map(|(number, _)| *number);
         let last = open.clone().max();
         let only = open.next().filter(|_| open.next().is_none());
         match self.sharing {

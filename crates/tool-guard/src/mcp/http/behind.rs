@@ -18,7 +18,7 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::{
-    Request, Response, StatusCode,
+    HeaderMap, Request, Response, StatusCode,
     body::{Frame, Incoming},
     header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
     http::request::Parts,
@@ -48,6 +48,11 @@ pub(crate) trait Behind: Clone + Send + Sync + 'static {
 
     /// Sends a message.
     fn post(&self, posted: Posted) -> Self::Hearing;
+
+    /// The response to a guarded call as its client gets it.
+    fn kept(&self, _: &HeaderMap, answer: Answered) -> Answered {
+        answer
+    }
 
     /// Answers a request that is no guarded call.
     fn other(&self, request: Request<Bytes>) -> impl Future<Output = Answered> + Send;

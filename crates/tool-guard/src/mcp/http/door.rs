@@ -183,6 +183,7 @@ impl<B: Behind> Inside<B> {
         let (response, answer) = oneshot::channel();
         let is_modern = headers::is_modern(&head.headers);
         let (behind, reply) = (self.behind.clone(), Reply::new(response));
+        let headers = head.headers.clone();
         let mut exchange =
             Exchange::new(Begun { proxy, behind, headers: head.headers, id, is_modern, reply });
         if message.is_tool_call() {
@@ -198,7 +199,8 @@ impl<B: Behind> Inside<B> {
         let run = self.running.begin(&home, &id_text);
         let longest = self.guard.limits.hard;
         tokio::spawn(exchange.run(body, run, longest));
-        answer.await.unwrap_or_else(|_| respond(StatusCode::ACCEPTED, Bytes::new()))
+        let answer = answer.await.unwrap_or_else(|_| respond(StatusCode::ACCEPTED, Bytes::new()));
+        self.behind.kept(&headers, answer)
     }
 }
 

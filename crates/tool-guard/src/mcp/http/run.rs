@@ -5,7 +5,7 @@ use crate::{
         access::{Access, token},
         listener,
     },
-    mcp::{Options, guard::Guard, log, signals::Signals, upstream::Upstream},
+    mcp::{Options, child::Children, guard::Guard, log, signals::Signals, upstream::Upstream},
 };
 use anyhow::Context as _;
 use std::{net::SocketAddr, process::ExitCode, sync::Arc};
@@ -30,7 +30,11 @@ pub(crate) async fn run(options: Options, address: SocketAddr) -> anyhow::Result
         let remote = Remote::new(upstream, guard.clone());
         listener::serve(listener, HttpDoor::new(guard.clone(), remote, access), ended).await
     } else {
-        anyhow::bail!("--listen needs --upstream URL")
+        let children = Children::new(guard.clone(), options.command);
+        let door = HttpDoor::new(guard.clone(), children.clone(), access);
+        let signal = listener::serve(listener, door, ended).await;
+        children.end().await;
+        signal
     };
     if let Some(admin) = admin {
         admin.abort();

@@ -24,15 +24,22 @@ fn for_post(post: u64, line: &Value, answers: bool) -> For {
 #[test]
 fn two_clients_with_one_id_get_each_their_own_answer_and_progress() {
     let mut ids = Ids::default();
-    let call = json!({ "id": 7, "method": "tools/call", "params": { "_meta": { "progressToken": 7 } } });
+    let call =
+        json!({ "id": 7, "method": "tools/call", "params": { "_meta": { "progressToken": 7 } } });
     let (a, b) = (sent(&mut ids, &call, 1, 1), sent(&mut ids, &call, 2, 2));
     assert_ne!(a["id"], b["id"]);
     for (wire, post) in [(b, 2), (a, 1)] {
         let token = &wire["params"]["_meta"]["progressToken"];
         let progress = |token: &Value| json!({ "method": "notifications/progress", "params": { "progress": 1, "progressToken": token } });
-        assert_eq!(heard(&mut ids, &progress(token)), [for_post(post, &progress(&json!(7)), false)]);
+        assert_eq!(
+            heard(&mut ids, &progress(token)),
+            [for_post(post, &progress(&json!(7)), false)]
+        );
         let answer = |id: &Value| json!({ "id": id, "result": {} });
-        assert_eq!(heard(&mut ids, &answer(&wire["id"])), [for_post(post, &answer(&json!(7)), true)]);
+        assert_eq!(
+            heard(&mut ids, &answer(&wire["id"])),
+            [for_post(post, &answer(&json!(7)), true)]
+        );
         assert_eq!(heard(&mut ids, &answer(&wire["id"])), [For::Nobody], "answered twice");
         assert_eq!(heard(&mut ids, &progress(token)), [For::Nobody], "late");
     }
@@ -43,7 +50,8 @@ fn a_client_cancels_only_what_it_asked_for_itself() {
     let mut ids = Ids::default();
     let ask = json!({ "id": "x", "method": "a" });
     let theirs = sent(&mut ids, &ask, 1, 1);
-    let cancel = |id: &Value| json!({ "method": "notifications/cancelled", "params": { "requestId": id } });
+    let cancel =
+        |id: &Value| json!({ "method": "notifications/cancelled", "params": { "requestId": id } });
     for other in [json!("x"), theirs["id"].clone()] {
         assert_eq!(ids.to_server(&bytes(&cancel(&other)), 2, 2), Ok((None, 0)));
     }
@@ -58,7 +66,8 @@ fn a_cancellation_of_the_server_s_names_its_own_request_or_a_subscription() {
     let ask = json!({ "id": 9, "method": "sampling/createMessage" });
     assert_eq!(heard(&mut ids, &ask), [For::Client { line: bytes(&ask), asks: true }]);
     assert!(ids.is_asking());
-    let cancel = |id: &Value| json!({ "method": "notifications/cancelled", "params": { "requestId": id } });
+    let cancel =
+        |id: &Value| json!({ "method": "notifications/cancelled", "params": { "requestId": id } });
     let own = cancel(&json!(9));
     assert_eq!(heard(&mut ids, &own), [For::Client { line: bytes(&own), asks: false }]);
     assert!(!ids.is_asking());
@@ -79,7 +88,8 @@ fn the_end_of_a_subscription_names_it_as_its_client_does() {
 #[test]
 fn the_members_of_batches_go_each_its_own_way() {
     let mut ids = Ids::default();
-    let batch = bytes(&json!([{ "id": 1, "method": "a" }, { "method": "n" }, { "id": 2, "method": "b" }]));
+    let batch =
+        bytes(&json!([{ "id": 1, "method": "a" }, { "method": "n" }, { "id": 2, "method": "b" }]));
     let (line, requests) = ids.to_server(&batch, 5, 0).unwrap();
     let wire: Value = serde_json::from_slice(&line.unwrap()).unwrap();
     assert_eq!(requests, 2);
@@ -116,8 +126,14 @@ fn what_could_be_read_two_ways_is_not_sent_and_opens_nothing() {
         (r#"{"id":1,"method":"a""#, Refused::Unreadable),
         (r#"{"id":null,"method":"a"}"#, Refused::Id),
         (r#"[{"id":1,"method":"a"},{"id":{},"method":"b"}]"#, Refused::Id),
-        (r#"{"id":1,"method":"a","params":{"_meta":{},"_meta":{"progressToken":3}}}"#, Refused::Params),
-        (r#"{"id":1,"method":"a","params":{"_meta":{"progressToken":1,"progressToken":3}}}"#, Refused::Params),
+        (
+            r#"{"id":1,"method":"a","params":{"_meta":{},"_meta":{"progressToken":3}}}"#,
+            Refused::Params,
+        ),
+        (
+            r#"{"id":1,"method":"a","params":{"_meta":{"progressToken":1,"progressToken":3}}}"#,
+            Refused::Params,
+        ),
     ] {
         assert_eq!(ids.to_server(&Bytes::from_static(line.as_bytes()), 1, 0), Err(why), "{line}");
     }
@@ -140,7 +156,8 @@ fn no_more_requests_are_open_than_the_most() {
 fn an_oversized_line_is_for_who_waits_for_it() {
     let mut ids = Ids::default();
     let wire = sent(&mut ids, &json!({ "id": "x", "method": "a" }), 6, 0);
-    let line = |id: &str, asks| Oversized { bytes: 9, id: Some(id.into()), asks, is_no_success: false };
+    let line =
+        |id: &str, asks| Oversized { bytes: 9, id: Some(id.into()), asks, is_no_success: false };
     assert_eq!(ids.oversized(line("\"q\"", true)), For::Server(line("\"q\"", true)));
     let own = wire["id"].to_string();
     assert_eq!(ids.oversized(line(&own, false)), For::Oversized(6, line("\"x\"", false)));
