@@ -122,6 +122,12 @@ impl Posts {
         self.unread < HIGH_WATER
     }
 
+    /// How many bytes wait for posts.
+    #[cfg(test)]
+    pub(super) const fn unread(&self) -> usize {
+        self.unread
+    }
+
     /// Posts a message; returns the number of the post.
     pub(super) fn post(&mut self, message: &Message) -> u64 {
         self.last += 1;

@@ -1,1 +1,128 @@
+use super::*;
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+use tr_core::Ran;
 
+/// A server of these lines of shell.
+fn server(script: &str, sharing: Sharing, max_line: usize) -> Mux {
+    // The supervisor is this test's own program, so the lines run without it.
+    let mut child = tokio::process::Command::new("sh")
+        .args(["-c", script])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let input = child.stdin.take();
+    Mux::over(Server { supervisor: child, input }, "sh".into(), sharing, max_line).unwrap()
+}
+
+fn ask(id: u64) -> Bytes {
+    json!({ "id": id, "method": "tools/call" }).to_string().into()
+}
+
+async fn line(post: &mut Post) -> Value {
+    match post.next().await {
+        Some(Heard::Message { line, .. }) => serde_json::from_slice(&line).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn failed(post: &mut Post) -> (Ran, String) {
+    match post.next().await {
+        Some(Heard::Failed(failure)) => (failure.ran(), failure.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Answers each line with the id that it has on the wire.
+const ECHO: &str =
+    r#"n=0; while read -r line; do n=$((n+1)); echo "{\"id\":$n,\"result\":$n}"; done"#;
+
+#[tokio::test]
+async fn posts_at_once_get_each_their_own_answer() {
+    let mux = server(ECHO, Sharing::Clients, 1 << 20);
+    let posts = (1..=50).map(|number| (number, mux.post(ask(7), false)));
+    for (number, mut post) in posts.collect::<Vec<_>>().into_iter().rev() {
+        assert_eq!(line(&mut post).await, json!({ "id": 7, "result": number }));
+        assert!(post.next().await.is_none());
+    }
+    assert!(!mux.is_gone());
+    mux.end();
+    mux.ended().await;
+}
+
+#[tokio::test]
+async fn a_server_that_ends_fails_what_it_has_read() {
+    let mux = server("read -r line; exit 3", Sharing::Session, 1 << 20);
+    let mut call = mux.post(ask(1), true);
+    assert_eq!(failed(&mut call).await.0, Ran::Unknown);
+    mux.ended().await;
+    let mut late = mux.post(ask(2), true);
+    assert_eq!(failed(&mut late).await.0, Ran::No);
+    assert!(mux.is_gone());
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_found_is_named() {
+    let mux = server("exit 127", Sharing::Session, 1 << 20);
+    let mut call = mux.post(ask(1), true);
+    let not_found = "the MCP server cannot be started: the command sh was not found";
+    assert_eq!(failed(&mut call).await, (Ran::No, not_found.into()));
+}
+
+#[tokio::test]
+async fn the_last_answer_of_a_server_that_ends_arrives() {
+    let mux = server(
+        r#"read -r line; printf '{"id":1,"result":"last"}'; exit 1"#,
+        Sharing::Session,
+        1 << 20,
+    );
+    let mut call = mux.post(ask(8), true);
+    assert_eq!(line(&mut call).await, json!({ "id": 8, "result": "last" }));
+    assert!(call.next().await.is_none());
+}
+
+#[tokio::test]
+async fn an_answer_beyond_the_limit_is_not_kept() {
+    let script = r#"read -r line; printf '{"id":1,"result":"'; head -c 300000 /dev/zero | tr '\0' x; echo '"}'; read -r line; echo '{"id":2,"result":1}'; cat"#;
+    let mux = server(script, Sharing::Session, 1024);
+    let mut call = mux.post(ask(8), true);
+    match call.next().await {
+        Some(Heard::Oversized(long)) => {
+            assert_eq!((long.bytes, long.id.as_deref()), (300_021, Some("8")));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(line(&mut mux.post(ask(9), true)).await["id"], 9);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_read_makes_posts_wait() {
+    let mux = server("sleep 0.2; cat > /dev/null", Sharing::Session, 1 << 30);
+    let long: Bytes = json!({ "method": "n", "params": "x".repeat(HIGH_WATER) }).to_string().into();
+    let mut first = mux.post(long.clone(), false);
+    let mut second = mux.post(long, false);
+    assert!(matches!(second.state, State::Waiting(_)));
+    assert!(first.next().await.is_none());
+    assert!(second.next().await.is_none());
+    assert!(matches!(second.state, State::Open(_)));
+}
+
+#[tokio::test]
+async fn answers_that_nobody_reads_are_left_in_the_pipe() {
+    let script = r#"read -r line; while :; do echo '{"method":"n","params":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}'; done"#;
+    let mux = server(script, Sharing::Session, 1 << 20);
+    let mut call = mux.post(ask(1), false);
+    while mux.0.lock().may_read() {
+        tokio::task::yield_now().await;
+    }
+    let mut bytes = 0;
+    while bytes < 2 * HIGH_WATER {
+        match call.next().await {
+            Some(Heard::Message { line, .. }) => bytes += line.len(),
+            other => panic!("{other:?}"),
+        }
+        assert!(mux.0.lock().unread() < HIGH_WATER + 2 * AT_ONCE);
+    }
+}
