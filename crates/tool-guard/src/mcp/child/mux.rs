@@ -64,10 +64,22 @@ impl Mux {
         sharing: Sharing,
         max_line: usize,
     ) -> io::Result<Self> {
-        let mut server = Server::start(command)?;
+        let name = command.first().map(|it| it.to_string_lossy().into()).unwrap_or_default();
+        Self::over(Server::start(command)?, name, sharing, max_line)
+    }
+
+    /// Shares a running server with this name.
+    fn over(
+        mut server: Server,
+        name: Box<str>,
+        sharing: Sharing,
+        max_line: usize,
+    ) -> io::Result<Self> {
         let output =
             server.take_output().into_owned_fd().and_then(pipe::Receiver::from_owned_fd)?;
-        let mux = Self::over(sharing);
+        let (ends, _) = watch::channel(Ends::Runs);
+        let shared = Shared { posts: Mutex::new(Posts::new(sharing)), wake: Notify::new(), ends };
+        let mux = Self(Arc::new(shared));
         let io = Io {
             shared: mux.0.clone(),
             server,
@@ -75,15 +87,10 @@ impl Mux {
             lines: Lines::new(max_line),
             unwritten: BytesMut::new(),
             heard: false,
-            name: command.first().map(|it| it.to_string_lossy().into()).unwrap_or_default(),
+            name,
         };
         tokio::spawn(io.run());
         Ok(mux)
-    }
-
-    fn over(sharing: Sharing) -> Self {
-        let (ends, _) = watch::channel(Ends::Runs);
-        Self(Arc::new(Shared { posts: Mutex::new(Posts::new(sharing)), wake: Notify::new(), ends }))
     }
 
     /// Posts a message.

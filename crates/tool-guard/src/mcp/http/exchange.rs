@@ -51,6 +51,8 @@ pub(crate) struct Exchange<B: Behind> {
 struct Open<H> {
     id: Token,
     attempt: Option<Sent>,
+    /// Whether it cancels a request: what the server says of it is not for the client.
+    is_note: bool,
     hearing: H,
 }
 
@@ -140,6 +142,7 @@ impl<B: Behind> Exchange<B> {
     fn send(&mut self, outgoing: Outgoing) {
         let Outgoing { line, attempt } = outgoing;
         let mut id = attempt.as_ref().map(|attempt| attempt.id.clone());
+        let mut is_note = false;
         if let Some(cancelled) = cancelled(&line).filter(|_| attempt.is_none()) {
             let reads = |open: &Open<_>| open.attempt.as_ref().is_none_or(|it| !it.is_mutating);
             self.open.retain(|open| open.id != cancelled || !reads(open));
@@ -147,12 +150,12 @@ impl<B: Behind> Exchange<B> {
                 // There it is the end of the stream that cancels; a call that may change something goes on.
                 return;
             }
-            id = Some(cancelled);
+            (id, is_note) = (Some(cancelled), true);
         }
         let posted = Posted { headers: self.headers.clone(), body: line, attempt: attempt.clone() };
         let hearing = self.behind.post(posted);
         let id = id.unwrap_or_else(|| self.id.clone());
-        self.open.push(Open { id, attempt, hearing });
+        self.open.push(Open { id, attempt, is_note, hearing });
     }
 
     /// Sends the client a message of the proxy's.
@@ -187,6 +190,12 @@ impl<B: Behind> Exchange<B> {
     }
 
     async fn on_heard(&mut self, at: usize, heard: Option<Heard>) {
+        if self.open[at].is_note {
+            if matches!(heard, None | Some(Heard::Refused(_) | Heard::Failed(_))) {
+                self.open.remove(at);
+            }
+            return;
+        }
         match heard {
             None => {
                 let open = self.open.remove(at);

@@ -10,7 +10,10 @@ fn posted(posts: &mut Posts, line: &Value, is_mutating: bool) -> u64 {
 fn written(posts: &mut Posts) -> Vec<Value> {
     let lines = std::mem::take(&mut posts.to_server);
     posts.wrote(lines.len());
-    lines.split(|it| *it == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    lines[..]
+        .split(|it| *it == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect()
 }
 
 fn says(posts: &mut Posts, line: &Value) {
