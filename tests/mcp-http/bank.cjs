@@ -1,0 +1,34 @@
+// A server on standard input and output whose `pay` writes into a ledger before it answers, ends or stays silent.
+"use strict";
+const { appendFileSync } = require("node:fs");
+const { createInterface } = require("node:readline");
+
+const inputSchema = { type: "object", properties: { order: { type: "string" } } };
+const readOnly = { annotations: { readOnlyHint: true } };
+const tools = [{ name: "pay" }, { name: "balance", ...readOnly }, { name: "pid", ...readOnly }];
+
+const call = ({ name, arguments: { order } }) => {
+  if (name === "pay") appendFileSync(process.argv[2], `${order}\n`);
+  if (order === "crash") process.kill(process.pid, "SIGKILL");
+  if (order === "hang") return undefined;
+  const text = name === "pid" ? `${process.pid}` : `receipt of ${order}`;
+  return { content: [{ type: "text", text }] };
+};
+
+const answers = {
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "bank", version: "1" },
+  }),
+  "tools/list": () => ({ tools: tools.map((tool) => ({ inputSchema, ...tool })) }),
+  "tools/call": call,
+  ping: () => ({}),
+};
+
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined || !method) return;
+  const known = answers[method];
+  const said = known ? { result: known(params) } : { error: { code: -32601, message: "unknown method" } };
+  if (known && said.result === undefined) return;
+  process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...said })}\n`);
+});

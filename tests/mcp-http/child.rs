@@ -1,0 +1,153 @@
+//! A server on standard input and output, with HTTP in front.
+use crate::{
+    client::{Call, Era, Http, Kind, Seen, ask},
+    guard::{Shop, Way},
+    wire::until,
+};
+use serde_json::json;
+use std::{fs, thread};
+
+fn paid(shop: &Shop, order: &str) -> usize {
+    let ledger = fs::read_to_string(shop.path("ledger")).unwrap_or_default();
+    ledger.lines().filter(|line| *line == order).count()
+}
+
+#[test]
+fn a_payment_is_made_once_for_each_intended_one() {
+    let shop = Shop::over_child();
+    for kind in Kind::ALL {
+        let mut client = shop.open(Way::HttpStdio, kind, Era::Legacy);
+        let order = format!("{kind:?}");
+        let seen = client.call(&Call::new(kind, "pay", &order));
+        assert!(seen[0].is_success() && seen[0].text().contains("receipt of"), "{seen:?}");
+        assert_eq!(paid(&shop, &order), 1);
+    }
+}
+
+/// In a new session, so with a child of its own.
+#[test]
+fn a_strong_id_is_one_call_in_all_sessions() {
+    let shop = Shop::over_child();
+    let guard = shop.listen(Way::HttpStdio);
+    for kind in [Kind::ClaudeCode, Kind::Codex, Kind::Keyed] {
+        let call = Call::new(kind, "pay", &format!("{kind:?}"));
+        for _ in 0..2 {
+            let seen = Http::open(&guard.url, kind, Era::Legacy).once(&call);
+            assert!(seen.is_success(), "{kind:?}: {seen:?}");
+        }
+        assert_eq!(paid(&shop, &call.order), 1, "{kind:?}");
+    }
+}
+
+fn crash(kind: Kind) {
+    let shop = Shop::over_child();
+    let mut client = shop.open(Way::HttpStdio, kind, Era::Legacy);
+    let call = Call::new(kind, "pay", "crash");
+    let seen = client.call(&call);
+    assert!(seen.len() == 1 && seen[0].is_in_band_failure(), "{kind:?}: {seen:?}");
+    assert!(seen[0].text().contains("may have run"), "{kind:?}: {seen:?}");
+    assert_eq!(paid(&shop, "crash"), 1, "{kind:?}");
+    // The session has ended with its child; the client begins another.
+    let again = client.call(&call);
+    let last = again.last().unwrap();
+    assert!(
+        last.is_in_band_failure() || matches!(last, Seen::Status { status: 404, .. }),
+        "{kind:?}: {again:?}"
+    );
+    if kind != Kind::Keyless {
+        assert!(
+            again.iter().any(|seen| seen.text().contains("may have run")),
+            "{kind:?}: {again:?}"
+        );
+        assert_eq!(paid(&shop, "crash"), 1, "{kind:?}");
+    }
+}
+
+#[test]
+fn child_crash_claude_code() {
+    crash(Kind::ClaudeCode);
+}
+
+#[test]
+fn child_crash_codex() {
+    crash(Kind::Codex);
+}
+
+#[test]
+fn child_crash_keyed() {
+    crash(Kind::Keyed);
+}
+
+#[test]
+fn a_child_that_never_answers_is_given_up() {
+    let shop = Shop::over_child().with(["--timeout", "1s"]);
+    let mut client = shop.open(Way::HttpStdio, Kind::Codex, Era::Legacy);
+    let seen = client.call(&Call::new(Kind::Codex, "pay", "hang"));
+    assert!(seen.len() == 1 && seen[0].is_in_band_failure(), "{seen:?}");
+    assert!(seen[0].text().contains("may have run"), "{seen:?}");
+    assert_eq!(paid(&shop, "hang"), 1);
+}
+
+/// Each session has its child, and knows no other.
+#[test]
+fn sessions_are_apart_and_end_by_delete() {
+    let shop = Shop::over_child();
+    let guard = shop.listen(Way::HttpStdio);
+    let mut one = Http::open(&guard.url, Kind::Codex, Era::Legacy);
+    let mut two = Http::open(&guard.url, Kind::Codex, Era::Legacy);
+    assert_ne!(one.session, two.session);
+    assert!(one.session.as_ref().unwrap().len() >= 22, "128 random bits: {:?}", one.session);
+    let pid = |client: &mut Http| client.once(&Call::new(Kind::Codex, "pid", "")).text();
+    let (first, second) = (pid(&mut one), pid(&mut two));
+    assert_ne!(first, second);
+    let session = one.session.clone().unwrap();
+    let delete =
+        format!("DELETE /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {session}\r\n\r\n");
+    let status = ask(one.authority(), delete.as_bytes(), &json!(0)).0.unwrap().status();
+    assert!([200, 202, 204].contains(&status), "{status}");
+    let pid_of = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    until("the child has ended", || {
+        (!fs::exists(format!("/proc/{}", pid_of(&first))).unwrap()).then_some(())
+    });
+    assert!(one.once(&Call::new(Kind::Codex, "pay", "1")).is_status(404));
+    assert_eq!(pid(&mut two), second);
+    assert_eq!(paid(&shop, "1"), 0);
+}
+
+/// A session belongs to the credential that began it.
+#[test]
+fn another_credential_cannot_use_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = Shop::over_child();
+    let guard = shop.listen(Way::HttpStdio);
+    let owner = Http::open(&guard.url, Kind::Codex, Era::Legacy);
+    let mut thief = owner.clone().with("mcp-session-id", "0123456789abcdef0123456789abcdef");
+    thief.session = None;
+    assert!(thief.once(&Call::new(Kind::Codex, "pay", "stolen")).is_status(404));
+    thief.headers.clear();
+    let seen = thief.once(&Call::new(Kind::Codex, "pay", "stolen"));
+    assert!(matches!(seen, Seen::Status { status: 400 | 404, .. }), "{seen:?}");
+    assert_eq!(paid(&shop, "stolen"), 0);
+    drop(folder);
+}
+
+#[test]
+fn a_guard_that_is_killed_leaves_no_child_and_pays_no_second_time() {
+    let shop = Shop::over_child();
+    let mut guard = shop.listen(Way::HttpStdio);
+    let mut client = Http::open(&guard.url, Kind::Codex, Era::Legacy);
+    let pid: String = client.once(&Call::new(Kind::Codex, "pid", "")).text();
+    let pid: String = pid.chars().filter(char::is_ascii_digit).collect();
+    let call = Call::new(Kind::Codex, "pay", "hang");
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| client.once(&call));
+        until("it is executed", || (paid(&shop, "hang") == 1).then_some(()));
+        guard.kill();
+        assert!(matches!(waiting.join().unwrap(), Seen::Cut));
+    });
+    until("the child has ended", || (!fs::exists(format!("/proc/{pid}")).unwrap()).then_some(()));
+    let guard = shop.listen(Way::HttpStdio);
+    let seen = Http::open(&guard.url, Kind::Codex, Era::Legacy).once(&call);
+    assert!(seen.is_in_band_failure() && seen.text().contains("may have run"), "{seen:?}");
+    assert_eq!(paid(&shop, "hang"), 1);
+}

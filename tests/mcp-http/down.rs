@@ -1,0 +1,160 @@
+//! A server that cannot be reached, and one that must not be trusted.
+use crate::{
+    client::{Call, Era, Http, Kind, Seen},
+    guard::{Shop, Way},
+    upstream::Upstream,
+    wire::{now, until},
+};
+use std::{fs, thread, time::Duration};
+use tr_testkit::tls::Authority;
+
+/// The bound of the rows, and what a busy machine adds.
+const BOUND: Duration = Duration::from_secs(15);
+
+fn down(way: Way, tool: &'static str) {
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream);
+    for kind in [Kind::Codex, Kind::Keyless] {
+        let mut client = shop.open(way, kind, Era::Legacy);
+        upstream.down();
+        let since = now();
+        let seen = client.once(&Call::new(kind, tool, "42"));
+        assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+        assert!(seen.is_in_band_failure(), "{seen:?}");
+        assert!(!seen.text().contains("may have run"), "{seen:?}");
+        assert_eq!(upstream.executed("42"), 0);
+        upstream.up();
+    }
+}
+
+#[test]
+fn refused_read_over_http() {
+    down(Way::HttpHttp, "balance");
+}
+
+#[test]
+fn refused_payment_over_http() {
+    down(Way::HttpHttp, "pay");
+}
+
+#[test]
+fn refused_read_from_stdio() {
+    down(Way::StdioHttp, "balance");
+}
+
+#[test]
+fn refused_payment_from_stdio() {
+    down(Way::StdioHttp, "pay");
+}
+
+/// A server that is up again while the guard retries: its session has outlived it.
+fn back(way: Way) {
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream);
+    let mut client = shop.open(way, Kind::Codex, Era::Legacy);
+    upstream.down();
+    let call = Call::new(Kind::Codex, "pay", "42");
+    let seen = thread::scope(|scope| {
+        let waiting = scope.spawn(|| client.call(&call).pop().unwrap());
+        until("the guard retries", || shop.logs().contains("attempt").then_some(()));
+        upstream.up();
+        waiting.join().unwrap()
+    });
+    assert!(seen.is_success(), "{seen:?}\n{}", shop.logs());
+    assert_eq!(upstream.executed("42"), 1);
+}
+
+#[test]
+fn a_payment_goes_through_when_the_server_is_back_over_http() {
+    back(Way::HttpHttp);
+}
+
+#[test]
+fn a_payment_goes_through_when_the_server_is_back_from_stdio() {
+    back(Way::StdioHttp);
+}
+
+/// Refused at first, and then without its sessions.
+#[test]
+fn a_server_that_restarts_is_paid_once_by_a_client_that_reconnects() {
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream);
+    for (way, kind) in [
+        (Way::HttpHttp, Kind::ClaudeCode),
+        (Way::HttpHttp, Kind::Codex),
+        (Way::StdioHttp, Kind::Codex),
+    ] {
+        let mut client = shop.open(way, kind, Era::Legacy);
+        upstream.down();
+        upstream.up_without_sessions();
+        let call = Call::new(kind, "pay", &format!("{way:?}-{kind:?}"));
+        let seen = client.call(&call);
+        let executed = upstream.executed(&call.order);
+        let last = seen.last().unwrap();
+        let paid = executed == 1 && last.is_success();
+        let unknown = executed == 0 && last.is_in_band_failure();
+        assert!(paid || unknown, "{way:?} {kind:?}: {executed} payments, {seen:?}");
+    }
+}
+
+#[test]
+fn tls_of_an_unknown_authority_is_refused_in_band_with_its_cause() {
+    let (known, unknown) = (Authority::new(), Authority::new());
+    let upstream = Upstream::start_tls(&unknown.issue(["localhost", "127.0.0.1"]));
+    let shop = Shop::over(&upstream);
+    fs::write(shop.path("ca.pem"), known.pem()).unwrap();
+    let shop = shop.with([std::ffi::OsString::from("--ca")]);
+    let ca = shop.path("ca.pem");
+    let shop = shop.with([ca]);
+    let guard = shop.listen(Way::HttpHttp);
+    let mut client = Http::new(&guard.url, Kind::Codex, Era::Modern);
+    for tool in ["balance", "pay"] {
+        let since = now();
+        let seen = client.once(&Call::new(Kind::Codex, tool, "42"));
+        assert!(since.elapsed() < BOUND, "{:?}", since.elapsed());
+        assert!(seen.is_in_band_failure(), "{seen:?}");
+        let text = seen.text().to_lowercase();
+        assert!(text.contains("certificate") || text.contains("issuer"), "{text}");
+        assert!(!text.contains("may have run"), "{text}");
+    }
+    assert_eq!(upstream.executed("42"), 0);
+}
+
+#[test]
+fn tls_of_a_known_authority_is_used() {
+    let authority = Authority::new();
+    let upstream = Upstream::start_tls(&authority.issue(["localhost", "127.0.0.1"]));
+    let shop = Shop::over(&upstream);
+    let ca = shop.path("ca.pem");
+    fs::write(&ca, authority.pem()).unwrap();
+    let shop = shop.with([std::ffi::OsString::from("--ca"), ca.into()]);
+    for way in [Way::HttpHttp, Way::StdioHttp] {
+        let mut client = shop.open(way, Kind::Codex, Era::Legacy);
+        let seen = client.once(&Call::new(Kind::Codex, "pay", &format!("{way:?}")));
+        assert!(seen.is_success(), "{way:?}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_late_answer_settles_the_call() {
+    use crate::upstream::Fault;
+    for way in [Way::HttpHttp, Way::StdioHttp] {
+        let upstream = Upstream::start();
+        let shop = Shop::over(&upstream).with(["--timeout", "500ms"]);
+        let mut client = shop.open(way, Kind::Codex, Era::Legacy);
+        upstream.play(Fault::NoHeaders);
+        let call = Call::new(Kind::Codex, "pay", "42");
+        let seen = client.once(&call);
+        assert!(
+            seen.is_in_band_failure() && seen.text().contains("may have run"),
+            "{way:?} {seen:?}"
+        );
+        upstream.release();
+        let seen = until("the late answer settles it", || {
+            let seen: Seen = client.once(&call);
+            seen.is_success().then_some(seen)
+        });
+        assert!(seen.text().contains("receipt of"), "{way:?} {seen:?}");
+        assert_eq!(upstream.executed("42"), 1, "{way:?}");
+    }
+}

@@ -1,0 +1,19 @@
+//! `tool-guard mcp` with HTTP in front, behind, or both: every fault of a server, and clients that
+//! repeat calls as agents do. First without the guard, which shows what it is for.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "literals of JSON read better without a reference"
+)]
+
+mod baseline;
+mod child;
+mod client;
+mod down;
+mod guard;
+mod identity;
+mod preflight;
+mod records;
+mod security;
+mod table;
+mod upstream;
+mod wire;

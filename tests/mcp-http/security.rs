@@ -1,0 +1,260 @@
+//! Who may send requests to the listener: everything here is refused, and nothing runs.
+use crate::{
+    client::{Call, Era, Http, Kind, ask},
+    guard::{Listening, Shop, Way},
+    upstream::Upstream,
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+};
+
+struct Front {
+    upstream: Upstream,
+    shop: Shop,
+    guard: Listening,
+    /// It has begun a session.
+    client: Http,
+}
+
+fn front(options: &[&str]) -> Front {
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream).with(options);
+    let guard = shop.listen(Way::HttpHttp);
+    let client = Http::open(&guard.url, Kind::Codex, Era::Legacy);
+    Front { upstream, shop, guard, client }
+}
+
+impl Front {
+    fn body(&self) -> Vec<u8> {
+        let params = json!({ "name": "pay", "arguments": { "order": "42" } });
+        let body = json!({ "jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": params });
+        body.to_string().into_bytes()
+    }
+
+    /// A whole request: its head with the session, changed by `change`, and a payment.
+    fn send(&self, change: impl FnOnce(String) -> String) -> u16 {
+        let session = self.client.session.clone().unwrap();
+        let headers = [("mcp-session-id", &*session), ("mcp-protocol-version", "2025-11-25")];
+        let bytes = self.client.bytes(&headers, &self.body());
+        let text = change(String::from_utf8(bytes).unwrap());
+        let (head, seen) = ask(self.client.authority(), text.as_bytes(), &json!(77));
+        head.unwrap_or_else(|| panic!("no response: {seen:?}")).status()
+    }
+
+    fn header(&self, line: &str) -> u16 {
+        self.send(|text| text.replacen("\r\n", &format!("\r\n{line}\r\n"), 1))
+    }
+
+    fn paid(&self) -> usize {
+        self.upstream.executed("42")
+    }
+}
+
+#[test]
+fn the_request_that_these_tests_change_is_a_good_one() {
+    let front = front(&[]);
+    assert_eq!(front.send(|text| text), 200);
+    assert_eq!(front.paid(), 1);
+}
+
+#[test]
+fn a_foreign_host_is_refused_and_a_named_one_is_not() {
+    let front = front(&["--allow-host", "bank.internal"]);
+    let host = |name: &str| {
+        let own = format!("host: {}", front.client.authority());
+        front.send(|text| text.replace(&own, &format!("host: {name}")))
+    };
+    for foreign in
+        ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "bank.internal.evil.example"]
+    {
+        assert_eq!(host(foreign), 403, "{foreign}");
+    }
+    assert_eq!(front.paid(), 0);
+    for named in ["localhost", "127.0.0.1:9", "[::1]:9", "bank.internal", "BANK.internal:8443"] {
+        assert_eq!(host(named), 200, "{named}");
+    }
+}
+
+#[test]
+fn a_foreign_origin_is_refused_before_the_body_and_a_listed_one_is_not() {
+    let front = front(&["--allow-origin", "https://ui.example"]);
+    for foreign in ["https://evil.example", "null", "http://127.0.0.1:9", "https://ui.example.evil"]
+    {
+        assert_eq!(front.header(&format!("origin: {foreign}")), 403, "{foreign}");
+    }
+    assert_eq!(front.header("sec-fetch-site: cross-site"), 403);
+    // The body never comes, and the refusal does.
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\norigin: https://evil.example\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n"
+    );
+    let (head, seen) = ask(front.client.authority(), head.as_bytes(), &json!(77));
+    assert_eq!(head.unwrap().status(), 403, "{seen:?}");
+    assert_eq!(front.paid(), 0);
+    assert_eq!(front.header("origin: https://ui.example"), 200);
+    let last = front.upstream.seen("tools/call").pop().unwrap();
+    assert_eq!(last.head.header("origin"), None, "it is checked, and not sent on");
+}
+
+#[test]
+fn a_token_is_asked_for_and_kept_from_the_upstream() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    fs::write(&file, "s3cret-0123456789abcdef\n").unwrap();
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream).with([std::ffi::OsString::from("--token-file"), file.into()]);
+    let guard = shop.listen(Way::HttpHttp);
+    let client = Http::new(&guard.url, Kind::Codex, Era::Legacy);
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} });
+    for mut client in [
+        client.clone(),
+        client.clone().with("x-tool-guard-token", "s3cret-0123456789abcdeX"),
+        client.clone().with("authorization", "Bearer s3cret-0123456789abcdef"),
+    ] {
+        let seen = client.post(&hello);
+        assert!(seen.is_status(401), "{seen:?}");
+    }
+    assert!(upstream.story().is_empty(), "{:?}", upstream.story());
+    let mut client = client
+        .with("x-tool-guard-token", "s3cret-0123456789abcdef")
+        .with("authorization", "Bearer of the upstream");
+    client.begin();
+    assert!(client.once(&Call::new(Kind::Codex, "pay", "42")).is_success());
+    let seen = upstream.seen("tools/call").pop().unwrap();
+    assert_eq!(seen.head.header("authorization"), Some("Bearer of the upstream"));
+    assert_eq!(seen.head.header("x-tool-guard-token"), None);
+    let said = shop.logs() + &shop.said();
+    assert!(!said.contains("s3cret-0123456789"), "{said}");
+}
+
+#[test]
+fn addresses_of_other_machines_need_a_token_and_tls() {
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream);
+    for options in [&["--listen", "0.0.0.0:0"][..], &["--listen", "[::]:0"]] {
+        let shop = Shop::over(&upstream).with(options);
+        let output = shop.stdio().stdin(std::process::Stdio::null()).output().unwrap();
+        assert!(!output.status.success());
+        assert!(shop.said().contains("--behind-tls"), "{}", shop.said());
+    }
+    drop(shop);
+}
+
+#[test]
+fn plain_http_to_other_machines_is_refused_at_the_start() {
+    let shop = Shop::at("http://192.0.2.1/mcp");
+    let output = shop.stdio().stdin(std::process::Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", shop.said());
+    assert!(shop.said().contains("--insecure-http"), "{}", shop.said());
+}
+
+#[test]
+fn headers_that_occur_twice_are_refused() {
+    let front = front(&[]);
+    for line in [
+        "content-length: 5",
+        "mcp-session-id: another",
+        "mcp-protocol-version: 2025-03-26",
+        "host: localhost",
+    ] {
+        assert_eq!(front.header(line), 400, "{line}");
+    }
+    assert_eq!(front.header("authorization: a\r\nauthorization: b"), 400);
+    assert_eq!(front.header("mcp-method: tools/call\r\nmcp-method: tools/call"), 400);
+    assert_eq!(front.header("mcp-param-x: a\r\nmcp-param-x: b"), 400);
+    assert_eq!(front.header("transfer-encoding: chunked"), 400);
+    assert_eq!(front.paid(), 0);
+}
+
+#[test]
+fn other_content_types_and_versions_of_http_are_refused() {
+    let front = front(&[]);
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "application/json-rpc", ""] {
+        let other = format!("content-type: {kind}");
+        let status = front.send(|text| text.replace("content-type: application/json", &other));
+        assert_eq!(status, 400, "{kind}");
+    }
+    let status = front.send(|text| text.replace("content-type: application/json\r\n", ""));
+    assert_eq!(status, 400);
+    assert_eq!(front.send(|text| text.replace("HTTP/1.1", "HTTP/1.0")), 400);
+    assert_eq!(front.paid(), 0);
+    let charset = "content-type: Application/JSON; charset=utf-8";
+    assert_eq!(front.send(|text| text.replace("content-type: application/json", charset)), 200);
+}
+
+#[test]
+fn heads_and_bodies_have_limits() {
+    let front = front(&["--max-line", "4096"]);
+    let status = front.header(&format!("x-long: {}", "x".repeat(40_000)));
+    assert!([400, 431].contains(&status), "{status}");
+    let long = json!({ "jsonrpc": "2.0", "id": 77, "method": "tools/call",
+                       "params": { "name": "pay", "arguments": { "order": "42", "x": "y".repeat(9_000) } } });
+    let session = front.client.session.clone().unwrap();
+    let bytes = front.client.bytes(&[("mcp-session-id", &session)], long.to_string().as_bytes());
+    let (head, seen) = ask(front.client.authority(), &bytes, &json!(77));
+    let status = head.unwrap().status();
+    assert!([400, 413].contains(&status), "{status} {seen:?}");
+    assert_eq!(front.paid(), 0);
+}
+
+#[test]
+fn a_batch_with_a_call_is_refused_and_another_passes() {
+    let front = front(&[]);
+    let session = front.client.session.clone().unwrap();
+    let call: Value = serde_json::from_slice(&front.body()).unwrap();
+    let ping = json!({ "jsonrpc": "2.0", "id": 78, "method": "ping" });
+    let send = |body: Value| {
+        let bytes =
+            front.client.bytes(&[("mcp-session-id", &session)], body.to_string().as_bytes());
+        ask(front.client.authority(), &bytes, &json!(77)).0.unwrap().status()
+    };
+    assert_eq!(send(json!([ping, call])), 400);
+    assert_eq!(front.paid(), 0);
+    // The scripted server knows no batches, and says so with its 202.
+    assert_eq!(send(json!([ping])), 202);
+}
+
+/// So many connections, and no more: the next is told so, and nothing runs.
+#[test]
+fn connections_beyond_the_limit_get_503() {
+    let front = front(&[]);
+    let held: Vec<_> =
+        (0..1024).map_while(|_| TcpStream::connect(front.client.authority()).ok()).collect();
+    assert_eq!(held.len(), 1024);
+    let mut last = String::new();
+    // The guard accepts them one after the other.
+    crate::wire::until("a connection is refused", || {
+        let mut one = TcpStream::connect(front.client.authority()).ok()?;
+        one.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+        let _ = one.write_all(b"");
+        last.clear();
+        let _ = one.read_to_string(&mut last);
+        last.starts_with("HTTP/1.1 503").then_some(())
+    });
+    drop(held);
+    crate::wire::until("there is room again", || {
+        let (head, _) = ask(
+            front.client.authority(),
+            b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n",
+            &json!(0),
+        );
+        (head?.status() != 503).then_some(())
+    });
+    assert_eq!(front.send(|text| text), 200);
+}
+
+#[test]
+fn another_path_is_not_found_and_metadata_of_oauth_passes() {
+    let front = front(&[]);
+    assert_eq!(front.send(|text| text.replacen("/mcp ", "/other ", 1)), 404);
+    assert_eq!(front.paid(), 0);
+    let get = "GET /.well-known/oauth-protected-resource/mcp HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let before = front.upstream.seen("GET").len();
+    ask(front.client.authority(), get.as_bytes(), &json!(0));
+    let seen = front.upstream.seen("GET");
+    assert_eq!(seen.len(), before + 1);
+    assert!(seen[before].head.first.contains("/.well-known/oauth-protected-resource/mcp"));
+    let _ = (&front.guard, &front.shop);
+}
