@@ -123,8 +123,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     out += &match (has_changed, options.dry_run, options.undo) {
         (true, true, _) => "nothing was changed: this was a dry run\n".to_owned(),
         (true, false, _) => format!("restart {client}: it starts its servers then\n"),
-        (false, _, false) => "nothing to do: no server is without the guard that could have it\n".to_owned(),
-        (false, _, true) => "nothing to do: no server has a guard that this command put there\n".to_owned(),
+        (false, _, false) => {
+            "nothing to do: no server is without the guard that could have it\n".to_owned()
+        }
+        (false, _, true) => {
+            "nothing to do: no server has a guard that this command put there\n".to_owned()
+        }
     };
     if !options.undo && has_changed && is_in_cache(&guard) {
         let _ = writeln!(
@@ -141,7 +145,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
 fn program() -> anyhow::Result<String> {
     let path = env::current_exe().context("the path of this program cannot be read")?;
     path.to_str().map(str::to_owned).ok_or_else(|| {
-        anyhow!("the path of this program is no UTF-8, which a client's file needs: {}", path.display())
+        anyhow!(
+            "the path of this program is no UTF-8, which a client's file needs: {}",
+            path.display()
+        )
     })
 }
 
@@ -169,14 +176,18 @@ fn distinct(places: &[Place]) -> Vec<&Place> {
 fn plan(place: &Place, options: &Options, order: &Order<'_>) -> anyhow::Result<Planned> {
     let shown = place.path.display();
     let refused = |error: CliError| anyhow!("{shown} {}", error.what);
-    let is_regular = fs::metadata(&place.path).with_context(|| format!("{shown} cannot be read"))?;
+    let is_regular =
+        fs::metadata(&place.path).with_context(|| format!("{shown} cannot be read"))?;
     if !is_regular.is_file() {
         return Err(anyhow!("{shown} is no regular file: write the configuration to one"));
     }
     // Opened to be changed only if it will be.
     let file = File::open(&place.path).map_err(refused)?;
     let before = String::from_utf8(file.bytes().map_err(refused)?).map_err(|error| {
-        let line = tree::line_of(&String::from_utf8_lossy(error.as_bytes()), error.utf8_error().valid_up_to());
+        let line = tree::line_of(
+            &String::from_utf8_lossy(error.as_bytes()),
+            error.utf8_error().valid_up_to(),
+        );
         anyhow!("{shown}:{line} is no UTF-8: save it as UTF-8")
     })?;
     let edited = edit(&before, options.client.form(), order)
@@ -191,7 +202,11 @@ fn plan(place: &Place, options: &Options, order: &Order<'_>) -> anyhow::Result<P
 fn nothing(options: &Options, places: &[Place]) -> anyhow::Result<ExitCode> {
     let client = options.client.name();
     let looked: Vec<_> = places.iter().map(|place| quoted(&place.path)).collect();
-    let looked = if looked.is_empty() { "no place, since HOME is not set".into() } else { looked.join(", ") };
+    let looked = if looked.is_empty() {
+        "no place, since HOME is not set".into()
+    } else {
+        looked.join(", ")
+    };
     let which = match &options.server {
         Some(name) => format!("no MCP server {name:?}"),
         None => "no MCP servers".into(),
@@ -201,7 +216,10 @@ fn nothing(options: &Options, places: &[Place]) -> anyhow::Result<ExitCode> {
         say(&format!("nothing to do: {said}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("tool-guard: {}: add the server to the client first, then do this again", printable(&said));
+    eprintln!(
+        "tool-guard: {}: add the server to the client first, then do this again",
+        printable(&said)
+    );
     Ok(ExitCode::FAILURE)
 }
 

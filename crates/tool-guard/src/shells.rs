@@ -30,7 +30,10 @@ pub(crate) fn man(options: &ManOptions) -> anyhow::Result<ExitCode> {
     let command = Cli::command();
     if let Some(folder) = &options.folder {
         clap_mangen::generate_to(command, folder).with_context(|| {
-            format!("cannot write the pages into {}: make the folder, or name another", folder.display())
+            format!(
+                "cannot write the pages into {}: make the folder, or name another",
+                folder.display()
+            )
         })?;
         return Ok(ExitCode::SUCCESS);
     }

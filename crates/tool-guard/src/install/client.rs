@@ -62,13 +62,26 @@ static CODEX: Form = Form {
     syntax: Syntax::Toml,
     places: &[&["mcp_servers"]],
     transport: None,
-    only_remote: &["bearer_token_env_var", "http_headers", "env_http_headers", "scopes", "oauth", "oauth_resource"],
+    only_remote: &[
+        "bearer_token_env_var",
+        "http_headers",
+        "env_http_headers",
+        "scopes",
+        "oauth",
+        "oauth_resource",
+    ],
     ..BASE
 };
 static GEMINI: Form = Form {
     url: "httpUrl",
     transport: None,
-    only_remote: &["headers", "oauth", "authProviderType", "targetAudience", "targetServiceAccount"],
+    only_remote: &[
+        "headers",
+        "oauth",
+        "authProviderType",
+        "targetAudience",
+        "targetServiceAccount",
+    ],
     ..BASE
 };
 static CURSOR: Form = BASE;
@@ -76,7 +89,12 @@ static VSCODE: Form = Form { places: &[&["servers"]], ..BASE };
 static OPENCODE: Form = Form {
     places: &[&["mcp"]],
     is_list: true,
-    transport: Some(Transport { member: "type", http: "remote", command: "local", is_needed: true }),
+    transport: Some(Transport {
+        member: "type",
+        http: "remote",
+        command: "local",
+        is_needed: true,
+    }),
     ..BASE
 };
 static OPENCLAW: Form = Form {

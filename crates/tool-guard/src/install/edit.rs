@@ -271,12 +271,15 @@ impl Editor<'_> {
     }
 
     fn refuse_gap(&self, from: usize, to: usize) -> Result<(), Refusal> {
-        let is_plain = from <= to
-            && self.text[from..to].chars().all(|c| c.is_ascii_whitespace() || c == ',');
+        let is_plain =
+            from <= to && self.text[from..to].chars().all(|c| c.is_ascii_whitespace() || c == ',');
         if is_plain {
             return Ok(());
         }
-        let what = format!("the server {:?} was changed since the guard was put in front: take `tool-guard mcp` out by hand", self.entry.name);
+        let what = format!(
+            "the server {:?} was changed since the guard was put in front: take `tool-guard mcp` out by hand",
+            self.entry.name
+        );
         Err(Refusal::new(from.min(to), what))
     }
 

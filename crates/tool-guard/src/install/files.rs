@@ -78,8 +78,12 @@ pub(crate) fn places(client: Client, here: &Surroundings<'_>) -> Vec<Place> {
 fn users(client: Client, here: &Surroundings<'_>) -> Vec<PathBuf> {
     let config = || here.folder_of("XDG_CONFIG_HOME", ".config");
     let found = match client {
-        Client::ClaudeCode => vec![here.folder_of("CLAUDE_CONFIG_DIR", "").map(|it| it.join(".claude.json"))],
-        Client::Codex => vec![here.folder_of("CODEX_HOME", ".codex").map(|it| it.join("config.toml"))],
+        Client::ClaudeCode => {
+            vec![here.folder_of("CLAUDE_CONFIG_DIR", "").map(|it| it.join(".claude.json"))]
+        }
+        Client::Codex => {
+            vec![here.folder_of("CODEX_HOME", ".codex").map(|it| it.join("config.toml"))]
+        }
         Client::Gemini => {
             let home = here.path("GEMINI_CLI_HOME").or_else(|| here.home());
             vec![home.map(|it| it.join(".gemini/settings.json"))]

@@ -98,7 +98,15 @@ impl<'t> Entry<'t> {
             }))
         };
         let is_enabled = flag("disabled")? != Some(true) && flag("enabled")? != Some(false);
-        Ok(Self { name: &found.name, project, at: found.key.start, is_enabled, members, is_object, range: found.value.range.clone() })
+        Ok(Self {
+            name: &found.name,
+            project,
+            at: found.key.start,
+            is_enabled,
+            members,
+            is_object,
+            range: found.value.range.clone(),
+        })
     }
 
     /// Its name and project, for people.
@@ -142,7 +150,10 @@ impl<'t> Entry<'t> {
     /// How it is reached.
     pub(crate) fn reached(&self, form: &Form) -> Result<Reached<'t>, Refusal> {
         if !self.is_object {
-            let what = format!("the server {:?} is no object; correct it, or choose others with --server", self.name);
+            let what = format!(
+                "the server {:?} is no object; correct it, or choose others with --server",
+                self.name
+            );
             return Err(Refusal::new(self.at, what));
         }
         if let Some(command) = member(self.members, "command")? {

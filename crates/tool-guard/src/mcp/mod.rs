@@ -29,6 +29,7 @@ mod private;
 mod proxy;
 pub(crate) mod recording;
 pub(crate) mod records;
+mod remote;
 mod run;
 mod scan;
 pub(crate) mod server;

@@ -7,6 +7,7 @@ use super::{
     log,
     options::OnServerExit,
     proxy::Proxy,
+    remote,
     server::{self, Server},
     signals::Signals,
     stdio::{Input, Output},
@@ -45,6 +46,9 @@ const LINGER: Duration = Duration::from_millis(200);
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(address) = options.http.listen {
         return http::run(options, address).await;
+    }
+    if options.http.upstream.is_some() {
+        return remote::run(options).await;
     }
     let logging = log::start(options.log, options.log_file.as_deref())?;
     let guard = Guard::new(&options, logging.is_some()).await?;

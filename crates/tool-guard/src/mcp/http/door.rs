@@ -76,6 +76,14 @@ impl<B: Behind> listener::Door for HttpDoor<B> {
             tracing::warn!(target: TARGET, event = "mcp_refused", why);
             return refused(status, "null", INVALID_REQUEST, why);
         }
+        // Two of them could mean two things.
+        let twice = head.headers.keys().find(|name| {
+            name.as_str().starts_with("mcp-") && head.headers.get_all(*name).iter().nth(1).is_some()
+        });
+        if let Some(name) = twice {
+            let why = format!("the header {name} occurs twice");
+            return refused(StatusCode::BAD_REQUEST, "null", INVALID_REQUEST, &why);
+        }
         let path = head.uri.path();
         let is_endpoint = path == inside.behind.path();
         if !is_endpoint && !path.starts_with("/.well-known/") {

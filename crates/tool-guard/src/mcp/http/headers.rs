@@ -39,15 +39,18 @@ struct Meta<'l> {
 
 /// Why a modern request is refused: the name of the header that does not say what the body says.
 pub(crate) fn mismatch(headers: &HeaderMap, message: &Message<'_>) -> Option<HeaderName> {
-    if !is_modern(headers) {
+    let method = message.method.as_deref()?;
+    let params: Params<'_> =
+        message.params.and_then(|raw| message::object(raw.get()).ok()).unwrap_or_default();
+    let meta: Meta<'_> =
+        params.meta.and_then(|raw| message::object(raw.get()).ok()).unwrap_or_default();
+    let is_said = meta.version.as_deref().is_some_and(|version| version >= MODERN);
+    if !is_modern(headers) && !is_said {
         return None;
     }
-    let method = message.method.as_deref()?;
     if text(headers, &METHOD) != Some(method) {
         return Some(METHOD);
     }
-    let params: Params<'_> =
-        message.params.and_then(|raw| message::object(raw.get()).ok()).unwrap_or_default();
     let name = match method {
         "tools/call" | "prompts/get" => params.name,
         "resources/read" => params.uri,
@@ -58,8 +61,6 @@ pub(crate) fn mismatch(headers: &HeaderMap, message: &Message<'_>) -> Option<Hea
     {
         return Some(NAME);
     }
-    let meta: Meta<'_> =
-        params.meta.and_then(|raw| message::object(raw.get()).ok()).unwrap_or_default();
     let version = meta.version?;
     (text(headers, &VERSION) != Some(&*version)).then_some(VERSION)
 }

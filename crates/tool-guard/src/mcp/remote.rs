@@ -1,0 +1,162 @@
+//! A client on standard input and output, a server at an address: the guard is that server's client.
+mod talk;
+
+use self::talk::Talk;
+use super::{
+    Options,
+    guard::{Guard, Guarding},
+    line_reader::LineReader,
+    lines::Item,
+    log,
+    out::Outgoing,
+    signals::Signals,
+    stdio::{Input, Output},
+    upstream::{Heard, Upstream},
+};
+use anyhow::Context as _;
+use bytes::{Buf as _, BytesMut};
+use std::{future::pending, process::ExitCode, time::Duration};
+use tokio::{
+    io::AsyncWriteExt as _,
+    time::{Instant, sleep_until},
+};
+use tr_core::one_line;
+
+/// How many bytes may wait for a client that does not read before nothing more is read.
+const HIGH_WATER: usize = 4 * 1024 * 1024;
+/// How long the end of the session may take.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// Runs the guard until the client disconnects.
+pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let logging = log::start(options.log, options.log_file.as_deref())?;
+    let upstream = Upstream::new(&options.http, Default::default(), options.max_line)?;
+    let headers = options.http.header_file.as_deref().map(talk::headers).transpose()?;
+    let guard = Guard::new(&options, logging.is_some()).await?;
+    let _janitor = guard.janitor();
+    let ended = Signals::new()?.end(guard.reload());
+    let admin = guard.admin(&options).await?.map(tokio::spawn);
+    let connection = format!("mcp-{:016x}", fastrand::u64(..));
+    let pump = Pump {
+        proxy: guard.proxy(guard.client(&connection)).with_messages(),
+        talk: Talk::new(upstream, headers.unwrap_or_default(), options.max_line),
+        from_client: LineReader::new(
+            Input::open().context("cannot read standard input")?,
+            options.max_line,
+        ),
+        client_out: Some(Output::open().context("cannot write standard output")?),
+        unwritten: BytesMut::new(),
+        longest: guard.limits.hard,
+    };
+    let signal = tokio::select! {
+        () = pump.run() => None,
+        signal = ended => Some(signal),
+    };
+    if let Some(admin) = admin {
+        admin.abort();
+    }
+    guard.finish().await;
+    Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
+}
+
+struct Pump {
+    proxy: Guarding,
+    talk: Talk,
+    from_client: LineReader<Input>,
+    /// `None` once the client has stopped reading.
+    client_out: Option<Output>,
+    unwritten: BytesMut,
+    longest: Duration,
+}
+
+impl Pump {
+    async fn run(mut self) {
+        // How long answers are waited for after the client has disconnected.
+        let mut until: Option<Instant> = None;
+        loop {
+            self.flush();
+            let is_open = self.from_client.is_open();
+            let owes = !self.proxy.calls.is_empty() || self.proxy.is_asked();
+            if !is_open {
+                if !owes && self.unwritten.is_empty() || self.client_out.is_none() {
+                    break;
+                }
+                until.get_or_insert_with(|| Instant::now() + self.longest);
+            }
+            let has_room = self.unwritten.len() < HIGH_WATER;
+            tokio::select! {
+                biased;
+                finished = self.proxy.calls.step() => self.proxy.on_step(finished),
+                wrote = write(&mut self.client_out, &mut self.unwritten), if !self.unwritten.is_empty() => {
+                    if wrote.is_err() {
+                        self.client_out = None;
+                        self.unwritten.clear();
+                        self.from_client.close();
+                    }
+                }
+                item = self.from_client.next(), if is_open && has_room => {
+                    if let Some(item) = item {
+                        self.talk.on_client(&item);
+                        self.proxy.on_client(&item);
+                    }
+                }
+                (open, heard) = self.talk.next(), if has_room => self.on_heard(&open, heard),
+                () = self.proxy.sweeper.round() => {}
+                () = at(until) => break,
+            }
+        }
+        // A server that does not answer forgets the session by itself.
+        let _ = tokio::time::timeout(GOODBYE, self.talk.end()).await;
+    }
+
+    fn flush(&mut self) {
+        while let Some(outgoing) = self.proxy.to_server.next() {
+            self.talk.send(outgoing);
+        }
+        while let Some(Outgoing { line, .. }) = self.proxy.to_client.next() {
+            match std::str::from_utf8(&line) {
+                Ok(text) => self.unwritten.extend_from_slice(one_line(text.trim()).as_bytes()),
+                Err(_) => self.unwritten.extend_from_slice(line.trim_ascii()),
+            }
+            self.unwritten.extend_from_slice(b"\n");
+        }
+    }
+
+    fn on_heard(&mut self, open: &talk::Open, heard: Option<Heard>) {
+        match heard {
+            Some(Heard::Message { line, .. }) => self.proxy.on_server(&Item::Line(line)),
+            Some(Heard::Oversized(long)) => self.proxy.on_server(&Item::Oversized(long)),
+            Some(Heard::Head(..) | Heard::Between(_)) => {}
+            Some(Heard::Refused(response)) => {
+                let failure = self.talk.refused(open, &response);
+                if let Some(id) = &open.id {
+                    self.proxy.on_failed(id, failure);
+                }
+            }
+            Some(Heard::Failed(failure)) => {
+                if let Some(id) = &open.id {
+                    self.proxy.on_failed(id, failure);
+                }
+            }
+            None => {
+                if let Some(id) = &open.id {
+                    self.proxy.on_failed(id, talk::unanswered());
+                }
+            }
+        }
+    }
+}
+
+async fn at(until: Option<Instant>) {
+    match until {
+        Some(until) => sleep_until(until).await,
+        None => pending().await,
+    }
+}
+
+async fn write(out: &mut Option<Output>, bytes: &mut BytesMut) -> std::io::Result<()> {
+    let out = out.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
+    let wrote = out.write(bytes).await?;
+    bytes.advance(wrote);
+    if bytes.is_empty() { out.flush().await } else { Ok(()) }
+}
