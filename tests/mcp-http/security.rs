@@ -87,9 +87,7 @@ fn a_foreign_origin_is_refused_before_the_body_and_a_listed_one_is_not() {
     }
     assert_eq!(front.header("sec-fetch-site: cross-site"), 403);
     // The body never comes, and the refusal does.
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nhost: localhost\r\norigin: https://evil.example\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n"
-    );
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\norigin: https://evil.example\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n";
     let (head, seen) = ask(front.client.authority(), head.as_bytes(), &json!(77));
     assert_eq!(head.unwrap().status(), 403, "{seen:?}");
     assert_eq!(front.paid(), 0);

@@ -89,6 +89,13 @@ impl Trust {
     }
 }
 
+/// Reads an address; `localhost` is this machine's.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    let here = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let address = here.as_deref().unwrap_or(text).parse().ok();
+    address.ok_or_else(|| "give an IP address and a port, such as 127.0.0.1:9470".into())
+}
+
 /// Connects to the host of an address.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {

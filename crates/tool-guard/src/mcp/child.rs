@@ -5,6 +5,7 @@ mod ids;
 mod kept;
 mod mux;
 mod posts;
+mod refusals;
 mod replay;
 mod session;
 mod sessions;
@@ -39,9 +40,9 @@ use std::{
     ffi::OsString,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::{Duration, Instant},
+    time::Duration,
 };
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tool_reliability::telemetry::TARGET;
 
 /// The path of the endpoint.
@@ -72,7 +73,7 @@ struct Shared {
 }
 
 impl Children {
-    /// Runs `command` for whoever asks.
+    /// Runs `command` for all clients.
     pub(crate) fn new(guard: Arc<Guard>, command: Vec<OsString>) -> Self {
         let (sessions, shared) = (Mutex::default(), Mutex::default());
         let inside = Arc::new(Inside { guard, command, sessions, shared });
@@ -117,7 +118,7 @@ impl Inside {
         };
         let mut sessions = self.sessions();
         let owner = owner(headers);
-        let session = sessions.get(name, &owner, Instant::now()).cloned();
+        let session = sessions.get(name, &owner, Instant::now().into_std()).cloned();
         if let Some(session) = session {
             if !session.mux.is_gone() {
                 return Ok(session);
@@ -182,7 +183,7 @@ impl Inside {
         };
         let session = Arc::new(Session::new(mux.clone()));
         let owner = owner(&head.headers);
-        let name = self.sessions().add(random, owner, Instant::now(), session);
+        let name = self.sessions().add(random, owner, Instant::now().into_std(), session);
         let mut unbegun = Unbegun { inside: self, name, owner, is_begun: false };
         let mut answer = answered(mux.post(body, false), &self.guard, asked, false).await;
         // A server that refuses the session has none.
@@ -215,7 +216,7 @@ impl Inside {
                 {
                     let mut shared = self.shared();
                     shared.is_legacy = true;
-                    // Nobody will ask it anything.
+                    // No client will ask it anything.
                     shared.child.take_if(|_| child.streams() == 0).as_ref().inspect(|it| it.end());
                 }
                 error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY)
@@ -268,11 +269,12 @@ impl Inside {
 
     /// Removes the sessions that are over.
     fn expire(&self) {
-        let over = self.sessions().expire(Instant::now(), |session| match &session.mux {
-            mux if mux.is_gone() => Use::Over,
-            mux if mux.is_in_use() => Use::InUse,
-            _ => Use::Idle,
-        });
+        let over =
+            self.sessions().expire(Instant::now().into_std(), |session| match &session.mux {
+                mux if mux.is_gone() => Use::Over,
+                mux if mux.is_in_use() => Use::Streaming,
+                _ => Use::Idle,
+            });
         for session in over {
             if !session.mux.is_gone() {
                 tracing::warn!(target: TARGET, event = "mcp_session_idle");
@@ -393,6 +395,3 @@ fn not_allowed() -> Answered {
 fn not_started(id: &str, error: &io::Error) -> Answered {
     refuse(StatusCode::BAD_GATEWAY, id, &failed(error))
 }
-
-#[cfg(test)]
-mod tests;

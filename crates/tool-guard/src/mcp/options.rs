@@ -1,8 +1,9 @@
 //! The command line of `tool-guard mcp`.
+pub(crate) use super::http_options::{HttpOptions, Preflight};
 use super::recording::{RecordOptions, word};
-use crate::{connect::Reach, export::ExportOptions};
+pub(crate) use crate::connect::address;
+use crate::export::ExportOptions;
 use clap::{Args, ValueEnum};
-use hyper::Uri;
 use serde_json::Value;
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 use tool_reliability::{
@@ -75,57 +76,6 @@ pub(crate) struct Options {
     pub(crate) http: HttpOptions,
 }
 
-/// The options of MCP over HTTP.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "MCP over HTTP")]
-pub(crate) struct HttpOptions {
-    /// The MCP server's endpoint, in place of COMMAND: Streamable HTTP, such as https://mcp.example.com/mcp
-    #[arg(long, value_name = "URL", conflicts_with = "command", value_parser = endpoint)]
-    pub(crate) upstream: Option<Uri>,
-
-    /// Serve clients over Streamable HTTP at this address, in place of standard input and output. The path
-    /// is that of the upstream's URL, /mcp for a COMMAND
-    #[arg(long, value_parser = address, value_name = "ADDRESS")]
-    pub(crate) listen: Option<SocketAddr>,
-
-    /// The file with the token that clients must send as x-tool-guard-token
-    #[arg(long, value_name = "FILE", requires = "listen")]
-    pub(crate) token_file: Option<PathBuf>,
-
-    /// A proxy in front of the listener speaks TLS: allows an address that other machines can reach
-    #[arg(long, requires_all = ["listen", "token_file"])]
-    pub(crate) behind_tls: bool,
-
-    /// Another name of this machine that requests may have in `host`
-    #[arg(long, value_name = "NAME", requires = "listen")]
-    pub(crate) allow_host: Vec<String>,
-
-    /// An origin whose web pages may send requests, such as https://ui.example.com
-    #[arg(long, value_name = "ORIGIN", requires = "listen")]
-    pub(crate) allow_origin: Vec<String>,
-
-    /// Headers for the upstream, as `Name: value` lines in a file that only you can read
-    #[arg(long, value_name = "FILE", requires = "upstream", conflicts_with = "listen")]
-    pub(crate) header_file: Option<PathBuf>,
-
-    /// Whether the upstream is asked for a sign of life before a mutating call, if it gave none for 5 s
-    #[arg(long, value_enum, default_value_t = Preflight::On, value_name = "WHETHER", requires = "upstream")]
-    pub(crate) preflight: Preflight,
-
-    #[command(flatten)]
-    pub(crate) reach: Reach,
-}
-
-/// Whether mutating calls are preceded by a request that changes nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Preflight {
-    /// If the upstream answered nothing in the last 5 s
-    #[default]
-    On,
-    /// Never
-    Off,
-}
-
 impl Options {
     /// The words that identify the server in the records, unless it has a name.
     pub(crate) fn server_words(&self) -> Vec<OsString> {
@@ -133,24 +83,6 @@ impl Options {
         // A query may hold a key.
         let url = url.to_string();
         vec![url.split('?').next().unwrap_or_default().into()]
-    }
-}
-
-/// Reads the address of an endpoint.
-fn endpoint(text: &str) -> Result<Uri, String> {
-    const FORM: &str = "give a URL such as https://mcp.example.com/mcp";
-    let url: Uri = text.parse().map_err(|_| FORM)?;
-    let is_http = matches!(url.scheme_str(), Some("http" | "https"));
-    let user = url.authority().is_some_and(|it| it.as_str().contains('@'));
-    if user {
-        return Err(
-            "write no user or password into the URL: give headers with --header-file".into()
-        );
-    }
-    if is_http && url.host().is_some_and(|host| !host.is_empty()) {
-        Ok(url)
-    } else {
-        Err(FORM.into())
     }
 }
 
@@ -359,13 +291,6 @@ fn duration(text: &str) -> Result<Duration, String> {
     duration
         .filter(|duration| !duration.is_zero() && *duration <= day)
         .ok_or_else(|| "must be more than 0 and at most 24h".into())
-}
-
-/// Reads an address; `localhost` is this machine's.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    let here = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
-    let address = here.as_deref().unwrap_or(text).parse().ok();
-    address.ok_or_else(|| "give an IP address and a port, such as 127.0.0.1:9470".into())
 }
 
 fn line_limit(text: &str) -> Result<usize, String> {

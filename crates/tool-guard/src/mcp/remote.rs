@@ -1,4 +1,5 @@
 //! A client on standard input and output, a server at an address: the guard is that server's client.
+mod headers;
 mod talk;
 
 use self::talk::Talk;
@@ -30,8 +31,8 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// Runs the guard until the client disconnects.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let logging = log::start(options.log, options.log_file.as_deref())?;
-    let upstream = Upstream::new(&options.http, Default::default(), options.max_line)?;
-    let headers = options.http.header_file.as_deref().map(talk::headers).transpose()?;
+    let upstream = Upstream::new(&options.http, options.http.rules(), options.max_line)?;
+    let headers = options.http.header_file.as_deref().map(headers::headers).transpose()?;
     let guard = Guard::new(&options, logging.is_some()).await?;
     let _janitor = guard.janitor();
     let ended = Signals::new()?.end(guard.reload());

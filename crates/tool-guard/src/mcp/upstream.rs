@@ -8,27 +8,23 @@ mod heard;
 mod hearing;
 mod http;
 mod preflight;
-mod rules;
 mod shared;
 pub(crate) mod sse;
 
 pub(crate) use self::{
     alive::SESSION,
-    faults::error as rpc_error,
-    headers::without_connection,
     heard::{Heard, Posted},
     hearing::Hearing,
     http::BoxBody,
-    rules::{StatusRule, StatusRules},
 };
 
 use self::{
     faults::{About, Judged, Kind, judge},
     shared::Shared,
 };
-use super::{failure::Failure, options::HttpOptions};
+use super::{failure::Failure, options::HttpOptions, status_rules::StatusRules};
 use anyhow::Context as _;
-use hyper::{HeaderMap, Request, Response, body::Incoming};
+use hyper::{Request, Response, body::Incoming};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tr_core::{FailureInfo, Ran, Verdict};
@@ -89,11 +85,5 @@ impl Upstream {
     /// The path of the endpoint.
     pub(crate) fn path(&self) -> &str {
         self.0.target.path()
-    }
-
-    /// A client's headers as the server gets them: without those of the connection, of the guard, and
-    /// `origin`.
-    pub(crate) fn take(&self, headers: &HeaderMap) -> HeaderMap {
-        self.0.target.take(headers)
     }
 }

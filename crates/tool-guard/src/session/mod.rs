@@ -33,22 +33,19 @@ mod stored_session;
 mod target;
 mod writers;
 
-pub(crate) use self::{
-    atomic_replace::replace as replace_file,
-    failure::CliError,
-    file::File,
-    folder::Folder,
-    options::Options,
-    private::{Stranger, is_own_group, stranger_in},
-    show::{quoted, say},
-};
 use self::{
     content::Content,
     each::{Outcome, Verdict, each},
-    failure::{Failure, NotJudged},
+    failure::{CliError, Failure, NotJudged},
     options::{Command, One, Paths},
     source::Source,
     target::{Target, Which},
+};
+pub(crate) use self::{
+    folder::Folder,
+    options::Options,
+    private::{Stranger, is_own_group, stranger_in},
+    show::quoted,
 };
 use std::process::ExitCode;
 use tr_core::{SystemClock, WallClock as _};

@@ -1,8 +1,7 @@
 //! The ids of requests, and the tokens of progress, on the input of a server that many posts share: no I/O.
 //!
 //! Clients do not know of one another, so their ids collide. Each request gets a number of its own on the wire,
-//! which is its progress token, too. The server's answers, progress and cancellations are given back under the
-//! client's own ids and tokens; all other bytes stay as they are.
+//! which is its progress token, too. What the server says is given back under the client's own ids and tokens.
 use crate::mcp::{
     batch,
     elements::elements,
@@ -40,7 +39,7 @@ pub(super) struct Ids {
 #[derive(Debug)]
 struct Open {
     post: u64,
-    /// Whose ids it is told apart by: a client names only requests of its own.
+    /// The scope of its ids: a client names only requests of its own.
     scope: u64,
     id: Token,
     /// The id as the client wrote it.
@@ -84,7 +83,7 @@ pub(super) enum For {
     Oversized(u64, Oversized),
     /// For the server itself: a request of its own is longer than the limit.
     Server(Oversized),
-    /// Nobody waits for it.
+    /// No client waits for it.
     Nobody,
 }
 
@@ -116,7 +115,7 @@ type Parts = Vec<(Range<usize>, String)>;
 impl Ids {
     /// The line of a client's, as one line for the server, and how many requests are in it. `None` if there is
     /// nothing to send: it cancels what is no longer open.
-    pub(super) fn to_server(
+    pub(super) fn rewrite(
         &mut self,
         line: &Bytes,
         post: u64,
@@ -218,7 +217,7 @@ impl Ids {
     }
 
     /// For whom the messages of a line of the server's are.
-    pub(super) fn from_server(&mut self, line: &Bytes, mut take: impl FnMut(For)) {
+    pub(super) fn sort(&mut self, line: &Bytes, mut take: impl FnMut(For)) {
         if !scan::bare(line).starts_with(b"[") {
             return take(self.one(line));
         }
@@ -349,7 +348,7 @@ impl Ids {
         of_it.map(|(number, _)| *number).collect()
     }
 
-    /// Forgets a request, whose answer nobody waits for.
+    /// Forgets a request, whose answer no client waits for.
     pub(super) fn forget(&mut self, number: u64) {
         self.open.remove(&number);
     }

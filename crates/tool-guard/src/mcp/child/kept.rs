@@ -27,7 +27,7 @@ struct State {
     /// Who reads it now, and the last event that it got.
     reader: Option<(u64, u64)>,
     readers: u64,
-    /// Since when nobody reads it.
+    /// Since when no client reads it.
     unread_since: Instant,
     to_read: Option<Waker>,
     to_write: Option<Waker>,
@@ -89,7 +89,7 @@ impl Kept {
     pub(super) fn push(&self, event: &[u8]) {
         let mut state = self.lock();
         let read = state.reader.map(|(_, number)| number);
-        state.replay.push(event, read, std::time::Instant::now());
+        state.replay.push(event, read, Instant::now().into_std());
         state.wake_reader();
     }
 
@@ -121,7 +121,7 @@ impl Kept {
     pub(super) fn trim(&self) {
         let mut state = self.lock();
         let read = state.reader.map(|(_, number)| number);
-        state.replay.trim(read, std::time::Instant::now());
+        state.replay.trim(read, Instant::now().into_std());
     }
 
     /// Waits until the client has taken enough.
@@ -139,7 +139,7 @@ impl Kept {
         .await;
     }
 
-    /// Waits until nobody has read it for so long that nobody will.
+    /// Waits until no client has read it for so long that none will.
     async fn given_up(&self) {
         let mut at = Instant::now() + PATIENCE;
         loop {

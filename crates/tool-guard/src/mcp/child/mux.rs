@@ -1,5 +1,8 @@
 //! One running server on pipes that many posts share.
-use super::posts::{Gone, HIGH_WATER, Message, Posts, Sharing};
+use super::{
+    posts::{HIGH_WATER, Message, Posts, Sharing},
+    refusals::Gone,
+};
 use crate::{
     mcp::{
         lines::Lines,

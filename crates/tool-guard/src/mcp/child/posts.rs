@@ -1,13 +1,10 @@
 //! Posts that share a server on pipes, and what each of them hears: no I/O.
-use super::ids::{For, Ids, Refused};
-use crate::mcp::{
-    answer,
-    failure::Failure,
-    lines::{Item, Oversized},
-    upstream::Heard,
+use super::{
+    ids::{For, Ids, Refused},
+    refusals::{Gone, refusal, size, too_long},
 };
+use crate::mcp::{failure::Failure, lines::Item, upstream::Heard};
 use bytes::{Bytes, BytesMut};
-use hyper::{Response, StatusCode};
 use std::{
     collections::{HashMap, VecDeque},
     task::Waker,
@@ -19,10 +16,6 @@ use tr_core::{FailureInfo, Ran, Verdict};
 pub(super) const HIGH_WATER: usize = 4 * 1024 * 1024;
 /// How many bytes of the server's own messages are kept while no stream of the client's is open.
 const MAX_KEPT: usize = 256 * 1024;
-
-const INVALID_REQUEST: i64 = -32600;
-const INVALID_PARAMS: i64 = -32602;
-const PARSE_ERROR: i64 = -32700;
 
 /// Whether the posts are those of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,15 +58,6 @@ pub(super) struct Posts {
     gone: Option<Gone>,
     /// Posts that wait for room.
     waiting: Vec<Waker>,
-}
-
-/// Why a server answers nothing any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Gone {
-    /// It could not be started, for this reason.
-    NotStarted(Box<str>),
-    /// It ended.
-    Ended,
 }
 
 #[derive(Debug)]
@@ -147,11 +131,11 @@ impl Posts {
             return number;
         }
         let scope = if self.sharing == Sharing::Session { 0 } else { number };
-        let mut line = self.ids.to_server(&message.line, number, scope);
+        let mut line = self.ids.rewrite(&message.line, number, scope);
         if line == Err(Refused::TooMany) {
-            // Some were asked by posts that nobody hears any more.
+            // Some were asked by posts that are dropped.
             self.ids.keep(|post| self.posts.contains_key(&post));
-            line = self.ids.to_server(&message.line, number, scope);
+            line = self.ids.rewrite(&message.line, number, scope);
         }
         match line {
             Ok((line, requests)) => {
@@ -213,7 +197,7 @@ impl Posts {
         None
     }
 
-    /// Ends a post, to which nobody listens any more.
+    /// Ends a post, which was dropped.
     pub(super) fn close(&mut self, number: u64) {
         let Some(post) = self.posts.remove(&number) else { return };
         self.unread -= post.bytes;
@@ -224,7 +208,7 @@ impl Posts {
                 if let Heard::Message { line, .. } = heard
                     && post.is_listener
                 {
-                    self.keep(line);
+                    self.keep(&line);
                 }
             }
             return;
@@ -267,7 +251,7 @@ impl Posts {
                         continue;
                     }
                     let mut ids = std::mem::take(&mut self.ids);
-                    ids.from_server(&line, |one| self.deliver(one));
+                    ids.sort(&line, |one| self.deliver(one));
                     self.ids = ids;
                 }
             }
@@ -286,7 +270,7 @@ impl Posts {
             }
             For::Client { line, asks } => match self.stream(asks) {
                 Some(post) => self.hear(post, Heard::Message { raw: line.clone(), line }, false),
-                None if self.sharing == Sharing::Session => self.keep(line),
+                None if self.sharing == Sharing::Session => self.keep(&line),
                 None => tracing::warn!(target: TARGET, event = "mcp_unaddressed"),
             },
             For::Oversized(post, line) => self.hear(post, Heard::Oversized(line), true),
@@ -323,10 +307,10 @@ impl Posts {
         post.wake();
     }
 
-    fn keep(&mut self, line: Bytes) {
+    fn keep(&mut self, line: &[u8]) {
         self.kept_bytes += line.len();
         // The whole output may be held by a part of it.
-        self.kept.push_back(Bytes::copy_from_slice(&line));
+        self.kept.push_back(Bytes::copy_from_slice(line));
         while self.kept_bytes > MAX_KEPT
             && let Some(dropped) = self.kept.pop_front()
         {
@@ -379,7 +363,7 @@ impl Posts {
         self.posts.values().filter(|post| post.open > 0).count()
     }
 
-    /// Whether somebody waits for something.
+    /// Whether a stream waits for messages.
     pub(super) const fn is_in_use(&self) -> bool {
         self.listener.is_some()
     }
@@ -391,59 +375,6 @@ impl Post {
             waker.wake();
         }
     }
-}
-
-impl Gone {
-    fn failure(&self) -> Failure {
-        match self {
-            Self::NotStarted(_) => self.before(),
-            Self::Ended => Failure::SERVER_GONE,
-        }
-    }
-
-    /// The failure of what the server never read.
-    fn before(&self) -> Failure {
-        match self {
-            Self::NotStarted(why) => {
-                let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::Permanent);
-                Failure::said(why.clone(), facts)
-            }
-            Self::Ended => Failure::SERVER_GONE_BEFORE,
-        }
-    }
-}
-
-fn size(heard: &Heard) -> usize {
-    match heard {
-        Heard::Message { line, .. } => line.len(),
-        _ => 0,
-    }
-}
-
-fn refusal(why: Refused) -> Response<Bytes> {
-    let (code, text) = match why {
-        Refused::Id => (
-            INVALID_REQUEST,
-            "the id of a request must be a string or an unambiguous number; it was not forwarded",
-        ),
-        Refused::Params => {
-            (INVALID_PARAMS, "a member of params occurs twice; the request was not forwarded")
-        }
-        Refused::Unreadable | Refused::TooMany => (
-            PARSE_ERROR,
-            "the body is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name); it was not forwarded",
-        ),
-    };
-    let mut response = Response::new(answer::refusal("null", code, text));
-    *response.status_mut() = StatusCode::BAD_REQUEST;
-    response
-}
-
-/// The answer to a request of the server's that is longer than the limit.
-fn too_long(line: &Oversized) -> Bytes {
-    let text =
-        format!("the line has {} bytes, and was not forwarded: raise --max-line", line.bytes);
-    answer::refusal(line.id.as_deref().unwrap_or("null"), INVALID_REQUEST, &text)
 }
 
 #[cfg(test)]

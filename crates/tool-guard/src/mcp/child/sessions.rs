@@ -68,7 +68,7 @@ impl<T> Sessions<T> {
     pub(super) fn expire(&mut self, now: Instant, state: impl Fn(&T) -> Use) -> Vec<T> {
         let ended = self.0.extract_if(|_, session| match state(&session.value) {
             Use::Over => true,
-            Use::InUse => {
+            Use::Streaming => {
                 session.last_used = now;
                 false
             }
@@ -89,7 +89,7 @@ pub(super) enum Use {
     /// Its server has ended.
     Over,
     /// A stream is open.
-    InUse,
+    Streaming,
     Idle,
 }
 
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_session_is_its_owner_s_alone() {
-        let (mut sessions, now) = (Sessions::default(), Instant::now());
+        let (mut sessions, now) = (Sessions::default(), tokio::time::Instant::now().into_std());
         let id = sessions.add([0xa7; 16], ALICE, now, "shop");
         assert_eq!(&*id, "a7".repeat(16));
         assert_eq!(sessions.get(&id, &ALICE, now), Some(&"shop"));
@@ -114,10 +114,10 @@ mod tests {
 
     #[test]
     fn a_session_ends_with_its_server_or_after_half_an_hour_without_use() {
-        let (mut sessions, start) = (Sessions::default(), Instant::now());
+        let (mut sessions, start) = (Sessions::default(), tokio::time::Instant::now().into_std());
         let used = sessions.add([1; 16], ALICE, start, Use::Idle);
         sessions.add([2; 16], ALICE, start, Use::Idle);
-        sessions.add([3; 16], ALICE, start, Use::InUse);
+        sessions.add([3; 16], ALICE, start, Use::Streaming);
         sessions.add([4; 16], ALICE, start, Use::Over);
         assert_eq!(sessions.expire(start, |it| *it), [Use::Over]);
         let later = start + IDLE - Duration::from_secs(1);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn there_are_so_many_sessions_and_no_more() {
-        let (mut sessions, now) = (Sessions::default(), Instant::now());
+        let (mut sessions, now) = (Sessions::default(), tokio::time::Instant::now().into_std());
         for number in 0..MAX_SESSIONS {
             assert!(!sessions.is_full());
             let mut random = [0; 16];

@@ -1,4 +1,5 @@
 //! The guard as the client of a server at an address: its session, its posts, and the server's own stream.
+use super::headers::{Modern, encoded, modern};
 use crate::mcp::{
     failure::Failure,
     identity::SESSION,
@@ -10,8 +11,6 @@ use crate::mcp::{
         sse::{Content, Splitter},
     },
 };
-use anyhow::{Context as _, bail};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use http_body_util::{BodyExt as _, Empty};
@@ -20,10 +19,7 @@ use hyper::{
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use serde_json::Value;
-use std::{
-    fs, future::poll_fn, os::unix::fs::PermissionsExt as _, path::Path, pin::Pin, task::Poll,
-    time::Duration,
-};
+use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
 use tokio::time::sleep;
 use tr_core::{FailureInfo, Ran, Verdict};
 
@@ -192,7 +188,7 @@ impl Talk {
         .await;
         let open = self.open[at].0.clone();
         if heard.is_none() || matches!(heard, Some(Heard::Refused(_) | Heard::Failed(_))) {
-            self.open.remove(at);
+            drop(self.open.remove(at));
         }
         if matches!(open.kind, Kind::Begins | Kind::BeginsAgain) {
             self.on_begun(&open, heard.as_ref());
@@ -218,7 +214,9 @@ impl Talk {
                     let held = self.held.take().unwrap_or_default();
                     self.post(Bytes::from_static(note), None, None, Kind::Message);
                     self.listen();
-                    held.into_iter().for_each(|message| self.send(message));
+                    for message in held {
+                        self.send(message);
+                    }
                 }
             }
             Some(Heard::Refused(_) | Heard::Failed(_)) | None => {
@@ -316,7 +314,7 @@ fn own_stream(
                     // It has none, or the session is gone.
                     Ok(_) => return None,
                     Err(_) => {
-                        own.wait = Some(own.wait.map_or(AGAIN, |it| (it * 2).min(AGAIN * 30)))
+                        own.wait = Some(own.wait.map_or(AGAIN, |it| (it * 2).min(AGAIN * 30)));
                     }
                 }
                 continue;
@@ -347,67 +345,8 @@ fn own_stream(
     })
 }
 
-/// What a message of MCP 2026-07-28 repeats in its headers.
-struct Modern {
-    version: String,
-    method: String,
-    name: Option<String>,
-}
-
-fn modern(body: &[u8]) -> Option<Modern> {
-    // Most messages do not name it.
-    memchr::memmem::find(body, b"io.modelcontextprotocol/protocolVersion")?;
-    let body: Value = serde_json::from_slice(body).ok()?;
-    let params = &body["params"];
-    let version = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str()?;
-    let name = params["name"].as_str().or_else(|| params["uri"].as_str());
-    Some(Modern {
-        version: version.to_owned(),
-        method: body["method"].as_str()?.to_owned(),
-        name: name.map(str::to_owned),
-    })
-}
-
-/// Text as a header's value: in Base64 where it has other characters.
-fn encoded(text: &str) -> Option<HeaderValue> {
-    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
-        && text.trim() == text
-        && !text.starts_with("=?");
-    let value = match is_plain {
-        true => text.to_owned(),
-        false => format!("=?base64?{}?=", STANDARD.encode(text)),
-    };
-    HeaderValue::from_str(&value).ok()
-}
-
 /// The message of a JSON-RPC error.
 fn error_of(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     Some(body["error"]["message"].as_str()?.to_owned())
-}
-
-/// Reads headers for the server, one on each line.
-///
-/// # Errors
-/// If others can read the file, or a line is no header.
-pub(super) fn headers(file: &Path) -> anyhow::Result<HeaderMap> {
-    let at = || format!("--header-file {}", file.display());
-    let mode = fs::metadata(file).with_context(at)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        bail!("{}: others can read it: make it yours alone with chmod 600", at());
-    }
-    let mut headers = HeaderMap::new();
-    for (number, line) in fs::read_to_string(file).with_context(at)?.lines().enumerate() {
-        if line.trim().is_empty() {
-            continue;
-        }
-        // The value is a secret.
-        let wrong = || format!("{}, line {}: write `Name: value`", at(), number + 1);
-        let (name, value) = line.split_once(':').with_context(wrong)?;
-        let name: HeaderName = name.trim().parse().ok().with_context(wrong)?;
-        let mut value: HeaderValue = value.trim().parse().ok().with_context(wrong)?;
-        value.set_sensitive(true);
-        headers.append(name, value);
-    }
-    Ok(headers)
 }

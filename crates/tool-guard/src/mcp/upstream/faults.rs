@@ -1,7 +1,7 @@
 //! What a fault on the way to the server says about a request: whether the tool ran, whether a repeat may help,
 //! and what the client gets.
-use super::rules::{StatusRule, StatusRules};
 use crate::mcp::failure::Failure;
+use crate::mcp::status_rules::{StatusRule, StatusRules};
 use hyper::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -121,7 +121,8 @@ fn fault(error: &legacy::Error) -> Fault<'static> {
     let causes = || successors(error.source(), |&cause| cause.source());
     let is_tls = |cause: &(dyn std::error::Error + 'static)| {
         let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        cause.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>())
+        cause.is::<rustls::Error>()
+            || inner.is_some_and(|it| it.downcast_ref::<rustls::Error>().is_some())
     };
     match () {
         () if error.is_connect() && causes().any(is_tls) => Fault::Tls(why),

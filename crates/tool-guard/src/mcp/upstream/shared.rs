@@ -1,6 +1,7 @@
 //! What all requests to one server share.
-use super::{alive::Alive, http::Target, rules::StatusRules};
+use super::{alive::Alive, http::Target};
 use crate::mcp::options::{HttpOptions, Preflight};
+use crate::mcp::status_rules::StatusRules;
 use hyper::Uri;
 
 /// What all requests to one server share.

@@ -1,3 +1,4 @@
+//! Ids on the wire.
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -7,13 +8,13 @@ fn bytes(value: &Value) -> Bytes {
 }
 
 fn sent(ids: &mut Ids, line: &Value, post: u64, scope: u64) -> Value {
-    let (line, _) = ids.to_server(&bytes(line), post, scope).unwrap();
+    let (line, _) = ids.rewrite(&bytes(line), post, scope).unwrap();
     serde_json::from_slice(&line.unwrap()).unwrap()
 }
 
 fn heard(ids: &mut Ids, line: &Value) -> Vec<For> {
     let mut all = Vec::new();
-    ids.from_server(&bytes(line), |one| all.push(one));
+    ids.sort(&bytes(line), |one| all.push(one));
     all
 }
 
@@ -53,7 +54,7 @@ fn a_client_cancels_only_what_it_asked_for_itself() {
     let cancel =
         |id: &Value| json!({ "method": "notifications/cancelled", "params": { "requestId": id } });
     for other in [json!("x"), theirs["id"].clone()] {
-        assert_eq!(ids.to_server(&bytes(&cancel(&other)), 2, 2), Ok((None, 0)));
+        assert_eq!(ids.rewrite(&bytes(&cancel(&other)), 2, 2), Ok((None, 0)));
     }
     let mine = sent(&mut ids, &cancel(&json!("x")), 3, 1);
     assert_eq!(mine["params"]["requestId"], theirs["id"]);
@@ -90,7 +91,7 @@ fn the_members_of_batches_go_each_its_own_way() {
     let mut ids = Ids::default();
     let batch =
         bytes(&json!([{ "id": 1, "method": "a" }, { "method": "n" }, { "id": 2, "method": "b" }]));
-    let (line, requests) = ids.to_server(&batch, 5, 0).unwrap();
+    let (line, requests) = ids.rewrite(&batch, 5, 0).unwrap();
     let wire: Value = serde_json::from_slice(&line.unwrap()).unwrap();
     assert_eq!(requests, 2);
     let answers = json!([{ "id": wire[2]["id"], "result": 2 }, { "method": "m" }, 7, { "id": wire[0]["id"], "result": 1 }]);
@@ -111,10 +112,10 @@ fn an_answer_that_is_no_json_is_given_back_under_the_client_s_id() {
     let wire = sent(&mut ids, &json!({ "id": "x", "method": "a" }), 1, 0);
     let line = |id: &str| Bytes::from(format!("{{\"id\":{id},\"result\":{{\"x\":NaN}}}}"));
     let mut all = Vec::new();
-    ids.from_server(&line(&wire["id"].to_string()), |one| all.push(one));
+    ids.sort(&line(&wire["id"].to_string()), |one| all.push(one));
     assert_eq!(all, [For::Post { post: 1, line: line("\"x\""), answers: true }]);
     for noise in [&b"Listening on stdio"[..], b"{\"id\":1,\"resu", b"", b"[", b"\xff\xfe"] {
-        ids.from_server(&Bytes::from_static(noise), |one| assert_eq!(one, For::Nobody));
+        ids.sort(&Bytes::from_static(noise), |one| assert_eq!(one, For::Nobody));
     }
 }
 
@@ -135,7 +136,7 @@ fn what_could_be_read_two_ways_is_not_sent_and_opens_nothing() {
             Refused::Params,
         ),
     ] {
-        assert_eq!(ids.to_server(&Bytes::from_static(line.as_bytes()), 1, 0), Err(why), "{line}");
+        assert_eq!(ids.rewrite(&Bytes::from_static(line.as_bytes()), 1, 0), Err(why), "{line}");
     }
     assert!(ids.of(1).is_empty());
 }
@@ -145,11 +146,11 @@ fn no_more_requests_are_open_than_the_most() {
     let mut ids = Ids::default();
     let ask = bytes(&json!({ "id": 1, "method": "a" }));
     for post in 0..MAX_OPEN as u64 {
-        ids.to_server(&ask, post, post).unwrap();
+        ids.rewrite(&ask, post, post).unwrap();
     }
-    assert_eq!(ids.to_server(&ask, 0, 0), Err(Refused::TooMany));
+    assert_eq!(ids.rewrite(&ask, 0, 0), Err(Refused::TooMany));
     ids.forget(ids.of(3)[0]);
-    ids.to_server(&ask, 0, 0).unwrap();
+    ids.rewrite(&ask, 0, 0).unwrap();
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn an_oversized_line_is_for_who_waits_for_it() {
 fn the_server_gets_one_line_however_the_client_wrote_it() {
     let mut ids = Ids::default();
     let pretty = Bytes::from_static(b"{\r\n \"id\": \"x\\ny\",\n\"method\": \"a\" }\n");
-    let (line, _) = ids.to_server(&pretty, 1, 0).unwrap();
+    let (line, _) = ids.rewrite(&pretty, 1, 0).unwrap();
     assert_eq!(line.unwrap(), "{   \"id\": 1, \"method\": \"a\" }\n");
 }
 
@@ -187,7 +188,7 @@ proptest! {
             let write = |id: &str, token: &str| format!("{{{space}\"params\":{{\"x\":[{id}],\"_meta\":{{\"progressToken\":{space}{token}}}}},\"id\":{id}{space},\"method\":\"a\"}}");
             let own = id.to_string();
             let line = Bytes::from(write(&own, &own));
-            let (line, requests) = ids.to_server(&line, post as u64, 0).unwrap();
+            let (line, requests) = ids.rewrite(&line, post as u64, 0).unwrap();
             prop_assert_eq!(requests, 1);
             let line = line.unwrap();
             let wire: Value = serde_json::from_slice(&line).unwrap();
@@ -203,7 +204,7 @@ proptest! {
         for (post, own, wire) in open {
             let answer = |id: &str| Bytes::from(format!("{{\"result\":{{\"id\":{wire}}}, \"id\": {id} }}"));
             let mut all = Vec::new();
-            ids.from_server(&answer(&wire), |one| all.push(one));
+            ids.sort(&answer(&wire), |one| all.push(one));
             prop_assert_eq!(all, [For::Post { post, line: answer(&own), answers: true }]);
         }
     }
@@ -212,7 +213,7 @@ proptest! {
     fn no_line_of_the_server_s_is_fatal(line: Vec<u8>, post in 0..3_u64) {
         let mut ids = Ids::default();
         let ask = json!({ "id": post, "method": "a" });
-        ids.to_server(&bytes(&ask), post, 0).unwrap();
-        ids.from_server(&line.into(), |_| {});
+        ids.rewrite(&bytes(&ask), post, 0).unwrap();
+        ids.sort(&line.into(), |_| {});
     }
 }

@@ -1,3 +1,4 @@
+//! A shared server, with processes of the shell.
 use super::*;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};

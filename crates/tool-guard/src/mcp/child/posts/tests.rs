@@ -1,5 +1,8 @@
+//! What posts hear.
 use super::*;
+use crate::mcp::lines::Oversized;
 use crate::mcp::message::{self, Line};
+use hyper::StatusCode;
 use serde_json::{Value, json};
 
 fn posted(posts: &mut Posts, line: &Value, is_mutating: bool) -> u64 {

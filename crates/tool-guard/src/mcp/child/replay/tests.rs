@@ -1,3 +1,4 @@
+//! What a stream that was cut gets again.
 use super::*;
 use proptest::prelude::*;
 
@@ -14,7 +15,7 @@ fn read(replay: &Replay, mut number: u64) -> (Vec<String>, Next) {
 
 #[test]
 fn what_follows_an_event_is_replayed_and_goes_on() {
-    let (mut replay, now) = (Replay::new(7), Instant::now());
+    let (mut replay, now) = (Replay::new(7), tokio::time::Instant::now().into_std());
     assert_eq!(replay.after(0), Next::Nothing);
     for event in [b"data: a\n\n", b"data: b\n\n"] {
         replay.push(event, None, now);
@@ -29,7 +30,7 @@ fn what_follows_an_event_is_replayed_and_goes_on() {
 
 #[test]
 fn old_events_and_those_beyond_the_bound_are_forgotten() {
-    let (mut replay, now) = (Replay::new(1), Instant::now());
+    let (mut replay, now) = (Replay::new(1), tokio::time::Instant::now().into_std());
     let big = vec![b'x'; MAX_BYTES / 2];
     replay.push(b"first", None, now);
     replay.push(&big, None, now);
@@ -45,7 +46,7 @@ fn old_events_and_those_beyond_the_bound_are_forgotten() {
 
 #[test]
 fn what_a_client_is_about_to_read_is_not_forgotten() {
-    let (mut replay, now) = (Replay::new(1), Instant::now());
+    let (mut replay, now) = (Replay::new(1), tokio::time::Instant::now().into_std());
     let big = vec![b'x'; MAX_BYTES + 1];
     for _ in 0..3 {
         replay.push(&big, Some(1), now);
@@ -69,7 +70,7 @@ proptest! {
     fn nothing_is_lost_unnoticed(
         sizes in prop::collection::vec(1..MAX_BYTES / 3, 1..12), from: prop::sample::Index,
     ) {
-        let (mut replay, now) = (Replay::new(1), Instant::now());
+        let (mut replay, now) = (Replay::new(1), tokio::time::Instant::now().into_std());
         for size in &sizes {
             replay.push(&vec![b'x'; *size], None, now);
         }

@@ -16,7 +16,7 @@ pub(crate) enum StatusRule {
 pub(crate) struct StatusRules(BTreeMap<u16, StatusRule>);
 
 impl StatusRules {
-    pub(super) fn of(&self, status: StatusCode) -> Option<StatusRule> {
+    pub(crate) fn of(&self, status: StatusCode) -> Option<StatusRule> {
         self.0.get(&status.as_u16()).copied()
     }
 }

@@ -1,0 +1,72 @@
+//! What the guard answers in place of the server.
+use super::ids::Refused;
+use crate::mcp::{answer, failure::Failure, lines::Oversized, upstream::Heard};
+use bytes::Bytes;
+use hyper::{Response, StatusCode};
+use tr_core::{FailureInfo, Ran, Verdict};
+
+const INVALID_REQUEST: i64 = -32600;
+const INVALID_PARAMS: i64 = -32602;
+const PARSE_ERROR: i64 = -32700;
+
+/// Why a server answers nothing any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// It could not be started, for this reason.
+    NotStarted(Box<str>),
+    /// It ended.
+    Ended,
+}
+
+impl Gone {
+    pub(super) fn failure(&self) -> Failure {
+        match self {
+            Self::NotStarted(_) => self.before(),
+            Self::Ended => Failure::SERVER_GONE,
+        }
+    }
+
+    /// The failure of what the server never read.
+    pub(super) fn before(&self) -> Failure {
+        match self {
+            Self::NotStarted(why) => {
+                let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::Permanent);
+                Failure::said(why.clone(), facts)
+            }
+            Self::Ended => Failure::SERVER_GONE_BEFORE,
+        }
+    }
+}
+
+pub(super) fn size(heard: &Heard) -> usize {
+    match heard {
+        Heard::Message { line, .. } => line.len(),
+        _ => 0,
+    }
+}
+
+pub(super) fn refusal(why: Refused) -> Response<Bytes> {
+    let (code, text) = match why {
+        Refused::Id => (
+            INVALID_REQUEST,
+            "the id of a request must be a string or an unambiguous number; it was not forwarded",
+        ),
+        Refused::Params => {
+            (INVALID_PARAMS, "a member of params occurs twice; the request was not forwarded")
+        }
+        Refused::Unreadable | Refused::TooMany => (
+            PARSE_ERROR,
+            "the body is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name); it was not forwarded",
+        ),
+    };
+    let mut response = Response::new(answer::refusal("null", code, text));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
+}
+
+/// The answer to a request of the server's that is longer than the limit.
+pub(super) fn too_long(line: &Oversized) -> Bytes {
+    let text =
+        format!("the line has {} bytes, and was not forwarded: raise --max-line", line.bytes);
+    answer::refusal(line.id.as_deref().unwrap_or("null"), INVALID_REQUEST, &text)
+}

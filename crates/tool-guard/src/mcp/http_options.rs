@@ -1,0 +1,100 @@
+//! The options of MCP over HTTP.
+use super::status_rules::{StatusRule, StatusRules};
+use crate::connect::{Reach, address};
+use clap::{Args, ValueEnum};
+use hyper::Uri;
+use std::{net::SocketAddr, path::PathBuf};
+
+/// The options of MCP over HTTP.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "MCP over HTTP")]
+pub(crate) struct HttpOptions {
+    /// The MCP server's endpoint, in place of COMMAND: Streamable HTTP, such as https://mcp.example.com/mcp
+    #[arg(long, value_name = "URL", conflicts_with = "command", value_parser = endpoint)]
+    pub(crate) upstream: Option<Uri>,
+
+    /// Serve clients over Streamable HTTP at this address, in place of standard input and output. The path
+    /// is that of the upstream's URL, /mcp for a COMMAND
+    #[arg(long, value_parser = address, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    /// The file with the token that clients must send as x-tool-guard-token
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// A proxy in front of the listener speaks TLS: allows an address that other machines can reach
+    #[arg(long, requires_all = ["listen", "token_file"])]
+    pub(crate) behind_tls: bool,
+
+    /// Another name of this machine that requests may have in `host`
+    #[arg(long, value_name = "NAME", requires = "listen")]
+    pub(crate) allow_host: Vec<String>,
+
+    /// An origin whose web pages may send requests, such as https://ui.example.com
+    #[arg(long, value_name = "ORIGIN", requires = "listen")]
+    pub(crate) allow_origin: Vec<String>,
+
+    /// Headers for the upstream, as `Name: value` lines in a file that only you can read
+    #[arg(long, value_name = "FILE", requires = "upstream", conflicts_with = "listen")]
+    pub(crate) header_file: Option<PathBuf>,
+
+    /// Whether the upstream is asked for a sign of life before a mutating call, if it gave none for 5 s
+    #[arg(long, value_enum, default_value_t = Preflight::On, value_name = "WHETHER", requires = "upstream")]
+    pub(crate) preflight: Preflight,
+
+    /// What an HTTP status of the upstream says of a mutating call, such as 503=not_run: by default a refusal
+    /// of such a call is not believed
+    #[arg(long, value_name = "CODE=WHAT", requires = "upstream", value_parser = status)]
+    pub(crate) status: Vec<(u16, StatusRule)>,
+
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
+
+impl HttpOptions {
+    /// What statuses say.
+    pub(crate) fn rules(&self) -> StatusRules {
+        self.status.iter().copied().collect()
+    }
+}
+
+/// Whether mutating calls are preceded by a request that changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preflight {
+    /// If the upstream answered nothing in the last 5 s
+    #[default]
+    On,
+    /// Never
+    Off,
+}
+
+/// Reads the address of an endpoint.
+fn endpoint(text: &str) -> Result<Uri, String> {
+    const FORM: &str = "give a URL such as https://mcp.example.com/mcp";
+    let url: Uri = text.parse().map_err(|_| FORM)?;
+    let is_http = matches!(url.scheme_str(), Some("http" | "https"));
+    let user = url.authority().is_some_and(|it| it.as_str().contains('@'));
+    if user {
+        return Err(
+            "write no user or password into the URL: give headers with --header-file".into()
+        );
+    }
+    if is_http && url.host().is_some_and(|host| !host.is_empty()) {
+        Ok(url)
+    } else {
+        Err(FORM.into())
+    }
+}
+
+/// Reads `503=not_run`.
+fn status(text: &str) -> Result<(u16, StatusRule), String> {
+    const FORM: &str = "give a status from 400 to 599 and not_run or unknown, such as 503=not_run";
+    let (code, rule) = text.split_once('=').ok_or(FORM)?;
+    let rule = match rule {
+        "not_run" => StatusRule::NotRun,
+        "unknown" => StatusRule::Unknown,
+        _ => return Err(FORM.into()),
+    };
+    let code = code.parse().ok().filter(|code| (400..600).contains(code)).ok_or(FORM)?;
+    Ok((code, rule))
+}
