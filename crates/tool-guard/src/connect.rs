@@ -16,6 +16,7 @@ use std::{
     future::Future,
     io,
     iter::successors,
+    net::SocketAddr,
     path::PathBuf,
     pin::Pin,
     sync::Arc,

@@ -4,7 +4,8 @@ mod talk;
 
 use self::talk::Talk;
 use super::{
-    Options,
+    Mode, Options, answer,
+    failure::Failure,
     guard::{Guard, Guarding},
     line_reader::LineReader,
     lines::Item,
@@ -25,6 +26,8 @@ use tr_core::one_line;
 
 /// How many bytes may wait for a client that does not read before nothing more is read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
+/// The error of a request that could not be forwarded.
+const NOT_FORWARDED: i64 = -32000;
 /// How long the end of the session may take.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -130,20 +133,22 @@ impl Pump {
             Some(Heard::Head(..) | Heard::Between(_)) => {}
             Some(Heard::Refused(response)) => {
                 let failure = self.talk.refused(open, &response);
-                if let Some(id) = &open.id {
-                    self.proxy.on_failed(id, failure);
-                }
+                self.fail(open, failure);
             }
-            Some(Heard::Failed(failure)) => {
-                if let Some(id) = &open.id {
-                    self.proxy.on_failed(id, failure);
-                }
-            }
-            None => {
-                if let Some(id) = &open.id {
-                    self.proxy.on_failed(id, talk::unanswered());
-                }
-            }
+            Some(Heard::Failed(failure)) => self.fail(open, failure),
+            // Nothing answers it any more: it has ended already, if it was answered.
+            None if self.proxy.mode() == Mode::Enforce => self.fail(open, talk::unanswered()),
+            None => {}
+        }
+    }
+
+    fn fail(&mut self, open: &talk::Open, failure: Failure) {
+        let Some(id) = &open.id else { return };
+        if self.proxy.mode() == Mode::Enforce {
+            self.proxy.on_failed(id, failure);
+        } else {
+            let error = answer::refusal(&id.to_json(), NOT_FORWARDED, &failure.to_string());
+            self.unwritten.extend_from_slice(&error);
         }
     }
 }

@@ -108,7 +108,7 @@ impl Talk {
                 message.params.and_then(|raw| message::object(raw.get()).ok());
             let id = params.and_then(|params| Token::read(params.request_id?));
             self.open.retain(|(open, _)| open.is_mutating || open.id.is_none() || open.id != id);
-            if self.is_modern(&line) {
+            if self.is_modern() {
                 // There it is the end of the stream that cancels.
                 return;
             }
@@ -133,9 +133,9 @@ impl Talk {
         self.open.push((Open { id, is_mutating, kind }, Box::pin(hearing)));
     }
 
-    fn is_modern(&self, body: &[u8]) -> bool {
-        self.session.is_none() && self.initialize.is_none() && modern(body).is_some()
-            || self.initialize.is_none() && self.version.is_none()
+    /// Whether the client speaks a version without `initialize`.
+    const fn is_modern(&self) -> bool {
+        self.initialize.is_none()
     }
 
     fn base(&self) -> HeaderMap {
