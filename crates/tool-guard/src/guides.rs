@@ -5,7 +5,10 @@ use clap::{Arg, Command, CommandFactory as _};
 /// Each command with the guide that describes its options.
 const GUIDES: [(&str, &str); 5] = [
     ("config", include_str!("../../../docs/configuration.md")),
-    ("mcp", include_str!("../../../docs/mcp.md")),
+    (
+        "mcp",
+        concat!(include_str!("../../../docs/mcp.md"), include_str!("../../../docs/mcp-http.md")),
+    ),
     ("records", include_str!("../../../docs/records.md")),
     ("turn", include_str!("../../../docs/turn.md")),
     ("session", include_str!("../../../docs/session.md")),

@@ -101,7 +101,11 @@ mod tests {
         assert_eq!(checked("2026-07-28", "tools/call", "balance"), Some(NAME));
         assert_eq!(checked("2026-07-28", "tools/call", "=?base64?%?="), Some(NAME));
         assert_eq!(checked("2026-09-01", "tools/call", &name), Some(VERSION));
+        // The body is of the newer version, whatever the header says.
+        assert_eq!(checked("2025-11-25", "tools/call", "balance"), Some(NAME));
+        assert_eq!(checked("2025-11-25", "tools/call", &name), Some(VERSION));
         // Older versions have no such headers.
-        assert_eq!(checked("2025-11-25", "tools/list", "balance"), None);
+        let Line::One(old) = message::read(br#"{"id":1,"method":"tools/call"}"#) else { panic!() };
+        assert_eq!(mismatch(&HeaderMap::new(), &old), None);
     }
 }
