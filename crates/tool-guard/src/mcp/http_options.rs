@@ -9,7 +9,7 @@ use std::{net::SocketAddr, path::PathBuf};
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "MCP over HTTP")]
 pub(crate) struct HttpOptions {
-    /// The MCP server's endpoint, in place of COMMAND: Streamable HTTP, such as https://mcp.example.com/mcp
+    /// The MCP server's endpoint, in place of COMMAND: a URL of Streamable HTTP
     #[arg(long, value_name = "URL", conflicts_with = "command", value_parser = endpoint)]
     pub(crate) upstream: Option<Uri>,
 
@@ -30,7 +30,7 @@ pub(crate) struct HttpOptions {
     #[arg(long, value_name = "NAME", requires = "listen")]
     pub(crate) allow_host: Vec<String>,
 
-    /// An origin whose web pages may send requests, such as https://ui.example.com
+    /// An origin, with its scheme, whose web pages may send requests
     #[arg(long, value_name = "ORIGIN", requires = "listen")]
     pub(crate) allow_origin: Vec<String>,
 
