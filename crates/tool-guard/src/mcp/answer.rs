@@ -193,9 +193,14 @@ pub(crate) fn line(
                     let notes = outcome.parts().notes.iter().map(|note| &**note);
                     let found = classify::tool_error(error).end;
                     let words = json!({ "type": "text", "text": &*error.message });
-                    failed(id, found, repeatable, iter::once(words).chain(notes.map(notes::block)))
+                    failed(
+                        call,
+                        found,
+                        repeatable,
+                        iter::once(words).chain(notes.map(notes::block)),
+                    )
                 }
-                _ => made(id, outcome, &notes),
+                _ => made(id, outcome, &notes, call.wants_result_type),
             })
         }
         Err(error) => {
@@ -215,30 +220,33 @@ pub(crate) fn line(
                 text.push_str(&unknowns.told(error, found, call.trace.record));
             }
             let notes = noted.map(Noted::notes).unwrap_or_default().iter().map(|note| &**note);
-            failed(id, found, repeatable, iter::once(&*text).chain(notes).map(notes::block))
+            failed(call, found, repeatable, iter::once(&*text).chain(notes).map(notes::block))
         }
     }
 }
 
 /// A failure that the server did not report in these words.
 fn failed(
-    id: &str,
+    call: &McpCall,
     found: Classification<'_>,
     repeatable: Repeatable,
     blocks: impl Iterator<Item = Value>,
 ) -> Bytes {
     let retriable = repeatable.after(found);
     let meta = json!({ "code": found.code, "ran": found.ran, "retriable": retriable });
-    let result = json!({
+    let mut result = json!({
         "content": blocks.collect::<Vec<_>>(),
         "isError": true,
         "_meta": { "tool-reliability/error": meta },
     });
-    result_line(id, &result.to_string())
+    if call.wants_result_type {
+        result["resultType"] = "complete".into();
+    }
+    result_line(call.id_text(), &result.to_string())
 }
 
 /// A line for an outcome that the server did not send as the answer to this call, or that gets notes.
-fn made(id: &str, outcome: &ToolOutcome, notes: &[&str]) -> Bytes {
+fn made(id: &str, outcome: &ToolOutcome, notes: &[&str], wants_type: bool) -> Bytes {
     let parts = outcome.parts();
     match (&parts.content, &parts.error) {
         (Some(content), _) if notes.is_empty() => result_line(id, content.get()),
@@ -247,7 +255,8 @@ fn made(id: &str, outcome: &ToolOutcome, notes: &[&str]) -> Bytes {
             let details = error.details.as_ref().map_or("", |details| details.get());
             error_line(id, &notes::below_error(details, &error.message, notes))
         }
-        (None, None) => result_line(id, "{\"content\":[]}"),
+        (None, None) if wants_type => result_line(id, r#"{"content":[],"resultType":"complete"}"#),
+        (None, None) => result_line(id, r#"{"content":[]}"#),
     }
 }
 
@@ -299,7 +308,7 @@ mod tests {
 
     fn noted(line: &str) -> String {
         let message::Line::One(answer) = message::read(line.as_bytes()) else { panic!() };
-        String::from_utf8(made("1", &outcome(&answer, false), &["note"]).to_vec()).unwrap()
+        String::from_utf8(made("1", &outcome(&answer, false), &["note"], false).to_vec()).unwrap()
     }
 
     #[test]
@@ -330,7 +339,7 @@ mod tests {
             (ToolOutcome::success(kept()), &["n"]),
             (failed, &[]),
         ] {
-            let line = made("1", &outcome, notes);
+            let line = made("1", &outcome, notes, false);
             let (breaks, last) = (memchr::memchr_iter(b'\n', &line).count(), line.last());
             assert_eq!((breaks, last, line.contains(&b'\r')), (1, Some(&b'\n'), false));
             let line = String::from_utf8(line.to_vec()).unwrap();

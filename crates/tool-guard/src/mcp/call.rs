@@ -31,6 +31,8 @@ pub(crate) struct McpCall {
     own_id_used: AtomicBool,
     /// Whether another open request of the client's has its id.
     pub(crate) is_id_taken: bool,
+    /// Whether its version of MCP wants every result to name its type.
+    pub(crate) wants_result_type: bool,
     answer: Mutex<Option<Answer>>,
     /// How its end is reported after its caller stopped waiting.
     pub(crate) trace: Trace,
@@ -132,6 +134,7 @@ impl Request {
             token,
             own_id_used: AtomicBool::new(false),
             is_id_taken: false,
+            wants_result_type: meta.version.is_some(),
             answer: Mutex::new(None),
             trace: Trace::default(),
         };

@@ -44,6 +44,7 @@ use std::{
 };
 use tokio::time::{Instant, sleep, timeout};
 use tool_reliability::telemetry::TARGET;
+use tr_core::Ran;
 
 /// The path of the endpoint.
 const PATH: &str = "/mcp";
@@ -211,6 +212,11 @@ impl Inside {
         };
         let mut answer = answered(child.post(body, false), &self.guard, asked, false).await;
         let code = answer.extensions().get::<answered::IsError>().map(|it| it.0);
+        let unanswered = answer.extensions().get::<answered::NotAnswered>();
+        if discovers && unanswered.is_some_and(|it| it.0 == Ran::Unknown) {
+            // Some servers end when their first request is no `initialize`.
+            return error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY);
+        }
         match code {
             Some(code) if discovers && session::is_of_legacy(code) => {
                 {

@@ -28,6 +28,9 @@ pub(crate) struct Meta<'l> {
     /// The client's information, which MCP 2026-07-28 sends in place of `initialize`.
     #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
     client: Option<&'l RawValue>,
+    /// The version of MCP, which 2026-07-28 and later ones name with each request.
+    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
+    pub(crate) version: Option<&'l RawValue>,
     // Members that name conversations, and no calls.
     #[serde(borrow, rename = "vscode.conversationId")]
     pub(crate) vscode: Option<&'l RawValue>,

@@ -36,6 +36,10 @@ pub(super) struct Asked {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IsError(pub(super) i64);
 
+/// The server will not answer, and this is known of the request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NotAnswered(pub(super) Ran);
+
 impl Asked {
     /// # Errors
     /// If it is no message.
@@ -90,7 +94,11 @@ pub(super) async fn answered(
                 return respond(head.status, body);
             }
             heard @ (Heard::Failed(_) | Heard::Oversized(_)) => {
-                return refuse(StatusCode::BAD_GATEWAY, &asked.id, &heard);
+                let mut answer = refuse(StatusCode::BAD_GATEWAY, &asked.id, &heard);
+                if let Heard::Failed(failure) = &heard {
+                    answer.extensions_mut().insert(NotAnswered(failure.ran()));
+                }
+                return answer;
             }
             heard => first = Some(heard),
         }

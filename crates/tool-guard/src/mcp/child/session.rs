@@ -133,10 +133,9 @@ pub(super) fn is_resumable(headers: &HeaderMap) -> bool {
     version.is_some_and(|version| version.len() == RESUMES.len() && version >= RESUMES)
 }
 
-/// Whether a server that knows no discovery answers it with this error.
-pub(super) fn is_of_legacy(code: i64) -> bool {
-    // Errors between these are those of the version with discovery.
-    !(-32099..=-32020).contains(&code)
+/// Whether a server that knows no discovery answers it with this error, every time.
+pub(super) const fn is_of_legacy(code: i64) -> bool {
+    matches!(code, -32602..=-32600)
 }
 
 /// Who sends these headers.

@@ -367,3 +367,22 @@ async fn a_result_that_only_looks_like_a_failure_stays_a_success() {
         assert_eq!(bench.records.records()[0].state, RecordState::Done, "{member}");
     }
 }
+
+/// Clients of 2026-07-28 read no result without its type.
+#[tokio::test(start_paused = true)]
+async fn a_result_of_the_guard_s_own_names_its_type_where_the_protocol_wants_it() {
+    let version = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"name""#;
+    for (line, kind) in [
+        (call("1", "pay"), None),
+        (call("1", "pay").replace("\"name\"", version), Some("complete")),
+    ] {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.client(line.as_bytes());
+        bench.settle().await;
+        bench.proxy.on_server_gone();
+        bench.settle().await;
+        let said: serde_json::Value = serde_json::from_str(&bench.client_gets()).unwrap();
+        assert_eq!(said["result"]["isError"], true, "{said}");
+        assert_eq!(said["result"]["resultType"].as_str(), kind);
+    }
+}
