@@ -1,6 +1,6 @@
 """Drives the MCP server COMMAND with PyPI's `mcp` client and prints what it sees as JSON lines.
 
-Usage: client.py everything|filesystem COMMAND...
+Usage: client.py everything|filesystem COMMAND... | URL
 """
 
 import json
@@ -101,6 +101,8 @@ async def filesystem(client, folder):
 
 async def main(session, command, *args):
     server = StdioServerParameters(command=command, args=args, env={"TZ": "UTC"})
+    if command.startswith("http:"):
+        server = command
     callbacks = {"sampling_callback": sampled, "elicitation_callback": elicited}
     async with Client(server, **callbacks) as client:
         if session == "everything":

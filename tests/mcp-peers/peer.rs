@@ -16,6 +16,8 @@ pub(crate) enum Way {
     Shadow,
     /// As the guard is without options.
     Enforce,
+    /// The same, in front of clients over HTTP.
+    Listening,
 }
 
 /// All ways through the guard.
@@ -76,6 +78,7 @@ impl Server {
             Way::Off => Some(&["--mode", "off"]),
             Way::Shadow => Some(&["--mode", "shadow"]),
             Way::Enforce => Some(&[]),
+            Way::Listening => Some(&["--listen", "127.0.0.1:0"]),
         };
         let mut argv: Vec<OsString> = Vec::new();
         if let Some(options) = options {
