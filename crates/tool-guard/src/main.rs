@@ -1,4 +1,5 @@
 //! Puts the reliability stack in front of any MCP server, and repairs agents' sessions.
+mod build;
 mod config;
 mod connect;
 mod demo;
@@ -6,11 +7,13 @@ mod export;
 mod front;
 #[cfg(test)]
 mod guides;
+mod install;
 mod listener;
 mod mcp;
 mod records;
 mod serve;
 mod session;
+mod shells;
 mod supervise;
 mod turn;
 mod usage;
@@ -24,7 +27,7 @@ use tr_core::{printable, printable_lines};
 
 /// Guards the tool calls of AI agents.
 #[derive(Debug, Parser)]
-#[command(name = "tool-guard", version)]
+#[command(name = "tool-guard", version, long_version = build::facts())]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -45,6 +48,15 @@ enum Command {
     Config(config::Options),
     /// Find the faults for which a provider refuses an agent's session, and repair them
     Session(session::Options),
+    /// Put the guard in front of the MCP servers in a client's configuration, or take it out again
+    Install(install::Options),
+    /// Print the completions of SHELL
+    Completions {
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write all of them
+    Man(shells::ManOptions),
     /// Show the same agent without and with the guard, side by side
     Demo(demo::Options),
     /// Serve the demo's tools on standard input and output
@@ -94,6 +106,12 @@ fn main() -> ExitCode {
                     // It blocks on the disk.
                     Ok(tokio::task::spawn_blocking(move || session::run(&options)).await?)
                 }
+                Command::Install(options) => {
+                    // It blocks on the disk.
+                    Ok(tokio::task::spawn_blocking(move || install::run(&options)).await??)
+                }
+                Command::Completions { shell } => shells::completions(shell),
+                Command::Man(options) => shells::man(&options),
                 Command::Config(options) => config::run(options),
                 Command::Demo(options) => demo::run(options).await,
                 Command::Serve(options) => {

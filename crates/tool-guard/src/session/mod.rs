@@ -36,16 +36,19 @@ mod writers;
 use self::{
     content::Content,
     each::{Outcome, Verdict, each},
-    failure::{CliError, Failure, NotJudged},
+    failure::{Failure, NotJudged},
     options::{Command, One, Paths},
     source::Source,
     target::{Target, Which},
 };
 pub(crate) use self::{
+    atomic_replace::replace as replace_file,
+    failure::CliError,
+    file::File,
     folder::Folder,
     options::Options,
     private::{Stranger, is_own_group, stranger_in},
-    show::quoted,
+    show::{quoted, say},
 };
 use std::process::ExitCode;
 use tr_core::{SystemClock, WallClock as _};

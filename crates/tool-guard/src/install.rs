@@ -1,0 +1,277 @@
+//! `tool-guard install`: puts the guard in front of the MCP servers in a client's files, and takes it out again.
+//!
+//! All files are read and edited in memory before the first is written: if one is refused, none is changed.
+pub(crate) mod client;
+mod edit;
+pub(crate) mod files;
+pub(crate) mod servers;
+pub(crate) mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use self::{
+    client::Client,
+    edit::{Done, Edited, Order, What, edit},
+    files::{Place, Scope, Surroundings, places},
+};
+use crate::session::{CliError, File, quoted, replace_file, say};
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use similar::TextDiff;
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use tr_core::printable;
+
+/// The exit codes, for the help.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done, or nothing to do
+  1  a file or a server cannot be used; no file was changed, unless the message says so
+  2  the command line cannot be used";
+
+/// What the old file's name ends with.
+const BACKUP: &str = ".before-tool-guard";
+const UNDONE: &str = ".with-tool-guard";
+
+/// Puts the guard in front of the MCP servers in a client's configuration.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Options {
+    /// The client whose servers are guarded
+    #[arg(value_enum)]
+    client: Client,
+
+    /// Only the server NAME
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+
+    /// Only the files of this scope [default: both]
+    #[arg(long, value_enum, value_name = "WHOSE")]
+    scope: Option<Scope>,
+
+    /// Guard servers over HTTP too: the client starts `tool-guard mcp --upstream URL` in place of connecting
+    #[arg(long)]
+    http: bool,
+
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Take the guard out again, and leave all else as it is
+    #[arg(long, conflicts_with = "http")]
+    undo: bool,
+}
+
+/// A file with its edited text.
+struct Planned {
+    place: Place,
+    file: File,
+    before: String,
+    edited: Edited,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let guard = program()?;
+    let here = Surroundings::here().context("the current folder cannot be read")?;
+    let places = places(options.client, &here);
+    let wanted = |place: &&Place| options.scope.is_none_or(|scope| scope == place.scope);
+    let places: Vec<Place> = places.iter().filter(wanted).cloned().collect();
+    let order = Order {
+        guard: &guard,
+        server: options.server.as_deref(),
+        http: options.http,
+        undo: options.undo,
+    };
+    let (mut planned, mut refused) = (Vec::new(), Vec::new());
+    for place in distinct(&places) {
+        match plan(place, options, &order) {
+            Ok(plan) => planned.push(plan),
+            Err(error) => refused.push(error),
+        }
+    }
+    if !refused.is_empty() {
+        for error in &refused {
+            eprintln!("tool-guard: {}", printable(&format!("{error:#}")));
+        }
+        eprintln!("tool-guard: no file was changed");
+        return Ok(ExitCode::FAILURE);
+    }
+    if planned.iter().all(|plan| plan.edited.servers.is_empty()) {
+        return nothing(options, &places);
+    }
+    let mut out = String::new();
+    for plan in &planned {
+        if !plan.edited.servers.is_empty() {
+            let done = carry_out(plan, options, &mut out);
+            if done.is_err() {
+                // What was done before belongs to the report.
+                say(&out)?;
+            }
+            done?;
+        }
+    }
+    let has_changed = planned.iter().any(|plan| plan.edited.text != plan.before);
+    let client = options.client.name();
+    out += &match (has_changed, options.dry_run, options.undo) {
+        (true, true, _) => "nothing was changed: this was a dry run\n".to_owned(),
+        (true, false, _) => format!("restart {client}: it starts its servers then\n"),
+        (false, _, false) => "nothing to do: no server is without the guard that could have it\n".to_owned(),
+        (false, _, true) => "nothing to do: no server has a guard that this command put there\n".to_owned(),
+    };
+    if !options.undo && has_changed && is_in_cache(&guard) {
+        let _ = writeln!(
+            out,
+            "the guard is in a folder that its installer may empty, {}: install it for good (npm i -g, uv tool install, cargo install), and do this again",
+            printable(&guard)
+        );
+    }
+    say(&out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// This program's absolute path, as text.
+fn program() -> anyhow::Result<String> {
+    let path = env::current_exe().context("the path of this program cannot be read")?;
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        anyhow!("the path of this program is no UTF-8, which a client's file needs: {}", path.display())
+    })
+}
+
+fn is_in_cache(guard: &str) -> bool {
+    ["/.cache/", "/_npx/", "/Caches/"].iter().any(|part| guard.contains(part))
+}
+
+/// The files that exist, each once: several paths may lead to one file.
+fn distinct(places: &[Place]) -> Vec<&Place> {
+    let mut seen: Vec<PathBuf> = Vec::new();
+    let mut found = Vec::new();
+    for place in places {
+        // A link to nothing is found, and refused where it is opened.
+        if fs::symlink_metadata(&place.path).is_ok() {
+            let real = place.path.canonicalize().unwrap_or_else(|_| place.path.clone());
+            if !seen.contains(&real) {
+                seen.push(real);
+                found.push(place);
+            }
+        }
+    }
+    found
+}
+
+fn plan(place: &Place, options: &Options, order: &Order<'_>) -> anyhow::Result<Planned> {
+    let shown = place.path.display();
+    let refused = |error: CliError| anyhow!("{shown} {}", error.what);
+    let is_regular = fs::metadata(&place.path).with_context(|| format!("{shown} cannot be read"))?;
+    if !is_regular.is_file() {
+        return Err(anyhow!("{shown} is no regular file: write the configuration to one"));
+    }
+    // Opened to be changed only if it will be.
+    let file = File::open(&place.path).map_err(refused)?;
+    let before = String::from_utf8(file.bytes().map_err(refused)?).map_err(|error| {
+        let line = tree::line_of(&String::from_utf8_lossy(error.as_bytes()), error.utf8_error().valid_up_to());
+        anyhow!("{shown}:{line} is no UTF-8: save it as UTF-8")
+    })?;
+    let edited = edit(&before, options.client.form(), order)
+        .map_err(|refusal| anyhow!("{shown}:{} {}", refusal.line(&before), refusal.what))?;
+    if edited.text != before && !options.dry_run && file.found().permissions().mode() & 0o222 == 0 {
+        return Err(anyhow!("{shown} is read-only: chmod u+w it, if it is yours to change"));
+    }
+    Ok(Planned { place: place.clone(), file, before, edited })
+}
+
+/// No server was found.
+fn nothing(options: &Options, places: &[Place]) -> anyhow::Result<ExitCode> {
+    let client = options.client.name();
+    let looked: Vec<_> = places.iter().map(|place| quoted(&place.path)).collect();
+    let looked = if looked.is_empty() { "no place, since HOME is not set".into() } else { looked.join(", ") };
+    let which = match &options.server {
+        Some(name) => format!("no MCP server {name:?}"),
+        None => "no MCP servers".into(),
+    };
+    let said = format!("{client} has {which} in its files; looked at {looked}");
+    if options.undo && options.server.is_none() {
+        say(&format!("nothing to do: {said}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("tool-guard: {}: add the server to the client first, then do this again", printable(&said));
+    Ok(ExitCode::FAILURE)
+}
+
+/// Shows the change, or makes it; reports both.
+fn carry_out(plan: &Planned, options: &Options, out: &mut String) -> anyhow::Result<()> {
+    let path = quoted(&plan.place.path);
+    let _ = writeln!(out, "{}, {}: {path}", options.client.name(), plan.place.scope.word());
+    for done in &plan.edited.servers {
+        let _ = writeln!(out, "  {}", printable(&said(done, options)));
+    }
+    if plan.edited.text == plan.before {
+        return Ok(());
+    }
+    if options.dry_run {
+        let diff = TextDiff::from_lines(&*plan.before, &plan.edited.text);
+        let diff = diff.unified_diff().context_radius(1).header(&path, &path).to_string();
+        out.push_str(&diff.replace('\r', ""));
+        return Ok(());
+    }
+    let shown = plan.place.path.display();
+    let failed = |error: CliError| anyhow!("{shown} {}; {}", error.what, error.help);
+    let file = File::open_to_change(&plan.place.path).map_err(failed)?;
+    let stamp = file.stamp().map_err(failed)?;
+    if file.bytes().map_err(failed)? != plan.before.as_bytes() {
+        return Err(anyhow!("{shown} was changed by another program meanwhile: do this again"));
+    }
+    debug_assert_eq!(file.real(), plan.file.real());
+    let ending = if options.undo { UNDONE } else { BACKUP };
+    let new = plan.edited.text.as_bytes();
+    let backup = replace_file(&file, stamp, ending, new).map_err(failed)?;
+    if options.undo && forget(plan.file.real(), new) {
+        let _ = fs::remove_file(&backup);
+        let _ = writeln!(out, "  it is byte for byte as it was before the guard");
+    } else {
+        let _ = writeln!(out, "  the old file is {}", quoted(&backup));
+    }
+    Ok(())
+}
+
+/// Removes the backups that equal the restored file; `false` if there is none.
+fn forget(file: &Path, restored: &[u8]) -> bool {
+    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return false };
+    let mut start = name.to_owned();
+    start.push(BACKUP);
+    let start = start.to_string_lossy().into_owned();
+    let Ok(all) = fs::read_dir(folder) else { return false };
+    let mut is_same = false;
+    for found in all.flatten() {
+        let rest = found.file_name().to_string_lossy().strip_prefix(&start).map(str::to_owned);
+        let is_backup = rest.is_some_and(|rest| {
+            rest.is_empty() || rest.strip_prefix('-').is_some_and(|it| it.parse::<u32>().is_ok())
+        });
+        if is_backup && fs::read(found.path()).is_ok_and(|bytes| bytes == restored) {
+            is_same |= fs::remove_file(found.path()).is_ok();
+        }
+    }
+    is_same
+}
+
+fn said(done: &Done, options: &Options) -> String {
+    let Done { title, line, what } = done;
+    let would = if options.dry_run { "would be " } else { "" };
+    let what = match what {
+        What::Guarded => format!("{would}guarded"),
+        What::AlreadyGuarded => "is guarded already".into(),
+        What::Disabled => "is disabled, and left as it is".into(),
+        What::Left(why) => format!("is left as it is: {why}"),
+        What::Restored => format!("{would}restored, without the guard"),
+        What::NotGuarded => "has no guard".into(),
+        What::ByHand => "has a guard that was written by hand, and is left as it is".into(),
+    };
+    format!("{title} (line {line}): {what}")
+}

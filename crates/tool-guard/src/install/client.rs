@@ -1,0 +1,137 @@
+//! The clients, and how their files describe MCP servers.
+use super::tree::Syntax;
+use clap::ValueEnum;
+
+/// An MCP client whose files are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Client {
+    ClaudeCode,
+    Codex,
+    Gemini,
+    Cursor,
+    Vscode,
+    Opencode,
+    Openclaw,
+}
+
+/// How a client's files describe its servers.
+#[derive(Debug)]
+pub(crate) struct Form {
+    pub(crate) syntax: Syntax,
+    /// The members that lead to the object of servers; `*` is each of them.
+    pub(crate) places: &'static [&'static [&'static str]],
+    /// Whether `command` is a list with the arguments.
+    pub(crate) is_list: bool,
+    /// The member with the URL of a server that speaks Streamable HTTP.
+    pub(crate) url: &'static str,
+    /// The member that names how the server is reached, with its values for HTTP and for a command.
+    pub(crate) transport: Option<Transport>,
+    /// Members of a remote server whose meaning would be lost.
+    pub(crate) only_remote: &'static [&'static str],
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transport {
+    pub(crate) member: &'static str,
+    pub(crate) http: &'static str,
+    pub(crate) command: &'static str,
+    /// Whether a URL without the member is something else, such as SSE.
+    pub(crate) is_needed: bool,
+}
+
+const SERVERS: &[&[&str]] = &[&["mcpServers"]];
+
+const TYPE: Transport =
+    Transport { member: "type", http: "http", command: "stdio", is_needed: false };
+
+const BASE: Form = Form {
+    syntax: Syntax::Json,
+    places: SERVERS,
+    is_list: false,
+    url: "url",
+    transport: Some(TYPE),
+    only_remote: &["headers", "headersHelper", "oauth", "auth"],
+};
+
+static CLAUDE_CODE: Form = Form {
+    places: &[&["mcpServers"], &["projects", "*", "mcpServers"]],
+    transport: Some(Transport { is_needed: true, ..TYPE }),
+    ..BASE
+};
+static CODEX: Form = Form {
+    syntax: Syntax::Toml,
+    places: &[&["mcp_servers"]],
+    transport: None,
+    only_remote: &["bearer_token_env_var", "http_headers", "env_http_headers", "scopes", "oauth", "oauth_resource"],
+    ..BASE
+};
+static GEMINI: Form = Form {
+    url: "httpUrl",
+    transport: None,
+    only_remote: &["headers", "oauth", "authProviderType", "targetAudience", "targetServiceAccount"],
+    ..BASE
+};
+static CURSOR: Form = BASE;
+static VSCODE: Form = Form { places: &[&["servers"]], ..BASE };
+static OPENCODE: Form = Form {
+    places: &[&["mcp"]],
+    is_list: true,
+    transport: Some(Transport { member: "type", http: "remote", command: "local", is_needed: true }),
+    ..BASE
+};
+static OPENCLAW: Form = Form {
+    syntax: Syntax::Json5,
+    places: &[&["mcp", "servers"]],
+    transport: Some(Transport {
+        member: "transport",
+        http: "streamable-http",
+        command: "stdio",
+        is_needed: true,
+    }),
+    ..BASE
+};
+
+impl Client {
+    pub(crate) const fn form(self) -> &'static Form {
+        match self {
+            Self::ClaudeCode => &CLAUDE_CODE,
+            Self::Codex => &CODEX,
+            Self::Gemini => &GEMINI,
+            Self::Cursor => &CURSOR,
+            Self::Vscode => &VSCODE,
+            Self::Opencode => &OPENCODE,
+            Self::Openclaw => &OPENCLAW,
+        }
+    }
+
+    /// Its name, for people.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Cursor => "Cursor",
+            Self::Vscode => "VS Code",
+            Self::Opencode => "opencode",
+            Self::Openclaw => "OpenClaw",
+        }
+    }
+
+    /// Its word on the command line.
+    pub(crate) fn word(self) -> String {
+        self.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// The names of its program.
+    pub(crate) const fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::ClaudeCode => &["claude"],
+            Self::Codex => &["codex"],
+            Self::Gemini => &["gemini"],
+            Self::Cursor => &["cursor", "cursor-agent"],
+            Self::Vscode => &["code", "code-insiders", "codium"],
+            Self::Opencode => &["opencode"],
+            Self::Openclaw => &["openclaw"],
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Puts the guard into the text of a client's file, and takes it out again. Pure: a text in, a text out.
+//!
+//! Only inserted words and moved words change. The server's command keeps its spelling, as an argument of the
+//! guard, so that undoing gives back each byte:
+//!
+//! ```text
+//! "command": "npx", "args": ["-y", "x"]   "command": "/bin/tool-guard", "args": ["mcp", "--", "npx", "-y", "x"]
+//! "command": "npx"                        "args": ["mcp", "npx"], "command": "/bin/tool-guard"
+//! "url": "https://h/mcp"                  "command": "/bin/tool-guard", "args": ["mcp", "--upstream", "https://h/mcp"]
+//! ```
+//!
+//! The `--` says that the entry had arguments of its own, if only an empty list.
+use super::{
+    client::Form,
+    servers::{Entry, Guarded, Reached, entries},
+    tree::{Member, Node, Refusal, Syntax, line_of, read},
+};
+use std::ops::Range;
+
+/// What is to be done with a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order<'o> {
+    /// The guard's program, an absolute path.
+    pub(crate) guard: &'o str,
+    /// Only the server of this name.
+    pub(crate) server: Option<&'o str>,
+    /// Whether servers over HTTP are guarded too.
+    pub(crate) http: bool,
+    pub(crate) undo: bool,
+}
+
+/// The new text, and what was done with each server.
+#[derive(Debug)]
+pub(crate) struct Edited {
+    pub(crate) text: String,
+    pub(crate) servers: Vec<Done>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) title: String,
+    pub(crate) line: usize,
+    pub(crate) what: What,
+}
+
+/// What was done with a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Guarded,
+    AlreadyGuarded,
+    Disabled,
+    /// Left as it is, and why.
+    Left(String),
+    Restored,
+    NotGuarded,
+    ByHand,
+}
+
+/// A piece of the text and what replaces it.
+type Splice = (Range<usize>, String);
+
+/// Edits the text of a file of this form.
+pub(crate) fn edit(text: &str, form: &Form, order: &Order<'_>) -> Result<Edited, Refusal> {
+    let root = read(text, form.syntax)?;
+    let mut splices = Vec::new();
+    let mut servers = Vec::new();
+    for entry in entries(root.as_ref(), form)? {
+        if order.server.is_some_and(|name| name != entry.name) {
+            continue;
+        }
+        let editor = Editor { text, form, entry: &entry };
+        let what = match order.undo {
+            true => editor.undo(&mut splices)?,
+            false => editor.install(order, &mut splices)?,
+        };
+        servers.push(Done { title: entry.title(), line: line_of(text, entry.at), what });
+    }
+    let edited = spliced(text, splices);
+    if edited != text {
+        // What clients could not read, or could not be undone, is not written.
+        read(&edited, form.syntax)?;
+        if !order.undo {
+            let undo = Order { undo: true, ..*order };
+            // Servers that were guarded before may have been changed since; that is found at their undoing.
+            if let Ok(before) = edit(text, form, &undo)
+                && edit(&edited, form, &undo)?.text != before.text
+            {
+                let what = "cannot be edited so that --undo would restore it: edit it by hand";
+                return Err(Refusal::new(0, what));
+            }
+        }
+    }
+    Ok(Edited { text: edited, servers })
+}
+
+fn spliced(text: &str, mut splices: Vec<Splice>) -> String {
+    splices.sort_by_key(|(range, _)| (range.start, range.end));
+    let mut out = String::with_capacity(text.len() + 256);
+    let mut at = 0;
+    for (range, new) in splices {
+        out.push_str(&text[at..range.start]);
+        out.push_str(&new);
+        at = range.end;
+    }
+    out + &text[at..]
+}
+
+struct Editor<'e> {
+    text: &'e str,
+    form: &'e Form,
+    entry: &'e Entry<'e>,
+}
+
+impl Editor<'_> {
+    fn install(&self, order: &Order<'_>, splices: &mut Vec<Splice>) -> Result<What, Refusal> {
+        if !self.entry.is_enabled {
+            return Ok(What::Disabled);
+        }
+        let reached = self.entry.reached(self.form)?;
+        if reached.guarded() != Guarded::No {
+            return Ok(What::AlreadyGuarded);
+        }
+        let guard = quoted(order.guard);
+        match reached {
+            Reached::Other(why) => return Ok(What::Left(why)),
+            Reached::Http { .. } if !order.http => {
+                return Ok(What::Left(
+                    "it is reached over HTTP: --http puts the guard in front, as a command of the client's".into(),
+                ));
+            }
+            Reached::Http { url, transport } => {
+                self.refuse_dotted(url)?;
+                self.wrap_url(url, transport, &guard, splices);
+            }
+            Reached::List(words) => {
+                let first = words[0].range.start;
+                let gap = self.gap_before(first);
+                let new = format!("{guard},{gap}\"mcp\",{gap}\"--\",{gap}");
+                splices.push((first..first, new));
+            }
+            Reached::Command { command, args: Some(args) } => {
+                let own = &self.text[command.value.range.clone()];
+                let list = args.value.list().unwrap_or_default();
+                let (at, new) = match list.first() {
+                    Some(first) => {
+                        let gap = self.gap_before(first.range.start);
+                        (first.range.start, format!("\"mcp\",{gap}\"--\",{gap}{own},{gap}"))
+                    }
+                    None => (args.value.range.start + 1, format!("\"mcp\", \"--\", {own}")),
+                };
+                splices.push((at..at, new));
+                splices.push((command.value.range.clone(), guard));
+            }
+            Reached::Command { command, args: None } => {
+                let own = &self.text[command.value.range.clone()];
+                let start = command.key.start;
+                let gap = self.gap_before(start);
+                let key = self.key(command, "args");
+                let (equals, comma) = (self.equals(), if self.is_inline() { "," } else { "" });
+                self.refuse_dotted(command)?;
+                splices.push((start..start, format!("{key}{equals}[\"mcp\", {own}]{comma}{gap}")));
+                splices.push((command.value.range.clone(), guard));
+            }
+        }
+        Ok(What::Guarded)
+    }
+
+    fn wrap_url(
+        &self,
+        url: &Member,
+        transport: Option<&Member>,
+        guard: &str,
+        splices: &mut Vec<Splice>,
+    ) {
+        let own = &self.text[url.value.range.clone()];
+        splices.push((url.key.clone(), self.key(url, "command")));
+        let new = if self.form.is_list {
+            format!("[{guard}, \"mcp\", \"--upstream\", {own}]")
+        } else {
+            let gap = self.gap_before(url.key.start);
+            let comma = if self.is_inline() { "," } else { "" };
+            let (key, equals) = (self.key(url, "args"), self.equals());
+            format!("{guard}{comma}{gap}{key}{equals}[\"mcp\", \"--upstream\", {own}]")
+        };
+        splices.push((url.value.range.clone(), new));
+        if let (Some(found), Some(known)) = (transport, self.form.transport) {
+            splices.push((found.value.range.clone(), quoted(known.command)));
+        }
+    }
+
+    fn undo(&self, splices: &mut Vec<Splice>) -> Result<What, Refusal> {
+        let reached = self.entry.reached(self.form)?;
+        match reached.guarded() {
+            Guarded::No => return Ok(What::NotGuarded),
+            Guarded::ByHand => return Ok(What::ByHand),
+            Guarded::Installed => {}
+        }
+        let words = reached.words();
+        let is_url = words.get(2) == Some(&"--upstream");
+        match &reached {
+            Reached::List(list) if is_url => {
+                let Some(command) = self.entry.member("command")? else { return Ok(What::ByHand) };
+                let own = self.text[list[3].range.clone()].to_owned();
+                splices.push((command.key.clone(), self.key(command, self.form.url)));
+                splices.push((command.value.range.clone(), own));
+                self.restore_transport(splices)?;
+            }
+            Reached::List(list) => {
+                self.refuse_between(&list[..4])?;
+                splices.push((list[0].range.start..list[3].range.start, String::new()));
+            }
+            Reached::Command { command, args: Some(args) } => {
+                let list = args.value.list().unwrap_or_default();
+                if is_url {
+                    let own = self.text[list[2].range.clone()].to_owned();
+                    self.refuse_gap(command.value.range.end, args.key.start)?;
+                    splices.push((command.key.clone(), self.key(command, self.form.url)));
+                    splices.push((command.value.range.start..args.value.range.end, own));
+                    self.restore_transport(splices)?;
+                } else if words.get(2) == Some(&"--") {
+                    self.refuse_between(&list[..list.len().min(4)])?;
+                    let end = list.get(3).map_or(list[2].range.end, |next| next.range.start);
+                    let own = self.text[list[2].range.clone()].to_owned();
+                    splices.push((list[0].range.start..end, String::new()));
+                    splices.push((command.value.range.clone(), own));
+                } else {
+                    let own = self.text[list[1].range.clone()].to_owned();
+                    let gone = if args.key.start < command.key.start {
+                        self.refuse_gap(args.value.range.end, command.key.start)?;
+                        args.key.start..command.key.start
+                    } else {
+                        self.refuse_gap(command.value.range.end, args.key.start)?;
+                        command.value.range.end..args.value.range.end
+                    };
+                    splices.push((gone, String::new()));
+                    splices.push((command.value.range.clone(), own));
+                }
+            }
+            Reached::Command { args: None, .. } | Reached::Http { .. } | Reached::Other(_) => {
+                return Ok(What::ByHand);
+            }
+        }
+        Ok(What::Restored)
+    }
+
+    fn restore_transport(&self, splices: &mut Vec<Splice>) -> Result<(), Refusal> {
+        let Some(known) = self.form.transport else { return Ok(()) };
+        if let Some((found, how)) = self.entry.text(known.member)?
+            && how == known.command
+        {
+            splices.push((found.value.range.clone(), quoted(known.http)));
+        }
+        Ok(())
+    }
+
+    /// Refuses a member to which no line can be added, since its own does not say whose it is.
+    fn refuse_dotted(&self, member: &Member) -> Result<(), Refusal> {
+        if self.is_inline() || self.gap_before(member.key.start).contains('\n') {
+            return Ok(());
+        }
+        let what = format!(
+            "the server {:?} is written with dotted names: write it as a table of its own, and do this again",
+            self.entry.name
+        );
+        Err(Refusal::new(member.key.start, what))
+    }
+
+    /// Refuses words of ours between which something else was written.
+    fn refuse_between(&self, words: &[Node]) -> Result<(), Refusal> {
+        words.windows(2).try_for_each(|two| self.refuse_gap(two[0].range.end, two[1].range.start))
+    }
+
+    fn refuse_gap(&self, from: usize, to: usize) -> Result<(), Refusal> {
+        let is_plain = from <= to
+            && self.text[from..to].chars().all(|c| c.is_ascii_whitespace() || c == ',');
+        if is_plain {
+            return Ok(());
+        }
+        let what = format!("the server {:?} was changed since the guard was put in front: take `tool-guard mcp` out by hand", self.entry.name);
+        Err(Refusal::new(from.min(to), what))
+    }
+
+    /// The white space in front of a word: what separates it from the words that come before it.
+    fn gap_before(&self, at: usize) -> &str {
+        let before = &self.text[..at];
+        let blank = &before[before.trim_end_matches([' ', '\t', '\r', '\n']).len()..];
+        match blank.rfind('\n') {
+            Some(at) if at > 0 && blank.as_bytes()[at - 1] == b'\r' => &blank[at - 1..],
+            Some(at) => &blank[at..],
+            None => " ",
+        }
+    }
+
+    /// Whether commas separate the entry's members.
+    fn is_inline(&self) -> bool {
+        self.form.syntax != Syntax::Toml || self.text[self.entry.range.clone()].starts_with('{')
+    }
+
+    const fn equals(&self) -> &'static str {
+        match self.form.syntax {
+            Syntax::Toml => " = ",
+            Syntax::Json | Syntax::Json5 => ": ",
+        }
+    }
+
+    /// A name in the quotes of this member's.
+    fn key(&self, like: &Member, name: &str) -> String {
+        match self.text[like.key.clone()].chars().next() {
+            Some(quote @ ('"' | '\'')) => format!("{quote}{name}{quote}"),
+            _ => name.to_owned(),
+        }
+    }
+}
+
+/// A text in double quotes, which JSON and TOML read alike.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

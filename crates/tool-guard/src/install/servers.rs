@@ -1,0 +1,256 @@
+//! The servers of a file, as its client describes them.
+use super::{
+    client::Form,
+    tree::{Member, Node, Refusal, Value, member},
+};
+use std::path::Path;
+
+/// A server of a file.
+#[derive(Debug)]
+pub(crate) struct Entry<'t> {
+    pub(crate) name: &'t str,
+    /// The project it belongs to, where a file has servers of several.
+    pub(crate) project: Option<&'t str>,
+    /// A byte of its name.
+    pub(crate) at: usize,
+    pub(crate) is_enabled: bool,
+    members: &'t [Member],
+    /// Whether its value is an object.
+    is_object: bool,
+    /// The bytes of its value.
+    pub(crate) range: std::ops::Range<usize>,
+}
+
+/// How a server is reached.
+#[derive(Debug)]
+pub(crate) enum Reached<'t> {
+    /// By a command, a member with its arguments, if there is one.
+    Command { command: &'t Member, args: Option<&'t Member> },
+    /// By a command with its arguments in one list.
+    List(&'t [Node]),
+    /// Over Streamable HTTP.
+    Http { url: &'t Member, transport: Option<&'t Member> },
+    /// By something that the guard does not speak, or not with this entry.
+    Other(String),
+}
+
+/// The guard's part of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guarded {
+    No,
+    /// As `install` writes it.
+    Installed,
+    /// Written by hand.
+    ByHand,
+}
+
+/// All servers of a file.
+pub(crate) fn entries<'t>(root: Option<&'t Node>, form: &Form) -> Result<Vec<Entry<'t>>, Refusal> {
+    let Some(root) = root else { return Ok(Vec::new()) };
+    let mut all = Vec::new();
+    for place in form.places {
+        descend(root, place, None, &mut all)?;
+    }
+    Ok(all)
+}
+
+fn descend<'t>(
+    node: &'t Node,
+    place: &[&str],
+    project: Option<&'t str>,
+    all: &mut Vec<Entry<'t>>,
+) -> Result<(), Refusal> {
+    let Some(members) = node.members() else {
+        return Err(Refusal::new(node.range.start, "is no object, where its client has one"));
+    };
+    match place.split_first() {
+        None => {
+            for it in members {
+                // Refuses a name that is there twice.
+                member(members, &it.name)?;
+                all.push(Entry::of(it, project)?);
+            }
+            Ok(())
+        }
+        Some((&"*", rest)) => {
+            for it in members {
+                member(members, &it.name)?;
+                descend(&it.value, rest, Some(&it.name), all)?;
+            }
+            Ok(())
+        }
+        Some((name, rest)) => match member(members, name)? {
+            Some(found) => descend(&found.value, rest, project, all),
+            None => Ok(()),
+        },
+    }
+}
+
+impl<'t> Entry<'t> {
+    fn of(found: &'t Member, project: Option<&'t str>) -> Result<Self, Refusal> {
+        let members = found.value.members();
+        let is_object = members.is_some();
+        let members = members.unwrap_or_default();
+        let flag = |name| -> Result<Option<bool>, Refusal> {
+            Ok(member(members, name)?.and_then(|it| match it.value.value {
+                Value::Bool(flag) => Some(flag),
+                _ => None,
+            }))
+        };
+        let is_enabled = flag("disabled")? != Some(true) && flag("enabled")? != Some(false);
+        Ok(Self { name: &found.name, project, at: found.key.start, is_enabled, members, is_object, range: found.value.range.clone() })
+    }
+
+    /// Its name and project, for people.
+    pub(crate) fn title(&self) -> String {
+        match self.project {
+            Some(project) => format!("{} (of {project})", self.name),
+            None => self.name.to_owned(),
+        }
+    }
+
+    pub(crate) fn member(&self, name: &str) -> Result<Option<&'t Member>, Refusal> {
+        member(self.members, name)
+    }
+
+    /// A member with a text.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<(&'t Member, &'t str)>, Refusal> {
+        let Some(found) = member(self.members, name)? else { return Ok(None) };
+        match found.value.text() {
+            Some(text) => Ok(Some((found, text))),
+            None => Err(self.refused(found, &format!("its `{name}` is no text"))),
+        }
+    }
+
+    /// Members whose values are texts, such as those of `env`.
+    pub(crate) fn texts(&self, name: &str) -> Result<Vec<(&'t str, &'t str)>, Refusal> {
+        let Some(found) = member(self.members, name)? else { return Ok(Vec::new()) };
+        let members = found.value.members().unwrap_or_default();
+        Ok(members.iter().filter_map(|it| Some((&*it.name, it.value.text()?))).collect())
+    }
+
+    fn refused(&self, found: &Member, why: &str) -> Refusal {
+        Refusal::new(
+            found.key.start,
+            format!(
+                "the server {:?} cannot be guarded: {why}; correct it, or choose others with --server",
+                self.name
+            ),
+        )
+    }
+
+    /// How it is reached.
+    pub(crate) fn reached(&self, form: &Form) -> Result<Reached<'t>, Refusal> {
+        if !self.is_object {
+            let what = format!("the server {:?} is no object; correct it, or choose others with --server", self.name);
+            return Err(Refusal::new(self.at, what));
+        }
+        if let Some(command) = member(self.members, "command")? {
+            return self.commanded(command, form);
+        }
+        let other = |what: &str| Ok(Reached::Other(what.to_owned()));
+        let Some((url, _)) = self.text(form.url)? else {
+            return match member(self.members, "url")? {
+                Some(_) => other("its `url` is for SSE, which the guard does not speak"),
+                None => other("it has no command and no URL"),
+            };
+        };
+        let mut named = None;
+        if let Some(transport) = form.transport {
+            match self.text(transport.member)? {
+                Some((found, how)) if how == transport.http => named = Some(found),
+                None if !transport.is_needed => {}
+                Some((_, how)) => {
+                    return other(&format!(
+                        "its {} is {how:?}, and the guard speaks Streamable HTTP ({:?})",
+                        transport.member, transport.http
+                    ));
+                }
+                None => {
+                    return other(&format!(
+                        "it has no `{}`; for Streamable HTTP write {:?}",
+                        transport.member, transport.http
+                    ));
+                }
+            }
+        }
+        for name in form.only_remote {
+            if let Some(found) = member(self.members, name)? {
+                let is_empty = found.value.members().is_some_and(<[_]>::is_empty)
+                    || matches!(found.value.value, Value::Bool(false));
+                if !is_empty {
+                    return other(&format!(
+                        "its `{name}` would not reach the guard: write the headers into a file, and `tool-guard mcp --upstream URL --header-file FILE` as its command"
+                    ));
+                }
+            }
+        }
+        Ok(Reached::Http { url, transport: named })
+    }
+
+    fn commanded(&self, command: &'t Member, form: &Form) -> Result<Reached<'t>, Refusal> {
+        let words = |found: &'t Member, name: &str| -> Result<&'t [Node], Refusal> {
+            let list = found.value.list().filter(|list| list.iter().all(|it| it.text().is_some()));
+            list.ok_or_else(|| self.refused(found, &format!("its `{name}` is no list of texts")))
+        };
+        if form.is_list {
+            let list = words(command, "command")?;
+            if list.is_empty() {
+                return Err(self.refused(command, "its `command` is empty"));
+            }
+            return Ok(Reached::List(list));
+        }
+        let Some(program) = command.value.text() else {
+            return Err(self.refused(command, "its `command` is no text"));
+        };
+        if program.is_empty() {
+            return Err(self.refused(command, "its `command` is empty"));
+        }
+        let args = member(self.members, "args")?;
+        if let Some(args) = args {
+            words(args, "args")?;
+        }
+        if args.is_none() && program.contains(' ') && !program.contains(['/', '\\', '$']) {
+            return Err(self.refused(
+                command,
+                "its `command` is a line for a shell: write its first word there, and the others into `args`",
+            ));
+        }
+        Ok(Reached::Command { command, args })
+    }
+}
+
+impl Reached<'_> {
+    /// The words of its command.
+    pub(crate) fn words(&self) -> Vec<&str> {
+        match self {
+            Self::Command { command, args } => {
+                let args = args.and_then(|args| args.value.list()).unwrap_or_default();
+                let program = command.value.text();
+                program.into_iter().chain(args.iter().filter_map(Node::text)).collect()
+            }
+            Self::List(words) => words.iter().filter_map(Node::text).collect(),
+            Self::Http { .. } | Self::Other(_) => Vec::new(),
+        }
+    }
+
+    /// Whether the guard is in front of it.
+    pub(crate) fn guarded(&self) -> Guarded {
+        let words = self.words();
+        let [program, "mcp", rest @ ..] = words.as_slice() else { return Guarded::No };
+        let path = Path::new(program);
+        let name = path.file_stem().and_then(|name| name.to_str());
+        if !matches!(name, Some("tool-guard" | "tool-reliability")) {
+            return Guarded::No;
+        }
+        let has_args = matches!(self, Self::List(_) | Self::Command { args: Some(_), .. });
+        let is_ours = path.is_absolute()
+            && has_args
+            && match rest {
+                ["--", _, ..] | ["--upstream", _] => true,
+                [first] => !first.starts_with('-') && !matches!(self, Self::List(_)),
+                _ => false,
+            };
+        if is_ours { Guarded::Installed } else { Guarded::ByHand }
+    }
+}

@@ -1,0 +1,48 @@
+//! Completions for shells, and manual pages.
+use crate::Cli;
+use anyhow::Context as _;
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+/// Prints the manual page, or writes all of them.
+#[derive(Debug, Args)]
+pub(crate) struct ManOptions {
+    /// Write a page for each subcommand into FOLDER, such as ~/.local/share/man/man1, in place of printing
+    /// the first one
+    #[arg(value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+}
+
+/// Prints the completions of a shell.
+pub(crate) fn completions(shell: Shell) -> anyhow::Result<ExitCode> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "tool-guard", &mut text);
+    print(&text)
+}
+
+/// Prints or writes the manual.
+pub(crate) fn man(options: &ManOptions) -> anyhow::Result<ExitCode> {
+    let command = Cli::command();
+    if let Some(folder) = &options.folder {
+        clap_mangen::generate_to(command, folder).with_context(|| {
+            format!("cannot write the pages into {}: make the folder, or name another", folder.display())
+        })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    print(&page)
+}
+
+/// A reader that closed the pipe (`| head`) is no error.
+fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
+    match io::stdout().lock().write_all(text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
