@@ -33,7 +33,10 @@ mod tests {
         assert!(said(Some("1a2b3c4")).starts_with(&format!("{version} (commit 1a2b3c4, ")));
         for unknown in [None, Some("")] {
             let said = said(unknown);
-            assert!(said.starts_with(&format!("{version} ({} {}", consts::OS, consts::ARCH)), "{said}");
+            assert!(
+                said.starts_with(&format!("{version} ({} {}", consts::OS, consts::ARCH)),
+                "{said}"
+            );
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod client;
 mod edit;
 pub(crate) mod files;
 pub(crate) mod servers;
+mod shown;
 pub(crate) mod tree;
 
 #[cfg(test)]
@@ -14,6 +15,7 @@ use self::{
     client::Client,
     edit::{Done, Edited, Order, What, edit},
     files::{Place, Scope, Surroundings, places},
+    shown::shown,
 };
 use crate::session::{CliError, File, quoted, replace_file, say};
 use anyhow::{Context as _, anyhow};
@@ -33,7 +35,7 @@ use tr_core::printable;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done, or nothing to do
-  1  a file or a server cannot be used; no file was changed, unless the message says so
+  1  a file, or the server of --server, cannot be used; no file was changed, unless the message says so
   2  the command line cannot be used";
 
 /// What the old file's name ends with.
@@ -123,9 +125,23 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     out += &match (has_changed, options.dry_run, options.undo) {
         (true, true, _) => "nothing was changed: this was a dry run\n".to_owned(),
         (true, false, _) => format!("restart {client}: it starts its servers then\n"),
-        (false, _, false) => "nothing to do: no server is without the guard that could have it\n".to_owned(),
-        (false, _, true) => "nothing to do: no server has a guard that this command put there\n".to_owned(),
+        (false, _, false) => {
+            "nothing was changed: no server is without the guard that could have it\n".to_owned()
+        }
+        (false, _, true) => {
+            "nothing was changed: no server has a guard that this command put there\n".to_owned()
+        }
     };
+    let of_project = planned
+        .iter()
+        .find(|plan| plan.place.scope == Scope::Project && plan.edited.text != plan.before);
+    if let (Some(plan), false) = (of_project, options.undo) {
+        let _ = writeln!(
+            out,
+            "{} belongs to the project: who shares it needs the guard at the same path, or use --scope user",
+            quoted(&plan.place.path)
+        );
+    }
     if !options.undo && has_changed && is_in_cache(&guard) {
         let _ = writeln!(
             out,
@@ -134,14 +150,20 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         );
     }
     say(&out)?;
-    Ok(ExitCode::SUCCESS)
+    let is_left = |done: &Done| matches!(done.what, What::Left(_) | What::ByHand);
+    let mut all = planned.iter().flat_map(|plan| &plan.edited.servers);
+    let is_refused = options.server.is_some() && !has_changed && all.any(is_left);
+    Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// This program's absolute path, as text.
 fn program() -> anyhow::Result<String> {
     let path = env::current_exe().context("the path of this program cannot be read")?;
     path.to_str().map(str::to_owned).ok_or_else(|| {
-        anyhow!("the path of this program is no UTF-8, which a client's file needs: {}", path.display())
+        anyhow!(
+            "the path of this program is no UTF-8, which a client's file needs: {}",
+            path.display()
+        )
     })
 }
 
@@ -169,14 +191,18 @@ fn distinct(places: &[Place]) -> Vec<&Place> {
 fn plan(place: &Place, options: &Options, order: &Order<'_>) -> anyhow::Result<Planned> {
     let shown = place.path.display();
     let refused = |error: CliError| anyhow!("{shown} {}", error.what);
-    let is_regular = fs::metadata(&place.path).with_context(|| format!("{shown} cannot be read"))?;
+    let is_regular =
+        fs::metadata(&place.path).with_context(|| format!("{shown} cannot be read"))?;
     if !is_regular.is_file() {
         return Err(anyhow!("{shown} is no regular file: write the configuration to one"));
     }
     // Opened to be changed only if it will be.
     let file = File::open(&place.path).map_err(refused)?;
     let before = String::from_utf8(file.bytes().map_err(refused)?).map_err(|error| {
-        let line = tree::line_of(&String::from_utf8_lossy(error.as_bytes()), error.utf8_error().valid_up_to());
+        let line = tree::line_of(
+            &String::from_utf8_lossy(error.as_bytes()),
+            error.utf8_error().valid_up_to(),
+        );
         anyhow!("{shown}:{line} is no UTF-8: save it as UTF-8")
     })?;
     let edited = edit(&before, options.client.form(), order)
@@ -191,7 +217,11 @@ fn plan(place: &Place, options: &Options, order: &Order<'_>) -> anyhow::Result<P
 fn nothing(options: &Options, places: &[Place]) -> anyhow::Result<ExitCode> {
     let client = options.client.name();
     let looked: Vec<_> = places.iter().map(|place| quoted(&place.path)).collect();
-    let looked = if looked.is_empty() { "no place, since HOME is not set".into() } else { looked.join(", ") };
+    let looked = if looked.is_empty() {
+        "no place, since HOME is not set".into()
+    } else {
+        looked.join(", ")
+    };
     let which = match &options.server {
         Some(name) => format!("no MCP server {name:?}"),
         None => "no MCP servers".into(),
@@ -201,7 +231,10 @@ fn nothing(options: &Options, places: &[Place]) -> anyhow::Result<ExitCode> {
         say(&format!("nothing to do: {said}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("tool-guard: {}: add the server to the client first, then do this again", printable(&said));
+    eprintln!(
+        "tool-guard: {}: add the server to the client first, then do this again",
+        printable(&said)
+    );
     Ok(ExitCode::FAILURE)
 }
 
@@ -216,7 +249,11 @@ fn carry_out(plan: &Planned, options: &Options, out: &mut String) -> anyhow::Res
         return Ok(());
     }
     if options.dry_run {
-        let diff = TextDiff::from_lines(&*plan.before, &plan.edited.text);
+        // Other values may be secrets.
+        let hidden = |text| shown(text, options.client.form());
+        let hidden = |text| hidden(text).map_err(|it: tree::Refusal| anyhow!("{path} {}", it.what));
+        let (before, after) = (hidden(&plan.before)?, hidden(&plan.edited.text)?);
+        let diff = TextDiff::from_lines(&before, &after);
         let diff = diff.unified_diff().context_radius(1).header(&path, &path).to_string();
         out.push_str(&diff.replace('\r', ""));
         return Ok(());
@@ -232,7 +269,7 @@ fn carry_out(plan: &Planned, options: &Options, out: &mut String) -> anyhow::Res
     let ending = if options.undo { UNDONE } else { BACKUP };
     let new = plan.edited.text.as_bytes();
     let backup = replace_file(&file, stamp, ending, new).map_err(failed)?;
-    if options.undo && forget(plan.file.real(), new) {
+    if options.undo && forget(plan.file.real(), &plan.edited.text, options.client) {
         let _ = fs::remove_file(&backup);
         let _ = writeln!(out, "  it is byte for byte as it was before the guard");
     } else {
@@ -241,8 +278,8 @@ fn carry_out(plan: &Planned, options: &Options, out: &mut String) -> anyhow::Res
     Ok(())
 }
 
-/// Removes the backups that equal the restored file; `false` if there is none.
-fn forget(file: &Path, restored: &[u8]) -> bool {
+/// Removes the backups that equal the restored file, but for the guard; `false` if none equals it.
+fn forget(file: &Path, restored: &str, client: Client) -> bool {
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return false };
     let mut start = name.to_owned();
     start.push(BACKUP);
@@ -254,8 +291,13 @@ fn forget(file: &Path, restored: &[u8]) -> bool {
         let is_backup = rest.is_some_and(|rest| {
             rest.is_empty() || rest.strip_prefix('-').is_some_and(|it| it.parse::<u32>().is_ok())
         });
-        if is_backup && fs::read(found.path()).is_ok_and(|bytes| bytes == restored) {
-            is_same |= fs::remove_file(found.path()).is_ok();
+        let Some(old) = is_backup.then(|| fs::read_to_string(found.path()).ok()).flatten() else {
+            continue;
+        };
+        let undo = Order { guard: "", server: None, http: false, undo: true };
+        let is_between = || edit(&old, client.form(), &undo).is_ok_and(|it| it.text == restored);
+        if old == restored || is_between() {
+            is_same |= fs::remove_file(found.path()).is_ok() && old == restored;
         }
     }
     is_same
@@ -267,7 +309,6 @@ fn said(done: &Done, options: &Options) -> String {
     let what = match what {
         What::Guarded => format!("{would}guarded"),
         What::AlreadyGuarded => "is guarded already".into(),
-        What::Disabled => "is disabled, and left as it is".into(),
         What::Left(why) => format!("is left as it is: {why}"),
         What::Restored => format!("{would}restored, without the guard"),
         What::NotGuarded => "has no guard".into(),

@@ -18,7 +18,7 @@ mod supervise;
 mod turn;
 mod usage;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use rustix::process::Signal;
 use std::{env, ffi::OsString, process::ExitCode};
 use tokio::signal::unix::{SignalKind, signal};
@@ -110,8 +110,8 @@ fn main() -> ExitCode {
                     // It blocks on the disk.
                     Ok(tokio::task::spawn_blocking(move || install::run(&options)).await??)
                 }
-                Command::Completions { shell } => shells::completions(shell),
-                Command::Man(options) => shells::man(&options),
+                Command::Completions { shell } => shells::completions(shell, &Cli::command()),
+                Command::Man(options) => shells::man(&options, Cli::command()),
                 Command::Config(options) => config::run(options),
                 Command::Demo(options) => demo::run(options).await,
                 Command::Serve(options) => {

@@ -1,7 +1,6 @@
 //! Completions for shells, and manual pages.
-use crate::Cli;
 use anyhow::Context as _;
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use std::{
     io::{self, Write as _},
@@ -19,18 +18,22 @@ pub(crate) struct ManOptions {
 }
 
 /// Prints the completions of a shell.
-pub(crate) fn completions(shell: Shell) -> anyhow::Result<ExitCode> {
+pub(crate) fn completions(shell: Shell, command: &Command) -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "tool-guard", &mut text);
+    let known = command.get_subcommands().filter(|it| !it.is_hide_set()).cloned();
+    let mut known = Command::new("tool-guard").version("").subcommands(known);
+    clap_complete::generate(shell, &mut known, "tool-guard", &mut text);
     print(&text)
 }
 
 /// Prints or writes the manual.
-pub(crate) fn man(options: &ManOptions) -> anyhow::Result<ExitCode> {
-    let command = Cli::command();
+pub(crate) fn man(options: &ManOptions, command: Command) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &options.folder {
         clap_mangen::generate_to(command, folder).with_context(|| {
-            format!("cannot write the pages into {}: make the folder, or name another", folder.display())
+            format!(
+                "cannot write the pages into {}: make the folder, or name another",
+                folder.display()
+            )
         })?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -62,13 +62,26 @@ static CODEX: Form = Form {
     syntax: Syntax::Toml,
     places: &[&["mcp_servers"]],
     transport: None,
-    only_remote: &["bearer_token_env_var", "http_headers", "env_http_headers", "scopes", "oauth", "oauth_resource"],
+    only_remote: &[
+        "bearer_token_env_var",
+        "http_headers",
+        "env_http_headers",
+        "scopes",
+        "oauth",
+        "oauth_resource",
+    ],
     ..BASE
 };
 static GEMINI: Form = Form {
     url: "httpUrl",
     transport: None,
-    only_remote: &["headers", "oauth", "authProviderType", "targetAudience", "targetServiceAccount"],
+    only_remote: &[
+        "headers",
+        "oauth",
+        "authProviderType",
+        "targetAudience",
+        "targetServiceAccount",
+    ],
     ..BASE
 };
 static CURSOR: Form = BASE;
@@ -76,7 +89,12 @@ static VSCODE: Form = Form { places: &[&["servers"]], ..BASE };
 static OPENCODE: Form = Form {
     places: &[&["mcp"]],
     is_list: true,
-    transport: Some(Transport { member: "type", http: "remote", command: "local", is_needed: true }),
+    transport: Some(Transport {
+        member: "type",
+        http: "remote",
+        command: "local",
+        is_needed: true,
+    }),
     ..BASE
 };
 static OPENCLAW: Form = Form {
@@ -88,6 +106,15 @@ static OPENCLAW: Form = Form {
         command: "stdio",
         is_needed: true,
     }),
+    only_remote: &[
+        "headers",
+        "auth",
+        "oauth",
+        "sslVerify",
+        "ssl_verify",
+        "clientCert",
+        "client_cert",
+    ],
     ..BASE
 };
 
@@ -114,24 +141,6 @@ impl Client {
             Self::Vscode => "VS Code",
             Self::Opencode => "opencode",
             Self::Openclaw => "OpenClaw",
-        }
-    }
-
-    /// Its word on the command line.
-    pub(crate) fn word(self) -> String {
-        self.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
-    }
-
-    /// The names of its program.
-    pub(crate) const fn programs(self) -> &'static [&'static str] {
-        match self {
-            Self::ClaudeCode => &["claude"],
-            Self::Codex => &["codex"],
-            Self::Gemini => &["gemini"],
-            Self::Cursor => &["cursor", "cursor-agent"],
-            Self::Vscode => &["code", "code-insiders", "codium"],
-            Self::Opencode => &["opencode"],
-            Self::Openclaw => &["openclaw"],
         }
     }
 }

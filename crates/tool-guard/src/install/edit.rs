@@ -48,7 +48,6 @@ pub(crate) struct Done {
 pub(crate) enum What {
     Guarded,
     AlreadyGuarded,
-    Disabled,
     /// Left as it is, and why.
     Left(String),
     Restored,
@@ -57,7 +56,7 @@ pub(crate) enum What {
 }
 
 /// A piece of the text and what replaces it.
-type Splice = (Range<usize>, String);
+pub(crate) type Splice = (Range<usize>, String);
 
 /// Edits the text of a file of this form.
 pub(crate) fn edit(text: &str, form: &Form, order: &Order<'_>) -> Result<Edited, Refusal> {
@@ -93,7 +92,7 @@ pub(crate) fn edit(text: &str, form: &Form, order: &Order<'_>) -> Result<Edited,
     Ok(Edited { text: edited, servers })
 }
 
-fn spliced(text: &str, mut splices: Vec<Splice>) -> String {
+pub(crate) fn spliced(text: &str, mut splices: Vec<Splice>) -> String {
     splices.sort_by_key(|(range, _)| (range.start, range.end));
     let mut out = String::with_capacity(text.len() + 256);
     let mut at = 0;
@@ -113,9 +112,6 @@ struct Editor<'e> {
 
 impl Editor<'_> {
     fn install(&self, order: &Order<'_>, splices: &mut Vec<Splice>) -> Result<What, Refusal> {
-        if !self.entry.is_enabled {
-            return Ok(What::Disabled);
-        }
         let reached = self.entry.reached(self.form)?;
         if reached.guarded() != Guarded::No {
             return Ok(What::AlreadyGuarded);
@@ -184,7 +180,7 @@ impl Editor<'_> {
         };
         splices.push((url.value.range.clone(), new));
         if let (Some(found), Some(known)) = (transport, self.form.transport) {
-            splices.push((found.value.range.clone(), quoted(known.command)));
+            splices.push((found.value.range.clone(), self.like(&found.value.range, known.command)));
         }
     }
 
@@ -248,7 +244,7 @@ impl Editor<'_> {
         if let Some((found, how)) = self.entry.text(known.member)?
             && how == known.command
         {
-            splices.push((found.value.range.clone(), quoted(known.http)));
+            splices.push((found.value.range.clone(), self.like(&found.value.range, known.http)));
         }
         Ok(())
     }
@@ -271,12 +267,15 @@ impl Editor<'_> {
     }
 
     fn refuse_gap(&self, from: usize, to: usize) -> Result<(), Refusal> {
-        let is_plain = from <= to
-            && self.text[from..to].chars().all(|c| c.is_ascii_whitespace() || c == ',');
+        let is_plain =
+            from <= to && self.text[from..to].chars().all(|c| c.is_ascii_whitespace() || c == ',');
         if is_plain {
             return Ok(());
         }
-        let what = format!("the server {:?} was changed since the guard was put in front: take `tool-guard mcp` out by hand", self.entry.name);
+        let what = format!(
+            "the server {:?} was changed since the guard was put in front: take `tool-guard mcp` out by hand",
+            self.entry.name
+        );
         Err(Refusal::new(from.min(to), what))
     }
 
@@ -305,7 +304,12 @@ impl Editor<'_> {
 
     /// A name in the quotes of this member's.
     fn key(&self, like: &Member, name: &str) -> String {
-        match self.text[like.key.clone()].chars().next() {
+        self.like(&like.key, name)
+    }
+
+    /// A word in the quotes of another.
+    fn like(&self, other: &Range<usize>, name: &str) -> String {
+        match self.text[other.clone()].chars().next() {
             Some(quote @ ('"' | '\'')) => format!("{quote}{name}{quote}"),
             _ => name.to_owned(),
         }

@@ -78,8 +78,12 @@ pub(crate) fn places(client: Client, here: &Surroundings<'_>) -> Vec<Place> {
 fn users(client: Client, here: &Surroundings<'_>) -> Vec<PathBuf> {
     let config = || here.folder_of("XDG_CONFIG_HOME", ".config");
     let found = match client {
-        Client::ClaudeCode => vec![here.folder_of("CLAUDE_CONFIG_DIR", "").map(|it| it.join(".claude.json"))],
-        Client::Codex => vec![here.folder_of("CODEX_HOME", ".codex").map(|it| it.join("config.toml"))],
+        Client::ClaudeCode => {
+            vec![here.folder_of("CLAUDE_CONFIG_DIR", "").map(|it| it.join(".claude.json"))]
+        }
+        Client::Codex => {
+            vec![here.folder_of("CODEX_HOME", ".codex").map(|it| it.join("config.toml"))]
+        }
         Client::Gemini => {
             let home = here.path("GEMINI_CLI_HOME").or_else(|| here.home());
             vec![home.map(|it| it.join(".gemini/settings.json"))]
@@ -135,7 +139,7 @@ const fn of_project(client: Client) -> &'static [&'static str] {
 fn upward(folder: &Path, name: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let above = folder.ancestors().enumerate();
     let own = above.take_while(|(depth, it)| *depth == 0 || Some(*it) != home);
-    own.map(|(_, it)| it.join(name)).find(|it| it.exists())
+    own.map(|(_, it)| it.join(name)).find(|it| it.symlink_metadata().is_ok())
 }
 
 #[cfg(test)]

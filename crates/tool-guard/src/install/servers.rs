@@ -1,9 +1,11 @@
 //! The servers of a file, as its client describes them.
 use super::{
     client::Form,
-    tree::{Member, Node, Refusal, Value, member},
+    tree::{Member, Node, Refusal, member},
 };
+use crate::mcp::options::endpoint;
 use std::path::Path;
+use tool_reliability::admin::is_local_host;
 
 /// A server of a file.
 #[derive(Debug)]
@@ -13,7 +15,6 @@ pub(crate) struct Entry<'t> {
     pub(crate) project: Option<&'t str>,
     /// A byte of its name.
     pub(crate) at: usize,
-    pub(crate) is_enabled: bool,
     members: &'t [Member],
     /// Whether its value is an object.
     is_object: bool,
@@ -91,14 +92,14 @@ impl<'t> Entry<'t> {
         let members = found.value.members();
         let is_object = members.is_some();
         let members = members.unwrap_or_default();
-        let flag = |name| -> Result<Option<bool>, Refusal> {
-            Ok(member(members, name)?.and_then(|it| match it.value.value {
-                Value::Bool(flag) => Some(flag),
-                _ => None,
-            }))
-        };
-        let is_enabled = flag("disabled")? != Some(true) && flag("enabled")? != Some(false);
-        Ok(Self { name: &found.name, project, at: found.key.start, is_enabled, members, is_object, range: found.value.range.clone() })
+        Ok(Self {
+            name: &found.name,
+            project,
+            at: found.key.start,
+            members,
+            is_object,
+            range: found.value.range.clone(),
+        })
     }
 
     /// Its name and project, for people.
@@ -122,13 +123,6 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// Members whose values are texts, such as those of `env`.
-    pub(crate) fn texts(&self, name: &str) -> Result<Vec<(&'t str, &'t str)>, Refusal> {
-        let Some(found) = member(self.members, name)? else { return Ok(Vec::new()) };
-        let members = found.value.members().unwrap_or_default();
-        Ok(members.iter().filter_map(|it| Some((&*it.name, it.value.text()?))).collect())
-    }
-
     fn refused(&self, found: &Member, why: &str) -> Refusal {
         Refusal::new(
             found.key.start,
@@ -142,19 +136,25 @@ impl<'t> Entry<'t> {
     /// How it is reached.
     pub(crate) fn reached(&self, form: &Form) -> Result<Reached<'t>, Refusal> {
         if !self.is_object {
-            let what = format!("the server {:?} is no object; correct it, or choose others with --server", self.name);
+            let what = format!(
+                "the server {:?} is no object; correct it, or choose others with --server",
+                self.name
+            );
             return Err(Refusal::new(self.at, what));
         }
         if let Some(command) = member(self.members, "command")? {
             return self.commanded(command, form);
         }
         let other = |what: &str| Ok(Reached::Other(what.to_owned()));
-        let Some((url, _)) = self.text(form.url)? else {
+        let Some((url, address)) = self.text(form.url)? else {
             return match member(self.members, "url")? {
                 Some(_) => other("its `url` is for SSE, which the guard does not speak"),
                 None => other("it has no command and no URL"),
             };
         };
+        if let Some(why) = unfit(address) {
+            return other(why);
+        }
         let mut named = None;
         if let Some(transport) = form.transport {
             match self.text(transport.member)? {
@@ -175,14 +175,10 @@ impl<'t> Entry<'t> {
             }
         }
         for name in form.only_remote {
-            if let Some(found) = member(self.members, name)? {
-                let is_empty = found.value.members().is_some_and(<[_]>::is_empty)
-                    || matches!(found.value.value, Value::Bool(false));
-                if !is_empty {
-                    return other(&format!(
-                        "its `{name}` would not reach the guard: write the headers into a file, and `tool-guard mcp --upstream URL --header-file FILE` as its command"
-                    ));
-                }
+            if member(self.members, name)?.is_some() {
+                return other(&format!(
+                    "its `{name}` would not reach the guard: write headers into a file, and `tool-guard mcp --upstream URL --header-file FILE` as its command"
+                ));
             }
         }
         Ok(Reached::Http { url, transport: named })
@@ -218,6 +214,23 @@ impl<'t> Entry<'t> {
         }
         Ok(Reached::Command { command, args })
     }
+}
+
+/// Why a command line cannot have this URL.
+fn unfit(url: &str) -> Option<&'static str> {
+    // A variable may hold a credential, and is known to the client only.
+    if url.contains(['?', '$', '{']) {
+        return Some(
+            "its URL has a query or a variable, which may be a secret, and all users of this machine can read command lines: write `tool-guard mcp --upstream URL --header-file FILE` by hand if it is none",
+        );
+    }
+    let Ok(uri) = endpoint(url) else {
+        return Some("its URL is none that `tool-guard mcp --upstream` accepts");
+    };
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    (uri.scheme_str() != Some("https") && !is_local_host(host)).then_some(
+        "its URL sends calls unencrypted to another machine: use https, or write `tool-guard mcp --upstream URL --insecure-http` by hand",
+    )
 }
 
 impl Reached<'_> {

@@ -38,7 +38,8 @@ fn files() -> Vec<(Client, String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/install");
     let mut all = Vec::new();
     for client in Client::value_variants() {
-        for file in fs::read_dir(root.join(client.word())).unwrap() {
+        for file in fs::read_dir(root.join(client.to_possible_value().unwrap().get_name())).unwrap()
+        {
             let path = file.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             all.push((*client, name, fs::read_to_string(path).unwrap()));
@@ -79,7 +80,10 @@ fn words_keep_their_spelling_and_their_lines() {
     );
     let lines = "{\"mcpServers\": {\"a\": {\"command\": \"npx\", \"args\": [\n  // first\n  \"-y\",\n  \"x\",\n]}}}";
     let there = edit(lines, Client::Cursor.form(), &order(false)).unwrap().text;
-    assert!(there.contains("[\n  // first\n  \"mcp\",\n  \"--\",\n  \"npx\",\n  \"-y\",\n  \"x\",\n]"), "{there}");
+    assert!(
+        there.contains("[\n  // first\n  \"mcp\",\n  \"--\",\n  \"npx\",\n  \"-y\",\n  \"x\",\n]"),
+        "{there}"
+    );
 }
 
 #[test]
@@ -113,7 +117,10 @@ fn a_server_over_http_is_left_unless_it_is_asked_for() {
 
 #[test]
 fn a_guard_written_by_hand_stays() {
-    for command in ["\"tool-guard\", \"args\": [\"mcp\", \"--\", \"npx\"]", "\"/b/tool-guard\", \"args\": [\"mcp\", \"--log\", \"info\", \"--\", \"npx\"]"] {
+    for command in [
+        "\"tool-guard\", \"args\": [\"mcp\", \"--\", \"npx\"]",
+        "\"/b/tool-guard\", \"args\": [\"mcp\", \"--log\", \"info\", \"--\", \"npx\"]",
+    ] {
         let text = format!("{{\"mcpServers\": {{\"a\": {{\"command\": {command}}}}}}}");
         let form = Client::Cursor.form();
         let install = edit(&text, form, &order(false)).unwrap();
@@ -126,12 +133,23 @@ fn a_guard_written_by_hand_stays() {
 /// White space and comments between two words.
 fn gap(is_json: bool) -> impl Strategy<Value = String> {
     let all = ["", " ", "\n", "\r\n\t", "\n    ", "  ", " /* c, */ ", "\n  // \"x\"\n  "];
-    prop::sample::select(if is_json { &all[..] } else { &all[..6] }.to_vec()).prop_map(str::to_owned)
+    prop::sample::select(if is_json { &all[..] } else { &all[..6] }.to_vec())
+        .prop_map(str::to_owned)
 }
 
 fn word() -> impl Strategy<Value = String> {
-    prop::sample::select(vec!["npx", "-y", "--", "mcp", "/a b/c", "${HOME}/x", "ä\\n\\u0041", "", "tool-guard"])
-        .prop_map(|it| format!("\"{it}\""))
+    prop::sample::select(vec![
+        "npx",
+        "-y",
+        "--",
+        "mcp",
+        "/a b/c",
+        "${HOME}/x",
+        "ä\\n\\u0041",
+        "",
+        "tool-guard",
+    ])
+    .prop_map(|it| format!("\"{it}\""))
 }
 
 prop_compose! {

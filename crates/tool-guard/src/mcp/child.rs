@@ -13,7 +13,7 @@ mod sessions;
 pub(crate) use self::session::Hearing;
 
 use self::{
-    answered::{Asked, answered, error, failed, refuse},
+    answered::{Asked, answered, error, failed, full, refuse},
     mux::Mux,
     posts::Sharing,
     replay::EventId,
@@ -33,7 +33,7 @@ use crate::{
 use bytes::Bytes;
 use hyper::{
     HeaderMap, Method, Request, StatusCode,
-    header::{ACCEPT, ALLOW, HeaderName, HeaderValue, RETRY_AFTER},
+    header::{ACCEPT, ALLOW, HeaderName, HeaderValue},
     http::request::Parts,
 };
 use std::{
@@ -381,14 +381,6 @@ async fn sweep(inside: Weak<Inside>) {
         let Some(inside) = inside.upgrade() else { return };
         inside.expire();
     }
-}
-
-/// The answer beyond a limit: nothing ran.
-fn full(id: &str, what: &str) -> Answered {
-    let why = format!("{what}: the request was not forwarded; send it again later");
-    let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, id, -32000, &why);
-    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    answer
 }
 
 fn not_allowed() -> Answered {

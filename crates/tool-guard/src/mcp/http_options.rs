@@ -69,7 +69,7 @@ pub(crate) enum Preflight {
 }
 
 /// Reads the address of an endpoint.
-fn endpoint(text: &str) -> Result<Uri, String> {
+pub(crate) fn endpoint(text: &str) -> Result<Uri, String> {
     const FORM: &str = "give a URL such as https://mcp.example.com/mcp";
     let url: Uri = text.parse().map_err(|_| FORM)?;
     let is_http = matches!(url.scheme_str(), Some("http" | "https"));

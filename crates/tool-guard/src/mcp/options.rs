@@ -1,5 +1,5 @@
 //! The command line of `tool-guard mcp`.
-pub(crate) use super::http_options::{HttpOptions, Preflight};
+pub(crate) use super::http_options::{HttpOptions, Preflight, endpoint};
 use super::recording::{RecordOptions, word};
 pub(crate) use crate::connect::address;
 use crate::export::ExportOptions;

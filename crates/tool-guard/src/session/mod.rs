@@ -33,14 +33,6 @@ mod stored_session;
 mod target;
 mod writers;
 
-use self::{
-    content::Content,
-    each::{Outcome, Verdict, each},
-    failure::{Failure, NotJudged},
-    options::{Command, One, Paths},
-    source::Source,
-    target::{Target, Which},
-};
 pub(crate) use self::{
     atomic_replace::replace as replace_file,
     failure::CliError,
@@ -49,6 +41,14 @@ pub(crate) use self::{
     options::Options,
     private::{Stranger, is_own_group, stranger_in},
     show::{quoted, say},
+};
+use self::{
+    content::Content,
+    each::{Outcome, Verdict, each},
+    failure::{Failure, NotJudged},
+    options::{Command, One, Paths},
+    source::Source,
+    target::{Target, Which},
 };
 use std::process::ExitCode;
 use tr_core::{SystemClock, WallClock as _};

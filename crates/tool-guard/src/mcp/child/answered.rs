@@ -14,7 +14,10 @@ use crate::{
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http_body_util::{BodyExt as _, Empty};
-use hyper::{Response, StatusCode};
+use hyper::{
+    Response, StatusCode,
+    header::{HeaderValue, RETRY_AFTER},
+};
 use serde::Deserialize;
 use std::{io, sync::Arc};
 use tr_core::{FailureInfo, Ran, Verdict};
@@ -175,4 +178,12 @@ fn error_code(line: &[u8]) -> Option<i64> {
     let Line::One(message) = message::read(line) else { return None };
     let code = message::object::<Code>(message.error?.get());
     Some(code.map_or(0, |error| error.code))
+}
+
+/// The answer beyond a limit: nothing ran.
+pub(super) fn full(id: &str, what: &str) -> Answered {
+    let why = format!("{what}: the request was not forwarded; send it again later");
+    let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, id, -32000, &why);
+    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    answer
 }
