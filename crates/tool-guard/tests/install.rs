@@ -230,7 +230,7 @@ fn printed(words: &[&str]) -> String {
 fn completions_pages_and_the_build() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let text = printed(&["completions", shell]);
-        assert!(text.contains("--dry-run") && text.contains("install"), "{shell}");
+        assert!(text.contains("dry-run") && text.contains("install"), "{shell}");
         assert!(!text.contains("__exec"), "{shell}: hidden commands stay hidden");
     }
     assert!(printed(&["man"]).contains(".TH tool-guard 1"));
