@@ -57,7 +57,7 @@ fn generate(repo: &Repo) -> Result<Folder> {
         let package = repo.package(name).with_context(|| format!("the workspace has no {name}"))?;
         ensure!(
             has_target(package, &TargetKind::Example, example),
-            "{name} has no example `{example}` (crates/{name}/examples/{example}.rs), which writes the JSON Schemas into the folder it is given",
+            "{name} has no example `{example}` (crates/{name}/examples/{example}.rs or a folder), which writes the JSON Schemas into the folder it is given",
         );
         let before = read(&folder)?.len();
         shell::run(

@@ -3,8 +3,9 @@ use crate::Cli;
 use clap::{Arg, Command, CommandFactory as _};
 
 /// Each command with the guide that describes its options.
-const GUIDES: [(&str, &str); 5] = [
+const GUIDES: [(&str, &str); 6] = [
     ("config", include_str!("../../../docs/configuration.md")),
+    ("decide", include_str!("../../../docs/decide.md")),
     (
         "mcp",
         concat!(include_str!("../../../docs/mcp.md"), include_str!("../../../docs/mcp-http.md")),

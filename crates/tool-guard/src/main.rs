@@ -2,6 +2,7 @@
 mod build;
 mod config;
 mod connect;
+mod decide;
 mod demo;
 mod export;
 mod front;
@@ -40,6 +41,9 @@ enum Command {
     /// Serve tools that are HTTP endpoints or commands: envelopes over HTTP, or on standard input and output
     #[command(name = "serve")]
     Front(Box<serve::Options>),
+    /// Decide about the calls of a host that runs its tools itself, such as an agent with hooks: JSON lines on
+    /// standard input and output
+    Decide(Box<decide::Options>),
     /// Run the tool calls of PLAN against the MCP server COMMAND, and print the trace
     Turn(turn::Options),
     /// List the records of mutating calls, and settle those of unknown outcome
@@ -83,7 +87,11 @@ fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(error));
     let is_set_up = matches!(
         cli.command,
-        Command::Mcp(_) | Command::Turn(_) | Command::Config(_) | Command::Front(_)
+        Command::Mcp(_)
+            | Command::Decide(_)
+            | Command::Turn(_)
+            | Command::Config(_)
+            | Command::Front(_)
     );
     if is_set_up {
         let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -99,6 +107,7 @@ fn main() -> ExitCode {
             let _handled = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
             match cli.command {
                 Command::Mcp(options) => mcp::run(*options).await,
+                Command::Decide(options) => decide::run(*options).await,
                 Command::Front(options) => serve::run(*options).await,
                 Command::Turn(options) => turn::run(options).await,
                 Command::Records(options) => records::run(options).await,

@@ -37,6 +37,9 @@ use tr_core::Observer;
 const IDLE: Duration = Duration::from_secs(50);
 /// The default limit of a call in all.
 const HARD: Duration = Duration::from_secs(600);
+/// The same limits of a call that its host runs: a person may have to permit it, or it builds something.
+const HOST_IDLE: Duration = Duration::from_secs(3600);
+const HOST_HARD: Duration = Duration::from_secs(24 * 3600);
 /// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
 const OBSERVED: Duration = Duration::from_secs(24 * 3600);
 
@@ -56,6 +59,8 @@ pub(crate) struct Guard {
     keys: DerivedKeys,
     /// Whether answers are compared with earlier ones.
     compares: bool,
+    /// Whether the client runs the tools itself.
+    host_runs: bool,
     unknowns: Arc<Unknowns>,
     timeouts: Arc<dyn Observer>,
     effects: Arc<Mutex<Effects>>,
@@ -74,15 +79,19 @@ impl Guard {
         let setup = files.read().map_err(anyhow::Error::msg)?;
         let declared = Declared::default();
         setup.declare(&declared);
+        let (idle_default, hard_default) = match options.host_runs {
+            true => (HOST_IDLE, HOST_HARD),
+            false => (IDLE, HARD),
+        };
         let configured = setup.config.attempt_timeout.map(|limit| match limit {
             // Only the limit of a call in all.
-            Limit::None => options.max_timeout.unwrap_or(HARD),
+            Limit::None => options.max_timeout.unwrap_or(hard_default),
             Limit::At(timeout) => timeout,
         });
-        let idle = options.overrides.timeout.or(configured).unwrap_or(IDLE);
+        let idle = options.overrides.timeout.or(configured).unwrap_or(idle_default);
         let limits = match options.mode {
             Mode::Observe => Limits { idle: OBSERVED, hard: OBSERVED },
-            _ => Limits { idle, hard: options.max_timeout.unwrap_or(HARD.max(idle)) },
+            _ => Limits { idle, hard: options.max_timeout.unwrap_or(hard_default.max(idle)) },
         };
         if limits.hard < limits.idle {
             bail!(
@@ -134,6 +143,7 @@ impl Guard {
             live,
             keys,
             compares,
+            host_runs: options.host_runs,
             unknowns: Arc::new(Unknowns::settled_by(command)),
             timeouts,
             effects: Arc::new(Mutex::new(effects)),
@@ -160,7 +170,8 @@ impl Guard {
         let wire = Arc::new(wire.telling_timeouts_to(self.timeouts.clone()));
         let stack = self.live.stack().service(ServerTool(wire.clone()));
         let effects = self.effects.clone();
-        let proxy = Proxy::new(Parts { mode: self.mode, wire, stack, client, effects });
+        let (mode, host_runs) = (self.mode, self.host_runs);
+        let proxy = Proxy::new(Parts { mode, wire, stack, client, effects, host_runs });
         proxy.watched_by(self.watching.clone())
     }
 

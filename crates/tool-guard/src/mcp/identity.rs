@@ -53,6 +53,8 @@ pub(crate) struct Client {
     rules: Vec<IdentityConfig>,
     /// The HTTP request that carries the call, if one does.
     via: Option<Via>,
+    /// Whether a weak id recognises nothing: its connection carries many conversations.
+    only_strong: bool,
 }
 
 /// The identity of a call.
@@ -91,7 +93,17 @@ impl Client {
             claude_session: claude_session(named(CLAUDE_PROJECT), named(CLAUDE_SESSION)),
             rules,
             via: None,
+            only_strong: false,
         }
+    }
+
+    /// The client of a host whose calls have their ids in the members of this rule. Its connection carries many
+    /// conversations for a long time, so a weak id recognises nothing.
+    pub(crate) fn of_host(mut self, rule: IdentityConfig) -> Self {
+        self.claude_session = None;
+        self.rules.push(rule);
+        self.only_strong = true;
+        self
     }
 
     /// The client of this HTTP request: what the guard knows of its own surroundings says nothing about it.
@@ -223,7 +235,7 @@ impl Identity {
         let session = self.conversation.as_deref().unwrap_or(client.home());
         call.parts_mut().context.session = Some(session.into());
         call.parts_mut().tool_call_id = self.client_id;
-        let Some(id) = self.call else { return };
+        let Some(id) = self.call.filter(|id| id.strong || !client.only_strong) else { return };
         if call.digest().is_err() {
             // The layer refuses it for its params, as it refuses any call with the caller's own key.
             if &*id.kind == KEY {

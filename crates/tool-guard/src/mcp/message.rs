@@ -111,7 +111,7 @@ impl Guess {
 }
 
 /// A member's value, `null` too.
-pub(super) fn present<'l, D: serde::Deserializer<'l>>(
+pub(crate) fn present<'l, D: serde::Deserializer<'l>>(
     from: D,
 ) -> Result<Option<&'l RawValue>, D::Error> {
     Deserialize::deserialize(from).map(Some)

@@ -74,6 +74,10 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     pub(crate) http: HttpOptions,
+
+    /// Whether the client runs the tools itself, as the hosts of `tool-guard decide` do.
+    #[arg(skip)]
+    pub(crate) host_runs: bool,
 }
 
 impl Options {
@@ -275,7 +279,7 @@ pub(crate) enum Log {
 }
 
 /// Reads `50s`, `500ms`, `10m`, `1.5h`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
     let scale = match unit {
@@ -293,7 +297,7 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must be more than 0 and at most 24h".into())
 }
 
-fn line_limit(text: &str) -> Result<usize, String> {
+pub(crate) fn line_limit(text: &str) -> Result<usize, String> {
     let bytes: usize = text.parse().map_err(|_| "give a number of bytes")?;
     if bytes < 1024 { Err("must be at least 1024".into()) } else { Ok(bytes) }
 }

@@ -35,6 +35,7 @@ use futures_util::{
     FutureExt,
     stream::{FuturesUnordered, StreamExt},
 };
+use serde_json::value::RawValue;
 use std::{
     future::{Future, poll_fn},
     pin::Pin,
@@ -99,6 +100,7 @@ pub(crate) struct Proxy<S> {
     stack: S,
     client: Client,
     effects: Arc<Mutex<Effects>>,
+    host_runs: bool,
     watching: Watching,
     /// The calls in flight.
     pub(crate) calls: Calls,
@@ -118,6 +120,9 @@ pub(crate) struct Parts<S> {
     pub(crate) stack: S,
     pub(crate) client: Client,
     pub(crate) effects: Arc<Mutex<Effects>>,
+    /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
+    /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
+    pub(crate) host_runs: bool,
 }
 
 impl<S> Proxy<S>
@@ -128,7 +133,7 @@ where
         + 'static,
 {
     pub(crate) fn new(parts: Parts<S>) -> Self {
-        let Parts { mode, wire, stack, client, effects } = parts;
+        let Parts { mode, wire, stack, client, effects, host_runs } = parts;
         Self {
             calls: Calls { wire: wire.clone(), running: FuturesUnordered::new() },
             sweeper: TimeoutSweeper::new(wire.clone()),
@@ -137,6 +142,7 @@ where
             stack,
             client,
             effects,
+            host_runs,
             watching: Watching::default(),
             requests: Requests::default(),
             to_client: Out::default(),
@@ -159,6 +165,11 @@ where
     /// What is known about the server's tools.
     fn effects(&self) -> MutexGuard<'_, Effects> {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what is said about tools, in the form of a server's list.
+    pub(crate) fn learn(&self, list: &RawValue) {
+        self.effects().learn(list);
     }
 
     pub(crate) const fn mode(&self) -> Mode {

@@ -4,7 +4,8 @@ use super::words::Words;
 /// Whether a tool call with this error fails the same way however often it is repeated: a
 /// required parameter is missing, or something has the wrong type.
 ///
-/// The patterns are those of OpenClaw's tool guard, but for one: its `/type.*error/i` also matches
+/// The patterns are those of OpenClaw's tool guard, with OpenClaw's own wording of today
+/// (`Validation failed for tool "read"`), but for one: its `/type.*error/i` also matches
 /// `TypeError: fetch failed`, which is the network's failure. Here such a line must also name a
 /// parameter, an argument or the type that was expected.
 ///
@@ -12,6 +13,7 @@ use super::words::Words;
 /// use tr_core::classify;
 ///
 /// assert!(classify::is_deterministic("Missing required parameter: path"));
+/// assert!(classify::is_deterministic("Validation failed for tool \"read\":"));
 /// assert!(!classify::is_deterministic("TypeError: fetch failed"));
 /// ```
 #[must_use]
@@ -19,6 +21,7 @@ pub fn is_deterministic(message: &str) -> bool {
     message.lines().any(|line| {
         line.contains("Missing required")
             || line.contains("Missing parameters for")
+            || line.contains("Validation failed for tool")
             || line.split_once("Expected ").is_some_and(|(_, rest)| rest.contains(" but received"))
             || is_type_error(line)
     })

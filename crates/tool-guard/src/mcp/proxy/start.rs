@@ -11,8 +11,8 @@ use std::sync::Arc;
 use tower::ServiceExt;
 use tower_service::Service;
 use tr_core::{
-    BoxError, CallParts, DefaultPolicy, Effect, RequestPolicy, ToolCall, ToolOutcome,
-    call::Attachment,
+    BoxError, CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall,
+    ToolOutcome, call::Attachment,
 };
 
 impl<S> Proxy<S>
@@ -30,6 +30,8 @@ where
         parts.request_id = Some(mcp.id().to_string().into());
         parts.idempotency.continues = continues;
         parts.trace.traceparent = traceparent;
+        parts.retry =
+            self.host_runs.then(|| RetryOverride { attempts: Some(1), ..RetryOverride::default() });
         self.watching.attribute(&mut parts, &said);
         parts.turn = said.turn;
         let mut call = ToolCall::from(parts);
@@ -75,8 +77,11 @@ where
             watched.end(&refused);
             return self.on_step(Some((mcp, repeatable, refused)));
         }
-        // A caller that gives it a key of its own declares that it is intended.
-        let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && !is_keyed);
+        // A caller that gives it a key of its own declares that it is intended. A host that runs its tools may
+        // have been forbidden to make the earlier call.
+        let is_declared = || call.parts().effect_declared || self.effects().is_harmful(&tool);
+        let may_bar = !is_keyed && (!self.host_runs || is_declared());
+        let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && may_bar);
         let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
         let is_in_conversation = self.client.is_in_conversation(&call);

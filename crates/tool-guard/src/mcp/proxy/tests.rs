@@ -47,7 +47,14 @@ impl Bench {
         let wire = Arc::new(Wire::new(in_flight, limits, watches, keys, records.clone()));
         let stack = live.stack().service(ServerTool(wire.clone()));
         let effects = Arc::default();
-        let proxy = Proxy::new(Parts { mode, wire, stack, client: Client::default(), effects });
+        let proxy = Proxy::new(Parts {
+            mode,
+            wire,
+            stack,
+            client: Client::default(),
+            effects,
+            host_runs: false,
+        });
         Self { proxy, records, breakers, begun: Instant::now() }
     }
 

@@ -1,77 +1,8 @@
-//! Writes the JSON Schema of what `tool-guard session --json` prints into the folder that it is
-//! given.
-//!
-//! `cargo run -p tool-guard --example guard_schemas -- schemas`
-use serde_json::{Map, Value, json};
-use std::{env, error::Error, fs, path::PathBuf};
+//! What `tool-guard session --json` prints.
+use super::members::*;
+use serde_json::{Value, json};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let folder = PathBuf::from(env::args_os().nth(1).ok_or("usage: schemas FOLDER")?);
-    fs::create_dir_all(&folder)?;
-    let text = serde_json::to_string_pretty(&session_report())?;
-    fs::write(folder.join("session-report.schema.json"), text + "\n")?;
-    Ok(())
-}
-
-/// A member of an object.
-#[derive(Clone)]
-struct Member {
-    name: &'static str,
-    is_required: bool,
-    schema: Value,
-}
-
-/// A member that is always there.
-fn always(name: &'static str, description: &str, schema: Value) -> Member {
-    let mut schema = schema;
-    schema["description"] = description.into();
-    Member { name, is_required: true, schema }
-}
-
-/// A member that may be left out.
-fn maybe(name: &'static str, description: &str, schema: Value) -> Member {
-    Member { is_required: false, ..always(name, description, schema) }
-}
-
-fn object(title: &str, members: &[Vec<Member>]) -> Value {
-    let required: Vec<_> =
-        members.iter().flatten().filter(|it| it.is_required).map(|it| it.name).collect();
-    let properties: Map<_, _> =
-        members.iter().flatten().map(|it| (it.name.into(), it.schema.clone())).collect();
-    json!({ "title": title, "type": "object", "required": required, "properties": properties })
-}
-
-fn text() -> Value {
-    json!({ "type": "string" })
-}
-
-fn number() -> Value {
-    json!({ "type": "integer", "minimum": 0 })
-}
-
-fn flag() -> Value {
-    json!({ "type": "boolean" })
-}
-
-fn list(items: &Value) -> Value {
-    json!({ "type": "array", "items": items })
-}
-
-fn def(name: &str) -> Value {
-    json!({ "$ref": format!("#/$defs/{name}") })
-}
-
-/// A member with one value of some: more may come where it is said so.
-fn one_of(values: &[&str]) -> Value {
-    json!({ "enum": values })
-}
-
-/// A word of a list that grows with the program.
-fn word() -> Value {
-    json!({ "type": "string", "pattern": "^[a-z0-9_]+$" })
-}
-
-fn session_report() -> Value {
+pub(super) fn report() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Session report",

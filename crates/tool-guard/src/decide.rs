@@ -1,0 +1,12 @@
+//! `tool-guard decide`: the stack for hosts that run their tools themselves. A host says which call it is
+//! about to make and how each ended, as lines of JSON; it learns which to make, and what to add for the model.
+mod decider;
+mod events;
+mod mcp_lines;
+mod options;
+mod run;
+mod socket;
+mod streams;
+mod table;
+
+pub(crate) use self::{options::Options, run::run};

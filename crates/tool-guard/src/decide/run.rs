@@ -1,0 +1,177 @@
+//! Runs the guard: on standard input and output until the host closes it, or on a socket.
+use super::{
+    Options,
+    decider::Decider,
+    mcp_lines,
+    socket::{self, Socket},
+    streams::{Answers, Desk, News, Place},
+    table::Connection,
+};
+use crate::mcp::{Input, Output, guard::Guard, log, signals::Signals};
+use anyhow::Context as _;
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    future::pending,
+    pin::pin,
+    process::ExitCode,
+    time::Duration,
+};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// How long open calls may take to be recorded as unknown at the end, and answers to be written.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs until the host closes standard input, a signal, or, on a socket, until nothing has happened for long.
+pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let socket = match &options.socket {
+        Some(path) => match socket::claim(path)? {
+            Some(socket) => Some(socket),
+            // Another guard serves it.
+            None => return Ok(ExitCode::SUCCESS),
+        },
+        None => None,
+    };
+    let logging = log::start(options.log, options.log_file.as_deref())?;
+    let (within, idle) = (options.decide_within, options.idle);
+    let options = options.guard();
+    let guard = Guard::new(&options, logging.is_some()).await?;
+    let _janitor = guard.janitor();
+    let signal = Signals::new()?.end(guard.reload());
+    let admin = guard.admin(&options).await?.map(tokio::spawn);
+    let connection = format!("decide-{:016x}", fastrand::u64(..));
+    let client = guard.client(&connection).of_host(mcp_lines::identity());
+    let decider = Decider::new(guard.proxy(client), within);
+    let (desk, news) = Desk::new();
+    let mut hosts = Hosts {
+        decider,
+        news,
+        open: HashMap::new(),
+        places: HashMap::new(),
+        closing: HashSet::new(),
+    };
+    let signal = match socket {
+        None => {
+            let input = Input::open().context("cannot read standard input")?;
+            let output = Output::open().context("cannot write standard output")?;
+            let written = desk.serve(0, input, output, options.max_line);
+            drop(desk);
+            let signal = hosts.serve(None, signal).await;
+            hosts.finish().await;
+            drop(hosts);
+            let _ = timeout(GRACE, written).await;
+            signal
+        }
+        Some(socket) => {
+            let listening = tokio::spawn(Socket::serve(socket, desk, options.max_line));
+            let signal = hosts.serve(Some(idle), signal).await;
+            // The next guard of this socket waits until this one has recorded what it knows.
+            hosts.finish().await;
+            listening.abort();
+            let _ = listening.await;
+            signal
+        }
+    };
+    if let Some(admin) = admin {
+        admin.abort();
+    }
+    guard.finish().await;
+    Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
+}
+
+/// The connections, and the decider of their calls.
+struct Hosts {
+    decider: Decider,
+    news: tokio::sync::mpsc::Receiver<News>,
+    open: HashMap<Connection, Answers>,
+    /// The places of lines that are not answered, which come back as the answers are written.
+    places: HashMap<Connection, VecDeque<Place>>,
+    /// The connections whose hosts send no more.
+    closing: HashSet<Connection>,
+}
+
+impl Hosts {
+    /// Serves until the last host has gone, or a signal: with `idle`, hosts come and go, and it ends once none
+    /// was there for that long.
+    async fn serve(
+        &mut self,
+        idle: Option<Duration>,
+        signal: impl Future<Output = u8>,
+    ) -> Option<u8> {
+        let mut signal = pin!(signal);
+        let mut quiet_since = Instant::now();
+        loop {
+            self.answer();
+            let left: Vec<_> = self.closing.iter().copied().filter(|it| !self.waits(*it)).collect();
+            for connection in left {
+                self.closing.remove(&connection);
+                self.open.remove(&connection);
+                self.places.remove(&connection);
+                // On standard input and output there is no other host.
+                idle?;
+            }
+            let is_quiet = self.open.is_empty() && self.decider.is_idle();
+            if !is_quiet {
+                quiet_since = Instant::now();
+            }
+            let ends = idle.filter(|_| is_quiet).map(|idle| quiet_since + idle);
+            let deadline = self.decider.deadline();
+            tokio::select! {
+                biased;
+                finished = self.decider.proxy.calls.step() => self.decider.on_step(finished),
+                signal = &mut signal => return Some(signal),
+                () = until(deadline) => self.decider.on_time(Instant::now()),
+                () = self.decider.proxy.sweeper.round() => {}
+                () = until(ends) => return None,
+                news = self.news.recv() => match news {
+                    Some(News::Opened(connection, answers)) => {
+                        self.open.insert(connection, answers);
+                    }
+                    Some(News::Line(connection, item, place)) => {
+                        self.places.entry(connection).or_default().push_back(place);
+                        self.decider.on_item(connection, &item, Instant::now());
+                    }
+                    Some(News::Closed(connection)) => {
+                        self.closing.insert(connection);
+                    }
+                    None => return None,
+                },
+            }
+        }
+    }
+
+    /// Whether a line of this connection is not answered.
+    fn waits(&self, connection: Connection) -> bool {
+        self.places.get(&connection).is_some_and(|places| !places.is_empty())
+    }
+
+    /// Hands the answers to their connections. The answer of a host that has gone is lost.
+    fn answer(&mut self) {
+        while let Some((connection, answer)) = self.decider.answer() {
+            let Some(answers) = self.open.get(&connection) else { continue };
+            let place = self.places.get_mut(&connection).and_then(VecDeque::pop_front);
+            let _ = answers.send((answer.line(), place));
+        }
+    }
+
+    /// Records calls whose hosts have gone as of unknown outcome, as the next guard would find them if this one
+    /// were killed.
+    async fn finish(&mut self) {
+        self.decider.on_hosts_gone();
+        let recorded = async {
+            while !self.decider.proxy.calls.is_empty() {
+                let finished = self.decider.proxy.calls.step().await;
+                self.decider.on_step(finished);
+            }
+        };
+        let _ = timeout(GRACE, recorded).await;
+        self.answer();
+        self.open.clear();
+    }
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => pending().await,
+    }
+}

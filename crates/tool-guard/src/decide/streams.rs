@@ -1,0 +1,97 @@
+//! The streams of hosts: lines in, answers out, each connection with a bound.
+use super::table::Connection;
+use crate::mcp::{Item, LineReader};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    task::JoinHandle,
+    time::timeout,
+};
+
+/// How many lines of a connection wait for their answers; more are not read.
+const UNANSWERED: usize = 1_000;
+/// How many lines wait to be looked at, of all connections.
+const WAITING: usize = 64;
+/// How long a host may read nothing of what is written to it.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// What happens on a connection.
+#[derive(Debug)]
+pub(super) enum News {
+    /// A host has connected, and reads answers from this channel.
+    Opened(Connection, Answers),
+    /// A line, or what is known of one that is too long.
+    Line(Connection, Item, Place),
+    /// The host has closed its side, or does not read.
+    Closed(Connection),
+}
+
+/// A place among the lines that are not answered, until it is dropped.
+pub(super) type Place = OwnedSemaphorePermit;
+
+/// The answers of a connection. Each line has a place, so they are bounded.
+pub(super) type Answers = mpsc::UnboundedSender<(String, Option<Place>)>;
+
+/// Where connections report.
+#[derive(Clone, Debug)]
+pub(super) struct Desk(mpsc::Sender<News>);
+
+impl Desk {
+    /// A desk, and what is reported there.
+    pub(super) fn new() -> (Self, mpsc::Receiver<News>) {
+        let (desk, news) = mpsc::channel(WAITING);
+        (Self(desk), news)
+    }
+
+    /// Carries the lines and answers of a connection. The result ends once the host has all answers, or reads
+    /// none.
+    pub(super) fn serve<R, W>(
+        &self,
+        connection: Connection,
+        input: R,
+        mut output: W,
+        max_line: usize,
+    ) -> JoinHandle<()>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let desk = self.0.clone();
+        let (answers, mut waiting) = mpsc::unbounded_channel::<(String, Option<Place>)>();
+        let reader = tokio::spawn(async move {
+            let places = Arc::new(Semaphore::new(UNANSWERED));
+            let mut lines = LineReader::new(input, max_line);
+            if desk.send(News::Opened(connection, answers)).await.is_err() {
+                return;
+            }
+            while lines.is_open() {
+                let Some(item) = lines.next().await else { break };
+                if matches!(&item, Item::Line(line) if line.trim_ascii().is_empty()) {
+                    continue;
+                }
+                let place = places.clone().acquire_owned().await.expect("never closed");
+                if desk.send(News::Line(connection, item, place)).await.is_err() {
+                    return;
+                }
+            }
+            let _ = desk.send(News::Closed(connection)).await;
+        });
+        tokio::spawn(async move {
+            while let Some((line, place)) = waiting.recv().await {
+                let written = timeout(STALLED, async {
+                    output.write_all(line.as_bytes()).await?;
+                    output.flush().await
+                });
+                if !matches!(written.await, Ok(Ok(()))) {
+                    break;
+                }
+                drop(place);
+            }
+            // A host that reads nothing is answered no more; its open calls may still end.
+            drop(waiting);
+            let _ = output.shutdown().await;
+            drop(reader);
+        })
+    }
+}
