@@ -172,7 +172,7 @@ fn is_in_cache(guard: &str) -> bool {
 }
 
 /// The files that exist, each once: several paths may lead to one file.
-fn distinct(places: &[Place]) -> Vec<&Place> {
+pub(crate) fn distinct(places: &[Place]) -> Vec<&Place> {
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut found = Vec::new();
     for place in places {

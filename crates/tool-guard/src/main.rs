@@ -4,6 +4,7 @@ mod config;
 mod connect;
 mod decide;
 mod demo;
+mod doctor;
 mod export;
 mod front;
 #[cfg(test)]
@@ -54,6 +55,8 @@ enum Command {
     Session(session::Options),
     /// Put the guard in front of the MCP servers in a client's configuration, or take it out again
     Install(install::Options),
+    /// Show which clients are here, which of their servers are guarded, and whether they answer
+    Doctor(doctor::Options),
     /// Print the completions of SHELL
     Completions {
         #[arg(value_enum)]
@@ -119,6 +122,7 @@ fn main() -> ExitCode {
                     // It blocks on the disk.
                     Ok(tokio::task::spawn_blocking(move || install::run(&options)).await??)
                 }
+                Command::Doctor(options) => doctor::run(&options).await,
                 Command::Completions { shell } => shells::completions(shell, &Cli::command()),
                 Command::Man(options) => shells::man(&options, Cli::command()),
                 Command::Config(options) => config::run(options),

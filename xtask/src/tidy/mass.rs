@@ -7,8 +7,9 @@ const BUDGET: &[(&str, usize)] = &[
     // With mode observe, `config`, which shows each setting with its origin, exporters and `serve`,
     // which reaches its tools over TLS and takes chunks of commands; with MCP over HTTP on either side: the exchanges, the
     // faults of a server at an address, and a command that several clients share. With `install`: the forms of seven
-    // clients' files, edited in place. With `decide`, for hosts that run their tools themselves, on pipes and a socket.
-    ("tool-guard", 23050),
+    // clients' files, edited in place; and `doctor`. With `decide`, for hosts that run their tools themselves, on pipes
+    // and a socket.
+    ("tool-guard", 23450),
     // With streams, the door and the adapter of tools, what a configuration says of each layer, the
     // envelope service, and cancelling, which tr-turn had.
     ("tool-reliability", 5750),

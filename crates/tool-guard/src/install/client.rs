@@ -26,6 +26,10 @@ pub(crate) struct Form {
     pub(crate) url: &'static str,
     /// The member that names how the server is reached, with its values for HTTP and for a command.
     pub(crate) transport: Option<Transport>,
+    /// The member with the variables of a server.
+    pub(crate) env: &'static str,
+    /// Whether the client puts variables of its own into words.
+    pub(crate) expands: bool,
     /// Members of a remote server whose meaning would be lost.
     pub(crate) only_remote: &'static [&'static str],
 }
@@ -50,6 +54,8 @@ const BASE: Form = Form {
     is_list: false,
     url: "url",
     transport: Some(TYPE),
+    env: "env",
+    expands: true,
     only_remote: &["headers", "headersHelper", "oauth", "auth"],
 };
 
@@ -62,6 +68,7 @@ static CODEX: Form = Form {
     syntax: Syntax::Toml,
     places: &[&["mcp_servers"]],
     transport: None,
+    expands: false,
     only_remote: &[
         "bearer_token_env_var",
         "http_headers",
@@ -89,6 +96,7 @@ static VSCODE: Form = Form { places: &[&["servers"]], ..BASE };
 static OPENCODE: Form = Form {
     places: &[&["mcp"]],
     is_list: true,
+    env: "environment",
     transport: Some(Transport {
         member: "type",
         http: "remote",
@@ -141,6 +149,19 @@ impl Client {
             Self::Vscode => "VS Code",
             Self::Opencode => "opencode",
             Self::Openclaw => "OpenClaw",
+        }
+    }
+
+    /// The names of its program.
+    pub(crate) const fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::ClaudeCode => &["claude"],
+            Self::Codex => &["codex"],
+            Self::Gemini => &["gemini"],
+            Self::Cursor => &["cursor", "cursor-agent"],
+            Self::Vscode => &["code", "code-insiders", "codium"],
+            Self::Opencode => &["opencode"],
+            Self::Openclaw => &["openclaw"],
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The servers of a file, as its client describes them.
 use super::{
     client::Form,
-    tree::{Member, Node, Refusal, member},
+    tree::{Member, Node, Refusal, Value, member},
 };
 use crate::mcp::options::endpoint;
 use std::path::Path;
@@ -121,6 +121,22 @@ impl<'t> Entry<'t> {
             Some(text) => Ok(Some((found, text))),
             None => Err(self.refused(found, &format!("its `{name}` is no text"))),
         }
+    }
+
+    /// Members whose values are texts, such as those of `env`.
+    pub(crate) fn texts(&self, name: &str) -> Result<Vec<(&'t str, &'t str)>, Refusal> {
+        let Some(found) = member(self.members, name)? else { return Ok(Vec::new()) };
+        let members = found.value.members().unwrap_or_default();
+        Ok(members.iter().filter_map(|it| Some((&*it.name, it.value.text()?))).collect())
+    }
+
+    /// Whether its client starts it.
+    pub(crate) fn is_enabled(&self) -> Result<bool, Refusal> {
+        let is = |name, flag| -> Result<bool, Refusal> {
+            let found = member(self.members, name)?;
+            Ok(found.is_some_and(|it| matches!(it.value.value, Value::Bool(it) if it == flag)))
+        };
+        Ok(!is("disabled", true)? && !is("enabled", false)?)
     }
 
     fn refused(&self, found: &Member, why: &str) -> Refusal {

@@ -104,12 +104,12 @@ impl Walk<'_> {
                 }
             }
             Value::List(list) => list.iter().for_each(|it| self.node(it)),
-            Value::Text(_) | Value::Bool | Value::Other => {
+            Value::Text(_) | Value::Bool(_) | Value::Other => {
                 self.tokens.push(node.range.clone());
                 let open = self.open.iter().find(|open| open.range == node.range);
                 let new = match open {
                     Some(open) => open.origin.clone(),
-                    None if matches!(node.value, Value::Bool) => None,
+                    None if matches!(node.value, Value::Bool(_)) => None,
                     None => Some(HIDDEN.into()),
                 };
                 if let Some(new) = new {

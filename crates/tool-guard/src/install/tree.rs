@@ -26,7 +26,7 @@ pub(crate) enum Value {
     Object(Vec<Member>),
     List(Vec<Node>),
     Text(String),
-    Bool,
+    Bool(bool),
     Other,
 }
 
@@ -108,7 +108,7 @@ fn of_json(value: ast::Value<'_>, skipped: usize) -> Node {
     let range = range.start + skipped..range.end + skipped;
     let value = match value {
         ast::Value::StringLit(text) => Value::Text(text.value.into_owned()),
-        ast::Value::BooleanLit(_) => Value::Bool,
+        ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
         ast::Value::Object(object) => {
             let member = |it: ast::ObjectProp<'_>| {
                 let key = it.name.range();
@@ -144,7 +144,7 @@ fn of_table(table: &DeTable<'_>, skipped: usize) -> Value {
 fn of_toml(value: &DeValue<'_>, skipped: usize) -> Value {
     match value {
         DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Boolean(_) => Value::Bool,
+        DeValue::Boolean(flag) => Value::Bool(*flag),
         DeValue::Table(table) => of_table(table, skipped),
         DeValue::Array(list) => {
             let node = |it: &toml::Spanned<DeValue<'_>>| Node {

@@ -150,6 +150,18 @@ async fn by_default() -> anyhow::Result<Sqlite> {
     sqlite(&file, true).await.with_context(|| format!("{} cannot be used", file.display()))
 }
 
+/// Opens the default records as a guard does, and writes to them; returns their file.
+///
+/// # Errors
+/// If a guard could not keep its records there.
+pub(crate) async fn check_default() -> anyhow::Result<PathBuf> {
+    let swept = by_default().await?.sweep().await;
+    let file = default_file()?;
+    // The error's text has that of its cause.
+    swept.map_err(|error| anyhow!("{} cannot be written: {error}", file.display()))?;
+    Ok(file)
+}
+
 /// `$XDG_STATE_HOME/tool-guard/records.db`.
 pub(crate) fn default_file() -> anyhow::Result<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

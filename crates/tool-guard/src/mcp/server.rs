@@ -39,15 +39,25 @@ impl Server {
     /// Starts `command`. Call this from the main thread: the supervisor ends with the thread that
     /// started it.
     pub(crate) fn start(command: &[OsString]) -> io::Result<Self> {
-        let mut supervisor = Command::new(env::current_exe()?)
+        Self::start_with(command, |_| {})
+    }
+
+    /// The same, with what `prepare` adds: variables, a folder, another standard error.
+    pub(crate) fn start_with(
+        command: &[OsString],
+        prepare: impl FnOnce(&mut Command),
+    ) -> io::Result<Self> {
+        let mut supervisor = Command::new(env::current_exe()?);
+        supervisor
             .arg("__exec")
             .arg(std::process::id().to_string())
             .arg("--")
             .args(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        prepare(&mut supervisor);
+        let mut supervisor = supervisor.spawn()?;
         let input = supervisor.stdin.take();
         Ok(Self { supervisor, input })
     }

@@ -1,0 +1,255 @@
+//! `tool-guard doctor`: which clients are here, which servers are guarded, whether they answer.
+mod launch;
+mod probe;
+
+use self::{
+    launch::{Launch, NO_COMMAND, launch},
+    probe::probe,
+};
+use crate::{
+    build,
+    install::{
+        client::Client,
+        distinct,
+        files::{Place, Scope, Surroundings, places},
+        servers::{Entry, Guarded, Reached, entries},
+        tree::{Refusal, line_of, read},
+    },
+    mcp::{options::duration, records::check_default},
+    session::{quoted, say},
+};
+use anyhow::Context as _;
+use clap::{Args, ValueEnum as _};
+use futures_util::{StreamExt as _, stream};
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+use tr_core::printable;
+
+/// The exit codes, for the help.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  all is well; a server without the guard is no fault
+  1  a file cannot be read, a server does not answer, its guard is gone, or the records cannot be written
+  2  the command line cannot be used";
+
+/// How many servers are started at once.
+const AT_ONCE: usize = 4;
+
+/// Shows which servers of which clients are guarded, and whether they answer.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Options {
+    /// Only these clients [default: all]
+    #[arg(value_enum)]
+    client: Vec<Client>,
+
+    /// Start no server
+    #[arg(long)]
+    no_start: bool,
+
+    /// Start the servers of the project in the current folder, too: its files say what runs
+    #[arg(long, conflicts_with = "no_start")]
+    start_project: bool,
+
+    /// How long a server may take to answer
+    #[arg(long, value_parser = duration, default_value = "30s", value_name = "DURATION")]
+    timeout: Duration,
+}
+
+/// A server and what is known without starting it.
+struct Known {
+    title: String,
+    line: usize,
+    guard: String,
+    /// What is wrong with its guard.
+    fault: bool,
+    launch: Result<Launch, &'static str>,
+}
+
+impl Known {
+    /// Whether it need not be said why it is not started.
+    fn is_said(&self, options: &Options) -> bool {
+        self.fault || options.no_start || self.launch == Err(NO_COMMAND)
+    }
+
+    /// What is started, or why nothing is.
+    fn started(&self, scope: Scope, options: &Options) -> Result<&Launch, &'static str> {
+        let launch = self.launch.as_ref().map_err(|why| *why)?;
+        match scope {
+            _ if self.fault => Err("its guard is gone"),
+            _ if options.no_start => Err("--no-start"),
+            Scope::Project if !options.start_project => {
+                Err("it is the project's: --start-project starts those")
+            }
+            Scope::Project | Scope::User => Ok(launch),
+        }
+    }
+}
+
+/// Runs the subcommand.
+pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let guard = env::current_exe().context("the path of this program cannot be read")?;
+    let here = Surroundings::here().context("the current folder cannot be read")?;
+    let mut is_well = true;
+    say(&format!("tool-guard {}: {}\n", build::facts(), quoted(&guard)))?;
+    match check_default().await {
+        Ok(file) => say(&format!("records: {} can be written\n", quoted(&file)))?,
+        Err(error) => {
+            is_well = false;
+            say(&format!("records: {}\n", printable(&format!("{error:#}"))))?;
+        }
+    }
+    let mut absent = Vec::new();
+    for client in Client::value_variants() {
+        if !options.client.is_empty() && !options.client.contains(client) {
+            continue;
+        }
+        let places = places(*client, &here);
+        let files = distinct(&places);
+        let program = client.programs().iter().find_map(|name| in_path(name));
+        if files.is_empty() && program.is_none() {
+            absent.push(client.name());
+            continue;
+        }
+        let program = program.map_or_else(
+            || "its program is not in the PATH".to_owned(),
+            |program| quoted(&program),
+        );
+        say(&format!("\n{}: {program}\n", client.name()))?;
+        if files.is_empty() {
+            say("  no servers: it has no file\n")?;
+        }
+        for place in files {
+            is_well &= file(place, *client, options, &here.folder, &guard).await?;
+        }
+    }
+    if !absent.is_empty() {
+        say(&format!("\nnot found: {}\n", absent.join(", ")))?;
+    }
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Reports the servers of a file; `false` if something is wrong.
+async fn file(
+    place: &Place,
+    client: Client,
+    options: &Options,
+    folder: &Path,
+    guard: &Path,
+) -> anyhow::Result<bool> {
+    let shown = quoted(&place.path);
+    // A client starts a project's servers there, not in the folder of its own files.
+    let mut parents = place.path.ancestors().skip(1);
+    let is_own =
+        |it: &Path| it.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(b"."));
+    let project = (place.scope == Scope::Project).then(|| parents.find(|it| !is_own(it)));
+    let project = project.flatten();
+    let known = match fs::read_to_string(&place.path) {
+        Err(error) => Err(format!("cannot be read: {error}")),
+        Ok(text) => known(&text, client, project.unwrap_or(folder), guard)
+            .map_err(|refusal| format!("line {} {}", refusal.line(&text), refusal.what)),
+    };
+    let known = match known {
+        Ok(known) => known,
+        Err(why) => {
+            say(&format!("  {shown} ({})\n    {}\n", place.scope.word(), printable(&why)))?;
+            return Ok(false);
+        }
+    };
+    say(&format!("  {shown} ({})\n", place.scope.word()))?;
+    if known.is_empty() {
+        say("    no servers\n")?;
+    }
+    let mut is_well = true;
+    let mut ends = stream::iter(&known)
+        .map(|it| async move {
+            match it.started(place.scope, options) {
+                Ok(launch) => (it, Some(probe(launch, options.timeout).await), ""),
+                Err(why) => (it, None, why),
+            }
+        })
+        .buffered(AT_ONCE);
+    while let Some((it, end, why)) = ends.next().await {
+        let mut line = format!("{} (line {}): {}", it.title, it.line, it.guard);
+        match end {
+            Some(Ok(answered)) => {
+                let _ = write!(line, "; answers after {} ms", answered.after.as_millis());
+                if !answered.who.is_empty() {
+                    let _ = write!(line, ": {}", answered.who);
+                }
+            }
+            Some(Err(why)) => {
+                is_well = false;
+                let _ = write!(line, "; does not answer: {why}");
+            }
+            None if it.is_said(options) => {}
+            None => {
+                let _ = write!(line, "; not started: {why}");
+            }
+        }
+        is_well &= !it.fault;
+        say(&format!("    {}\n", printable(&line)))?;
+    }
+    Ok(is_well)
+}
+
+/// The servers of a file's text.
+fn known(text: &str, client: Client, folder: &Path, guard: &Path) -> Result<Vec<Known>, Refusal> {
+    let form = client.form();
+    let root = read(text, form.syntax)?;
+    let of = |entry: Entry<'_>| {
+        let reached = entry.reached(form)?;
+        let (said, fault) = guarded(&reached, guard);
+        Ok(Known {
+            title: entry.title(),
+            line: line_of(text, entry.at),
+            guard: said,
+            fault,
+            launch: launch(&entry, &reached, form, folder)?,
+        })
+    };
+    entries(root.as_ref(), form)?.into_iter().map(of).collect()
+}
+
+/// What stands in front of a server, and whether that is a fault.
+fn guarded(reached: &Reached<'_>, guard: &Path) -> (String, bool) {
+    let words = reached.words();
+    let program = Path::new(words.first().copied().unwrap_or_default());
+    match (reached.guarded(), reached) {
+        (Guarded::No, Reached::Other(why)) => (format!("not guarded: {why}"), false),
+        (Guarded::No, Reached::Http { .. }) => {
+            ("not guarded: it is reached over HTTP (install --http)".into(), false)
+        }
+        (Guarded::No, _) => ("not guarded".into(), false),
+        (Guarded::ByHand, _) if !program.is_absolute() => ("guarded, by hand".into(), false),
+        (how, _) if !is_program(program) => {
+            let advice = match how {
+                Guarded::Installed => "install --undo, and install again",
+                _ => "correct its path",
+            };
+            (format!("its guard is gone, {}: {advice}", program.display()), true)
+        }
+        (Guarded::ByHand, _) => ("guarded, by hand".into(), false),
+        (_, _) if program.canonicalize().ok() == guard.canonicalize().ok() => {
+            ("guarded".into(), false)
+        }
+        (_, _) => (format!("guarded by another program, {}", program.display()), false),
+    }
+}
+
+/// The first program of this name in the PATH.
+fn in_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(name)).find(|it| is_program(it))
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}

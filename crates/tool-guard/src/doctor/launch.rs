@@ -1,0 +1,102 @@
+//! What a client would start for a server, as far as its file says.
+use crate::install::{
+    client::Form,
+    servers::{Entry, Reached},
+    tree::Refusal,
+};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+/// Of a server at an address.
+pub(crate) const NO_COMMAND: &str = "it is no command";
+
+/// A server's process.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Launch {
+    pub(crate) command: Vec<OsString>,
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    pub(crate) folder: PathBuf,
+}
+
+/// What is started for an entry in the client's folder, or why nothing is.
+pub(crate) fn launch(
+    entry: &Entry<'_>,
+    reached: &Reached<'_>,
+    form: &Form,
+    folder: &Path,
+) -> Result<Result<Launch, &'static str>, Refusal> {
+    let words = reached.words();
+    if words.is_empty() {
+        return Ok(Err(NO_COMMAND));
+    }
+    if !entry.is_enabled()? {
+        return Ok(Err("it is disabled"));
+    }
+    if entry.member("envFile")?.is_some() {
+        return Ok(Err("its variables are in a file (`envFile`)"));
+    }
+    let variables = entry.texts(form.env)?;
+    let cwd = match entry.text("cwd")? {
+        Some((_, cwd)) => Some(cwd),
+        None => entry.text("workingDirectory")?.map(|(_, cwd)| cwd),
+    };
+    let values = variables.iter().map(|(_, value)| *value);
+    let mut all = words.iter().copied().chain(values).chain(cwd);
+    let is_expanded =
+        |word: &str| word.contains(['$', '%']) || word.contains("{env:") || word.contains("{file:");
+    if form.expands && all.any(is_expanded) {
+        return Ok(Err("it has variables that its client fills in"));
+    }
+    let cwd = cwd.unwrap_or_default();
+    let home = cwd
+        .strip_prefix("~/")
+        .and_then(|rest| Some(PathBuf::from(std::env::var_os("HOME")?).join(rest)));
+    Ok(Ok(Launch {
+        command: words.iter().map(Into::into).collect(),
+        variables: variables.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        folder: home.unwrap_or_else(|| folder.join(entry.project.unwrap_or_default()).join(cwd)),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::install::{client::Client, servers::entries, tree::read};
+
+    fn launched(client: Client, text: &str) -> Result<Launch, &'static str> {
+        let form = client.form();
+        let root = read(text, form.syntax).unwrap();
+        let entry = entries(root.as_ref(), form).unwrap().pop().unwrap();
+        let reached = entry.reached(form).unwrap();
+        launch(&entry, &reached, form, Path::new("/here")).unwrap()
+    }
+
+    #[test]
+    fn a_server_is_started_as_its_file_says() {
+        let text = r#"{"projects": {"/shop": {"mcpServers": {"a": {"command": "x", "args": ["y"], "env": {"A": "1"}}}}}}"#;
+        let found = launched(Client::ClaudeCode, text).unwrap();
+        assert_eq!(found.command, ["x", "y"]);
+        assert_eq!(found.variables, [("A".into(), "1".into())]);
+        assert_eq!(found.folder, Path::new("/shop"));
+        let text = r#"{"mcp": {"a": {"type": "local", "command": ["x"], "environment": {"A": "1"}, "cwd": "sub"}}}"#;
+        let found = launched(Client::Opencode, text).unwrap();
+        assert_eq!((found.variables.len(), found.folder), (1, "/here/sub".into()));
+        let codex = "[mcp_servers.a]\ncommand = 'x'\nenv = { P = 'a$b' }";
+        assert_eq!(launched(Client::Codex, codex).unwrap().variables, [("P".into(), "a$b".into())]);
+    }
+
+    #[test]
+    fn what_only_the_client_knows_is_not_guessed() {
+        let one = |entry: &str| {
+            launched(Client::Cursor, &format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#)).unwrap_err()
+        };
+        assert!(one(r#"{"command": "${HOME}/x"}"#).contains("fills in"));
+        assert!(one(r#"{"command": "x", "env": {"K": "$KEY"}}"#).contains("fills in"));
+        assert!(one(r#"{"command": "x", "cwd": "${workspaceFolder}"}"#).contains("fills in"));
+        assert!(one(r#"{"command": "x", "envFile": ".env"}"#).contains("envFile"));
+        assert!(one(r#"{"command": "x", "disabled": true}"#).contains("disabled"));
+        assert_eq!(one(r#"{"url": "https://h/mcp"}"#), NO_COMMAND);
+    }
+}

@@ -1,0 +1,136 @@
+//! `tool-guard doctor` says what is guarded and what answers, and starts nothing that it should not.
+use serde_json::json;
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+use tempfile::TempDir;
+
+/// Answers the first line, and reads the rest.
+const FAKE: &str = r#"read -r line; echo "hello"; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"fake","version":"7"}}}'; cat"#;
+
+fn home() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn guard(home: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tool-guard"))
+        .args(words)
+        .current_dir(home)
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .output()
+        .unwrap()
+}
+
+/// What the doctor prints, with its exit code.
+#[track_caller]
+fn doctor(home: &Path, words: &[&str], code: i32) -> String {
+    let output = guard(home, &[&["doctor"], words].concat());
+    let said = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    said
+}
+
+/// The line about this server.
+#[track_caller]
+fn about<'s>(said: &'s str, server: &str) -> &'s str {
+    let found =
+        said.lines().find(|line| line.trim_start().starts_with(&format!("{server} (line ")));
+    found.unwrap_or_else(|| panic!("{server}: {said}"))
+}
+
+#[test]
+fn a_guarded_server_answers_through_its_guard() {
+    let home = home();
+    let servers = json!({ "mcpServers": { "fake": { "command": "sh", "args": ["-c", FAKE] } } });
+    fs::write(home.path().join(".claude.json"), servers.to_string()).unwrap();
+    let said = doctor(home.path(), &[], 0);
+    assert!(about(&said, "fake").contains("not guarded; answers after "), "{said}");
+    assert!(guard(home.path(), &["install", "claude-code"]).status.success());
+    let said = doctor(home.path(), &[], 0);
+    let line = about(&said, "fake");
+    assert!(line.contains(": guarded; answers after ") && line.ends_with("fake 7"), "{said}");
+    assert!(said.contains("records.db can be written"), "{said}");
+    assert!(said.contains("not found: Codex, Gemini CLI, Cursor"), "{said}");
+    let said = doctor(home.path(), &["--no-start", "claude-code"], 0);
+    assert!(about(&said, "fake").ends_with(": guarded"), "{said}");
+}
+
+#[test]
+fn what_is_wrong_is_said_and_is_the_exit_code() {
+    let home = home();
+    fs::create_dir(home.path().join(".cursor")).unwrap();
+    let file = home.path().join(".cursor/mcp.json");
+    let write = |server: serde_json::Value| {
+        fs::write(&file, json!({ "mcpServers": { "a": server } }).to_string()).unwrap();
+    };
+    let says = |code, what: &str| {
+        let said = doctor(home.path(), &["cursor", "--timeout", "20s"], code);
+        assert!(about(&said, "a").contains(what), "{what}: {said}");
+    };
+    write(json!({ "command": "sh", "args": ["-c", "echo sorry >&2; exit 3"] }));
+    says(1, "does not answer: it ended with exit code 3; it said: sorry");
+    write(json!({ "command": "/nowhere/server" }));
+    says(1, "ended with exit code 127");
+    write(json!({ "command": "/nowhere/tool-guard", "args": ["mcp", "--", "x"] }));
+    says(1, "its guard is gone, /nowhere/tool-guard: install --undo");
+    let refusal =
+        r#"read -r x; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no key"}}'"#;
+    write(json!({ "command": "sh", "args": ["-c", refusal] }));
+    says(1, "it refused the connection: no key");
+    write(json!({ "command": "tool-guard", "args": ["mcp", "--", "x"], "disabled": true }));
+    says(0, "guarded, by hand; not started: it is disabled");
+    write(json!({ "url": "https://h.example.com/mcp" }));
+    says(0, "not guarded: it is reached over HTTP");
+    fs::write(&file, "{\n\"mcpServers\": [}").unwrap();
+    let said = doctor(home.path(), &["cursor"], 1);
+    assert!(said.contains("line 2 is not valid JSON"), "{said}");
+}
+
+#[test]
+fn a_server_that_is_silent_is_ended() {
+    let home = home();
+    let servers =
+        json!({ "mcpServers": { "a": { "command": "sh", "args": ["-c", "echo up >&2; cat"] } } });
+    fs::write(home.path().join(".claude.json"), servers.to_string()).unwrap();
+    let said = doctor(home.path(), &["--timeout", "300ms"], 1);
+    assert!(about(&said, "a").contains("no answer within 0.3 s; it said: up"), "{said}");
+}
+
+#[test]
+fn a_projects_servers_are_started_only_if_asked_for() {
+    let home = home();
+    let project = home.path().join("project");
+    fs::create_dir(&project).unwrap();
+    let script = format!("touch started; {FAKE}");
+    let servers = json!({ "mcpServers": { "p": { "command": "sh", "args": ["-c", script] } } });
+    fs::write(project.join(".mcp.json"), servers.to_string()).unwrap();
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tool-guard"));
+        command.arg("doctor").args(words).current_dir(&project).env("HOME", home.path());
+        String::from_utf8(command.env_remove("XDG_STATE_HOME").output().unwrap().stdout).unwrap()
+    };
+    let said = run(&["claude-code"]);
+    assert!(about(&said, "p").contains("not started: it is the project's"), "{said}");
+    assert!(!project.join("started").exists());
+    let said = run(&["claude-code", "--start-project"]);
+    assert!(about(&said, "p").ends_with("fake 7"), "{said}");
+    assert!(project.join("started").exists());
+}
+
+#[test]
+fn records_that_cannot_be_written_are_a_fault() {
+    let home = home();
+    fs::create_dir(home.path().join(".local")).unwrap();
+    fs::write(home.path().join(".local/state"), "no folder").unwrap();
+    let said = doctor(home.path(), &[], 1);
+    assert!(said.contains("records: ") && said.contains("cannot be used"), "{said}");
+}
