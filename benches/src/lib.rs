@@ -10,6 +10,7 @@
 //! | [`ours`] | our layers at that work |
 //! | [`ladder`] | the stack, one layer more at each rung |
 //! | `peers` | theirs, with the feature `peers`, which is on by default |
+//! | [`echo`] | what the smallest MCP servers answer |
 //! | [`measure`] | runs side by side |
 //! | [`mod@criterion`] | runs as criterion sees them |
 //! | [`gate`] | what `cargo xtask gate` counts the instructions of |
@@ -18,6 +19,7 @@
 //! ladder.
 pub mod call;
 pub mod criterion;
+pub mod echo;
 pub mod gate;
 pub mod http;
 pub mod kind;

@@ -8,7 +8,7 @@ use std::fs;
 use anyhow::{Result, ensure};
 
 use crate::{
-    gate,
+    gate, pins,
     repo::{BENCHES, Repo},
     shell,
 };
@@ -21,6 +21,9 @@ const CASES: &[&str] = &[
     "full stack, various params, with signals",
     "full stack replay",
 ];
+
+/// The folder under the target folder where the proxies are that the guard is measured beside.
+const PEERS: &str = "bench-peers";
 
 /// Prints the table and writes `target/bench/report.json`; `save` writes `benches/GOALS.md` too.
 pub(crate) fn run(repo: &Repo, quick: bool, save: bool) -> Result<()> {
@@ -36,8 +39,10 @@ pub(crate) fn run(repo: &Repo, quick: bool, save: bool) -> Result<()> {
     let folder = repo.target.join("bench");
     fs::create_dir_all(&folder)?;
     let report = folder.join("report.json");
+    pins::npm(repo, PEERS, "benches/peers")?;
+    pins::venv(repo, &format!("{PEERS}/venv"), "benches/peers/requirements.txt")?;
     let mut compare = repo.command(repo.target.join("release/compare"));
-    compare.arg("--report").arg(&report);
+    compare.env("TR_BENCH_PEERS", repo.target.join(PEERS)).arg("--report").arg(&report);
     for (case, count) in gate::measure(repo, |case| CASES.contains(&case))? {
         compare.arg("--ir").arg(format!("{case}={count}"));
     }

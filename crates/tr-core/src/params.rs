@@ -8,7 +8,8 @@ use std::{fmt, sync::Arc};
 /// The text stays as it came, byte for byte. It may hold secrets, so [`Debug`](fmt::Debug)
 /// prints only its length.
 #[derive(Clone)]
-pub struct Json(Arc<RawValue>);
+// In an `Arc` of its own the text would be copied into it.
+pub struct Json(Arc<Box<RawValue>>);
 
 /// The params of a tool call.
 pub type Params = Json;
@@ -65,7 +66,7 @@ impl Json {
 
 impl From<Box<RawValue>> for Json {
     fn from(raw: Box<RawValue>) -> Self {
-        Self(raw.into())
+        Self(Arc::new(raw))
     }
 }
 

@@ -4,7 +4,7 @@ mod words;
 pub(crate) use words::Words;
 
 use std::{
-    hash::{BuildHasher as _, Hash, Hasher as _, RandomState},
+    hash::{BuildHasher as _, Hasher, RandomState},
     ops::Range,
     sync::LazyLock,
 };
@@ -69,7 +69,7 @@ impl Compared {
     /// Reads a response. Values under the names in `volatile` do not count either; at most 128 KiB
     /// of the response are read.
     pub(crate) fn read(text: &str, volatile: &[Box<str>]) -> Self {
-        let mut hasher = HASHER.build_hasher();
+        let mut hasher = Blocks::new(HASHER.build_hasher());
         let is_status = text.len() <= MAX_STATUS;
         // A text of several lines is not one sentence.
         let is_sentence = is_status && !text.contains('\n') && !text.contains("\\n");
@@ -77,14 +77,51 @@ impl Compared {
         let (head, tail) = ends(text);
         for part in [head, tail] {
             for word in Words::new(part, volatile) {
-                part[word.clone()].hash(&mut hasher);
+                hasher.word(part[word.clone()].as_bytes());
                 pending |= is_status && !pending && is_pending(part, &word, is_sentence);
             }
         }
         if !tail.is_empty() {
-            text.len().hash(&mut hasher);
+            hasher.word(&text.len().to_le_bytes());
         }
         Self { hash: hasher.finish(), pending }
+    }
+}
+
+/// Hashes words in blocks: a hasher takes long to take a few bytes.
+struct Blocks<H> {
+    hasher: H,
+    block: [u8; 512],
+    len: usize,
+}
+
+impl<H: Hasher> Blocks<H> {
+    const fn new(hasher: H) -> Self {
+        Self { hasher, block: [0; 512], len: 0 }
+    }
+
+    /// Takes a word, with an end that no text has.
+    fn word(&mut self, word: &[u8]) {
+        let end = self.len + word.len();
+        if let Some(room) = self.block.get_mut(self.len..=end) {
+            let (place, last) = room.split_at_mut(word.len());
+            place.copy_from_slice(word);
+            last[0] = 0xff;
+            self.len = end + 1;
+            return;
+        }
+        self.hasher.write(&self.block[..self.len]);
+        self.len = 0;
+        if word.len() < self.block.len() {
+            return self.word(word);
+        }
+        self.hasher.write(word);
+        self.hasher.write(&[0xff]);
+    }
+
+    fn finish(mut self) -> u64 {
+        self.hasher.write(&self.block[..self.len]);
+        self.hasher.finish()
     }
 }
 
@@ -193,6 +230,20 @@ mod tests {
         let cursor = ["cursor".into()];
         let read = |text| Compared::read(text, &cursor).hash;
         assert_eq!(read(r#"{"cursor":"a","n":1}"#), read(r#"{"cursor":"b","n":1}"#));
+    }
+
+    #[test]
+    fn words_across_blocks_count() {
+        let words = |len: usize, last: &str| format!("{} {last}", "w ".repeat(len));
+        let long = |len: usize, last: &str| format!("{}{last} b", "w".repeat(len));
+        for len in (250..260).chain(505..520).chain([5_000]) {
+            for text in [words, long] {
+                assert_eq!(hash(&text(len, "a")), hash(&text(len, "a")), "{len}");
+                assert_ne!(hash(&text(len, "a")), hash(&text(len, "b")), "{len}");
+                assert_ne!(hash(&text(len, "a")), hash(&text(len + 1, "a")), "{len}");
+            }
+        }
+        assert_ne!(hash("ab c"), hash("a bc"));
     }
 
     #[test]

@@ -2,15 +2,12 @@
 use crate::{
     files::Folder,
     proxy::{Program, Session},
+    turns::{Call, OneCore, Page, Turn, Way as _, side_by_side},
 };
 use benches::measure::{Effort, median};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::{
     ffi::OsString,
-    fs::{self, File},
-    io,
-    os::unix::fs::FileExt as _,
-    path::Path,
+    fs,
     process::{Command, Stdio},
 };
 use tokio::time::Instant;
@@ -18,15 +15,6 @@ use tr_core::BoxError;
 
 /// Requests that are sent before the first answer is read.
 const PIPELINED: u64 = 64;
-
-/// What a call does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
-    /// A read without an ID.
-    Read,
-    /// A mutating call with a key.
-    Pay,
-}
 
 /// Where the guard's records are.
 #[derive(Clone, Copy, Debug)]
@@ -209,93 +197,4 @@ fn beside_pump_and_syncs(effort: Effort, at_once: u64) -> Both {
     let turn = Turn { calls: 1, rounds: effort.batches * 10, skipped: 20 };
     let [ours, bare] = side_by_side(ways, (turn, Call::Pay, at_once), 0.5, between)?;
     Ok(Some([ours, bare + 2.0 * median(&mut taken)]))
-}
-
-/// Pages of a file on the same disk that does not grow, as SQLite's log does not once it is in use.
-struct Page {
-    file: File,
-    next: u64,
-}
-
-impl Page {
-    const BYTES: [u8; 4096] = [1; 4096];
-    const PAGES: u64 = 256;
-
-    fn new(file: &Path) -> Result<Self, BoxError> {
-        fs::write(file, Self::BYTES.repeat(Self::PAGES as usize))?;
-        let file = File::options().write(true).open(file)?;
-        file.sync_all()?;
-        Ok(Self { file, next: 0 })
-    }
-
-    /// Nanoseconds of one sync.
-    fn sync(&mut self) -> Result<f64, BoxError> {
-        self.file.write_all_at(&Self::BYTES, self.next * Self::BYTES.len() as u64)?;
-        self.next = (self.next + 1) % Self::PAGES;
-        let begin = Instant::now();
-        self.file.sync_data()?;
-        Ok(begin.elapsed().as_nanos() as f64)
-    }
-}
-
-/// How two ways take turns.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    /// Calls of one way before it is the other's turn.
-    calls: u64,
-    rounds: usize,
-    /// The first rounds, which warm caches.
-    skipped: usize,
-}
-
-impl Turn {
-    const fn of(effort: Effort) -> Self {
-        Self { calls: 50, rounds: effort.batches, skipped: 3 }
-    }
-}
-
-/// Keeps this thread, and the programs that it starts, on one core. Where the system puts the processes of two
-/// sessions decides more than what they do, and differs from run to run.
-struct OneCore(CpuSet);
-
-impl OneCore {
-    fn new() -> io::Result<Self> {
-        let all = sched_getaffinity(None)?;
-        let mut one = CpuSet::new();
-        one.set((0..CpuSet::MAX_CPU).find(|core| all.is_set(*core)).unwrap_or_default());
-        sched_setaffinity(None, &one)?;
-        Ok(Self(all))
-    }
-}
-
-impl Drop for OneCore {
-    fn drop(&mut self) {
-        let _ = sched_setaffinity(None, &self.0);
-    }
-}
-
-/// Nanoseconds per call of each way, which take turns.
-fn side_by_side(
-    mut ways: [Session; 2],
-    (turn, call, at_once): (Turn, Call, u64),
-    quantile: f64,
-    mut between: impl FnMut() -> Result<(), BoxError>,
-) -> Result<[f64; 2], BoxError> {
-    let mut taken = [Vec::new(), Vec::new()];
-    for round in 0..turn.rounds + turn.skipped {
-        between()?;
-        for (way, taken) in ways.iter_mut().zip(&mut taken) {
-            for _ in 0..turn.calls.div_ceil(at_once) {
-                let since = Instant::now();
-                way.calls(call, at_once)?;
-                if round >= turn.skipped {
-                    taken.push(since.elapsed().as_nanos() as f64 / at_once as f64);
-                }
-            }
-        }
-    }
-    Ok(taken.map(|mut taken| {
-        taken.sort_by(f64::total_cmp);
-        taken[((taken.len() - 1) as f64 * quantile) as usize]
-    }))
 }

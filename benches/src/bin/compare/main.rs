@@ -14,6 +14,9 @@ mod servers;
 mod sessions;
 mod store_rows;
 mod transcripts;
+mod turns;
+mod web;
+mod web_rows;
 
 use benches::measure::Effort;
 use clap::Parser;
@@ -73,7 +76,8 @@ fn run() -> Result<(), BoxError> {
     let options = Options::parse();
     let mut results = Vec::new();
     let is_wanted = |id: &str| options.only.is_empty() || options.only.iter().any(|one| one == id);
-    let rows = rows::ROWS.iter().chain(store_rows::ROWS).chain(guard_rows::ROWS);
+    let rows =
+        rows::ROWS.iter().chain(store_rows::ROWS).chain(guard_rows::ROWS).chain(web_rows::ROWS);
     for row in rows.filter(|row| is_wanted(row.id)) {
         let result = row.measure(&options)?;
         println!("{}", report::line(&result));

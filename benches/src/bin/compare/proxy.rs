@@ -1,5 +1,5 @@
 //! Sessions with an echo server: through `tool-guard mcp`, and through a bare line pump.
-use crate::guard::Call;
+use crate::turns::{Call, Way};
 use benches::measure::{Effort, median};
 use std::{
     env,
@@ -20,6 +20,8 @@ pub(crate) struct Program {
     pub(crate) guard: PathBuf,
     pub(crate) pump: PathBuf,
     pub(crate) echo: PathBuf,
+    pub(crate) web: PathBuf,
+    pub(crate) relay: PathBuf,
 }
 
 impl Program {
@@ -27,14 +29,15 @@ impl Program {
     pub(crate) fn all() -> Result<Option<Self>, BoxError> {
         let own = env::current_exe()?;
         let folder = own.parent().ok_or("this program lies nowhere")?;
-        let [guard, pump, echo] = ["tool-guard", "pump", "echo"].map(|name| folder.join(name));
-        Ok(guard.exists().then_some(Self { guard, pump, echo }))
+        let [guard, pump, echo, web, relay] =
+            ["tool-guard", "pump", "echo", "web", "relay"].map(|name| folder.join(name));
+        Ok(guard.exists().then_some(Self { guard, pump, echo, web, relay }))
     }
 }
 
 /// Nanoseconds per round trip through the guard and through the pump; `None` if the guard is not built.
 pub(crate) fn round_trips(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> {
-    let Some(Program { guard, pump, echo }) = Program::all()? else { return Ok(None) };
+    let Some(Program { guard, pump, echo, .. }) = Program::all()? else { return Ok(None) };
     let words = ["mcp", "--records", "memory", "--"].map(OsString::from);
     let guard = [&[guard.into()], &words[..], &[echo.clone().into()]].concat();
     let mut ways = [Session::open(&guard)?, Session::open(&[pump.into(), echo.into()])?];
@@ -95,32 +98,6 @@ impl Session {
         self.hear()
     }
 
-    /// Has 16 bytes echoed, so many times at once.
-    pub(crate) fn calls(&mut self, call: Call, at_once: u64) -> Result<(), BoxError> {
-        if self.id == 0 {
-            self.list()?;
-        }
-        let first = self.id + 1;
-        self.id += at_once;
-        let lines: Vec<_> =
-            (first..=self.id).map(|id| request(call, self.child.id(), id)).collect();
-        self.say(&lines.join("\n"))?;
-        for id in first..=self.id {
-            self.hear()?;
-            // SmallPolicy of calls that are made at once come in any order.
-            let wanted = format!(r#""{id:016}""#);
-            let is_right = if at_once == 1 { self.line.contains(&wanted) } else { self.is_echo() };
-            if !is_right {
-                return Err(self.line.clone().into());
-            }
-        }
-        Ok(())
-    }
-
-    fn is_echo(&self) -> bool {
-        self.line.contains(r#""text":"00"#) && !self.line.contains("isError")
-    }
-
     fn hear(&mut self) -> Result<(), BoxError> {
         self.line.clear();
         match self.from.read_line(&mut self.line)? {
@@ -136,12 +113,30 @@ impl Session {
     }
 }
 
+impl Way for Session {
+    /// Has 16 bytes echoed.
+    fn calls(&mut self, call: Call, at_once: u64) -> Result<(), BoxError> {
+        if self.id == 0 {
+            self.list()?;
+        }
+        let first = self.id + 1;
+        self.id += at_once;
+        let lines: Vec<_> =
+            (first..=self.id).map(|id| request(call, self.child.id(), id)).collect();
+        self.say(&lines.join("\n"))?;
+        for id in first..=self.id {
+            self.hear()?;
+            // Answers of calls that are made at once come in any order.
+            if !call.is_answered_by(&self.line, (at_once == 1).then_some(id)) {
+                return Err(self.line.chars().take(500).collect::<String>().into());
+            }
+        }
+        Ok(())
+    }
+}
+
 fn request(call: Call, session: u32, id: u64) -> String {
-    // A tool that no list has is not declared read-only.
-    let (tool, meta) = match call {
-        Call::Read => ("echo", String::new()),
-        Call::Pay => ("pay", format!(r#","_meta":{{"idempotencyKey":"{session}-{id}"}}"#)),
-    };
+    let (tool, meta) = (call.tool(), call.key(session, id));
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"{id:016}"}}{meta}}}}}"#
     )

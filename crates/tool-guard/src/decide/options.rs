@@ -75,6 +75,7 @@ impl Options {
             catalog: self.catalog,
             trust_annotations: Trust::All,
             on_server_exit: OnServerExit::Exit,
+            restart: mcp::options::Restart::Never,
             log: self.log,
             log_file: self.log_file,
             // Names the host in the records, unless it has a name.

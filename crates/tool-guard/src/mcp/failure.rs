@@ -31,7 +31,7 @@ enum Message {
 }
 
 impl Failure {
-    /// Permanent: the server is not restarted, so no retry can help.
+    /// Permanent: the server is not started again, so no retry can help.
     pub(crate) const SERVER_GONE_BEFORE: Self = Self::new(
         "The MCP server has ended; the tool did not run",
         FailureInfo::new("server_gone", Ran::No, Verdict::Permanent),
@@ -39,6 +39,11 @@ impl Failure {
     pub(crate) const SERVER_GONE: Self = Self::new(
         "The MCP server ended before it answered",
         FailureInfo::new("server_gone", Ran::Unknown, Verdict::Permanent),
+    );
+    /// The server is started again: what is safe to repeat is.
+    pub(crate) const SERVER_CRASHED: Self = Self::new(
+        "The MCP server crashed before it answered; it is started again",
+        FailureInfo::new("server_gone", Ran::Unknown, Verdict::TRANSIENT),
     );
     pub(crate) const CANCELLED_BEFORE: Self = Self::new(
         "The call was cancelled; the tool did not run",
@@ -51,6 +56,15 @@ impl Failure {
 
     const fn new(text: &'static str, facts: FailureInfo) -> Self {
         Self { message: Message::Text(text), facts }
+    }
+
+    /// A call while the server is started again.
+    pub(crate) const fn starting(after: Duration) -> Self {
+        let verdict = Verdict::Transient { retry_after: Some(after) };
+        Self::new(
+            "The MCP server has crashed and is started again; the tool did not run",
+            FailureInfo::new("server_gone", Ran::No, verdict),
+        )
     }
 
     /// A failure of the way to the server, in these words.

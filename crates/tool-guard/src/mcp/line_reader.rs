@@ -1,5 +1,8 @@
 //! Lines of a stream, one at a time.
-use super::lines::{Item, Lines};
+use super::{
+    lines::{Item, Lines},
+    options::Mode,
+};
 use std::future::pending;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -15,9 +18,13 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Self { reader: Some(reader), lines: Lines::new(limit) }
     }
 
-    /// Lines over the limit come in parts.
-    pub(crate) fn in_parts(reader: R, limit: usize) -> Self {
-        Self { reader: Some(reader), lines: Lines::in_parts(limit) }
+    /// Lines over the limit come in parts where every byte passes.
+    pub(crate) fn of(mode: Mode, reader: R, limit: usize) -> Self {
+        let lines = match mode {
+            Mode::Off | Mode::Observe | Mode::Shadow => Lines::in_parts(limit),
+            Mode::Enforce => Lines::new(limit),
+        };
+        Self { reader: Some(reader), lines }
     }
 
     /// The next item; `None` at the end of the stream.

@@ -31,6 +31,7 @@ pub(crate) mod proxy;
 pub(crate) mod recording;
 pub(crate) mod records;
 mod remote;
+mod restart;
 mod run;
 mod scan;
 pub(crate) mod server;

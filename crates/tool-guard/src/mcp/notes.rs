@@ -115,6 +115,15 @@ pub(super) fn unrecorded(line: Bytes) -> Bytes {
     message::splice(&line, &[(message::range(&line, part), &noted)])
 }
 
+/// The line of a result with the note that its server was started again; any other stays as it is.
+pub(super) fn restarted(line: Bytes) -> Bytes {
+    let note = "[The MCP server crashed and was started again: what it kept in memory is lost]";
+    let Line::One(message) = message::read(&line) else { return line };
+    let Some(result) = message.result else { return line };
+    let noted = below_result(result.get(), &[note]);
+    message::splice(&line, &[(message::range(&line, result), &noted)])
+}
+
 /// An object with one more member, before its own.
 fn with_member(object: &str, member: &str) -> String {
     let rest = &object[1..];

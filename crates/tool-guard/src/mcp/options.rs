@@ -1,6 +1,9 @@
 //! The command line of `tool-guard mcp`.
-pub(crate) use super::http_options::{HttpOptions, Preflight, endpoint};
 use super::recording::{RecordOptions, word};
+pub(crate) use super::{
+    http_options::{HttpOptions, Preflight, endpoint},
+    restart::Restart,
+};
 pub(crate) use crate::connect::address;
 use crate::export::ExportOptions;
 use clap::{Args, ValueEnum};
@@ -58,6 +61,10 @@ pub(crate) struct Options {
     /// What the guard does when the server has ended and all calls in flight are answered
     #[arg(long, value_enum, default_value_t = OnServerExit::Exit, value_name = "WHAT")]
     pub(crate) on_server_exit: OnServerExit,
+
+    /// When a server that ends is started again: clients and servers on standard input and output only
+    #[arg(long, value_enum, default_value_t = Restart::Never, value_name = "WHEN", conflicts_with_all = ["listen", "upstream"])]
+    pub(crate) restart: Restart,
 
     /// Which events are logged on standard error, as JSON lines or for people; all but off end with a
     /// summary

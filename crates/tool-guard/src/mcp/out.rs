@@ -48,6 +48,18 @@ impl Out {
         self.part(line);
     }
 
+    /// Adds a line that nothing else needs.
+    pub(crate) fn owned(&mut self, line: Bytes) {
+        self.message(Outgoing { line, attempt: None });
+    }
+
+    /// Adds a line before all others.
+    pub(crate) fn first(&mut self, line: &[u8]) {
+        let others = self.bytes.split();
+        self.bytes.extend_from_slice(line);
+        self.bytes.extend_from_slice(&others);
+    }
+
     /// Adds a message, or its line.
     pub(crate) fn message(&mut self, message: Outgoing) {
         match &mut self.messages {

@@ -1,11 +1,15 @@
 //! Decides what the guard does with each line, in the order of arrival.
+mod calls;
 mod forward;
 mod from_server;
 mod requests;
 mod start;
 mod words;
 
-pub(crate) use self::from_server::LIST_CHANGED;
+pub(crate) use self::{
+    calls::{Calls, Finished},
+    from_server::LIST_CHANGED,
+};
 use self::{
     requests::Requests,
     words::{
@@ -14,10 +18,9 @@ use self::{
     },
 };
 use super::{
-    Mode,
-    answer::{self, Repeatable},
+    Mode, answer,
     batch::{self, Asked, Asks},
-    call::{McpCall, Refused, Request},
+    call::{Refused, Request},
     effects::Effects,
     identity::Client,
     in_flight::{Relay, Unopened, token},
@@ -31,66 +34,12 @@ use super::{
     watching::Watching,
 };
 use bytes::Bytes;
-use futures_util::{
-    FutureExt,
-    stream::{FuturesUnordered, StreamExt},
-};
+use futures_util::FutureExt;
 use serde_json::value::RawValue;
-use std::{
-    future::{Future, poll_fn},
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker},
-};
-use tokio::task::coop::unconstrained;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tool_reliability::telemetry::TARGET;
 use tower_service::Service;
 use tr_core::{BoxError, ToolCall, ToolOutcome};
-
-/// A call's end, with the call.
-pub(crate) type Finished = (Arc<McpCall>, Repeatable, Result<ToolOutcome, BoxError>);
-
-type Running = Pin<Box<dyn Future<Output = Finished> + Send>>;
-
-/// The calls in flight.
-pub(crate) struct Calls {
-    wire: Arc<Wire>,
-    running: FuturesUnordered<Running>,
-}
-
-impl Calls {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.running.is_empty()
-    }
-
-    /// Adds a call. It is begun at once, so it keeps its place before the client's next line. May return
-    /// another call that has ended.
-    fn begin(&mut self, mut call: Running) -> Option<Finished> {
-        // The next step polls all calls anyway, so no wake-up is needed: the set would make one for each call
-        // that is added.
-        let mut cx = Context::from_waker(Waker::noop());
-        if let Poll::Ready(finished) = call.as_mut().poll(&mut cx) {
-            return Some(finished);
-        }
-        self.running.push(call);
-        match self.running.poll_next_unpin(&mut cx) {
-            Poll::Ready(finished) => finished,
-            Poll::Pending => None,
-        }
-    }
-
-    /// Waits until a call has ended, or an attempt has something to send. If the runtime's budget were used
-    /// up, calls would be delayed and return in the reverse order, so it is not counted here.
-    pub(crate) async fn step(&mut self) -> Option<Finished> {
-        let step = poll_fn(|cx| {
-            if let Poll::Ready(Some(finished)) = self.running.poll_next_unpin(cx) {
-                return Poll::Ready(Some(finished));
-            }
-            if self.wire.lock().outbox.is_empty() { Poll::Pending } else { Poll::Ready(None) }
-        });
-        unconstrained(step).await
-    }
-}
 
 /// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
 /// [`to_client`](Self::to_client) and [`to_server`](Self::to_server).
@@ -107,6 +56,8 @@ pub(crate) struct Proxy<S> {
     /// Times out attempts.
     pub(crate) sweeper: TimeoutSweeper,
     requests: Requests,
+    /// Whether the server was started again, and no result has said so.
+    is_back: bool,
     /// Lines for the client that are not written yet.
     pub(crate) to_client: Out,
     /// Lines for the server that are not written yet.
@@ -135,7 +86,7 @@ where
     pub(crate) fn new(parts: Parts<S>) -> Self {
         let Parts { mode, wire, stack, client, effects, host_runs } = parts;
         Self {
-            calls: Calls { wire: wire.clone(), running: FuturesUnordered::new() },
+            calls: Calls::new(wire.clone()),
             sweeper: TimeoutSweeper::new(wire.clone()),
             mode,
             wire,
@@ -145,6 +96,7 @@ where
             host_runs,
             watching: Watching::default(),
             requests: Requests::default(),
+            is_back: false,
             to_client: Out::default(),
             to_server: Out::default(),
         }
@@ -204,7 +156,14 @@ where
                 self.watching.on_unrecorded(&key);
                 line = notes::unrecorded(line);
             }
-            self.to_client.line(&line);
+            if self.is_back {
+                let noted = notes::restarted(line.clone());
+                self.is_back = noted == line;
+                line = noted;
+            }
+            // It may be as large as the line.
+            drop(end);
+            self.to_client.owned(line);
         }
     }
 

@@ -8,6 +8,7 @@ use super::{
     options::OnServerExit,
     proxy::Proxy,
     remote,
+    restart::{Place, Restart, Restarts, Started},
     server::{self, Server},
     signals::Signals,
     stdio::{Input, Output},
@@ -16,6 +17,7 @@ use crate::supervise::{NOT_FOUND, NOT_STARTED};
 use anyhow::Context as _;
 use futures_util::FutureExt;
 use std::{
+    ffi::OsString,
     future::{Future, pending},
     io,
     panic::resume_unwind,
@@ -25,7 +27,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    io::{AsyncRead, AsyncWriteExt},
+    io::AsyncWriteExt,
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
@@ -50,6 +52,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     if options.http.upstream.is_some() {
         return remote::run(options).await;
     }
+    anyhow::ensure!(
+        options.restart == Restart::Never || options.mode == Mode::Enforce,
+        "--restart crash needs --mode enforce: the other modes change nothing"
+    );
     let logging = log::start(options.log, options.log_file.as_deref())?;
     let guard = Guard::new(&options, logging.is_some()).await?;
     let _janitor = guard.janitor();
@@ -62,11 +68,14 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let client_out = Output::open().context("cannot write standard output")?;
     let server = Server::start(&options.command).context("cannot start the MCP server")?;
     let streams = Streams {
-        from_client: reader(options.mode, client_in, options.max_line),
+        from_client: LineReader::of(options.mode, client_in, options.max_line),
         client_out: Some(client_out),
         server,
+        restarts: Restarts::new(options.restart),
+        command: options.command,
         ended,
         max_line: options.max_line,
+        timeout: guard.limits.idle,
         longest: guard.limits.hard,
     };
     // A separate task: waking the runtime's main future costs a system call each time.
@@ -99,12 +108,35 @@ struct Streams {
     /// `None` once the client has stopped reading.
     client_out: Option<Output>,
     server: Server,
+    restarts: Restarts,
+    /// The server's command.
+    command: Vec<OsString>,
     /// The signal that ended the guard. A separate task waits for it, which costs a call almost nothing.
     ended: AbortOnDrop<u8>,
     max_line: usize,
+    /// How long a server that is started again may take to answer `initialize`.
+    timeout: Duration,
     /// How long the guard waits after the client has disconnected: for its open requests, and for it to read
     /// more of its answers.
     longest: Duration,
+}
+
+/// Whether the server is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Again {
+    No,
+    /// Perhaps: its exit code decides.
+    Undecided,
+    At(Instant),
+}
+
+impl Again {
+    const fn at(self) -> Option<Instant> {
+        match self {
+            Self::At(at) => Some(at),
+            _ => None,
+        }
+    }
 }
 
 impl Streams {
@@ -123,7 +155,8 @@ impl Streams {
             + Send
             + 'static,
     {
-        let mut from_server = reader(proxy.mode(), self.server.take_output(), self.max_line);
+        let mut from_server =
+            LineReader::of(proxy.mode(), self.server.take_output(), self.max_line);
         let (mut heard, mut gone, mut ended_first) = (false, false, false);
         // How long the server may run after the client has disconnected, and whether it may owe answers.
         let (mut patience, mut owed): (Option<Instant>, bool) = (None, false);
@@ -135,6 +168,7 @@ impl Streams {
         let mut unread_until: Option<Instant> = None;
         // How long the server's input stays open for calls of a disconnected client.
         let mut held_until: Option<Instant> = None;
+        let mut again = Again::No;
         let mut passes = 0_u32;
         loop {
             passes = passes.wrapping_add(1);
@@ -164,7 +198,9 @@ impl Streams {
                 self.client_out = None;
             }
             let drained = proxy.calls.is_empty() && proxy.to_client.is_empty();
-            let is_over = gone && (exited || exits_by.is_some_and(|by| Instant::now() >= by));
+            let is_over = gone
+                && again == Again::No
+                && (exited || exits_by.is_some_and(|by| Instant::now() >= by));
             if is_over && drained && on_exit == OnServerExit::Exit {
                 // Lines that the client has sent already are answered; later ones fail to be written, as
                 // without the guard.
@@ -190,7 +226,7 @@ impl Streams {
             tokio::select! {
                 biased;
                 finished = proxy.calls.step() => proxy.on_step(finished),
-                wrote = server::write(&mut self.server.input, &mut proxy.to_server.bytes), if !proxy.to_server.is_empty() => {
+                wrote = server::write(&mut self.server.input, &mut proxy.to_server.bytes), if !proxy.to_server.is_empty() && again == Again::No => {
                     if wrote.is_err() {
                         // Its output may still hold answers, so wait for the end of that.
                         proxy.to_server.clear();
@@ -207,12 +243,14 @@ impl Streams {
                 }
                 item = self.from_client.next(), if reading_client => {
                     if let Some(item) = item {
+                        self.restarts.on_client(&item);
                         proxy.on_client(&item);
                         // Lines that arrived together are written together.
                         while proxy.to_server.len() < AT_ONCE
                             && proxy.to_client.len() < AT_ONCE
                             && let Some(item) = self.from_client.buffered()
                         {
+                            self.restarts.on_client(&item);
                             proxy.on_next_of_client(&item);
                         }
                     }
@@ -221,11 +259,13 @@ impl Streams {
                     Some(item) => {
                         heard = true;
                         silent_at = exited.then(|| Instant::now() + LINGER);
+                        self.restarts.on_server(&item);
                         proxy.on_server(&item);
                         // Many small lines are handled at once, without polling everything else for each.
                         while proxy.to_client.len() < AT_ONCE
                             && let Some(item) = from_server.buffered()
                         {
+                            self.restarts.on_server(&item);
                             proxy.on_next_of_server(&item);
                         }
                     }
@@ -243,6 +283,24 @@ impl Streams {
                 }
                 () = until(silent_at), if reading_server => from_server.close(),
                 () = until(exits_by), if !is_over => {}
+                () = until(again.at()) => match self.again(&mut proxy).await {
+                    Started::Up(output) => {
+                        from_server = *output;
+                        (gone, exited, code, again) = (false, false, None, Again::No);
+                        (exits_by, silent_at) = (None, None);
+                        proxy.on_server_back();
+                    }
+                    Started::Crashed(ended) => (code, again) = (ended, Again::Undecided),
+                    Started::Other => {
+                        self.server.end().await;
+                        again = Again::No;
+                        proxy.on_server_gone();
+                    }
+                    Started::Signal(signal) => {
+                        self.server.end().await;
+                        return Ok(ExitCode::from(128 + signal));
+                    }
+                },
                 () = until(held_until), if held => {}
                 () = until(unread_until) => {}
                 () = until(patience) => break,
@@ -255,7 +313,25 @@ impl Streams {
                 ended_first = self.from_client.is_open();
                 // It is about to end, and may have to clean up.
                 exits_by = Some(Instant::now() + server::GRACE);
-                proxy.on_server_gone();
+                if ended_first && self.restarts.may_happen() {
+                    again = Again::Undecided;
+                    proxy.on_server_crashed(Instant::now() + self.restarts.next_delay());
+                } else {
+                    proxy.on_server_gone();
+                }
+            }
+            if again == Again::Undecided
+                && (exited || exits_by.is_some_and(|by| Instant::now() >= by))
+            {
+                let crashed = exited.then(|| self.restarts.after(code, Instant::now())).flatten();
+                again = match crashed {
+                    Some(delay) => Again::At(Instant::now() + delay),
+                    None => Again::No,
+                };
+                match again.at() {
+                    Some(at) => proxy.on_server_crashed(at),
+                    None => proxy.on_server_gone(),
+                }
             }
         }
         if gone && !exited && exits_by.is_some_and(|by| Instant::now() < by) {
@@ -265,18 +341,40 @@ impl Streams {
         Ok(ExitCode::from(code.filter(|_| gone && ended_first).unwrap_or(0)))
     }
 
+    /// Starts a server in the place of the one that crashed.
+    async fn again<S>(&mut self, proxy: &mut Proxy<S>) -> Started
+    where
+        S: tower_service::Service<
+                tr_core::ToolCall,
+                Response = tr_core::ToolOutcome,
+                Error = tr_core::BoxError,
+                Future: Send,
+            > + Clone
+            + Send
+            + 'static,
+    {
+        let Ok(server) = Server::start(&self.command) else { return Started::Crashed(Some(1)) };
+        self.server = server;
+        let output = LineReader::of(proxy.mode(), self.server.take_output(), self.max_line);
+        let place = Place {
+            restarts: &self.restarts,
+            server: &mut self.server,
+            ended: &mut self.ended,
+            timeout: self.timeout,
+        };
+        let started = place.take(output, |item| proxy.on_server(item)).await;
+        if matches!(started, Started::Up(_))
+            && let Some(ready) = self.restarts.ready()
+        {
+            proxy.to_server.first(ready);
+        }
+        started
+    }
+
     /// The exit code of a server that did not start.
     async fn not_started(&mut self) -> Option<ExitCode> {
         let code = self.server.wait().await?;
         matches!(code, NOT_FOUND | NOT_STARTED).then(|| ExitCode::from(code))
-    }
-}
-
-/// Whether every byte passes, including lines that are too long.
-fn reader<R: AsyncRead + Unpin>(mode: Mode, reader: R, limit: usize) -> LineReader<R> {
-    match mode {
-        Mode::Off | Mode::Observe | Mode::Shadow => LineReader::in_parts(reader, limit),
-        Mode::Enforce => LineReader::new(reader, limit),
     }
 }
 

@@ -51,6 +51,9 @@ pub(crate) struct Wire {
 const SETTLES: u32 = 30;
 const SETTLE_AGAIN: Duration = Duration::from_millis(100);
 
+/// How long a call waits at least for a server that is started again.
+const AGAIN: Duration = Duration::from_millis(500);
+
 #[derive(Debug)]
 pub(crate) struct WireState {
     pub(crate) in_flight: InFlight,
@@ -60,6 +63,8 @@ pub(crate) struct WireState {
     pub(crate) observe: bool,
     /// Whether the server process has ended.
     pub(crate) gone: bool,
+    /// When a server that crashed should be up again.
+    pub(crate) up_at: Option<Instant>,
 }
 
 impl Wire {
@@ -70,7 +75,7 @@ impl Wire {
         keys: DerivedKeys,
         records: Handle<ToolOutcome>,
     ) -> Self {
-        let state = WireState { in_flight, outbox: Vec::new(), observe, gone: false };
+        let state = WireState { in_flight, outbox: Vec::new(), observe, gone: false, up_at: None };
         let derived = !matches!(keys, DerivedKeys::Off);
         let unknowns = Arc::default();
         let (compares, timeouts) = (false, None);
@@ -246,6 +251,10 @@ impl Service<ToolCall> for ServerTool {
         if wire.gone {
             return Attempt::Refused(Some(Failure::SERVER_GONE_BEFORE));
         }
+        if let Some(at) = wire.up_at {
+            let wait = at.saturating_duration_since(Instant::now()).max(AGAIN);
+            return Attempt::Refused(Some(Failure::starting(wait)));
+        }
         mcp.forget();
         let now = Instant::now();
         let Some(launched) = wire.in_flight.launch(mcp, owed, now.into_std()) else {
@@ -306,6 +315,9 @@ impl Waiting {
             }
             Ok(Ending::Failed(failure)) => Err(failure.into()),
             Ok(Ending::Cancelled) => Err(Failure::CANCELLED.into()),
+            Ok(Ending::ServerGone) if self.wire.lock().up_at.is_some() => {
+                Err(Failure::SERVER_CRASHED.into())
+            }
             Ok(Ending::ServerGone) | Err(_) => Err(Failure::SERVER_GONE.into()),
         }
     }

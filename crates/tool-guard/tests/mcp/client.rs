@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{
         atomic::{AtomicU32, Ordering},
@@ -90,6 +90,11 @@ impl Client {
     /// The user's state folder, as the guard knows it.
     pub(crate) fn state(&self) -> PathBuf {
         self.ledger.with_extension("state")
+    }
+
+    /// The file in which its server notes what it does.
+    pub(crate) fn ledger(&self) -> &Path {
+        &self.ledger
     }
 
     pub(crate) fn id(&self) -> u32 {

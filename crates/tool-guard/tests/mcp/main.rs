@@ -18,6 +18,7 @@ mod origins;
 mod payments;
 mod process;
 mod records;
+mod restarts;
 mod retries;
 mod servers;
 mod shadow;

@@ -44,8 +44,12 @@ impl<'t> Words<'t> {
     fn word(&mut self) -> Option<Range<usize>> {
         let start = self.start()?;
         let mut end = start;
-        while let Some(len) = self.letter(end).or_else(|| self.colon_of_clock(start, end)) {
-            end += len;
+        loop {
+            end += self.letters(end);
+            match self.letter(end).or_else(|| self.colon_of_clock(start, end)) {
+                Some(len) => end += len,
+                None => break,
+            }
         }
         self.at = end;
         Some(start..end)
@@ -65,6 +69,12 @@ impl<'t> Words<'t> {
             }
             at += if byte.is_ascii() { 1 } else { self.char_at(at)?.len_utf8() };
         }
+    }
+
+    /// How many bytes from `at` on are ASCII characters of a word.
+    fn letters(&self, at: usize) -> usize {
+        let bytes = &self.text.as_bytes()[at..];
+        bytes.iter().position(|byte| !IS_WORD[usize::from(*byte)]).unwrap_or(bytes.len())
     }
 
     /// The length of the character at `at`, if it is part of a word.
@@ -136,7 +146,7 @@ impl Iterator for Words<'_> {
         loop {
             let found = self.word()?;
             let word = &self.text[found.clone()];
-            let skipped = if word.starts_with(|c: char| c.is_ascii_digit()) {
+            let skipped = if word.as_bytes()[0].is_ascii_digit() {
                 is_moment(word)
                     || is_uuid(word)
                     || is_span(word)
@@ -153,8 +163,8 @@ impl Iterator for Words<'_> {
 
 /// The ASCII characters of words: dots and dashes join numbers and identifiers. All other
 /// characters except white space belong to words.
-static IS_WORD: [bool; 128] = {
-    let (mut is_word, mut at) = ([false; 128], 0);
+static IS_WORD: [bool; 256] = {
+    let (mut is_word, mut at) = ([false; 256], 0);
     while at < 128 {
         let byte = at as u8;
         is_word[at] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'.');
@@ -163,7 +173,7 @@ static IS_WORD: [bool; 128] = {
     is_word
 };
 
-/// A set of lower-case names.
+/// A set of lower-case names of two letters or more.
 pub(super) struct Names<const N: usize> {
     names: [&'static str; N],
     /// A bit for each initial letter of a name, since most words begin with none of them.
@@ -182,10 +192,16 @@ impl<const N: usize> Names<N> {
 
     /// Whether `word` is one of them in any spelling.
     pub(super) fn have(&self, word: &str) -> bool {
-        let Some(first) = word.bytes().find(u8::is_ascii_alphanumeric) else { return false };
-        let first = first.to_ascii_lowercase();
-        self.initials & bit(first) != 0
-            && self.names.iter().any(|name| name.as_bytes()[0] == first && is_named(word, name))
+        let mut letters = word.bytes().filter(u8::is_ascii_alphanumeric);
+        let Some(first) = letters.next().map(|byte| byte.to_ascii_lowercase()) else {
+            return false;
+        };
+        if self.initials & bit(first) == 0 {
+            return false;
+        }
+        let second = letters.next().map(|byte| byte.to_ascii_lowercase());
+        let begins = |name: &[u8]| name[0] == first && second.is_some_and(|byte| byte == name[1]);
+        self.names.iter().any(|name| begins(name.as_bytes()) && is_named(word, name))
     }
 
     fn contains(&self, name: &str) -> bool {
@@ -200,6 +216,9 @@ const fn bit(letter: u8) -> u32 {
 
 /// Whether `word` is `name` in any spelling: `requestId`, `request_id`, `elapsed_ms`, `duration-s`.
 fn is_named(word: &str, name: &str) -> bool {
+    if word.len() < name.len() {
+        return false;
+    }
     let word = word.trim_end_matches(['.', ':', '-']);
     let mut rest = word.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase());
     if !name.chars().all(|c| rest.next() == Some(c)) {

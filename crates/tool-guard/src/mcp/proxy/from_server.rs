@@ -338,10 +338,31 @@ where
         }
     }
 
+    /// Answers what waits for the server, which has crashed and should be up again at `up_at`. What is safe to
+    /// repeat is repeated then.
+    pub(crate) fn on_server_crashed(&mut self, up_at: Instant) {
+        self.wire.lock().up_at = Some(up_at);
+        self.end_all();
+    }
+
+    /// The server is up again.
+    pub(crate) fn on_server_back(&mut self) {
+        self.wire.lock().up_at = None;
+        self.is_back = true;
+        let line = format!(r#"{{"jsonrpc":"2.0","method":"{LIST_CHANGED}"}}"#) + "\n";
+        self.to_client.line(line.as_bytes());
+    }
+
     /// Answers everything that waits for the server, which has ended.
     pub(crate) fn on_server_gone(&mut self) {
         let mut wire = self.wire.lock();
-        wire.gone = true;
+        (wire.gone, wire.up_at) = (true, None);
+        drop(wire);
+        self.end_all();
+    }
+
+    fn end_all(&mut self) {
+        let mut wire = self.wire.lock();
         wire.in_flight.server_gone();
         drop(wire);
         self.to_server.clear();

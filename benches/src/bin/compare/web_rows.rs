@@ -1,0 +1,127 @@
+//! The rows of what a user of the guard feels over HTTP.
+use crate::{
+    row::{
+        How::{Counted, Real},
+        Row,
+        Target::{Most, Nothing, Ratio},
+    },
+    rows::row,
+    web,
+};
+
+/// All of them, in the order in which they are shown.
+pub(crate) const ROWS: &[Row] = &[
+    row(
+        "M2",
+        "HTTP to HTTP: a read of 1 KiB, the middle one",
+        "bare reverse proxy",
+        Ratio(1.3),
+        Real(web::read),
+    ),
+    row(
+        "M2",
+        "HTTP to HTTP: a read of 1 KiB, of a hundred the slowest but one",
+        "bare reverse proxy",
+        Nothing,
+        Real(web::read_p99),
+    ),
+    row(
+        "M2",
+        "HTTP to HTTP: each read of 64 clients",
+        "bare reverse proxy",
+        Ratio(1.3),
+        Real(web::reads),
+    ),
+    row("M2", "HTTP to HTTP: an event, more than bare", "", Most(50.0), Counted("µs", web::event)),
+    row(
+        "M2",
+        "a command over HTTP: a read of 1 KiB",
+        "supergateway 4.0.0",
+        Ratio(0.2),
+        Real(web::beside_supergateway),
+    ),
+    row(
+        "M2",
+        "a command over HTTP: a read of 1 KiB",
+        "mcp-proxy 0.13.0 (Python)",
+        Ratio(0.2),
+        Real(web::beside_mcp_proxy_python),
+    ),
+    row(
+        "M2",
+        "a command over HTTP: a read of 1 KiB",
+        "mcp-proxy 6.7.19 (Node.js)",
+        Ratio(0.2),
+        Real(web::beside_mcp_proxy_node),
+    ),
+    row(
+        "M2",
+        "a client on stdio, a server over HTTP: a read",
+        "mcp-remote 0.15.1",
+        Ratio(0.2),
+        Real(web::beside_mcp_remote),
+    ),
+    row(
+        "M3",
+        "HTTP to HTTP: a keyed mutating call",
+        "bare reverse proxy, and 2 syncs",
+        Ratio(1.0),
+        Real(web::pay),
+    ),
+    row(
+        "M3",
+        "HTTP to HTTP: each keyed mutating call of 64 clients",
+        "bare reverse proxy, and 2 syncs",
+        Ratio(1.0),
+        Real(web::pays),
+    ),
+    row(
+        "M3",
+        "HTTP to HTTP: each keyed mutating call of 64 clients",
+        "",
+        Most(0.1),
+        Counted("syncs", web::syncs_of_pays),
+    ),
+    row(
+        "M7",
+        "an answer of 10 MiB, HTTP to HTTP: memory beyond idle",
+        "",
+        Most(2.0),
+        Counted("× the answer", web::large),
+    ),
+    row(
+        "M7",
+        "the same, of a keyed mutating call",
+        "",
+        Most(2.0),
+        Counted("× the answer", web::large_kept),
+    ),
+    row(
+        "M7",
+        "the same, a command over HTTP",
+        "",
+        Most(2.0),
+        Counted("× the answer", web::large_of_command),
+    ),
+    row(
+        "M7",
+        "the same, a client on stdio and a server over HTTP",
+        "",
+        Most(2.0),
+        Counted("× the answer", web::large_to_stdio),
+    ),
+    row(
+        "M7",
+        "the same, client and server on stdio",
+        "",
+        Most(2.0),
+        Counted("× the answer", web::large_on_stdio),
+    ),
+    row(
+        "M7",
+        "a command over HTTP: the guard's memory for an idle session",
+        "",
+        Most(32.0),
+        Counted("KiB", web::idle_session),
+    ),
+];
