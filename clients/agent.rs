@@ -189,7 +189,7 @@ impl Room {
 }
 
 /// Its package for this platform, which runs without npm's install scripts.
-fn claude() -> PathBuf {
+pub(crate) fn claude() -> PathBuf {
     let packages = variable("TR_CLIENTS").join("node_modules/@anthropic-ai");
     let found = fs::read_dir(&packages).unwrap().map(|entry| entry.unwrap().path().join("claude"));
     found.into_iter().find(|path| path.is_file()).unwrap_or_else(|| {
@@ -197,12 +197,12 @@ fn claude() -> PathBuf {
     })
 }
 
-fn here(file: &str) -> PathBuf {
+pub(crate) fn here(file: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
 /// What `cargo xtask peers` tells us.
-fn variable(name: &str) -> PathBuf {
+pub(crate) fn variable(name: &str) -> PathBuf {
     env::var_os(name).unwrap_or_else(|| panic!("{name} is not set: run cargo xtask peers")).into()
 }
 

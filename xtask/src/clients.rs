@@ -1,6 +1,6 @@
 //! `cargo xtask peers`: real agents, with scripted models, against a server behind the guard.
 //!
-//! They are pinned in `xtask/clients/` and installed under `target/clients/`: some 770 MB, which is why the tests of the
+//! They are pinned in `xtask/clients/` and installed under `target/clients/`: some 1.1 GB, which is why the tests of the
 //! package `clients` are not among those of `cargo xtask test`.
 
 use anyhow::{Result, ensure};
