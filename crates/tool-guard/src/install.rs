@@ -265,7 +265,6 @@ fn carry_out(plan: &Planned, options: &Options, out: &mut String) -> anyhow::Res
     if file.bytes().map_err(failed)? != plan.before.as_bytes() {
         return Err(anyhow!("{shown} was changed by another program meanwhile: do this again"));
     }
-    debug_assert_eq!(file.real(), plan.file.real());
     let ending = if options.undo { UNDONE } else { BACKUP };
     let new = plan.edited.text.as_bytes();
     let backup = replace_file(&file, stamp, ending, new).map_err(failed)?;

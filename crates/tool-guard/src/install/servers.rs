@@ -164,7 +164,10 @@ impl<'t> Entry<'t> {
         let other = |what: &str| Ok(Reached::Other(what.to_owned()));
         let Some((url, address)) = self.text(form.url)? else {
             return match member(self.members, "url")? {
-                Some(_) => other("its `url` is for SSE, which the guard does not speak"),
+                Some(_) => other(&format!(
+                    "its `url` may speak SSE, which the guard does not: if it speaks Streamable HTTP, name it `{}`",
+                    form.url
+                )),
                 None => other("it has no command and no URL"),
             };
         };

@@ -3,6 +3,7 @@ use super::{
     client::Client,
     edit::{Order, What, edit},
     servers::{Guarded, entries},
+    shown::shown,
     tree::read,
 };
 use clap::ValueEnum as _;
@@ -25,6 +26,7 @@ fn round(text: &str, client: Client, http: bool) -> Vec<What> {
     assert!(twice.servers.iter().all(|done| done.what != What::Guarded), "{client:?}");
     let back = edit(&there.text, form, &order(true)).unwrap();
     assert_eq!(back.text, text, "{client:?}: undone byte for byte");
+    assert!(shown(text, form).is_ok() && shown(&there.text, form).is_ok(), "{client:?}");
     let root = read(&there.text, form.syntax).unwrap();
     for (entry, done) in entries(root.as_ref(), form).unwrap().iter().zip(&there.servers) {
         let guarded = entry.reached(form).unwrap().guarded();
@@ -226,8 +228,28 @@ proptest! {
     #[test]
     fn any_text_is_edited_or_refused(text in "[\\[\\]{}:,\"'a-z#/* \n=.]{0,60}", client in 0..7_usize) {
         let client = Client::value_variants()[client];
+        let _ = shown(&text, client.form());
         if let Ok(edited) = edit(&text, client.form(), &order(false)) {
             prop_assert_eq!(edit(&edited.text, client.form(), &order(true)).unwrap().text, text);
+        }
+    }
+
+    #[test]
+    fn values_and_comments_are_hidden(
+        servers in prop::collection::vec(server(false), 1..4), space in gap(true), http in any::<bool>(),
+    ) {
+        let servers: Vec<_> = servers.iter().enumerate().map(|(at, it)| {
+            let it = it.replace("/* c, ", "/* SECRET ").replace("// \"x\"", "// SECRET");
+            let it = it.replace("\"1\"", "\"SECRET\"").replace("\"-y\"", "\"SECRET\"");
+            format!("\"s{at}\":{space}{it}")
+        }).collect();
+        let text = format!("{{\"mcpServers\": {{{}, \"u\": {{\"url\": \"https://h/SECRET\"}}}}}}// SECRET", servers.join(",\n"));
+        let form = Client::Cursor.form();
+        let there = edit(&text, form, &Order { http, ..order(false) }).unwrap().text;
+        for text in [text, there] {
+            let shown = shown(&text, form).unwrap();
+            prop_assert!(!shown.contains("SECRET"), "{shown}");
+            prop_assert!(shown.contains("https://h/***"), "{shown}");
         }
     }
 }
