@@ -11,6 +11,7 @@ mod clients;
 mod compare;
 mod coverage;
 mod deny;
+mod dist;
 mod features;
 mod fuzz;
 mod gate;
@@ -96,6 +97,12 @@ enum Command {
         /// Compile each crate from its package alone, too.
         #[arg(long)]
         build: bool,
+    },
+    /// Build the wheels and the npm tarballs into `target/dist`, and try them out.
+    Dist {
+        /// For all processors, not only this machine's.
+        #[arg(long)]
+        all: bool,
     },
     /// Run the concurrency models under loom.
     Loom,
@@ -192,6 +199,7 @@ fn act(command: Command) -> Result<()> {
         Command::Api { check: true } => api::check(&repo).map(drop),
         Command::Features => features::run(&repo),
         Command::Package { build } => package::run(&repo, build),
+        Command::Dist { all } => dist::run(&repo, all),
         Command::Loom => loom::run(&repo).map(drop),
         Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
         Command::Bench { quick, save } => bench::run(&repo, quick, save),
