@@ -3,6 +3,7 @@
 'use strict'
 const { spawn } = require('node:child_process')
 const os = require('node:os')
+const { isatty } = require('node:tty')
 
 const platform = `@tool-reliability/${process.platform}-${process.arch}`
 let program
@@ -13,12 +14,14 @@ try {
   process.exit(127)
 }
 
-const child = spawn(program, process.argv.slice(2), { stdio: 'inherit' })
+// Before the program starts, so that no signal ends this process alone.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.on(signal, () => child.kill(signal))
+  // A terminal sends SIGINT to the program, too.
+  process.on(signal, () => { if (signal !== 'SIGINT' || !isatty(0)) child.kill(signal) })
 }
+const child = spawn(program, process.argv.slice(2), { stdio: 'inherit' })
 child.on('error', (error) => {
-  console.error(`tool-reliability: cannot run ${program}: ${error.message}`)
+  console.error(`tool-reliability: cannot run ${program}: ${error.message}; install the package ${platform} again`)
   process.exit(126)
 })
 child.on('exit', (code, signal) => process.exit(signal ? 128 + os.constants.signals[signal] : code))

@@ -8,146 +8,128 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
 
-use crate::{pins, repo::Repo, shell};
+use self::{linked::PROGRAM, notices::Shipped};
+use crate::{
+    need::{self, NODE, NPM},
+    pins,
+    repo::Repo,
+    shell,
+};
 
+mod linked;
+mod notices;
+mod npm;
+mod sbom;
 mod tried;
 
 /// The sizes that are promised, in bytes.
 const BINARY: u64 = 20_000_000;
 const WHEEL: u64 = 8_000_000;
 
-const MAIN: &str = "tool-reliability";
+/// What wheels take as notices, beside what is committed there.
+const NOTICES: &str = "packaging/licences/THIRD-PARTY.txt";
 
 /// What is built.
+#[derive(Debug)]
 struct Target {
     triple: &'static str,
+    /// The oldest C library, in Python's words.
+    compatibility: &'static str,
     /// The platform in npm's words, if its package is made of this build.
     npm: Option<(&'static str, &'static str)>,
 }
 
 const TARGETS: [Target; 4] = [
-    Target { triple: "x86_64-unknown-linux-musl", npm: Some(("linux", "x64")) },
-    Target { triple: "aarch64-unknown-linux-musl", npm: Some(("linux", "arm64")) },
-    Target { triple: "x86_64-unknown-linux-gnu", npm: None },
-    Target { triple: "aarch64-unknown-linux-gnu", npm: None },
+    Target {
+        triple: "x86_64-unknown-linux-musl",
+        compatibility: "musllinux_1_1",
+        npm: Some(("linux", "x64")),
+    },
+    Target {
+        triple: "aarch64-unknown-linux-musl",
+        compatibility: "musllinux_1_1",
+        npm: Some(("linux", "arm64")),
+    },
+    Target { triple: "x86_64-unknown-linux-gnu", compatibility: "manylinux2014", npm: None },
+    Target { triple: "aarch64-unknown-linux-gnu", compatibility: "manylinux2014", npm: None },
 ];
 
 /// Builds the packages into `target/dist`, those of this machine's processor only unless `all`, and tries them out.
 pub(crate) fn run(repo: &Repo, all: bool) -> Result<()> {
+    need::ensure(repo, &[&NODE, &NPM])?;
+    let tools = pins::venv(repo, "tools/packaging", "packaging/requirements.txt")?;
     let out = repo.target.join("dist");
     if out.exists() {
         fs::remove_dir_all(&out)?;
     }
     fs::create_dir_all(&out)?;
-    let tools = pins::venv(repo, "tools/packaging", "packaging/requirements.txt")?;
-    let here = std::env::consts::ARCH;
-    let version = repo.package("tool-guard").context("tool-guard is gone")?.version.to_string();
+    let version = repo.package(PROGRAM).context("tool-guard is gone")?.version.to_string();
     let mut platforms = Vec::new();
+    let here = std::env::consts::ARCH;
     for target in TARGETS.iter().filter(|target| all || target.triple.starts_with(here)) {
-        build(repo, &tools, target, &out)?;
-        if let Some((os, cpu)) = target.npm {
-            let program = built(repo, target.triple);
-            platforms.push(platform(repo, &out, &program, (os, cpu), &version)?);
+        let contents = build(repo, &tools, target, &out)?;
+        let size = contents.program.metadata()?.len();
+        println!("{} for {}: {:.1} MB", PROGRAM, target.triple, size as f64 / 1e6);
+        ensure!(size <= BINARY, "the program for {} is larger than promised", target.triple);
+        if let Some(platform) = target.npm {
+            platforms.push(npm::platform(repo, &out, platform, &version, &contents)?);
         }
     }
-    shim(repo, &out, &platforms, &version)?;
+    npm::main(repo, &out, &version, &platforms)?;
     weigh(&out)?;
-    tried::run(repo, &out)
+    tried::run(repo, &tools, &out)
 }
 
 /// Builds a wheel.
-fn build(repo: &Repo, tools: &Path, target: &Target, out: &Path) -> Result<()> {
+fn build(repo: &Repo, tools: &Path, target: &Target, out: &Path) -> Result<npm::Contents> {
     shell::run(repo.command("rustup").args(["target", "add", target.triple]))?;
-    let compatibility =
-        if target.triple.ends_with("musl") { "musllinux_1_1" } else { "manylinux2014" };
-    let path = std::env::join_paths(
-        std::iter::once(tools.to_owned())
-            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
-    )?;
+    let build = repo.target.join("dist-build");
+    let built = build.join(target.triple);
+    fs::create_dir_all(&built)?;
+    let parts = linked::parts(repo, target.triple)?;
+    let notices = repo.root.join(NOTICES);
+    fs::write(&notices, notices::third_party(&parts, &shipped(repo, tools)?)?)?;
+    let sbom = built.join("tool-guard.cyclonedx.json");
+    let text = serde_json::to_string_pretty(&sbom::cyclonedx(&parts, target.triple))?;
+    fs::write(&sbom, text + "\n")?;
+
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = [tools.to_owned()].into_iter().chain(std::env::split_paths(&path));
     let mut maturin = repo.command(tools.join("maturin"));
     maturin
         .args(["build", "--locked", "--quiet", "--zig", "--target", target.triple])
-        .args(["--compatibility", compatibility, "--out"])
+        .args(["--compatibility", target.compatibility, "--compression-level", "9"])
+        .arg("--sbom-include")
+        .arg(&sbom)
+        .arg("--out")
         .arg(out)
-        .env("PATH", path)
-        .env("CARGO_TARGET_DIR", repo.target.join("dist-build"));
-    shell::run(&mut maturin)
+        .env("PATH", std::env::join_paths(path)?)
+        .env("CARGO_TARGET_DIR", &build);
+    shell::run(&mut maturin)?;
+    let contents = npm::Contents {
+        program: built.join("dist").join(PROGRAM),
+        sbom,
+        notices: built.join("THIRD-PARTY.txt"),
+    };
+    fs::rename(&notices, &contents.notices)?;
+    Ok(contents)
 }
 
-fn built(repo: &Repo, triple: &str) -> PathBuf {
-    repo.target.join("dist-build").join(triple).join("dist/tool-guard")
-}
-
-/// Packs a platform's program; returns the package's name.
-fn platform(
-    repo: &Repo,
-    out: &Path,
-    program: &Path,
-    (os, cpu): (&str, &str),
-    version: &str,
-) -> Result<String> {
-    let name = format!("@{MAIN}/{os}-{cpu}");
-    let folder = repo.target.join("dist-npm").join(format!("{os}-{cpu}"));
-    fresh(&folder.join("bin"))?;
-    fs::copy(program, folder.join("bin/tool-guard"))?;
-    let about = json!({
-        "name": name,
-        "version": version,
-        "description": format!("The program of {MAIN} for {os} on {cpu}"),
-        "license": "MIT OR Apache-2.0",
-        "os": [os],
-        "cpu": [cpu],
-        "files": ["bin"],
-        "preferUnplugged": true,
-    });
-    pack(repo, &folder, &about, out)?;
-    Ok(name)
-}
-
-/// Packs the package that people install.
-fn shim(repo: &Repo, out: &Path, platforms: &[String], version: &str) -> Result<()> {
-    let folder = repo.target.join("dist-npm").join(MAIN);
-    fresh(&folder)?;
-    let shim = "tool-guard.cjs";
-    fs::copy(repo.root.join("packaging/npm").join(shim), folder.join(shim))?;
-    let optional: serde_json::Map<String, Value> =
-        platforms.iter().map(|name| (name.clone(), version.into())).collect();
-    let about = json!({
-        "name": MAIN,
-        "version": version,
-        "description": "Retries, breakers, deduplication and loop detection in front of any MCP server",
-        "license": "MIT OR Apache-2.0",
-        "keywords": ["agents", "mcp", "reliability", "idempotency", "retry"],
-        "bin": { "tool-guard": shim, MAIN: shim },
-        "files": [shim],
-        "engines": { "node": ">=18" },
-        "optionalDependencies": optional,
-    });
-    pack(repo, &folder, &about, out)
-}
-
-fn pack(repo: &Repo, folder: &Path, about: &Value, out: &Path) -> Result<()> {
-    fs::write(folder.join("package.json"), serde_json::to_string_pretty(about)? + "\n")?;
-    for (from, to) in [
-        ("packaging/README.md", "README.md"),
-        ("LICENSE-MIT", "LICENSE-MIT"),
-        ("LICENSE-APACHE", "LICENSE-APACHE"),
-    ] {
-        fs::copy(repo.root.join(from), folder.join(to))?;
-    }
-    let mut npm = repo.command("npm");
-    npm.args(["pack", "--silent", "--pack-destination"]).arg(out).current_dir(folder);
-    shell::run(&mut npm)
-}
-
-fn fresh(folder: &Path) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)?;
-    }
-    fs::create_dir_all(folder)?;
-    Ok(())
+/// The texts of licences that no crate's package brings.
+fn shipped(repo: &Repo, tools: &Path) -> Result<Shipped> {
+    let ours = |file: &str| fs::read_to_string(repo.root.join(file));
+    let mit = ours("LICENSE-MIT")?;
+    let (_, mit) = mit.split_once("\nPermission").context("LICENSE-MIT grants no permission")?;
+    let mut python = repo.command(tools.join("python3"));
+    python.args(["-c", "import ziglang; print(ziglang.__path__[0])"]);
+    let zig = PathBuf::from(shell::read(&mut python)?.trim());
+    let musl = fs::read_to_string(zig.join("lib/libc/musl/COPYRIGHT"));
+    Ok(Shipped {
+        apache: ours("LICENSE-APACHE")?,
+        mit: format!("Permission{mit}"),
+        musl: musl.context("zig brings no licence of musl")?,
+    })
 }
 
 /// Shows what each package weighs, and fails beyond what is promised.
@@ -157,16 +139,8 @@ fn weigh(out: &Path) -> Result<()> {
     for file in files {
         let (name, bytes) = (file.file_name(), file.metadata()?.len());
         let name = name.to_string_lossy();
-        println!("{name}: {:.1} MB", bytes as f64 / 1e6);
-        ensure!(!name.ends_with(".whl") || bytes <= WHEEL, "{name} is larger than a wheel may be");
-    }
-    let packed = out.with_file_name("dist-npm");
-    for folder in fs::read_dir(packed)? {
-        let program = folder?.path().join("bin/tool-guard");
-        let Ok(about) = program.metadata() else { continue };
-        let bytes = about.len();
-        println!("{}: {:.1} MB", program.display(), bytes as f64 / 1e6);
-        ensure!(bytes <= BINARY, "{} is larger than a program may be", program.display());
+        println!("{name}: {:.2} MB", bytes as f64 / 1e6);
+        ensure!(!name.ends_with(".whl") || bytes <= WHEEL, "{name} is larger than promised");
     }
     Ok(())
 }

@@ -2,9 +2,10 @@
 
 use std::{
     fs,
+    io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -14,122 +15,200 @@ use crate::{peers, repo::Repo, shell};
 /// How quickly the program starts.
 const START: Duration = Duration::from_millis(15);
 
+/// An address where no registry is.
+const NO_REGISTRY: &str = "http://127.0.0.1:1";
+
 /// Installs each package into a fresh place, and uses it.
-pub(crate) fn run(repo: &Repo, out: &Path) -> Result<()> {
-    let place = tempfile::Builder::new().prefix("tool-guard-dist-").tempdir()?;
-    let place = place.path();
+pub(super) fn run(repo: &Repo, tools: &Path, out: &Path) -> Result<()> {
     let servers = peers::ensure(repo)?;
-
-    let venv = place.join("venv");
-    shell::run(repo.command("python3").args(["-m", "venv"]).arg(&venv))?;
-    let before = entries(&venv)?;
-    let pip = venv.join("bin/pip");
-    let mut install = Command::new(&pip);
-    install.args(["install", "--quiet", "--no-index", "--find-links"]).arg(out);
-    shell::run(install.arg("tool-reliability"))?;
-    use_it(place, &venv.join("bin/tool-guard"), &servers)?;
-    demo(place, &venv.join("bin/tool-reliability"))?;
-    shell::run(Command::new(&pip).args(["uninstall", "--quiet", "--yes", "tool-reliability"]))?;
-    ensure!(entries(&venv)? == before, "`pip uninstall` leaves something in {}", venv.display());
-
-    let prefix = place.join("npm");
-    fs::create_dir_all(&prefix)?;
-    let tarballs: Vec<PathBuf> = fs::read_dir(out)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|it| it == "tgz"))
-        .collect();
-    let mut npm = Command::new("npm");
-    npm.args(["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]);
-    npm.args(["--registry", "http://127.0.0.1:1"]).arg("--prefix").arg(&prefix).args(&tarballs);
-    shell::run(npm.current_dir(&prefix))?;
-    use_it(place, &prefix.join("node_modules/.bin/tool-guard"), &servers)?;
-    demo(place, &prefix.join("node_modules/.bin/tool-reliability"))?;
-    let mut npm = Command::new("npm");
-    npm.args(["uninstall", "--offline", "--no-audit", "--no-fund", "--silent", "--prefix"]);
-    let names: Vec<_> = tarballs.iter().filter_map(|path| package(path)).collect();
-    shell::run(npm.arg(&prefix).args(&names).current_dir(&prefix))?;
-    let left = prefix.join("node_modules");
-    let left = if left.exists() { entries(&left)? } else { Vec::new() };
-    let left: Vec<_> = left.iter().filter(|it| !it.ends_with(".package-lock.json")).collect();
-    ensure!(left.is_empty(), "`npm uninstall` leaves {left:?}");
+    let everything =
+        servers.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+    let folder = tempfile::Builder::new().prefix("tool-guard-dist-").tempdir()?;
+    let home = Home { folder: folder.path(), everything: &everything };
+    home.wheel(out)?;
+    home.uvx(tools, out)?;
+    home.npm(out)?;
+    println!("the packages install, run and leave nothing behind");
     Ok(())
 }
 
-/// The name of the package in a tarball of ours.
+/// A user's home, who has no Rust.
+struct Home<'a> {
+    folder: &'a Path,
+    everything: &'a Path,
+}
+
+impl Home<'_> {
+    fn wheel(&self, out: &Path) -> Result<()> {
+        let venv = self.folder.join("venv");
+        shell::run(self.command("python3").args(["-m", "venv"]).arg(&venv))?;
+        let before = entries(&venv)?;
+        let pip = venv.join("bin/pip");
+        let mut install = self.command(&pip);
+        install.args(["install", "--quiet", "--disable-pip-version-check", "--no-index"]);
+        shell::run(install.arg("--find-links").arg(out).arg("tool-reliability"))?;
+        let program = venv.join("bin/tool-guard");
+        self.uses(&program)?;
+        self.demo(self.command(venv.join("bin/tool-reliability")).arg("demo"))?;
+        let start = self.start(&program)?;
+        println!("tool-guard starts in {:.1} ms", start.as_secs_f64() * 1e3);
+        ensure!(start <= START, "the start takes longer than {START:?}");
+        shell::run(self.command(&pip).args(["uninstall", "-q", "--yes", "tool-reliability"]))?;
+        left(&before, &entries(&venv)?).context("`pip uninstall`")
+    }
+
+    fn uvx(&self, tools: &Path, out: &Path) -> Result<()> {
+        let mut uvx = self.command(tools.join("uvx"));
+        uvx.args(["--offline", "--no-index", "--find-links"]).arg(out);
+        self.demo(uvx.args(["--from", "tool-reliability", "tool-guard", "demo"]))
+    }
+
+    fn npm(&self, out: &Path) -> Result<()> {
+        let prefix = self.folder.join("npm");
+        fs::create_dir_all(&prefix)?;
+        let mut tarballs = Vec::new();
+        for entry in fs::read_dir(out)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "tgz") && fits(&path) {
+                tarballs.push(path);
+            }
+        }
+        let npm = |action: &str| {
+            let mut npm = self.command("npm");
+            npm.args([action, "--offline", "--ignore-scripts", "--no-audit", "--no-fund"])
+                .args(["--loglevel=error", "--registry", NO_REGISTRY, "--prefix"])
+                .arg(&prefix)
+                .current_dir(&prefix);
+            npm
+        };
+        shell::run(npm("install").args(&tarballs))?;
+        self.uses(&prefix.join("node_modules/.bin/tool-guard"))?;
+        let mut npx = self.command("npx");
+        npx.args(["--offline", "--no-install", "tool-reliability", "demo"]);
+        self.demo(npx.current_dir(&prefix))?;
+        let names = tarballs.iter().filter_map(|path| package(path));
+        shell::run(npm("uninstall").args(names))?;
+        let modules = prefix.join("node_modules");
+        let mut after = if modules.exists() { entries(&modules)? } else { Vec::new() };
+        after.retain(|path| !path.ends_with(".package-lock.json"));
+        left(&[], &after).context("`npm uninstall`")
+    }
+
+    /// Runs the demo, a real server behind the guard, and a check of a session.
+    fn uses(&self, program: &Path) -> Result<()> {
+        self.demo(self.command(program).arg("demo"))?;
+        let mut guarded = self.command(program);
+        guarded.args(["mcp", "--", "node"]).arg(self.everything).arg("stdio");
+        echo(&mut guarded)?;
+        let session = self.folder.join("session.json");
+        fs::write(&session, ORPHAN)?;
+        let checked = self.command(program).args(["session", "check"]).arg(&session).output()?;
+        let told = String::from_utf8_lossy(&checked.stdout);
+        ensure!(
+            checked.status.code() == Some(1) && told.contains("toolu_1"),
+            "`session check` of a broken session: {checked:?}"
+        );
+        Ok(())
+    }
+
+    fn demo(&self, demo: &mut Command) -> Result<()> {
+        let shown = shell::read(demo)?;
+        ensure!(shown.contains("executions of the tool"), "the demo shows {shown}");
+        Ok(())
+    }
+
+    /// The median of some starts.
+    fn start(&self, program: &Path) -> Result<Duration> {
+        let mut starts = Vec::new();
+        for _ in 0..21 {
+            let begun = shell::now();
+            let status = self.command(program).arg("--version").stdout(Stdio::null()).status()?;
+            starts.push(begun.elapsed());
+            ensure!(status.success(), "`tool-guard --version` fails ({status})");
+        }
+        starts.sort();
+        Ok(starts[starts.len() / 2])
+    }
+
+    /// A command with no Rust on its path, and a home of its own.
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let without = std::env::split_paths(&path).filter(|folder| !folder.join("cargo").exists());
+        command
+            .env_clear()
+            .env("PATH", std::env::join_paths(without).unwrap_or_default())
+            .env("HOME", self.folder)
+            .current_dir(self.folder);
+        command
+    }
+}
+
+/// A result whose call is missing: a provider refuses it.
+const ORPHAN: &str = r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"pay"},{"role":"assistant","content":"I do."},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"x"}]}]}"#;
+
+/// Lets a server behind the guard repeat a word.
+fn echo(guarded: &mut Command) -> Result<()> {
+    let mut child = guarded
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("the guard does not start")?;
+    let mut stdin = child.stdin.take().context("it has no input")?;
+    let mut lines = BufReader::new(child.stdout.take().context("it has no output")?).lines();
+    let mut told = |line: &str, awaited: &str| -> Result<()> {
+        writeln!(stdin, "{line}")?;
+        for answer in &mut lines {
+            if answer?.contains(awaited) {
+                return Ok(());
+            }
+        }
+        anyhow::bail!("the guarded server ends without {awaited}")
+    };
+    told(
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"dist","version":"1"}}}"#,
+        "serverInfo",
+    )?;
+    told(
+        concat!(
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+            "\n",
+            r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"packed"}}}"#
+        ),
+        "Echo: packed",
+    )?;
+    drop(stdin);
+    let status = child.wait()?;
+    ensure!(status.success(), "the guard ends with {status}");
+    Ok(())
+}
+
+/// Whether npm installs this tarball here: the main package, or that of this platform.
+fn fits(tarball: &Path) -> bool {
+    let here = match std::env::consts::ARCH {
+        "x86_64" => "linux-x64",
+        "aarch64" => "linux-arm64",
+        other => other,
+    };
+    package(tarball).is_some_and(|name| !name.starts_with('@') || name.ends_with(here))
+}
+
+/// The name of the package in a tarball of ours, such as `tool-reliability-linux-x64-0.1.0.tgz`.
 fn package(tarball: &Path) -> Option<String> {
     let name = tarball.file_stem()?.to_str()?;
-    let name = &name[..name.rfind('-')?];
+    let (name, _version) = name.rsplit_once('-')?;
     Some(match name.strip_prefix("tool-reliability-") {
         Some(platform) => format!("@tool-reliability/{platform}"),
         None => name.to_owned(),
     })
 }
 
-/// Runs the demo, a real server behind the guard, and a check of a session; and measures the start.
-fn use_it(place: &Path, program: &Path, servers: &Path) -> Result<()> {
-    demo(place, program)?;
-    let server = servers.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
-    let lines = concat!(
-        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"dist","version":"1"}}}"#,
-        "\n",
-        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-        "\n",
-        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"packed"}}}"#,
-        "\n",
-    );
-    let mut guarded = clean(place, program);
-    guarded.args(["mcp", "--", "node"]).arg(server).args(["stdio"]);
-    let answers = told(&mut guarded, lines)?;
-    ensure!(answers.contains("Echo: packed"), "the guarded server answers {answers}");
-    let session = place.join("session.json");
-    fs::write(&session, r#"[{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"x"}]}]"#)?;
-    let checked = clean(place, program).args(["session", "check"]).arg(&session).output()?;
-    ensure!(checked.status.code() == Some(1), "`session check` of a broken session: {checked:?}");
-    let quickest = (0..20)
-        .map(|_| {
-            let begun = Instant::now();
-            let ended = clean(place, program).arg("--version").stdout(Stdio::null()).status();
-            ended.map(|_| begun.elapsed())
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let quickest = quickest.into_iter().min().context("nothing was measured")?;
-    println!("{}: starts in {quickest:?}", program.display());
-    // npm's goes through node.
-    let is_bare = !program.components().any(|it| it.as_os_str() == "node_modules");
-    ensure!(!is_bare || quickest <= START, "the start takes longer than {START:?}");
+/// Fails if there is something that was not there before.
+fn left(before: &[PathBuf], after: &[PathBuf]) -> Result<()> {
+    let left: Vec<_> = after.iter().filter(|path| !before.contains(path)).collect();
+    ensure!(left.is_empty(), "leaves {left:?} behind");
     Ok(())
-}
-
-fn demo(place: &Path, program: &Path) -> Result<()> {
-    let shown = shell::read(clean(place, program).arg("demo"))?;
-    ensure!(shown.contains("payment"), "the demo shows {shown}");
-    Ok(())
-}
-
-/// The program with no Rust on its path, and with files of its own.
-fn clean(place: &Path, program: &Path) -> Command {
-    let mut command = Command::new(program);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let without = std::env::split_paths(&path).filter(|folder| !folder.join("cargo").exists());
-    command
-        .env("PATH", std::env::join_paths(without).unwrap_or_default())
-        .env("HOME", place)
-        .env("XDG_STATE_HOME", place.join("state"))
-        .current_dir(place);
-    command
-}
-
-/// What a program answers to these lines before its input ends.
-fn told(command: &mut Command, lines: &str) -> Result<String> {
-    use std::io::Write as _;
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .context("the program does not start")?;
-    child.stdin.take().context("it has no input")?.write_all(lines.as_bytes())?;
-    Ok(String::from_utf8_lossy(&child.wait_with_output()?.stdout).into_owned())
 }
 
 /// The files of a folder, without what running Python leaves behind.
@@ -149,6 +228,28 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
             }
         }
     }
-    found.sort();
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tarball_says_its_package() {
+        let name = |file: &str| package(Path::new(file));
+        assert_eq!(name("tool-reliability-0.1.0.tgz").as_deref(), Some("tool-reliability"));
+        assert_eq!(
+            name("/out/tool-reliability-linux-x64-0.1.0.tgz").as_deref(),
+            Some("@tool-reliability/linux-x64")
+        );
+    }
+
+    #[test]
+    fn what_is_left_is_named() {
+        let files = ["old", "new"].map(PathBuf::from);
+        left(&files[..1], &files[..1]).unwrap();
+        let error = left(&files[..1], &files).unwrap_err().to_string();
+        assert_eq!(error, r#"leaves ["new"] behind"#);
+    }
 }
