@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: the packages for people without Rust: wheels and npm tarballs, tried out offline.
 //!
-//! Built with zig as the C compiler and linker, so that no older system is needed: for glibc 2.17, and static.
+//! Built with zig as the C compiler and linker, so that no other system is needed.
 
 use std::{
     fs,
@@ -30,30 +30,21 @@ const WHEEL: u64 = 8_000_000;
 /// What wheels take as notices, beside what is committed there.
 const NOTICES: &str = "packaging/licences/THIRD-PARTY.txt";
 
-/// What is built.
+/// What is built. It is linked statically, so it runs on every Linux, whatever C library is there.
 #[derive(Debug)]
 struct Target {
     triple: &'static str,
-    /// The oldest C library, in Python's words.
-    compatibility: &'static str,
-    /// The platform in npm's words, if its package is made of this build.
-    npm: Option<(&'static str, &'static str)>,
+    /// The platform in npm's words.
+    npm: (&'static str, &'static str),
 }
 
-const TARGETS: [Target; 4] = [
-    Target {
-        triple: "x86_64-unknown-linux-musl",
-        compatibility: "musllinux_1_1",
-        npm: Some(("linux", "x64")),
-    },
-    Target {
-        triple: "aarch64-unknown-linux-musl",
-        compatibility: "musllinux_1_1",
-        npm: Some(("linux", "arm64")),
-    },
-    Target { triple: "x86_64-unknown-linux-gnu", compatibility: "manylinux2014", npm: None },
-    Target { triple: "aarch64-unknown-linux-gnu", compatibility: "manylinux2014", npm: None },
+const TARGETS: [Target; 2] = [
+    Target { triple: "x86_64-unknown-linux-musl", npm: ("linux", "x64") },
+    Target { triple: "aarch64-unknown-linux-musl", npm: ("linux", "arm64") },
 ];
+
+/// Which systems pip and uv install a wheel on: those with glibc 2.17 or newer, and those with musl.
+const SYSTEMS: [&str; 2] = ["manylinux2014", "musllinux_1_1"];
 
 /// Builds the packages into `target/dist`, those of this machine's processor only unless `all`, and tries them out.
 pub(crate) fn run(repo: &Repo, all: bool) -> Result<()> {
@@ -72,9 +63,7 @@ pub(crate) fn run(repo: &Repo, all: bool) -> Result<()> {
         let size = contents.program.metadata()?.len();
         println!("{} for {}: {:.1} MB", PROGRAM, target.triple, size as f64 / 1e6);
         ensure!(size <= BINARY, "the program for {} is larger than promised", target.triple);
-        if let Some(platform) = target.npm {
-            platforms.push(npm::platform(repo, &out, platform, &version, &contents)?);
-        }
+        platforms.push(npm::platform(repo, &out, target.npm, &version, &contents)?);
     }
     npm::main(repo, &out, &version, &platforms)?;
     weigh(&out)?;
@@ -99,7 +88,8 @@ fn build(repo: &Repo, tools: &Path, target: &Target, out: &Path) -> Result<npm::
     let mut maturin = repo.command(tools.join("maturin"));
     maturin
         .args(["build", "--locked", "--quiet", "--zig", "--target", target.triple])
-        .args(["--compatibility", target.compatibility, "--compression-level", "9"])
+        .args(["--compression-level", "9", "--compatibility"])
+        .args(SYSTEMS)
         .arg("--sbom-include")
         .arg(&sbom)
         .arg("--out")

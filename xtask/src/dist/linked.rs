@@ -61,7 +61,7 @@ pub(super) fn parts(repo: &Repo, triple: &str) -> Result<Vec<Part>> {
         let licence = licence.with_context(|| format!("{} names no licence", package.name))?;
         let part = Part {
             purl: format!("pkg:cargo/{}@{}", key.0, key.1),
-            licence: licence.replace('/', " OR "),
+            licence: spdx(licence),
             authors: package.authors.clone(),
             folder: package.manifest_path.parent().map(PathBuf::from),
             checksum: checksums.get(&key).cloned(),
@@ -130,6 +130,11 @@ fn sqlite_version(header: &str) -> Result<&str> {
     line.and_then(|line| line.split('"').nth(1)).context("sqlite3.h names no version")
 }
 
+/// A licence as SPDX writes it; older manifests separate those to choose from by a slash.
+fn spdx(licence: &str) -> String {
+    licence.split('/').map(str::trim).collect::<Vec<_>>().join(" OR ")
+}
+
 /// Names and versions, from lines of `cargo tree` such as `http v1.4.0`.
 fn named(tree: &str) -> BTreeSet<(String, String)> {
     tree.lines()
@@ -169,6 +174,13 @@ mod tests {
         let tree = "tool-guard v0.1.0 (/tree/crates/tool-guard)\nhttp v1.4.0\nhttp v1.4.0 (*)\n\n";
         let pair = |name: &str, version: &str| (name.to_owned(), version.to_owned());
         assert_eq!(named(tree), [pair("http", "1.4.0"), pair("tool-guard", "0.1.0")].into());
+    }
+
+    #[test]
+    fn an_older_manifest_s_licence_is_an_expression() {
+        assert_eq!(spdx("MIT/Apache-2.0"), "MIT OR Apache-2.0");
+        assert_eq!(spdx("Apache-2.0 / MIT"), "Apache-2.0 OR MIT");
+        assert_eq!(spdx("Apache-2.0 AND ISC"), "Apache-2.0 AND ISC");
     }
 
     #[test]
