@@ -141,10 +141,21 @@ fn a_program_that_a_signal_ended_gives_the_exit_code_that_shells_give() {
     assert_eq!(output.status.code(), Some(128 + 9));
 }
 
+#[test]
+fn the_wheel_s_script_can_be_run() {
+    let script = root().join("packaging/python/data/scripts/tool-reliability");
+    // Installers keep the mode; they put their Python into the first line.
+    assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o111, 0o111);
+    assert!(fs::read_to_string(script).unwrap().starts_with("#!python\n"));
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
 fn copy(from: &str, to: &Path) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     fs::create_dir_all(to.parent().unwrap()).unwrap();
-    fs::copy(root.join(from), to).unwrap();
+    fs::copy(root().join(from), to).unwrap();
 }
 
 fn write(path: &Path, script: &str) {
