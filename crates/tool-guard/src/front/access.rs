@@ -80,7 +80,10 @@ impl Access {
                 let known = |known: &String| {
                     origin.to_str().is_ok_and(|origin| known.eq_ignore_ascii_case(origin))
                 };
-                if !self.origins.iter().any(known) {
+                let is_own = origin
+                    .to_str()
+                    .is_ok_and(|origin| is_own_page(origin, text(headers, &header::HOST)));
+                if !is_own && !self.origins.iter().any(known) {
                     return Err((
                         StatusCode::FORBIDDEN,
                         "web pages may send requests only from origins given by --allow-origin",
@@ -103,6 +106,13 @@ impl Access {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a page of this origin came from the listener itself, over the loopback: the same host and port.
+fn is_own_page(origin: &str, host: Option<&str>) -> bool {
+    let host = host.filter(|host| is_local_host(without_port(host)));
+    let of = origin.strip_prefix("http://");
+    of.zip(host).is_some_and(|(of, host)| of.eq_ignore_ascii_case(host))
 }
 
 /// Other content types need no preflight, so a page of any site could send them.
@@ -179,6 +189,21 @@ mod tests {
         for origin in ["null", "http://ui.example", "https://ui.example:1", "http://localhost"] {
             assert_eq!(with(&[("origin", origin)]), 403, "{origin}");
         }
+        // Those of the listener itself.
+        for (host, origin, status) in [
+            ("localhost:1", "http://localhost:1", 200),
+            ("127.0.0.1:1", "http://127.0.0.1:1", 200),
+            ("127.0.0.1:1", "http://127.0.0.1:2", 403),
+            ("127.0.0.1:1", "https://127.0.0.1:1", 403),
+            ("127.0.0.1:1", "http://localhost:1", 403),
+            ("evil.example:1", "http://evil.example:1", 403),
+        ] {
+            let headers = [("host", host), ("origin", origin)];
+            assert_eq!(check(&access, &headers), status, "{host} {origin}");
+        }
+        let named = Access { hosts: vec!["guard.example".into()], ..Access::default() };
+        let headers = [("host", "guard.example"), ("origin", "http://guard.example")];
+        assert_eq!(check(&named, &headers), 403);
         for site in ["cross-site", "same-site", "same-origin"] {
             assert_eq!(with(&[("sec-fetch-site", site)]), 403, "{site}");
         }

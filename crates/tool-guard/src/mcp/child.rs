@@ -24,7 +24,7 @@ use crate::{
     front::body::Answered,
     mcp::{
         guard::Guard,
-        http::{Behind, is_modern},
+        http::{Behind, is_modern, status_of},
         identity::SESSION,
         message::{self, Line},
         upstream::{Heard, Posted},
@@ -146,8 +146,9 @@ impl Inside {
             Ok(asked) => asked,
             Err(refused) => return *refused,
         };
-        if is_modern(&head.headers) {
-            return self.modern(head, body, &asked).await;
+        // No older version has this method, whatever version the client names.
+        if is_modern(&head.headers) || asked.method.as_deref() == Some("server/discover") {
+            return self.modern(body, &asked).await;
         }
         if asked.method.as_deref() == Some("initialize") && !head.headers.contains_key(SESSION) {
             return self.begin(head, body, &asked).await;
@@ -199,7 +200,7 @@ impl Inside {
     }
 
     /// Answers a request of the protocol without sessions.
-    async fn modern(&self, _: &Parts, body: Bytes, asked: &Asked) -> Answered {
+    async fn modern(&self, body: Bytes, asked: &Asked) -> Answered {
         const LEGACY: &str =
             "Bad Request: the server speaks versions of MCP with sessions only: send initialize";
         let discovers = asked.method.as_deref() == Some("server/discover");
@@ -217,22 +218,16 @@ impl Inside {
             // Some servers end when their first request is no `initialize`.
             return error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY);
         }
-        match code {
-            Some(code) if discovers && session::is_of_legacy(code) => {
-                {
-                    let mut shared = self.shared();
-                    shared.is_legacy = true;
-                    // No client will ask it anything.
-                    shared.child.take_if(|_| child.streams() == 0).as_ref().inspect(|it| it.end());
-                }
-                error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY)
-            }
-            Some(-32601) => {
-                *answer.status_mut() = StatusCode::NOT_FOUND;
-                answer
-            }
-            _ => answer,
+        let Some(code) = code else { return answer };
+        if discovers && session::is_of_legacy(code) {
+            let mut shared = self.shared();
+            shared.is_legacy = true;
+            // No client will ask it anything.
+            shared.child.take_if(|_| child.streams() == 0).as_ref().inspect(|it| it.end());
+            return error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY);
         }
+        *answer.status_mut() = status_of(code);
+        answer
     }
 
     /// Opens the stream of what the server says unasked, or resumes a stream.
@@ -311,6 +306,7 @@ impl Drop for Unbegun<'_> {
 
 impl Behind for Children {
     type Hearing = Hearing;
+    const IS_COMMAND: bool = true;
 
     fn path(&self) -> &str {
         PATH

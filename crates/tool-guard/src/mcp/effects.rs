@@ -1,5 +1,5 @@
 //! What the server's `tools/list` says about its tools, and how far it is trusted.
-use super::{elements::unchecked_elements, message, options::Trust};
+use super::{elements::unchecked_elements, message, mirrored::Mirrored, options::Trust};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{
@@ -20,6 +20,7 @@ pub(crate) struct Effects {
     declared: Declared,
     listed: HashMap<Box<str>, Listed>,
     trust: Trust,
+    mirrored: Mirrored,
 }
 
 /// What a server says about a tool.
@@ -143,6 +144,7 @@ impl Effects {
     /// Reads a page of the server's list. A tool that was listed as harmful stays so for the whole
     /// connection.
     pub(crate) fn learn(&mut self, result: &RawValue) {
+        self.mirrored.learn(result);
         let Ok(list) = message::object::<List<'_>>(result.get()) else { return };
         // It is JSON, so its elements are.
         let tools = unchecked_elements(list.tools.get().as_bytes()).into_iter().flatten();
@@ -185,6 +187,11 @@ impl Effects {
     /// The tools that the server lists.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Arc<ToolManifest>> {
         self.listed.values().filter(|tool| tool.is_current).map(|tool| &tool.manifest)
+    }
+
+    /// The arguments that headers repeat.
+    pub(crate) const fn mirrored(&self) -> &Mirrored {
+        &self.mirrored
     }
 
     /// Whether the server itself says that a tool changes something for good.

@@ -175,6 +175,11 @@ impl Guard {
         proxy.watched_by(self.watching.clone())
     }
 
+    /// What is known of the server's tools.
+    pub(crate) fn effects(&self) -> Arc<Mutex<Effects>> {
+        self.effects.clone()
+    }
+
     /// Reads a message that passes: what it says of the tools, and whether it speaks in the guard's name;
     /// returns it without that.
     pub(crate) fn overheard(&self, line: &Bytes) -> Option<Bytes> {

@@ -10,7 +10,7 @@ mod running;
 
 pub(crate) use self::{
     behind::Behind,
-    headers::{VERSION, is_modern},
+    headers::{VERSION, is_modern, status_of},
     reply::{EVENTS, event},
     run::run,
 };

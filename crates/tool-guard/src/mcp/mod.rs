@@ -22,6 +22,7 @@ pub(crate) mod log;
 pub(crate) mod mark;
 pub(crate) mod message;
 mod meta;
+mod mirrored;
 mod notes;
 pub(crate) mod options;
 mod out;

@@ -1,5 +1,8 @@
 //! A client on standard input and output, a server at an address: the guard is that server's client.
 mod headers;
+mod own_stream;
+mod refusal;
+mod relist;
 mod talk;
 
 use self::talk::Talk;
@@ -10,13 +13,14 @@ use super::{
     line_reader::LineReader,
     lines::Item,
     log,
+    message::{self, Line, Token},
     out::Outgoing,
     signals::Signals,
     stdio::{Input, Output},
     upstream::{Heard, Upstream},
 };
 use anyhow::Context as _;
-use bytes::{Buf as _, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use std::{future::pending, process::ExitCode, time::Duration};
 use tokio::{
     io::AsyncWriteExt as _,
@@ -43,13 +47,14 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let pump = Pump {
         proxy: guard.proxy(guard.client(&connection)).with_messages(),
-        talk: Talk::new(upstream, headers.unwrap_or_default(), options.max_line),
+        talk: Talk::new(upstream, headers.unwrap_or_default(), options.max_line, guard.effects()),
         from_client: LineReader::new(
             Input::open().context("cannot read standard input")?,
             options.max_line,
         ),
         client_out: Some(Output::open().context("cannot write standard output")?),
         unwritten: BytesMut::new(),
+        refusals: Vec::new(),
         longest: guard.limits.hard,
     };
     let signal = tokio::select! {
@@ -70,6 +75,8 @@ struct Pump {
     /// `None` once the client has stopped reading.
     client_out: Option<Output>,
     unwritten: BytesMut,
+    /// Errors by which the server refused calls that did not run, for the client.
+    refusals: Vec<(Token, Bytes)>,
     longest: Duration,
 }
 
@@ -79,6 +86,9 @@ impl Pump {
         let mut until: Option<Instant> = None;
         loop {
             self.flush();
+            if self.proxy.calls.is_empty() {
+                self.refusals.clear();
+            }
             let is_open = self.from_client.is_open();
             let owes = !self.proxy.calls.is_empty() || self.proxy.is_asked();
             if !is_open {
@@ -118,6 +128,7 @@ impl Pump {
             self.talk.send(outgoing);
         }
         while let Some(Outgoing { line, .. }) = self.proxy.to_client.next() {
+            let line = self.refusal(&line).unwrap_or(line);
             match std::str::from_utf8(&line) {
                 Ok(text) => self.unwritten.extend_from_slice(one_line(text.trim()).as_bytes()),
                 Err(_) => self.unwritten.extend_from_slice(line.trim_ascii()),
@@ -126,25 +137,48 @@ impl Pump {
         }
     }
 
+    /// The server's own error in place of the guard's answer.
+    fn refusal(&mut self, line: &[u8]) -> Option<Bytes> {
+        if self.refusals.is_empty() {
+            return None;
+        }
+        let Line::One(answer) = message::read(line) else { return None };
+        let id = answer.id.filter(|_| answer.method.is_none()).and_then(Token::read)?;
+        let at = self.refusals.iter().position(|(refused, _)| *refused == id)?;
+        Some(self.refusals.swap_remove(at).1)
+    }
+
     fn on_heard(&mut self, open: &talk::Open, heard: Option<Heard>) {
         match heard {
             Some(Heard::Message { line, .. }) => self.proxy.on_server(&Item::Line(line)),
             Some(Heard::Oversized(long)) => self.proxy.on_server(&Item::Oversized(long)),
             Some(Heard::Head(..) | Heard::Between(_)) => {}
             Some(Heard::Refused(response)) => {
+                let answer = self.talk.answer(open, &response);
                 let failure = self.talk.refused(open, &response);
-                self.fail(open, failure);
+                match (answer, &open.id) {
+                    (Some(answer), Some(id)) if open.is_call() && self.is_enforcing() => {
+                        self.refusals.push((id.clone(), answer));
+                        self.proxy.on_failed(id, failure);
+                    }
+                    (Some(answer), _) => self.proxy.on_server(&Item::Line(answer)),
+                    (None, _) => self.fail(open, failure),
+                }
             }
             Some(Heard::Failed(failure)) => self.fail(open, failure),
             // Nothing answers it any more: it has ended already, if it was answered.
-            None if self.proxy.mode() == Mode::Enforce => self.fail(open, talk::unanswered()),
+            None if self.is_enforcing() => self.fail(open, refusal::unanswered()),
             None => {}
         }
     }
 
+    fn is_enforcing(&self) -> bool {
+        self.proxy.mode() == Mode::Enforce
+    }
+
     fn fail(&mut self, open: &talk::Open, failure: Failure) {
         let Some(id) = &open.id else { return };
-        if self.proxy.mode() == Mode::Enforce {
+        if self.is_enforcing() {
             self.proxy.on_failed(id, failure);
         } else {
             let error = answer::refusal(&id.to_json(), NOT_FORWARDED, &failure.to_string());

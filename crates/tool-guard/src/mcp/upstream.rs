@@ -13,6 +13,7 @@ pub(crate) mod sse;
 
 pub(crate) use self::{
     alive::SESSION,
+    faults::{error, is_protocol_refusal},
     heard::{Heard, Posted},
     hearing::Hearing,
     http::BoxBody,
@@ -70,7 +71,8 @@ impl Upstream {
                 Ok(response)
             }
             Err(fault) => {
-                let about = About { kind: Kind::Message, has_session, host: self.0.target.host() };
+                let host = self.0.target.host();
+                let about = About { kind: Kind::Message, has_session, is_modern: false, host };
                 Err(match judge(&fault, about, &self.0.status) {
                     Judged::Fail(failure) => failure,
                     Judged::Pass => Failure::said(

@@ -42,6 +42,9 @@ pub(crate) trait Behind: Clone + Send + Sync + 'static {
     /// The path of the endpoint.
     fn path(&self) -> &str;
 
+    /// Whether no server of HTTP is behind: then the guard checks what such a server checks.
+    const IS_COMMAND: bool = false;
+
     /// # Errors
     /// If this request can have no call: its session is not known.
     fn admit(&self, head: &Parts) -> Result<(), Box<Answered>>;

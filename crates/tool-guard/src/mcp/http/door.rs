@@ -25,7 +25,7 @@ use bytes::Bytes;
 use hyper::{
     Method, Request, StatusCode, body::Incoming, header::HeaderName, http::request::Parts,
 };
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use tokio::sync::oneshot;
 use tool_reliability::telemetry::TARGET;
 use tr_core::canonical::Digest;
@@ -123,6 +123,13 @@ impl<B: Behind> Inside<B> {
         if let Some(header) = headers::mismatch(&head.headers, &read) {
             let why = format!("the header {header} does not say what the body says");
             return refused(StatusCode::BAD_REQUEST, id_text, MISMATCH, &why);
+        }
+        if B::IS_COMMAND && headers::is_modern(&head.headers) {
+            let effects = self.guard.effects();
+            let effects = effects.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((code, why)) = headers::fault(&head.headers, &read, effects.mirrored()) {
+                return refused(StatusCode::BAD_REQUEST, id_text, code, &why);
+            }
         }
         let via = Via::of(&self.guard.server, &head.headers);
         let home: Box<str> = via.session().map_or_else(|| via.caller(), Into::into);

@@ -1,6 +1,7 @@
 //! One message of a client's that the guard looks into: its way to the server, and the answer's way back.
 use super::{
     behind::Behind,
+    headers::status_of,
     reply::{EVENTS, News, Reply, event},
     running::Run,
 };
@@ -15,7 +16,10 @@ use crate::mcp::{
 };
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
-use hyper::{HeaderMap, Response, StatusCode, header::CONTENT_TYPE};
+use hyper::{
+    HeaderMap, Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderValue},
+};
 use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
 use tokio::time::{Instant, sleep_until};
 use tr_core::{FailureInfo, Ran, Verdict};
@@ -183,7 +187,8 @@ impl<B: Behind> Exchange<B> {
             raw.unwrap_or(line)
         };
         if is_last {
-            self.reply.end(message, self.head.take()).await;
+            let head = self.head.take().or_else(|| self.is_modern.then(|| head_of(&message))?);
+            self.reply.end(message, head).await;
         } else {
             self.reply.event(message).await;
         }
@@ -284,6 +289,13 @@ fn answered(line: &[u8]) -> Option<Token> {
             message::Guess::of(line).filter(|it| it.is_answer).map(|it| it.id)
         }
     }
+}
+
+/// The head of a response whose JSON-RPC error has a status of its own.
+fn head_of(answer: &[u8]) -> Option<(StatusCode, HeaderMap)> {
+    let status = status_of(crate::mcp::upstream::error(answer)?.code()?);
+    let headers = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    (status != StatusCode::OK).then(|| (status, headers.into_iter().collect()))
 }
 
 /// Whether these are the bytes of an event, and not of a body.

@@ -1,4 +1,5 @@
 //! Headers of requests to a server at an address: the operator's, and those that repeat parts of a message.
+use crate::mcp::mirrored::{self, Mirrored};
 use anyhow::{Context as _, bail};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper::{
@@ -13,12 +14,15 @@ pub(super) struct Modern {
     pub(super) version: String,
     pub(super) method: String,
     pub(super) name: Option<String>,
+    /// Of a call.
+    pub(super) arguments: Value,
 }
 
 pub(super) fn modern(body: &[u8]) -> Option<Modern> {
     // Most messages do not name it.
     memchr::memmem::find(body, b"io.modelcontextprotocol/protocolVersion")?;
-    let body: Value = serde_json::from_slice(body).ok()?;
+    let mut body: Value = serde_json::from_slice(body).ok()?;
+    let arguments = body["params"].get_mut("arguments").map(Value::take).unwrap_or_default();
     let params = &body["params"];
     let version = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str()?;
     let name = params["name"].as_str().or_else(|| params["uri"].as_str());
@@ -26,7 +30,22 @@ pub(super) fn modern(body: &[u8]) -> Option<Modern> {
         version: version.to_owned(),
         method: body["method"].as_str()?.to_owned(),
         name: name.map(str::to_owned),
+        arguments,
     })
+}
+
+/// The headers that repeat the arguments of a call.
+pub(super) fn repeated(tools: &Mirrored, tool: &str, arguments: &Value) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, argument) in tools.of(tool, arguments) {
+        let name = format!("mcp-param-{name}").parse::<HeaderName>();
+        if let (Ok(name), Some(argument)) = (name, argument)
+            && let Some(value) = encoded(&mirrored::text(argument))
+        {
+            headers.insert(name, value);
+        }
+    }
+    headers
 }
 
 /// Text as a header's value: in Base64 where it has other characters.

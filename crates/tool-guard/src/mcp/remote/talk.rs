@@ -1,43 +1,64 @@
 //! The guard as the client of a server at an address: its session, its posts, and the server's own stream.
-use super::headers::{Modern, encoded, modern};
+use super::{
+    headers::{Modern, encoded, modern, repeated},
+    own_stream::{own_stream, request},
+    refusal::error_of,
+    relist::{self, Listed},
+};
 use crate::mcp::{
+    Effects,
     failure::Failure,
     identity::SESSION,
     lines::Item,
     message::{self, Line, NoteParams, Token},
     out::{Outgoing, Sent},
-    upstream::{
-        Heard, Hearing, Posted, Upstream,
-        sse::{Content, Splitter},
-    },
+    upstream::{Heard, Hearing, Posted, Upstream, error, is_protocol_refusal},
 };
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
-use http_body_util::{BodyExt as _, Empty};
 use hyper::{
-    HeaderMap, Method, Request, Response, StatusCode,
+    HeaderMap, Method, Response, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use serde_json::Value;
-use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
-use tokio::time::sleep;
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
+};
 use tr_core::{FailureInfo, Ran, Verdict};
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-
-/// How long before the server's own stream is opened again, unless the server says how long.
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// A message that was posted, or the server's own stream.
 #[derive(Clone, Debug)]
 pub(super) struct Open {
     /// The id under which it is answered.
     pub(super) id: Option<Token>,
-    is_mutating: bool,
+    /// The call that it begins.
+    call: Option<Call>,
     kind: Kind,
+}
+
+/// A call that was posted.
+#[derive(Clone, Debug)]
+struct Call {
+    body: Bytes,
+    sent: Sent,
+    /// The headers that repeat its arguments.
+    params: Vec<(HeaderName, HeaderValue)>,
+    /// Whether it was posted before, with other headers.
+    is_again: bool,
+}
+
+/// A call that was refused since its headers do not repeat what they should.
+#[derive(Debug)]
+struct Mismatch {
+    open: Open,
+    response: Box<Response<Bytes>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +70,8 @@ enum Kind {
     Message,
     /// The server's own stream.
     Stream,
+    /// The list of tools, which the guard asks for.
+    List,
 }
 
 type Heards = Pin<Box<dyn Stream<Item = Heard> + Send>>;
@@ -65,11 +88,20 @@ pub(super) struct Talk {
     initialize: Option<(Bytes, Token)>,
     /// Messages that wait for the end of an `initialize` that is repeated.
     held: Option<Vec<Outgoing>>,
+    /// What is known of the server's tools.
+    effects: Arc<Mutex<Effects>>,
+    /// Calls that wait for the list of tools.
+    mismatches: Vec<Mismatch>,
     open: Vec<(Open, Heards)>,
 }
 
 impl Talk {
-    pub(super) fn new(upstream: Upstream, own: HeaderMap, max_line: usize) -> Self {
+    pub(super) fn new(
+        upstream: Upstream,
+        own: HeaderMap,
+        max_line: usize,
+        effects: Arc<Mutex<Effects>>,
+    ) -> Self {
         Self {
             upstream,
             own,
@@ -78,6 +110,8 @@ impl Talk {
             version: None,
             initialize: None,
             held: None,
+            effects,
+            mismatches: Vec::new(),
             open: Vec::new(),
         }
     }
@@ -107,7 +141,9 @@ impl Talk {
             let params: Option<NoteParams<'_>> =
                 message.params.and_then(|raw| message::object(raw.get()).ok());
             let id = params.and_then(|params| Token::read(params.request_id?));
-            self.open.retain(|(open, _)| open.is_mutating || open.id.is_none() || open.id != id);
+            let stays = |open: &Open| open.is_mutating() || open.id.is_none() || open.id != id;
+            self.open.retain(|(open, _)| stays(open));
+            self.mismatches.retain(|it| stays(&it.open));
             if self.is_modern() {
                 // There it is the end of the stream that cancels.
                 return;
@@ -128,14 +164,24 @@ impl Talk {
 
     fn post(&mut self, body: Bytes, attempt: Option<Sent>, id: Option<Token>, kind: Kind) {
         let headers = self.headers(&body);
-        let is_mutating = attempt.as_ref().is_some_and(|attempt| attempt.is_mutating);
+        let sent = attempt.clone();
+        let call = sent.map(|sent| Call {
+            body: body.clone(),
+            sent,
+            params: relist::params(&headers),
+            is_again: false,
+        });
         let hearing: Hearing = self.upstream.post(Posted { headers, body, attempt });
-        self.open.push((Open { id, is_mutating, kind }, Box::pin(hearing)));
+        self.open.push((Open { id, call, kind }, Box::pin(hearing)));
     }
 
     /// Whether the client speaks a version without `initialize`.
     const fn is_modern(&self) -> bool {
         self.initialize.is_none()
+    }
+
+    fn effects(&self) -> MutexGuard<'_, Effects> {
+        self.effects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn base(&self) -> HeaderMap {
@@ -154,7 +200,10 @@ impl Talk {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let both = HeaderValue::from_static("application/json, text/event-stream");
         headers.insert(ACCEPT, both);
-        if let Some(Modern { version, method, name }) = modern(body) {
+        if let Some(Modern { version, method, name, arguments }) = modern(body) {
+            if let Some(tool) = name.as_deref().filter(|_| method == "tools/call") {
+                headers.extend(repeated(self.effects().mirrored(), tool, &arguments));
+            }
             let parts = [(VERSION, Some(version)), (METHOD, Some(method)), (NAME, name)];
             for (header, text) in parts {
                 if let Some(value) = text.and_then(|text| encoded(&text)) {
@@ -171,7 +220,7 @@ impl Talk {
         let mut headers = self.base();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let heards = own_stream(self.upstream.clone(), headers, self.max_line);
-        let open = Open { id: None, is_mutating: false, kind: Kind::Stream };
+        let open = Open { id: None, call: None, kind: Kind::Stream };
         self.open.push((open, Box::pin(heards)));
     }
 
@@ -193,11 +242,60 @@ impl Talk {
         if matches!(open.kind, Kind::Begins | Kind::BeginsAgain) {
             self.on_begun(&open, heard.as_ref());
         }
-        // The client has had its answer.
-        if open.kind == Kind::BeginsAgain {
-            return (Open { id: None, ..open }, Some(Heard::Between(Bytes::new())));
+        match heard {
+            heard if open.kind == Kind::List => self.on_list(at, heard),
+            // The client has had its answer.
+            _ if open.kind == Kind::BeginsAgain => {}
+            Some(Heard::Refused(response)) if open.may_relist(&response) => {
+                if self.mismatches.is_empty() {
+                    self.list(open.call.as_ref(), None);
+                }
+                self.mismatches.push(Mismatch { open: open.clone(), response });
+            }
+            heard => return (open, heard),
         }
-        (open, heard)
+        (Open { id: None, ..open }, Some(Heard::Between(Bytes::new())))
+    }
+
+    /// Asks for the list of tools, in the name of this call's client.
+    fn list(&mut self, call: Option<&Call>, cursor: Option<&str>) {
+        let Some(call) = call else { return };
+        let (line, id) = relist::request(&call.body, cursor);
+        self.post(line, None, Some(id), Kind::List);
+    }
+
+    /// Handles what is heard of the list.
+    fn on_list(&mut self, at: usize, heard: Option<Heard>) {
+        match heard {
+            Some(Heard::Head(..) | Heard::Between(_)) => return,
+            Some(Heard::Message { line, .. }) => match relist::read(&line) {
+                Listed::Other => return,
+                Listed::Page(result, cursor) => {
+                    drop(self.open.remove(at));
+                    self.effects().learn(&result);
+                    if let Some(cursor) = cursor {
+                        let call = self.mismatches.first().and_then(|it| it.open.call.clone());
+                        return self.list(call.as_ref(), Some(&cursor));
+                    }
+                }
+                Listed::None => drop(self.open.remove(at)),
+            },
+            Some(Heard::Oversized(_)) => drop(self.open.remove(at)),
+            Some(Heard::Refused(_) | Heard::Failed(_)) | None => {}
+        }
+        for Mismatch { mut open, response } in std::mem::take(&mut self.mismatches) {
+            let Some(call) = &mut open.call else { continue };
+            call.is_again = true;
+            let (body, sent) = (call.body.clone(), call.sent.clone());
+            let headers = self.headers(&body);
+            // With the same headers, it would be refused again.
+            let heards: Heards = if call.params == relist::params(&headers) {
+                Box::pin(stream::iter([Heard::Refused(response)]))
+            } else {
+                Box::pin(self.upstream.post(Posted { headers, body, attempt: Some(sent) }))
+            };
+            self.open.push((open, heards));
+        }
     }
 
     fn on_begun(&mut self, open: &Open, heard: Option<&Heard>) {
@@ -229,12 +327,27 @@ impl Talk {
         }
     }
 
+    /// Whether this status says that the session is lost.
+    fn is_lost(&self, open: &Open, status: StatusCode) -> bool {
+        matches!(status, StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST)
+            && self.session.is_some()
+            && matches!(open.kind, Kind::Message)
+    }
+
+    /// The JSON-RPC error of a refusal, if it is the client's answer as it is.
+    pub(super) fn answer(&self, open: &Open, response: &Response<Bytes>) -> Option<Bytes> {
+        let (status, body) = (response.status(), response.body());
+        error(body)?;
+        let passes = open.call.is_none() || self.is_modern() && is_protocol_refusal(status, body);
+        let Line::One(answer) = message::read(body) else { return None };
+        let is_its_own = answer.id.and_then(Token::read) == open.id;
+        (passes && is_its_own && !self.is_lost(open, status)).then(|| body.clone())
+    }
+
     /// What a refusal says to the client. If the session is lost, it is begun again.
     pub(super) fn refused(&mut self, open: &Open, response: &Response<Bytes>) -> Failure {
         let status = response.status();
-        let lost = matches!(status, StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST)
-            && self.session.is_some()
-            && matches!(open.kind, Kind::Message);
+        let lost = self.is_lost(open, status);
         let mut verdict = Verdict::Permanent;
         if lost
             && self.held.is_none()
@@ -267,86 +380,21 @@ impl Talk {
     }
 }
 
-pub(super) fn unanswered() -> Failure {
-    let facts = FailureInfo::new("server_gone", Ran::Unknown, Verdict::TRANSIENT);
-    Failure::said("The MCP server's response ended without an answer", facts)
-}
-
-fn request(
-    upstream: &Upstream,
-    method: Method,
-    headers: HeaderMap,
-) -> Request<crate::mcp::upstream::BoxBody> {
-    let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
-    let mut request = Request::new(body);
-    *request.method_mut() = method;
-    *request.uri_mut() = upstream.path().parse().unwrap_or_default();
-    *request.headers_mut() = headers;
-    request
-}
-
-/// The server's own messages: a server without them refuses the request.
-fn own_stream(
-    upstream: Upstream,
-    headers: HeaderMap,
-    max_line: usize,
-) -> impl Stream<Item = Heard> + Send {
-    struct Own {
-        upstream: Upstream,
-        headers: HeaderMap,
-        max_line: usize,
-        now: Option<(hyper::body::Incoming, Splitter)>,
-        wait: Option<Duration>,
+impl Open {
+    /// Whether it begins a call.
+    pub(super) const fn is_call(&self) -> bool {
+        self.call.is_some()
     }
-    let state = Own { upstream, headers, max_line, now: None, wait: None };
-    stream::unfold(state, |mut own| async move {
-        loop {
-            let Some((body, splitter)) = &mut own.now else {
-                if let Some(wait) = own.wait {
-                    sleep(wait).await;
-                }
-                let get = request(&own.upstream, Method::GET, own.headers.clone());
-                match own.upstream.pass(get).await {
-                    Ok(response) if response.status().is_success() => {
-                        own.now = Some((response.into_body(), Splitter::new(own.max_line)));
-                        own.wait.get_or_insert(AGAIN);
-                    }
-                    // It has none, or the session is gone.
-                    Ok(_) => return None,
-                    Err(_) => {
-                        own.wait = Some(own.wait.map_or(AGAIN, |it| (it * 2).min(AGAIN * 30)));
-                    }
-                }
-                continue;
-            };
-            if let Some(piece) = splitter.next() {
-                if let Some(id) = piece.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok())
-                {
-                    own.headers.insert(LAST_EVENT, id);
-                }
-                own.wait = piece.retry.or(own.wait);
-                match piece.content {
-                    Content::Message(line) => {
-                        return Some((Heard::Message { line, raw: piece.raw }, own));
-                    }
-                    Content::Oversized(long) => return Some((Heard::Oversized(long), own)),
-                    Content::None => continue,
-                }
-            }
-            match body.frame().await {
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        splitter.feed(&data);
-                    }
-                }
-                Some(Err(_)) | None => own.now = None,
-            }
-        }
-    })
-}
 
-/// The message of a JSON-RPC error.
-fn error_of(body: &[u8]) -> Option<String> {
-    let body: Value = serde_json::from_slice(body).ok()?;
-    Some(body["error"]["message"].as_str()?.to_owned())
+    fn is_mutating(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.sent.is_mutating)
+    }
+
+    /// Whether the list of tools may say which headers this refused call lacks.
+    fn may_relist(&self, response: &Response<Bytes>) -> bool {
+        let code = error(response.body()).and_then(|error| error.code());
+        response.status() == StatusCode::BAD_REQUEST
+            && code == Some(relist::MISMATCH)
+            && self.call.as_ref().is_some_and(|call| !call.is_again)
+    }
 }

@@ -30,6 +30,8 @@ pub(super) struct About<'f> {
     pub(super) kind: Kind,
     /// Whether it names a session.
     pub(super) has_session: bool,
+    /// Whether it is of MCP 2026-07-28 or later.
+    pub(super) is_modern: bool,
     /// Where the server is.
     pub(super) host: &'f str,
 }
@@ -112,6 +114,7 @@ pub(super) fn judge(fault: &Fault<'_>, about: About<'_>, rules: &StatusRules) ->
                 _ if *status == StatusCode::TOO_MANY_REQUESTS => said(Ran::No, transient),
                 Preflight | Read if may_pass => said(Ran::Unknown, transient),
                 Preflight | Read if lost_route => said(Ran::Unknown, Verdict::TRANSIENT),
+                Mutating if about.is_modern && is_protocol_refusal(*status, body) => Judged::Pass,
                 Mutating if !is_challenge(*status, headers) => {
                     let verdict = if may_pass { transient } else { Verdict::Permanent };
                     said(Ran::Unknown, verdict)
@@ -131,6 +134,16 @@ fn failed(kind: Kind, text: String, code: &'static str, ran: Ran, verdict: Verdi
         text
     };
     Judged::Fail(Failure::said(text, FailureInfo::new(code, ran, verdict)))
+}
+
+/// Whether a server of MCP 2026-07-28 refuses the form of a request with one of the protocol's own errors: it
+/// comes before the tool's work, or in place of the question that would have come before it.
+pub(crate) fn is_protocol_refusal(status: StatusCode, body: &[u8]) -> bool {
+    const HEADER_MISMATCH: i64 = -32_020;
+    const UNSUPPORTED_VERSION: i64 = -32_022;
+    let code = error(body).and_then(|error| error.code());
+    status == StatusCode::BAD_REQUEST
+        && code.is_some_and(|code| (UNSUPPORTED_VERSION..=HEADER_MISMATCH).contains(&code))
 }
 
 /// Whether the server may answer the same request otherwise soon.

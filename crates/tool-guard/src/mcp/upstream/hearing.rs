@@ -153,7 +153,8 @@ impl Exchange {
 
     fn about(&self, kind: Kind) -> About<'_> {
         let has_session = self.headers.contains_key(SESSION);
-        About { kind, has_session, host: self.shared.target.host() }
+        let is_modern = self.is_modern;
+        About { kind, has_session, is_modern, host: self.shared.target.host() }
     }
 
     fn fail(&mut self, fault: &Fault<'_>) {

@@ -18,7 +18,7 @@ const UNKNOWN: Seen = Seen::Failed(Ran::Unknown, Verdict::Permanent);
 
 fn seen(fault: &Fault<'_>, kind: Kind, has_session: bool, rules: &StatusRules) -> Seen {
     let host = "mcp.example.com";
-    match judge(fault, About { kind, has_session, host }, rules) {
+    match judge(fault, About { kind, has_session, is_modern: !has_session, host }, rules) {
         Judged::Pass => Seen::Pass,
         Judged::Fail(failure) => {
             let text = failure.to_string();
@@ -78,7 +78,7 @@ fn tls() {
     for kind in [Read, Mutating, Preflight] {
         assert_eq!(fault(&tls, kind), Seen::Failed(Ran::No, Verdict::Permanent));
     }
-    let about = About { kind: Read, has_session: false, host: "h" };
+    let about = About { kind: Read, has_session: false, is_modern: false, host: "h" };
     let Judged::Fail(failure) = judge(&tls, about, &StatusRules::default()) else { panic!() };
     assert!(failure.to_string().contains("UnknownIssuer"));
 }
@@ -209,4 +209,22 @@ fn signs_of_life() {
         said(200, "") && said(202, "") && said(405, "") && said(404, unknown) && said(400, unknown)
     );
     assert!(!said(404, RPC) && !said(404, "") && !said(500, "") && !said(401, ""));
+}
+
+/// The errors by which MCP 2026-07-28 refuses the form of a request.
+#[test]
+fn the_protocols_own_refusals() {
+    for code in [-32_020, -32_021, -32_022] {
+        let body =
+            format!(r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":{code},"message":"no"}}}}"#);
+        assert_eq!(status(400, None, &body, Mutating, false), Seen::Pass, "{code}");
+        // A server with sessions may mean anything by it, and so may another status.
+        assert_eq!(status(400, None, &body, Mutating, true), UNKNOWN, "{code}");
+        assert_eq!(status(404, None, &body, Mutating, false), UNKNOWN, "{code}");
+    }
+    for code in [-32_000, -32_019, -32_023, -32_600, -32_602] {
+        let body =
+            format!(r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":{code},"message":"no"}}}}"#);
+        assert_eq!(status(400, None, &body, Mutating, false), UNKNOWN, "{code}");
+    }
 }
