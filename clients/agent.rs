@@ -52,7 +52,7 @@ impl Agent {
         let end = agent.status().unwrap_or_else(|error| panic!("{self:?}: {error}"));
         model.kill().unwrap();
         model.wait().unwrap();
-        assert!(end.success(), "{self:?}, {end}: {}", room.read("said"));
+        assert!(end.success(), "{self:?}, {end}: {} {}", room.read("said"), room.read("asked"));
         let turn = Turn {
             calls: lines(&room.read("ledger")),
             read: room.read("asked").lines().last().unwrap_or_default().to_owned(),
@@ -74,6 +74,17 @@ pub(crate) enum Begin {
 pub(crate) struct Room {
     folder: TempDir,
     mail: String,
+    /// The URL of a server that is no bank of its own.
+    upstream: Option<Reached>,
+}
+
+/// How the agent reaches a server over HTTP.
+#[derive(Clone, Debug)]
+pub(crate) enum Reached {
+    /// At this URL, which may be a guard's.
+    Http(String),
+    /// Through a guard on standard input and output.
+    Stdio(String),
 }
 
 impl Room {
@@ -81,7 +92,12 @@ impl Room {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
-        Self { folder, mail: mail.into() }
+        Self { folder, mail: mail.into(), upstream: None }
+    }
+
+    /// With a server over HTTP.
+    pub(crate) fn over(upstream: Reached) -> Self {
+        Self { upstream: Some(upstream), ..Self::new("") }
     }
 
     /// Has the bank kill its guard in the next payment.
@@ -89,7 +105,7 @@ impl Room {
         fs::write(self.path("kill"), "").unwrap();
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -134,21 +150,31 @@ impl Room {
     }
 
     /// The server behind the guard, as an agent's configuration names it.
-    fn bank(&self) -> (PathBuf, [PathBuf; 6], [(&'static str, PathBuf); 3]) {
+    fn bank(&self) -> (PathBuf, Vec<PathBuf>, [(&'static str, PathBuf); 3]) {
+        if let Some(Reached::Stdio(url)) = &self.upstream {
+            let arguments = ["mcp", "--upstream", url].map(PathBuf::from);
+            return (variable("TR_TOOL_GUARD"), arguments.into(), self.places());
+        }
         let catalog = self.path("catalog.toml");
         fs::write(&catalog, "[tools.pay]\neffect = \"mutating\"\n").unwrap();
         let [mcp, option, end, node] = ["mcp", "--catalog", "--", "node"].map(PathBuf::from);
         let arguments = [mcp, option, catalog, end, node, here("bank.cjs")];
+        (variable("TR_TOOL_GUARD"), arguments.into(), self.places())
+    }
+
+    fn places(&self) -> [(&'static str, PathBuf); 3] {
         let mail = self.mail.clone().into();
-        let env = [("LEDGER", self.path("ledger")), ("MAIL", mail), ("KILL", self.path("kill"))];
-        (variable("TR_TOOL_GUARD"), arguments, env)
+        [("LEDGER", self.path("ledger")), ("MAIL", mail), ("KILL", self.path("kill"))]
     }
 
     fn claude_code(&self, port: u16, begin: Begin) -> Command {
         let (command, args, env) = self.bank();
         let env: serde_json::Map<_, _> =
             env.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-        let bank = json!({ "command": command, "args": args, "env": env });
+        let bank = match &self.upstream {
+            Some(Reached::Http(url)) => json!({ "type": "http", "url": url }),
+            _ => json!({ "command": command, "args": args, "env": env }),
+        };
         let servers = json!({ "mcpServers": { "bank": bank } });
         let mut claude = self.agent(claude());
         claude.args((begin == Begin::Resumed).then_some("--continue"));
@@ -165,14 +191,19 @@ impl Room {
         let (command, args, env) = self.bank();
         let env = env.map(|(name, value)| format!("{name} = {}\n", json!(value))).concat();
         // JSON's strings and arrays are TOML's, too.
+        let bank = match &self.upstream {
+            Some(Reached::Http(url)) => format!("url = {}\n", json!(url)),
+            _ => format!(
+                "command = {}\nargs = {}\n[mcp_servers.bank.env]\n{env}",
+                json!(command),
+                json!(args)
+            ),
+        };
         let settings = format!(
             "model = 'scripted'\nmodel_provider = 'script'\napproval_policy = 'never'\n\
              [model_providers.script]\nname = 'script'\nwire_api = 'responses'\n\
              base_url = 'http://127.0.0.1:{port}/v1'\n\
-             [mcp_servers.bank]\ncommand = {}\nargs = {}\n\
-             [mcp_servers.bank.env]\n{env}",
-            json!(command),
-            json!(args),
+             [mcp_servers.bank]\n{bank}"
         );
         fs::write(self.path("home/config.toml"), settings).unwrap();
         let mut codex = self.agent(variable("TR_CLIENTS").join("node_modules/.bin/codex"));

@@ -1,6 +1,7 @@
 //! Real agents, with scripted models, against a server behind the guard: `cargo xtask peers`.
 
 mod agent;
+mod conformance;
 mod install;
 mod kills;
 mod loops;

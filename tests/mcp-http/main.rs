@@ -9,6 +9,7 @@ mod baseline;
 mod child;
 mod client;
 mod down;
+mod form;
 mod guard;
 mod identity;
 mod preflight;

@@ -47,6 +47,8 @@ struct State {
     resumable: BTreeMap<String, String>,
     connections: Vec<TcpStream>,
     is_up: bool,
+    /// Whether a payment must repeat its order in a header.
+    wants_header: bool,
     /// Whether answers that are held back may go.
     is_released: bool,
 }
@@ -160,6 +162,11 @@ impl Upstream {
         self.state().seen.iter().map(|seen| seen.what().to_owned()).collect()
     }
 
+    /// From now on a payment must repeat its order in a header, which the list of tools says.
+    pub(crate) fn want_header(&self) {
+        self.state().wants_header = true;
+    }
+
     /// Forgets all sessions.
     pub(crate) fn lose_sessions(&self) {
         self.state().sessions.clear();
@@ -262,7 +269,7 @@ impl Upstream {
             "server/discover" => json!({ "supportedVersions": ["2026-07-28"],
                         "capabilities": { "tools": {} }, "serverInfo": server_info() }),
             "ping" if !is_modern => json!({}),
-            "tools/list" => tools(),
+            "tools/list" => tools(self.state().wants_header),
             "tools/call" => return self.call(seen, is_modern, to),
             _ => {
                 let error = json!({ "code": -32601, "message": "Method not found" });
@@ -283,6 +290,12 @@ impl Upstream {
 
     fn call(&self, seen: &Seen, is_modern: bool, mut to: &mut dyn Io) -> bool {
         let params = &seen.body["params"];
+        if self.state().wants_header {
+            let order = params["arguments"]["order"].as_str();
+            if seen.head.header("mcp-param-order") != order {
+                return send(&mut to, &fault::form(-32020, &seen.body["id"]));
+            }
+        }
         let fault = self.state().faults.pop_front().unwrap_or(Fault::None);
         if fault.executes() {
             self.state().executed.push(params.clone());
@@ -320,8 +333,12 @@ fn server_info() -> Value {
     json!({ "name": "scripted bank", "version": "1" })
 }
 
-fn tools() -> Value {
-    let schema = json!({ "type": "object", "properties": { "order": { "type": "string" } } });
+fn tools(wants_header: bool) -> Value {
+    let mut order = json!({ "type": "string" });
+    if wants_header {
+        order["x-mcp-header"] = "Order".into();
+    }
+    let schema = json!({ "type": "object", "properties": { "order": order } });
     let tool = |name: &str, annotations: Value| json!({ "name": name, "inputSchema": schema, "annotations": annotations });
     json!({ "tools": [tool("pay", json!({})), tool("balance", json!({ "readOnlyHint": true }))],
             "ttlMs": 60_000, "cacheScope": "private" })

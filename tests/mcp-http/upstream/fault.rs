@@ -37,6 +37,8 @@ pub(crate) enum Fault {
     Html,
     Redirect,
     Accepted,
+    /// 400 with one of the errors of MCP 2026-07-28 for the form of a request; nothing is executed.
+    Form(i64),
 }
 
 /// What the server's stream had before its end.
@@ -76,6 +78,7 @@ impl Fault {
             Self::LostSessionBefore(_)
                 | Self::TooMany
                 | Self::Gateway404
+                | Self::Form(_)
                 | Self::Auth(Auth { is_challenge: true, .. })
         )
     }
@@ -153,6 +156,7 @@ pub(super) fn play(fault: Fault, answer: &Value) -> Played {
         Fault::Redirect => {
             message("HTTP/1.1 307 Temporary Redirect", &[("location", "/mcp?again")], b"")
         }
+        Fault::Form(code) => form(code, &answer["id"]),
         Fault::Accepted => message("HTTP/1.1 202 Accepted", &[], b""),
     };
     Played { bytes, ..Played::default() }
@@ -160,6 +164,14 @@ pub(super) fn play(fault: Fault, answer: &Value) -> Played {
 
 fn ok(kind: &str, body: &str) -> Vec<u8> {
     message("HTTP/1.1 200 OK", &[("content-type", kind)], body.as_bytes())
+}
+
+/// What is said of a request whose form is refused.
+pub(super) fn form(code: i64, id: &Value) -> Vec<u8> {
+    let error = json!({ "code": code, "message": "not in this form" });
+    let body = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
+    let headers = [("content-type", "application/json")];
+    message("HTTP/1.1 400 Bad Request", &headers, body.as_bytes())
 }
 
 /// What is said of an unknown session.

@@ -186,7 +186,7 @@ mod tests {
             with(&[("origin", "https://ui.example"), ("sec-fetch-site", "cross-site")]),
             200
         );
-        for origin in ["null", "http://ui.example", "https://ui.example:1", "http://localhost"] {
+        for origin in ["null", "http://ui.example", "https://ui.example:1", "http://localhost:1"] {
             assert_eq!(with(&[("origin", origin)]), 403, "{origin}");
         }
         // Those of the listener itself.

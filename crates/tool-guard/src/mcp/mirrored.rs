@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn learnt(properties: Value) -> Mirrored {
+    fn learnt(properties: &Value) -> Mirrored {
         let tool = json!({ "name": "pay", "inputSchema": { "properties": properties } });
         let list = json!({ "tools": [tool, 7, { "name": "other" }] });
         let mut mirrored = Mirrored::default();
@@ -140,14 +140,14 @@ mod tests {
         mirrored
     }
 
-    fn headers(mirrored: &Mirrored, arguments: Value) -> Vec<(String, Option<String>)> {
+    fn headers(mirrored: &Mirrored, arguments: &Value) -> Vec<(String, Option<String>)> {
         let text = |value: Option<&Value>| value.map(|value| text(value).into_owned());
-        mirrored.of("pay", &arguments).map(|(name, it)| (name.to_owned(), text(it))).collect()
+        mirrored.of("pay", arguments).map(|(name, it)| (name.to_owned(), text(it))).collect()
     }
 
     #[test]
     fn arguments_are_repeated_as_text() {
-        let mirrored = learnt(json!({
+        let mirrored = learnt(&json!({
             "region": { "type": "string", "x-mcp-header": "Region" },
             "urgent": { "type": "boolean", "x-mcp-header": "Urgent" },
             "where": { "properties": { "row": { "type": "integer", "x-mcp-header": "Row" } } },
@@ -157,12 +157,12 @@ mod tests {
         let none = |name: &str| (name.to_owned(), None);
         let all = headers(
             &mirrored,
-            json!({ "region": " eu ", "urgent": false, "where": { "row": 42 } }),
+            &json!({ "region": " eu ", "urgent": false, "where": { "row": 42 } }),
         );
         assert_eq!(all, [some("region", " eu "), some("urgent", "false"), some("row", "42")]);
-        let few = headers(&mirrored, json!({ "region": "", "urgent": null, "note": "n" }));
+        let few = headers(&mirrored, &json!({ "region": "", "urgent": null, "note": "n" }));
         assert_eq!(few, [some("region", ""), none("urgent"), none("row")]);
-        assert_eq!(headers(&mirrored, json!(null)), [none("region"), none("urgent"), none("row")]);
+        assert_eq!(headers(&mirrored, &json!(null)), [none("region"), none("urgent"), none("row")]);
         assert_eq!(mirrored.of("other", &json!({})).count(), 0);
     }
 
@@ -178,16 +178,16 @@ mod tests {
             json!({ "type": "object", "x-mcp-header": "B" }),
             json!({ "x-mcp-header": "B" }),
         ] {
-            let mirrored = learnt(json!({ "a": plain, "b": other }));
-            assert_eq!(headers(&mirrored, json!({ "a": "x", "b": "y" })), [], "{other}");
+            let mirrored = learnt(&json!({ "a": plain, "b": other }));
+            assert_eq!(headers(&mirrored, &json!({ "a": "x", "b": "y" })), [], "{other}");
         }
     }
 
     #[test]
     fn a_later_list_is_believed() {
-        let mut mirrored = learnt(json!({ "a": { "type": "string", "x-mcp-header": "A" } }));
+        let mut mirrored = learnt(&json!({ "a": { "type": "string", "x-mcp-header": "A" } }));
         let list = json!({ "tools": [{ "name": "pay", "inputSchema": {} }] });
         mirrored.learn(&serde_json::value::to_raw_value(&list).unwrap());
-        assert_eq!(headers(&mirrored, json!({ "a": "x" })), []);
+        assert_eq!(headers(&mirrored, &json!({ "a": "x" })), []);
     }
 }

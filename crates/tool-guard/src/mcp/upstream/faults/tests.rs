@@ -172,9 +172,6 @@ fn other_statuses() {
         assert_eq!(status(code, None, "", Read, true), Seen::Pass, "{code}");
         assert_eq!(status(code, None, RPC, Mutating, true), UNKNOWN, "{code}");
     }
-    // A refused header is no evidence either.
-    let mismatch = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32020,"message":"mismatch"}}"#;
-    assert_eq!(status(400, None, mismatch, Mutating, false), UNKNOWN);
 }
 
 #[test]
