@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use std::{
     env, fs,
     io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -16,6 +17,8 @@ const LIMIT: &str = "120";
 pub(crate) enum Agent {
     ClaudeCode,
     Codex,
+    /// With the hooks of `examples/hooks`, and no guard in front of the server.
+    HookedClaudeCode,
 }
 
 /// What an agent did in one turn.
@@ -46,7 +49,8 @@ impl Agent {
         let _ = fs::remove_file(room.path("asked"));
         let (mut model, port) = room.model(steps);
         let mut agent = match self {
-            Self::ClaudeCode => room.claude_code(port, begin),
+            Self::ClaudeCode => room.claude_code(port, begin, room.bank()),
+            Self::HookedClaudeCode => room.hooked_claude_code(port, begin),
             Self::Codex => room.codex(port, begin),
         };
         let end = agent.status().unwrap_or_else(|error| panic!("{self:?}: {error}"));
@@ -69,6 +73,9 @@ pub(crate) enum Begin {
     /// By a process of its own, which resumes the last session.
     Resumed,
 }
+
+/// A server's command, its arguments and its environment.
+type Bank = (PathBuf, Vec<PathBuf>, [(&'static str, PathBuf); 3]);
 
 /// A folder with the agent's home, its work, and what everybody wrote down.
 pub(crate) struct Room {
@@ -150,7 +157,7 @@ impl Room {
     }
 
     /// The server behind the guard, as an agent's configuration names it.
-    fn bank(&self) -> (PathBuf, Vec<PathBuf>, [(&'static str, PathBuf); 3]) {
+    fn bank(&self) -> Bank {
         if let Some(Reached::Stdio(url)) = &self.upstream {
             let arguments = ["mcp", "--upstream", url].map(PathBuf::from);
             return (variable("TR_TOOL_GUARD"), arguments.into(), self.places());
@@ -167,8 +174,49 @@ impl Room {
         [("LEDGER", self.path("ledger")), ("MAIL", mail), ("KILL", self.path("kill"))]
     }
 
-    fn claude_code(&self, port: u16, begin: Begin) -> Command {
-        let (command, args, env) = self.bank();
+    /// The server alone.
+    fn open_bank(&self) -> Bank {
+        ("node".into(), vec![here("bank.cjs")], self.places())
+    }
+
+    fn hooked_claude_code(&self, port: u16, begin: Begin) -> Command {
+        let (guard, pid) = (self.path("guard"), self.path("guard.pid"));
+        let program = variable("TR_TOOL_GUARD");
+        let script = format!(
+            "#!/bin/sh\necho $$ > {}\nexec {} \"$@\" --idle 1m\n",
+            pid.display(),
+            program.display()
+        );
+        fs::write(&guard, script).unwrap();
+        fs::set_permissions(&guard, fs::Permissions::from_mode(0o755)).unwrap();
+        let hook = here("../examples/hooks/claude-code.mjs");
+        let run = json!([{ "hooks": [{ "type": "command", "command": format!("node {}", hook.display()) }] }]);
+        let events = [
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "PermissionDenied",
+        ];
+        let hooks: serde_json::Map<_, _> =
+            events.iter().map(|event| ((*event).to_owned(), run.clone())).collect();
+        let mut claude = self.claude_code(port, begin, self.open_bank());
+        claude
+            .arg(format!("--settings={}", json!({ "hooks": hooks })))
+            .env("TOOL_GUARD", guard)
+            .env("XDG_STATE_HOME", self.path("state"));
+        claude
+    }
+
+    /// Ends the guard that hooks have started.
+    pub(crate) fn end_guard(&self) {
+        let pid = self.read("guard.pid");
+        let ended = Command::new("kill").arg(pid.trim()).status().unwrap();
+        assert!(ended.success(), "no guard was started: {}", self.read("said"));
+    }
+
+    fn claude_code(&self, port: u16, begin: Begin, bank: Bank) -> Command {
+        let (command, args, env) = bank;
         let env: serde_json::Map<_, _> =
             env.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
         let bank = match &self.upstream {

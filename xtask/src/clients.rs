@@ -7,7 +7,7 @@
 use anyhow::{Result, ensure};
 
 use crate::{
-    pins,
+    hooks, openclaw, pins,
     repo::Repo,
     test::{GUARD, count, guard},
 };
@@ -33,5 +33,6 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         .env(GUARD, guard(repo)?);
     let total = count(&mut cargo)?;
     ensure!(total.passed > 0, "no test ran");
-    Ok(())
+    hooks::run(repo)?;
+    openclaw::run(repo)
 }

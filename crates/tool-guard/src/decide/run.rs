@@ -39,7 +39,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let signal = Signals::new()?.end(guard.reload());
     let admin = guard.admin(&options).await?.map(tokio::spawn);
     let connection = format!("decide-{:016x}", fastrand::u64(..));
-    let client = guard.client(&connection).of_host(mcp_lines::identity());
+    let client = guard.host(&connection, mcp_lines::identity());
     let decider = Decider::new(guard.proxy(client), within);
     let (desk, news) = Desk::new();
     let mut hosts = Hosts {

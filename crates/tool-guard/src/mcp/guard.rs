@@ -3,7 +3,7 @@ use super::{
     Mode, Options, admin,
     call::Limits,
     effects::{Declared, Effects},
-    identity::Client,
+    identity::{Client, Recognised},
     in_flight::InFlight,
     mark,
     message::{self, Line, Message},
@@ -157,6 +157,15 @@ impl Guard {
     /// What is known about a client of this connection.
     pub(crate) fn client(&self, connection: &str) -> Client {
         Client::new(&self.server, connection, self.identity.clone())
+    }
+
+    /// A host, which runs its tools itself, and names its calls by this rule.
+    pub(crate) fn host(&self, connection: &str, rule: IdentityConfig) -> Client {
+        let recognised = match self.keys {
+            DerivedKeys::Off => Recognised::ByIds,
+            _ => Recognised::ByParams,
+        };
+        self.client(connection).of_host(rule, recognised)
     }
 
     /// A proxy for this client.

@@ -53,8 +53,18 @@ pub(crate) struct Client {
     rules: Vec<IdentityConfig>,
     /// The HTTP request that carries the call, if one does.
     via: Option<Via>,
-    /// Whether a weak id recognises nothing: its connection carries many conversations.
-    only_strong: bool,
+    /// What recognises a call of a host that runs its tools itself; `None` of other clients.
+    host: Option<Recognised>,
+}
+
+/// What recognises a host's call. Its connection carries many conversations for a long time, so a weak id never
+/// does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recognised {
+    /// A key, or a strong id.
+    ByIds,
+    /// A key; else the params, since keys are derived. Reads are made each time.
+    ByParams,
 }
 
 /// The identity of a call.
@@ -93,17 +103,25 @@ impl Client {
             claude_session: claude_session(named(CLAUDE_PROJECT), named(CLAUDE_SESSION)),
             rules,
             via: None,
-            only_strong: false,
+            host: None,
         }
     }
 
-    /// The client of a host whose calls have their ids in the members of this rule. Its connection carries many
-    /// conversations for a long time, so a weak id recognises nothing.
-    pub(crate) fn of_host(mut self, rule: IdentityConfig) -> Self {
+    /// The client of a host whose calls have their ids in the members of this rule.
+    pub(crate) fn of_host(mut self, rule: IdentityConfig, recognised: Recognised) -> Self {
         self.claude_session = None;
         self.rules.push(rule);
-        self.only_strong = true;
+        self.host = Some(recognised);
         self
+    }
+
+    /// Whether this id recognises a call.
+    fn recognises(&self, id: &CallId) -> bool {
+        match self.host {
+            None => true,
+            Some(Recognised::ByIds) => id.strong,
+            Some(Recognised::ByParams) => &*id.kind == KEY,
+        }
     }
 
     /// The client of this HTTP request: what the guard knows of its own surroundings says nothing about it.
@@ -235,7 +253,13 @@ impl Identity {
         let session = self.conversation.as_deref().unwrap_or(client.home());
         call.parts_mut().context.session = Some(session.into());
         call.parts_mut().tool_call_id = self.client_id;
-        let Some(id) = self.call.filter(|id| id.strong || !client.only_strong) else { return };
+        let Some(id) = self.call.filter(|id| client.recognises(id)) else {
+            if client.host.is_some() && effect == Effect::ReadOnly {
+                let ttls = &mut call.parts_mut().idempotency.ttls;
+                (ttls.done, ttls.failed) = (Some(AT_ONCE), Some(AT_ONCE));
+            }
+            return;
+        };
         if call.digest().is_err() {
             // The layer refuses it for its params, as it refuses any call with the caller's own key.
             if &*id.kind == KEY {

@@ -105,13 +105,22 @@ fn what_the_catalogue_says_of_a_tool_comes_before_what_the_host_says() {
 }
 
 #[test]
-fn equal_calls_run_once_where_keys_are_derived() {
+fn equal_calls_run_once_where_keys_are_derived_but_reads_each_time() {
     let folder = Folder::new();
     let mut host = Host::start(&folder, &["--derive-keys", "session"]);
-    let call = |id: u64| json!({ "event": "before", "id": id, "tool": "exec", "params": { "command": "x" }, "session": "s" });
-    assert_eq!(host.ask(&call(1))["decision"], "allow");
-    host.ask(&json!({ "event": "after", "id": 2, "before": 1, "output": "done" }));
-    assert_eq!(host.ask(&call(3))["code"], "replayed");
+    for (tool, effect, again) in [("exec", "mutating", "block"), ("read", "read_only", "allow")] {
+        let mut decisions = Vec::new();
+        for (id, call) in [(1, STRONG), (2, "call_ZZcdEFGH1234567890ijKLmn")] {
+            let mut event = pay(id, call);
+            (event["tool"], event["effect"]) = (tool.into(), effect.into());
+            let answer = host.ask(&event);
+            if answer["decision"] == "allow" {
+                host.ask(&json!({ "event": "after", "id": "e", "before": id, "output": "done" }));
+            }
+            decisions.push(answer["decision"].clone());
+        }
+        assert_eq!(decisions, ["allow", again], "{tool}");
+    }
 }
 
 #[test]

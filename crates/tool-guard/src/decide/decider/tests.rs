@@ -31,7 +31,7 @@ impl Bench {
         let cli = Cli::parse_from([&always, args].concat());
         let within = cli.options.decide_within;
         let guard = Guard::new(&cli.options.guard(), false).await.unwrap();
-        let client = guard.client("decide-test").of_host(mcp_lines::identity());
+        let client = guard.host("decide-test", mcp_lines::identity());
         Self { decider: Decider::new(guard.proxy(client), within), last: 0 }
     }
 
