@@ -144,8 +144,10 @@ export const CASES = [
   }, null],
   ["`plugins uninstall`", async (home) => {
     const { code, stdout, stderr } = await home.openclaw("plugins", "uninstall", "tool-guard", "--force");
-    const left = JSON.stringify(home.config.plugins ?? {}).includes("tool-guard");
-    return code || left ? `exit code ${code}: ${stdout}${stderr}` : "exit code 0, nothing left in `openclaw.json`";
+    if (code) throw new Error(`${stdout}${stderr}`);
+    const inspected = await home.openclaw("plugins", "inspect", "tool-guard");
+    const left = home.config.plugins?.entries?.["tool-guard"];
+    return `exit code ${code}; ${inspected.code ? "OpenClaw knows it no more" : "still known"}${left ? `; left in its settings: \`${JSON.stringify(left)}\`` : ""}`;
   }, null],
 ];
 
