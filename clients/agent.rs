@@ -81,17 +81,6 @@ type Bank = (PathBuf, Vec<PathBuf>, [(&'static str, PathBuf); 3]);
 pub(crate) struct Room {
     folder: TempDir,
     mail: String,
-    /// The URL of a server that is no bank of its own.
-    upstream: Option<Reached>,
-}
-
-/// How the agent reaches a server over HTTP.
-#[derive(Clone, Debug)]
-pub(crate) enum Reached {
-    /// At this URL, which may be a guard's.
-    Http(String),
-    /// Through a guard on standard input and output.
-    Stdio(String),
 }
 
 impl Room {
@@ -99,12 +88,7 @@ impl Room {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
-        Self { folder, mail: mail.into(), upstream: None }
-    }
-
-    /// With a server over HTTP.
-    pub(crate) fn over(upstream: Reached) -> Self {
-        Self { upstream: Some(upstream), ..Self::new("") }
+        Self { folder, mail: mail.into() }
     }
 
     /// Has the bank kill its guard in the next payment.
@@ -158,10 +142,6 @@ impl Room {
 
     /// The server behind the guard, as an agent's configuration names it.
     fn bank(&self) -> Bank {
-        if let Some(Reached::Stdio(url)) = &self.upstream {
-            let arguments = ["mcp", "--upstream", url].map(PathBuf::from);
-            return (variable("TR_TOOL_GUARD"), arguments.into(), self.places());
-        }
         let catalog = self.path("catalog.toml");
         fs::write(&catalog, "[tools.pay]\neffect = \"mutating\"\n").unwrap();
         let [mcp, option, end, node] = ["mcp", "--catalog", "--", "node"].map(PathBuf::from);
@@ -219,10 +199,7 @@ impl Room {
         let (command, args, env) = bank;
         let env: serde_json::Map<_, _> =
             env.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-        let bank = match &self.upstream {
-            Some(Reached::Http(url)) => json!({ "type": "http", "url": url }),
-            _ => json!({ "command": command, "args": args, "env": env }),
-        };
+        let bank = json!({ "command": command, "args": args, "env": env });
         let servers = json!({ "mcpServers": { "bank": bank } });
         let mut claude = self.agent(claude());
         claude.args((begin == Begin::Resumed).then_some("--continue"));
@@ -239,14 +216,11 @@ impl Room {
         let (command, args, env) = self.bank();
         let env = env.map(|(name, value)| format!("{name} = {}\n", json!(value))).concat();
         // JSON's strings and arrays are TOML's, too.
-        let bank = match &self.upstream {
-            Some(Reached::Http(url)) => format!("url = {}\n", json!(url)),
-            _ => format!(
-                "command = {}\nargs = {}\n[mcp_servers.bank.env]\n{env}",
-                json!(command),
-                json!(args)
-            ),
-        };
+        let bank = format!(
+            "command = {}\nargs = {}\n[mcp_servers.bank.env]\n{env}",
+            json!(command),
+            json!(args)
+        );
         let settings = format!(
             "model = 'scripted'\nmodel_provider = 'script'\napproval_policy = 'never'\n\
              [model_providers.script]\nname = 'script'\nwire_api = 'responses'\n\
