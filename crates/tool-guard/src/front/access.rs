@@ -120,9 +120,42 @@ pub(crate) fn check_json(head: &Parts) -> Result<(), Refusal> {
     let essence = text(&head.headers, &header::CONTENT_TYPE)
         .and_then(|it| it.split(';').next())
         .map(str::trim);
-    match essence {
-        Some(essence) if essence.eq_ignore_ascii_case("application/json") => Ok(()),
-        _ => Err((StatusCode::BAD_REQUEST, "send `content-type: application/json`")),
+    if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
+        return Err((StatusCode::BAD_REQUEST, "send `content-type: application/json`"));
+    }
+    // What another reader would make of the bytes is not known here.
+    let is_plain = |coding: &header::HeaderValue| {
+        coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity")
+    };
+    if !head.headers.get_all(header::CONTENT_ENCODING).iter().all(is_plain) {
+        return Err((StatusCode::BAD_REQUEST, "send the body without a content-encoding"));
+    }
+    let params = text(&head.headers, &header::CONTENT_TYPE).unwrap_or_default().split(';').skip(1);
+    let charset = params
+        .filter_map(|param| param.split_once('='))
+        .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
+    match charset.map(|(_, value)| value.trim().trim_matches('"')) {
+        Some(charset)
+            if !["utf-8", "utf8", "us-ascii"].iter().any(|it| charset.eq_ignore_ascii_case(it)) =>
+        {
+            Err((StatusCode::BAD_REQUEST, "send the body as UTF-8"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is read beside the endpoint: metadata, which nothing changes.
+pub(crate) fn check_metadata(head: &Parts) -> Result<(), Refusal> {
+    let path = head.uri.path();
+    // Another server may take such a path for that of its endpoint.
+    let lower = path.to_ascii_lowercase();
+    let is_plain = !["/.", "\\", "%2e", "%2f", "%5c"]
+        .iter()
+        .any(|part| lower.strip_prefix("/.well-known").unwrap_or(&lower).contains(part));
+    match head.method {
+        _ if !is_plain => Err((StatusCode::NOT_FOUND, "the path is not that of metadata")),
+        hyper::Method::GET | hyper::Method::HEAD | hyper::Method::OPTIONS => Ok(()),
+        _ => Err((StatusCode::METHOD_NOT_ALLOWED, "metadata is read by GET")),
     }
 }
 
@@ -219,6 +252,55 @@ mod tests {
         assert_eq!(with(&[("x-tool-guard-token", "0123456789abcdeX")]), 401);
         assert_eq!(with(&[("authorization", "Bearer 0123456789abcdef")]), 401);
         assert_eq!(with(&[]), 401);
+    }
+
+    #[test]
+    fn bodies_are_plain_utf_8() {
+        let check = |headers: &[(&str, &str)]| {
+            let mut request = Request::post("/mcp");
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            check_json(&request.body(()).unwrap().into_parts().0).is_ok()
+        };
+        let json = ("content-type", "application/json");
+        for good in [
+            &[json][..],
+            &[json, ("content-encoding", "identity")],
+            &[("content-type", "application/json; charset=UTF-8")],
+            &[("content-type", "Application/JSON ;charset=\"utf-8\"")],
+        ] {
+            assert!(check(good), "{good:?}");
+        }
+        for bad in [
+            &[json, ("content-encoding", "gzip")][..],
+            &[json, ("content-encoding", "identity"), ("content-encoding", "br")],
+            &[("content-type", "application/json; charset=utf-16le")],
+            &[("content-type", "application/json; a=b; Charset = latin1")],
+            &[("content-type", "text/plain")],
+            &[],
+        ] {
+            assert!(!check(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn metadata_is_read_by_plain_paths() {
+        let check = |method: &str, path: &str| {
+            let request = Request::builder().method(method).uri(path).body(()).unwrap();
+            check_metadata(&request.into_parts().0)
+                .map_or_else(|(status, _)| status.as_u16(), |()| 200)
+        };
+        let plain = "/.well-known/oauth-protected-resource/mcp";
+        assert_eq!(
+            ["GET", "HEAD", "POST", "DELETE"].map(|it| check(it, plain)),
+            [200, 200, 405, 405]
+        );
+        for path in
+            ["/../mcp", "/./../mcp", "/%2E%2e/mcp", "/..%2fmcp", "/a%5c..%5cmcp", "/.hidden"]
+        {
+            assert_eq!(check("GET", &format!("/.well-known{path}")), 404, "{path}");
+        }
     }
 
     #[test]

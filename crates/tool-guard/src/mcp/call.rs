@@ -157,6 +157,9 @@ impl Request {
 
 /// The caller's key.
 fn key(meta: &Meta<'_>, client: &Client) -> Result<Option<Box<str>>, Refused> {
+    if client.has_bad_key() {
+        return Err(Refused::Params("the header idempotency-key must be UTF-8 text".into()));
+    }
     let header = client.header_key();
     if header.is_some_and(str::is_empty) {
         return Err(Refused::Params("the header idempotency-key must not be empty".into()));

@@ -31,7 +31,7 @@ use tool_reliability::{
     config::{IdentityConfig, Limit, Live},
     idempotency::DerivedKeys,
 };
-use tr_core::Observer;
+use tr_core::{Effect, Observer};
 
 /// The default limit of a call without an answer or progress: clients give up at about 60 s.
 const IDLE: Duration = Duration::from_secs(50);
@@ -166,6 +166,14 @@ impl Guard {
             _ => Recognised::ByParams,
         };
         self.client(connection).of_host(rule, recognised)
+    }
+
+    /// Whether a call of this tool may change something.
+    pub(crate) fn may_change(&self, tool: &str) -> bool {
+        let effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = effects.of(tool).and_then(|(manifest, said)| said.or(manifest.effect));
+        let effect = known.or_else(|| effects.undeclared(tool));
+        effect.is_none_or(|effect| effect == Effect::Mutating)
     }
 
     /// A proxy for this client.

@@ -137,6 +137,11 @@ impl Client {
         self.via.as_ref().and_then(Via::session).unwrap_or(&self.connection)
     }
 
+    /// Whether the key in the header of the HTTP request is no text.
+    pub(crate) fn has_bad_key(&self) -> bool {
+        self.via.as_ref().is_some_and(|via| via.has_bad_key)
+    }
+
     /// The key in the header of the HTTP request.
     pub(crate) fn header_key(&self) -> Option<&str> {
         self.via.as_ref()?.key.as_deref()
@@ -296,6 +301,11 @@ impl Identity {
         if &*id.kind == KEY {
             parts.key = Some(id.id);
         }
+    }
+
+    /// Whether anything says by what the call is recognised.
+    pub(crate) const fn is_named(&self) -> bool {
+        self.call.is_some()
     }
 
     /// Whether the caller declares that this is a call of its own.

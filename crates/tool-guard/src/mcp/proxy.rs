@@ -9,12 +9,13 @@ mod words;
 pub(crate) use self::{
     calls::{Calls, Finished},
     from_server::LIST_CHANGED,
+    words::too_long,
 };
 use self::{
     requests::Requests,
     words::{
         CLOSED, CONNECTION_CLOSED, INVALID_PARAMS, INVALID_REQUEST, OVERLOADED, PARSE_ERROR,
-        relayed, too_long,
+        relayed,
     },
 };
 use super::{

@@ -25,14 +25,18 @@ use self::{
 };
 use super::{failure::Failure, options::HttpOptions, status_rules::StatusRules};
 use anyhow::Context as _;
-use hyper::{Request, Response, body::Incoming};
+use hyper::{Method, Request, Response, Uri, body::Incoming};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tr_core::{FailureInfo, Ran, Verdict};
 
 /// The server behind `--upstream`.
 #[derive(Clone, Debug)]
-pub(crate) struct Upstream(Arc<Shared>);
+pub(crate) struct Upstream {
+    shared: Arc<Shared>,
+    /// The address of messages.
+    uri: Uri,
+}
 
 impl Upstream {
     /// The server of the options; messages of more than `max_line` bytes are not kept.
@@ -45,12 +49,18 @@ impl Upstream {
         max_line: usize,
     ) -> anyhow::Result<Self> {
         let url = options.upstream.as_ref().context("--upstream is missing")?;
-        Ok(Self(Arc::new(Shared::new(url, options, status, max_line)?)))
+        let shared = Arc::new(Shared::new(url, options, status, max_line)?);
+        Ok(Self { shared, uri: url.clone() })
+    }
+
+    /// The server as a client's request at this address reaches it.
+    pub(crate) fn at(&self, uri: &Uri) -> Self {
+        Self { shared: self.shared.clone(), uri: self.shared.target.on_server(uri) }
     }
 
     /// Posts a message. What is heard ends when nothing more can come; dropping it closes the connection.
     pub(crate) fn post(&self, posted: Posted) -> Hearing {
-        Hearing::of(self.0.clone(), posted)
+        Hearing::of(self.shared.clone(), self.uri.clone(), posted)
     }
 
     /// Passes a request on unread, and its response back.
@@ -62,18 +72,20 @@ impl Upstream {
         request: Request<BoxBody>,
     ) -> Result<Response<Incoming>, Failure> {
         let has_session = request.headers().contains_key(SESSION);
-        let peer = self.0.alive.peer(request.headers());
-        match self.0.target.pass(request).await {
+        let uri = self.shared.target.on_server(request.uri());
+        let peer = self.shared.alive.peer(uri.query(), request.headers());
+        let shows_life = request.uri().path() == self.path() && request.method() != Method::DELETE;
+        match self.shared.target.pass(request).await {
             Ok(response) => {
-                if response.status().is_success() {
-                    self.0.alive.note(peer, Instant::now());
+                if response.status().is_success() && shows_life {
+                    self.shared.alive.note(peer, Instant::now());
                 }
                 Ok(response)
             }
             Err(fault) => {
-                let host = self.0.target.host();
+                let host = self.shared.target.host();
                 let about = About { kind: Kind::Message, has_session, is_modern: false, host };
-                Err(match judge(&fault, about, &self.0.status) {
+                Err(match judge(&fault, about, &self.shared.status) {
                     Judged::Fail(failure) => failure,
                     Judged::Pass => Failure::said(
                         "The MCP server gave no response",
@@ -86,6 +98,6 @@ impl Upstream {
 
     /// The path of the endpoint.
     pub(crate) fn path(&self) -> &str {
-        self.0.target.path()
+        self.shared.target.path()
     }
 }

@@ -1,4 +1,5 @@
 //! What is behind the exchanges: a server at an address, or a child.
+use super::reply::event;
 use crate::{
     front::{
         body::{Answered, respond},
@@ -7,7 +8,9 @@ use crate::{
     mcp::{
         answer,
         guard::Guard,
+        lines::Oversized,
         message::{self, Line},
+        proxy::too_long,
         upstream::{
             BoxBody, Heard, Hearing, Posted, Upstream,
             sse::{Content, Splitter},
@@ -18,7 +21,7 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::{
-    HeaderMap, Request, Response, StatusCode,
+    HeaderMap, Request, Response, StatusCode, Uri,
     body::{Frame, Incoming},
     header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
     http::request::Parts,
@@ -38,6 +41,14 @@ const AGAIN: Duration = Duration::from_millis(250);
 pub(crate) trait Behind: Clone + Send + Sync + 'static {
     /// What is heard of one message.
     type Hearing: Stream<Item = Heard> + Send + Unpin;
+
+    /// Whether the server itself resumes streams, so that the guard's own is in the way.
+    const RESUMES: bool = false;
+
+    /// The server as a request at this address reaches it.
+    fn at(&self, _: &Uri) -> Self {
+        self.clone()
+    }
 
     /// The path of the endpoint.
     fn path(&self) -> &str;
@@ -93,6 +104,12 @@ impl Remote {
 impl Behind for Remote {
     type Hearing = Hearing;
 
+    const RESUMES: bool = true;
+
+    fn at(&self, uri: &Uri) -> Self {
+        Self { upstream: self.upstream.at(uri), guard: self.guard.clone() }
+    }
+
     fn path(&self) -> &str {
         self.upstream.path()
     }
@@ -135,6 +152,12 @@ impl Behind for Remote {
     }
 }
 
+/// The event in the place of an answer that is too long.
+fn oversized(long: &Oversized) -> Option<Bytes> {
+    let id = long.id.as_deref().filter(|_| !long.asks)?;
+    Some(event(&too_long(long, "answer", Some(id)), None))
+}
+
 fn whole(body: Bytes) -> BoxBody {
     Full::new(body).map_err(|never| match never {}).boxed_unsync()
 }
@@ -174,7 +197,8 @@ fn watched(
                             Content::Message(line) => state
                                 .guard
                                 .overheard(line)
-                                .map(|line| super::reply::event(&line, Some(&piece.raw))),
+                                .map(|line| event(&line, Some(&piece.raw))),
+                            Content::Oversized(long) => oversized(long),
                             _ => None,
                         };
                         state.ready.push_back(bytes.unwrap_or(piece.raw));

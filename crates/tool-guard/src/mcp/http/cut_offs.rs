@@ -1,25 +1,42 @@
 //! Calls whose clients vanished before the answer: the same call, sent once more without an id, is the same.
 use std::{
     collections::{HashMap, VecDeque},
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::time::Instant;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
 use tr_core::canonical::Digest;
 
 /// How long after the cut a call counts as the same.
 const HELD: Duration = Duration::from_secs(60);
 
+/// How long a call waits for the news that the client of an equal one has vanished: a client may send its call
+/// again before the system tells the guard that its connection has ended.
+const SOON: Duration = Duration::from_millis(250);
+
 /// More clients than vanish in that time; beyond it the oldest is forgotten.
 const MOST: usize = 1_000;
 
-/// The calls that were cut off, each by the id that it got here.
+/// The calls without an id of their own, each by the id that it got here.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CutOffs(Arc<Mutex<Table>>);
+pub(crate) struct CutOffs(Arc<Inside>);
+
+#[derive(Debug, Default)]
+struct Inside {
+    table: Mutex<Table>,
+    /// Tells that a call is over, or was cut off.
+    changed: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Table {
-    /// By caller, tool and arguments: the calls, the oldest first.
+    /// By caller, tool and arguments: the calls that run.
+    running: HashMap<Digest, Vec<Box<str>>>,
+    /// By the same: the calls that were cut off, the oldest first.
     calls: HashMap<Digest, VecDeque<u64>>,
     /// The ids, and when they were cut off.
     order: VecDeque<(u64, Instant, Digest)>,
@@ -27,14 +44,40 @@ struct Table {
     next: u64,
 }
 
+/// A call without an id of its own, until its client has the answer.
+#[derive(Debug)]
+pub(crate) struct Uncut {
+    all: CutOffs,
+    call: Digest,
+    id: Box<str>,
+}
+
 impl CutOffs {
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.lock().order.is_empty()
+    /// Begins a call: under the id of the oldest equal one that was cut off, which is taken once, else under its
+    /// `own`.
+    pub(crate) async fn begin(&self, call: Digest, own: Box<str>) -> Uncut {
+        let until = Instant::now() + SOON;
+        loop {
+            let mut changed = pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            if let Some(id) = self.take(&call) {
+                return self.run(call, id);
+            }
+            let is_other = |ids: &Vec<Box<str>>| !ids.contains(&own);
+            if !self.lock().running.get(&call).is_some_and(is_other)
+                || timeout_at(until, changed).await.is_err()
+            {
+                return self.run(call, own);
+            }
+        }
     }
 
-    /// Adds a call that was cut off.
-    pub(crate) fn note(&self, call: Digest, id: Box<str>) {
+    fn run(&self, call: Digest, id: Box<str>) -> Uncut {
+        self.lock().running.entry(call).or_default().push(id.clone());
+        Uncut { all: self.clone(), call, id }
+    }
+
+    fn note(&self, call: Digest, id: Box<str>) {
         let mut table = self.lock();
         table.expire();
         if table.order.len() == MOST {
@@ -47,8 +90,7 @@ impl CutOffs {
         table.calls.entry(call).or_default().push_back(number);
     }
 
-    /// Takes the oldest such call that was cut off: it is taken once.
-    pub(crate) fn take(&self, call: &Digest) -> Option<Box<str>> {
+    fn take(&self, call: &Digest) -> Option<Box<str>> {
         let mut table = self.lock();
         table.expire();
         let calls = table.calls.get_mut(call)?;
@@ -60,7 +102,35 @@ impl CutOffs {
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Uncut {
+    /// The id by which the call is recognised.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Notes that the client vanished without the answer.
+    pub(crate) fn cut(self) {
+        self.all.note(self.call, self.id.clone());
+    }
+}
+
+impl Drop for Uncut {
+    fn drop(&mut self) {
+        let mut table = self.all.lock();
+        if let Some(ids) = table.running.get_mut(&self.call) {
+            if let Some(at) = ids.iter().position(|id| *id == self.id) {
+                ids.swap_remove(at);
+            }
+            if ids.is_empty() {
+                table.running.remove(&self.call);
+            }
+        }
+        drop(table);
+        self.all.0.changed.notify_waiters();
     }
 }
 
@@ -89,10 +159,13 @@ mod tests {
     use super::*;
     use tokio::time::advance;
 
+    fn calls() -> [Digest; 2] {
+        ["pay", "other"].map(Digest::of_bytes)
+    }
+
     #[tokio::test(start_paused = true)]
     async fn each_cut_off_call_is_joined_once_and_for_a_minute() {
-        let cuts = CutOffs::default();
-        let [pay, other] = ["pay", "other"].map(Digest::of_bytes);
+        let (cuts, [pay, other]) = (CutOffs::default(), calls());
         cuts.note(pay, "1".into());
         cuts.note(pay, "2".into());
         assert_eq!(cuts.take(&other), None);
@@ -100,7 +173,37 @@ mod tests {
         cuts.note(pay, "3".into());
         advance(HELD).await;
         assert_eq!(cuts.take(&pay), None);
-        assert!(cuts.is_empty());
+        assert!(cuts.lock().order.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_repeat_that_is_faster_than_the_news_of_the_cut_waits_for_it() {
+        let (cuts, [pay, other]) = (CutOffs::default(), calls());
+        let first = cuts.begin(pay, "1".into()).await;
+        let begun = Instant::now();
+        // Another call, and the same request sent once more, do not wait.
+        assert_eq!(cuts.begin(other, "2".into()).await.id(), "2");
+        assert_eq!(cuts.begin(pay, "1".into()).await.id(), "1");
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        let (repeat, ()) = tokio::join!(cuts.begin(pay, "3".into()), async {
+            advance(SOON / 2).await;
+            first.cut();
+        });
+        assert_eq!(repeat.id(), "1");
+        // One that is meant waits for a moment, and is a call of its own.
+        assert_eq!(cuts.begin(pay, "4".into()).await.id(), "4");
+        assert!(begun.elapsed() >= SOON);
+        drop(repeat);
+        assert!(cuts.lock().running.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answered_call_is_not_waited_for() {
+        let (cuts, [pay, _]) = (CutOffs::default(), calls());
+        let first = cuts.begin(pay, "1".into()).await;
+        let begun = Instant::now();
+        let (second, ()) = tokio::join!(cuts.begin(pay, "2".into()), async { drop(first) });
+        assert_eq!((second.id(), begun.elapsed()), ("2", Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]

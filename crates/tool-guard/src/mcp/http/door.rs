@@ -5,17 +5,18 @@ use super::{
     exchange::{Begun, Exchange},
     headers::{self, MISMATCH},
     reply::Reply,
-    running::Running,
+    running::{Home, Running},
 };
 use crate::{
     front::{
-        access::{Access, check_json},
+        access::{Access, check_json, check_metadata},
         body::{Answered, read, respond},
         listener,
     },
     mcp::{
         Mode, answer,
         batch::{self, Asks},
+        call,
         guard::Guard,
         identity::Via,
         message::{self, CallParams, Line, Message, NoteParams, Token},
@@ -23,15 +24,32 @@ use crate::{
 };
 use bytes::Bytes;
 use hyper::{
-    Method, Request, StatusCode, body::Incoming, header::HeaderName, http::request::Parts,
+    Method, Request, StatusCode,
+    body::Incoming,
+    header::{HeaderName, HeaderValue, RETRY_AFTER},
+    http::request::Parts,
 };
-use std::sync::{Arc, PoisonError};
-use tokio::sync::oneshot;
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+use tokio::sync::{Semaphore, oneshot};
 use tool_reliability::telemetry::TARGET;
 use tr_core::canonical::Digest;
 
 const INVALID_REQUEST: i64 = -32600;
 const PARSE_ERROR: i64 = -32700;
+
+const OVERLOADED: i64 = -32000;
+
+/// The calls and lists that are under way, also without their clients; beyond it they are refused.
+const MOST: usize = 1_024;
+
+/// How long a stream is not resumed while its call goes on here: servers refuse what they still send.
+const RESUMED: Duration = Duration::from_secs(60);
+
+/// The header of a request that resumes a stream.
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Headers that may occur once, besides the listener's own.
 static ONCE: [HeaderName; 6] = [
@@ -40,7 +58,7 @@ static ONCE: [HeaderName; 6] = [
     headers::NAME,
     crate::mcp::identity::SESSION,
     crate::mcp::identity::KEY_HEADER,
-    HeaderName::from_static("last-event-id"),
+    LAST_EVENT,
 ];
 
 /// The listener's door to the guard.
@@ -52,6 +70,7 @@ struct Inside<B> {
     access: Access,
     running: Running,
     cuts: CutOffs,
+    places: Arc<Semaphore>,
 }
 
 impl<B> Clone for HttpDoor<B> {
@@ -64,7 +83,8 @@ impl<B: Behind> HttpDoor<B> {
     pub(crate) fn new(guard: Arc<Guard>, behind: B, mut access: Access) -> Self {
         access.once = &ONCE;
         let (running, cuts) = (Running::default(), CutOffs::default());
-        Self(Arc::new(Inside { guard, behind, access, running, cuts }))
+        let places = Arc::new(Semaphore::new(MOST));
+        Self(Arc::new(Inside { guard, behind, access, running, cuts, places }))
     }
 }
 
@@ -90,6 +110,9 @@ impl<B: Behind> listener::Door for HttpDoor<B> {
             let why = format!("the endpoint is {}", inside.behind.path());
             return refused(StatusCode::NOT_FOUND, "null", INVALID_REQUEST, &why);
         }
+        if !is_endpoint && let Err((status, why)) = check_metadata(&head) {
+            return refused(status, "null", INVALID_REQUEST, why);
+        }
         let is_message = head.method == Method::POST;
         if is_message && let Err((status, why)) = check_json(&head) {
             return refused(status, "null", INVALID_REQUEST, why);
@@ -101,6 +124,10 @@ impl<B: Behind> listener::Door for HttpDoor<B> {
         if is_message && is_endpoint && inside.guard.mode != Mode::Off {
             inside.message(head, body).await
         } else {
+            if B::RESUMES && head.headers.contains_key(LAST_EVENT) {
+                let via = Via::of(&inside.guard.server, &head);
+                inside.running.settled(&home(&via), RESUMED).await;
+            }
             inside.behind.other(Request::from_parts(head, body)).await
         }
     }
@@ -131,8 +158,8 @@ impl<B: Behind> Inside<B> {
                 return refused(StatusCode::BAD_REQUEST, id_text, code, &why);
             }
         }
-        let via = Via::of(&self.guard.server, &head.headers);
-        let home: Box<str> = via.session().map_or_else(|| via.caller(), Into::into);
+        let via = Via::of(&self.guard.server, &head);
+        let home = home(&via);
         let id = read.id.and_then(Token::read);
         match (read.method.as_deref(), id) {
             (Some("tools/call" | "tools/list"), Some(id)) => {
@@ -157,7 +184,7 @@ impl<B: Behind> Inside<B> {
     }
 
     /// Hands a cancellation to the call that it cancels; `false` if no such call runs here.
-    fn cancelled(&self, home: &str, message: &Message<'_>, body: &Bytes) -> bool {
+    fn cancelled(&self, home: &Home, message: &Message<'_>, body: &Bytes) -> bool {
         let params: Option<NoteParams<'_>> =
             message.params.and_then(|raw| message::object(raw.get()).ok());
         let id = params.and_then(|params| params.request_id);
@@ -179,44 +206,71 @@ impl<B: Behind> Inside<B> {
         head: Parts,
         body: Bytes,
         message: &Message<'_>,
-        (mut via, home, id, id_text): (Via, Box<str>, Token, Box<str>),
+        (mut via, home, id, id_text): (Via, Home, Token, Box<str>),
     ) -> Answered {
-        let caller = via.caller();
-        let cut = if self.cuts.is_empty() { None } else { call_digest(&caller, message) };
-        let cut = cut.and_then(|call| self.cuts.take(&call));
-        let unnamed = cut.unwrap_or_else(|| match via.session() {
-            // The same request, sent once more.
-            Some(session) => {
-                let digest = Digest::of_bytes(&body);
-                format!("{session} {id_text} {digest}").into()
-            }
-            None => format!("{:032x}", fastrand::u128(..)).into(),
-        });
-        via.unnamed(unnamed.clone());
-        let client = self.guard.client(&caller).via(via);
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
+            const WHY: &str =
+                "too many calls are under way: this one was not made; send it again later";
+            let mut answer = refused(StatusCode::SERVICE_UNAVAILABLE, &id_text, OVERLOADED, WHY);
+            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            return answer;
+        };
+        let mut uncut = None;
+        if let Some(call) = self.unnamed(&body, message, &via) {
+            let own = match via.session() {
+                // The same request, sent once more.
+                Some(session) => {
+                    let digest = Digest::of_bytes(&body);
+                    format!("{session} {id_text} {digest}").into()
+                }
+                None => format!("{:032x}", fastrand::u128(..)).into(),
+            };
+            let call = self.cuts.begin(call, own).await;
+            via.unnamed(call.id());
+            uncut = Some(call);
+        }
+        let client = self.guard.client(&home.caller).via(via);
         let proxy = self.guard.proxy(client).with_messages();
         let (response, answer) = oneshot::channel();
         let is_modern = headers::is_modern(&head.headers);
         let (behind, reply) = (self.behind.clone(), Reply::new(response));
         let headers = head.headers.clone();
-        let mut exchange =
-            Exchange::new(Begun { proxy, behind, headers: head.headers, id, is_modern, reply });
-        if message.is_tool_call() {
-            let (cuts, call) = (self.cuts.clone(), body.clone());
-            exchange.note_cut = Some(Box::new(move || {
-                if let Line::One(message) = message::read(&call)
-                    && let Some(call) = call_digest(&caller, &message)
-                {
-                    cuts.note(call, unnamed);
-                }
-            }));
-        }
+        let behind = behind.at(&head.uri);
+        let headers_of = head.headers;
+        let exchange = Exchange::new(Begun {
+            proxy,
+            behind,
+            headers: headers_of,
+            id,
+            is_modern,
+            reply,
+            uncut,
+        });
         let run = self.running.begin(&home, &id_text);
         let longest = self.guard.limits.hard;
-        tokio::spawn(exchange.run(body, run, longest));
+        tokio::spawn(async move {
+            exchange.run(body, run, longest).await;
+            drop(place);
+        });
         let answer = answer.await.unwrap_or_else(|_| respond(StatusCode::ACCEPTED, Bytes::new()));
         self.behind.kept(&headers, answer)
     }
+}
+
+impl<B> Inside<B> {
+    /// What equal calls of this caller have in common, if this is a call that may change something and has no id
+    /// of its own.
+    fn unnamed(&self, body: &Bytes, message: &Message<'_>, via: &Via) -> Option<Digest> {
+        message.is_tool_call().then_some(())?;
+        let client = self.guard.client(&via.caller()).via(via.clone());
+        let request = call::Request::read(body, message, &client).ok()?;
+        let is_unnamed = !request.identity.is_named() && self.guard.may_change(&request.tool);
+        if is_unnamed { call_digest(&via.caller(), message) } else { None }
+    }
+}
+
+fn home(via: &Via) -> Home {
+    Home { caller: via.caller(), session: via.session().map(Into::into) }
 }
 
 /// What equal calls of a caller have in common; `None` for what is no call.

@@ -1,6 +1,7 @@
 //! One message of a client's that the guard looks into: its way to the server, and the answer's way back.
 use super::{
     behind::Behind,
+    cut_offs::Uncut,
     headers::status_of,
     reply::{EVENTS, News, Reply, event},
     running::Run,
@@ -47,8 +48,10 @@ pub(crate) struct Exchange<B: Behind> {
     refusal: Option<Box<Response<Bytes>>>,
     /// The last message of the server's, and the bytes that it came in.
     last: Option<(Bytes, Bytes)>,
-    /// Notes that the client was cut off.
-    pub(crate) note_cut: Option<Box<dyn FnOnce() + Send>>,
+    /// Whether the server's own answer is on its way to the client.
+    is_answered: bool,
+    /// A call without an id of its own, until its client has the answer.
+    uncut: Option<Uncut>,
 }
 
 /// A message that was posted.
@@ -68,11 +71,12 @@ pub(crate) struct Begun<B> {
     pub(crate) id: Token,
     pub(crate) is_modern: bool,
     pub(crate) reply: Reply,
+    pub(crate) uncut: Option<Uncut>,
 }
 
 impl<B: Behind> Exchange<B> {
     pub(crate) fn new(begun: Begun<B>) -> Self {
-        let Begun { proxy, behind, headers, id, is_modern, reply } = begun;
+        let Begun { proxy, behind, headers, id, is_modern, reply, uncut } = begun;
         Self {
             proxy,
             behind,
@@ -84,7 +88,8 @@ impl<B: Behind> Exchange<B> {
             head: None,
             refusal: None,
             last: None,
-            note_cut: None,
+            is_answered: false,
+            uncut,
         }
     }
 
@@ -103,12 +108,13 @@ impl<B: Behind> Exchange<B> {
                     // Cancelled: MCP sends no answer then.
                     self.reply.whole(StatusCode::ACCEPTED, HeaderMap::new(), Bytes::new());
                 }
-                if self.reply.is_over() {
-                    return;
-                }
+            }
+            if is_done && self.reply.is_over() && self.has_nothing_to_learn() {
+                return;
             }
             let has_room = self.reply.has_room();
             let is_quiet = takes_events && self.reply.is_waiting();
+            let is_heard = !self.open.is_empty();
             let open = &mut self.open;
             tokio::select! {
                 biased;
@@ -116,14 +122,27 @@ impl<B: Behind> Exchange<B> {
                 (at, heard) = next(open), if has_room => self.on_heard(at, heard).await,
                 Some(order) = orders.cancelled() => self.proxy.on_client(&Item::Line(order)),
                 () = self.proxy.sweeper.round() => {}
-                news = self.reply.news() => if news == News::Left { self.on_cut() },
+                news = self.reply.news() => match news {
+                    News::Room => {}
+                    News::Received => self.uncut = None,
+                    News::Left => {
+                        orders.left();
+                        self.on_cut();
+                    }
+                },
                 () = sleep_until(begun + QUIET), if is_quiet => self.reply.stream(StatusCode::OK, None),
-                () = sleep_until(begun + longest), if is_done => {
+                () = sleep_until(begun + longest), if is_done && is_heard => {
                     self.open.clear();
                     self.reply.close();
                 }
             }
         }
+    }
+
+    /// Whether what the server may still say is for nobody's use: it has answered, or only a list was asked for.
+    fn has_nothing_to_learn(&self) -> bool {
+        let is_list = |open: &Open<_>| open.attempt.is_none() && !open.is_note;
+        self.is_answered || self.open.iter().all(is_list)
     }
 
     fn takes_events(&self) -> bool {
@@ -166,10 +185,16 @@ impl<B: Behind> Exchange<B> {
     async fn answer(&mut self, line: Bytes) {
         let is_last = answered(&line) == Some(self.id.clone());
         let came_in = self.last.take_if(|(theirs, _)| *theirs == line || is_last);
-        let raw =
-            came_in.as_ref().filter(|(theirs, _)| *theirs == line).map(|(_, raw)| raw.clone());
+        self.is_answered |= is_last && came_in.is_some();
+        let is_same = came_in.as_ref().is_some_and(|(theirs, _)| *theirs == line);
+        // An event is longer than the message in it.
+        let (event_raw, body_raw) = match came_in {
+            Some((theirs, raw)) if raw.len() > theirs.len() => (Some(raw), None),
+            Some((_, raw)) => (None, Some(raw).filter(|_| is_same)),
+            None => (None, None),
+        };
         if is_last
-            && raw.is_none()
+            && !is_same
             && self.reply.is_waiting()
             && let Some(refusal) = self.refusal.take()
         {
@@ -180,11 +205,10 @@ impl<B: Behind> Exchange<B> {
             // The server has more to say before its answer.
             self.reply.stream(StatusCode::OK, None);
         }
-        let message = if self.reply.is_streaming() {
-            raw.filter(|raw| is_event(raw))
-                .unwrap_or_else(|| event(&line, came_in.as_ref().map(|(_, raw)| &**raw)))
-        } else {
-            raw.unwrap_or(line)
+        let message = match event_raw {
+            Some(raw) if self.reply.is_streaming() && is_same => raw,
+            raw if self.reply.is_streaming() => event(&line, raw.as_deref()),
+            _ => body_raw.unwrap_or(line),
         };
         if is_last {
             let head = self.head.take().or_else(|| self.is_modern.then(|| head_of(&message))?);
@@ -225,28 +249,46 @@ impl<B: Behind> Exchange<B> {
             Some(Heard::Oversized(long)) => self.proxy.on_server(&Item::Oversized(long)),
             Some(Heard::Refused(refusal)) => {
                 let open = self.open.remove(at);
+                let failure = refused(refusal.status());
                 if self.proxy.mode() != Mode::Enforce || open.attempt.is_none() {
+                    let said = failure.to_string();
+                    if self.proxy.mode() != Mode::Enforce {
+                        self.proxy.on_failed(&open.id, failure);
+                    }
                     let (head, body) = refusal.into_parts();
-                    return self.reply.whole(head.status, head.headers, body);
+                    return self.fail(head.status, head.headers, body, &said).await;
                 }
                 self.refusal = Some(refusal);
-                self.proxy.on_failed(&open.id, refused());
+                self.proxy.on_failed(&open.id, failure);
             }
             Some(Heard::Failed(failure)) => {
                 let open = self.open.remove(at);
                 if self.proxy.mode() == Mode::Enforce {
                     return self.proxy.on_failed(&open.id, failure);
                 }
-                let body = answer::refusal(&self.id.to_json(), NOT_FORWARDED, &failure.to_string());
-                self.reply.whole(StatusCode::BAD_GATEWAY, HeaderMap::new(), body);
+                let said = failure.to_string();
+                self.proxy.on_failed(&open.id, failure);
+                let body = answer::refusal(&self.id.to_json(), NOT_FORWARDED, &said);
+                self.fail(StatusCode::BAD_GATEWAY, HeaderMap::new(), body, &said).await;
             }
         }
     }
 
+    /// Answers with this response; on a stream that has begun, with an error of the same sense.
+    async fn fail(&mut self, status: StatusCode, headers: HeaderMap, body: Bytes, said: &str) {
+        if !self.reply.is_streaming() {
+            return self.reply.whole(status, headers, body);
+        }
+        let is_answer = answered(&body) == Some(self.id.clone());
+        let line =
+            if is_answer { body } else { answer::refusal(&self.id.to_json(), NOT_FORWARDED, said) };
+        self.reply.end(event(&line, None), None).await;
+    }
+
     /// The client left without the answer. That cancels nothing, except a modern read.
     fn on_cut(&mut self) {
-        if let Some(note) = self.note_cut.take() {
-            note();
+        if let Some(call) = self.uncut.take() {
+            call.cut();
         }
         let reads = |open: &Open<_>| open.attempt.as_ref().is_some_and(|it| !it.is_mutating);
         if self.is_modern && self.open.iter().any(reads) {
@@ -298,17 +340,12 @@ fn head_of(answer: &[u8]) -> Option<(StatusCode, HeaderMap)> {
     (status != StatusCode::OK).then(|| (status, headers.into_iter().collect()))
 }
 
-/// Whether these are the bytes of an event, and not of a body.
-fn is_event(raw: &[u8]) -> bool {
-    raw.ends_with(b"\n\n") || raw.ends_with(b"\r\n\r\n") || raw.ends_with(b"\r\r")
-}
-
 fn unanswered() -> Failure {
     let facts = FailureInfo::new("server_gone", Ran::Unknown, Verdict::TRANSIENT);
     Failure::said("The server's response ended without an answer", facts)
 }
 
-fn refused() -> Failure {
+fn refused(status: StatusCode) -> Failure {
     let facts = FailureInfo::new("refused", Ran::No, Verdict::Permanent);
-    Failure::said("The server refused the request", facts)
+    Failure::said(format!("The server refused the request with {status}"), facts)
 }

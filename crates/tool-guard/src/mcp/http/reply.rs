@@ -16,6 +16,10 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 use tr_core::BoxError;
 
+/// The bytes of a body that are handed out at once: while a client reads slowly, the next ones wait here, so that it
+/// is known whether it got nearly all.
+const AT_ONCE: usize = 16 * 1024;
+
 /// How many events wait for a client that reads slowly.
 const WAITING: usize = 64;
 
@@ -121,15 +125,17 @@ impl Reply {
 
     /// Sends a whole response, unless something was sent already.
     pub(crate) fn whole(&mut self, status: StatusCode, mut headers: HeaderMap, body: Bytes) {
-        if let State::Waiting(response) = std::mem::replace(&mut self.state, State::Ended) {
-            headers.remove(CONTENT_LENGTH);
-            let (told, received) = oneshot::channel();
-            let body = Whole { body: Some(body), told: Some(told) };
-            let mut answer = Response::new(body.boxed_unsync());
-            (*answer.status_mut(), *answer.headers_mut()) = (status, headers);
-            self.received = Some(received);
-            let _ = response.send(answer);
-        }
+        let State::Waiting(_) = &self.state else { return };
+        let State::Waiting(response) = std::mem::replace(&mut self.state, State::Ended) else {
+            return;
+        };
+        headers.remove(CONTENT_LENGTH);
+        let (told, received) = oneshot::channel();
+        let body = Whole { body, told: Some(told) };
+        let mut answer = Response::new(body.boxed_unsync());
+        (*answer.status_mut(), *answer.headers_mut()) = (status, headers);
+        self.received = Some(received);
+        let _ = response.send(answer);
     }
 
     /// Ends the response without another message.
@@ -188,9 +194,9 @@ impl<S: Stream<Item = Result<Bytes, BoxError>>> Stream for Frames<S> {
     }
 }
 
-/// A body of one part, which tells when it was taken.
+/// A body that tells when its last part was taken.
 struct Whole {
-    body: Option<Bytes>,
+    body: Bytes,
     told: Option<oneshot::Sender<()>>,
 }
 
@@ -202,18 +208,22 @@ impl Body for Whole {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if let Some(told) = self.told.take() {
+        let len = self.body.len().min(AT_ONCE);
+        let part = self.body.split_to(len);
+        if self.body.is_empty()
+            && let Some(told) = self.told.take()
+        {
             let _ = told.send(());
         }
-        Poll::Ready(self.body.take().map(|body| Ok(Frame::data(body))))
+        Poll::Ready((!part.is_empty()).then(|| Ok(Frame::data(part))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_none()
+        self.body.is_empty() && self.told.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.body.as_ref().map_or(0, |body| body.len() as u64))
+        SizeHint::with_exact(self.body.len() as u64)
     }
 }
 
@@ -242,6 +252,34 @@ pub(crate) fn event(message: &[u8], came_in: Option<&[u8]>) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt as _;
+
+    #[tokio::test]
+    async fn a_body_is_received_when_its_last_part_is_taken() {
+        for len in [0, 1, AT_ONCE, AT_ONCE + 1, 5 * AT_ONCE] {
+            let (response, answer) = oneshot::channel();
+            let mut reply = Reply::new(response);
+            reply.whole(StatusCode::OK, HeaderMap::new(), vec![b'a'; len].into());
+            let mut body = answer.await.unwrap().into_body();
+            let mut read = 0;
+            while let Some(frame) = body.frame().await {
+                read += frame.unwrap().into_data().unwrap().len();
+                let is_received = reply.news().now_or_never() == Some(News::Received);
+                assert_eq!(is_received, read == len, "{read} of {len}");
+                if is_received {
+                    break;
+                }
+            }
+            assert_eq!(read, len);
+        }
+        let (response, answer) = oneshot::channel();
+        let mut reply = Reply::new(response);
+        reply.whole(StatusCode::OK, HeaderMap::new(), vec![b'a'; 2 * AT_ONCE].into());
+        let mut body = answer.await.unwrap().into_body();
+        body.frame().await.unwrap().unwrap();
+        drop(body);
+        assert_eq!(reply.news().await, News::Left);
+    }
 
     #[test]
     fn a_changed_message_keeps_the_fields_of_its_event() {

@@ -2,16 +2,39 @@
 use bytes::Bytes;
 use std::{
     collections::HashMap,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::{
+    sync::{
+        Notify,
+        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    },
+    time::{Instant, timeout_at},
+};
+
+/// Whose calls they are: the caller's, in a session if there is one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Home {
+    pub(crate) caller: Box<str>,
+    pub(crate) session: Option<Box<str>>,
+}
 
 /// Whose call it is, and the JSON text of its id.
-type Id = (Box<str>, Box<str>);
+type Id = (Home, Box<str>);
 
-/// The calls that run.
+/// The calls that run. Without sessions, several clients may use one id.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Running(Arc<Mutex<HashMap<Id, UnboundedSender<Bytes>>>>);
+pub(crate) struct Running(Arc<Inside>);
+
+#[derive(Debug, Default)]
+struct Inside {
+    calls: Mutex<HashMap<Id, Vec<UnboundedSender<Bytes>>>>,
+    /// The calls that go on without their clients.
+    left: Mutex<HashMap<Home, usize>>,
+    ended: Notify,
+}
 
 /// A call that runs, until this is dropped.
 #[derive(Debug)]
@@ -19,27 +42,45 @@ pub(crate) struct Run {
     id: Id,
     all: Running,
     orders: UnboundedReceiver<Bytes>,
+    is_left: bool,
 }
 
 impl Running {
     /// Adds a call.
-    pub(crate) fn begin(&self, home: &str, id: &str) -> Run {
+    pub(crate) fn begin(&self, home: &Home, id: &str) -> Run {
         let (sender, orders) = unbounded_channel();
-        let id = (home.into(), id.into());
-        self.lock().insert(id.clone(), sender);
-        Run { id, all: self.clone(), orders }
+        let id = (home.clone(), id.into());
+        lock(&self.0.calls).entry(id.clone()).or_default().push(sender);
+        Run { id, all: self.clone(), orders, is_left: false }
     }
 
-    /// Sends the call a notification that cancels it; `false` if no such call runs.
-    pub(crate) fn cancel(&self, home: &str, id: &str, line: &Bytes) -> bool {
-        let running = self.lock();
-        let call = running.get(&(home.into(), id.into()));
-        call.is_some_and(|call| call.send(line.clone()).is_ok())
+    /// Sends the call a notification that cancels it; `false` if no such call runs, or it is not known which is
+    /// meant.
+    pub(crate) fn cancel(&self, home: &Home, id: &str, line: &Bytes) -> bool {
+        let running = lock(&self.0.calls);
+        let Some(calls) = running.get(&(home.clone(), id.into())) else { return false };
+        if calls.len() > 1 && home.session.is_none() {
+            return false;
+        }
+        // One request may have been sent twice.
+        calls.iter().filter(|call| call.send(line.clone()).is_ok()).count() > 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, UnboundedSender<Bytes>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until no call of theirs goes on without its client, for a limited time.
+    pub(crate) async fn settled(&self, home: &Home, limit: Duration) {
+        let until = Instant::now() + limit;
+        loop {
+            let mut ended = pin!(self.0.ended.notified());
+            ended.as_mut().enable();
+            if !lock(&self.0.left).contains_key(home) || timeout_at(until, ended).await.is_err() {
+                return;
+            }
+        }
     }
+}
+
+fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Run {
@@ -47,15 +88,36 @@ impl Run {
     pub(crate) async fn cancelled(&mut self) -> Option<Bytes> {
         self.orders.recv().await
     }
+
+    /// Its client has left; the call goes on.
+    pub(crate) fn left(&mut self) {
+        if !std::mem::replace(&mut self.is_left, true) {
+            *lock(&self.all.0.left).entry(self.id.0.clone()).or_default() += 1;
+        }
+    }
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
         self.orders.close();
-        let mut running = self.all.lock();
-        // A later call may have the same id.
-        if running.get(&self.id).is_some_and(UnboundedSender::is_closed) {
-            running.remove(&self.id);
+        let mut running = lock(&self.all.0.calls);
+        if let Some(calls) = running.get_mut(&self.id) {
+            calls.retain(|call| !call.is_closed());
+            if calls.is_empty() {
+                running.remove(&self.id);
+            }
+        }
+        drop(running);
+        if self.is_left {
+            let mut left = lock(&self.all.0.left);
+            if let Some(count) = left.get_mut(&self.id.0) {
+                *count -= 1;
+                if *count == 0 {
+                    left.remove(&self.id.0);
+                }
+            }
+            drop(left);
+            self.all.0.ended.notify_waiters();
         }
     }
 }
@@ -64,19 +126,59 @@ impl Drop for Run {
 mod tests {
     use super::*;
 
+    fn home(caller: &str, session: Option<&str>) -> Home {
+        Home { caller: caller.into(), session: session.map(Into::into) }
+    }
+
     #[tokio::test]
     async fn a_call_is_cancelled_by_its_own_client_while_it_runs() {
-        let running = Running::default();
-        let line = Bytes::from_static(b"{}");
-        let mut run = running.begin("a", "1");
-        assert!(!running.cancel("b", "1", &line) && !running.cancel("a", "2", &line));
-        assert!(running.cancel("a", "1", &line));
+        let (running, line) = (Running::default(), Bytes::from_static(b"{}"));
+        let a = home("a", Some("s"));
+        let mut run = running.begin(&a, "1");
+        for (other, id) in [(home("b", Some("s")), "1"), (home("a", None), "1"), (a.clone(), "2")] {
+            assert!(!running.cancel(&other, id, &line));
+        }
+        assert!(running.cancel(&a, "1", &line));
         assert_eq!(run.cancelled().await, Some(line.clone()));
-        let again = running.begin("a", "1");
+        // The same request, sent once more.
+        let mut again = running.begin(&a, "1");
+        assert!(running.cancel(&a, "1", &line));
+        assert_eq!(
+            (run.cancelled().await, again.cancelled().await),
+            (Some(line.clone()), Some(line.clone()))
+        );
         drop(run);
-        assert!(running.cancel("a", "1", &line));
+        assert!(running.cancel(&a, "1", &line));
         drop(again);
-        assert!(!running.cancel("a", "1", &line));
-        assert!(running.lock().is_empty());
+        assert!(!running.cancel(&a, "1", &line));
+        assert!(lock(&running.0.calls).is_empty());
+    }
+
+    #[test]
+    fn without_a_session_an_id_of_two_calls_cancels_neither() {
+        let (running, line) = (Running::default(), Bytes::from_static(b"{}"));
+        let anybody = home("anybody", None);
+        let one = running.begin(&anybody, "1");
+        let two = running.begin(&anybody, "1");
+        assert!(!running.cancel(&anybody, "1", &line));
+        drop(two);
+        assert!(running.cancel(&anybody, "1", &line));
+        drop(one);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_without_its_client_is_waited_for() {
+        let (running, limit) = (Running::default(), Duration::from_secs(60));
+        let a = home("a", Some("s"));
+        let mut run = running.begin(&a, "1");
+        let begun = Instant::now();
+        running.settled(&a, limit).await;
+        run.left();
+        running.settled(&home("b", Some("s")), limit).await;
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        running.settled(&a, limit).await;
+        assert_eq!(begun.elapsed(), limit);
+        tokio::join!(running.settled(&a, limit), async { drop(run) });
+        assert_eq!(begun.elapsed(), limit);
     }
 }

@@ -2,6 +2,7 @@
 use hyper::{
     HeaderMap,
     header::{AUTHORIZATION, COOKIE, HeaderName},
+    http::request::Parts,
 };
 use std::fmt::Write as _;
 use tr_core::canonical::Digest;
@@ -20,13 +21,20 @@ pub(crate) struct Via {
     pub(super) session: Option<Box<str>>,
     /// The key in the request's header.
     pub(super) key: Option<Box<str>>,
+    /// Whether the key there is no text.
+    pub(super) has_bad_key: bool,
     /// By what a call that has no id is recognised, for a minute.
     pub(super) unnamed: Option<Box<str>>,
 }
 
 impl Via {
-    /// Of a request to `server` with these headers.
-    pub(crate) fn of(server: &str, headers: &HeaderMap) -> Self {
+    /// Of a request to `server`.
+    pub(crate) fn of(server: &str, request: &Parts) -> Self {
+        Self::at(server, request.uri.query(), &request.headers)
+    }
+
+    /// Some servers take a credential in the query.
+    fn at(server: &str, query: Option<&str>, headers: &HeaderMap) -> Self {
         let key = blake3::derive_key("tool-guard 2026 callers of an MCP server", server.as_bytes());
         let digest = |names: &[HeaderName]| {
             let mut hasher = blake3::Hasher::new_keyed(&key);
@@ -39,12 +47,19 @@ impl Via {
                     hasher.update(value.as_bytes());
                 }
             }
+            if let Some(query) = query.filter(|_| names != [SESSION]) {
+                any = true;
+                hasher.update(b"?");
+                hasher.update(query.as_bytes());
+            }
             any.then(|| Digest::from_bytes(*hasher.finalize().as_bytes()))
         };
+        let key = headers.get(KEY).map(|key| std::str::from_utf8(key.as_bytes()));
         Self {
+            has_bad_key: matches!(key, Some(Err(_))),
             credential: digest(&[AUTHORIZATION, COOKIE]),
             session: digest(&[SESSION]).map(|digest| label("session", &digest)),
-            key: headers.get(KEY).and_then(|key| key.to_str().ok()).map(|key| {
+            key: key.and_then(Result::ok).map(|key| {
                 // A quoted string, as the draft has it, or bare.
                 let quoted = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
                 quoted.unwrap_or(key).into()
@@ -100,7 +115,7 @@ mod tests {
                 HeaderValue::from_str(value).unwrap(),
             );
         }
-        Via::of("shop", &map)
+        Via::at("shop", None, &map)
     }
 
     #[test]
@@ -112,6 +127,32 @@ mod tests {
         assert_eq!(one.caller(), via(&[("authorization", "Bearer a"), ("accept", "x")]).caller());
         assert_ne!(via(&[("cookie", "a")]).caller(), via(&[("authorization", "a")]).caller());
         assert!(!format!("{one:?}{}", one.caller()).contains("Bearer"));
+    }
+
+    #[test]
+    fn a_query_may_be_a_credential() {
+        let at = |query| Via::at("shop", query, &HeaderMap::new()).caller();
+        assert_ne!(at(Some("key=a")), at(Some("key=b")));
+        assert_ne!(at(Some("key=a")), at(None));
+        let session = |query| {
+            let mut headers = HeaderMap::new();
+            headers.insert(SESSION, HeaderValue::from_static("s"));
+            Via::at("shop", query, &headers).session().map(str::to_owned)
+        };
+        assert_eq!(session(Some("key=a")), session(None));
+    }
+
+    #[test]
+    fn a_key_is_any_text() {
+        let of = |key: &[u8]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(KEY, HeaderValue::from_bytes(key).unwrap());
+            Via::at("shop", None, &headers)
+        };
+        let via = of("zahlung-\u{fc}-1".as_bytes());
+        assert_eq!((via.key.as_deref(), via.has_bad_key), (Some("zahlung-\u{fc}-1"), false));
+        let via = of(b"zahlung-\xfc-1");
+        assert_eq!((via.key.as_deref(), via.has_bad_key), (None, true));
     }
 
     #[test]

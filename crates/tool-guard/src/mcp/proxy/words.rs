@@ -27,7 +27,7 @@ pub(super) fn relayed(
 }
 
 /// The error for a sender whose line, or whose answer, was too long.
-pub(super) fn too_long(line: &Oversized, what: &str, id: Option<&str>) -> Bytes {
+pub(crate) fn too_long(line: &Oversized, what: &str, id: Option<&str>) -> Bytes {
     let text =
         format!("the {what} has {} bytes, and was not forwarded: raise --max-line", line.bytes);
     answer::refusal(id.unwrap_or("null"), INVALID_REQUEST, &text)

@@ -44,9 +44,11 @@ impl Alive {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session and credential of these headers.
-    pub(super) fn peer(&self, headers: &HeaderMap) -> Peer {
+    /// The session and credential of a request: some servers take a credential in the query.
+    pub(super) fn peer(&self, query: Option<&str>, headers: &HeaderMap) -> Peer {
         let mut digest = blake3::Hasher::new_keyed(&self.secret);
+        digest.update(query.unwrap_or_default().as_bytes());
+        digest.update(&u64::MAX.to_le_bytes());
         for name in [AUTHORIZATION, COOKIE, SESSION] {
             for value in headers.get_all(&name) {
                 digest.update(&(value.len() as u64).to_le_bytes());
@@ -95,7 +97,7 @@ mod tests {
     #[test]
     fn a_peer_is_its_session_and_its_credentials() {
         let alive = Alive::new();
-        let peer = |all: &[(&'static str, &str)]| alive.peer(&headers(all));
+        let peer = |all: &[(&'static str, &str)]| alive.peer(None, &headers(all));
         let one = peer(&[("authorization", "a"), ("mcp-session-id", "s"), ("accept", "x")]);
         assert_eq!(one, peer(&[("mcp-session-id", "s"), ("authorization", "a")]));
         for other in [
@@ -108,14 +110,14 @@ mod tests {
         }
         assert_ne!(
             one,
-            Alive::new().peer(&headers(&[("authorization", "a"), ("mcp-session-id", "s")]))
+            Alive::new().peer(None, &headers(&[("authorization", "a"), ("mcp-session-id", "s")]))
         );
     }
 
     #[test]
     fn a_sign_of_life_is_fresh_for_five_seconds() {
         let (alive, begun) = (Alive::new(), Instant::now());
-        let peer = alive.peer(&HeaderMap::new());
+        let peer = alive.peer(None, &HeaderMap::new());
         assert!(!alive.is_fresh(&peer, begun) && !alive.has_worked(&peer));
         alive.note(peer, begun);
         assert!(alive.is_fresh(&peer, begun + FRESH));
@@ -126,7 +128,7 @@ mod tests {
     #[test]
     fn the_oldest_sessions_are_forgotten() {
         let (alive, begun) = (Alive::new(), Instant::now());
-        let peer = |at: usize| alive.peer(&headers(&[("mcp-session-id", &at.to_string())]));
+        let peer = |at: usize| alive.peer(None, &headers(&[("mcp-session-id", &at.to_string())]));
         for at in 0..=MOST {
             alive.note(peer(at), begun + Duration::from_millis(at as u64));
         }

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http_body_util::BodyExt as _;
 use hyper::{
-    HeaderMap, Method, Response, StatusCode,
+    HeaderMap, Method, Response, StatusCode, Uri,
     body::Incoming,
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
     http::response,
@@ -44,8 +44,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub(crate) struct Hearing(Pin<Box<dyn Stream<Item = Heard> + Send>>);
 
 impl Hearing {
-    pub(super) fn of(shared: Arc<Shared>, posted: Posted) -> Self {
-        let exchange = Exchange::new(shared, posted);
+    pub(super) fn of(shared: Arc<Shared>, uri: Uri, posted: Posted) -> Self {
+        let exchange = Exchange::new(shared, uri, posted);
         Self(Box::pin(stream::unfold(exchange, |mut exchange| async move {
             Some((exchange.next().await?, exchange))
         })))
@@ -68,6 +68,7 @@ impl fmt::Debug for Hearing {
 
 struct Exchange {
     shared: Arc<Shared>,
+    uri: Uri,
     headers: HeaderMap,
     body: Bytes,
     peer: Peer,
@@ -94,7 +95,7 @@ enum Stage {
 }
 
 impl Exchange {
-    fn new(shared: Arc<Shared>, posted: Posted) -> Self {
+    fn new(shared: Arc<Shared>, uri: Uri, posted: Posted) -> Self {
         let Posted { headers, body, attempt } = posted;
         let headers = shared.target.take(&headers);
         let mut asks = Asks::of(&body);
@@ -107,7 +108,8 @@ impl Exchange {
             asks.id = Some(sent.id);
         }
         Self {
-            peer: shared.alive.peer(&headers),
+            peer: shared.alive.peer(uri.query(), &headers),
+            uri,
             is_modern: is_modern(&headers),
             shared,
             headers,
@@ -177,7 +179,7 @@ impl Exchange {
             let sent = self
                 .shared
                 .target
-                .send(Method::POST, self.headers.clone(), self.body.clone())
+                .send(Method::POST, self.uri.clone(), self.headers.clone(), self.body.clone())
                 .await;
             let may_wait =
                 |limit: Duration| self.kind == Kind::Message && begun.elapsed() + pause <= limit;
@@ -207,7 +209,8 @@ impl Exchange {
     async fn preflight(&mut self) -> Result<(), Heard> {
         let (headers, body, id) = preflight::probe(&self.headers, &self.body, self.is_modern);
         let asked = async {
-            let (head, body) = self.shared.target.send(Method::POST, headers, body).await?;
+            let (head, body) =
+                self.shared.target.send(Method::POST, self.uri.clone(), headers, body).await?;
             // The connection can be used again once the body was read.
             let body = match timeout(BRIEF / 10, read(body, 64 * 1024)).await {
                 Ok(Body::Whole(body) | Body::Torn(body, _)) => body,
@@ -371,7 +374,12 @@ impl Exchange {
             }
             sleep(pause).await;
             let left = REACH.saturating_sub(cut.elapsed());
-            let sent = self.shared.target.send(Method::GET, headers.clone(), Bytes::new());
+            let sent = self.shared.target.send(
+                Method::GET,
+                self.uri.clone(),
+                headers.clone(),
+                Bytes::new(),
+            );
             match timeout(left, sent).await {
                 Ok(Ok((head, body)))
                     if head.status == StatusCode::OK && is_event_stream(&head.headers) =>

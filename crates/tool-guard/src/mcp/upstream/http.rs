@@ -65,17 +65,18 @@ impl Target {
         forwarded(headers, &self.host)
     }
 
-    /// Sends a request to the endpoint.
+    /// Sends a request to an address of the server's.
     pub(super) async fn send(
         &self,
         method: Method,
+        uri: Uri,
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<(response::Parts, Incoming), Fault<'static>> {
         let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
         let mut request = Request::new(body);
         *request.method_mut() = method;
-        *request.uri_mut() = self.url.clone();
+        *request.uri_mut() = uri;
         *request.headers_mut() = headers;
         Ok(self.request(request).await?.into_parts())
     }
@@ -92,7 +93,7 @@ impl Target {
     }
 
     /// The address on the server. That of the endpoint may have a query of its own.
-    fn on_server(&self, uri: &Uri) -> Uri {
+    pub(super) fn on_server(&self, uri: &Uri) -> Uri {
         if uri.path() == self.url.path() && uri.query().is_none() {
             return self.url.clone();
         }
