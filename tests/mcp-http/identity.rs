@@ -6,7 +6,11 @@ use crate::{
     wire::until,
 };
 use serde_json::json;
-use std::thread;
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    thread,
+};
 
 fn shop() -> (Upstream, Shop) {
     let upstream = Upstream::start();
@@ -232,5 +236,72 @@ fn the_same_bytes_in_the_same_session_are_one_call() {
     assert_eq!(upstream.executed("42"), 1);
     // Another id is another call.
     assert!(client.once(&call).is_success());
+    assert_eq!(upstream.executed("42"), 2);
+}
+
+/// A header may hold any text; what is no text is refused.
+#[test]
+fn a_key_in_the_header_may_be_of_any_letters() {
+    let (upstream, shop) = shop();
+    let guard = shop.listen(Way::HttpHttp);
+    let client = || Http::open(&guard.url, Kind::Keyless, Era::Legacy);
+    let call = Call::new(Kind::Keyless, "pay", "42");
+    for _ in 0..2 {
+        assert!(client().with("idempotency-key", "zahlung-ü-1").once(&call).is_success());
+    }
+    assert_eq!(upstream.executed("42"), 1);
+}
+
+/// A client that closes its connection and sends the call again at once, on another connection and under another
+/// id: faster than the guard sees that the first connection has ended.
+#[test]
+fn a_keyless_call_that_is_sent_again_at_once_is_one_call() {
+    for _ in 0..8 {
+        let (upstream, shop) = shop();
+        let guard = shop.listen(Way::HttpHttp);
+        let opened = Http::open(&guard.url, Kind::Keyless, Era::Legacy);
+        let session = opened.session.clone().unwrap();
+        let headers = [("mcp-session-id", &*session), ("mcp-protocol-version", "2025-11-25")];
+        let [mut first, mut again] =
+            [(); 2].map(|()| TcpStream::connect(opened.authority()).unwrap());
+        let send = |to: &mut TcpStream, id: u32| {
+            let params = json!({ "name": "pay", "arguments": { "order": "42" } });
+            let body =
+                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+            to.write_all(&opened.bytes(&headers, body.to_string().as_bytes())).unwrap();
+        };
+        upstream.play(Fault::NoHeaders);
+        send(&mut first, 100);
+        until("it runs", || (upstream.executed("42") == 1).then_some(()));
+        drop(first);
+        send(&mut again, 101);
+        upstream.release();
+        let mut answer = [0; 12];
+        again.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200");
+        assert_eq!(upstream.executed("42"), 1);
+    }
+}
+
+/// A call with an id of its own is none of those that were cut off.
+#[test]
+fn a_call_with_an_id_takes_no_other_calls_place() {
+    let (upstream, shop) = shop();
+    let guard = shop.listen(Way::HttpHttp);
+    let keyless = Call::new(Kind::Keyless, "pay", "42");
+    let mut client = Http::open(&guard.url, Kind::Keyless, Era::Legacy);
+    let session = client.session.clone().unwrap();
+    let headers = [("mcp-session-id", &*session), ("mcp-protocol-version", "2025-11-25")];
+    let params = json!({ "name": "pay", "arguments": { "order": "42" } });
+    let body = json!({ "jsonrpc": "2.0", "id": 500, "method": "tools/call", "params": params });
+    upstream.play(Fault::NoHeaders);
+    let mut cut = TcpStream::connect(client.authority()).unwrap();
+    cut.write_all(&client.bytes(&headers, body.to_string().as_bytes())).unwrap();
+    until("it runs", || (upstream.executed("42") == 1).then_some(()));
+    drop(cut);
+    let mut other = Http::open(&guard.url, Kind::Keyed, Era::Legacy);
+    upstream.release();
+    assert!(other.once(&Call::new(Kind::Keyed, "pay", "42")).is_success());
+    assert!(client.once(&keyless).is_success());
     assert_eq!(upstream.executed("42"), 2);
 }

@@ -256,3 +256,25 @@ fn another_path_is_not_found_and_metadata_of_oauth_passes() {
     assert!(seen[before].head.first.contains("/.well-known/oauth-protected-resource/mcp"));
     let _ = (&front.guard, &front.shop);
 }
+
+/// What the guard reads as no call, another reader may take for one.
+#[test]
+fn bodies_in_other_codings_are_refused() {
+    let front = front(&[]);
+    for line in ["content-encoding: gzip", "content-encoding: identity, br"] {
+        assert_eq!(front.header(line), 400, "{line}");
+    }
+    let charset = "content-type: application/json; charset=utf-16le";
+    assert_eq!(front.send(|text| text.replace("content-type: application/json", charset)), 400);
+    assert_eq!(front.paid(), 0);
+}
+
+#[test]
+fn a_call_does_not_pass_beside_the_endpoint() {
+    let front = front(&[]);
+    for path in ["/.well-known/../mcp", "/.well-known/%2e%2e/mcp", "/.well-known/..%2Fmcp"] {
+        assert_eq!(front.send(|text| text.replacen("/mcp", path, 1)), 404, "{path}");
+    }
+    assert_eq!(front.send(|text| text.replacen("/mcp", "/.well-known/mcp", 1)), 405);
+    assert_eq!(front.paid(), 0);
+}

@@ -42,7 +42,7 @@ const PARSE_ERROR: i64 = -32700;
 
 const OVERLOADED: i64 = -32000;
 
-/// The calls and lists that are under way, also without their clients; beyond it they are refused.
+/// The calls and lists that run at once, also without their clients; beyond it they are refused.
 const MOST: usize = 1_024;
 
 /// How long a stream is not resumed while its call goes on here: servers refuse what they still send.
@@ -210,7 +210,7 @@ impl<B: Behind> Inside<B> {
     ) -> Answered {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             const WHY: &str =
-                "too many calls are under way: this one was not made; send it again later";
+                "too many calls run at once: this one was not made; send it again later";
             let mut answer = refused(StatusCode::SERVICE_UNAVAILABLE, &id_text, OVERLOADED, WHY);
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
             return answer;

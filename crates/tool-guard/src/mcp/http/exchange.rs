@@ -139,7 +139,7 @@ impl<B: Behind> Exchange<B> {
         }
     }
 
-    /// Whether what the server may still say is for nobody's use: it has answered, or only a list was asked for.
+    /// Whether the server has nothing more to say: it has answered, or only a list was asked for.
     fn has_nothing_to_learn(&self) -> bool {
         let is_list = |open: &Open<_>| open.attempt.is_none() && !open.is_note;
         self.is_answered || self.open.iter().all(is_list)
