@@ -77,10 +77,21 @@ pub(crate) enum Begin {
 /// A server's command, its arguments and its environment.
 type Bank = (PathBuf, Vec<PathBuf>, [(&'static str, PathBuf); 3]);
 
+/// How an agent reaches a server over HTTP.
+#[derive(Clone, Debug)]
+pub(crate) enum Reached {
+    /// At this URL, which may be a guard's.
+    Http(String),
+    /// Through a guard on standard input and output.
+    Stdio(String),
+}
+
 /// A folder with the agent's home, its work, and what everybody wrote down.
 pub(crate) struct Room {
     folder: TempDir,
     mail: String,
+    /// How it reaches a server that is no bank of its own.
+    reached: Option<Reached>,
 }
 
 impl Room {
@@ -88,7 +99,12 @@ impl Room {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
-        Self { folder, mail: mail.into() }
+        Self { folder, mail: mail.into(), reached: None }
+    }
+
+    /// With a server over HTTP.
+    pub(crate) fn over(reached: Reached) -> Self {
+        Self { reached: Some(reached), ..Self::new("") }
     }
 
     /// Has the bank kill its guard in the next payment.
@@ -142,6 +158,10 @@ impl Room {
 
     /// The server behind the guard, as an agent's configuration names it.
     fn bank(&self) -> Bank {
+        if let Some(Reached::Stdio(url)) = &self.reached {
+            let arguments = ["mcp", "--upstream", url].map(PathBuf::from);
+            return (variable("TR_TOOL_GUARD"), arguments.into(), self.places());
+        }
         let catalog = self.path("catalog.toml");
         fs::write(&catalog, "[tools.pay]\neffect = \"mutating\"\n").unwrap();
         let [mcp, option, end, node] = ["mcp", "--catalog", "--", "node"].map(PathBuf::from);
@@ -199,7 +219,10 @@ impl Room {
         let (command, args, env) = bank;
         let env: serde_json::Map<_, _> =
             env.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-        let bank = json!({ "command": command, "args": args, "env": env });
+        let bank = match &self.reached {
+            Some(Reached::Http(url)) => json!({ "type": "http", "url": url }),
+            _ => json!({ "command": command, "args": args, "env": env }),
+        };
         let servers = json!({ "mcpServers": { "bank": bank } });
         let mut claude = self.agent(claude());
         claude.args((begin == Begin::Resumed).then_some("--continue"));
@@ -216,11 +239,14 @@ impl Room {
         let (command, args, env) = self.bank();
         let env = env.map(|(name, value)| format!("{name} = {}\n", json!(value))).concat();
         // JSON's strings and arrays are TOML's, too.
-        let bank = format!(
-            "command = {}\nargs = {}\n[mcp_servers.bank.env]\n{env}",
-            json!(command),
-            json!(args)
-        );
+        let bank = match &self.reached {
+            Some(Reached::Http(url)) => format!("url = {}\n", json!(url)),
+            _ => format!(
+                "command = {}\nargs = {}\n[mcp_servers.bank.env]\n{env}",
+                json!(command),
+                json!(args)
+            ),
+        };
         let settings = format!(
             "model = 'scripted'\nmodel_provider = 'script'\napproval_policy = 'never'\n\
              [model_providers.script]\nname = 'script'\nwire_api = 'responses'\n\

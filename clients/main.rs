@@ -2,6 +2,7 @@
 
 mod agent;
 mod conformance;
+mod faults;
 mod hooks;
 mod install;
 mod kills;

@@ -1,0 +1,71 @@
+// A server over HTTP, with sessions, whose first payment is made and then ends in the fault that FAULT names. Payments
+// are written into LEDGER. It prints its address.
+"use strict";
+const { appendFileSync } = require("node:fs");
+const { randomUUID } = require("node:crypto");
+const { createServer } = require("node:http");
+
+const sessions = new Set();
+let fault = process.env.FAULT;
+let resumed;
+
+const json = (response, status, body, headers = {}) => {
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify({ jsonrpc: "2.0", ...body }));
+};
+const error = (response, status, code, message) => json(response, status, { id: null, error: { code, message } });
+const cut = (response, id) => {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.write(id ? `id: ${id}\ndata: \n\n` : ": here\n\n", () => response.destroy());
+};
+
+const faults = {
+  401: (response) => response.writeHead(401).end("not you"),
+  404: (response) => (sessions.clear(), error(response, 404, -32600, "Session not found")),
+  400: (response) => (sessions.clear(), error(response, 400, -32000, "Bad Request: No valid session ID provided")),
+  503: (response) => response.writeHead(503).end("upstream connect error"),
+  drop: (response) => response.destroy(),
+  "cut without id": (response) => cut(response),
+  "cut with id": (response, answer) => ((resumed = answer), cut(response, "cut-1")),
+};
+
+const inputSchema = { type: "object", properties: { of: { type: "string" } } };
+const results = {
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion: protocolVersion < "2026" ? protocolVersion : "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "bank", version: "1" },
+  }),
+  ping: () => ({}),
+  "tools/list": () => ({ tools: [{ name: "pay", description: "Pays an order.", inputSchema }] }),
+  "tools/call": (params) => {
+    appendFileSync(process.env.LEDGER, `${JSON.stringify(params)}\n`);
+    return { content: [{ type: "text", text: `receipt of ${params.arguments.of}` }] };
+  },
+};
+
+const answer = async (request, response) => {
+  const session = request.headers["mcp-session-id"];
+  if (request.method === "GET" && resumed && request.headers["last-event-id"] === "cut-1") {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    return response.end(`id: cut-2\ndata: ${JSON.stringify(resumed)}\n\n`);
+  }
+  if (request.method !== "POST") return response.writeHead(405, { allow: "POST" }).end();
+  const { id, method, params } = JSON.parse(Buffer.concat(await request.toArray()));
+  const begins = method === "initialize";
+  if (!begins && !session) return error(response, 400, -32000, "Bad Request: Session ID required");
+  if (!begins && !sessions.has(session)) return error(response, 404, -32600, "Session not found");
+  if (id === undefined || !method) return response.writeHead(202).end();
+  const known = results[method];
+  if (!known) return json(response, 200, { id, error: { code: -32601, message: "unknown method" } });
+  const result = known(params);
+  if (method === "tools/call" && fault) {
+    const play = faults[fault];
+    fault = undefined;
+    return play(response, { jsonrpc: "2.0", id, result });
+  }
+  const headers = {};
+  if (begins) sessions.add((headers["mcp-session-id"] = randomUUID()));
+  json(response, 200, { id, result }, headers);
+};
+
+const server = createServer((request, response) => void answer(request, response));
+server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/mcp`));
