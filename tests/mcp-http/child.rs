@@ -5,7 +5,12 @@ use crate::{
     wire::until,
 };
 use serde_json::json;
-use std::{fs, thread};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    thread,
+};
 
 fn paid(shop: &Shop, order: &str) -> usize {
     let ledger = fs::read_to_string(shop.path("ledger")).unwrap_or_default();
@@ -149,5 +154,34 @@ fn a_guard_that_is_killed_leaves_no_child_and_pays_no_second_time() {
     let guard = shop.listen(Way::HttpStdio);
     let seen = Http::open(&guard.url, Kind::Codex, Era::Legacy).once(&call);
     assert!(seen.is_in_band_failure() && seen.text().contains("may have run"), "{seen:?}");
+    assert_eq!(paid(&shop, "hang"), 1);
+}
+
+/// The stream of such a client can be resumed, so the guard reads its answer on; the client was cut off all the same.
+#[test]
+fn a_keyless_call_whose_stream_was_cut_is_one_call() {
+    let shop = Shop::over_child().with(["--timeout", "2s"]);
+    let guard = shop.listen(Way::HttpStdio);
+    let opened = Http::open(&guard.url, Kind::Keyless, Era::Legacy);
+    let session = opened.session.clone().unwrap();
+    let headers = [("mcp-session-id", &*session), ("mcp-protocol-version", "2025-11-25")];
+    let send = |id: u32| {
+        let params = json!({ "name": "pay", "arguments": { "order": "hang" } });
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        let mut stream = TcpStream::connect(opened.authority()).unwrap();
+        stream.write_all(&opened.bytes(&headers, body.to_string().as_bytes())).unwrap();
+        stream
+    };
+    let mut first = send(100);
+    // The stream has begun, with the id of an event.
+    let mut begun = [0; 12];
+    first.read_exact(&mut begun).unwrap();
+    until("it runs", || (paid(&shop, "hang") == 1).then_some(()));
+    drop(first);
+    let mut again = BufReader::new(send(101));
+    let mut said = String::new();
+    while !said.contains("may have run") {
+        assert!(again.read_line(&mut said).unwrap() > 0, "{said}");
+    }
     assert_eq!(paid(&shop, "hang"), 1);
 }

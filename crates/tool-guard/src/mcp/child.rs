@@ -24,7 +24,7 @@ use crate::{
     front::body::Answered,
     mcp::{
         guard::Guard,
-        http::{Behind, is_modern, status_of},
+        http::{Behind, Watched, is_modern, status_of},
         identity::SESSION,
         message::{self, Line},
         upstream::{Heard, Posted},
@@ -48,6 +48,8 @@ use tr_core::Ran;
 
 /// The path of the endpoint.
 const PATH: &str = "/mcp";
+/// A server's error for a method that it does not know.
+const NO_METHOD: i64 = -32601;
 /// How often sessions that are over are removed.
 const SWEEP: Duration = Duration::from_secs(30);
 /// How long all children together may take to end.
@@ -71,6 +73,10 @@ struct Shared {
     child: Option<Mux>,
     /// It speaks older versions only.
     is_legacy: bool,
+    /// It has answered a discovery.
+    is_modern: bool,
+    /// Who sent the last request.
+    owner: Option<[u8; 32]>,
 }
 
 impl Children {
@@ -148,7 +154,7 @@ impl Inside {
         };
         // No older version has this method, whatever version the client names.
         if is_modern(&head.headers) || asked.method.as_deref() == Some("server/discover") {
-            return self.modern(body, &asked).await;
+            return self.modern(&head.headers, body, &asked).await;
         }
         if asked.method.as_deref() == Some("initialize") && !head.headers.contains_key(SESSION) {
             return self.begin(head, body, &asked).await;
@@ -163,7 +169,7 @@ impl Inside {
         let is_primed = asked.requests > 0 && session::is_resumable(&head.headers);
         let post = session.mux.post(body, false);
         let answer = answered(post, &self.guard, &asked, is_primed).await;
-        session.kept(&head.headers, answer)
+        session.kept(&head.headers, answer, &Watched::default())
     }
 
     /// Begins a session.
@@ -200,7 +206,7 @@ impl Inside {
     }
 
     /// Answers a request of the protocol without sessions.
-    async fn modern(&self, body: Bytes, asked: &Asked) -> Answered {
+    async fn modern(&self, headers: &HeaderMap, body: Bytes, asked: &Asked) -> Answered {
         const LEGACY: &str =
             "Bad Request: the server speaks versions of MCP with sessions only: send initialize";
         let discovers = asked.method.as_deref() == Some("server/discover");
@@ -211,6 +217,7 @@ impl Inside {
             Ok(child) => child,
             Err(error) => return not_started(&asked.id, &error),
         };
+        self.note_owner(&child, headers);
         let mut answer = answered(child.post(body, false), &self.guard, asked, false).await;
         let code = answer.extensions().get::<answered::IsError>().map(|it| it.0);
         let unanswered = answer.extensions().get::<answered::NotAnswered>();
@@ -218,16 +225,31 @@ impl Inside {
             // Some servers end when their first request is no `initialize`.
             return error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY);
         }
-        let Some(code) = code else { return answer };
-        if discovers && session::is_of_legacy(code) {
-            let mut shared = self.shared();
-            shared.is_legacy = true;
-            // No client will ask it anything.
-            shared.child.take_if(|_| child.streams() == 0).as_ref().inspect(|it| it.end());
+        let Some(code) = code else {
+            self.shared().is_modern |= discovers;
+            return answer;
+        };
+        let is_modern = self.shared().is_modern;
+        if discovers && !is_modern && session::is_of_legacy(code) {
+            // Other codes may be of this request alone.
+            if code == NO_METHOD {
+                let mut shared = self.shared();
+                shared.is_legacy = true;
+                // No client will ask it anything.
+                shared.child.take_if(|_| child.streams() == 0).as_ref().inspect(|it| it.end());
+            }
             return error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY);
         }
         *answer.status_mut() = status_of(code);
         answer
+    }
+
+    /// Notes whose requests the child of all clients gets.
+    fn note_owner(&self, child: &Mux, headers: &HeaderMap) {
+        let owner = owner(headers);
+        if self.shared().owner.replace(owner).is_some_and(|before| before != owner) {
+            child.mix();
+        }
     }
 
     /// Opens the stream of what the server says unasked, or resumes a stream.
@@ -327,7 +349,10 @@ impl Behind for Children {
         let is_mutating = attempt.as_ref().is_some_and(|attempt| attempt.is_mutating);
         if is_modern(&headers) {
             return match self.0.child() {
-                Ok(child) => Hearing::of(child.post(body, is_mutating), false),
+                Ok(child) => {
+                    self.0.note_owner(&child, &headers);
+                    Hearing::of(child.post(body, is_mutating), false)
+                }
                 Err(error) => Hearing::failed(failed(&error)),
             };
         }
@@ -359,12 +384,12 @@ impl Behind for Children {
         }
     }
 
-    fn kept(&self, headers: &HeaderMap, answer: Answered) -> Answered {
+    fn kept(&self, headers: &HeaderMap, answer: Answered, call: &Watched) -> Answered {
         if is_modern(headers) {
             return answer;
         }
         match self.0.session(headers, "null") {
-            Ok(session) => session.kept(headers, answer),
+            Ok(session) => session.kept(headers, answer, call),
             Err(_) => answer,
         }
     }

@@ -10,6 +10,7 @@ mod running;
 
 pub(crate) use self::{
     behind::Behind,
+    cut_offs::{Cut, Uncut, Watched},
     headers::{VERSION, is_modern, status_of},
     reply::{EVENTS, event},
     run::run,

@@ -144,8 +144,10 @@ impl Ids {
             }
             Line::Unreadable { .. } => Err(Refused::Unreadable),
         };
-        let sends =
-            sends.inspect_err(|_| opened.iter().for_each(|id| drop(self.open.remove(id))))?;
+        let sends = sends.inspect_err(|_| {
+            opened.iter().for_each(|id| drop(self.open.remove(id)));
+            self.cancelled.clear();
+        })?;
         parts.sort_by_key(|(place, _)| place.start);
         let parts: Vec<_> = parts.iter().map(|(place, text)| (place.clone(), &**text)).collect();
         Ok((sends.then(|| one_line(&message::splice(line, &parts))), opened.len()))
@@ -181,6 +183,7 @@ impl Ids {
                 |(_, open): &(&u64, &Open)| open.scope == scope && Some(&open.id) == id.as_ref();
             // Under an id of another's it would cancel that one's request.
             let Some((number, open)) = self.open.iter().filter(mine).max_by_key(|it| it.0) else {
+                parts.push((message::range(line, raw), "null".into()));
                 return Ok(false);
             };
             self.cancelled.push((*number, open.post));
@@ -348,9 +351,9 @@ impl Ids {
         of_it.map(|(number, _)| *number).collect()
     }
 
-    /// Forgets a request, whose answer no client waits for.
-    pub(super) fn forget(&mut self, number: u64) {
-        self.open.remove(&number);
+    /// Forgets a request, whose answer no client waits for; `false` if it was forgotten before.
+    pub(super) fn forget(&mut self, number: u64) -> bool {
+        self.open.remove(&number).is_some()
     }
 
     /// Forgets the requests of other posts than these.

@@ -1,6 +1,9 @@
 //! The stream of a response that outlives its connection, so that the client can resume it.
 use super::replay::{MAX_BYTES, Next, PATIENCE, Replay};
-use crate::front::{body::Answered, events::Events};
+use crate::{
+    front::{body::Answered, events::Events},
+    mcp::http::{Cut, Uncut},
+};
 use bytes::Bytes;
 use futures_util::Stream;
 use http_body_util::{BodyExt as _, StreamBody};
@@ -31,6 +34,16 @@ struct State {
     unread_since: Instant,
     to_read: Option<Waker>,
     to_write: Option<Waker>,
+    call: Call,
+}
+
+/// The call without an id whose answer the stream carries.
+#[derive(Debug)]
+enum Call {
+    None,
+    Waits(Uncut),
+    /// Its client vanished, and may resume the stream.
+    Cut(Cut),
 }
 
 impl Kept {
@@ -42,6 +55,7 @@ impl Kept {
             unread_since: Instant::now(),
             to_read: None,
             to_write: None,
+            call: Call::None,
         })))
     }
 
@@ -85,6 +99,11 @@ impl Kept {
         response
     }
 
+    /// Sets the call whose answer the stream carries.
+    pub(super) fn watch(&self, call: Option<Uncut>) {
+        self.lock().call = call.map_or(Call::None, Call::Waits);
+    }
+
     /// Adds an event.
     pub(super) fn push(&self, event: &[u8]) {
         let mut state = self.lock();
@@ -98,6 +117,10 @@ impl Kept {
         let mut state = self.lock();
         state.readers += 1;
         state.reader = Some((state.readers, after));
+        state.call = match std::mem::replace(&mut state.call, Call::None) {
+            Call::Cut(cut) => cut.withdraw().map_or(Call::None, Call::Waits),
+            call => call,
+        };
         state.wake_reader();
         Read { kept: self.clone(), reader: state.readers }
     }
@@ -192,6 +215,10 @@ impl Stream for Read {
         match state.replay.after(number) {
             Next::Event(bytes) => {
                 state.reader = Some((reader, number + 1));
+                state.replay.trim(Some(number + 1), Instant::now().into_std());
+                if state.replay.after(number + 1) == Next::End {
+                    state.call = Call::None;
+                }
                 if let Some(waker) = state.to_write.take() {
                     waker.wake();
                 }
@@ -201,7 +228,10 @@ impl Stream for Read {
                 state.to_read = Some(cx.waker().clone());
                 Poll::Pending
             }
-            Next::End | Next::Lost => Poll::Ready(None),
+            Next::End | Next::Lost => {
+                state.call = Call::None;
+                Poll::Ready(None)
+            }
         }
     }
 }
@@ -211,6 +241,10 @@ impl Drop for Read {
         let mut state = self.kept.lock();
         if state.reader.is_some_and(|(reader, _)| reader == self.reader) {
             state.reader = None;
+            state.call = match std::mem::replace(&mut state.call, Call::None) {
+                Call::Waits(call) => Call::Cut(call.cut()),
+                call => call,
+            };
             state.unread_since = Instant::now();
             if let Some(waker) = state.to_write.take() {
                 waker.wake();

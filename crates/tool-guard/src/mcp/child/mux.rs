@@ -109,6 +109,11 @@ impl Mux {
         Post { shared: self.0.clone(), state }
     }
 
+    /// From now on there are requests with several credentials.
+    pub(super) fn mix(&self) {
+        self.0.lock().mix();
+    }
+
     /// Listens to what the server says unasked.
     pub(super) fn listen(&self) -> Post {
         let number = self.0.lock().listen();

@@ -39,6 +39,8 @@ pub(super) struct Message {
 #[derive(Debug)]
 pub(super) struct Posts {
     sharing: Sharing,
+    /// Whether requests with several credentials were made.
+    is_mixed: bool,
     ids: Ids,
     posts: HashMap<u64, Post>,
     last: u64,
@@ -77,6 +79,7 @@ impl Posts {
     pub(super) fn new(sharing: Sharing) -> Self {
         Self {
             sharing,
+            is_mixed: false,
             ids: Ids::default(),
             posts: HashMap::new(),
             last: 0,
@@ -157,6 +160,11 @@ impl Posts {
         number
     }
 
+    /// From now on there are requests with several credentials.
+    pub(super) const fn mix(&mut self) {
+        self.is_mixed = true;
+    }
+
     /// Listens to what answers no post; who listened before hears nothing more.
     pub(super) fn listen(&mut self) -> u64 {
         self.last += 1;
@@ -228,15 +236,17 @@ impl Posts {
     /// interest.
     fn forget_cancelled(&mut self) {
         for (request, post) in self.ids.take_cancelled() {
-            match self.posts.get_mut(&post) {
-                Some(post) if post.is_mutating => continue,
-                Some(post) => {
-                    post.open -= 1;
-                    post.wake();
-                }
-                None => {}
+            let mut post = self.posts.get_mut(&post);
+            if post.as_ref().is_some_and(|post| post.is_mutating) {
+                continue;
             }
-            self.ids.forget(request);
+            // It may have been cancelled twice.
+            if self.ids.forget(request)
+                && let Some(post) = &mut post
+            {
+                post.open -= 1;
+                post.wake();
+            }
         }
     }
 
@@ -292,8 +302,8 @@ impl Posts {
             // What it asks while it works on one request, it most likely asks for that.
             Sharing::Session if asks => only.or(self.listener).or(last),
             Sharing::Session => self.listener.or(last),
-            // A message for one client is for no other.
-            Sharing::Clients => only,
+            // A message for one client is for no other, and may come after its request has ended.
+            Sharing::Clients => only.filter(|_| !self.is_mixed),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{
     front::{access::TOKEN, body::Answered},
     mcp::{
         guard::Guard,
-        http::{EVENTS, VERSION, event},
+        http::{EVENTS, VERSION, Watched, event},
         upstream::Heard,
     },
 };
@@ -59,18 +59,21 @@ impl Session {
     }
 
     /// Makes the response resumable, if it is a stream and the client resumes streams.
-    pub(super) fn kept(&self, headers: &HeaderMap, answer: Answered) -> Answered {
+    /// `call` is cut off while no client reads its stream.
+    pub(super) fn kept(&self, headers: &HeaderMap, answer: Answered, call: &Watched) -> Answered {
         let media = answer.headers().get(CONTENT_TYPE);
         if !is_resumable(headers) || media != Some(&EVENTS) {
             return answer;
         }
         let mut streams = self.streams();
+        streams.forget_ended();
         streams.last += 1;
         let number = streams.last;
         let kept = Kept::new(number);
         streams.kept.insert(number, kept.clone());
         drop(streams);
         let streams = self.streams.clone();
+        kept.watch(call.take());
         kept.keep(answer, true, move || {
             lock(&streams).kept.remove(&number);
         })
@@ -117,6 +120,16 @@ impl Session {
 }
 
 impl Streams {
+    /// Forgets the oldest stream that has ended, if there are too many.
+    fn forget_ended(&mut self) {
+        let ended = || self.kept.iter().filter(|(_, kept)| kept.has_ended()).map(|it| *it.0);
+        if ended().count() >= MAX_STREAMS
+            && let Some(oldest) = ended().min()
+        {
+            self.kept.remove(&oldest);
+        }
+    }
+
     fn unfinished(&self) -> usize {
         self.kept.values().filter(|kept| !kept.has_ended()).count()
     }

@@ -1,5 +1,5 @@
 //! What is behind the exchanges: a server at an address, or a child.
-use super::reply::event;
+use super::{cut_offs::Watched, reply::event};
 use crate::{
     front::{
         body::{Answered, respond},
@@ -64,7 +64,7 @@ pub(crate) trait Behind: Clone + Send + Sync + 'static {
     fn post(&self, posted: Posted) -> Self::Hearing;
 
     /// The response to a guarded call as its client gets it.
-    fn kept(&self, _: &HeaderMap, answer: Answered) -> Answered {
+    fn kept(&self, _: &HeaderMap, answer: Answered, _: &Watched) -> Answered {
         answer
     }
 

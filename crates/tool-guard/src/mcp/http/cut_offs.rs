@@ -77,7 +77,7 @@ impl CutOffs {
         Uncut { all: self.clone(), call, id }
     }
 
-    fn note(&self, call: Digest, id: Box<str>) {
+    fn note(&self, call: Digest, id: Box<str>) -> u64 {
         let mut table = self.lock();
         table.expire();
         if table.order.len() == MOST {
@@ -88,6 +88,7 @@ impl CutOffs {
         table.order.push_back((number, Instant::now(), call));
         table.ids.insert(number, id);
         table.calls.entry(call).or_default().push_back(number);
+        number
     }
 
     fn take(&self, call: &Digest) -> Option<Box<str>> {
@@ -113,8 +114,39 @@ impl Uncut {
     }
 
     /// Notes that the client vanished without the answer.
-    pub(crate) fn cut(self) {
-        self.all.note(self.call, self.id.clone());
+    pub(crate) fn cut(self) -> Cut {
+        let number = self.all.note(self.call, self.id.clone());
+        Cut { all: self.all.clone(), call: self.call, number }
+    }
+}
+
+/// A call whose client vanished.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    all: CutOffs,
+    call: Digest,
+    number: u64,
+}
+
+impl Cut {
+    /// The client is back; `None` if it has sent the call again meanwhile.
+    pub(crate) fn withdraw(self) -> Option<Uncut> {
+        let id = self.all.lock().withdraw(self.number, &self.call)?;
+        Some(self.all.run(self.call, id))
+    }
+}
+
+/// A call without an id, for what carries its answer to the client: the first that takes it watches over it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watched(Arc<Mutex<Option<Uncut>>>);
+
+impl Watched {
+    pub(crate) fn new(call: Option<Uncut>) -> Self {
+        Self(Arc::new(Mutex::new(call)))
+    }
+
+    pub(crate) fn take(&self) -> Option<Uncut> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -142,15 +174,20 @@ impl Table {
     }
 
     fn forget_first(&mut self) {
-        let Some((number, _, call)) = self.order.pop_front() else { return };
-        if self.ids.remove(&number).is_some()
-            && let Some(calls) = self.calls.get_mut(&call)
-        {
+        if let Some((number, _, call)) = self.order.pop_front() {
+            self.withdraw(number, &call);
+        }
+    }
+
+    fn withdraw(&mut self, number: u64, call: &Digest) -> Option<Box<str>> {
+        let id = self.ids.remove(&number)?;
+        if let Some(calls) = self.calls.get_mut(call) {
             calls.retain(|it| *it != number);
             if calls.is_empty() {
-                self.calls.remove(&call);
+                self.calls.remove(call);
             }
         }
+        Some(id)
     }
 }
 
@@ -195,6 +232,17 @@ mod tests {
         assert!(begun.elapsed() >= SOON);
         drop(repeat);
         assert!(cuts.lock().running.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_is_back_was_not_cut_off() {
+        let (cuts, [pay, _]) = (CutOffs::default(), calls());
+        let cut = cuts.begin(pay, "1".into()).await.cut();
+        let back = cut.withdraw().unwrap();
+        assert_eq!((cuts.take(&pay), back.id()), (None, "1"));
+        let cut = back.cut();
+        assert_eq!(cuts.take(&pay), Some("1".into()));
+        assert!(cut.withdraw().is_none());
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! What a client's request is, and who answers it.
 use super::{
     behind::Behind,
-    cut_offs::CutOffs,
+    cut_offs::{CutOffs, Watched},
     exchange::{Begun, Exchange},
     headers::{self, MISMATCH},
     reply::Reply,
@@ -237,6 +237,8 @@ impl<B: Behind> Inside<B> {
         let headers = head.headers.clone();
         let behind = behind.at(&head.uri);
         let headers_of = head.headers;
+        let uncut = Watched::new(uncut);
+        let watched = uncut.clone();
         let exchange = Exchange::new(Begun {
             proxy,
             behind,
@@ -253,7 +255,7 @@ impl<B: Behind> Inside<B> {
             drop(place);
         });
         let answer = answer.await.unwrap_or_else(|_| respond(StatusCode::ACCEPTED, Bytes::new()));
-        self.behind.kept(&headers, answer)
+        self.behind.kept(&headers, answer, &watched)
     }
 }
 

@@ -1,7 +1,7 @@
 //! One message of a client's that the guard looks into: its way to the server, and the answer's way back.
 use super::{
     behind::Behind,
-    cut_offs::Uncut,
+    cut_offs::Watched,
     headers::status_of,
     reply::{EVENTS, News, Reply, event},
     running::Run,
@@ -51,7 +51,7 @@ pub(crate) struct Exchange<B: Behind> {
     /// Whether the server's own answer is on its way to the client.
     is_answered: bool,
     /// A call without an id of its own, until its client has the answer.
-    uncut: Option<Uncut>,
+    uncut: Watched,
 }
 
 /// A message that was posted.
@@ -71,7 +71,7 @@ pub(crate) struct Begun<B> {
     pub(crate) id: Token,
     pub(crate) is_modern: bool,
     pub(crate) reply: Reply,
-    pub(crate) uncut: Option<Uncut>,
+    pub(crate) uncut: Watched,
 }
 
 impl<B: Behind> Exchange<B> {
@@ -124,7 +124,7 @@ impl<B: Behind> Exchange<B> {
                 () = self.proxy.sweeper.round() => {}
                 news = self.reply.news() => match news {
                     News::Room => {}
-                    News::Received => self.uncut = None,
+                    News::Received => drop(self.uncut.take()),
                     News::Left => {
                         orders.left();
                         self.on_cut();

@@ -260,3 +260,42 @@ fn requests_that_nobody_waits_for_make_room() {
     says(&mut posts, &json!({ "id": wire["id"], "result": 1 }));
     assert_eq!(heard(&mut posts, call).len(), 2);
 }
+
+#[test]
+fn a_batch_cancels_no_request_of_another() {
+    let mut posts = Posts::new(Sharing::Clients);
+    let running = posted(&mut posts, &ask(7), true);
+    written(&mut posts);
+    let other = json!([cancel(1), cancel(7), { "id": 1, "method": "ping" }]);
+    posted(&mut posts, &other, false);
+    let sent = written(&mut posts);
+    let batch = sent[0].as_array().unwrap();
+    assert!(batch[..2].iter().all(|it| it["params"]["requestId"].is_null()), "{sent:?}");
+    assert_eq!(batch[2]["method"], "ping");
+    assert!(heard(&mut posts, running).is_empty());
+}
+
+#[test]
+fn a_request_is_cancelled_once() {
+    let mut posts = Posts::new(Sharing::Session);
+    let twice = json!([ask(1), cancel(1), cancel(1)]);
+    let number = posted(&mut posts, &twice, false);
+    assert_eq!(heard(&mut posts, number), ["end"]);
+    // A refused batch cancels nothing.
+    let refused = json!([ask(2), cancel(2), { "id": null, "method": "ping" }]);
+    let number = posted(&mut posts, &refused, false);
+    assert_eq!(heard(&mut posts, number), ["refused", "end"]);
+    let number = posted(&mut posts, &ask(3), false);
+    assert!(heard(&mut posts, number).is_empty());
+}
+
+#[test]
+fn what_may_be_another_clients_is_given_to_none() {
+    let mut posts = Posts::new(Sharing::Clients);
+    let number = posted(&mut posts, &ask(1), false);
+    says(&mut posts, &note());
+    assert_eq!(heard(&mut posts, number).len(), 1);
+    posts.mix();
+    says(&mut posts, &note());
+    assert!(heard(&mut posts, number).is_empty());
+}
