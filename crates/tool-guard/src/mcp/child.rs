@@ -13,7 +13,7 @@ mod sessions;
 pub(crate) use self::session::Hearing;
 
 use self::{
-    answered::{Asked, answered, error, failed, full, refuse},
+    answered::{Asked, answered, error, failed, full, not_allowed, not_started},
     mux::Mux,
     posts::Sharing,
     replay::EventId,
@@ -33,7 +33,7 @@ use crate::{
 use bytes::Bytes;
 use hyper::{
     HeaderMap, Method, Request, StatusCode,
-    header::{ACCEPT, ALLOW, HeaderName, HeaderValue},
+    header::{ACCEPT, HeaderName, HeaderValue},
     http::request::Parts,
 };
 use std::{
@@ -402,15 +402,4 @@ async fn sweep(inside: Weak<Inside>) {
         let Some(inside) = inside.upgrade() else { return };
         inside.expire();
     }
-}
-
-fn not_allowed() -> Answered {
-    let mut answer =
-        error(StatusCode::METHOD_NOT_ALLOWED, "null", -32000, "use POST, GET or DELETE");
-    answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
-    answer
-}
-
-fn not_started(id: &str, error: &io::Error) -> Answered {
-    refuse(StatusCode::BAD_GATEWAY, id, &failed(error))
 }

@@ -212,6 +212,17 @@ pub(crate) fn splice(line: &[u8], parts: &[(Range<usize>, &str)]) -> Bytes {
     spliced.into()
 }
 
+/// The line with its newline: in JSON others stand only between tokens.
+pub(crate) fn with_newline(line: &[u8]) -> Bytes {
+    let mut one = Vec::with_capacity(line.len() + 1);
+    one.extend_from_slice(line.trim_ascii_end());
+    for at in memchr::memchr2_iter(b'\n', b'\r', line.trim_ascii_end()) {
+        one[at] = b' ';
+    }
+    one.push(b'\n');
+    one.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,7 +16,7 @@ use futures_util::StreamExt as _;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::{
     Response, StatusCode,
-    header::{HeaderValue, RETRY_AFTER},
+    header::{ALLOW, HeaderValue, RETRY_AFTER},
 };
 use serde::Deserialize;
 use std::{io, sync::Arc};
@@ -167,6 +167,17 @@ fn is_answer(line: &[u8]) -> bool {
         Line::Batch => false,
         Line::Unreadable { .. } => message::Guess::of(line).is_some_and(|guess| guess.is_answer),
     }
+}
+
+pub(super) fn not_allowed() -> Answered {
+    let mut answer =
+        error(StatusCode::METHOD_NOT_ALLOWED, "null", -32000, "use POST, GET or DELETE");
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+    answer
+}
+
+pub(super) fn not_started(id: &str, error: &io::Error) -> Answered {
+    refuse(StatusCode::BAD_GATEWAY, id, &failed(error))
 }
 
 fn error_code(line: &[u8]) -> Option<i64> {

@@ -150,7 +150,7 @@ impl Ids {
         })?;
         parts.sort_by_key(|(place, _)| place.start);
         let parts: Vec<_> = parts.iter().map(|(place, text)| (place.clone(), &**text)).collect();
-        Ok((sends.then(|| one_line(&message::splice(line, &parts))), opened.len()))
+        Ok((sends.then(|| message::with_newline(&message::splice(line, &parts))), opened.len()))
     }
 
     /// Handles a message of a client's; returns whether it is sent.
@@ -386,17 +386,6 @@ fn subscription(of: &RawValue) -> Option<&RawValue> {
     let params: Params<'_> = message::object(of.get()).ok()?;
     let meta: Meta<'_> = message::object(params.meta?.get()).ok()?;
     meta.subscription
-}
-
-/// The line with its newline: in JSON others stand only between tokens.
-fn one_line(line: &[u8]) -> Bytes {
-    let mut one = Vec::with_capacity(line.len() + 1);
-    one.extend_from_slice(line.trim_ascii_end());
-    for at in memchr::memchr2_iter(b'\n', b'\r', line.trim_ascii_end()) {
-        one[at] = b' ';
-    }
-    one.push(b'\n');
-    one.into()
 }
 
 #[cfg(test)]
