@@ -13,7 +13,7 @@ mod sessions;
 pub(crate) use self::session::Hearing;
 
 use self::{
-    answered::{Asked, answered, error, failed, full, not_allowed, not_started},
+    answered::{Asked, answered, error, failed, full, not_allowed, not_started, of_sessions},
     mux::Mux,
     posts::Sharing,
     replay::EventId,
@@ -207,11 +207,9 @@ impl Inside {
 
     /// Answers a request of the protocol without sessions.
     async fn modern(&self, headers: &HeaderMap, body: Bytes, asked: &Asked) -> Answered {
-        const LEGACY: &str =
-            "Bad Request: the server speaks versions of MCP with sessions only: send initialize";
         let discovers = asked.method.as_deref() == Some("server/discover");
         if discovers && self.shared().is_legacy {
-            return error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY);
+            return of_sessions(&asked.id);
         }
         let child = match self.child() {
             Ok(child) => child,
@@ -223,7 +221,7 @@ impl Inside {
         let unanswered = answer.extensions().get::<answered::NotAnswered>();
         if discovers && unanswered.is_some_and(|it| it.0 == Ran::Unknown) {
             // Some servers end when their first request is no `initialize`.
-            return error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY);
+            return of_sessions(&asked.id);
         }
         let Some(code) = code else {
             self.shared().is_modern |= discovers;
@@ -238,7 +236,7 @@ impl Inside {
                 // No client will ask it anything.
                 shared.child.take_if(|_| child.streams() == 0).as_ref().inspect(|it| it.end());
             }
-            return error(StatusCode::BAD_REQUEST, &asked.id, -32000, LEGACY);
+            return of_sessions(&asked.id);
         }
         *answer.status_mut() = status_of(code);
         answer

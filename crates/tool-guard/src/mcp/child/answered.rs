@@ -169,6 +169,13 @@ fn is_answer(line: &[u8]) -> bool {
     }
 }
 
+/// The answer to a discovery, of a server that knows sessions only: as older servers give it.
+pub(super) fn of_sessions(id: &str) -> Answered {
+    const WHY: &str =
+        "Bad Request: the server speaks versions of MCP with sessions only: send initialize";
+    error(StatusCode::BAD_REQUEST, id, -32000, WHY)
+}
+
 pub(super) fn not_allowed() -> Answered {
     let mut answer =
         error(StatusCode::METHOD_NOT_ALLOWED, "null", -32000, "use POST, GET or DELETE");
