@@ -48,8 +48,6 @@ use tr_core::Ran;
 
 /// The path of the endpoint.
 const PATH: &str = "/mcp";
-/// A server's error for a method that it does not know.
-const NO_METHOD: i64 = -32601;
 /// How often sessions that are over are removed.
 const SWEEP: Duration = Duration::from_secs(30);
 /// How long all children together may take to end.
@@ -227,10 +225,9 @@ impl Inside {
             self.shared().is_modern |= discovers;
             return answer;
         };
-        let is_modern = self.shared().is_modern;
-        if discovers && !is_modern && session::is_of_legacy(code) {
+        if discovers && session::is_of_legacy(code) && !self.shared().is_modern {
             // Other codes may be of this request alone.
-            if code == NO_METHOD {
+            if code == session::NO_METHOD {
                 let mut shared = self.shared();
                 shared.is_legacy = true;
                 // No client will ask it anything.

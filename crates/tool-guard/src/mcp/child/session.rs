@@ -30,6 +30,8 @@ use tr_core::BoxError;
 const MAX_STREAMS: usize = 64;
 /// From this version on, clients resume the stream of a request.
 const RESUMES: &str = "2025-11-25";
+/// A server's error for a method that it does not know.
+pub(super) const NO_METHOD: i64 = -32601;
 /// The stream of what the server says unasked.
 const UNASKED: u64 = 0;
 
