@@ -1,10 +1,11 @@
 //! A server that cannot be reached, and one that must not be trusted.
 use crate::{
-    client::{Call, Era, Http, Kind, Seen},
+    client::{Call, Era, Http, Kind, Seen, Stdio},
     guard::{Shop, Way},
     upstream::Upstream,
     wire::{now, until},
 };
+use serde_json::json;
 use std::{fs, thread, time::Duration};
 use tr_testkit::tls::Authority;
 
@@ -157,4 +158,48 @@ fn a_late_answer_settles_the_call() {
         assert!(seen.text().contains("receipt of"), "{way:?} {seen:?}");
         assert_eq!(upstream.executed("42"), 1, "{way:?}");
     }
+}
+
+/// Four calls at once find that the session is lost: all are made in the one that is begun next.
+#[test]
+fn calls_of_a_lost_session_are_made_in_the_next_from_stdio() {
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream);
+    let mut client = Stdio::open(shop.stdio(), Era::Legacy);
+    upstream.lose_sessions();
+    let call = |order: &str| Call::new(Kind::Keyless, "balance", order);
+    let orders = ["1", "2", "3", "4"];
+    for order in orders {
+        client.begin_call(&call(order));
+    }
+    for order in orders {
+        until("it is made", || (upstream.executed(order) == 1).then_some(()));
+    }
+    assert_eq!(upstream.seen("initialize").len(), 2);
+}
+
+/// A server that refuses to begin a session once is asked again, with the next call.
+#[test]
+fn a_session_that_is_not_begun_at_once_is_begun_later_from_stdio() {
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream);
+    let mut client = Stdio::open(shop.stdio(), Era::Legacy);
+    upstream.lose_sessions();
+    upstream.refuse_session();
+    client.once(&Call::new(Kind::Keyless, "balance", "1"));
+    let seen = client.once(&Call::new(Kind::Keyless, "pay", "2"));
+    assert!(seen.is_success(), "{seen:?}");
+    assert_eq!(upstream.executed("2"), 1);
+}
+
+/// What the client sends last reaches the server, and the session is ended.
+#[test]
+fn the_last_message_is_sent_from_stdio() {
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream);
+    let mut client = Stdio::open(shop.stdio(), Era::Legacy);
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/last" }));
+    client.close();
+    until("the session is ended", || (!upstream.seen("DELETE").is_empty()).then_some(()));
+    assert_eq!(upstream.seen("notifications/last").len(), 1);
 }

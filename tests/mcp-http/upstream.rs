@@ -49,6 +49,8 @@ struct State {
     is_up: bool,
     /// Whether a payment must repeat its order in a header.
     wants_header: bool,
+    /// How many sessions it does not begin.
+    refuses: u32,
     /// Whether answers that are held back may go.
     is_released: bool,
 }
@@ -167,6 +169,11 @@ impl Upstream {
         self.state().wants_header = true;
     }
 
+    /// The next `initialize` gets 503.
+    pub(crate) fn refuse_session(&self) {
+        self.state().refuses += 1;
+    }
+
     /// Forgets all sessions.
     pub(crate) fn lose_sessions(&self) {
         self.state().sessions.clear();
@@ -259,6 +266,10 @@ impl Upstream {
         let mut result = match method {
             "initialize" => {
                 let mut state = self.state();
+                if state.refuses > 0 {
+                    state.refuses -= 1;
+                    return send(&mut to, &message("HTTP/1.1 503 Service Unavailable", &[], b""));
+                }
                 state.begun += 1;
                 begun = format!("5e55-{}", state.begun);
                 state.sessions.insert(begun.clone());

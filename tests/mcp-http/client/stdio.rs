@@ -107,6 +107,14 @@ impl Stdio {
     }
 }
 
+impl Stdio {
+    /// Closes the standard input of the process, and waits for its end.
+    pub(crate) fn close(mut self) {
+        self.input = None;
+        self.child.wait().unwrap();
+    }
+}
+
 impl Drop for Stdio {
     fn drop(&mut self) {
         self.input = None;

@@ -1,5 +1,6 @@
 //! A client on standard input and output, a server at an address: the guard is that server's client.
 mod headers;
+mod open;
 mod own_stream;
 mod refusal;
 mod relist;
@@ -21,7 +22,12 @@ use super::{
 };
 use anyhow::Context as _;
 use bytes::{Buf as _, Bytes, BytesMut};
-use std::{future::pending, process::ExitCode, time::Duration};
+use std::{
+    future::{Future, pending},
+    pin::pin,
+    process::ExitCode,
+    time::Duration,
+};
 use tokio::{
     io::AsyncWriteExt as _,
     time::{Instant, sleep_until},
@@ -32,6 +38,8 @@ use tr_core::one_line;
 const HIGH_WATER: usize = 4 * 1024 * 1024;
 /// The error of a request that could not be forwarded.
 const NOT_FORWARDED: i64 = -32000;
+/// How long what the client sent last may take to reach the server.
+const LAST: Duration = Duration::from_secs(5);
 /// How long the end of the session may take.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -57,10 +65,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         refusals: Vec::new(),
         longest: guard.limits.hard,
     };
-    let signal = tokio::select! {
-        () = pump.run() => None,
-        signal = ended => Some(signal),
-    };
+    let signal = pump.run(ended).await;
     if let Some(admin) = admin {
         admin.abort();
     }
@@ -81,18 +86,26 @@ struct Pump {
 }
 
 impl Pump {
-    async fn run(mut self) {
+    /// Returns the signal that ended it, if one did.
+    async fn run(mut self, ended: impl Future<Output = u8>) -> Option<u8> {
+        let (mut ended, mut signal) = (pin!(ended), None);
         // How long answers are waited for after the client has disconnected.
         let mut until: Option<Instant> = None;
+        // How long other messages of the client's may still be on their way then.
+        let mut leaving: Option<Instant> = None;
         loop {
             self.flush();
             if self.proxy.calls.is_empty() {
                 self.refusals.clear();
             }
             let is_open = self.from_client.is_open();
-            let owes = !self.proxy.calls.is_empty() || self.proxy.is_asked();
+            // What is not guarded, only the talk knows.
+            let is_asked = self.proxy.mode() != Mode::Enforce && self.talk.is_asked();
+            let owes = !self.proxy.calls.is_empty() || self.proxy.is_asked() || is_asked;
             if !is_open {
-                if !owes && self.unwritten.is_empty() || self.client_out.is_none() {
+                let leaves = *leaving.get_or_insert_with(|| Instant::now() + LAST);
+                let is_busy = self.talk.is_busy() && Instant::now() < leaves;
+                if !owes && !is_busy && self.unwritten.is_empty() || self.client_out.is_none() {
                     break;
                 }
                 until.get_or_insert_with(|| Instant::now() + self.longest);
@@ -116,11 +129,17 @@ impl Pump {
                 }
                 (open, heard) = self.talk.next(), if has_room => self.on_heard(&open, heard),
                 () = self.proxy.sweeper.round() => {}
+                () = at(leaving), if leaving.is_some_and(|leaves| Instant::now() < leaves) => {}
                 () = at(until) => break,
+                by = &mut ended => {
+                    signal = Some(by);
+                    break;
+                }
             }
         }
         // A server that does not answer forgets the session by itself.
         let _ = tokio::time::timeout(GOODBYE, self.talk.end()).await;
+        signal
     }
 
     fn flush(&mut self) {
@@ -148,7 +167,7 @@ impl Pump {
         Some(self.refusals.swap_remove(at).1)
     }
 
-    fn on_heard(&mut self, open: &talk::Open, heard: Option<Heard>) {
+    fn on_heard(&mut self, open: &open::Open, heard: Option<Heard>) {
         match heard {
             Some(Heard::Message { line, .. }) => self.proxy.on_server(&Item::Line(line)),
             Some(Heard::Oversized(long)) => self.proxy.on_server(&Item::Oversized(long)),
@@ -176,7 +195,7 @@ impl Pump {
         self.proxy.mode() == Mode::Enforce
     }
 
-    fn fail(&mut self, open: &talk::Open, failure: Failure) {
+    fn fail(&mut self, open: &open::Open, failure: Failure) {
         let Some(id) = &open.id else { return };
         if self.is_enforcing() {
             self.proxy.on_failed(id, failure);

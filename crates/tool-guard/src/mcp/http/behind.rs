@@ -50,6 +50,11 @@ pub(crate) trait Behind: Clone + Send + Sync + 'static {
         self.clone()
     }
 
+    /// Whether the message that is heard of may have left.
+    fn is_sent(_: &Self::Hearing) -> bool {
+        true
+    }
+
     /// The path of the endpoint.
     fn path(&self) -> &str;
 
@@ -105,6 +110,10 @@ impl Behind for Remote {
     type Hearing = Hearing;
 
     const RESUMES: bool = true;
+
+    fn is_sent(hearing: &Hearing) -> bool {
+        hearing.is_sent()
+    }
 
     fn at(&self, uri: &Uri) -> Self {
         Self { upstream: self.upstream.at(uri), guard: self.guard.clone() }

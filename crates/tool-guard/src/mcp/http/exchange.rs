@@ -167,6 +167,14 @@ impl<B: Behind> Exchange<B> {
         let mut id = attempt.as_ref().map(|attempt| attempt.id.clone());
         let mut is_note = false;
         if let Some(cancelled) = cancelled(&line).filter(|_| attempt.is_none()) {
+            let is_unsent = |open: &Open<B::Hearing>| {
+                open.id == cancelled && open.attempt.is_some() && !B::is_sent(&open.hearing)
+            };
+            if let Some(at) = self.open.iter().position(is_unsent) {
+                // Of a call that waits for its preflight the server need not hear.
+                drop(self.open.remove(at));
+                return self.proxy.on_failed(&cancelled, Failure::CANCELLED_BEFORE);
+            }
             let reads = |open: &Open<_>| open.attempt.as_ref().is_none_or(|it| !it.is_mutating);
             self.open.retain(|open| open.id != cancelled || !reads(open));
             if self.is_modern {

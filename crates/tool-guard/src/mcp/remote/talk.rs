@@ -1,6 +1,7 @@
 //! The guard as the client of a server at an address: its session, its posts, and the server's own stream.
 use super::{
     headers::{Modern, encoded, modern, repeated},
+    open::{Call, Heards, Kind, Mismatch, Open, cancelled, not_begun},
     own_stream::{own_stream, request},
     refusal::error_of,
     relist::{self, Listed},
@@ -10,20 +11,19 @@ use crate::mcp::{
     failure::Failure,
     identity::SESSION,
     lines::Item,
-    message::{self, Line, NoteParams, Token},
+    message::{self, Line, Token},
     out::{Outgoing, Sent},
-    upstream::{Heard, Hearing, Posted, Upstream, error, is_protocol_refusal},
+    upstream::{Heard, Posted, Upstream, error, is_protocol_refusal},
 };
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::stream;
 use hyper::{
-    HeaderMap, Method, Response, StatusCode,
+    HeaderMap, Method, Response,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use serde_json::Value;
 use std::{
     future::poll_fn,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Poll,
 };
@@ -32,49 +32,6 @@ use tr_core::{FailureInfo, Ran, Verdict};
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
-
-/// A message that was posted, or the server's own stream.
-#[derive(Clone, Debug)]
-pub(super) struct Open {
-    /// The id under which it is answered.
-    pub(super) id: Option<Token>,
-    /// The call that it begins.
-    call: Option<Call>,
-    kind: Kind,
-}
-
-/// A call that was posted.
-#[derive(Clone, Debug)]
-struct Call {
-    body: Bytes,
-    sent: Sent,
-    /// The headers that repeat its arguments.
-    params: Vec<(HeaderName, HeaderValue)>,
-    /// Whether it was posted before, with other headers.
-    is_again: bool,
-}
-
-/// A call that was refused since its headers do not repeat what they should.
-#[derive(Debug)]
-struct Mismatch {
-    open: Open,
-    response: Box<Response<Bytes>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// The client's `initialize`.
-    Begins,
-    /// The same, sent once more since the session was lost.
-    BeginsAgain,
-    Message,
-    /// The server's own stream.
-    Stream,
-    /// The list of tools, which the guard asks for.
-    List,
-}
-
-type Heards = Pin<Box<dyn Stream<Item = Heard> + Send>>;
 
 /// The talk with the server.
 pub(super) struct Talk {
@@ -86,6 +43,8 @@ pub(super) struct Talk {
     version: Option<HeaderValue>,
     /// The client's `initialize`, and its id.
     initialize: Option<(Bytes, Token)>,
+    /// The server has lost the session, and did not begin another.
+    is_lost: bool,
     /// Messages that wait for the end of an `initialize` that is repeated.
     held: Option<Vec<Outgoing>>,
     /// What is known of the server's tools.
@@ -109,6 +68,7 @@ impl Talk {
             session: None,
             version: None,
             initialize: None,
+            is_lost: false,
             held: None,
             effects,
             mismatches: Vec::new(),
@@ -129,8 +89,23 @@ impl Talk {
 
     /// Sends a message.
     pub(super) fn send(&mut self, outgoing: Outgoing) {
+        if self.is_lost && self.held.is_none() {
+            self.begin_again();
+        }
         if let Some(held) = &mut self.held {
-            return held.push(outgoing);
+            let cancelled = cancelled(&outgoing.line);
+            let is_it = |it: &Outgoing| {
+                cancelled.is_some() && it.attempt.as_ref().map(|it| &it.id) == cancelled.as_ref()
+            };
+            match held.iter().position(is_it) {
+                // It was not sent, and is not any more.
+                Some(at) => {
+                    let unsent = held.remove(at);
+                    self.fail(unsent, Failure::CANCELLED_BEFORE);
+                }
+                None => held.push(outgoing),
+            }
+            return;
         }
         let Outgoing { line, attempt } = outgoing;
         let Line::One(message) = message::read(&line) else {
@@ -138,9 +113,16 @@ impl Talk {
         };
         let method = message.method.as_deref();
         if method == Some("notifications/cancelled") {
-            let params: Option<NoteParams<'_>> =
-                message.params.and_then(|raw| message::object(raw.get()).ok());
-            let id = params.and_then(|params| Token::read(params.request_id?));
+            let id = cancelled(&line);
+            let is_unsent = |(open, heards): &(Open, Heards)| {
+                open.call.is_some() && open.id == id && !heards.is_sent()
+            };
+            if let Some(at) = self.open.iter().position(is_unsent) {
+                // Of a call that waits for its preflight the server need not hear.
+                let (open, _) = self.open.remove(at);
+                let failed = Heard::Failed(Failure::CANCELLED_BEFORE);
+                return self.open.push((open, Heards::of(stream::iter([failed]))));
+            }
             let stays = |open: &Open| open.is_mutating() || open.id.is_none() || open.id != id;
             self.open.retain(|(open, _)| stays(open));
             self.mismatches.retain(|it| stays(&it.open));
@@ -154,7 +136,7 @@ impl Talk {
         let opens_stream = method == Some("notifications/initialized");
         let kind = if begins { Kind::Begins } else { Kind::Message };
         if begins {
-            (self.session, self.version) = (None, None);
+            (self.session, self.version, self.is_lost) = (None, None, false);
         }
         self.post(line.clone(), attempt, id, kind);
         if opens_stream {
@@ -171,8 +153,42 @@ impl Talk {
             params: relist::params(&headers),
             is_again: false,
         });
-        let hearing: Hearing = self.upstream.post(Posted { headers, body, attempt });
-        self.open.push((Open { id, call, kind }, Box::pin(hearing)));
+        let id = attempt.as_ref().map(|sent| sent.id.clone()).or(id);
+        let hearing = self.upstream.post(Posted { headers, body, attempt });
+        let session = self.session.clone();
+        self.open.push((Open { id, call, kind, session }, Heards::Posted(hearing)));
+    }
+
+    /// Sends the client's `initialize` once more; what is sent meanwhile waits.
+    fn begin_again(&mut self) {
+        let Some((line, id)) = self.initialize.clone() else { return };
+        (self.session, self.version, self.is_lost) = (None, None, false);
+        self.post(line, None, Some(id), Kind::BeginsAgain);
+        self.held = Some(Vec::new());
+    }
+
+    /// Ends a message that was not sent.
+    fn fail(&mut self, outgoing: Outgoing, failure: Failure) {
+        let Outgoing { line, attempt } = outgoing;
+        let asked = match message::read(&line) {
+            Line::One(message) if message.method.is_some() => message.id.and_then(Token::read),
+            _ => None,
+        };
+        let call =
+            attempt.map(|sent| Call { body: line, sent, params: Vec::new(), is_again: false });
+        let id = call.as_ref().map(|call| call.sent.id.clone()).or(asked);
+        let open = Open { id, call, kind: Kind::Message, session: None };
+        self.open.push((open, Heards::of(stream::iter([Heard::Failed(failure)]))));
+    }
+
+    /// Whether requests are open.
+    pub(super) fn is_asked(&self) -> bool {
+        self.open.iter().any(|(open, _)| open.id.is_some())
+    }
+
+    /// Whether messages other than the server's own stream are open.
+    pub(super) fn is_busy(&self) -> bool {
+        self.held.is_some() || self.open.iter().any(|(open, _)| open.kind != Kind::Stream)
     }
 
     /// Whether the client speaks a version without `initialize`.
@@ -220,15 +236,15 @@ impl Talk {
         let mut headers = self.base();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let heards = own_stream(self.upstream.clone(), headers, self.max_line);
-        let open = Open { id: None, call: None, kind: Kind::Stream };
-        self.open.push((open, Box::pin(heards)));
+        let open = Open { id: None, call: None, kind: Kind::Stream, session: self.session.clone() };
+        self.open.push((open, Heards::of(heards)));
     }
 
     /// What is heard next, and of what.
     pub(super) async fn next(&mut self) -> (Open, Option<Heard>) {
         let (at, heard) = poll_fn(|cx| {
             for (at, (_, heards)) in self.open.iter_mut().enumerate() {
-                if let Poll::Ready(heard) = heards.poll_next_unpin(cx) {
+                if let Poll::Ready(heard) = heards.poll_next(cx) {
                     return Poll::Ready((at, heard));
                 }
             }
@@ -289,11 +305,12 @@ impl Talk {
             let (body, sent) = (call.body.clone(), call.sent.clone());
             let headers = self.headers(&body);
             // With the same headers, it would be refused again.
-            let heards: Heards = if call.params == relist::params(&headers) {
-                Box::pin(stream::iter([Heard::Refused(response)]))
+            let heards = if call.params == relist::params(&headers) {
+                Heards::of(stream::iter([Heard::Refused(response)]))
             } else {
-                Box::pin(self.upstream.post(Posted { headers, body, attempt: Some(sent) }))
+                Heards::Posted(self.upstream.post(Posted { headers, body, attempt: Some(sent) }))
             };
+            open.session = self.session.clone();
             self.open.push((open, heards));
         }
     }
@@ -317,21 +334,16 @@ impl Talk {
                     }
                 }
             }
+            // Once it is answered, the end of its stream says nothing.
+            None if self.held.is_none() => {}
             Some(Heard::Refused(_) | Heard::Failed(_)) | None => {
-                // The messages that waited fail by themselves.
+                self.is_lost = open.kind == Kind::BeginsAgain;
                 for message in self.held.take().unwrap_or_default() {
-                    self.send(message);
+                    self.fail(message, not_begun());
                 }
             }
             _ => {}
         }
-    }
-
-    /// Whether this status says that the session is lost.
-    fn is_lost(&self, open: &Open, status: StatusCode) -> bool {
-        matches!(status, StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST)
-            && self.session.is_some()
-            && matches!(open.kind, Kind::Message)
     }
 
     /// The JSON-RPC error of a refusal, if it is the client's answer as it is.
@@ -341,21 +353,17 @@ impl Talk {
         let passes = open.call.is_none() || self.is_modern() && is_protocol_refusal(status, body);
         let Line::One(answer) = message::read(body) else { return None };
         let is_its_own = answer.id.and_then(Token::read) == open.id;
-        (passes && is_its_own && !self.is_lost(open, status)).then(|| body.clone())
+        (passes && is_its_own && !open.has_lost(response)).then(|| body.clone())
     }
 
     /// What a refusal says to the client. If the session is lost, it is begun again.
     pub(super) fn refused(&mut self, open: &Open, response: &Response<Bytes>) -> Failure {
         let status = response.status();
-        let lost = self.is_lost(open, status);
+        let lost = open.has_lost(response);
         let mut verdict = Verdict::Permanent;
-        if lost
-            && self.held.is_none()
-            && let Some((line, id)) = self.initialize.clone()
-        {
-            (self.session, self.version) = (None, None);
-            self.post(line, None, Some(id), Kind::BeginsAgain);
-            self.held = Some(Vec::new());
+        // A late refusal may be that of the session before.
+        if lost && self.held.is_none() && open.session == self.session {
+            self.begin_again();
         }
         if lost {
             verdict = Verdict::TRANSIENT;
@@ -377,24 +385,5 @@ impl Talk {
         let headers = self.base();
         // What the server says to that changes nothing.
         let _ = self.upstream.pass(request(&self.upstream, Method::DELETE, headers)).await;
-    }
-}
-
-impl Open {
-    /// Whether it begins a call.
-    pub(super) const fn is_call(&self) -> bool {
-        self.call.is_some()
-    }
-
-    fn is_mutating(&self) -> bool {
-        self.call.as_ref().is_some_and(|call| call.sent.is_mutating)
-    }
-
-    /// Whether the list of tools may say which headers this refused call lacks.
-    fn may_relist(&self, response: &Response<Bytes>) -> bool {
-        let code = error(response.body()).and_then(|error| error.code());
-        response.status() == StatusCode::BAD_REQUEST
-            && code == Some(relist::MISMATCH)
-            && self.call.as_ref().is_some_and(|call| !call.is_again)
     }
 }

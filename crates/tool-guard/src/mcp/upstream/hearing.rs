@@ -24,7 +24,10 @@ use std::{
     collections::VecDeque,
     fmt,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -41,14 +44,24 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// What is heard after a message was posted.
-pub(crate) struct Hearing(Pin<Box<dyn Stream<Item = Heard> + Send>>);
+pub(crate) struct Hearing {
+    heard: Pin<Box<dyn Stream<Item = Heard> + Send>>,
+    is_sent: Arc<AtomicBool>,
+}
 
 impl Hearing {
     pub(super) fn of(shared: Arc<Shared>, uri: Uri, posted: Posted) -> Self {
         let exchange = Exchange::new(shared, uri, posted);
-        Self(Box::pin(stream::unfold(exchange, |mut exchange| async move {
+        let is_sent = exchange.is_sent.clone();
+        let heard = stream::unfold(exchange, |mut exchange| async move {
             Some((exchange.next().await?, exchange))
-        })))
+        });
+        Self { heard: Box::pin(heard), is_sent }
+    }
+
+    /// Whether the first byte of the message may have left: not during its preflight.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.is_sent.load(Ordering::Relaxed)
     }
 }
 
@@ -56,7 +69,7 @@ impl Stream for Hearing {
     type Item = Heard;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
-        self.0.as_mut().poll_next(cx)
+        self.heard.as_mut().poll_next(cx)
     }
 }
 
@@ -75,6 +88,7 @@ struct Exchange {
     kind: Kind,
     asks: Asks,
     is_modern: bool,
+    is_sent: Arc<AtomicBool>,
     stage: Stage,
     /// What was heard and not returned yet.
     heard: VecDeque<Heard>,
@@ -116,6 +130,7 @@ impl Exchange {
             body,
             kind,
             asks,
+            is_sent: Arc::default(),
             stage: Stage::Begin,
             heard: VecDeque::new(),
             is_answered: false,
@@ -173,6 +188,7 @@ impl Exchange {
         {
             return self.heard.push_back(heard);
         }
+        self.is_sent.store(true, Ordering::Relaxed);
         let begun = Instant::now();
         let mut pause = PAUSE;
         loop {

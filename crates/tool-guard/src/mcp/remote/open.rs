@@ -1,0 +1,133 @@
+//! What is posted to the server, and what is heard of it.
+use super::relist;
+use crate::mcp::{
+    failure::Failure,
+    message::{self, Line, NoteParams, Token},
+    out::Sent,
+    upstream::{Heard, Hearing, error},
+};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use hyper::{
+    Response, StatusCode,
+    header::{HeaderName, HeaderValue},
+};
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+use tr_core::{FailureInfo, Ran, Verdict};
+
+/// A message that was posted, or the server's own stream.
+#[derive(Clone, Debug)]
+pub(super) struct Open {
+    /// The id under which it is answered.
+    pub(super) id: Option<Token>,
+    /// The call that it begins.
+    pub(super) call: Option<Call>,
+    pub(super) kind: Kind,
+    /// The session in which it was posted.
+    pub(super) session: Option<HeaderValue>,
+}
+
+/// A call that was posted.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) body: Bytes,
+    pub(super) sent: Sent,
+    /// The headers that repeat its arguments.
+    pub(super) params: Vec<(HeaderName, HeaderValue)>,
+    /// Whether it was posted before, with other headers.
+    pub(super) is_again: bool,
+}
+
+/// A call that was refused since its headers do not repeat what they should.
+#[derive(Debug)]
+pub(super) struct Mismatch {
+    pub(super) open: Open,
+    pub(super) response: Box<Response<Bytes>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The client's `initialize`.
+    Begins,
+    /// The same, sent once more since the session was lost.
+    BeginsAgain,
+    Message,
+    /// The server's own stream.
+    Stream,
+    /// The list of tools, which the guard asks for.
+    List,
+}
+
+/// What is heard of a message.
+pub(super) enum Heards {
+    Posted(Hearing),
+    Other(Pin<Box<dyn Stream<Item = Heard> + Send>>),
+}
+
+impl Open {
+    /// Whether it begins a call.
+    pub(super) const fn is_call(&self) -> bool {
+        self.call.is_some()
+    }
+
+    /// Whether this refusal says that the session is lost, in which the message was posted.
+    pub(super) fn has_lost(&self, response: &Response<Bytes>) -> bool {
+        let is_status =
+            matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST);
+        // An error of another code answers the request itself.
+        let code = error(response.body()).and_then(|error| error.code());
+        let may_be = code.is_none_or(|code| matches!(code, -32001 | -32000 | -32600));
+        is_status && may_be && self.session.is_some() && self.kind == Kind::Message
+    }
+
+    pub(super) fn is_mutating(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.sent.is_mutating)
+    }
+
+    /// Whether the list of tools may say which headers this refused call lacks.
+    pub(super) fn may_relist(&self, response: &Response<Bytes>) -> bool {
+        let code = error(response.body()).and_then(|error| error.code());
+        response.status() == StatusCode::BAD_REQUEST
+            && code == Some(relist::MISMATCH)
+            && self.call.as_ref().is_some_and(|call| !call.is_again)
+    }
+}
+
+impl Heards {
+    pub(super) fn of(heards: impl Stream<Item = Heard> + Send + 'static) -> Self {
+        Self::Other(Box::pin(heards))
+    }
+
+    pub(super) fn is_sent(&self) -> bool {
+        match self {
+            Self::Posted(hearing) => hearing.is_sent(),
+            Self::Other(_) => true,
+        }
+    }
+
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
+        match self {
+            Self::Posted(hearing) => hearing.poll_next_unpin(cx),
+            Self::Other(heards) => heards.poll_next_unpin(cx),
+        }
+    }
+}
+
+/// The id of the request that this line cancels.
+pub(super) fn cancelled(line: &[u8]) -> Option<Token> {
+    let Line::One(message) = message::read(line) else { return None };
+    (message.method.as_deref()? == "notifications/cancelled").then_some(())?;
+    let params: NoteParams<'_> = message::object(message.params?.get()).ok()?;
+    Token::read(params.request_id?)
+}
+
+pub(super) fn not_begun() -> Failure {
+    let facts = FailureInfo::new("refused", Ran::No, Verdict::TRANSIENT);
+    Failure::said(
+        "The MCP server has lost the session and did not begin another; the tool did not run",
+        facts,
+    )
+}
