@@ -7,6 +7,7 @@ mod headers;
 mod heard;
 mod hearing;
 mod http;
+mod posting;
 mod preflight;
 mod shared;
 pub(crate) mod sse;

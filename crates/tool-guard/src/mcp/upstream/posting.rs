@@ -1,0 +1,379 @@
+//! One posted message, and what is heard after it: the response, and the streams that resume it.
+use super::{
+    alive::{Peer, SESSION},
+    answered::{Asks, answers, is_modern},
+    body::{Body, brief, read, skip},
+    faults::{About, Fault, Judged, Kind, error, is_alive, is_transient, judge},
+    headers::{is_event_stream, of_stream},
+    heard::{Heard, Posted},
+    preflight,
+    shared::Shared,
+    sse::{Content, Splitter},
+};
+use crate::mcp::{lines::Oversized, message::Token, options::Preflight};
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::{
+    HeaderMap, Method, Response, StatusCode, Uri,
+    body::Incoming,
+    header::{CONTENT_TYPE, HeaderName, HeaderValue},
+    http::response,
+};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long a server that cannot be reached, or a stream that was cut, is tried again.
+const REACH: Duration = Duration::from_secs(10);
+/// How long a gateway that has lost its server is asked again for a session.
+const ROUTE: Duration = Duration::from_secs(5);
+/// How long a preflight may take.
+const BRIEF: Duration = Duration::from_secs(10);
+/// The first pause before another attempt; each later one is twice as long.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// A posted message.
+pub(super) struct Exchange {
+    shared: Arc<Shared>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+    peer: Peer,
+    kind: Kind,
+    asks: Asks,
+    is_modern: bool,
+    /// Whether the first byte may have left.
+    pub(super) is_sent: Arc<AtomicBool>,
+    stage: Stage,
+    /// What was heard and not returned yet.
+    heard: VecDeque<Heard>,
+    /// Whether the answer was heard.
+    is_answered: bool,
+    /// The last event's id, from which the stream can be resumed.
+    last_id: Option<HeaderValue>,
+    retry: Option<Duration>,
+    /// How many streams ended without a message.
+    silent: u32,
+}
+
+enum Stage {
+    Begin,
+    Events { body: Incoming, splitter: Splitter },
+    Cut,
+    Done,
+}
+
+impl Exchange {
+    pub(super) fn new(shared: Arc<Shared>, uri: Uri, posted: Posted) -> Self {
+        let Posted { headers, body, attempt } = posted;
+        let headers = shared.target.take(&headers);
+        let mut asks = Asks::of(&body);
+        let kind = match &attempt {
+            Some(sent) if sent.is_mutating => Kind::Mutating,
+            Some(_) => Kind::Read,
+            None => Kind::Message,
+        };
+        if let Some(sent) = attempt {
+            asks.id = Some(sent.id);
+        }
+        Self {
+            peer: shared.alive.peer(uri.query(), &headers),
+            uri,
+            is_modern: is_modern(&headers),
+            shared,
+            headers,
+            body,
+            kind,
+            asks,
+            is_sent: Arc::default(),
+            stage: Stage::Begin,
+            heard: VecDeque::new(),
+            is_answered: false,
+            last_id: None,
+            retry: None,
+            silent: 0,
+        }
+    }
+
+    /// What is heard next; `None` if nothing more can come.
+    pub(super) async fn next(&mut self) -> Option<Heard> {
+        loop {
+            if let Some(heard) = self.heard.pop_front() {
+                return Some(heard);
+            }
+            match &mut self.stage {
+                Stage::Begin => {
+                    self.stage = Stage::Done;
+                    self.begin().await;
+                }
+                Stage::Events { body, splitter } => match body.frame().await {
+                    Some(Ok(frame)) => {
+                        if let Ok(data) = frame.into_data() {
+                            splitter.feed(&data);
+                            self.take_events();
+                        }
+                    }
+                    Some(Err(_)) | None => self.on_end(),
+                },
+                Stage::Cut => {
+                    self.stage = Stage::Done;
+                    self.resume().await;
+                }
+                Stage::Done => return None,
+            }
+        }
+    }
+
+    fn about(&self, kind: Kind) -> About<'_> {
+        let has_session = self.headers.contains_key(SESSION);
+        let is_modern = self.is_modern;
+        About { kind, has_session, is_modern, host: self.shared.target.host() }
+    }
+
+    fn fail(&mut self, fault: &Fault<'_>) {
+        if let Judged::Fail(failure) = judge(fault, self.about(self.kind), &self.shared.status) {
+            self.heard.push_back(Heard::Failed(failure));
+        }
+    }
+
+    async fn begin(&mut self) {
+        if self.kind == Kind::Mutating
+            && self.shared.preflight == Preflight::On
+            && !self.shared.alive.is_fresh(&self.peer, Instant::now())
+            && let Err(heard) = self.preflight().await
+        {
+            return self.heard.push_back(heard);
+        }
+        self.is_sent.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        let mut pause = PAUSE;
+        loop {
+            let sent = self
+                .shared
+                .target
+                .send(Method::POST, self.uri.clone(), self.headers.clone(), self.body.clone())
+                .await;
+            let may_wait =
+                |limit: Duration| self.kind == Kind::Message && begun.elapsed() + pause <= limit;
+            match sent {
+                Err(Fault::NotConnected(_)) if may_wait(REACH) => {}
+                Err(fault) => return self.fail(&fault),
+                Ok((head, body)) if head.status.is_success() => {
+                    return self.on_success(head, body).await;
+                }
+                Ok((head, body)) => {
+                    let body = brief(body, self.shared.max_line).await;
+                    let lost_route = self.asks.is_initialize
+                        && head.status == StatusCode::NOT_FOUND
+                        && !self.headers.contains_key(SESSION)
+                        && error(&body).is_none();
+                    if !(lost_route && may_wait(ROUTE)) {
+                        return self.on_refusal(head, body);
+                    }
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Asks for a sign of life; returns what the client hears if there is none.
+    async fn preflight(&mut self) -> Result<(), Heard> {
+        let (headers, body, id) = preflight::probe(&self.headers, &self.body, self.is_modern);
+        let asked = async {
+            let (head, body) =
+                self.shared.target.send(Method::POST, self.uri.clone(), headers, body).await?;
+            // The connection can be used again once the body was read.
+            let body = match timeout(BRIEF / 10, read(body, 64 * 1024)).await {
+                Ok(Body::Whole(body) | Body::Torn(body, _)) => body,
+                Ok(Body::Longer(..)) | Err(_) => Bytes::new(),
+            };
+            Ok::<_, Fault<'static>>((head, body))
+        };
+        let late = || Err(Fault::Dropped("no sign of life within 10 s".into()));
+        let (mut head, body) = match timeout(BRIEF, asked).await.unwrap_or_else(|_| late()) {
+            Ok(response) => response,
+            Err(fault) => return Err(self.unsent(&fault)),
+        };
+        if is_alive(head.status, &body) {
+            self.shared.alive.note(self.peer, Instant::now());
+            return Ok(());
+        }
+        let fault = Fault::Status(head.status, &head.headers, &body);
+        match judge(&fault, self.about(Kind::Preflight), &self.shared.status) {
+            Judged::Fail(failure) => Err(Heard::Failed(failure)),
+            Judged::Pass => {
+                // Clients open another session on 404 alone.
+                if head.status == StatusCode::BAD_REQUEST
+                    && self.headers.contains_key(SESSION)
+                    && self.shared.alive.has_worked(&self.peer)
+                {
+                    head.status = StatusCode::NOT_FOUND;
+                }
+                let body = preflight::as_of_call(body, &id, &self.body);
+                Err(Heard::Refused(Box::new(Response::from_parts(head, body))))
+            }
+        }
+    }
+
+    fn unsent(&self, fault: &Fault<'_>) -> Heard {
+        match judge(fault, self.about(Kind::Preflight), &self.shared.status) {
+            Judged::Fail(failure) => Heard::Failed(failure),
+            Judged::Pass => Heard::Refused(Box::default()),
+        }
+    }
+
+    fn on_refusal(&mut self, head: response::Parts, body: Bytes) {
+        let fault = Fault::Status(head.status, &head.headers, &body);
+        match judge(&fault, self.about(self.kind), &self.shared.status) {
+            Judged::Fail(failure) => self.heard.push_back(Heard::Failed(failure)),
+            Judged::Pass => {
+                let response = Response::from_parts(head, body);
+                self.heard.push_back(Heard::Refused(Box::new(response)));
+            }
+        }
+    }
+
+    async fn on_success(&mut self, head: response::Parts, body: Incoming) {
+        self.shared.alive.note(self.peer, Instant::now());
+        if is_event_stream(&head.headers) {
+            self.heard.push_back(Heard::Head(head.status, head.headers));
+            let splitter = Splitter::new(self.shared.max_line);
+            self.stage = Stage::Events { body, splitter };
+            return;
+        }
+        match read(body, self.shared.max_line).await {
+            Body::Torn(_, why) => self.fail(&Fault::Dropped(why)),
+            Body::Longer(begun, rest) => {
+                let skipped = skip(&begun, rest).await;
+                let is_answer = self.asks.id.is_none() || self.is_answered_by(&skipped);
+                self.heard.push_back(Heard::Head(head.status, head.headers));
+                self.heard.push_back(Heard::Oversized(skipped));
+                if !is_answer {
+                    self.fail(&Fault::NoAnswer("its body is too long, and has another id".into()));
+                }
+            }
+            Body::Whole(raw) => self.on_body(head, raw),
+        }
+    }
+
+    fn on_body(&mut self, head: response::Parts, raw: Bytes) {
+        let Some(id) = &self.asks.id else {
+            self.heard.push_back(Heard::Head(head.status, head.headers));
+            if !raw.is_empty() {
+                self.heard.push_back(Heard::Message { line: raw.clone(), raw });
+            }
+            return;
+        };
+        if answers(&raw, id) {
+            self.heard.push_back(Heard::Head(head.status, head.headers));
+            self.heard.push_back(Heard::Message { line: raw.clone(), raw });
+        } else if self.kind == Kind::Message && !raw.is_empty() {
+            // The client makes of it what it can.
+            let response = Response::from_parts(head, raw);
+            self.heard.push_back(Heard::Refused(Box::new(response)));
+        } else {
+            let what = if raw.is_empty() {
+                format!("{}, with an empty body", head.status)
+            } else {
+                let media = head.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+                format!("its body, {}, is no answer to this request", media.unwrap_or("of no type"))
+            };
+            self.fail(&Fault::NoAnswer(what));
+        }
+    }
+
+    fn is_answered_by(&self, line: &Oversized) -> bool {
+        let id = line.id.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        !line.asks && id.and_then(Token::read) == self.asks.id
+    }
+
+    fn take_events(&mut self) {
+        let Stage::Events { splitter, .. } = &mut self.stage else { return };
+        let mut pieces = Vec::new();
+        while let Some(piece) = splitter.next() {
+            pieces.push(piece);
+        }
+        for piece in pieces {
+            if let Some(id) = piece.id {
+                // An empty id takes the last one back.
+                self.last_id = HeaderValue::from_str(&id).ok().filter(|it| !it.is_empty());
+            }
+            self.retry = piece.retry.or(self.retry);
+            match piece.content {
+                Content::Message(line) => {
+                    self.silent = 0;
+                    let id = self.asks.id.as_ref();
+                    self.is_answered |= id.is_some_and(|id| answers(&line, id));
+                    self.heard.push_back(Heard::Message { line, raw: piece.raw });
+                }
+                Content::Oversized(line) => {
+                    self.silent = 0;
+                    self.is_answered |= self.is_answered_by(&line);
+                    self.heard.push_back(Heard::Oversized(line));
+                }
+                Content::None if !piece.raw.is_empty() => {
+                    self.heard.push_back(Heard::Between(piece.raw));
+                }
+                Content::None => {}
+            }
+        }
+    }
+
+    /// Handles the end of an event stream. What is left of an event that never ended says nothing.
+    fn on_end(&mut self) {
+        let is_over = self.is_answered || self.asks.id.is_none();
+        let may_resume = !self.is_modern && !self.asks.is_subscription && self.last_id.is_some();
+        self.stage = if !is_over && may_resume { Stage::Cut } else { Stage::Done };
+        if !is_over && !may_resume {
+            self.fail(&Fault::Cut);
+        }
+    }
+
+    /// Resumes the stream after the last event.
+    async fn resume(&mut self) {
+        let Some(last_id) = self.last_id.clone() else { return self.fail(&Fault::Cut) };
+        let mut headers = of_stream(&self.headers);
+        headers.insert(HeaderName::from_static("last-event-id"), last_id);
+        let cut = Instant::now();
+        loop {
+            let pause = self
+                .retry
+                .unwrap_or_else(|| (PAUSE * 2_u32.pow(self.silent.min(5))).min(LONGEST_PAUSE));
+            self.silent += 1;
+            if cut.elapsed() + pause > REACH {
+                return self.fail(&Fault::Cut);
+            }
+            sleep(pause).await;
+            let left = REACH.saturating_sub(cut.elapsed());
+            let sent = self.shared.target.send(
+                Method::GET,
+                self.uri.clone(),
+                headers.clone(),
+                Bytes::new(),
+            );
+            match timeout(left, sent).await {
+                Ok(Ok((head, body)))
+                    if head.status == StatusCode::OK && is_event_stream(&head.headers) =>
+                {
+                    let splitter = Splitter::new(self.shared.max_line);
+                    self.stage = Stage::Events { body, splitter };
+                    return;
+                }
+                Ok(Ok((head, _))) if is_transient(head.status) => {}
+                Ok(Err(Fault::NotConnected(_) | Fault::Dropped(_))) => {}
+                Ok(Ok(_) | Err(_)) | Err(_) => return self.fail(&Fault::Cut),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
