@@ -55,9 +55,10 @@ impl Installed {
         self.folder.path().join(self.script)
     }
 
+    /// Who runs the tests may ignore signals (`nohup`), which programs inherit.
     fn command(&self) -> Command {
-        let mut command = Command::new(self.interpreter);
-        command.arg(self.path());
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP,INT,TERM").arg(self.interpreter).arg(self.path());
         command
     }
 
