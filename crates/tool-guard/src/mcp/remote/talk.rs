@@ -89,7 +89,8 @@ impl Talk {
 
     /// Sends a message.
     pub(super) fn send(&mut self, outgoing: Outgoing) {
-        if self.is_lost && self.held.is_none() {
+        let begins = |line: &[u8]| matches!(message::read(line), Line::One(message) if message.method.as_deref() == Some("initialize"));
+        if self.is_lost && self.held.is_none() && !begins(&outgoing.line) {
             self.begin_again();
         }
         if let Some(held) = &mut self.held {
