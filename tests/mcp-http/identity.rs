@@ -256,30 +256,36 @@ fn a_key_in_the_header_may_be_of_any_letters() {
 /// id: faster than the guard sees that the first connection has ended.
 #[test]
 fn a_keyless_call_that_is_sent_again_at_once_is_one_call() {
-    for _ in 0..8 {
-        let (upstream, shop) = shop();
-        let guard = shop.listen(Way::HttpHttp);
-        let opened = Http::open(&guard.url, Kind::Keyless, Era::Legacy);
-        let session = opened.session.clone().unwrap();
-        let headers = [("mcp-session-id", &*session), ("mcp-protocol-version", "2025-11-25")];
-        let [mut first, mut again] =
-            [(); 2].map(|()| TcpStream::connect(opened.authority()).unwrap());
-        let send = |to: &mut TcpStream, id: u32| {
-            let params = json!({ "name": "pay", "arguments": { "order": "42" } });
-            let body =
-                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
-            to.write_all(&opened.bytes(&headers, body.to_string().as_bytes())).unwrap();
-        };
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream).with(["--timeout", "2s"]);
+    let guard = shop.listen(Way::HttpHttp);
+    let opened = Http::open(&guard.url, Kind::Keyless, Era::Legacy);
+    let session = opened.session.clone().unwrap();
+    let headers = [("mcp-session-id", &*session), ("mcp-protocol-version", "2025-11-25")];
+    let orders: Vec<_> = (0..8).map(|number| format!("order {number}")).collect();
+    let send = |to: &mut TcpStream, order: &str, id: usize| {
+        let params = json!({ "name": "pay", "arguments": { "order": order } });
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        to.write_all(&opened.bytes(&headers, body.to_string().as_bytes())).unwrap();
+    };
+    let connect = || TcpStream::connect(opened.authority()).unwrap();
+    let mut sent = Vec::new();
+    for (number, order) in orders.iter().enumerate() {
+        let (mut first, mut again) = (connect(), connect());
         upstream.play(Fault::NoHeaders);
-        send(&mut first, 100);
-        until("it runs", || (upstream.executed("42") == 1).then_some(()));
+        send(&mut first, order, 100 + number);
+        until("it runs", || (upstream.executed(order) == 1).then_some(()));
         drop(first);
-        send(&mut again, 101);
-        upstream.release();
+        send(&mut again, order, 200 + number);
+        sent.push(again);
+    }
+    for mut again in sent {
         let mut answer = [0; 12];
         again.read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"HTTP/1.1 200");
-        assert_eq!(upstream.executed("42"), 1);
+    }
+    for order in &orders {
+        assert_eq!(upstream.executed(order), 1, "{order}");
     }
 }
 

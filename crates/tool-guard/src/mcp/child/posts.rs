@@ -182,7 +182,13 @@ impl Posts {
             && let Some(before) = self.posts.get_mut(&before)
         {
             before.is_listener = false;
+            // What it did not take is for the next one.
+            let (heard, bytes) =
+                (std::mem::take(&mut before.heard), std::mem::take(&mut before.bytes));
             before.wake();
+            if let Some(post) = self.posts.get_mut(&self.last) {
+                (post.heard, post.bytes) = (heard, bytes);
+            }
         }
         self.give_kept(self.last);
         self.last

@@ -299,3 +299,19 @@ fn what_may_be_another_clients_is_given_to_none() {
     says(&mut posts, &note());
     assert!(heard(&mut posts, number).is_empty());
 }
+
+#[test]
+fn who_listens_next_hears_what_the_one_before_did_not_take() {
+    let mut posts = Posts::new(Sharing::Session);
+    let first = posts.listen();
+    says(&mut posts, &note());
+    assert_eq!(heard(&mut posts, first).len(), 1);
+    says(&mut posts, &note());
+    says(&mut posts, &note());
+    let second = posts.listen();
+    says(&mut posts, &note());
+    assert_eq!(heard(&mut posts, first), ["end"]);
+    assert_eq!(heard(&mut posts, second).len(), 3);
+    posts.close(first);
+    posts.close(second);
+}
