@@ -56,10 +56,11 @@ pub(crate) fn run(repo: &Repo, all: bool) -> Result<()> {
     }
     fs::create_dir_all(&out)?;
     let version = repo.package(PROGRAM).context("tool-guard is gone")?.version.to_string();
+    let commit = commit(repo)?;
     let mut platforms = Vec::new();
     let here = std::env::consts::ARCH;
     for target in TARGETS.iter().filter(|target| all || target.triple.starts_with(here)) {
-        let contents = build(repo, &tools, target, &out)?;
+        let contents = build(repo, &tools, target, &commit, &out)?;
         let size = contents.program.metadata()?.len();
         println!("{} for {}: {:.1} MB", PROGRAM, target.triple, size as f64 / 1e6);
         ensure!(size <= BINARY, "the program for {} is larger than promised", target.triple);
@@ -67,11 +68,24 @@ pub(crate) fn run(repo: &Repo, all: bool) -> Result<()> {
     }
     npm::main(repo, &out, &version, &platforms)?;
     weigh(&out)?;
-    tried::run(repo, &tools, &out)
+    tried::run(repo, &tools, &commit, &out)
+}
+
+/// What is built, for `tool-guard --version`: the commit, with `-dirty` behind it if files differ from it.
+fn commit(repo: &Repo) -> Result<String> {
+    let mut git = repo.command("git");
+    git.args(["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]);
+    Ok(shell::read(&mut git)?.trim().to_owned())
 }
 
 /// Builds a wheel.
-fn build(repo: &Repo, tools: &Path, target: &Target, out: &Path) -> Result<npm::Contents> {
+fn build(
+    repo: &Repo,
+    tools: &Path,
+    target: &Target,
+    commit: &str,
+    out: &Path,
+) -> Result<npm::Contents> {
     shell::run(repo.command("rustup").args(["target", "add", target.triple]))?;
     let build = repo.target.join("dist-build");
     let built = build.join(target.triple);
@@ -95,7 +109,8 @@ fn build(repo: &Repo, tools: &Path, target: &Target, out: &Path) -> Result<npm::
         .arg("--out")
         .arg(out)
         .env("PATH", std::env::join_paths(path)?)
-        .env("CARGO_TARGET_DIR", &build);
+        .env("CARGO_TARGET_DIR", &build)
+        .env("TOOL_GUARD_COMMIT", commit);
     shell::run(&mut maturin)?;
     let contents = npm::Contents {
         program: built.join("dist").join(PROGRAM),

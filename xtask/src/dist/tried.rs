@@ -19,12 +19,12 @@ const START: Duration = Duration::from_millis(15);
 const NO_REGISTRY: &str = "http://127.0.0.1:1";
 
 /// Installs each package into a fresh place, and uses it.
-pub(super) fn run(repo: &Repo, tools: &Path, out: &Path) -> Result<()> {
+pub(super) fn run(repo: &Repo, tools: &Path, commit: &str, out: &Path) -> Result<()> {
     let servers = peers::ensure(repo)?;
     let everything =
         servers.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
     let folder = tempfile::Builder::new().prefix("tool-guard-dist-").tempdir()?;
-    let home = Home { folder: folder.path(), everything: &everything };
+    let home = Home { folder: folder.path(), everything: &everything, commit };
     home.wheel(out)?;
     home.uvx(tools, out)?;
     home.npm(out)?;
@@ -36,6 +36,8 @@ pub(super) fn run(repo: &Repo, tools: &Path, out: &Path) -> Result<()> {
 struct Home<'a> {
     folder: &'a Path,
     everything: &'a Path,
+    /// What the packages are built from.
+    commit: &'a str,
 }
 
 impl Home<'_> {
@@ -97,6 +99,9 @@ impl Home<'_> {
     /// Runs the demo, a real server behind the guard, and a check of a session.
     fn uses(&self, program: &Path) -> Result<()> {
         self.demo(self.command(program).arg("demo"))?;
+        let version = shell::read(self.command(program).arg("--version"))?;
+        let commit = format!("(commit {}, ", self.commit);
+        ensure!(version.contains(&commit), "`--version` names another commit: {version}");
         let mut guarded = self.command(program);
         guarded.args(["mcp", "--", "node"]).arg(self.everything).arg("stdio");
         echo(&mut guarded)?;
