@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::{
     api, coverage, deny, features, fuzz, gate, loom, package,
     repo::{BENCHES, Repo},
-    schemas, shell,
+    schemas, shell, site,
     tally::Tally,
     test, tidy,
 };
@@ -39,6 +39,11 @@ const STEPS: &[Step] = &[
         name: "coverage",
         help: "correct the rows in docs/coverage that changed names, run `cargo xtask coverage` and commit it",
         run: |repo| coverage::run(repo, true).map(|()| End::Passed),
+    },
+    Step {
+        name: "site",
+        help: "mend the links above, or list the page in docs/SUMMARY.md",
+        run: |repo| site::run(repo).map(|()| End::Passed),
     },
     Step {
         name: "deny",

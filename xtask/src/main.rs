@@ -15,6 +15,7 @@ mod dist;
 mod features;
 mod fuzz;
 mod gate;
+mod guide;
 mod hooks;
 mod ladder;
 mod loom;
@@ -28,6 +29,7 @@ mod schemas;
 mod services;
 mod shell;
 mod simulate;
+mod site;
 mod soak;
 mod tally;
 mod test;
@@ -106,6 +108,8 @@ enum Command {
         #[arg(long)]
         all: bool,
     },
+    /// Build the guides as a site with a search into `target/site`.
+    Site,
     /// Run the concurrency models under loom.
     Loom,
     /// Run every fuzz target for a few seconds.
@@ -202,6 +206,7 @@ fn act(command: Command) -> Result<()> {
         Command::Features => features::run(&repo),
         Command::Package { build } => package::run(&repo, build),
         Command::Dist { all } => dist::run(&repo, all),
+        Command::Site => site::run(&repo),
         Command::Loom => loom::run(&repo).map(drop),
         Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
         Command::Bench { quick, save } => bench::run(&repo, quick, save),

@@ -1,4 +1,4 @@
-//! Pinned packages from npm and PyPI, installed under the target folder once for each set of pins.
+//! Pinned packages from npm, PyPI and the registry of crates, installed under the target folder once for each set of pins.
 
 use std::{
     fs,
@@ -49,6 +49,23 @@ pub(crate) fn npm(repo: &Repo, folder: &str, pins: &str) -> Result<()> {
                 .arg(&folder),
         )
     })
+}
+
+/// Builds the program of a crate, pinned as `NAME VERSION`, and returns its path: unoptimised, which takes the least time.
+pub(crate) fn program(repo: &Repo, folder: &str, pin: &str, features: &[&str]) -> Result<PathBuf> {
+    let folder = repo.target.join(folder);
+    let pin = repo.root.join(pin);
+    let text = fs::read_to_string(&pin).with_context(|| format!("{}", pin.display()))?;
+    let (name, version) = text.trim().split_once(' ').context("a pin is `NAME VERSION`")?;
+    once(&folder, &[&pin], || {
+        let mut cargo = repo.cargo();
+        cargo.args(["install", name, "--version", version, "--locked", "--debug", "--force"]);
+        cargo.args(["--quiet", "--no-track", "--no-default-features"]);
+        cargo.arg("--features").arg(features.join(","));
+        cargo.arg("--root").arg(&folder).env("CARGO_PROFILE_DEV_DEBUG", "0");
+        shell::run(&mut cargo)
+    })?;
+    Ok(folder.join("bin").join(name))
 }
 
 /// Runs `install` unless `folder` carries the stamp of the same pins.

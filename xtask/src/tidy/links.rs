@@ -6,6 +6,7 @@ use super::{
     Fault,
     tree::{Text, Tree},
 };
+use crate::guide::{folder, is_local, joined, prose, targets};
 
 /// Folders of the root; a guide that names a path in one of them means that path.
 const FOLDERS: &[&str] = &["benches", "crates", "docs", "examples", "schemas", "tests", "xtask"];
@@ -16,7 +17,7 @@ pub(super) fn links(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
     for guide in tree.texts.iter().filter(|text| is_guide(&text.path)) {
         for (line, number) in prose(&guide.text) {
-            for link in between(line, "](", ")").filter(|link| !link.contains("://")) {
+            for link in targets(line).filter(|link| is_local(link)) {
                 if let Some(missing) = places.missing(guide, link) {
                     faults.push(guide.fault("links", number, format!("`{link}`: {missing}")));
                 }
@@ -58,8 +59,8 @@ impl<'t> Places<'t> {
     /// Why a link leads nowhere, if it does.
     fn missing(&self, from: &Text, link: &str) -> Option<String> {
         let (path, heading) = link.split_once('#').unwrap_or((link, ""));
-        let folder = from.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let path = if path.is_empty() { from.path.clone() } else { joined(folder, path) };
+        let path =
+            if path.is_empty() { from.path.clone() } else { joined(folder(&from.path), path) };
         if !self.files.contains(path.as_str()) {
             return Some(format!("there is no {path}"));
         }
@@ -67,34 +68,6 @@ impl<'t> Places<'t> {
         let is_known = heading.is_empty() || known.is_some_and(|known| known.contains(heading));
         (!is_known).then(|| format!("{path} has no heading that is linked so"))
     }
-}
-
-/// `path` as seen from `folder`, from the root.
-fn joined(folder: &str, path: &str) -> String {
-    let mut parts: Vec<_> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
-}
-
-/// The lines of a guide that are no code, with their numbers.
-fn prose(guide: &str) -> impl Iterator<Item = (&str, usize)> {
-    let mut is_code = false;
-    guide.lines().zip(1..).filter(move |(line, _)| {
-        let is_fence = line.trim_start().starts_with("```");
-        is_code ^= is_fence;
-        !is_code && !is_fence
-    })
-}
-
-/// What stands between each `open` and the `close` behind it.
-fn between<'l>(line: &'l str, open: &'l str, close: &'l str) -> impl Iterator<Item = &'l str> {
-    line.split(open).skip(1).filter_map(move |rest| Some(rest.split_once(close)?.0))
 }
 
 /// Headings as links spell them: small letters, digits, `-` and `_`; a repeated one is numbered.
