@@ -90,12 +90,12 @@ impl Book<'_> {
         let is_there =
             self.texts.contains_key(&to) || self.texts.keys().any(|path| path.starts_with(&inside));
         self.shown.push(to);
-        is_there.then(|| path.trim_end_matches('/').to_owned() + ".html")
+        is_there.then(|| page_of(path.trim_end_matches('/')))
     }
 
     /// Makes the page of a file, or of a folder with pages of its files.
     fn show(&mut self, path: &str) {
-        let page = format!("{path}.html");
+        let page = page_of(path);
         if self.files.contains_key(&page) {
             return;
         }
@@ -122,7 +122,7 @@ impl Book<'_> {
         let mut list = "<ul>\n".to_owned();
         for file in self.texts.keys().filter(|file| file.starts_with(&inside)) {
             let rest = escaped(&file[inside.len()..]);
-            let _ = writeln!(list, "<li><a href=\"{name}/{rest}.html\">{rest}</a></li>");
+            let _ = writeln!(list, "<li><a href=\"{name}/{}\">{rest}</a></li>", page_of(&rest));
             self.shown.push(file.clone());
         }
         list + "</ul>"
@@ -135,6 +135,12 @@ fn named(path: &str) -> String {
         Some(folder) => format!("{folder}index.md"),
         None => path.to_owned(),
     }
+}
+
+/// The page that shows a file or a folder. mdBook would take `.md.html` for a guide.
+fn page_of(path: &str) -> String {
+    let name = path.strip_suffix(".md").map(|name| format!("{name}-md"));
+    name.as_deref().unwrap_or(path).to_owned() + ".html"
 }
 
 fn escaped(text: &str) -> String {
@@ -154,7 +160,7 @@ mod tests {
         let book = laid_out(&files(&[
             ("README.md", "![p](docs/p.svg) [a](docs/a.md#b)\n```text\n[x](nowhere)\n```\n"),
             ("docs/SUMMARY.md", "[Home](../README.md)\n- [A](a.md)\n"),
-            ("docs/a.md", "[home](../README.md) [code](../src/a.rs) [all](../src/) [b](#b) [w](https://example.org)"),
+            ("docs/a.md", "[home](../README.md) [code](../src/a.rs) [all](../src/) [list](SUMMARY.md) [b](#b) [w](https://example.org)"),
             ("docs/p.svg", "<svg/>"),
             ("src/a.rs", "a < b && c"),
             ("src/b/c.rs", ""),
@@ -165,6 +171,7 @@ mod tests {
             names,
             [
                 "SUMMARY.md",
+                "docs/SUMMARY-md.html",
                 "docs/a.md",
                 "docs/p.svg",
                 "index.md",
@@ -180,7 +187,7 @@ mod tests {
         );
         assert_eq!(
             book["docs/a.md"],
-            "[home](../index.md) [code](../src/a.rs.html) [all](../src.html) [b](#b) [w](https://example.org)\n"
+            "[home](../index.md) [code](../src/a.rs.html) [all](../src.html) [list](SUMMARY-md.html) [b](#b) [w](https://example.org)\n"
         );
         assert!(book["src/a.rs.html"].contains("<pre>a &lt; b &amp;&amp; c</pre>"));
         assert!(book["src/b/c.rs.html"].contains("href=\"../../index.html\""));
