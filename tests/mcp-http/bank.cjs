@@ -10,7 +10,7 @@ const tools = [{ name: "pay" }, { name: "balance", ...readOnly }, { name: "pid",
 const call = ({ name, arguments: { order } }) => {
   if (name === "pay") appendFileSync(process.argv[2], `${order}\n`);
   if (order === "crash") process.kill(process.pid, "SIGKILL");
-  if (order === "hang") return undefined;
+  if (order.endsWith("hang")) return undefined;
   const text = name === "pid" ? `${process.pid}` : `receipt of ${order}`;
   return { content: [{ type: "text", text }] };
 };
@@ -26,6 +26,7 @@ const answers = {
 
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
+  if (method === "notifications/ask") process.stdout.write(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}\n`);
   if (id === undefined || !method) return;
   const known = answers[method];
   const said = known ? { result: known(params) } : { error: { code: -32601, message: "unknown method" } };

@@ -10,6 +10,7 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
     thread,
+    time::Duration,
 };
 
 fn paid(shop: &Shop, order: &str) -> usize {
@@ -184,4 +185,69 @@ fn a_keyless_call_whose_stream_was_cut_is_one_call() {
         assert!(again.read_line(&mut said).unwrap() > 0, "{said}");
     }
     assert_eq!(paid(&shop, "hang"), 1);
+}
+
+/// Cancelled calls that the server never answers take no place of those that follow.
+#[test]
+fn cancelled_calls_leave_their_places_in_the_session() {
+    let shop = Shop::over_child();
+    let guard = shop.listen(Way::HttpStdio);
+    let mut client = Http::open(&guard.url, Kind::Keyed, Era::Legacy);
+    thread::scope(|scope| {
+        let mut calls = Vec::new();
+        for number in 1..=64 {
+            let mut one = client.clone();
+            one.last_id = 1000 + number;
+            let order = format!("{number}-hang");
+            calls.push(scope.spawn(move || one.once(&Call::new(Kind::Keyed, "pay", &order))));
+        }
+        for number in 1..=64 {
+            until("it runs", || (paid(&shop, &format!("{number}-hang")) == 1).then_some(()));
+        }
+        let full = client.request("ping", json!({}));
+        assert!(full.is_status(503), "{full:?}");
+        for number in 1..=64 {
+            let params = json!({ "requestId": 1001 + number });
+            let note =
+                json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+            assert!(client.post(&note).is_status(202));
+        }
+        until("there is a place", || client.request("ping", json!({})).is_success().then_some(()));
+        // Their streams end without an answer.
+        for call in calls {
+            assert!(matches!(call.join().unwrap(), Seen::Cut));
+        }
+    });
+}
+
+/// Its stream can be resumed, and the server's question is asked where the client listens.
+#[test]
+fn a_question_is_asked_on_the_stream_that_is_open() {
+    let shop = Shop::over_child();
+    let guard = shop.listen(Way::HttpStdio);
+    let opened = Http::open(&guard.url, Kind::Keyless, Era::Legacy);
+    let session = opened.session.clone().unwrap();
+    let headers = [("mcp-session-id", &*session), ("mcp-protocol-version", "2025-11-25")];
+    let mut listening = TcpStream::connect(opened.authority()).unwrap();
+    let head = "accept: text/event-stream\r\nhost: localhost\r\nmcp-protocol-version: 2025-11-25";
+    write!(listening, "GET /mcp HTTP/1.1\r\n{head}\r\nmcp-session-id: {session}\r\n\r\n").unwrap();
+    let mut listening = BufReader::new(listening);
+    let mut line = String::new();
+    while !line.contains("id:") {
+        assert!(listening.read_line(&mut line).unwrap() > 0);
+    }
+    let params = json!({ "name": "pay", "arguments": { "order": "hang" } });
+    let body = json!({ "jsonrpc": "2.0", "id": 100, "method": "tools/call", "params": params });
+    let mut call = TcpStream::connect(opened.authority()).unwrap();
+    call.write_all(&opened.bytes(&headers, body.to_string().as_bytes())).unwrap();
+    until("it runs", || (paid(&shop, "hang") == 1).then_some(()));
+    drop(call);
+    let short = Some(Duration::from_millis(100));
+    listening.get_ref().set_read_timeout(short).unwrap();
+    until("it is asked there", || {
+        // Until the guard knows that the client has left, it is asked on the stream that was cut.
+        opened.clone().post(&json!({ "jsonrpc": "2.0", "method": "notifications/ask" }));
+        let _ = listening.read_line(&mut line);
+        line.contains("roots/list").then_some(())
+    });
 }

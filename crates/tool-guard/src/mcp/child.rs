@@ -3,6 +3,7 @@
 mod answered;
 mod ids;
 mod kept;
+mod modern;
 mod mux;
 mod posts;
 mod refusals;
@@ -13,7 +14,8 @@ mod sessions;
 pub(crate) use self::session::Hearing;
 
 use self::{
-    answered::{Asked, answered, error, failed, full, not_allowed, not_started, of_sessions},
+    answered::{Asked, answered, error, failed, full, not_allowed, not_started},
+    modern::Shared,
     mux::Mux,
     posts::Sharing,
     replay::EventId,
@@ -24,7 +26,7 @@ use crate::{
     front::body::Answered,
     mcp::{
         guard::Guard,
-        http::{Behind, Watched, is_modern, status_of},
+        http::{Behind, Presence, Watched, is_modern},
         identity::SESSION,
         message::{self, Line},
         upstream::{Heard, Posted},
@@ -44,7 +46,6 @@ use std::{
 };
 use tokio::time::{Instant, sleep, timeout};
 use tool_reliability::telemetry::TARGET;
-use tr_core::Ran;
 
 /// The path of the endpoint.
 const PATH: &str = "/mcp";
@@ -63,18 +64,6 @@ struct Inside {
     command: Vec<OsString>,
     sessions: Mutex<Sessions<Arc<Session>>>,
     shared: Mutex<Shared>,
-}
-
-/// The child of requests without a session.
-#[derive(Default)]
-struct Shared {
-    child: Option<Mux>,
-    /// It speaks older versions only.
-    is_legacy: bool,
-    /// It has answered a discovery.
-    is_modern: bool,
-    /// Who sent the last request.
-    owner: Option<[u8; 32]>,
 }
 
 impl Children {
@@ -134,17 +123,6 @@ impl Inside {
         Err(Box::new(error(StatusCode::NOT_FOUND, id, -32001, WHY)))
     }
 
-    /// The child of requests without a session.
-    fn child(&self) -> io::Result<Mux> {
-        let mut shared = self.shared();
-        if let Some(child) = shared.child.as_ref().filter(|child| !child.is_gone()) {
-            return Ok(child.clone());
-        }
-        let child = self.start(Sharing::Clients)?;
-        shared.child = Some(child.clone());
-        Ok(child)
-    }
-
     async fn posted(&self, head: &Parts, body: Bytes) -> Answered {
         let asked = match Asked::of(&body) {
             Ok(asked) => asked,
@@ -165,9 +143,10 @@ impl Inside {
             return full(&asked.id, "64 requests of this session are open");
         }
         let is_primed = asked.requests > 0 && session::is_resumable(&head.headers);
-        let post = session.mux.post(body, false);
+        let (mut post, client) = (session.mux.post(body, false), Watched::default());
+        post.watch(client.presence());
         let answer = answered(post, &self.guard, &asked, is_primed).await;
-        session.kept(&head.headers, answer, &Watched::default())
+        session.kept(&head.headers, answer, &client)
     }
 
     /// Begins a session.
@@ -201,50 +180,6 @@ impl Inside {
             unbegun.is_begun = true;
         }
         answer
-    }
-
-    /// Answers a request of the protocol without sessions.
-    async fn modern(&self, headers: &HeaderMap, body: Bytes, asked: &Asked) -> Answered {
-        let discovers = asked.method.as_deref() == Some("server/discover");
-        if discovers && self.shared().is_legacy {
-            return of_sessions(&asked.id);
-        }
-        let child = match self.child() {
-            Ok(child) => child,
-            Err(error) => return not_started(&asked.id, &error),
-        };
-        self.note_owner(&child, headers);
-        let mut answer = answered(child.post(body, false), &self.guard, asked, false).await;
-        let code = answer.extensions().get::<answered::IsError>().map(|it| it.0);
-        let unanswered = answer.extensions().get::<answered::NotAnswered>();
-        if discovers && unanswered.is_some_and(|it| it.0 == Ran::Unknown) {
-            // Some servers end when their first request is no `initialize`.
-            return of_sessions(&asked.id);
-        }
-        let Some(code) = code else {
-            self.shared().is_modern |= discovers;
-            return answer;
-        };
-        if discovers && session::is_of_legacy(code) && !self.shared().is_modern {
-            // Other codes may be of this request alone.
-            if code == session::NO_METHOD {
-                let mut shared = self.shared();
-                shared.is_legacy = true;
-                // No client will ask it anything.
-                shared.child.take_if(|_| child.streams() == 0).as_ref().inspect(|it| it.end());
-            }
-            return of_sessions(&asked.id);
-        }
-        *answer.status_mut() = status_of(code);
-        answer
-    }
-
-    /// Notes whose requests the child of all clients gets.
-    fn note_owner(&self, child: &Mux, headers: &HeaderMap) {
-        let owner = owner(headers);
-        if self.shared().owner.replace(owner).is_some_and(|before| before != owner) {
-            child.mix();
-        }
     }
 
     /// Opens the stream of what the server says unasked, or resumes a stream.
@@ -343,11 +278,8 @@ impl Behind for Children {
         let Posted { headers, body, attempt } = posted;
         let is_mutating = attempt.as_ref().is_some_and(|attempt| attempt.is_mutating);
         if is_modern(&headers) {
-            return match self.0.child() {
-                Ok(child) => {
-                    self.0.note_owner(&child, &headers);
-                    Hearing::of(child.post(body, is_mutating), false)
-                }
+            return match self.0.child(&headers) {
+                Ok(child) => Hearing::of(child.post(body, is_mutating), false),
                 Err(error) => Hearing::failed(failed(&error)),
             };
         }
@@ -363,6 +295,10 @@ impl Behind for Children {
                 Hearing::failed(Heard::Failed(crate::mcp::failure::Failure::SERVER_GONE_BEFORE))
             }
         }
+    }
+
+    fn watch(hearing: &mut Hearing, presence: &Presence) {
+        hearing.watch(presence);
     }
 
     async fn other(&self, request: Request<Bytes>) -> Answered {

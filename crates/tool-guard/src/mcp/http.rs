@@ -4,6 +4,7 @@ mod cut_offs;
 mod door;
 mod exchange;
 mod headers;
+mod presence;
 mod reply;
 mod run;
 mod running;
@@ -12,6 +13,7 @@ pub(crate) use self::{
     behind::Behind,
     cut_offs::{Cut, Uncut, Watched},
     headers::{VERSION, is_modern, status_of},
+    presence::Presence,
     reply::{EVENTS, event},
     run::run,
 };

@@ -351,6 +351,11 @@ impl Ids {
         of_it.map(|(number, _)| *number).collect()
     }
 
+    /// Whether a post has a subscription.
+    pub(super) fn listens(&self, post: u64) -> bool {
+        self.open.values().any(|open| open.post == post && open.listens)
+    }
+
     /// Forgets a request, whose answer no client waits for; `false` if it was forgotten before.
     pub(super) fn forget(&mut self, number: u64) -> bool {
         self.open.remove(&number).is_some()

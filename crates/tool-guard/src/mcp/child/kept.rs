@@ -2,7 +2,7 @@
 use super::replay::{MAX_BYTES, Next, PATIENCE, Replay};
 use crate::{
     front::{body::Answered, events::Events},
-    mcp::http::{Cut, Uncut},
+    mcp::http::{Cut, Presence, Uncut, Watched},
 };
 use bytes::Bytes;
 use futures_util::Stream;
@@ -35,6 +35,7 @@ struct State {
     to_read: Option<Waker>,
     to_write: Option<Waker>,
     call: Call,
+    presence: Presence,
 }
 
 /// The call without an id whose answer the stream carries.
@@ -56,6 +57,7 @@ impl Kept {
             to_read: None,
             to_write: None,
             call: Call::None,
+            presence: Presence::default(),
         })))
     }
 
@@ -100,8 +102,10 @@ impl Kept {
     }
 
     /// Sets the call whose answer the stream carries.
-    pub(super) fn watch(&self, call: Option<Uncut>) {
-        self.lock().call = call.map_or(Call::None, Call::Waits);
+    pub(super) fn watch(&self, watched: &Watched) {
+        let mut state = self.lock();
+        state.call = watched.take().map_or(Call::None, Call::Waits);
+        state.presence = watched.presence().clone();
     }
 
     /// Adds an event.
@@ -115,6 +119,7 @@ impl Kept {
     /// The events after this one, and those that follow; who read it before gets no more.
     pub(super) fn read(&self, after: u64) -> Read {
         let mut state = self.lock();
+        state.presence.here();
         state.readers += 1;
         state.reader = Some((state.readers, after));
         state.call = match std::mem::replace(&mut state.call, Call::None) {
@@ -241,6 +246,7 @@ impl Drop for Read {
         let mut state = self.kept.lock();
         if state.reader.is_some_and(|(reader, _)| reader == self.reader) {
             state.reader = None;
+            state.presence.away();
             state.call = match std::mem::replace(&mut state.call, Call::None) {
                 Call::Waits(call) => Call::Cut(call.cut()),
                 call => call,

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::{
     mcp::{
+        http::Presence,
         lines::Lines,
         server::{self, Server},
         upstream::Heard,
@@ -25,6 +26,7 @@ use std::{
 use tokio::{
     net::unix::pipe,
     sync::{Notify, watch},
+    task::yield_now,
     time::{Instant, sleep_until, timeout},
 };
 use tool_reliability::telemetry::TARGET;
@@ -98,7 +100,7 @@ impl Mux {
 
     /// Posts a message.
     pub(super) fn post(&self, line: Bytes, is_mutating: bool) -> Post {
-        let message = Message { line, is_mutating };
+        let message = Message { line, is_mutating, presence: Presence::default() };
         let mut posts = self.0.lock();
         let state = match posts.has_room(None) {
             true => State::Open(posts.post(&message)),
@@ -109,7 +111,7 @@ impl Mux {
         Post { shared: self.0.clone(), state }
     }
 
-    /// From now on there are requests with several credentials.
+    /// From now on the requests may be those of several clients.
     pub(super) fn mix(&self) {
         self.0.lock().mix();
     }
@@ -125,7 +127,7 @@ impl Mux {
         *self.0.ends.borrow() != Ends::Runs || self.0.lock().is_gone()
     }
 
-    /// How many streams of requests are open.
+    /// How many requests are waited for by their clients.
     pub(super) fn streams(&self) -> usize {
         self.0.lock().streams()
     }
@@ -172,6 +174,16 @@ enum State {
     /// The server reads slowly.
     Waiting(Message),
     Open(u64),
+}
+
+impl Post {
+    /// Sets what tells whether its client is there.
+    pub(super) fn watch(&mut self, presence: &Presence) {
+        match &mut self.state {
+            State::Waiting(message) => message.presence = presence.clone(),
+            State::Open(number) => self.shared.lock().watch(*number, presence),
+        }
+    }
 }
 
 impl Stream for Post {
@@ -275,6 +287,10 @@ impl Io {
                     silent_at = exited.then(|| Instant::now() + LINGER);
                     if ready.is_err() || self.read() {
                         return;
+                    }
+                    // Who reads as fast as the server writes, falls behind by no more than that.
+                    if shared.lock().unread() >= AT_ONCE {
+                        yield_now().await;
                     }
                 }
                 () = shared.wake.notified() => {}

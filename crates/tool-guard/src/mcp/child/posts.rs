@@ -1,21 +1,22 @@
 //! Posts that share a server on pipes, and what each of them hears: no I/O.
+mod post;
+mod said;
+
+use self::post::Post;
 use super::{
-    ids::{For, Ids, Refused},
-    refusals::{Gone, refusal, size, too_long},
+    ids::{Ids, Refused},
+    refusals::{Gone, refusal, size},
 };
-use crate::mcp::{failure::Failure, lines::Item, upstream::Heard};
+use crate::mcp::{failure::Failure, http::Presence, upstream::Heard};
 use bytes::{Bytes, BytesMut};
 use std::{
     collections::{HashMap, VecDeque},
     task::Waker,
 };
-use tool_reliability::telemetry::TARGET;
 use tr_core::{FailureInfo, Ran, Verdict};
 
 /// How many bytes may wait for the server before posts wait, and for posts before it is no longer read.
 pub(super) const HIGH_WATER: usize = 4 * 1024 * 1024;
-/// How many bytes of the server's own messages are kept while no stream of the client's is open.
-const MAX_KEPT: usize = 256 * 1024;
 
 /// Whether the posts are those of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +34,15 @@ pub(super) struct Message {
     pub(super) line: Bytes,
     /// Whether it is a call that may change something.
     pub(super) is_mutating: bool,
+    /// Whether its client is there.
+    pub(super) presence: Presence,
 }
 
 /// The posts, and what waits for either side.
 #[derive(Debug)]
 pub(super) struct Posts {
     sharing: Sharing,
-    /// Whether requests with several credentials were made.
+    /// Whether the requests may be those of several clients.
     is_mixed: bool,
     ids: Ids,
     posts: HashMap<u64, Post>,
@@ -56,23 +59,12 @@ pub(super) struct Posts {
     written: u64,
     /// How many bytes wait for posts.
     unread: usize,
+    /// Posts of clients that read too slowly for what was last said.
+    slow: Vec<u64>,
     /// Why the server answers nothing any more.
     gone: Option<Gone>,
     /// Posts that wait for room.
     waiting: Vec<Waker>,
-}
-
-#[derive(Debug)]
-struct Post {
-    heard: VecDeque<Heard>,
-    bytes: usize,
-    waker: Option<Waker>,
-    /// How many of its requests are not answered.
-    open: usize,
-    /// Where its line begins, in what was queued for the server.
-    from: u64,
-    is_mutating: bool,
-    is_listener: bool,
 }
 
 impl Posts {
@@ -90,6 +82,7 @@ impl Posts {
             queued: 0,
             written: 0,
             unread: 0,
+            slow: Vec::new(),
             gone: None,
             waiting: Vec::new(),
         }
@@ -104,13 +97,12 @@ impl Posts {
         has_room
     }
 
-    /// Whether more of the server's output may be read.
-    pub(super) const fn may_read(&self) -> bool {
-        self.unread < HIGH_WATER
+    /// Whether more of the server's output may be read. A client that reads slowly holds up no other client.
+    pub(super) fn may_read(&self) -> bool {
+        self.sharing == Sharing::Clients || self.unread < HIGH_WATER
     }
 
     /// How many bytes wait for posts.
-    #[cfg(test)]
     pub(super) const fn unread(&self) -> usize {
         self.unread
     }
@@ -120,13 +112,10 @@ impl Posts {
         self.last += 1;
         let number = self.last;
         let mut post = Post {
-            heard: VecDeque::new(),
-            bytes: 0,
-            waker: None,
-            open: 0,
             from: self.queued,
             is_mutating: message.is_mutating,
-            is_listener: false,
+            presence: message.presence.clone(),
+            ..Post::default()
         };
         if let Some(gone) = &self.gone {
             post.heard.push_back(Heard::Failed(gone.before()));
@@ -160,7 +149,14 @@ impl Posts {
         number
     }
 
-    /// From now on there are requests with several credentials.
+    /// Sets what tells whether the client of a post is there.
+    pub(super) fn watch(&mut self, number: u64, presence: &Presence) {
+        if let Some(post) = self.posts.get_mut(&number) {
+            post.presence = presence.clone();
+        }
+    }
+
+    /// From now on the requests may be those of several clients.
     pub(super) const fn mix(&mut self) {
         self.is_mixed = true;
     }
@@ -168,15 +164,7 @@ impl Posts {
     /// Listens to what answers no post; who listened before hears nothing more.
     pub(super) fn listen(&mut self) -> u64 {
         self.last += 1;
-        let post = Post {
-            heard: VecDeque::new(),
-            bytes: 0,
-            waker: None,
-            open: 0,
-            from: self.queued,
-            is_mutating: false,
-            is_listener: true,
-        };
+        let post = Post { from: self.queued, is_listener: true, ..Post::default() };
         self.posts.insert(self.last, post);
         if let Some(before) = self.listener.replace(self.last)
             && let Some(before) = self.posts.get_mut(&before)
@@ -227,11 +215,16 @@ impl Posts {
             }
             return;
         }
+        self.give_up(number, !post.is_mutating, "the client closed its stream");
+    }
+
+    /// Forgets the requests of a post, which are cancelled at the server if that is wanted.
+    fn give_up(&mut self, number: u64, cancels: bool, why: &str) {
         for request in self.ids.of(number) {
             self.ids.forget(request);
-            if !post.is_mutating && self.gone.is_none() {
+            if cancels && self.gone.is_none() {
                 let order = format!(
-                    "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{request},\"reason\":\"the client closed its stream\"}}}}\n"
+                    "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{request},\"reason\":\"{why}\"}}}}\n"
                 );
                 self.queue(order.as_bytes());
             }
@@ -243,7 +236,8 @@ impl Posts {
     fn forget_cancelled(&mut self) {
         for (request, post) in self.ids.take_cancelled() {
             let mut post = self.posts.get_mut(&post);
-            if post.as_ref().is_some_and(|post| post.is_mutating) {
+            if let Some(post) = post.as_mut().filter(|post| post.is_mutating) {
+                post.is_cancelled = true;
                 continue;
             }
             // It may have been cancelled twice.
@@ -253,92 +247,6 @@ impl Posts {
                 post.open -= 1;
                 post.wake();
             }
-        }
-    }
-
-    /// Handles an item of the server's output.
-    pub(super) fn on_server(&mut self, item: Item) {
-        match item {
-            Item::Line(lines) => {
-                // Lines that concern no call come together.
-                for line in lines.split_inclusive(|byte| *byte == b'\n') {
-                    let line = lines.slice_ref(line.trim_ascii_end());
-                    if line.is_empty() {
-                        continue;
-                    }
-                    let mut ids = std::mem::take(&mut self.ids);
-                    ids.sort(&line, |one| self.deliver(one));
-                    self.ids = ids;
-                }
-            }
-            Item::Part(_) => {}
-            Item::Oversized(line) => {
-                let whom = self.ids.oversized(line);
-                self.deliver(whom);
-            }
-        }
-    }
-
-    fn deliver(&mut self, one: For) {
-        match one {
-            For::Post { post, line, answers } => {
-                self.hear(post, Heard::Message { raw: line.clone(), line }, answers);
-            }
-            For::Client { line, asks } => match self.stream(asks) {
-                Some(post) => self.hear(post, Heard::Message { raw: line.clone(), line }, false),
-                None if self.sharing == Sharing::Session => self.keep(&line),
-                None => tracing::warn!(target: TARGET, event = "mcp_unaddressed"),
-            },
-            For::Oversized(post, line) => self.hear(post, Heard::Oversized(line), true),
-            For::Server(line) => {
-                tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes = line.bytes);
-                self.queue(&too_long(&line));
-            }
-            For::Nobody => tracing::debug!(target: TARGET, event = "mcp_unmatched"),
-        }
-    }
-
-    /// The stream for a message of the server's that names none.
-    fn stream(&self, asks: bool) -> Option<u64> {
-        let mut open =
-            self.posts.iter().filter(|(_, post)| post.open > 0).map(|(number, _)| *number);
-        let last = open.clone().max();
-        let only = open.next().filter(|_| open.next().is_none());
-        match self.sharing {
-            // What it asks while it works on one request, it most likely asks for that.
-            Sharing::Session if asks => only.or(self.listener).or(last),
-            Sharing::Session => self.listener.or(last),
-            // A message for one client is for no other, and may come after its request has ended.
-            Sharing::Clients => only.filter(|_| !self.is_mixed),
-        }
-    }
-
-    fn hear(&mut self, number: u64, heard: Heard, answers: bool) {
-        let Some(post) = self.posts.get_mut(&number) else { return };
-        let size = size(&heard);
-        post.open -= usize::from(answers);
-        post.bytes += size;
-        self.unread += size;
-        post.heard.push_back(heard);
-        post.wake();
-    }
-
-    fn keep(&mut self, line: &[u8]) {
-        self.kept_bytes += line.len();
-        // The whole output may be held by a part of it.
-        self.kept.push_back(Bytes::copy_from_slice(line));
-        while self.kept_bytes > MAX_KEPT
-            && let Some(dropped) = self.kept.pop_front()
-        {
-            self.kept_bytes -= dropped.len();
-            tracing::warn!(target: TARGET, event = "mcp_message_dropped", bytes = dropped.len());
-        }
-    }
-
-    fn give_kept(&mut self, number: u64) {
-        self.kept_bytes = 0;
-        for line in std::mem::take(&mut self.kept) {
-            self.hear(number, Heard::Message { raw: line.clone(), line }, false);
         }
     }
 
@@ -374,22 +282,14 @@ impl Posts {
         self.gone.is_some()
     }
 
-    /// How many streams are open, besides that of who listens.
+    /// How many requests are waited for by their clients.
     pub(super) fn streams(&self) -> usize {
-        self.posts.values().filter(|post| post.open > 0).count()
+        self.posts.values().filter(|post| post.is_waited_for()).count()
     }
 
     /// Whether a stream waits for messages.
     pub(super) const fn is_in_use(&self) -> bool {
         self.listener.is_some()
-    }
-}
-
-impl Post {
-    fn wake(&mut self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     front::{access::TOKEN, body::Answered},
     mcp::{
         guard::Guard,
-        http::{EVENTS, VERSION, Watched, event},
+        http::{EVENTS, Presence, VERSION, Watched, event},
         upstream::Heard,
     },
 };
@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use hyper::{
     HeaderMap, Response, StatusCode,
-    header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+    header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue},
 };
 use std::{
     collections::HashMap,
@@ -75,7 +75,7 @@ impl Session {
         streams.kept.insert(number, kept.clone());
         drop(streams);
         let streams = self.streams.clone();
-        kept.watch(call.take());
+        kept.watch(call);
         kept.keep(answer, true, move || {
             lock(&streams).kept.remove(&number);
         })
@@ -153,10 +153,20 @@ pub(super) const fn is_of_legacy(code: i64) -> bool {
     matches!(code, -32602..=-32600)
 }
 
-/// Who sends these headers.
+/// Whose session a request with these headers begins. Cookies do not count: proxies set and change them meanwhile.
 pub(super) fn owner(headers: &HeaderMap) -> [u8; 32] {
+    digest(headers, &[TOKEN, AUTHORIZATION])
+}
+
+/// Who sends these headers, if they say so.
+pub(super) fn caller(headers: &HeaderMap) -> Option<[u8; 32]> {
+    let names = [AUTHORIZATION, COOKIE];
+    names.iter().any(|name| headers.contains_key(name)).then(|| digest(headers, &names))
+}
+
+fn digest(headers: &HeaderMap, names: &[HeaderName]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
-    for name in [TOKEN, AUTHORIZATION] {
+    for name in names {
         let value = headers.get(name).map(HeaderValue::as_bytes);
         hasher.update(&[u8::from(value.is_some())]);
         let value = value.unwrap_or_default();
@@ -223,6 +233,13 @@ impl Hearing {
     pub(super) fn of(post: Post, is_primed: bool) -> Self {
         let first = is_primed.then(|| Heard::Head(StatusCode::OK, event_headers()));
         Self { first, post: Some(post) }
+    }
+
+    /// Sets what tells whether its client is there.
+    pub(super) fn watch(&mut self, presence: &Presence) {
+        if let Some(post) = &mut self.post {
+            post.watch(presence);
+        }
     }
 
     pub(super) const fn failed(failure: Heard) -> Self {

@@ -1,5 +1,5 @@
 //! What is behind the exchanges: a server at an address, or a child.
-use super::{cut_offs::Watched, reply::event};
+use super::{cut_offs::Watched, presence::Presence, reply::event};
 use crate::{
     front::{
         body::{Answered, respond},
@@ -54,6 +54,9 @@ pub(crate) trait Behind: Clone + Send + Sync + 'static {
     fn is_sent(_: &Self::Hearing) -> bool {
         true
     }
+
+    /// Tells the message that is heard of whether its client is there.
+    fn watch(_: &mut Self::Hearing, _: &Presence) {}
 
     /// The path of the endpoint.
     fn path(&self) -> &str;

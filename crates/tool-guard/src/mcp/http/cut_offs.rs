@@ -1,4 +1,5 @@
 //! Calls whose clients vanished before the answer: the same call, sent once more without an id, is the same.
+use super::presence::Presence;
 use std::{
     collections::{HashMap, VecDeque},
     pin::pin,
@@ -136,17 +137,26 @@ impl Cut {
     }
 }
 
-/// A call without an id, for what carries its answer to the client: the first that takes it watches over it.
+/// What carries the answer to the client knows of it: whether it is there, and its call if that has no id, over which
+/// the first that takes it watches.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Watched(Arc<Mutex<Option<Uncut>>>);
+pub(crate) struct Watched {
+    call: Arc<Mutex<Option<Uncut>>>,
+    presence: Presence,
+}
 
 impl Watched {
     pub(crate) fn new(call: Option<Uncut>) -> Self {
-        Self(Arc::new(Mutex::new(call)))
+        Self { call: Arc::new(Mutex::new(call)), presence: Presence::default() }
     }
 
     pub(crate) fn take(&self) -> Option<Uncut> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.call.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether its client is there.
+    pub(crate) const fn presence(&self) -> &Presence {
+        &self.presence
     }
 }
 

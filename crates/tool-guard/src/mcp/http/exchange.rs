@@ -50,7 +50,7 @@ pub(crate) struct Exchange<B: Behind> {
     last: Option<(Bytes, Bytes)>,
     /// Whether the server's own answer is on its way to the client.
     is_answered: bool,
-    /// A call without an id of its own, until its client has the answer.
+    /// What is known of its client, and a call without an id of its own until the client has the answer.
     uncut: Watched,
 }
 
@@ -102,7 +102,7 @@ impl<B: Behind> Exchange<B> {
         loop {
             self.flush().await;
             let is_done = self.proxy.calls.is_empty();
-            if is_done && self.open.is_empty() {
+            if is_done && self.is_over() {
                 self.reply.close();
                 if self.reply.is_waiting() {
                     // Cancelled: MCP sends no answer then.
@@ -145,6 +145,11 @@ impl<B: Behind> Exchange<B> {
         self.is_answered || self.open.iter().all(is_list)
     }
 
+    /// Whether nothing more can come for the client: its call was cancelled, or has ended.
+    fn is_over(&self) -> bool {
+        self.open.iter().all(|open| open.attempt.is_some() || open.is_note)
+    }
+
     fn takes_events(&self) -> bool {
         let accepts = self.headers.get_all(hyper::header::ACCEPT).iter();
         accepts
@@ -184,7 +189,10 @@ impl<B: Behind> Exchange<B> {
             (id, is_note) = (Some(cancelled), true);
         }
         let posted = Posted { headers: self.headers.clone(), body: line, attempt: attempt.clone() };
-        let hearing = self.behind.post(posted);
+        let mut hearing = self.behind.post(posted);
+        if attempt.is_some() {
+            B::watch(&mut hearing, self.uncut.presence());
+        }
         let id = id.unwrap_or_else(|| self.id.clone());
         self.open.push(Open { id, attempt, is_note, hearing });
     }
@@ -295,6 +303,7 @@ impl<B: Behind> Exchange<B> {
 
     /// The client left without the answer. That cancels nothing, except a modern read.
     fn on_cut(&mut self) {
+        self.uncut.presence().gone();
         if let Some(call) = self.uncut.take() {
             call.cut();
         }

@@ -1,12 +1,20 @@
 //! What posts hear.
-use super::*;
-use crate::mcp::lines::Oversized;
-use crate::mcp::message::{self, Line};
+mod said;
+
+use super::{said::MAX_KEPT, *};
+use crate::mcp::{
+    lines::{Item, Oversized},
+    message::{self, Line},
+};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
+fn message_of(line: Bytes, is_mutating: bool) -> Message {
+    Message { line, is_mutating, presence: Presence::default() }
+}
+
 fn posted(posts: &mut Posts, line: &Value, is_mutating: bool) -> u64 {
-    posts.post(&Message { line: line.to_string().into(), is_mutating })
+    posts.post(&message_of(line.to_string().into(), is_mutating))
 }
 
 /// The lines for the server, which are then written.
@@ -240,7 +248,7 @@ fn unread_answers_stop_the_reading_and_unwritten_posts_the_posting() {
 fn an_ambiguous_body_is_refused() {
     let mut posts = Posts::new(Sharing::Session);
     let line = Bytes::from_static(br#"{"id":1,"id":2,"method":"tools/call"}"#);
-    let call = posts.post(&Message { line, is_mutating: true });
+    let call = posts.post(&message_of(line, true));
     assert_eq!(heard(&mut posts, call), ["refused", "end"]);
     assert!(posts.to_server.is_empty());
 }
