@@ -15,7 +15,6 @@ pub(crate) use self::session::Hearing;
 
 use self::{
     answered::{Asked, answered, error, failed, full, not_allowed, not_started},
-    modern::Shared,
     mux::Mux,
     posts::Sharing,
     replay::EventId,
@@ -64,6 +63,18 @@ struct Inside {
     command: Vec<OsString>,
     sessions: Mutex<Sessions<Arc<Session>>>,
     shared: Mutex<Shared>,
+}
+
+/// The child of requests without a session.
+#[derive(Default)]
+struct Shared {
+    child: Option<Mux>,
+    /// It speaks older versions only.
+    is_legacy: bool,
+    /// It has answered a discovery.
+    is_modern: bool,
+    /// Who sent the last request, if that is known.
+    caller: Option<[u8; 32]>,
 }
 
 impl Children {

@@ -12,18 +12,6 @@ use hyper::HeaderMap;
 use std::io;
 use tr_core::Ran;
 
-/// The child of requests without a session.
-#[derive(Default)]
-pub(super) struct Shared {
-    pub(super) child: Option<Mux>,
-    /// It speaks older versions only.
-    is_legacy: bool,
-    /// It has answered a discovery.
-    is_modern: bool,
-    /// Who sent the last request, if that is known.
-    caller: Option<[u8; 32]>,
-}
-
 impl Inside {
     /// The child of requests without a session, for one with these headers.
     pub(super) fn child(&self, headers: &HeaderMap) -> io::Result<Mux> {
