@@ -3,7 +3,7 @@ use super::{
     behind::Behind,
     cut_offs::Watched,
     headers::status_of,
-    reply::{EVENTS, News, Reply, event},
+    reply::{EVENTS, News, Reply, ended, event},
     running::Run,
 };
 use crate::mcp::{
@@ -222,6 +222,7 @@ impl<B: Behind> Exchange<B> {
             self.reply.stream(StatusCode::OK, None);
         }
         let message = match event_raw {
+            Some(raw) if self.reply.is_streaming() && is_same && is_last => ended(raw),
             Some(raw) if self.reply.is_streaming() && is_same => raw,
             raw if self.reply.is_streaming() => event(&line, raw.as_deref()),
             _ => body_raw.unwrap_or(line),

@@ -249,6 +249,11 @@ pub(crate) fn event(message: &[u8], came_in: Option<&[u8]>) -> Bytes {
     event.freeze()
 }
 
+/// The last event of a stream: the LF after its CR comes on its own, and readers of CRLF wait for it.
+pub(crate) fn ended(event: Bytes) -> Bytes {
+    if event.ends_with(b"\r") { [&event[..], b"\n"].concat().into() } else { event }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,6 +284,17 @@ mod tests {
         body.frame().await.unwrap().unwrap();
         drop(body);
         assert_eq!(reply.news().await, News::Left);
+    }
+
+    #[test]
+    fn a_last_event_is_whole_for_readers_of_crlf() {
+        for (came, sent) in [
+            ("data: x\n\n", "data: x\n\n"),
+            ("data: x\r\n\r\n", "data: x\r\n\r\n"),
+            ("data: x\r\n\r", "data: x\r\n\r\n"),
+        ] {
+            assert_eq!(ended(came.into()), sent);
+        }
     }
 
     #[test]

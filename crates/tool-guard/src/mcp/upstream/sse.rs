@@ -91,6 +91,12 @@ impl Splitter {
         if self.skipping.is_some() {
             return self.skip();
         }
+        if self.after_cr && self.line == 0 && self.buffer.starts_with(b"\n") {
+            // The event before it was complete with the CR. Readers of CRLF hold it back until this LF comes, so
+            // that must not wait for the next event.
+            self.after_cr = false;
+            return Some(self.dispatch(1));
+        }
         loop {
             if !self.is_at_line() {
                 return None;
@@ -191,12 +197,7 @@ impl Splitter {
 
     /// Skips an event over the limit, from its beginning.
     fn skip(&mut self) -> Option<Piece> {
-        // The event may begin with the LF of the line before it, and with no other.
-        let after_cr = self.buffer.starts_with(b"\n");
-        let mut skipped = self
-            .skipping
-            .take()
-            .unwrap_or_else(|| Box::new(Skipped { after_cr, ..Skipped::default() }));
+        let mut skipped = self.skipping.take().unwrap_or_default();
         let end = skipped.feed(&self.buffer);
         drop(self.buffer.split_to(end.unwrap_or(self.buffer.len())));
         (self.line, self.scanned) = (0, 0);
