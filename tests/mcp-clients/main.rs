@@ -1,0 +1,8 @@
+//! Clients of MCP that others wrote, over each way through the guard and without it.
+
+mod client;
+mod inspector;
+mod play;
+mod process;
+mod same;
+mod world;

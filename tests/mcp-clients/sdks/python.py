@@ -1,0 +1,103 @@
+"""Plays a script to servers with PyPI's `mcp` client, or with `fastmcp`'s, and prints what it sees as JSON lines.
+
+Usage: python.py mcp|fastmcp [{"name", "command" | "url", "script": [{"do", "tool", "arguments"}]}]
+"""
+
+import json
+import sys
+
+import anyio
+
+
+def jsonable(seen):
+    if hasattr(seen, "model_dump"):
+        return seen.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return seen
+
+
+class Seen:
+    """What is seen of one target."""
+
+    def __init__(self, target):
+        self.target = target
+
+    def note(self, what, seen):
+        print(json.dumps([self.target, what, seen], ensure_ascii=False), flush=True)
+
+    async def see(self, what, call):
+        """Awaits a call and notes its result or its error."""
+        try:
+            self.note(what, jsonable(await call))
+        except Exception as error:
+            told = getattr(error, "error", None)
+            self.note(what, {type(error).__name__: jsonable(told) if told else str(error)})
+
+
+async def play(seen, script, tools, call):
+    for number, step in enumerate(script):
+        do = step["do"]
+        what = f"{number} {do}"
+        if do == "list":
+            await seen.see(what, tools())
+            continue
+        made = step["tool"], step["arguments"]
+        if do == "call":
+            await seen.see(what, call(*made))
+        elif do == "progress":
+
+            async def progressed(progress, total, message, what=what):
+                seen.note(f"{what} of {progress}", [total, message])
+
+            await seen.see(what, call(*made, progressed))
+        elif do == "cancel":
+            with anyio.CancelScope() as scope:
+
+                async def cancel(*_, scope=scope):
+                    scope.cancel()
+
+                await seen.see(what, call(*made, cancel))
+            seen.note(what, {"cancelled": scope.cancelled_caught})
+
+
+async def with_mcp(seen, target):
+    from mcp import Client, StdioServerParameters
+
+    server = target.get("url")
+    if not server:
+        command, *args = target["command"]
+        server = StdioServerParameters(command=command, args=args, env=target["env"])
+    async with Client(server) as client:
+        begun = [client.protocol_version, jsonable(client.server_capabilities), jsonable(client.server_info)]
+        seen.note("initialized", begun)
+
+        def call(tool, arguments, progress=None):
+            return client.call_tool(tool, arguments, progress_callback=progress)
+
+        await play(seen, target["script"], client.list_tools, call)
+
+
+async def with_fastmcp(seen, target):
+    from fastmcp import Client
+    from fastmcp.client.transports import StdioTransport
+
+    server = target.get("url")
+    if not server:
+        command, *args = target["command"]
+        server = StdioTransport(command, args, env=target["env"], keep_alive=False)
+    async with Client(server) as client:
+        begun = [client.protocol_version, jsonable(client.server_capabilities), jsonable(client.server_info)]
+        seen.note("initialized", begun)
+
+        def call(tool, arguments, progress=None):
+            return client.call_tool_mcp(tool, arguments, progress_handler=progress)
+
+        await play(seen, target["script"], client.list_tools_mcp, call)
+
+
+async def main(kind, targets):
+    with_client = {"mcp": with_mcp, "fastmcp": with_fastmcp}[kind]
+    for target in json.loads(targets):
+        await with_client(Seen(target["name"]), target)
+
+
+anyio.run(main, *sys.argv[1:])

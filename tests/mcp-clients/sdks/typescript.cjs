@@ -1,0 +1,66 @@
+// Plays a script to servers with a client of MCP's TypeScript SDK, 1 or 2, and prints what it sees as JSON lines.
+//
+// Usage: typescript.cjs 1|2 [{"name", "command" | "url", "script": [{"do", "tool", "arguments"}]}]
+"use strict";
+const { createRequire } = require("node:module");
+const peers = createRequire(`${process.env.TR_PEERS}/`);
+
+const [major, targets] = process.argv.slice(2);
+const sdks = {
+  1: () => ({
+    ...peers("@modelcontextprotocol/sdk/client/index.js"),
+    ...peers("@modelcontextprotocol/sdk/client/stdio.js"),
+    ...peers("@modelcontextprotocol/sdk/client/streamableHttp.js"),
+    options: {},
+    call: (client, made, options) => client.callTool(made, undefined, options),
+  }),
+  2: () => ({
+    ...peers("@modelcontextprotocol/client"),
+    ...peers("@modelcontextprotocol/client/stdio"),
+    options: { versionNegotiation: { mode: "auto" } },
+    call: (client, made, options) => client.callTool(made, options),
+  }),
+};
+const sdk = sdks[major]();
+
+const note = (target, what, seen) => console.log(JSON.stringify([target, what, seen]));
+const see = async (target, what, seeing) => {
+  try {
+    note(target, what, await seeing);
+  } catch ({ constructor, code, message, data }) {
+    note(target, what, { [constructor.name]: { code, message, data } });
+  }
+};
+
+// The SDK loses progress that comes in one piece with the answer, so the later half is not noted.
+const progressed = (target, what) => ({ progress, total, message }) => {
+  if (2 * progress <= total) note(target, `${what} of ${progress}`, [total, message]);
+};
+
+const step = async (client, target, what, { do: kind, tool, arguments: given }) => {
+  const made = { name: tool, arguments: given };
+  if (kind === "list") return see(target, what, client.listTools());
+  if (kind === "call") return see(target, what, sdk.call(client, made));
+  if (kind === "progress") return see(target, what, sdk.call(client, made, { onprogress: progressed(target, what) }));
+  const controller = new AbortController();
+  const onprogress = () => controller.abort("enough");
+  return see(target, what, sdk.call(client, made, { onprogress, signal: controller.signal }));
+};
+
+const play = async ({ name, url, command, env, script }) => {
+  const transport = url
+    ? new sdk.StreamableHTTPClientTransport(new URL(url))
+    : new sdk.StdioClientTransport({ command: command[0], args: command.slice(1), env });
+  const client = new sdk.Client({ name: "sdk", version: "1" }, sdk.options);
+  await client.connect(transport);
+  note(name, "initialized", [client.getServerCapabilities(), client.getServerVersion()]);
+  for (const [number, part] of script.entries()) await step(client, name, `${number} ${part.do}`, part);
+  if (transport.sessionId) await transport.terminateSession();
+  await client.close();
+};
+
+const main = async () => {
+  for (const target of JSON.parse(targets)) await play(target);
+};
+
+main();
