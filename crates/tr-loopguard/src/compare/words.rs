@@ -42,14 +42,19 @@ impl<'t> Words<'t> {
     }
 
     fn word(&mut self) -> Option<Range<usize>> {
+        let bytes = self.text.as_bytes();
         let start = self.start()?;
         let mut end = start;
-        loop {
-            end += self.letters(end);
-            match self.letter(end).or_else(|| self.colon_of_clock(start, end)) {
-                Some(len) => end += len,
-                None => break,
-            }
+        while let Some(byte) = bytes.get(end) {
+            end += match byte {
+                _ if IS_WORD[usize::from(*byte)] => 1,
+                b':' if self.is_within_clock(start, end) => 1,
+                _ if byte.is_ascii() => break,
+                _ => match self.char_at(end).filter(|c| !c.is_whitespace()) {
+                    Some(c) => c.len_utf8(),
+                    None => break,
+                },
+            };
         }
         self.at = end;
         Some(start..end)
@@ -61,41 +66,32 @@ impl<'t> Words<'t> {
         let mut at = self.at;
         loop {
             let byte = *bytes.get(at)?;
-            // Within a JSON string a line ends with an escaped letter.
-            let is_escape =
-                || matches!(byte, b'n' | b'r' | b't') && at > 0 && bytes[at - 1] == b'\\';
-            if self.letter(at).is_some() && !is_escape() {
-                return Some(at);
+            if byte.is_ascii() {
+                // Within a JSON string a line ends with an escaped letter.
+                let is_escape =
+                    || matches!(byte, b'n' | b'r' | b't') && at > 0 && bytes[at - 1] == b'\\';
+                if IS_WORD[usize::from(byte)] && !is_escape() {
+                    return Some(at);
+                }
+                at += 1;
+            } else {
+                let c = self.char_at(at)?;
+                if !c.is_whitespace() {
+                    return Some(at);
+                }
+                at += c.len_utf8();
             }
-            at += if byte.is_ascii() { 1 } else { self.char_at(at)?.len_utf8() };
         }
-    }
-
-    /// How many bytes from `at` on are ASCII characters of a word.
-    fn letters(&self, at: usize) -> usize {
-        let bytes = &self.text.as_bytes()[at..];
-        bytes.iter().position(|byte| !IS_WORD[usize::from(*byte)]).unwrap_or(bytes.len())
-    }
-
-    /// The length of the character at `at`, if it is part of a word.
-    fn letter(&self, at: usize) -> Option<usize> {
-        let byte = *self.text.as_bytes().get(at)?;
-        if byte.is_ascii() {
-            return IS_WORD[usize::from(byte)].then_some(1);
-        }
-        self.char_at(at).filter(|c| !c.is_whitespace()).map(char::len_utf8)
     }
 
     fn char_at(&self, at: usize) -> Option<char> {
         self.text[at..].chars().next()
     }
 
-    /// The length of a colon at `at` between two digits, the first of them not before `start`.
-    fn colon_of_clock(&self, start: usize, at: usize) -> Option<usize> {
-        let bytes = self.text.as_bytes();
-        let follows_digit = at > start && bytes[at - 1].is_ascii_digit();
-        (follows_digit && bytes.get(at) == Some(&b':') && self.starts_with_digit(at + 1))
-            .then_some(1)
+    /// Whether a colon at `at` is between two digits, the first of them not before `start`.
+    fn is_within_clock(&self, start: usize, at: usize) -> bool {
+        let follows_digit = at > start && self.text.as_bytes()[at - 1].is_ascii_digit();
+        follows_digit && self.starts_with_digit(at + 1)
     }
 
     fn starts_with_digit(&self, at: usize) -> bool {
@@ -176,32 +172,40 @@ static IS_WORD: [bool; 256] = {
 /// A set of lower-case names of two letters or more.
 pub(super) struct Names<const N: usize> {
     names: [&'static str; N],
-    /// A bit for each initial letter of a name, since most words begin with none of them.
-    initials: u32,
+    /// For each first letter of a name a bit for its second, since most words begin with neither.
+    pairs: [u32; 26],
 }
 
 impl<const N: usize> Names<N> {
     pub(super) const fn new(names: [&'static str; N]) -> Self {
-        let (mut initials, mut at) = (0, 0);
+        let (mut pairs, mut at) = ([0; 26], 0);
         while at < N {
-            initials |= bit(names[at].as_bytes()[0]);
+            let name = names[at].as_bytes();
+            pairs[place(name[0])] |= 1 << place(name[1]);
             at += 1;
         }
-        Self { names, initials }
+        Self { names, pairs }
     }
 
     /// Whether `word` is one of them in any spelling.
     pub(super) fn have(&self, word: &str) -> bool {
-        let mut letters = word.bytes().filter(u8::is_ascii_alphanumeric);
-        let Some(first) = letters.next().map(|byte| byte.to_ascii_lowercase()) else {
-            return false;
-        };
-        if self.initials & bit(first) == 0 {
-            return false;
+        match word.as_bytes() {
+            [first, second, ..] if first.is_ascii_alphabetic() && second.is_ascii_alphabetic() => {
+                self.begin_with(*first, *second) && self.spell(word)
+            }
+            [b'0'..=b'9', ..] => false,
+            _ => self.spell(word),
         }
-        let second = letters.next().map(|byte| byte.to_ascii_lowercase());
-        let begins = |name: &[u8]| name[0] == first && second.is_some_and(|byte| byte == name[1]);
-        self.names.iter().any(|name| begins(name.as_bytes()) && is_named(word, name))
+    }
+
+    /// Whether one of them begins with these letters.
+    const fn begin_with(&self, first: u8, second: u8) -> bool {
+        self.pairs[place(first)] & 1 << place(second) != 0
+    }
+
+    #[cold]
+    fn spell(&self, word: &str) -> bool {
+        self.names.iter().any(|name| is_named(word, name))
     }
 
     fn contains(&self, name: &str) -> bool {
@@ -209,9 +213,9 @@ impl<const N: usize> Names<N> {
     }
 }
 
-/// The bit of a lower-case letter; a digit has none.
-const fn bit(letter: u8) -> u32 {
-    if letter.is_ascii_lowercase() { 1 << (letter - b'a') } else { 0 }
+/// The place of a letter in the alphabet.
+const fn place(letter: u8) -> usize {
+    (letter.to_ascii_lowercase() - b'a') as usize
 }
 
 /// Whether `word` is `name` in any spelling: `requestId`, `request_id`, `elapsed_ms`, `duration-s`.

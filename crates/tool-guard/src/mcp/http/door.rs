@@ -264,9 +264,13 @@ impl<B> Inside<B> {
     /// of its own.
     fn unnamed(&self, body: &Bytes, message: &Message<'_>, via: &Via) -> Option<Digest> {
         message.is_tool_call().then_some(())?;
+        let params: CallParams<'_> = message::object(message.params?.get()).ok()?;
+        if !self.guard.may_change(params.name.as_deref()?) {
+            return None;
+        }
         let client = self.guard.client(&via.caller()).via(via.clone());
         let request = call::Request::read(body, message, &client).ok()?;
-        let is_unnamed = !request.identity.is_named() && self.guard.may_change(&request.tool);
+        let is_unnamed = !request.identity.is_named();
         if is_unnamed { call_digest(&via.caller(), message) } else { None }
     }
 }

@@ -171,7 +171,9 @@ impl<B: Behind> Exchange<B> {
         let Outgoing { line, attempt } = outgoing;
         let mut id = attempt.as_ref().map(|attempt| attempt.id.clone());
         let mut is_note = false;
-        if let Some(cancelled) = cancelled(&line).filter(|_| attempt.is_none()) {
+        if attempt.is_none()
+            && let Some(cancelled) = cancelled(&line)
+        {
             let is_unsent = |open: &Open<B::Hearing>| {
                 open.id == cancelled && open.attempt.is_some() && !B::is_sent(&open.hearing)
             };

@@ -4,7 +4,6 @@ use hyper::{
     header::{AUTHORIZATION, COOKIE, HeaderName},
     http::request::Parts,
 };
-use std::fmt::Write as _;
 use tr_core::canonical::Digest;
 
 /// The session of a client and a server.
@@ -95,9 +94,13 @@ impl Via {
 }
 
 fn label(kind: &str, digest: &Digest) -> Box<str> {
-    let mut label = format!("{kind}-");
+    let mut label = String::with_capacity(kind.len() + 33);
+    label.push_str(kind);
+    label.push('-');
     for byte in &digest.as_bytes()[..16] {
-        let _ = write!(label, "{byte:02x}");
+        for half in [byte >> 4, byte & 15] {
+            label.push(char::from(b"0123456789abcdef"[usize::from(half)]));
+        }
     }
     label.into()
 }
