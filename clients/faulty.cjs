@@ -1,13 +1,16 @@
-// A server over HTTP, with sessions, whose first payment is made and then ends in the fault that FAULT names. Payments
-// are written into LEDGER. It prints its address.
+// A server over HTTP, with sessions, whose first payment is made and then ends in a fault: the one that FAULT names, or the
+// first part of the path, where each path is a server of its own. Payments are written into LEDGER. It prints its address.
 "use strict";
 const { appendFileSync } = require("node:fs");
 const { randomUUID } = require("node:crypto");
 const { createServer } = require("node:http");
 
-const sessions = new Set();
-let fault = process.env.FAULT;
-let resumed;
+const shops = new Map();
+const shop = (path) => {
+  const fault = process.env.FAULT ?? decodeURIComponent(path.split("/")[1]);
+  if (!shops.has(path)) shops.set(path, { sessions: new Set(), fault, resumed: undefined });
+  return shops.get(path);
+};
 
 const json = (response, status, body, headers = {}) => {
   response.writeHead(status, { "content-type": "application/json", ...headers });
@@ -21,12 +24,12 @@ const cut = (response, id) => {
 
 const faults = {
   401: (response) => response.writeHead(401).end("not you"),
-  404: (response) => (sessions.clear(), error(response, 404, -32600, "Session not found")),
-  400: (response) => (sessions.clear(), error(response, 400, -32000, "Bad Request: No valid session ID provided")),
+  404: (response, { sessions }) => (sessions.clear(), error(response, 404, -32600, "Session not found")),
+  400: (response, { sessions }) => (sessions.clear(), error(response, 400, -32000, "Bad Request: No valid session ID provided")),
   503: (response) => response.writeHead(503).end("upstream connect error"),
   drop: (response) => response.destroy(),
   "cut without id": (response) => cut(response),
-  "cut with id": (response, answer) => ((resumed = answer), cut(response, "cut-1")),
+  "cut with id": (response, at, answer) => ((at.resumed = answer), cut(response, "cut-1")),
 };
 
 const inputSchema = { type: "object", properties: { of: { type: "string" } } };
@@ -44,6 +47,8 @@ const results = {
 
 const answer = async (request, response) => {
   const session = request.headers["mcp-session-id"];
+  const at = shop(request.url);
+  const { sessions, resumed } = at;
   if (request.method === "GET" && resumed && request.headers["last-event-id"] === "cut-1") {
     response.writeHead(200, { "content-type": "text/event-stream" });
     return response.end(`id: cut-2\ndata: ${JSON.stringify(resumed)}\n\n`);
@@ -57,10 +62,10 @@ const answer = async (request, response) => {
   const known = results[method];
   if (!known) return json(response, 200, { id, error: { code: -32601, message: "unknown method" } });
   const result = known(params);
-  if (method === "tools/call" && fault) {
-    const play = faults[fault];
-    fault = undefined;
-    return play(response, { jsonrpc: "2.0", id, result });
+  if (method === "tools/call" && at.fault) {
+    const play = faults[at.fault];
+    at.fault = undefined;
+    return play(response, at, { jsonrpc: "2.0", id, result });
   }
   const headers = {};
   if (begins) sessions.add((headers["mcp-session-id"] = randomUUID()));

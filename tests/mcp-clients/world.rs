@@ -80,11 +80,8 @@ impl World {
         let (running, url) = Running::start(self.command(&self.over_http(server)), address);
         let guard = |behind: &[String]| {
             let words = [self.guard(server, &["--listen", "127.0.0.1:0"]), behind.to_vec()];
-            Running::start(self.command(&words.concat()), |line| {
-                let event: Value = serde_json::from_str(line).ok()?;
-                (event["event"] == "mcp_listening").then_some(())?;
-                Some(format!("http://{}/mcp", event["address"].as_str()?))
-            })
+            let (running, address) = Running::start(self.command(&words.concat()), listens);
+            (running, format!("http://{address}/mcp"))
         };
         let behind_command = [vec!["--".to_owned()], self.over_stdio(server)].concat();
         let guards = [guard(&behind_command), guard(&["--upstream".into(), url.clone()])];
@@ -219,6 +216,13 @@ impl Server {
             ]),
         }
     }
+}
+
+/// The address at which a guard listens, if this line of its log says so.
+pub(crate) fn listens(line: &str) -> Option<String> {
+    let event: Value = serde_json::from_str(line).ok()?;
+    (event["event"] == "mcp_listening").then_some(())?;
+    Some(event["address"].as_str()?.to_owned())
 }
 
 fn text(path: impl AsRef<Path>) -> String {

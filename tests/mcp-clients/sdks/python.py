@@ -5,8 +5,12 @@ Usage: python.py mcp|fastmcp [{"name", "command" | "url", "script": [{"do", "too
 
 import json
 import sys
+import time
 
 import anyio
+
+# How long a client waits for an answer, in seconds.
+LIMIT = 15
 
 
 def jsonable(seen):
@@ -43,6 +47,14 @@ async def play(seen, script, tools, call):
         made = step["tool"], step["arguments"]
         if do == "call":
             await seen.see(what, call(*made))
+        elif do == "within":
+            begun, answer = time.monotonic(), None
+            with anyio.move_on_after(LIMIT):
+                try:
+                    answer = jsonable(await call(*made))
+                except Exception as error:
+                    answer = {"error": str(error)}
+            seen.note(what, {"took": int((time.monotonic() - begun) * 1000), "seen": answer})
         elif do == "progress":
 
             async def progressed(progress, total, message, what=what):

@@ -5,6 +5,9 @@
 const { createRequire } = require("node:module");
 const peers = createRequire(`${process.env.TR_PEERS}/`);
 
+// How long a client waits for an answer, in milliseconds.
+const LIMIT = 15_000;
+
 const [major, targets] = process.argv.slice(2);
 const sdks = {
   1: () => ({
@@ -42,6 +45,11 @@ const step = async (client, target, what, { do: kind, tool, arguments: given }) 
   if (kind === "list") return see(target, what, client.listTools());
   if (kind === "call") return see(target, what, sdk.call(client, made));
   if (kind === "progress") return see(target, what, sdk.call(client, made, { onprogress: progressed(target, what) }));
+  if (kind === "within") {
+    const begun = Date.now();
+    const seen = await sdk.call(client, made, { timeout: LIMIT }).catch(({ message }) => ({ error: message }));
+    return note(target, what, { took: Date.now() - begun, seen });
+  }
   const controller = new AbortController();
   const onprogress = () => controller.abort("enough");
   return see(target, what, sdk.call(client, made, { onprogress, signal: controller.signal }));
@@ -55,7 +63,8 @@ const play = async ({ name, url, command, env, script }) => {
   await client.connect(transport);
   note(name, "initialized", [client.getServerCapabilities(), client.getServerVersion()]);
   for (const [number, part] of script.entries()) await step(client, name, `${number} ${part.do}`, part);
-  if (transport.sessionId) await transport.terminateSession();
+  // A server may have lost the session.
+  if (transport.sessionId) await transport.terminateSession().catch(() => {});
   await client.close();
 };
 
