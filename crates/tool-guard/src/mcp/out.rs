@@ -1,12 +1,12 @@
 //! Lines to write, each on a line of its own.
-use super::message::Token;
-use bytes::{Bytes, BytesMut};
+use super::{message::Token, unwritten::Unwritten};
+use bytes::Bytes;
 use std::collections::VecDeque;
 
 /// The lines to write to one side.
 #[derive(Debug, Default)]
 pub(crate) struct Out {
-    pub(crate) bytes: BytesMut,
+    pub(crate) bytes: Unwritten,
     /// Whether the last line has no newline: its sender ended in the middle of it.
     open: bool,
     /// The messages one by one, where they do not travel as lines.
@@ -42,10 +42,14 @@ impl Out {
             let line = Bytes::copy_from_slice(line);
             return messages.push_back(Outgoing { line, attempt: None });
         }
-        if self.open {
-            self.bytes.extend_from_slice(b"\n");
-        }
+        self.end_line();
         self.part(line);
+    }
+
+    fn end_line(&mut self) {
+        if self.open {
+            self.bytes.copy(b"\n");
+        }
     }
 
     /// Adds a line that nothing else needs.
@@ -55,16 +59,18 @@ impl Out {
 
     /// Adds a line before all others.
     pub(crate) fn first(&mut self, line: &[u8]) {
-        let others = self.bytes.split();
-        self.bytes.extend_from_slice(line);
-        self.bytes.extend_from_slice(&others);
+        self.bytes.put_first(Bytes::copy_from_slice(line));
     }
 
     /// Adds a message, or its line.
     pub(crate) fn message(&mut self, message: Outgoing) {
         match &mut self.messages {
             Some(messages) => messages.push_back(message),
-            None => self.line(&message.line),
+            None => {
+                self.end_line();
+                self.open = is_open(&message.line);
+                self.bytes.push(message.line);
+            }
         }
     }
 
@@ -75,8 +81,8 @@ impl Out {
 
     /// Adds a part of a line.
     pub(crate) fn part(&mut self, part: &[u8]) {
-        self.bytes.extend_from_slice(part);
-        self.open = part.last().is_some_and(|last| *last != b'\n');
+        self.bytes.copy(part);
+        self.open = is_open(part);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -87,10 +93,21 @@ impl Out {
         self.bytes.len()
     }
 
+    /// Takes all that was to be written.
+    #[cfg(test)]
+    pub(crate) fn written(&mut self) -> Vec<u8> {
+        let len = self.len();
+        bytes::Buf::copy_to_bytes(&mut self.bytes, len).into()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         if let Some(messages) = &mut self.messages {
             messages.clear();
         }
     }
+}
+
+fn is_open(part: &[u8]) -> bool {
+    part.last().is_some_and(|last| *last != b'\n')
 }

@@ -18,11 +18,13 @@ use super::{
     out::Outgoing,
     signals::Signals,
     stdio::{Input, Output},
+    unwritten::Unwritten,
     upstream::{Heard, Upstream},
 };
 use anyhow::Context as _;
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::Bytes;
 use std::{
+    borrow::Cow,
     future::{Future, pending},
     pin::pin,
     process::ExitCode,
@@ -61,7 +63,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
             options.max_line,
         ),
         client_out: Some(Output::open().context("cannot write standard output")?),
-        unwritten: BytesMut::new(),
+        unwritten: Unwritten::default(),
         refusals: Vec::new(),
         longest: guard.limits.hard,
     };
@@ -79,7 +81,7 @@ struct Pump {
     from_client: LineReader<Input>,
     /// `None` once the client has stopped reading.
     client_out: Option<Output>,
-    unwritten: BytesMut,
+    unwritten: Unwritten,
     /// Errors by which the server refused calls that did not run, for the client.
     refusals: Vec<(Token, Bytes)>,
     longest: Duration,
@@ -148,11 +150,12 @@ impl Pump {
         }
         while let Some(Outgoing { line, .. }) = self.proxy.to_client.next() {
             let line = self.refusal(&line).unwrap_or(line);
-            match std::str::from_utf8(&line) {
-                Ok(text) => self.unwritten.extend_from_slice(one_line(text.trim()).as_bytes()),
-                Err(_) => self.unwritten.extend_from_slice(line.trim_ascii()),
+            match std::str::from_utf8(&line).map(|text| one_line(text.trim())) {
+                Ok(Cow::Owned(text)) => self.unwritten.push(text.into()),
+                Ok(Cow::Borrowed(text)) => self.unwritten.push(line.slice_ref(text.as_bytes())),
+                Err(_) => self.unwritten.push(line.slice_ref(line.trim_ascii())),
             }
-            self.unwritten.extend_from_slice(b"\n");
+            self.unwritten.copy(b"\n");
         }
     }
 
@@ -201,7 +204,7 @@ impl Pump {
             self.proxy.on_failed(id, failure);
         } else {
             let error = answer::refusal(&id.to_json(), NOT_FORWARDED, &failure.to_string());
-            self.unwritten.extend_from_slice(&error);
+            self.unwritten.copy(&error);
         }
     }
 }
@@ -213,9 +216,8 @@ async fn at(until: Option<Instant>) {
     }
 }
 
-async fn write(out: &mut Option<Output>, bytes: &mut BytesMut) -> std::io::Result<()> {
+async fn write(out: &mut Option<Output>, bytes: &mut Unwritten) -> std::io::Result<()> {
     let out = out.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
-    let wrote = out.write(bytes).await?;
-    bytes.advance(wrote);
+    out.write_buf(bytes).await?;
     if bytes.is_empty() { out.flush().await } else { Ok(()) }
 }

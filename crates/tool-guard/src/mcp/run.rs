@@ -12,6 +12,7 @@ use super::{
     server::{self, Server},
     signals::Signals,
     stdio::{Input, Output},
+    unwritten::Unwritten,
 };
 use crate::supervise::{NOT_FOUND, NOT_STARTED};
 use anyhow::Context as _;
@@ -385,7 +386,7 @@ async fn until(patience: Option<Instant>) {
     }
 }
 
-async fn write(out: &mut Option<Output>, lines: &mut bytes::BytesMut) -> io::Result<()> {
+async fn write(out: &mut Option<Output>, lines: &mut Unwritten) -> io::Result<()> {
     let out = out.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
     out.write_buf(lines).await?;
     if lines.is_empty() { out.flush().await } else { Ok(()) }

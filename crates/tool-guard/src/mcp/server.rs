@@ -1,5 +1,5 @@
 //! The server process, under its supervisor.
-use bytes::BytesMut;
+use bytes::Buf;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{env, ffi::OsString, io, process::Stdio, time::Duration};
 use tokio::{
@@ -23,7 +23,7 @@ pub(crate) struct Server {
 /// Writes some of `lines`.
 pub(crate) async fn write(
     input: &mut Option<ChildStdin>,
-    lines: &mut BytesMut,
+    lines: &mut impl Buf,
 ) -> io::Result<usize> {
     let input = input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
     input.write_buf(lines).await

@@ -83,11 +83,11 @@ impl Bench {
     }
 
     fn client_gets(&mut self) -> String {
-        String::from_utf8(self.proxy.to_client.bytes.split().to_vec()).unwrap()
+        String::from_utf8(self.proxy.to_client.written()).unwrap()
     }
 
     fn server_gets(&mut self) -> String {
-        String::from_utf8(self.proxy.to_server.bytes.split().to_vec()).unwrap()
+        String::from_utf8(self.proxy.to_server.written()).unwrap()
     }
 
     /// Lets a list pass by that says `read` only reads.

@@ -79,7 +79,7 @@ impl World {
     }
 
     fn take_to_server(&mut self, bench: &mut Bench) {
-        for line in bench.proxy.to_server.bytes.split()[..].split_inclusive(|byte| *byte == b'\n') {
+        for line in bench.proxy.to_server.written().split_inclusive(|byte| *byte == b'\n') {
             if let Some(count) = self.unsent.get_mut(line).filter(|count| **count > 0) {
                 *count -= 1;
                 if let Line::One(message) = message::read(line)
@@ -138,7 +138,7 @@ impl World {
 
     fn take_to_client(&mut self, bench: &mut Bench) -> Vec<Value> {
         let mut values = Vec::new();
-        for line in bench.proxy.to_client.bytes.split()[..].split(|byte| *byte == b'\n') {
+        for line in bench.proxy.to_client.written().split(|byte| *byte == b'\n') {
             let Ok(value) = serde_json::from_slice::<Value>(line) else { continue };
             let ours = |value: &Value| value.as_str().is_some_and(|text| text.starts_with(PREFIX));
             assert!(!ours(&value["id"]), "{value}");
@@ -304,8 +304,8 @@ proptest! {
                 bench.settle().await;
                 tokio::time::advance(Duration::from_secs(20)).await;
             }
-            assert_eq!(bench.proxy.to_server.bytes.to_vec(), to_server);
-            assert_eq!(bench.proxy.to_client.bytes.to_vec(), to_client);
+            assert_eq!(bench.proxy.to_server.written(), to_server);
+            assert_eq!(bench.proxy.to_client.written(), to_client);
         });
     }
 }
