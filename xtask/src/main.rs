@@ -23,6 +23,7 @@ mod need;
 mod openclaw;
 mod package;
 mod peers;
+mod picture;
 mod pins;
 mod repo;
 mod schemas;
@@ -110,6 +111,8 @@ enum Command {
     },
     /// Build the guides as a site with a search into `target/site`.
     Site,
+    /// Draw a run of `tool-guard demo` into `docs/demo.svg`.
+    Picture,
     /// Run the concurrency models under loom.
     Loom,
     /// Run every fuzz target for a few seconds.
@@ -207,6 +210,7 @@ fn act(command: Command) -> Result<()> {
         Command::Package { build } => package::run(&repo, build),
         Command::Dist { all } => dist::run(&repo, all),
         Command::Site => site::run(&repo),
+        Command::Picture => picture::run(&repo),
         Command::Loom => loom::run(&repo).map(drop),
         Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
         Command::Bench { quick, save } => bench::run(&repo, quick, save),

@@ -9,7 +9,7 @@ pub(crate) use self::server::{Options as ServerOptions, serve};
 use self::{report::Report, scenes::SCENES};
 use agent::Guarding;
 use clap::Args;
-use futures_util::future::try_join_all;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::process::ExitCode;
 
 /// Shows the same agent without and with the guard, against a demo server whose tools fail.
@@ -22,20 +22,34 @@ pub(crate) struct Options {
 
 /// Runs the demo.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    let is_shown = !options.json;
+    if is_shown {
+        report::show_head();
+    }
     let mut report = Report::default();
     // Concurrently: each side of each scene has its own processes, and measures its own time.
     let plays = SCENES.iter().map(|scene| async move {
-        tokio::try_join!(scene.play(Guarding::Without), scene.play(Guarding::With))
+        let (without, with) =
+            tokio::try_join!(scene.play(Guarding::Without), scene.play(Guarding::With))?;
+        anyhow::Ok((scene, without, with))
     });
-    let (plays, turn) = tokio::try_join!(try_join_all(plays), turn::run())?;
-    for (scene, (without, with)) in SCENES.iter().zip(plays) {
-        report.add(scene, without, with);
-    }
-    report.set_turn(turn);
-    if options.json {
-        println!("{}", tr_core::printable_json(&report.to_json().to_string()));
+    // A scene is shown once it and those before it have ended.
+    let mut played = stream::iter(plays).buffered(SCENES.len());
+    let scenes = async {
+        while let Some((scene, without, with)) = played.try_next().await? {
+            if is_shown {
+                report::show_scene(scene, &without, &with);
+            }
+            report.add(scene, without, with);
+        }
+        Ok(())
+    };
+    let ((), turn) = tokio::try_join!(scenes, turn::run())?;
+    if is_shown {
+        report::show_turn(&turn);
     } else {
-        report.print();
+        report.set_turn(turn);
+        println!("{}", tr_core::printable_json(&report.to_json().to_string()));
     }
     Ok(ExitCode::SUCCESS)
 }

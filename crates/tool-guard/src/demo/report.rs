@@ -49,49 +49,52 @@ impl Report {
         });
         self.rows.iter().map(scene).chain(turn).collect()
     }
+}
 
-    pub(crate) fn print(&self) {
-        println!(
-            "{TITLE}The same agent, the same tools: without a guard, and behind `tool-guard mcp`{TITLE:#}"
-        );
-        for (scene, without, with) in &self.rows {
-            println!();
-            println!("{TITLE}{}{TITLE:#}", scene.title);
-            println!("{DIM}{:<38}{:>12}{:>12}{DIM:#}", "", "without", "guarded");
-            count("calls the agent made", without.calls, with.calls);
-            count("failures it saw", without.failures, with.failures);
-            count("executions of the tool", without.executions.len(), with.executions.len());
-            if without.duplicates() + with.duplicates() > 0 {
-                count("of these, a second payment", without.duplicates(), with.duplicates());
-            }
-            if scene.shows_wait() {
-                let wait = |figures: &Figures| match millis(figures.median) {
-                    0 => "<1 ms".to_owned(),
-                    millis => format!("{millis} ms"),
-                };
-                line("half of its answers within", &wait(without), BAD, &wait(with), GOOD);
-            }
-            line("time", &seconds(without), PLAIN, &seconds(with), PLAIN);
-            if !with.breakers.is_empty() {
-                let breakers = with.breakers.join(", ");
-                line("breaker", "none", PLAIN, &tr_core::printable(&breakers), PLAIN);
-            }
-            if scene.shows_told() {
-                println!("  the model reads: {}", tr_core::printable(&with.told));
-            }
-            println!("{DIM}  → {}{DIM:#}", scene.moral);
-        }
-        if let Some(turn) = &self.turn {
-            println!();
-            println!("{TITLE}A whole turn of an agent, by `tool-guard turn`{TITLE:#}");
-            turn.trace.to_string().lines().for_each(|line| println!("  {line}"));
-            println!(
-                "{DIM}  → a turn always ends, and reports the outcome of each of its calls{DIM:#}"
-            );
-        }
-        println!();
-        println!("Put it in front of your own server:  tool-guard mcp -- COMMAND…");
+/// What stands above the scenes.
+pub(super) fn show_head() {
+    println!(
+        "{TITLE}The same agent, the same tools: without a guard, and behind `tool-guard mcp`{TITLE:#}"
+    );
+}
+
+/// A scene that has ended.
+pub(super) fn show_scene(scene: &Scene, without: &Figures, with: &Figures) {
+    println!();
+    println!("{TITLE}{}{TITLE:#}", scene.title);
+    println!("{DIM}{:<38}{:>12}{:>12}{DIM:#}", "", "without", "guarded");
+    count("calls the agent made", without.calls, with.calls);
+    count("failures it saw", without.failures, with.failures);
+    count("executions of the tool", without.executions.len(), with.executions.len());
+    if without.duplicates() + with.duplicates() > 0 {
+        count("of these, a second payment", without.duplicates(), with.duplicates());
     }
+    if scene.shows_wait() {
+        let wait = |figures: &Figures| match millis(figures.median) {
+            0 => "<1 ms".to_owned(),
+            millis => format!("{millis} ms"),
+        };
+        line("half of its answers within", &wait(without), BAD, &wait(with), GOOD);
+    }
+    line("time", &seconds(without), PLAIN, &seconds(with), PLAIN);
+    if !with.breakers.is_empty() {
+        let breakers = with.breakers.join(", ");
+        line("breaker", "none", PLAIN, &tr_core::printable(&breakers), PLAIN);
+    }
+    if scene.shows_told() {
+        println!("  the model reads: {}", tr_core::printable(&with.told));
+    }
+    println!("{DIM}  → {}{DIM:#}", scene.moral);
+}
+
+/// The turn, and what to do next.
+pub(super) fn show_turn(turn: &tr_turn::Report) {
+    println!();
+    println!("{TITLE}A whole turn of an agent, by `tool-guard turn`{TITLE:#}");
+    turn.trace.to_string().lines().for_each(|line| println!("  {line}"));
+    println!("{DIM}  → a turn always ends, and reports the outcome of each of its calls{DIM:#}");
+    println!();
+    println!("Put it in front of your own server:  tool-guard mcp -- COMMAND…");
 }
 
 fn count(what: &str, without: usize, with: usize) {
