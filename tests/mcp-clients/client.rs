@@ -3,6 +3,7 @@ use crate::{
     inspector,
     play::Seen,
     process::{here, python},
+    rust,
     world::{Reached, Server, Way, World},
 };
 use serde_json::{Value, json};
@@ -19,13 +20,21 @@ pub(crate) enum Client {
     TypeScript1,
     /// npm's `@modelcontextprotocol/client`.
     TypeScript2,
+    /// Rust's `rmcp`.
+    Rmcp,
     /// npm's `@modelcontextprotocol/inspector-cli`, which makes one request at a time.
     Inspector,
 }
 
 impl Client {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Mcp, Self::FastMcp, Self::TypeScript1, Self::TypeScript2, Self::Inspector];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Mcp,
+        Self::FastMcp,
+        Self::TypeScript1,
+        Self::TypeScript2,
+        Self::Rmcp,
+        Self::Inspector,
+    ];
 
     /// Whether it shows progress and cancels calls.
     pub(crate) const fn cancels(self) -> bool {
@@ -44,6 +53,7 @@ impl Client {
             Self::FastMcp => self.program(world, server, python(), "sdks/python.py", "fastmcp"),
             Self::TypeScript1 => self.program(world, server, "node", "sdks/typescript.cjs", "1"),
             Self::TypeScript2 => self.program(world, server, "node", "sdks/typescript.cjs", "2"),
+            Self::Rmcp => rust::play(&self.targets(world, server)),
             Self::Inspector => inspector::play(world, server),
         }
     }
@@ -56,11 +66,22 @@ impl Client {
         script: &str,
         kind: &str,
     ) -> Seen {
+        let mut command = Command::new(program);
+        command.arg(here(script)).arg(kind).arg(json!(self.targets(world, server)).to_string());
+        let output = command.envs(world.variables()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{self:?}, {server:?}: {printed}\n{said}");
+        Seen::read(&printed)
+    }
+
+    /// Each way, as the clients read it.
+    fn targets(self, world: &World, server: Server) -> [Value; 6] {
         let variables = world.variables();
         let variables = variables.iter().map(|(name, value)| (*name, value.to_str().unwrap()));
         let variables: serde_json::Map<_, _> =
             variables.map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
-        let targets = Way::ALL.map(|way| {
+        Way::ALL.map(|way| {
             let mut target = json!({
                 "name": format!("{way:?}"), "env": variables, "script": server.script(&self.order(way)),
             });
@@ -69,13 +90,6 @@ impl Client {
                 Reached::Command(words) => target["command"] = words.into(),
             }
             target
-        });
-        let mut command = Command::new(program);
-        command.arg(here(script)).arg(kind).arg(json!(targets).to_string());
-        let output = command.envs(world.variables()).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        let printed = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "{self:?}, {server:?}: {printed}\n{said}");
-        Seen::read(&printed)
+        })
     }
 }

@@ -1,10 +1,18 @@
 //! Faults of a server over HTTP, played to SDK clients after it has made the payment.
 use crate::{
+    play::Seen,
     process::{Running, here, npm, python, variable},
+    rust,
     world::listens,
 };
 use serde_json::{Value, json};
-use std::{env, ffi::OsString, fs, process::Command, thread};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    process::Command,
+    thread,
+};
 use tempfile::TempDir;
 
 /// Within this, in milliseconds, a client behind the guard has its answer.
@@ -20,6 +28,8 @@ enum Asker {
     /// MCP's TypeScript SDK.
     TypeScript1,
     TypeScript2,
+    /// Rust's `rmcp`.
+    Rmcp,
     /// npm's `mcp-remote`, between such a client on standard input and output and HTTP.
     McpRemote,
 }
@@ -68,7 +78,7 @@ impl Faulty {
     }
 
     /// Lets a client make a payment in each of these cells; what it saw, in the same order.
-    fn pay(&self, asker: Asker, cells: &[(Form, &str)]) -> Vec<Seen> {
+    fn pay(&self, asker: Asker, cells: &[(Form, &str)]) -> Vec<Paid> {
         let mut guards = Vec::new();
         let variables = self.variables();
         let variables: Value = variables
@@ -114,34 +124,45 @@ impl Faulty {
             }
             targets.push(target);
         }
-        let (program, script, kind) = match asker {
-            Asker::Mcp => (python().into_os_string(), "sdks/python.py", "mcp"),
-            Asker::TypeScript1 | Asker::McpRemote => ("node".into(), "sdks/typescript.cjs", "1"),
-            Asker::TypeScript2 => ("node".into(), "sdks/typescript.cjs", "2"),
+        let seen = match asker {
+            Asker::Mcp => self.program(python(), "sdks/python.py", "mcp", &targets),
+            Asker::TypeScript1 | Asker::McpRemote => {
+                self.program("node", "sdks/typescript.cjs", "1", &targets)
+            }
+            Asker::TypeScript2 => self.program("node", "sdks/typescript.cjs", "2", &targets),
+            Asker::Rmcp => rust::play(&targets),
         };
+        let paid = seen.all("1 within");
+        assert_eq!(paid.len(), cells.len(), "{asker:?}: {paid:?}");
+        let paid = paid.into_iter().map(|(cell, seen)| Paid {
+            payments: self.payments(&cell),
+            cell,
+            took: seen["took"].as_u64().unwrap(),
+            answer: seen["seen"].clone(),
+        });
+        paid.collect()
+    }
+
+    fn program(
+        &self,
+        program: impl AsRef<OsStr>,
+        script: &str,
+        kind: &str,
+        targets: &[Value],
+    ) -> Seen {
         let mut command = Command::new(program);
         command.arg(here(script)).arg(kind).arg(json!(targets).to_string());
         let output = command.env_clear().envs(self.variables()).output().unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{asker:?}: {printed}\n{said}");
-        let lines = printed.lines().map(|line| serde_json::from_str(line).unwrap());
-        let paid: Vec<[Value; 3]> =
-            lines.filter(|[_, step, _]: &[Value; 3]| step == "1 within").collect();
-        assert_eq!(paid.len(), cells.len(), "{asker:?}: {printed}\n{said}");
-        let seen = paid.into_iter().map(|[order, _, seen]| Seen {
-            payments: self.payments(order.as_str().unwrap()),
-            cell: order.as_str().unwrap().to_owned(),
-            took: seen["took"].as_u64().unwrap(),
-            answer: seen["seen"].clone(),
-        });
-        seen.collect()
+        assert!(output.status.success(), "{script} {kind}: {printed}\n{said}");
+        Seen::read(&printed)
     }
 }
 
 /// What came of a payment.
 #[derive(Debug)]
-struct Seen {
+struct Paid {
     cell: String,
     payments: usize,
     took: u64,
@@ -162,6 +183,7 @@ fn behind_the_guard_a_payment_is_made_once_and_the_client_is_told() {
             (Asker::Mcp, &both[..]),
             (Asker::TypeScript1, &both[..]),
             (Asker::TypeScript2, &both[..]),
+            (Asker::Rmcp, &both[..]),
             // On standard input and output the guard takes its place.
             (Asker::McpRemote, &both[..1]),
         ] {
@@ -179,11 +201,18 @@ fn behind_the_guard_a_payment_is_made_once_and_the_client_is_told() {
     });
 }
 
-/// What the guard is for; in front of `mcp-remote`, which repeats the call behind it, it cannot help.
+/// What the guard is for.
 #[test]
-fn mcp_remote_pays_twice_without_it() {
+fn without_it_clients_that_repeat_pay_twice() {
     let faulty = Faulty::start();
-    for seen in faulty.pay(Asker::McpRemote, &[(Form::None, "404"), (Form::BeforeRemote, "404")]) {
-        assert_eq!(seen.payments, 2, "{seen:?}");
+    // In front of `mcp-remote`, which repeats the call behind it, it cannot help.
+    for (asker, form) in [
+        (Asker::Rmcp, Form::None),
+        (Asker::McpRemote, Form::None),
+        (Asker::McpRemote, Form::BeforeRemote),
+    ] {
+        for seen in faulty.pay(asker, &[(form, "404")]) {
+            assert_eq!(seen.payments, 2, "{seen:?}");
+        }
     }
 }

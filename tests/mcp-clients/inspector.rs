@@ -19,8 +19,8 @@ pub(crate) fn play(world: &World, server: Server) -> Seen {
             Server::Bank => &[5],
         };
         for number in wanted {
-            seen.add(
-                way,
+            seen.note(
+                &format!("{way:?}"),
                 &number.to_string(),
                 request(world, &world.reach(server, way), &script[number]),
             );

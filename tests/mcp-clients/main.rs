@@ -5,5 +5,6 @@ mod faults;
 mod inspector;
 mod play;
 mod process;
+mod rust;
 mod same;
 mod world;

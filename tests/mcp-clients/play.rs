@@ -19,8 +19,14 @@ impl Seen {
         Self(printed.lines().map(line).collect())
     }
 
-    pub(crate) fn add(&mut self, way: Way, step: &str, seen: Value) {
-        self.0.push((format!("{way:?}"), step.into(), seen));
+    pub(crate) fn note(&mut self, way: &str, step: &str, seen: Value) {
+        self.0.push((way.into(), step.into(), seen));
+    }
+
+    /// What came of the step with this name, on all ways.
+    pub(crate) fn all(self, step: &str) -> Vec<(String, Value)> {
+        let of_step = self.0.into_iter().filter(|(_, it, _)| it == step);
+        of_step.map(|(way, _, seen)| (way, seen)).collect()
     }
 
     /// What was seen on one way, in order.
@@ -28,6 +34,12 @@ impl Seen {
         let name = format!("{way:?}");
         let on = self.0.iter().filter(|(way, ..)| *way == name);
         on.map(|(_, step, seen)| (&**step, seen)).collect()
+    }
+}
+
+impl FromIterator<Self> for Seen {
+    fn from_iter<I: IntoIterator<Item = Self>>(all: I) -> Self {
+        Self(all.into_iter().flat_map(|seen| seen.0).collect())
     }
 }
 

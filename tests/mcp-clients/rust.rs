@@ -1,0 +1,126 @@
+//! Plays a script to servers with Rust's `rmcp`, in this process.
+use crate::play::Seen;
+use futures_util::future::join_all;
+use rmcp::{
+    ClientHandler, Peer, RoleClient, ServiceExt as _,
+    model::{CallToolRequest, CallToolRequestParams, ClientRequest, ProgressNotificationParam},
+    service::{
+        NotificationContext, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
+    },
+    transport::{StreamableHttpClientTransport, TokioChildProcess},
+};
+use serde_json::{Value, json};
+use std::{process::Stdio, time::Duration};
+use tokio::{
+    process::Command,
+    runtime,
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    time::{Instant, timeout},
+};
+
+/// How long a client waits for an answer.
+const LIMIT: Duration = Duration::from_secs(15);
+
+/// Tells of progress.
+struct Handler(UnboundedSender<ProgressNotificationParam>);
+
+impl ClientHandler for Handler {
+    async fn on_progress(
+        &self,
+        progress: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let _ = self.0.send(progress);
+    }
+}
+
+type Progress = UnboundedReceiver<ProgressNotificationParam>;
+
+/// Plays every target's script, all at once: it waits for seconds until a server has ended.
+pub(crate) fn play(targets: &[Value]) -> Seen {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { join_all(targets.iter().map(play_one)).await.into_iter().collect() })
+}
+
+async fn play_one(target: &Value) -> Seen {
+    let mut seen = Seen::default();
+    let name = target["name"].as_str().unwrap();
+    let (send, mut progress) = unbounded_channel();
+    let client = connect(Handler(send), target).await;
+    let info = client.peer_info();
+    seen.note(name, "initialized", json!(info.as_deref()));
+    for (number, step) in target["script"].as_array().unwrap().iter().enumerate() {
+        let what = format!("{number} {}", step["do"].as_str().unwrap());
+        let answer = match step["do"].as_str().unwrap() {
+            "list" => told(client.list_tools(None).await),
+            "call" => told(client.call_tool(params(step)).await),
+            "within" => {
+                let begun = Instant::now();
+                let answer = timeout(LIMIT, client.call_tool(params(step))).await;
+                let took = u64::try_from(begun.elapsed().as_millis()).unwrap();
+                json!({ "took": took, "seen": answer.ok().map(told) })
+            }
+            "progress" => {
+                let answer = begin(&client, step).await.await_response();
+                tokio::pin!(answer);
+                loop {
+                    tokio::select! {
+                        answer = &mut answer => break told(answer),
+                        Some(made) = progress.recv() => note_progress(&mut seen, name, &what, &made),
+                    }
+                }
+            }
+            _ => cancel(begin(&client, step).await, &mut progress).await,
+        };
+        seen.note(name, &what, answer);
+    }
+    client.cancel().await.unwrap();
+    seen
+}
+
+async fn connect(handler: Handler, target: &Value) -> RunningService<RoleClient, Handler> {
+    if let Some(url) = target["url"].as_str() {
+        return handler.serve(StreamableHttpClientTransport::from_uri(url)).await.unwrap();
+    }
+    let words = target["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+    let words: Vec<_> = words.collect();
+    let variables = target["env"].as_object().unwrap().iter();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).env_clear();
+    command.envs(variables.map(|(name, value)| (name, value.as_str().unwrap())));
+    let server = TokioChildProcess::builder(command).stderr(Stdio::null()).spawn();
+    handler.serve(server.unwrap().0).await.unwrap()
+}
+
+fn params(step: &Value) -> CallToolRequestParams {
+    let tool = step["tool"].as_str().unwrap().to_owned();
+    CallToolRequestParams::new(tool).with_arguments(step["arguments"].as_object().unwrap().clone())
+}
+
+async fn begin(peer: &Peer<RoleClient>, step: &Value) -> RequestHandle<RoleClient> {
+    let call = ClientRequest::CallToolRequest(CallToolRequest::new(params(step)));
+    peer.send_cancellable_request(call, PeerRequestOptions::no_options()).await.unwrap()
+}
+
+/// Its handlers run on their own, so those of late progress may run after the answer: only the first half counts.
+fn note_progress(seen: &mut Seen, name: &str, what: &str, made: &ProgressNotificationParam) {
+    if made.total.is_some_and(|total| 2.0 * made.progress <= total) {
+        let of = format!("{what} of {}", made.progress);
+        seen.note(name, &of, json!([made.total, made.message]));
+    }
+}
+
+/// Cancels a call after its first progress.
+async fn cancel(handle: RequestHandle<RoleClient>, progress: &mut Progress) -> Value {
+    // What came late of the calls before it.
+    while progress.recv().await.unwrap().progress_token != handle.progress_token {}
+    told(handle.cancel(Some("enough".into())).await)
+}
+
+fn told<T: serde::Serialize>(answer: Result<T, ServiceError>) -> Value {
+    match answer {
+        Ok(answer) => json!(answer),
+        Err(ServiceError::McpError(error)) => json!({ "McpError": error }),
+        Err(error) => json!({ "error": error.to_string() }),
+    }
+}
