@@ -2,11 +2,12 @@
 use crate::{
     inspector,
     play::Seen,
-    process::{client, here, python},
+    process::{here, python},
     rust,
     world::{Reached, Server, Way, World},
 };
 use serde_json::{Value, json};
+use std::process::Command;
 
 /// What others write clients with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ impl Client {
         script: &str,
         kind: &str,
     ) -> Seen {
-        let mut command = client(program);
+        let mut command = Command::new(program);
         command.arg(here(script)).arg(kind).arg(json!(self.targets(world, server)).to_string());
         let output = command.envs(world.variables()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

@@ -209,3 +209,9 @@ fn guard() -> PathBuf {
     };
     env::var_os("TR_TOOL_GUARD").map_or_else(beside, PathBuf::from)
 }
+
+/// Sends SIGTERM.
+pub(crate) fn terminate(child: &Child) {
+    let sent = Command::new("kill").arg("-TERM").arg(child.id().to_string()).status().unwrap();
+    assert!(sent.success());
+}

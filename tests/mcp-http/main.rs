@@ -15,6 +15,7 @@ mod identity;
 mod preflight;
 mod records;
 mod security;
+mod stdio;
 mod table;
 mod upstream;
 mod wire;

@@ -51,6 +51,9 @@ struct State {
     wants_header: bool,
     /// How many sessions it does not begin.
     refuses: u32,
+    refuses_batches: bool,
+    /// How it answers the next requests for its own stream: with this status, or, if 200, with a stream that ends.
+    streams: VecDeque<u16>,
     /// Whether answers that are held back may go.
     is_released: bool,
 }
@@ -174,6 +177,15 @@ impl Upstream {
         self.state().refuses += 1;
     }
 
+    pub(crate) fn refuse_batches(&self) {
+        self.state().refuses_batches = true;
+    }
+
+    /// The next requests for its own stream get these statuses; one of 200 ends at once, and asks for another at once.
+    pub(crate) fn play_streams(&self, statuses: &[u16]) {
+        self.state().streams.extend(statuses);
+    }
+
     /// Forgets all sessions.
     pub(crate) fn lose_sessions(&self) {
         self.state().sessions.clear();
@@ -241,6 +253,12 @@ impl Upstream {
             "GET" => {
                 let after = seen.head.header("last-event-id").unwrap_or_default();
                 let found = self.state().resumable.get(after).cloned();
+                let status = if found.is_none() { self.state().streams.pop_front() } else { None };
+                if let Some(status) = status {
+                    let first = format!("HTTP/1.1 {status} Stream");
+                    let headers = [("content-type", "text/event-stream")];
+                    return send(&mut to, &message(&first, &headers, b"retry: 0\n\n"));
+                }
                 return send(
                     &mut to,
                     &match found {
@@ -256,6 +274,15 @@ impl Upstream {
                 return send(&mut to, &message("HTTP/1.1 200 OK", &[], b""));
             }
             _ => {}
+        }
+        if seen.body.is_array() && self.state().refuses_batches {
+            let error = json!({ "code": -32600, "message": "no batches" });
+            let body = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
+            let headers = [("content-type", "application/json")];
+            return send(&mut to, &message("HTTP/1.1 400 Bad Request", &headers, body.as_bytes()));
+        }
+        if method == "slow" {
+            self.wait_for_release();
         }
         if seen.body.get("id").is_none() || seen.body.get("method").is_none() {
             return send(&mut to, &message("HTTP/1.1 202 Accepted", &[], b""));

@@ -76,7 +76,7 @@ impl Stdio {
         self.begin_request("tools/call", call.params(self.era))
     }
 
-    fn begin_request(&mut self, method: &str, params: Value) -> u32 {
+    pub(crate) fn begin_request(&mut self, method: &str, params: Value) -> u32 {
         self.last_id += 1;
         self.send(
             &json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }),
@@ -99,6 +99,13 @@ impl Stdio {
                 Err(RecvTimeoutError::Disconnected) => return Seen::Cut,
             }
         }
+    }
+
+    /// Sends a request under an id of the caller's, and waits for its answer.
+    pub(crate) fn request_as(&mut self, id: u32, call: &Call) -> Seen {
+        let params = call.params(self.era);
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
+        self.answer(id)
     }
 
     pub(crate) fn send(&mut self, message: &Value) {

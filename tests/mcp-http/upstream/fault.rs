@@ -8,6 +8,8 @@ pub(crate) enum Fault {
     None,
     /// As events of a stream, one of which is a comment.
     NoneAsEvents,
+    /// The same, and the stream ends when it is released.
+    LingersAsEvents,
     /// Nothing comes until it is released.
     NoHeaders,
     /// Half the body comes until it is released.
@@ -102,6 +104,11 @@ pub(super) fn play(fault: Fault, answer: &Value) -> Played {
     let bytes = match fault {
         Fault::None => whole(),
         Fault::NoneAsEvents => sse(&[(None, &text)], Tail::Whole),
+        Fault::LingersAsEvents => {
+            let mut bytes = sse(&[(None, &text)], Tail::Whole);
+            let rest = bytes.split_off(bytes.len() - 5);
+            return Played { bytes, held_back: Some(rest), ..Played::default() };
+        }
         Fault::NoHeaders => return Played { held_back: Some(whole()), ..Played::default() },
         Fault::SlowBody => {
             let mut bytes = whole();

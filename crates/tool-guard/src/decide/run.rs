@@ -7,16 +7,16 @@ use super::{
     streams::{Answers, Desk, News, Place},
     table::Connection,
 };
+use crate::mcp::until::until;
 use crate::mcp::{Input, Output, guard::Guard, log, signals::Signals};
 use anyhow::Context as _;
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    future::pending,
     pin::pin,
     process::ExitCode,
     time::Duration,
 };
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 /// How long open calls may take to be recorded as unknown at the end, and answers to be written.
 const GRACE: Duration = Duration::from_secs(5);
@@ -166,12 +166,5 @@ impl Hosts {
         let _ = timeout(GRACE, recorded).await;
         self.answer();
         self.open.clear();
-    }
-}
-
-async fn until(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => pending().await,
     }
 }

@@ -45,6 +45,10 @@ impl Failure {
         "The MCP server crashed before it answered; it is started again",
         FailureInfo::new("server_gone", Ran::Unknown, Verdict::TRANSIENT),
     );
+    pub(crate) const UNANSWERED: Self = Self::new(
+        "The MCP server's response ended without an answer",
+        FailureInfo::new("server_gone", Ran::Unknown, Verdict::TRANSIENT),
+    );
     pub(crate) const CANCELLED_BEFORE: Self = Self::new(
         "The call was cancelled; the tool did not run",
         FailureInfo::new(code::CANCELLED, Ran::No, Verdict::Cancelled),

@@ -223,6 +223,23 @@ pub(crate) fn with_newline(line: &[u8]) -> Bytes {
     one.into()
 }
 
+/// The id of the request that a line cancels.
+pub(crate) fn cancelled(line: &[u8]) -> Option<Token> {
+    let Line::One(message) = read(line) else { return None };
+    (message.method.as_deref()? == "notifications/cancelled").then_some(())?;
+    let params: NoteParams<'_> = object(message.params?.get()).ok()?;
+    Token::read(params.request_id?)
+}
+
+/// The id of the request that a line answers.
+pub(crate) fn answered(line: &[u8]) -> Option<Token> {
+    match read(line) {
+        Line::One(message) if message.method.is_none() => Token::read(message.id?),
+        Line::One(_) | Line::Batch => None,
+        Line::Unreadable { .. } => Guess::of(line).filter(|it| it.is_answer).map(|it| it.id),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,6 +45,7 @@ mod summary;
 mod timeout_sweeper;
 mod tool;
 mod unknowns;
+pub(crate) mod until;
 mod unwritten;
 mod upstream;
 mod watching;

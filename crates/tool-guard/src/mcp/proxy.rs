@@ -135,9 +135,9 @@ where
         !wire.gone && wire.in_flight.has_unsent()
     }
 
-    /// Whether the server has open requests that are no tool calls.
+    /// Whether the client waits for answers to requests that are no tool calls.
     pub(crate) fn is_asked(&self) -> bool {
-        !self.requests.is_empty()
+        self.requests.are_awaited()
     }
 
     /// Handles calls that have made progress.
@@ -296,7 +296,11 @@ where
         }
         self.watching.on_request(message);
         let (place, is_list) = (message::range(line, raw), method == "tools/list");
+        let lasts = (method == "subscriptions/listen").then(|| id.clone());
         self.forward_one(line, Asked { id, place, is_list });
+        if let Some(id) = lasts {
+            self.requests.unawait(&id);
+        }
     }
 
     fn on_cancel(&mut self, line: &Bytes, message: &Message<'_>) {
@@ -306,7 +310,10 @@ where
         let relay = match token(raw_id) {
             Some(id) => self.wire.lock().in_flight.cancel(&id).unwrap_or_else(|| {
                 let renamed = self.requests.renamed(&id);
-                renamed.map_or(Relay::Raw, |wire_id| Relay::With(wire_id.to_json().into()))
+                let relay =
+                    renamed.map_or(Relay::Raw, |wire_id| Relay::With(wire_id.to_json().into()));
+                self.requests.unawait(&id);
+                relay
             }),
             None => Relay::Raw,
         };

@@ -1,4 +1,5 @@
 //! A client on standard input and output, a server at an address: the guard is that server's client.
+mod begun;
 mod headers;
 mod open;
 mod own_stream;
@@ -18,22 +19,14 @@ use super::{
     out::Outgoing,
     signals::Signals,
     stdio::{Input, Output},
+    until,
     unwritten::Unwritten,
     upstream::{Heard, Upstream},
 };
 use anyhow::Context as _;
 use bytes::Bytes;
-use std::{
-    borrow::Cow,
-    future::{Future, pending},
-    pin::pin,
-    process::ExitCode,
-    time::Duration,
-};
-use tokio::{
-    io::AsyncWriteExt as _,
-    time::{Instant, sleep_until},
-};
+use std::{borrow::Cow, future::Future, pin::pin, process::ExitCode, time::Duration};
+use tokio::{io::AsyncWriteExt as _, time::Instant};
 use tr_core::one_line;
 
 /// How many bytes may wait for a client that does not read before nothing more is read.
@@ -131,8 +124,8 @@ impl Pump {
                 }
                 (open, heard) = self.talk.next(), if has_room => self.on_heard(&open, heard),
                 () = self.proxy.sweeper.round() => {}
-                () = at(leaving), if leaving.is_some_and(|leaves| Instant::now() < leaves) => {}
-                () = at(until) => break,
+                () = until::until(leaving), if leaving.is_some_and(|leaves| Instant::now() < leaves) => {}
+                () = until::until(until) => break,
                 by = &mut ended => {
                     signal = Some(by);
                     break;
@@ -189,7 +182,7 @@ impl Pump {
             }
             Some(Heard::Failed(failure)) => self.fail(open, failure),
             // Nothing answers it any more: it has ended already, if it was answered.
-            None if self.is_enforcing() => self.fail(open, refusal::unanswered()),
+            None if self.is_enforcing() => self.fail(open, Failure::UNANSWERED),
             None => {}
         }
     }
@@ -199,20 +192,20 @@ impl Pump {
     }
 
     fn fail(&mut self, open: &open::Open, failure: Failure) {
-        let Some(id) = &open.id else { return };
+        let said = failure.to_string();
         if self.is_enforcing() {
-            self.proxy.on_failed(id, failure);
-        } else {
-            let error = answer::refusal(&id.to_json(), NOT_FORWARDED, &failure.to_string());
+            for id in &open.batch {
+                self.proxy.on_request_failed(id, &said);
+            }
+            if let Some(id) = &open.id {
+                self.proxy.on_failed(id, failure);
+            }
+            return;
+        }
+        for id in open.id.iter().chain(&open.batch) {
+            let error = answer::refusal(&id.to_json(), NOT_FORWARDED, &said);
             self.unwritten.copy(&error);
         }
-    }
-}
-
-async fn at(until: Option<Instant>) {
-    match until {
-        Some(until) => sleep_until(until).await,
-        None => pending().await,
     }
 }
 

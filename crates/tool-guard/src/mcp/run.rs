@@ -1,4 +1,5 @@
 //! The loop between the client, the guard and the server process.
+use super::until::until;
 use super::{
     Mode, Options,
     guard::Guard,
@@ -19,7 +20,7 @@ use anyhow::Context as _;
 use futures_util::FutureExt;
 use std::{
     ffi::OsString,
-    future::{Future, pending},
+    future::Future,
     io,
     panic::resume_unwind,
     pin::Pin,
@@ -27,11 +28,7 @@ use std::{
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::{
-    io::AsyncWriteExt,
-    task::JoinHandle,
-    time::{Instant, sleep_until},
-};
+use tokio::{io::AsyncWriteExt, task::JoinHandle, time::Instant};
 
 /// How many bytes may wait for one side before the other is no longer read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -376,13 +373,6 @@ impl Streams {
     async fn not_started(&mut self) -> Option<ExitCode> {
         let code = self.server.wait().await?;
         matches!(code, NOT_FOUND | NOT_STARTED).then(|| ExitCode::from(code))
-    }
-}
-
-async fn until(patience: Option<Instant>) {
-    match patience {
-        Some(patience) => sleep_until(patience).await,
-        None => pending().await,
     }
 }
 

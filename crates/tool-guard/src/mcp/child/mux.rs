@@ -8,6 +8,7 @@ use crate::{
         http::Presence,
         lines::Lines,
         server::{self, Server},
+        until::until,
         upstream::Heard,
     },
     supervise::{NOT_FOUND, NOT_STARTED},
@@ -16,7 +17,6 @@ use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use std::{
     ffi::OsString,
-    future::pending,
     io,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -27,7 +27,7 @@ use tokio::{
     net::unix::pipe,
     sync::{Notify, watch},
     task::yield_now,
-    time::{Instant, sleep_until, timeout},
+    time::{Instant, timeout},
 };
 use tool_reliability::telemetry::TARGET;
 
@@ -334,30 +334,14 @@ impl Io {
         self.server.close_input();
         let code = timeout(GRACE, server::exit(&mut self.server.supervisor)).await.ok().flatten();
         self.server.end().await;
-        match code {
-            Some(NOT_FOUND) if !self.heard => Gone::NotStarted(
-                format!(
-                    "the MCP server cannot be started: the command {} was not found",
-                    self.name
-                )
-                .into(),
-            ),
-            Some(NOT_STARTED) if !self.heard => Gone::NotStarted(
-                format!(
-                    "the MCP server cannot be started: the command {} cannot be run",
-                    self.name
-                )
-                .into(),
-            ),
-            _ => Gone::Ended,
-        }
-    }
-}
-
-async fn until(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => sleep_until(instant).await,
-        None => pending().await,
+        let why = match code {
+            Some(NOT_FOUND) if !self.heard => "was not found",
+            Some(NOT_STARTED) if !self.heard => "cannot be run",
+            _ => return Gone::Ended,
+        };
+        let name = &self.name;
+        let why = format!("the MCP server cannot be started: the command {name} {why}");
+        Gone::NotStarted(why.into())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::mcp::{
     failure::Failure,
     guard::Guarding,
     lines::Item,
-    message::{self, Line, NoteParams, Token},
+    message::{Token, answered, cancelled},
     out::{Outgoing, Sent},
     upstream::{Heard, Posted},
 };
@@ -248,7 +248,7 @@ impl<B: Behind> Exchange<B> {
             None => {
                 let open = self.open.remove(at);
                 // Nothing answers it any more: it has ended already, if it was answered.
-                self.proxy.on_failed(&open.id, unanswered());
+                self.proxy.on_failed(&open.id, Failure::UNANSWERED);
             }
             Some(Heard::Head(status, headers)) => {
                 let media = headers.get(CONTENT_TYPE);
@@ -334,35 +334,11 @@ async fn next<H: Stream<Item = Heard> + Unpin>(open: &mut [Open<H>]) -> (usize, 
     .await
 }
 
-/// The id of the request that this message cancels.
-fn cancelled(line: &[u8]) -> Option<Token> {
-    let Line::One(message) = message::read(line) else { return None };
-    (message.method.as_deref()? == "notifications/cancelled").then_some(())?;
-    let params: NoteParams<'_> = message::object(message.params?.get()).ok()?;
-    Token::read(params.request_id?)
-}
-
-/// The id of the request that this message answers.
-fn answered(line: &[u8]) -> Option<Token> {
-    match message::read(line) {
-        Line::One(message) if message.method.is_none() => Token::read(message.id?),
-        Line::One(_) | Line::Batch => None,
-        Line::Unreadable { .. } => {
-            message::Guess::of(line).filter(|it| it.is_answer).map(|it| it.id)
-        }
-    }
-}
-
 /// The head of a response whose JSON-RPC error has a status of its own.
 fn head_of(answer: &[u8]) -> Option<(StatusCode, HeaderMap)> {
     let status = status_of(crate::mcp::upstream::error(answer)?.code()?);
     let headers = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (status != StatusCode::OK).then(|| (status, headers.into_iter().collect()))
-}
-
-fn unanswered() -> Failure {
-    let facts = FailureInfo::new("server_gone", Ran::Unknown, Verdict::TRANSIENT);
-    Failure::said("The server's response ended without an answer", facts)
 }
 
 fn refused(status: StatusCode) -> Failure {

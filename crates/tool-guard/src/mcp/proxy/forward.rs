@@ -95,7 +95,8 @@ where
 
     /// Answers the open requests, since the server has ended.
     pub(super) fn close_requests(&mut self) {
-        for (id, open) in std::mem::take(&mut self.requests).0 {
+        let all: Vec<_> = self.requests.drain().collect();
+        for (id, open) in all {
             let id = open.client.map_or_else(|| id.to_json(), |(_, text)| text.into());
             self.pass_to_client(&answer::refusal(&id, CONNECTION_CLOSED, CLOSED));
         }

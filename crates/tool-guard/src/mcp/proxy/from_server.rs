@@ -323,10 +323,8 @@ where
     /// Ends the attempt, or another request of the client's, under this id on the wire, which will not be
     /// answered.
     pub(crate) fn on_failed(&mut self, id: &Token, failure: Failure) {
-        if let Some(open) = self.requests.take(id) {
-            let text = id.to_json();
-            let client = open.client_id().unwrap_or(&text).to_owned();
-            return self.refuse(&client, CONNECTION_CLOSED, &failure.to_string());
+        if self.on_request_failed(id, &failure.to_string()) {
+            return;
         }
         let answered = self.wire.lock().in_flight.answered(id);
         match answered {
@@ -336,6 +334,15 @@ where
             }
             Answered::Late { .. } | Answered::Unmatched => {}
         }
+    }
+
+    /// Ends a request that is no tool call; `false` if there is none under this id.
+    pub(crate) fn on_request_failed(&mut self, id: &Token, why: &str) -> bool {
+        let Some(open) = self.requests.take(id) else { return false };
+        let text = id.to_json();
+        let client = open.client_id().unwrap_or(&text).to_owned();
+        self.refuse(&client, CONNECTION_CLOSED, why);
+        true
     }
 
     /// Answers what waits for the server, which has crashed and should be up again at `up_at`. What is safe to

@@ -1,7 +1,10 @@
 //! The client's open requests that are no tool calls.
 use crate::mcp::message::{self, Token};
 use bytes::Bytes;
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 /// More requests than clients leave open. For requests beyond, the end of the server is not reported, no
 /// list of tools is read, and those that need another id are refused.
@@ -9,7 +12,11 @@ pub(super) const MAX_REQUESTS: usize = 65_536;
 
 /// The open requests, by the id on the wire.
 #[derive(Debug, Default)]
-pub(super) struct Requests(pub(super) HashMap<Token, Open>);
+pub(super) struct Requests {
+    open: HashMap<Token, Open>,
+    /// Those for whose answers the client does not wait: it cancelled them, or they last.
+    unawaited: HashSet<Token>,
+}
 
 /// A request that the server has not answered.
 #[derive(Debug)]
@@ -36,32 +43,49 @@ impl Open {
 }
 
 impl Requests {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whether the client waits for an answer.
+    pub(super) fn are_awaited(&self) -> bool {
+        self.open.len() > self.unawaited.len()
+    }
+
+    /// The client does not wait for the answer to its request `id`.
+    pub(super) fn unawait(&mut self, id: &Token) {
+        let wire_id = self.renamed(id).cloned().unwrap_or_else(|| id.clone());
+        if self.contains(&wire_id) {
+            self.unawaited.insert(wire_id);
+        }
+    }
+
+    /// All of them.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (Token, Open)> {
+        self.unawaited.clear();
+        std::mem::take(&mut self.open).into_iter()
     }
 
     pub(super) fn contains(&self, wire_id: &Token) -> bool {
-        self.0.contains_key(wire_id)
+        self.open.contains_key(wire_id)
     }
 
     pub(super) fn take(&mut self, wire_id: &Token) -> Option<Open> {
-        self.0.remove(wire_id)
+        self.unawaited.remove(wire_id);
+        self.open.remove(wire_id)
     }
 
     /// How many more are remembered.
     pub(super) fn room(&self) -> usize {
-        MAX_REQUESTS.saturating_sub(self.0.len())
+        MAX_REQUESTS.saturating_sub(self.open.len())
     }
 
     /// The id on the wire of the client's request `id`, if it is another.
     pub(super) fn renamed(&self, id: &Token) -> Option<&Token> {
         let is_it = |open: &Open| open.client.as_ref().is_some_and(|(client, _)| client == id);
-        self.0.iter().find(|(_, open)| is_it(open)).map(|(wire_id, _)| wire_id)
+        self.open.iter().find(|(_, open)| is_it(open)).map(|(wire_id, _)| wire_id)
     }
 
     pub(super) fn insert(&mut self, wire_id: Token, open: Open) {
         if open.client.is_some() || self.room() > 0 {
-            self.0.insert(wire_id, open);
+            self.unawaited.remove(&wire_id);
+            self.open.insert(wire_id, open);
         }
     }
 }

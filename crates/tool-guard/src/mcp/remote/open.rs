@@ -1,8 +1,9 @@
 //! What is posted to the server, and what is heard of it.
 use super::relist;
 use crate::mcp::{
+    batch,
     failure::Failure,
-    message::{self, Line, NoteParams, Token},
+    message::{self, Line, Token, answered},
     out::Sent,
     upstream::{Heard, Hearing, error},
 };
@@ -23,6 +24,8 @@ use tr_core::{FailureInfo, Ran, Verdict};
 pub(super) struct Open {
     /// The id under which it is answered.
     pub(super) id: Option<Token>,
+    /// The ids of the requests of a batch that are not answered.
+    pub(super) batch: Vec<Token>,
     /// The call that it begins.
     pub(super) call: Option<Call>,
     pub(super) kind: Kind,
@@ -55,6 +58,8 @@ pub(super) enum Kind {
     /// The same, sent once more since the session was lost.
     BeginsAgain,
     Message,
+    /// A request whose stream lasts.
+    Subscription,
     /// The server's own stream.
     Stream,
     /// The list of tools, which the guard asks for.
@@ -80,7 +85,41 @@ impl Open {
         // An error of another code answers the request itself.
         let code = error(response.body()).and_then(|error| error.code());
         let may_be = code.is_none_or(|code| matches!(code, -32001 | -32000 | -32600));
+        // A server that takes no batches says so with this.
+        let is_of_batch = !self.batch.is_empty()
+            && response.status() == StatusCode::BAD_REQUEST
+            && code == Some(-32600);
+        if is_of_batch {
+            return false;
+        }
         is_status && may_be && self.session.is_some() && self.kind == Kind::Message
+    }
+
+    /// Whether the client waits for an answer.
+    pub(super) fn is_asked(&self) -> bool {
+        !self.lasts() && (self.id.is_some() || !self.batch.is_empty())
+    }
+
+    /// Whether it ends with the client's own end.
+    pub(super) const fn lasts(&self) -> bool {
+        matches!(self.kind, Kind::Stream | Kind::Subscription)
+    }
+
+    /// Notes which requests are answered: what follows in the same stream is no answer of theirs.
+    pub(super) fn on_heard(&mut self, heard: Option<&Heard>) {
+        let answered: Vec<_> = match heard {
+            Some(Heard::Message { line, .. }) => match message::read(line) {
+                Line::Batch => parts(line).filter_map(|part| answered(&part)).collect(),
+                _ => answered(line).into_iter().collect(),
+            },
+            Some(Heard::Oversized(long)) if !long.asks => {
+                let id = long.id.as_deref().and_then(|text| serde_json::from_str(text).ok());
+                id.and_then(Token::read).into_iter().collect()
+            }
+            _ => return,
+        };
+        self.id.take_if(|id| answered.contains(id));
+        self.batch.retain(|id| !answered.contains(id));
     }
 
     pub(super) fn is_mutating(&self) -> bool {
@@ -116,12 +155,17 @@ impl Heards {
     }
 }
 
-/// The id of the request that this line cancels.
-pub(super) fn cancelled(line: &[u8]) -> Option<Token> {
-    let Line::One(message) = message::read(line) else { return None };
-    (message.method.as_deref()? == "notifications/cancelled").then_some(())?;
-    let params: NoteParams<'_> = message::object(message.params?.get()).ok()?;
-    Token::read(params.request_id?)
+/// The ids of the requests of a batch.
+pub(super) fn asked(line: &Bytes) -> Vec<Token> {
+    let ids = parts(line).filter_map(|part| match message::read(&part) {
+        Line::One(message) if message.method.is_some() => message.id.and_then(Token::read),
+        _ => None,
+    });
+    ids.collect()
+}
+
+fn parts(line: &Bytes) -> impl Iterator<Item = Bytes> {
+    batch::parts(line).filter(|part| batch::may_be_message(part))
 }
 
 pub(super) fn not_begun() -> Failure {

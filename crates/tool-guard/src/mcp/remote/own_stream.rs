@@ -6,7 +6,7 @@ use crate::mcp::upstream::{
 use futures_util::{Stream, stream};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::{
-    HeaderMap, Method, Request,
+    HeaderMap, Method, Request, StatusCode,
     header::{HeaderName, HeaderValue},
 };
 use std::time::Duration;
@@ -15,6 +15,17 @@ use tokio::time::sleep;
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 /// How long before it is opened again, unless the server says how long.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// The shortest pause, whatever the server says.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// The longest pause, unless the server wants a longer one.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Whether a server that says so has no such stream: it would say it again.
+fn is_final(status: StatusCode) -> bool {
+    let passes = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
+    status.is_client_error() && !passes
+}
 
 /// A request without a body.
 pub(super) fn request(
@@ -41,25 +52,29 @@ pub(super) fn own_stream(
         headers: HeaderMap,
         max_line: usize,
         now: Option<(hyper::body::Incoming, Splitter)>,
-        wait: Option<Duration>,
+        /// How long before it is opened again.
+        pause: Duration,
+        /// How often it could not be opened since it last was; `None` before the first time.
+        failures: Option<u32>,
     }
-    let state = Own { upstream, headers, max_line, now: None, wait: None };
+    let state = Own { upstream, headers, max_line, now: None, pause: AGAIN, failures: None };
     stream::unfold(state, |mut own| async move {
         loop {
             let Some((body, splitter)) = &mut own.now else {
-                if let Some(wait) = own.wait {
-                    sleep(wait).await;
+                if let Some(failures) = own.failures {
+                    let pause = own.pause.max(SHORTEST);
+                    sleep((pause * 2_u32.pow(failures.min(8))).min(pause.max(LONGEST))).await;
                 }
                 let get = request(&own.upstream, Method::GET, own.headers.clone());
                 match own.upstream.pass(get).await {
                     Ok(response) if response.status().is_success() => {
                         own.now = Some((response.into_body(), Splitter::new(own.max_line)));
-                        own.wait.get_or_insert(AGAIN);
+                        own.failures = Some(0);
                     }
                     // It has none, or the session is gone.
-                    Ok(_) => return None,
-                    Err(_) => {
-                        own.wait = Some(own.wait.map_or(AGAIN, |it| (it * 2).min(AGAIN * 30)));
+                    Ok(response) if is_final(response.status()) => return None,
+                    Ok(_) | Err(_) => {
+                        own.failures = Some(own.failures.map_or(0, |it| it.saturating_add(1)));
                     }
                 }
                 continue;
@@ -69,7 +84,7 @@ pub(super) fn own_stream(
                 {
                     own.headers.insert(LAST_EVENT, id);
                 }
-                own.wait = piece.retry.or(own.wait);
+                own.pause = piece.retry.unwrap_or(own.pause);
                 match piece.content {
                     Content::Message(line) => {
                         return Some((Heard::Message { line, raw: piece.raw }, own));

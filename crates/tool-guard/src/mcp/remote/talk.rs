@@ -1,7 +1,7 @@
 //! The guard as the client of a server at an address: its session, its posts, and the server's own stream.
 use super::{
     headers::{Modern, encoded, modern, repeated},
-    open::{Call, Heards, Kind, Mismatch, Open, cancelled, not_begun},
+    open::{Call, Heards, Kind, Mismatch, Open, asked},
     own_stream::{own_stream, request},
     refusal::error_of,
     relist::{self, Listed},
@@ -11,7 +11,7 @@ use crate::mcp::{
     failure::Failure,
     identity::SESSION,
     lines::Item,
-    message::{self, Line, Token},
+    message::{self, Line, Token, cancelled},
     out::{Outgoing, Sent},
     upstream::{Heard, Posted, Upstream, error, is_protocol_refusal},
 };
@@ -21,7 +21,6 @@ use hyper::{
     HeaderMap, Method, Response,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
-use serde_json::Value;
 use std::{
     future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -39,14 +38,14 @@ pub(super) struct Talk {
     /// The operator's headers.
     own: HeaderMap,
     max_line: usize,
-    session: Option<HeaderValue>,
-    version: Option<HeaderValue>,
+    pub(super) session: Option<HeaderValue>,
+    pub(super) version: Option<HeaderValue>,
     /// The client's `initialize`, and its id.
-    initialize: Option<(Bytes, Token)>,
+    pub(super) initialize: Option<(Bytes, Token)>,
     /// The server has lost the session, and did not begin another.
-    is_lost: bool,
+    pub(super) is_lost: bool,
     /// Messages that wait for the end of an `initialize` that is repeated.
-    held: Option<Vec<Outgoing>>,
+    pub(super) held: Option<Vec<Outgoing>>,
     /// What is known of the server's tools.
     effects: Arc<Mutex<Effects>>,
     /// Calls that wait for the list of tools.
@@ -110,7 +109,7 @@ impl Talk {
         }
         let Outgoing { line, attempt } = outgoing;
         let Line::One(message) = message::read(&line) else {
-            return self.post(line.clone(), attempt, None, Kind::Message);
+            return self.post(line.clone(), attempt, asked(&line), Kind::Message);
         };
         let method = message.method.as_deref();
         if method == Some("notifications/cancelled") {
@@ -133,19 +132,29 @@ impl Talk {
             }
         }
         let begins = method == Some("initialize");
-        let id = message.id.and_then(Token::read).filter(|_| method.is_some());
+        let id = message.id.and_then(Token::read).filter(|_| method.is_some()).into_iter();
         let opens_stream = method == Some("notifications/initialized");
-        let kind = if begins { Kind::Begins } else { Kind::Message };
+        let kind = match method {
+            Some("initialize") => Kind::Begins,
+            Some("subscriptions/listen") => Kind::Subscription,
+            _ => Kind::Message,
+        };
         if begins {
             (self.session, self.version, self.is_lost) = (None, None, false);
         }
-        self.post(line.clone(), attempt, id, kind);
+        self.post(line.clone(), attempt, id.collect(), kind);
         if opens_stream {
             self.listen();
         }
     }
 
-    fn post(&mut self, body: Bytes, attempt: Option<Sent>, id: Option<Token>, kind: Kind) {
+    pub(super) fn post(
+        &mut self,
+        body: Bytes,
+        attempt: Option<Sent>,
+        mut ids: Vec<Token>,
+        kind: Kind,
+    ) {
         let headers = self.headers(&body);
         let sent = attempt.clone();
         let call = sent.map(|sent| Call {
@@ -154,42 +163,38 @@ impl Talk {
             params: relist::params(&headers),
             is_again: false,
         });
-        let id = attempt.as_ref().map(|sent| sent.id.clone()).or(id);
+        let is_batch = matches!(message::read(&body), Line::Batch);
+        let asked = if is_batch { None } else { ids.pop() };
+        let id = attempt.as_ref().map(|sent| sent.id.clone()).or(asked);
         let hearing = self.upstream.post(Posted { headers, body, attempt });
         let session = self.session.clone();
-        self.open.push((Open { id, call, kind, session }, Heards::Posted(hearing)));
-    }
-
-    /// Sends the client's `initialize` once more; what is sent meanwhile waits.
-    fn begin_again(&mut self) {
-        let Some((line, id)) = self.initialize.clone() else { return };
-        (self.session, self.version, self.is_lost) = (None, None, false);
-        self.post(line, None, Some(id), Kind::BeginsAgain);
-        self.held = Some(Vec::new());
+        self.open.push((Open { id, batch: ids, call, kind, session }, Heards::Posted(hearing)));
     }
 
     /// Ends a message that was not sent.
-    fn fail(&mut self, outgoing: Outgoing, failure: Failure) {
+    pub(super) fn fail(&mut self, outgoing: Outgoing, failure: Failure) {
         let Outgoing { line, attempt } = outgoing;
-        let asked = match message::read(&line) {
-            Line::One(message) if message.method.is_some() => message.id.and_then(Token::read),
-            _ => None,
+        let (asked, batch) = match message::read(&line) {
+            Line::One(message) => {
+                (message.id.filter(|_| message.method.is_some()).and_then(Token::read), Vec::new())
+            }
+            _ => (None, asked(&line)),
         };
         let call =
             attempt.map(|sent| Call { body: line, sent, params: Vec::new(), is_again: false });
         let id = call.as_ref().map(|call| call.sent.id.clone()).or(asked);
-        let open = Open { id, call, kind: Kind::Message, session: None };
+        let open = Open { id, batch, call, kind: Kind::Message, session: None };
         self.open.push((open, Heards::of(stream::iter([Heard::Failed(failure)]))));
     }
 
     /// Whether requests are open.
     pub(super) fn is_asked(&self) -> bool {
-        self.open.iter().any(|(open, _)| open.id.is_some())
+        self.open.iter().any(|(open, _)| open.is_asked())
     }
 
     /// Whether messages other than the server's own stream are open.
     pub(super) fn is_busy(&self) -> bool {
-        self.held.is_some() || self.open.iter().any(|(open, _)| open.kind != Kind::Stream)
+        self.held.is_some() || self.open.iter().any(|(open, _)| !open.lasts())
     }
 
     /// Whether the client speaks a version without `initialize`.
@@ -232,12 +237,13 @@ impl Talk {
     }
 
     /// Opens the stream of the server's own messages.
-    fn listen(&mut self) {
+    pub(super) fn listen(&mut self) {
         self.open.retain(|(open, _)| open.kind != Kind::Stream);
         let mut headers = self.base();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let heards = own_stream(self.upstream.clone(), headers, self.max_line);
-        let open = Open { id: None, call: None, kind: Kind::Stream, session: self.session.clone() };
+        let session = self.session.clone();
+        let open = Open { id: None, batch: Vec::new(), call: None, kind: Kind::Stream, session };
         self.open.push((open, Heards::of(heards)));
     }
 
@@ -253,6 +259,7 @@ impl Talk {
         })
         .await;
         let open = self.open[at].0.clone();
+        self.open[at].0.on_heard(heard.as_ref());
         if heard.is_none() || matches!(heard, Some(Heard::Refused(_) | Heard::Failed(_))) {
             drop(self.open.remove(at));
         }
@@ -278,7 +285,7 @@ impl Talk {
     fn list(&mut self, call: Option<&Call>, cursor: Option<&str>) {
         let Some(call) = call else { return };
         let (line, id) = relist::request(&call.body, cursor);
-        self.post(line, None, Some(id), Kind::List);
+        self.post(line, None, vec![id], Kind::List);
     }
 
     /// Handles what is heard of the list.
@@ -316,41 +323,12 @@ impl Talk {
         }
     }
 
-    fn on_begun(&mut self, open: &Open, heard: Option<&Heard>) {
-        match heard {
-            Some(Heard::Head(_, headers)) => self.session = headers.get(SESSION).cloned(),
-            Some(Heard::Message { line, .. }) => {
-                let answer: Value = serde_json::from_slice(line).unwrap_or_default();
-                let version = answer["result"]["protocolVersion"].as_str();
-                if let Some(version) = version.and_then(|it| HeaderValue::from_str(it).ok()) {
-                    self.version = Some(version);
-                }
-                if open.kind == Kind::BeginsAgain && !answer["id"].is_null() {
-                    let note = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-                    let held = self.held.take().unwrap_or_default();
-                    self.post(Bytes::from_static(note), None, None, Kind::Message);
-                    self.listen();
-                    for message in held {
-                        self.send(message);
-                    }
-                }
-            }
-            // Once it is answered, the end of its stream says nothing.
-            None if self.held.is_none() => {}
-            Some(Heard::Refused(_) | Heard::Failed(_)) | None => {
-                self.is_lost = open.kind == Kind::BeginsAgain;
-                for message in self.held.take().unwrap_or_default() {
-                    self.fail(message, not_begun());
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// The JSON-RPC error of a refusal, if it is the client's answer as it is.
     pub(super) fn answer(&self, open: &Open, response: &Response<Bytes>) -> Option<Bytes> {
         let (status, body) = (response.status(), response.body());
         error(body)?;
+        // Each request of a batch has its own answer.
+        open.batch.is_empty().then_some(())?;
         let passes = open.call.is_none() || self.is_modern() && is_protocol_refusal(status, body);
         let Line::One(answer) = message::read(body) else { return None };
         let is_its_own = answer.id.and_then(Token::read) == open.id;

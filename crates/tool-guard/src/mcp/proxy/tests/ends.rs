@@ -211,7 +211,7 @@ async fn requests_in_a_batch_are_answered_when_the_server_ends_and_after() {
     assert_eq!((&said[0]["id"], &said[1]["id"]), (&3.into(), &4.into()));
     assert_eq!(said[1]["error"]["message"], "Connection closed: the MCP server has ended");
     assert_eq!((said.as_array().unwrap().len(), bench.server_gets().as_str()), (2, ""));
-    assert!(bench.proxy.requests.is_empty());
+    assert!(!bench.proxy.requests.are_awaited());
 }
 
 #[tokio::test(start_paused = true)]
