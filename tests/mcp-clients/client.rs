@@ -2,12 +2,11 @@
 use crate::{
     inspector,
     play::Seen,
-    process::{here, python},
+    process::{client, here, python},
     rust,
     world::{Reached, Server, Way, World},
 };
 use serde_json::{Value, json};
-use std::process::Command;
 
 /// What others write clients with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +65,7 @@ impl Client {
         script: &str,
         kind: &str,
     ) -> Seen {
-        let mut command = Command::new(program);
+        let mut command = client(program);
         command.arg(here(script)).arg(kind).arg(json!(self.targets(world, server)).to_string());
         let output = command.envs(world.variables()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

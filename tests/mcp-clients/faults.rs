@@ -1,7 +1,7 @@
 //! Faults of a server over HTTP, played to SDK clients after it has made the payment.
 use crate::{
     play::Seen,
-    process::{Running, here, npm, python, variable},
+    process::{Running, client, here, npm, python, variable},
     rust,
     world::listens,
 };
@@ -150,7 +150,7 @@ impl Faulty {
         kind: &str,
         targets: &[Value],
     ) -> Seen {
-        let mut command = Command::new(program);
+        let mut command = client(program);
         command.arg(here(script)).arg(kind).arg(json!(targets).to_string());
         let output = command.env_clear().envs(self.variables()).output().unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();

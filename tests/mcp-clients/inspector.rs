@@ -2,11 +2,10 @@
 use crate::{
     client::Client,
     play::Seen,
-    process::npm,
+    process::{self, npm},
     world::{Reached, Server, Way, World},
 };
 use serde_json::Value;
-use std::process::Command;
 
 /// Plays those steps of a script that it can on every way.
 pub(crate) fn play(world: &World, server: Server) -> Seen {
@@ -31,7 +30,7 @@ pub(crate) fn play(world: &World, server: Server) -> Seen {
 
 fn request(world: &World, reached: &Reached, step: &Value) -> Value {
     let build = npm("@modelcontextprotocol/inspector-cli/build");
-    let mut command = Command::new("node");
+    let mut command = process::client("node");
     // It looks for its own package.json from there.
     command.current_dir(&build).arg(build.join("index.js"));
     match reached {

@@ -1,6 +1,8 @@
 //! Processes of others, which end with their owner.
 use std::{
-    env, fs,
+    env,
+    ffi::OsStr,
+    fs,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -9,7 +11,7 @@ use std::{
 };
 
 /// How long anything may take before a test fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A server, or a guard that listens.
 pub(crate) struct Running(Child);
@@ -61,6 +63,13 @@ pub(crate) fn with_mark(mark: &str) -> Vec<String> {
         format!("{pid} {}", String::from_utf8_lossy(&line).replace('\0', " "))
     });
     lines.filter(|line| line.contains(mark)).collect()
+}
+
+/// The command of a client, which is killed when it takes too long.
+pub(crate) fn client(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--signal", "KILL", &PATIENCE.as_secs().to_string()]).arg(program);
+    command
 }
 
 /// A file of this package.

@@ -1,6 +1,6 @@
-//! The picture of a terminal: an SVG without scripts, whose lines appear in the order and pace of the run.
+//! The picture of a terminal: an SVG without scripts, whose lines are faint until the run printed them.
 //!
-//! Without animations, or where a reader asks for less motion, all lines are there.
+//! Without animations, or where a reader asks for less motion, none is.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -24,7 +24,7 @@ const BORDER: usize = 16;
 const SLOWER: u32 = 3;
 /// How long all lines are shown before the run begins again.
 const HOLD: Duration = Duration::from_secs(30);
-/// Lines that come closer together than this appear together.
+/// Lines that come closer together than this are one group.
 const TOGETHER: Duration = Duration::from_millis(40);
 
 const STYLE: &str = "text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2328;white-space:pre}\
@@ -63,7 +63,7 @@ pub(super) fn drawn(command: &str, printed: &[Printed]) -> String {
         if number > 0 {
             let _ = write!(
                 style,
-                "\n.t{number}{{animation:t{number} {:.1}s step-end infinite}}@keyframes t{number}{{0%{{opacity:0}}{part:.2}%{{opacity:1}}}}",
+                "\n.t{number}{{animation:t{number} {:.1}s step-end infinite}}@keyframes t{number}{{0%{{opacity:.2}}{part:.2}%{{opacity:1}}}}",
                 end.as_secs_f64()
             );
         }
@@ -110,7 +110,7 @@ mod tests {
     fn lines_appear_when_they_were_printed() {
         let svg = drawn("demo", &printed(&[(0, "one"), (5000, "a < b"), (5000, "three")]));
         // 5 s, three times slower, of 15 s and the hold.
-        assert!(svg.contains("@keyframes t1{0%{opacity:0}33.33%{opacity:1}}"), "{svg}");
+        assert!(svg.contains("@keyframes t1{0%{opacity:.2}33.33%{opacity:1}}"), "{svg}");
         assert!(!svg.contains("t2"), "{svg}");
         let groups: Vec<_> = svg.split("<g").skip(1).collect();
         assert!(groups[0].contains(">one<"), "{svg}");
