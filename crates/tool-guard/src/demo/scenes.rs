@@ -63,6 +63,8 @@ pub(crate) const SCENES: &[Scene] = &[
 const BLIND_RETRIES: usize = 3;
 /// How long it waits before a retry.
 const PAUSE: Duration = Duration::from_millis(200);
+/// The same where the answer comes too late: by then it is there, on a busy machine too.
+const LONG_PAUSE: Duration = Duration::from_millis(700);
 /// How many questions an agent asks a backend.
 const QUESTIONS: usize = 40;
 /// How often a looping model repeats itself before its context is full.
@@ -93,12 +95,12 @@ impl Scene {
             }
             Script::FlakyRead => {
                 for path in ["plan.md", "budget.csv", "notes.txt"] {
-                    blindly(&mut agent, "read_file", &json!({ "path": path }), None).await?;
+                    blindly(&mut agent, "read_file", &json!({ "path": path }), None, PAUSE).await?;
                 }
             }
             Script::LatePayment => {
                 let order = json!({ "order": "order-42", "then": "late" });
-                blindly(&mut agent, "charge_card", &order, Some("order-42")).await?;
+                blindly(&mut agent, "charge_card", &order, Some("order-42"), LONG_PAUSE).await?;
             }
             Script::MalformedLoop => {
                 for _ in 0..CONTEXT {
@@ -124,13 +126,14 @@ async fn blindly(
     tool: &str,
     arguments: &serde_json::Value,
     key: Option<&str>,
+    pause: Duration,
 ) -> anyhow::Result<()> {
     for _ in 0..BLIND_RETRIES {
         let reply = agent.call(tool, arguments.clone(), key).await?;
         if !reply.failed || reply.says_stop() {
             break;
         }
-        sleep(PAUSE).await;
+        sleep(pause).await;
     }
     Ok(())
 }

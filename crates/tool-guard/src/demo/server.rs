@@ -24,7 +24,7 @@ use tokio::{
 /// How long a bank takes between a payment and its answer.
 const SOON: Duration = Duration::from_millis(200);
 /// How long a payment takes whose answer is too late.
-const LATE: Duration = Duration::from_millis(500);
+const LATE: Duration = Duration::from_millis(800);
 /// How long a backend that is down takes to say so.
 const OUTAGE: Duration = Duration::from_millis(80);
 
