@@ -1,8 +1,8 @@
 //! A server on standard input and output, with HTTP in front.
 use crate::{
     client::{Call, Era, Http, Kind, Seen, ask},
-    guard::{Shop, Way},
-    wire::until,
+    guard::{Shop, Way, terminate},
+    wire::{now, until},
 };
 use serde_json::json;
 use std::{
@@ -250,4 +250,22 @@ fn a_question_is_asked_on_the_stream_that_is_open() {
         let _ = listening.read_line(&mut line);
         line.contains("roots/list").then_some(())
     });
+}
+
+/// Calls that run have 10 s; a stream on which nothing may ever come does not.
+#[test]
+fn a_stream_that_only_listens_does_not_hold_up_the_end() {
+    let shop = Shop::over_child();
+    let mut guard = shop.listen(Way::HttpStdio);
+    let opened = Http::open(&guard.url, Kind::Keyless, Era::Legacy);
+    let session = opened.session.clone().unwrap();
+    let mut listening = TcpStream::connect(opened.authority()).unwrap();
+    let head = "accept: text/event-stream\r\nhost: localhost\r\nmcp-protocol-version: 2025-11-25";
+    write!(listening, "GET /mcp HTTP/1.1\r\n{head}\r\nmcp-session-id: {session}\r\n\r\n").unwrap();
+    listening.read_exact(&mut [0; 12]).unwrap();
+    let since = now();
+    terminate(&guard.child);
+    listening.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(guard.child.wait().unwrap().code(), Some(128 + 15));
+    assert!(since.elapsed() < Duration::from_secs(8), "{:?}", since.elapsed());
 }

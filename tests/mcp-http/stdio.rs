@@ -103,6 +103,24 @@ fn who_leaves_after_a_cancellation_is_not_waited_for() {
     upstream.release();
 }
 
+/// In the modes that change nothing such a line cannot pass either, since it would be a request of HTTP.
+#[test]
+fn what_is_too_long_is_answered_in_every_mode() {
+    let (upstream, shop) = shop();
+    for mode in ["off", "observe", "shadow", "enforce"] {
+        let mut command = shop.stdio();
+        command.args(["--mode", mode, "--max-line", "4000"]);
+        let mut client = Stdio::open(command, Era::Legacy);
+        let seen = client.request("ping", json!({ "x": "x".repeat(5000) }));
+        assert_eq!(error(&seen)["code"], -32600, "{mode}: {seen:?}");
+        upstream.play(Fault::Oversized(5000));
+        let seen = client.once(&call(mode));
+        let is_said = seen.text().contains("raise --max-line");
+        assert!(is_said, "{mode}: {seen:?}");
+        client.close();
+    }
+}
+
 #[test]
 fn a_signal_ends_the_session() {
     let (upstream, shop) = shop();

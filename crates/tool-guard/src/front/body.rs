@@ -1,7 +1,8 @@
 //! Bodies of requests and of answers.
 use super::access::Refusal;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
+use futures_util::StreamExt as _;
+use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{
     Response, StatusCode,
     body::{Body as _, Incoming},
@@ -42,6 +43,24 @@ pub(crate) async fn read(body: Incoming, most: usize) -> Result<Bytes, Refusal> 
         }
         all.extend_from_slice(&data);
     }
+}
+
+/// Marks an answer whose stream carries no call's answer: it ends at once when the guard is asked to end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndsAtOnce;
+
+/// The answer; if it [`EndsAtOnce`], its body ends with `ended`.
+pub(crate) fn until(
+    answer: Answered,
+    ended: impl Future<Output = ()> + Send + 'static,
+) -> Answered {
+    if answer.extensions().get::<EndsAtOnce>().is_none() {
+        return answer;
+    }
+    answer.map(|body| {
+        let frames = BodyStream::new(body).take_until(Box::pin(ended));
+        StreamBody::new(frames).boxed_unsync()
+    })
 }
 
 /// An answer that is JSON.

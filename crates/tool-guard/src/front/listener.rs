@@ -1,5 +1,8 @@
 //! Connections: how many, how long their heads may take, and how they end.
-use super::{access::HEAD_BYTES, body::Answered};
+use super::{
+    access::HEAD_BYTES,
+    body::{self, Answered},
+};
 use anyhow::{Context as _, bail};
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -84,9 +87,11 @@ pub(crate) async fn serve<D: Door>(
 }
 
 async fn connection<D: Door>(stream: TcpStream, door: D, mut ends: watch::Receiver<bool>) {
+    let ending = ends.clone();
     let service = service_fn(move |req| {
-        let door = door.clone();
-        async move { Ok::<_, Infallible>(door.answer(req).await) }
+        let (door, mut ends) = (door.clone(), ending.clone());
+        let ended = async move { drop(ends.wait_for(|ending| *ending).await) };
+        async move { Ok::<_, Infallible>(body::until(door.answer(req).await, ended)) }
     });
     // A client that does not read would hold its place, and its call, for ever.
     let mut stream = TimeoutStream::new(stream);

@@ -13,10 +13,11 @@ use super::{
     failure::Failure,
     guard::{Guard, Guarding},
     line_reader::LineReader,
-    lines::Item,
+    lines::{Item, Oversized},
     log,
     message::{self, Line, Token},
     out::Outgoing,
+    proxy::too_long,
     signals::Signals,
     stdio::{Input, Output},
     until,
@@ -120,6 +121,9 @@ impl Pump {
                     if let Some(item) = item {
                         self.talk.on_client(&item);
                         self.proxy.on_client(&item);
+                        if let Item::Oversized(long) = &item {
+                            self.on_long(long, true);
+                        }
                     }
                 }
                 (open, heard) = self.talk.next(), if has_room => self.on_heard(&open, heard),
@@ -166,7 +170,10 @@ impl Pump {
     fn on_heard(&mut self, open: &open::Open, heard: Option<Heard>) {
         match heard {
             Some(Heard::Message { line, .. }) => self.proxy.on_server(&Item::Line(line)),
-            Some(Heard::Oversized(long)) => self.proxy.on_server(&Item::Oversized(long)),
+            Some(Heard::Oversized(long)) => {
+                self.on_long(&long, false);
+                self.proxy.on_server(&Item::Oversized(long));
+            }
             Some(Heard::Head(..) | Heard::Between(_)) => {}
             Some(Heard::Refused(response)) => {
                 let answer = self.talk.answer(open, &response);
@@ -205,6 +212,21 @@ impl Pump {
         for id in open.id.iter().chain(&open.batch) {
             let error = answer::refusal(&id.to_json(), NOT_FORWARDED, &said);
             self.unwritten.copy(&error);
+        }
+    }
+
+    /// Refuses a line that is too long to be a message over HTTP, also where nothing is guarded.
+    fn on_long(&mut self, long: &Oversized, is_of_client: bool) {
+        if self.is_enforcing() || long.id.is_none() {
+            return;
+        }
+        let what = if long.asks { "line" } else { "answer" };
+        let line = too_long(long, what, long.id.as_deref());
+        // The side that asks gets it.
+        if long.asks == is_of_client {
+            self.unwritten.push(line);
+        } else {
+            self.talk.send(Outgoing { line, attempt: None });
         }
     }
 }

@@ -5,7 +5,10 @@ use super::{
     replay::EventId,
 };
 use crate::{
-    front::{access::TOKEN, body::Answered},
+    front::{
+        access::TOKEN,
+        body::{Answered, EndsAtOnce},
+    },
     mcp::{
         guard::Guard,
         http::{EVENTS, Presence, VERSION, Watched, event},
@@ -94,7 +97,10 @@ impl Session {
             kept.push(b"data: \n\n");
         }
         let read = kept.read(after);
-        stream(Listening { post: self.mux.listen(), kept, read, guard: guard.clone() })
+        let listening = Listening { post: self.mux.listen(), kept, read, guard: guard.clone() };
+        let mut answer = stream(listening);
+        answer.extensions_mut().insert(EndsAtOnce);
+        answer
     }
 
     /// Resumes a stream; `None` if it is not kept any more.

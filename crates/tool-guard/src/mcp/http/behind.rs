@@ -1,8 +1,12 @@
 //! What is behind the exchanges: a server at an address, or a child.
-use super::{cut_offs::Watched, presence::Presence, reply::event};
+use super::{
+    cut_offs::Watched,
+    presence::Presence,
+    reply::{EVENTS, event},
+};
 use crate::{
     front::{
-        body::{Answered, respond},
+        body::{Answered, EndsAtOnce, respond},
         events::Events,
     },
     mcp::{
@@ -21,15 +25,17 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::{
-    HeaderMap, Request, Response, StatusCode, Uri,
+    HeaderMap, Method, Request, Response, StatusCode, Uri,
     body::{Frame, Incoming},
-    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue},
     http::request::Parts,
 };
 use std::{collections::VecDeque, future::Future, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 use tr_core::BoxError;
 
+/// The header of a request that resumes a stream.
+pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 /// The error of a request that could not be forwarded.
 const NOT_FORWARDED: i64 = -32000;
 
@@ -137,6 +143,8 @@ impl Behind for Remote {
     async fn other(&self, request: Request<Bytes>) -> Answered {
         let begins = matches!(message::read(request.body()), Line::One(message)
             if message.method.as_deref() == Some("initialize"));
+        // One that is resumed may carry the answer of a call.
+        let is_own = request.method() == Method::GET && !request.headers().contains_key(LAST_EVENT);
         let until = begins.then(|| Instant::now() + STARTS);
         loop {
             let passed = self.upstream.pass(request.clone().map(whole)).await;
@@ -149,7 +157,14 @@ impl Behind for Remote {
                 continue;
             }
             return match passed {
-                Ok(response) => self.passed(response),
+                Ok(response) => {
+                    let mut answer = self.passed(response);
+                    let is_stream = answer.headers().get(CONTENT_TYPE) == Some(&EVENTS);
+                    if is_own && is_stream {
+                        answer.extensions_mut().insert(EndsAtOnce);
+                    }
+                    answer
+                }
                 Err(failure) => {
                     let id = match message::read(request.body()) {
                         Line::One(message) => message.id.map(|id| id.get().to_owned()),

@@ -1,6 +1,6 @@
 //! What a client's request is, and who answers it.
 use super::{
-    behind::Behind,
+    behind::{Behind, LAST_EVENT},
     cut_offs::{CutOffs, Watched},
     exchange::{Begun, Exchange},
     headers::{self, MISMATCH},
@@ -47,9 +47,6 @@ const MOST: usize = 1_024;
 
 /// How long a stream is not resumed while its call goes on here: servers refuse what they still send.
 const RESUMED: Duration = Duration::from_secs(60);
-
-/// The header of a request that resumes a stream.
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Headers that may occur once, besides the listener's own.
 static ONCE: [HeaderName; 6] = [
