@@ -10,7 +10,8 @@ const BUDGET: &[(&str, usize)] = &[
     // clients' files, edited in place; and `doctor`. With `decide`, for hosts that run their tools themselves, on pipes
     // and a socket. A server that crashed is started again; sessions over HTTP that are lost, cut off and resumed at any
     // moment.
-    ("tool-guard", 25100),
+    // What a client that reads slowly, leaves or repeats an id holds up, and answers that are written without a copy.
+    ("tool-guard", 25500),
     // With streams, the door and the adapter of tools, what a configuration says of each layer, the
     // envelope service, and cancelling, which tr-turn had.
     ("tool-reliability", 5750),
