@@ -63,7 +63,7 @@ pub(crate) const SCENES: &[Scene] = &[
 const BLIND_RETRIES: usize = 3;
 /// How long it waits before a retry.
 const PAUSE: Duration = Duration::from_millis(200);
-/// The same where the answer comes too late: by then it is there, on a busy machine too.
+/// The same where the answer comes too late: it is there after this pause, on a busy machine too.
 const LONG_PAUSE: Duration = Duration::from_millis(700);
 /// How many questions an agent asks a backend.
 const QUESTIONS: usize = 40;
