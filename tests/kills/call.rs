@@ -31,10 +31,16 @@ pub(crate) enum Answer {
 
 impl Call {
     pub(crate) fn random(rng: &mut Rng, order: String) -> Self {
+        Self::of(rng.u8(1..4), rng, order)
+    }
+
+    /// A payment whose client gives it an ID, or, for 0, none.
+    pub(crate) fn of(kind: u8, rng: &mut Rng, order: String) -> Self {
         let text = |rng: &mut Rng| (0..24).map(|_| rng.alphanumeric()).collect::<String>();
-        let meta = match rng.u8(0..3) {
-            0 => json!({ "idempotencyKey": order }),
-            1 => json!({ "callId": format!("call_{}", rng.u8(..)), "threadId": text(rng) }),
+        let meta = match kind {
+            0 => json!({}),
+            1 => json!({ "idempotencyKey": order }),
+            2 => json!({ "callId": format!("call_{}", rng.u8(..)), "threadId": text(rng) }),
             _ => json!({ "claudecode/toolUseId": format!("toolu_{}", text(rng)) }),
         };
         let waits = (rng.u64(0..WAIT_US), rng.u64(0..WAIT_US));
@@ -43,7 +49,9 @@ impl Call {
 
     /// A payment whose server waits so many microseconds before and after it.
     pub(crate) fn new(order: String, meta: &Value, (before, after): (u64, u64)) -> Self {
-        let arguments = json!({ "order": order, "before_us": before, "after_us": after });
+        let streams = after % 2 == 1;
+        let arguments =
+            json!({ "order": order, "before_us": before, "after_us": after, "streams": streams });
         let params = json!({ "name": "pay", "arguments": arguments, "_meta": meta });
         Self { order, params, read: None, unknown: false, refused: None }
     }
@@ -51,6 +59,21 @@ impl Call {
     /// The request under a JSON-RPC ID of its own.
     pub(crate) fn request(&self, id: u64) -> Value {
         json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": self.params })
+    }
+
+    /// Whether its client gives it an ID.
+    pub(crate) fn is_named(&self) -> bool {
+        self.params["_meta"].as_object().is_some_and(|meta| !meta.is_empty())
+    }
+
+    /// How its client knows it in the end, if it does.
+    pub(crate) fn end(&self) -> Option<&'static str> {
+        match (&self.read, self.unknown) {
+            (Some(_), false) => Some("paid"),
+            (Some(_), true) => Some("unknown, then paid"),
+            (None, true) => Some("unknown"),
+            (None, false) => None,
+        }
     }
 
     /// Takes an answer in, and says what is wrong with it.
@@ -82,14 +105,15 @@ impl Call {
 }
 
 impl Answer {
-    pub(crate) fn of(message: &Value) -> Result<Self, String> {
+    /// Reads the answer to a call; only the record of one with an ID is named.
+    pub(crate) fn of(message: &Value, is_named: bool) -> Result<Self, String> {
         let result = &message["result"];
         let error = &result["_meta"]["tool-reliability/error"];
         let text = result["content"][0]["text"].as_str().unwrap_or_default();
         match (error["code"].as_str(), error["ran"].as_str()) {
             (None, None) if text.starts_with("paid ") => Ok(Self::Paid(result.clone())),
             (Some(_), Some("no")) => Ok(Self::NotRun(text.to_owned())),
-            (Some(_), Some("unknown")) if names_record(text) => Ok(Self::Unknown),
+            (Some(_), Some("unknown")) if !is_named || names_record(text) => Ok(Self::Unknown),
             _ => Err(format!("neither paid, nor not run, nor unknown with its record: {message}")),
         }
     }

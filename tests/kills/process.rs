@@ -1,8 +1,9 @@
-//! A guard as its client sees it: lines in, lines out, and an end.
+//! A guard as its client sees it: lines in, lines out, and an end; and processes that listen.
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::{
     io::{BufRead as _, BufReader, Write as _},
+    net::TcpStream,
     process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
     thread,
@@ -85,10 +86,56 @@ impl Drop for Process {
     }
 }
 
+/// A guard or a server that listens at an address.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    child: Child,
+    address: String,
+}
+
+impl Listener {
+    pub(crate) fn start(mut command: Command, address: &str) -> Self {
+        let none = Stdio::null;
+        let child = command.stdin(none()).stdout(none()).stderr(none()).spawn().unwrap();
+        Self { child, address: address.to_owned() }
+    }
+
+    /// Waits until it takes connections.
+    pub(crate) fn listen(&mut self) {
+        until("it listens", || {
+            let end = self.child.try_wait().unwrap();
+            assert!(end.is_none(), "{}: {end:?}", self.address);
+            TcpStream::connect(&self.address).ok()
+        });
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to end, and waits for that.
+    pub(crate) fn leave(mut self) {
+        signal(self.child.id(), Signal::TERM);
+        until("the guard ends", || self.child.try_wait().unwrap());
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Ends a process as nothing can be caught; it may have ended.
 pub(crate) fn kill(pid: u32) {
+    signal(pid, Signal::KILL);
+}
+
+fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        let _ = kill_process(pid, Signal::KILL);
+        let _ = kill_process(pid, signal);
     }
 }
 

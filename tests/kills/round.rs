@@ -1,8 +1,8 @@
-//! One round: payments, kills at random moments, and what must hold afterwards.
+//! One round of a client on standard input and output: payments, kills at random moments, and what must hold afterwards.
 use crate::{
     call::{Answer, Call},
-    process::{Heard, PATIENCE, Process, kill, now},
-    shop::Shop,
+    process::{Heard, Listener, PATIENCE, Process, kill, now},
+    shop::{Shop, Way},
     tally::Tally,
 };
 use fastrand::Rng;
@@ -12,8 +12,8 @@ use std::{collections::HashMap, time::Duration};
 /// How long things take here without a kill.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    start: Duration,
-    calls: Duration,
+    pub(crate) start: Duration,
+    pub(crate) calls: Duration,
 }
 
 /// Who is killed.
@@ -30,10 +30,11 @@ impl Victim {
 
 impl Pace {
     /// Measures one calm round in this shop.
-    pub(crate) fn of(shop: &Shop) -> Result<Self, String> {
+    pub(crate) fn of(shop: &Shop, way: Way) -> Result<Self, String> {
         let mut rng = Rng::with_seed(0);
         let call = Call::random(&mut rng, format!("calm-{}", Shop::mark()));
-        let mut round = Round::new(shop, rng, vec![call]);
+        let mut round = Round::new(shop, way, rng, vec![call]);
+        round.open_bank();
         let begin = now();
         let mut guard = round.start(false);
         round.greet(&guard)?;
@@ -47,7 +48,7 @@ impl Pace {
     }
 
     /// A random moment of a guard's start, or of its calls, and a while after.
-    fn moment(self, rng: &mut Rng, in_start: bool) -> Duration {
+    pub(crate) fn moment(self, rng: &mut Rng, in_start: bool) -> Duration {
         let span = if in_start { self.start } else { self.calls };
         rng.u32(0..1_500) * span / 1_000
     }
@@ -55,6 +56,9 @@ impl Pace {
 
 struct Round<'a> {
     shop: &'a Shop,
+    way: Way,
+    /// The server, if it is one over HTTP.
+    bank: Option<Listener>,
     mark: String,
     rng: Rng,
     calls: Vec<Call>,
@@ -69,23 +73,35 @@ struct Round<'a> {
 ///
 /// # Errors
 /// If a payment was made twice, an answer is missing or another than before, or the file is damaged.
-pub(crate) fn play(shop: &Shop, pace: Pace, seed: u64, number: u64) -> Result<Tally, String> {
-    let mut rng = Rng::with_seed(seed.wrapping_mul(1_000_003).wrapping_add(number));
+pub(crate) fn play(
+    shop: &Shop,
+    way: Way,
+    pace: Pace,
+    mut rng: Rng,
+    number: u64,
+) -> Result<Tally, String> {
     let count = rng.usize(1..=4);
     let calls = (0..count).map(|call| Call::random(&mut rng, format!("{number}-{call}")));
     let calls: Vec<_> = calls.collect();
-    let mut round = Round::new(shop, rng, calls);
+    let mut round = Round::new(shop, way, rng, calls);
     match round.run(pace) {
         Ok(()) => Ok(round.tally),
-        Err(wrong) => Err(format!("round {number}: {wrong}\n{:#?}", round.calls)),
+        Err(wrong) => Err(format!("round {number}, {way:?}: {wrong}\n{:#?}", round.calls)),
     }
 }
 
 impl<'a> Round<'a> {
-    fn new(shop: &'a Shop, rng: Rng, calls: Vec<Call>) -> Self {
-        let tally = Tally { rounds: 1, calls: calls.len() as u64, ..Tally::default() };
-        let asked = HashMap::new();
-        Self { shop, mark: Shop::mark(), rng, calls, asked, last_id: 0, starts: 0, tally }
+    fn new(shop: &'a Shop, way: Way, rng: Rng, calls: Vec<Call>) -> Self {
+        let tally = Tally::of(way, calls.len());
+        let (asked, mark) = (HashMap::new(), Shop::mark());
+        Self { shop, way, bank: None, mark, rng, calls, asked, last_id: 0, starts: 0, tally }
+    }
+
+    /// Starts the server over HTTP, if there is to be one.
+    fn open_bank(&mut self) {
+        if self.way.has_address() && self.bank.is_none() {
+            self.bank = Some(self.shop.bank(&self.mark));
+        }
     }
 
     fn run(&mut self, pace: Pace) -> Result<(), String> {
@@ -94,21 +110,12 @@ impl<'a> Round<'a> {
             self.kill_one(pace)?;
         }
         self.settle()?;
+        drop(self.bank.take());
         self.shop.until_empty(&self.mark);
         self.shop.check()?;
         for call in &self.calls {
-            let end = match (&call.read, call.unknown) {
-                (Some(_), false) => "paid",
-                (Some(_), true) => "unknown, then paid",
-                (None, true) => "unknown",
-                (None, false) => return Err(format!("{} was never answered", call.order)),
-            };
-            let made = self.shop.paid(&call.order);
-            let right = if call.read.is_some() { made == 1 } else { made <= 1 };
-            if !right {
-                return Err(format!("{} was made {made} times, and ended as {end}", call.order));
-            }
-            *self.tally.ends.entry((end, made)).or_default() += 1;
+            let end = call.end().ok_or_else(|| format!("{} was never answered", call.order))?;
+            self.tally.end(call, end, self.shop.paid(&call.order))?;
         }
         Ok(())
     }
@@ -117,8 +124,10 @@ impl<'a> Round<'a> {
     fn kill_one(&mut self, pace: Pace) -> Result<(), String> {
         let victim = Victim::ALL[self.rng.usize(0..3)];
         let early = self.rng.u8(0..5) == 0;
+        self.open_bank();
         let mut guard = self.start(victim == Victim::Client);
-        let server = (victim == Victim::Server).then(|| self.server());
+        let is_child = victim == Victim::Server && !self.way.has_address();
+        let server = is_child.then(|| self.server());
         if !early {
             self.greet(&guard)?;
         }
@@ -130,12 +139,19 @@ impl<'a> Round<'a> {
         }
         match (victim, server) {
             (Victim::Server, Some(server)) => kill(server),
+            (Victim::Server, None) => drop(self.bank.take()),
             _ => guard.kill(),
         }
+        let is_made = |id: &&u64| self.shop.paid(&self.calls[self.asked[*id]].order) > 0;
+        *self.tally.between.entry(victim).or_default() +=
+            u64::from(open.iter().any(|id| is_made(&id)));
         let when = if early { "as it starts" } else { "in its calls" };
         *self.tally.kills.entry((victim, when)).or_default() += 1;
         // What was written before the end is read, and so binds the guards to come.
         let in_flight = open.len();
+        if self.rng.bool() {
+            self.open_bank();
+        }
         let end = now() + PATIENCE;
         while victim != Victim::Server || !open.is_empty() {
             match guard.hear(end) {
@@ -159,6 +175,7 @@ impl<'a> Round<'a> {
 
     /// Starts a guard that lives, and sends payments until each has its answer.
     fn settle(&mut self) -> Result<(), String> {
+        self.open_bank();
         let begin = now();
         let mut guard = self.start(false);
         let mut open = self.send(&mut guard, true);
@@ -190,7 +207,7 @@ impl<'a> Round<'a> {
 
     fn start(&mut self, by_client: bool) -> Process {
         self.starts += 1;
-        self.shop.open(&self.mark, self.starts, by_client)
+        self.shop.open(self.way, &self.mark, self.starts, by_client)
     }
 
     fn server(&self) -> u32 {
@@ -233,6 +250,6 @@ impl<'a> Round<'a> {
             return Err(format!("a second answer: {line}"));
         }
         open.retain(|other| *other != id);
-        self.calls[at].hear(&Answer::of(line)?)
+        self.calls[at].hear(&Answer::of(line, true)?)
     }
 }

@@ -1,20 +1,29 @@
 //! What happened in all rounds.
-use crate::round::Victim;
+use crate::{call::Call, round::Victim, shop::Way};
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 /// Counts, summed over rounds.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) rounds: u64,
+    pub(crate) ways: BTreeMap<Way, u64>,
     pub(crate) calls: u64,
     /// Processes that were killed, by what they were and when.
     pub(crate) kills: BTreeMap<(Victim, &'static str), u64>,
+    /// Those of them between a payment and its answer.
+    pub(crate) between: BTreeMap<Victim, u64>,
     /// Payments by how their client knows them in the end, and how often they were made.
     pub(crate) ends: BTreeMap<(&'static str, usize), u64>,
     /// Answers that had been read before a kill, and were given again after it.
     pub(crate) kept: u64,
     /// Requests that were in flight as their server was killed, and were answered by their guard.
     pub(crate) answered: u64,
+    /// Calls without an ID that were sent again after a cut, and answered; and so with the same bytes.
+    pub(crate) joined: [u64; 2],
+    /// Requests of a session that the server had lost.
+    pub(crate) lost_sessions: u64,
+    /// Rounds with two guards on the same records.
+    pub(crate) pairs: u64,
     /// Answers by which a call did not run, and was sent again.
     pub(crate) not_run: u64,
     /// The longest that a guard's start and its answer to a call took after a kill.
@@ -22,9 +31,40 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    pub(crate) fn of(way: Way, calls: usize) -> Self {
+        let ways = [(way, 1)].into();
+        Self { rounds: 1, ways, calls: calls as u64, ..Self::default() }
+    }
+
+    /// Takes in how a payment ended, and says what is wrong with it.
+    pub(crate) fn end(
+        &mut self,
+        call: &Call,
+        end: &'static str,
+        made: usize,
+    ) -> Result<(), String> {
+        let right = if call.read.is_some() { made == 1 } else { made <= 1 };
+        if !right {
+            return Err(format!("{} was made {made} times, and ended as {end}", call.order));
+        }
+        *self.ends.entry((end, made)).or_default() += 1;
+        Ok(())
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         self.rounds += other.rounds;
         self.calls += other.calls;
+        for (way, count) in &other.ways {
+            *self.ways.entry(*way).or_default() += count;
+        }
+        for (victim, count) in &other.between {
+            *self.between.entry(*victim).or_default() += count;
+        }
+        for (sum, count) in self.joined.iter_mut().zip(other.joined) {
+            *sum += count;
+        }
+        self.lost_sessions += other.lost_sessions;
+        self.pairs += other.pairs;
         for (kind, count) in &other.kills {
             *self.kills.entry(*kind).or_default() += count;
         }
@@ -49,6 +89,15 @@ impl Tally {
         }
         assert!(self.kept > 0 && self.answered > 0, "{self}");
     }
+
+    /// As above, of what only HTTP has.
+    pub(crate) fn assert_meaningful_over_http(&self) {
+        for way in Way::OVER_HTTP {
+            assert!(self.ways.contains_key(&way), "no round over {way:?}:\n{self}");
+        }
+        let [again, same] = self.joined;
+        assert!(again > same && same > 0 && self.lost_sessions > 0 && self.pairs > 0, "{self}");
+    }
 }
 
 impl fmt::Display for Tally {
@@ -57,6 +106,22 @@ impl fmt::Display for Tally {
         for ((victim, when), count) in &self.kills {
             writeln!(f, "killed {victim:?} {when}: {count}")?;
         }
+        for (way, count) in &self.ways {
+            writeln!(f, "{way:?}: {count} rounds")?;
+        }
+        for (victim, count) in &self.between {
+            writeln!(f, "killed {victim:?} between a payment and its answer: {count}")?;
+        }
+        let [again, same] = self.joined;
+        writeln!(
+            f,
+            "without an ID, cut, sent again and answered: {again}, {same} of them as the same bytes"
+        )?;
+        writeln!(
+            f,
+            "requests of a lost session: {}, rounds with two guards: {}",
+            self.lost_sessions, self.pairs
+        )?;
         for ((end, made), count) in &self.ends {
             writeln!(f, "{end}, made {made} times: {count}")?;
         }
