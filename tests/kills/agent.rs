@@ -24,11 +24,18 @@ pub(crate) struct Agent {
     /// Whether it speaks MCP 2026-07-28, which has no sessions.
     is_modern: bool,
     session: Mutex<Option<String>>,
-    /// Requests without an answer, each with its connection once there is one.
-    open: Mutex<HashMap<u64, Option<TcpStream>>>,
+    /// Requests without an answer.
+    open: Mutex<HashMap<u64, Open>>,
     /// Whether its guard was killed, so that there is nothing to connect to.
     is_alone: AtomicBool,
     heard: Sender<Heard>,
+}
+
+/// The session of a request and its connection, once there are any.
+#[derive(Debug, Default)]
+struct Open {
+    session: Option<String>,
+    stream: Option<TcpStream>,
 }
 
 /// The end of a request.
@@ -57,7 +64,7 @@ impl Agent {
 
     /// Begins a session, if it has none and needs one.
     pub(crate) fn greet(&self) {
-        until("the guard begins a session", || self.has_session().then_some(()));
+        until("the guard begins a session", || self.begin());
     }
 
     pub(crate) fn session(&self) -> Option<String> {
@@ -75,27 +82,32 @@ impl Agent {
 
     /// Sends a request, on a connection and a thread of its own.
     pub(crate) fn post(self: &Arc<Self>, id: u64, request: Value) {
-        lock(&self.open).insert(id, None);
+        lock(&self.open).insert(id, Open::default());
         let agent = self.clone();
         thread::spawn(move || {
-            let is_begun = agent.has_session();
-            let said = if is_begun { agent.exchange(Some(id), request).1 } else { Said::Cut };
+            let said = match agent.begin() {
+                Some(session) => agent.exchange(id, session, request),
+                None => Said::Cut,
+            };
             lock(&agent.open).remove(&id);
             let _ = agent.heard.send(Heard { id, said });
         });
     }
 
-    /// Cuts the connection of a request, if it is open; its end will be heard.
-    pub(crate) fn cut(&self, id: u64) {
-        if let Some(Some(stream)) = lock(&self.open).remove(&id) {
+    /// Cuts the connection of a request, if it is open; its end will be heard. Gives the request's session.
+    pub(crate) fn cut(&self, id: u64) -> Option<String> {
+        let open = lock(&self.open).remove(&id)?;
+        if let Some(stream) = open.stream {
             let _ = stream.shutdown(Shutdown::Both);
         }
+        open.session
     }
 
-    fn has_session(&self) -> bool {
+    /// The session, begun if there is none and one is needed; `None` if that fails.
+    fn begin(&self) -> Option<Option<String>> {
         let mut session = lock(&self.session);
         if self.is_modern || session.is_some() {
-            return true;
+            return Some(session.clone());
         }
         let info = json!({ "name": "kills", "version": "1" });
         let params =
@@ -111,18 +123,17 @@ impl Agent {
                 *session = Some(given.to_owned());
             }
         }
-        session.is_some()
+        session.clone().map(Some)
     }
 
-    fn exchange(&self, id: Option<u64>, mut request: Value) -> (Option<Head>, Said) {
+    fn exchange(&self, id: u64, session: Option<String>, mut request: Value) -> Said {
         if self.is_modern {
             let meta = &mut request["params"]["_meta"];
             meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
             meta["io.modelcontextprotocol/clientInfo"] = json!({ "name": "kills", "version": "1" });
             meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
         }
-        let session = self.session();
-        self.exchange_as(id, session.as_deref(), &request)
+        self.exchange_as(Some(id), session.as_deref(), &request).1
     }
 
     /// Sends a message in a session; its connection is noted if it has an ID.
@@ -136,7 +147,10 @@ impl Agent {
         let Some(mut stream) = self.connect() else { return CUT };
         if let Some(id) = id {
             match lock(&self.open).get_mut(&id) {
-                Some(open) => *open = stream.try_clone().ok(),
+                Some(open) => {
+                    open.stream = stream.try_clone().ok();
+                    open.session = session.map(str::to_owned);
+                }
                 None => return CUT,
             }
         }

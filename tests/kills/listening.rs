@@ -15,11 +15,14 @@ use std::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError, channel},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// How often a call that did not run is sent again before something is wrong.
 const TRIES: usize = 20;
+
+/// How often it is looked for a moment that matters.
+const STEP: Duration = Duration::from_micros(300);
 
 /// A guard, and its client.
 struct Guard {
@@ -116,7 +119,7 @@ pub(crate) fn play(
 ) -> Result<Tally, String> {
     let (count, guards) = (rng.usize(1..=4), 1 + usize::from(rng.u8(0..3) == 0));
     let calls = (0..count).map(|call| {
-        let kind = rng.u8(0..4);
+        let kind = rng.u8(0..5).saturating_sub(1);
         Call::of(kind, &mut rng, format!("{number}-{call}"))
     });
     let calls: Vec<_> = calls.collect();
@@ -223,9 +226,14 @@ impl<'a> Round<'a> {
         self.open_bank();
         self.open_guards(early);
         let mut open = self.send(true);
-        let moment = now() + pace.moment(&mut self.rng, early);
-        while let Some(heard) = self.hear(moment) {
-            self.take(heard, &mut open)?;
+        // Some are struck in the moments that matter most, which are short.
+        let aims = self.rng.u8(0..3) == 0;
+        let moment = now() + pace.moment(&mut self.rng, early) * if aims { 4 } else { 1 };
+        while now() < moment && !(aims && self.is_between(&open)) {
+            let step = if aims { now() + STEP } else { moment };
+            if let Some(heard) = self.hear(step.min(moment)) {
+                self.take(heard, &mut open)?;
+            }
         }
         let in_flight = open.len() as u64;
         match victim {
@@ -264,18 +272,23 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Cuts about half of these requests' connections.
+    /// Whether the payment of one of these requests is made, and the server does not answer it yet.
+    fn is_between(&self, open: &[u64]) -> bool {
+        let orders = open.iter().map(|id| &self.payments[self.asked[id].at].call.order);
+        let mut orders = orders.map(|order| (self.shop.paid(order) > 0, self.shop.answers(order)));
+        orders.any(|(is_paid, is_answered)| is_paid && !is_answered)
+    }
+
+    /// Cuts most of these requests' connections.
     fn cut(&mut self, open: &[u64]) {
         for &id in open {
-            if self.rng.bool() {
+            if self.rng.u8(0..4) == 0 {
                 continue;
             }
             let Asked { at, guard, .. } = self.asked[&id];
-            let agent = &self.guards[guard].agent;
-            agent.cut(id);
+            let session = self.guards[guard].agent.cut(id);
             // Read after the cut: what is not there yet comes later.
             let was_answered = self.shop.answers(&self.payments[at].call.order);
-            let session = agent.session();
             self.cuts.insert(id, Cut { id, session, was_answered, is_same_bytes: false });
         }
     }

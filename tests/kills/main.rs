@@ -97,7 +97,7 @@ fn a_payment_recorded_in_sqlite_survives_random_kills() {
 
 #[test]
 fn a_payment_over_http_recorded_in_sqlite_survives_random_kills() {
-    let rounds = rounds(180, 10_000);
+    let rounds = rounds(120, 10_000);
     let total = play(rounds, 6, &Way::OVER_HTTP, Shop::with_sqlite);
     total.assert_meaningful(rounds);
     total.assert_meaningful_over_http();

@@ -83,6 +83,11 @@ impl Tally {
         for victim in Victim::ALL {
             let killed = self.kills.keys().any(|(one, _)| *one == victim);
             assert!(killed, "no {victim:?} was killed:\n{self}");
+            let hit = self.between.get(&victim).is_some_and(|count| count * 20 > self.rounds);
+            assert!(
+                hit,
+                "too few {victim:?} were killed between a payment and its answer:\n{self}"
+            );
         }
         for end in [("paid", 1), ("unknown", 1), ("unknown", 0)] {
             assert!(self.ends.contains_key(&end), "no payment ended as {end:?}:\n{self}");
@@ -96,7 +101,8 @@ impl Tally {
             assert!(self.ways.contains_key(&way), "no round over {way:?}:\n{self}");
         }
         let [again, same] = self.joined;
-        assert!(again > same && same > 0 && self.lost_sessions > 0 && self.pairs > 0, "{self}");
+        assert!(again > 0 && self.lost_sessions > 0 && self.pairs > 0, "{self}");
+        assert!(same > 0 || self.rounds < 1_000, "{self}");
     }
 }
 

@@ -25,8 +25,6 @@ pub(crate) fn serve(ledger: &Arc<File>, address: &str) -> io::Result<()> {
 fn answer(mut to: TcpStream, ledger: &File, session: &str) -> io::Result<()> {
     let mut from = BufReader::new(to.try_clone()?);
     let Some(head) = Head::read(&mut from) else { return Ok(()) };
-    let mut text = String::new();
-    head.body(from).read_to_string(&mut text)?;
     let mut say = |status: &str, body: &str| {
         let headers = [
             ("content-type", "application/json"),
@@ -38,6 +36,8 @@ fn answer(mut to: TcpStream, ledger: &File, session: &str) -> io::Result<()> {
     if head.method() != "POST" {
         return say(if head.method() == "DELETE" { "200 OK" } else { "405 No" }, "");
     }
+    let mut text = String::new();
+    head.body(from).read_to_string(&mut text)?;
     let asked: Value = serde_json::from_str(&text)?;
     let is_modern = head.header("mcp-protocol-version") == Some("2026-07-28");
     let is_known = is_modern || head.header("mcp-session-id") == Some(session);
