@@ -87,6 +87,8 @@ struct Round<'a> {
     last_id: u64,
     starts: usize,
     tally: Tally,
+    /// What happened, for whoever looks into a failure.
+    story: Vec<String>,
 }
 
 /// Measures one calm round in this shop.
@@ -126,7 +128,10 @@ pub(crate) fn play(
     let mut round = Round::new(shop, way, rng, guards, calls);
     match round.run(pace) {
         Ok(()) => Ok(round.tally),
-        Err(wrong) => Err(format!("round {number}, {way:?}: {wrong}\n{:#?}", round.payments)),
+        Err(wrong) => {
+            let story = round.story.join("\n");
+            Err(format!("round {number}, {way:?}: {wrong}\n{story}\n{:?}", round.payments))
+        }
     }
 }
 
@@ -160,6 +165,7 @@ impl<'a> Round<'a> {
             last_id: 0,
             starts: 0,
             tally,
+            story: Vec::new(),
         }
     }
 
@@ -236,6 +242,7 @@ impl<'a> Round<'a> {
             }
         }
         let in_flight = open.len() as u64;
+        self.story.push(format!("{victim:?} {target} is struck, {open:?} are in flight"));
         match victim {
             Victim::Guard => {
                 let guard = &mut self.guards[target];
@@ -289,6 +296,7 @@ impl<'a> Round<'a> {
             let session = self.guards[guard].agent.cut(id);
             // Read after the cut: what is not there yet comes later.
             let was_answered = self.shop.answers(&self.payments[at].call.order);
+            self.story.push(format!("{id} is cut in {session:?}, answered: {was_answered}"));
             self.cuts.insert(id, Cut { id, session, was_answered, is_same_bytes: false });
         }
     }
@@ -375,6 +383,7 @@ impl<'a> Round<'a> {
             self.last_id += 1;
             self.last_id
         });
+        self.story.push(format!("{id} asks guard {guard} for payment {at}"));
         let call = &self.payments[at].call;
         self.asked.insert(id, Asked { at, guard, is_known: call.end().is_some() });
         self.guards[guard].agent.post(id, call.request(id));
@@ -385,6 +394,7 @@ impl<'a> Round<'a> {
     fn take(&mut self, Heard { id, said }: Heard, open: &mut Vec<u64>) -> Result<(), String> {
         let Asked { at, guard, is_known } = self.asked[&id];
         open.retain(|other| *other != id);
+        self.story.push(format!("{id} got {said:?}"));
         let cut = self.cuts.remove(&id);
         let payment = &mut self.payments[at];
         let guard = &self.guards[guard];

@@ -19,6 +19,9 @@ const HELD: Duration = Duration::from_secs(60);
 /// again before the system tells the guard that its connection has ended.
 const SOON: Duration = Duration::from_millis(250);
 
+/// How long a request is known to have joined another call: as long as calls without an id are remembered.
+const JOINED: Duration = Duration::from_secs(600);
+
 /// More clients than vanish in that time; beyond it the oldest is forgotten.
 const MOST: usize = 1_000;
 
@@ -43,6 +46,9 @@ struct Table {
     order: VecDeque<(u64, Instant, Digest)>,
     ids: HashMap<u64, Box<str>>,
     next: u64,
+    /// By the ids of requests: the calls that they joined, and since when; the oldest first.
+    joined: HashMap<Box<str>, Box<str>>,
+    joins: VecDeque<(Instant, Box<str>)>,
 }
 
 /// A call without an id of its own, until its client has the answer.
@@ -54,14 +60,19 @@ pub(crate) struct Uncut {
 }
 
 impl CutOffs {
-    /// Begins a call: under the id of the oldest equal one that was cut off, which is taken once, else under its
-    /// `own`.
+    /// Begins a call: under the id of the call that the same request joined before, of the oldest equal one that
+    /// was cut off, which is taken once, or under its `own`.
     pub(crate) async fn begin(&self, call: Digest, own: Box<str>) -> Uncut {
         let until = Instant::now() + SOON;
         loop {
             let mut changed = pin!(self.0.changed.notified());
             changed.as_mut().enable();
+            let joined = self.lock().joined(&own, &call);
+            if let Some(id) = joined {
+                return self.run(call, id);
+            }
             if let Some(id) = self.take(&call) {
+                self.lock().join(own, id.clone());
                 return self.run(call, id);
             }
             let is_other = |ids: &Vec<Box<str>>| !ids.contains(&own);
@@ -183,6 +194,28 @@ impl Table {
         }
     }
 
+    /// Notes the call that a request joined.
+    fn join(&mut self, own: Box<str>, id: Box<str>) {
+        let is_full = self.joins.len() == MOST;
+        while let Some((since, _)) = self.joins.front()
+            && (is_full && self.joins.len() == MOST || since.elapsed() >= JOINED)
+        {
+            self.joins.pop_front().and_then(|(_, own)| self.joined.remove(&own));
+        }
+        self.joins.push_back((Instant::now(), own.clone()));
+        self.joined.insert(own, id);
+    }
+
+    /// The call that this request joined before. If it was cut off again, this takes its place.
+    fn joined(&mut self, own: &str, call: &Digest) -> Option<Box<str>> {
+        let id = self.joined.get(own)?.clone();
+        let cuts = self.calls.get(call).into_iter().flatten();
+        if let Some(number) = cuts.copied().find(|number| self.ids.get(number) == Some(&id)) {
+            self.withdraw(number, call);
+        }
+        Some(id)
+    }
+
     fn forget_first(&mut self) {
         if let Some((number, _, call)) = self.order.pop_front() {
             self.withdraw(number, &call);
@@ -242,6 +275,25 @@ mod tests {
         assert!(begun.elapsed() >= SOON);
         drop(repeat);
         assert!(cuts.lock().running.is_empty());
+    }
+
+    /// A repeat under another id joins the call, its answer counts as received though the client vanished, and the
+    /// same bytes come again: `tests/kills` does so.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_joined_a_call_joins_it_again() {
+        let (cuts, [pay, other]) = (CutOffs::default(), calls());
+        cuts.begin(pay, "1".into()).await.cut();
+        assert_eq!(cuts.begin(pay, "2".into()).await.id(), "1");
+        assert_eq!(cuts.begin(pay, "2".into()).await.id(), "1");
+        // It was cut off again: the same request takes its place, and leaves none for a call that is meant.
+        cuts.begin(pay, "2".into()).await.cut();
+        assert_eq!(cuts.begin(pay, "2".into()).await.id(), "1");
+        assert_eq!(cuts.begin(pay, "3".into()).await.id(), "3");
+        advance(JOINED).await;
+        cuts.note(other, "4".into());
+        assert_eq!(cuts.begin(other, "5".into()).await.id(), "4");
+        let table = cuts.lock();
+        assert_eq!((table.joined.len(), table.joins.len()), (1, 1));
     }
 
     #[tokio::test(start_paused = true)]
