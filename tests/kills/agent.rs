@@ -86,7 +86,7 @@ impl Agent {
         let agent = self.clone();
         thread::spawn(move || {
             let said = match agent.begin() {
-                Some(session) => agent.exchange(id, session, request),
+                Some(session) => agent.exchange(id, session.as_deref(), request),
                 None => Said::Cut,
             };
             lock(&agent.open).remove(&id);
@@ -126,14 +126,14 @@ impl Agent {
         session.clone().map(Some)
     }
 
-    fn exchange(&self, id: u64, session: Option<String>, mut request: Value) -> Said {
+    fn exchange(&self, id: u64, session: Option<&str>, mut request: Value) -> Said {
         if self.is_modern {
             let meta = &mut request["params"]["_meta"];
             meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
             meta["io.modelcontextprotocol/clientInfo"] = json!({ "name": "kills", "version": "1" });
             meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
         }
-        self.exchange_as(Some(id), session.as_deref(), &request).1
+        self.exchange_as(Some(id), session, &request).1
     }
 
     /// Sends a message in a session; its connection is noted if it has an ID.

@@ -406,7 +406,7 @@ impl<'a> Round<'a> {
                 let answer = Answer::of(&message, payment.unnamed.is_none())?;
                 // Of two requests at once, that which ended first may be heard later.
                 let is_late = !is_known && payment.call.end().is_some();
-                if !(is_late && !matches!(answer, Answer::Paid(_))) {
+                if !is_late || matches!(answer, Answer::Paid(_)) {
                     payment.call.hear(&answer)?;
                 }
                 if let Some(unnamed) = &mut payment.unnamed {
