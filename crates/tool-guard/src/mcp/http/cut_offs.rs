@@ -277,8 +277,8 @@ mod tests {
         assert!(cuts.lock().running.is_empty());
     }
 
-    /// A repeat under another id joins the call, its answer counts as received though the client vanished, and the
-    /// same bytes come again: `tests/kills` does so.
+    /// Seed 102, round 305 of `tests/kills` over HTTP: a repeat under another id joins the call, its answer counts as
+    /// received though its client vanished, too, and the same bytes come again.
     #[tokio::test(start_paused = true)]
     async fn a_request_that_joined_a_call_joins_it_again() {
         let (cuts, [pay, other]) = (CutOffs::default(), calls());
