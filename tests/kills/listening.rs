@@ -2,7 +2,8 @@
 //! and what must hold afterwards.
 use crate::{
     agent::{Agent, Heard, Said},
-    call::{Answer, Call},
+    call::Call,
+    payment::{Cut, Payment, Unnamed},
     process::{Listener, PATIENCE, kill, now},
     round::{Pace, Victim},
     shop::{Shop, Way},
@@ -31,36 +32,6 @@ struct Guard {
     process: Option<Listener>,
     /// The number of its start among all of the round.
     start: usize,
-}
-
-/// A payment, and what its client knows of it.
-#[derive(Debug)]
-struct Payment {
-    call: Call,
-    /// Of a call without an ID.
-    unnamed: Option<Unnamed>,
-    /// The guard that a call without an ID is sent to: others do not know it.
-    home: usize,
-}
-
-/// What the client of a call without an ID may do.
-#[derive(Clone, Debug)]
-enum Unnamed {
-    /// It did not run, or was not sent.
-    Due,
-    /// Its connection was cut.
-    Cut(Cut),
-    /// It is not sent again: it has an answer, or its guard was killed, which remembers no such calls.
-    Over,
-}
-
-#[derive(Clone, Debug)]
-struct Cut {
-    id: u64,
-    session: Option<String>,
-    /// Whether the server had begun to answer. Then the answer may count as received.
-    was_answered: bool,
-    is_same_bytes: bool,
 }
 
 /// A request.
@@ -147,10 +118,7 @@ impl<'a> Round<'a> {
         let all = (0..guards).map(open).collect();
         let mut tally = Tally::of(way, calls.len());
         tally.pairs = u64::from(guards > 1);
-        let payments = calls.into_iter().map(|call| {
-            let unnamed = (!call.is_named()).then_some(Unnamed::Due);
-            Payment { call, unnamed, home: rng.usize(0..guards) }
-        });
+        let payments = calls.into_iter().map(|call| Payment::new(call, rng.usize(0..guards)));
         Self {
             shop,
             way,
@@ -177,12 +145,9 @@ impl<'a> Round<'a> {
         self.settle()?;
         self.end();
         self.shop.check()?;
-        for Payment { call, unnamed, .. } in &self.payments {
-            let end = match (call.end(), unnamed) {
-                (Some(end), _) => end,
-                (None, Some(Unnamed::Over)) => "given up",
-                (None, _) => return Err(format!("{} was never answered", call.order)),
-            };
+        for payment in &self.payments {
+            let call = &payment.call;
+            let end = payment.end().ok_or_else(|| format!("{} was never answered", call.order))?;
             self.tally.end(call, end, self.shop.paid(&call.order))?;
         }
         Ok(())
@@ -403,20 +368,7 @@ impl<'a> Round<'a> {
                 if message["id"] != id {
                     return Err(format!("{id} got {message}"));
                 }
-                let answer = Answer::of(&message, payment.unnamed.is_none())?;
-                // Of two requests at once, that which ended first may be heard later.
-                let is_late = !is_known && payment.call.end().is_some();
-                if !is_late || matches!(answer, Answer::Paid(_)) {
-                    payment.call.hear(&answer)?;
-                }
-                if let Some(unnamed) = &mut payment.unnamed {
-                    if let Unnamed::Cut(Cut { is_same_bytes, .. }) = unnamed {
-                        self.tally.joined[0] += 1;
-                        self.tally.joined[1] += u64::from(*is_same_bytes);
-                    }
-                    let is_over = !matches!(answer, Answer::NotRun(_));
-                    *unnamed = if is_over { Unnamed::Over } else { Unnamed::Due };
-                }
+                payment.answered(&message, is_known, &mut self.tally)?;
             }
             Said::Status(404, _) => {
                 guard.agent.forget();

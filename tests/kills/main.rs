@@ -4,6 +4,7 @@
 mod agent;
 mod call;
 mod listening;
+mod payment;
 mod process;
 mod round;
 mod shop;

@@ -46,9 +46,8 @@ struct Table {
     order: VecDeque<(u64, Instant, Digest)>,
     ids: HashMap<u64, Box<str>>,
     next: u64,
-    /// By the ids of requests: the calls that they joined, and since when; the oldest first.
-    joined: HashMap<Box<str>, Box<str>>,
-    joins: VecDeque<(Instant, Box<str>)>,
+    /// By the ids of requests: the calls that they joined, and since when.
+    joined: HashMap<Box<str>, (Box<str>, Instant)>,
 }
 
 /// A call without an id of its own, until its client has the answer.
@@ -196,19 +195,15 @@ impl Table {
 
     /// Notes the call that a request joined.
     fn join(&mut self, own: Box<str>, id: Box<str>) {
-        let is_full = self.joins.len() == MOST;
-        while let Some((since, _)) = self.joins.front()
-            && (is_full && self.joins.len() == MOST || since.elapsed() >= JOINED)
-        {
-            self.joins.pop_front().and_then(|(_, own)| self.joined.remove(&own));
+        self.joined.retain(|_, (_, since)| since.elapsed() < JOINED);
+        if self.joined.len() < MOST {
+            self.joined.insert(own, (id, Instant::now()));
         }
-        self.joins.push_back((Instant::now(), own.clone()));
-        self.joined.insert(own, id);
     }
 
     /// The call that this request joined before. If it was cut off again, this takes its place.
     fn joined(&mut self, own: &str, call: &Digest) -> Option<Box<str>> {
-        let id = self.joined.get(own)?.clone();
+        let id = self.joined.get(own)?.0.clone();
         let cuts = self.calls.get(call).into_iter().flatten();
         if let Some(number) = cuts.copied().find(|number| self.ids.get(number) == Some(&id)) {
             self.withdraw(number, call);
@@ -292,8 +287,7 @@ mod tests {
         advance(JOINED).await;
         cuts.note(other, "4".into());
         assert_eq!(cuts.begin(other, "5".into()).await.id(), "4");
-        let table = cuts.lock();
-        assert_eq!((table.joined.len(), table.joins.len()), (1, 1));
+        assert_eq!(cuts.lock().joined.len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
