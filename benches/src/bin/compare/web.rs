@@ -82,9 +82,10 @@ pub(crate) fn syncs_of_pays(effort: Effort) -> Result<Option<f64>, BoxError> {
     let folder = Folder::new()?;
     let counts = folder.file("strace");
     let server = Running::web(&programs)?;
+    // With -D the guard is the child, and strace is not: it ends with its handle.
     let by: [OsString; 5] = [
         "strace".into(),
-        "-fqqe".into(),
+        "-Dfqqe".into(),
         "fsync,fdatasync".into(),
         "-o".into(),
         counts.clone().into(),
