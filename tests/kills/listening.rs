@@ -326,15 +326,17 @@ impl<'a> Round<'a> {
                 Some(Unnamed::Due) => ids.push(self.post(at, home, None)),
                 Some(Unnamed::Cut(mut cut)) => {
                     let session = self.guards[home].agent.session();
-                    let is_same = session.is_some() && session == cut.session;
-                    if is_same && (cut.was_answered || self.rng.bool()) {
-                        cut.is_same_bytes = true;
+                    let may_be_same = session.is_some() && session == cut.session;
+                    cut.is_same_bytes = may_be_same && (cut.was_answered || self.rng.bool());
+                    let next = if cut.is_same_bytes {
                         ids.push(self.post(at, home, Some(cut.id)));
+                        Unnamed::Cut(cut)
                     } else if !cut.was_answered {
                         ids.push(self.post(at, home, None));
-                    }
-                    let is_sent = cut.is_same_bytes || !cut.was_answered;
-                    let next = if is_sent { Unnamed::Cut(cut) } else { Unnamed::Over };
+                        Unnamed::Cut(cut)
+                    } else {
+                        Unnamed::Over
+                    };
                     self.payments[at].unnamed = Some(next);
                 }
             }
