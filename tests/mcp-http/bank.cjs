@@ -11,6 +11,7 @@ const call = ({ name, arguments: { order } }) => {
   if (name === "pay") appendFileSync(process.argv[2], `${order}\n`);
   if (order === "crash") process.kill(process.pid, "SIGKILL");
   if (order.endsWith("hang")) return undefined;
+  if (order === "said") process.stdout.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"of whom?"}}\n`);
   const text = name === "pid" ? `${process.pid}` : `receipt of ${order}`;
   return { content: [{ type: "text", text }] };
 };
@@ -18,6 +19,10 @@ const call = ({ name, arguments: { order } }) => {
 const answers = {
   initialize: ({ protocolVersion }) => ({
     protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "bank", version: "1" },
+  }),
+  "server/discover": () => ({
+    supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, serverInfo: { name: "bank", version: "1" },
+    resultType: "complete",
   }),
   "tools/list": () => ({ tools: tools.map((tool) => ({ inputSchema, ...tool })) }),
   "tools/call": call,

@@ -269,3 +269,28 @@ fn a_stream_that_only_listens_does_not_hold_up_the_end() {
     assert_eq!(guard.child.wait().unwrap().code(), Some(128 + 15));
     assert!(since.elapsed() < Duration::from_secs(8), "{:?}", since.elapsed());
 }
+
+/// What a command that several clients share says of no request may be of another client's.
+#[test]
+fn what_a_shared_command_says_of_no_request_goes_to_its_only_client() {
+    let said = |others: &[(&str, &str)]| {
+        let shop = Shop::over_child();
+        let guard = shop.listen(Way::HttpStdio);
+        let client = |(name, value): (&str, &str)| {
+            Http::new(&guard.url, Kind::Keyless, Era::Modern).with(name, value)
+        };
+        for other in others {
+            client(*other).begin();
+        }
+        let mut client = client(("authorization", "Bearer a")).with("connection", "close");
+        client.begin();
+        client.response(&Call::new(Kind::Keyless, "balance", "said"))
+    };
+    let alone = said(&[]);
+    assert!(alone.contains("receipt of said") && alone.contains("of whom?"), "{alone}");
+    for other in [("authorization", "Bearer b"), ("cookie", "of-another"), ("x-none", "at-all")] {
+        let response = said(&[other]);
+        assert!(response.contains("receipt of said"), "{response}");
+        assert!(!response.contains("of whom?"), "{other:?}: {response}");
+    }
+}

@@ -98,28 +98,44 @@ impl Http {
         self.post(&body)
     }
 
+    /// Sends a call once: the whole response as it comes, of a connection that ends with it.
+    pub(crate) fn response(&mut self, call: &Call) -> String {
+        self.last_id += 1;
+        let params = call.params(self.era);
+        let body = json!({ "jsonrpc": "2.0", "id": self.last_id, "method": "tools/call", "params": params });
+        let mut stream = TcpStream::connect(&self.authority).unwrap();
+        stream.set_read_timeout(Some(WAITS)).unwrap();
+        stream.write_all(&self.request_of(&body)).unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
+    }
+
     pub(crate) fn post(&mut self, body: &Value) -> Seen {
-        let mut headers = self.headers.clone();
-        if self.era == Era::Modern {
-            headers.push(("mcp-method".into(), body["method"].as_str().unwrap_or_default().into()));
-            let name = body["params"]["name"].as_str();
-            headers.extend(name.map(|name| ("mcp-name".into(), name.into())));
-        }
         let is_hello = body["method"] == "initialize";
-        if !is_hello {
-            headers.push(("mcp-protocol-version".into(), self.era.version().into()));
-            let session = self.session.clone();
-            headers.extend(session.map(|session| ("mcp-session-id".into(), session)));
-        }
-        let given: Vec<_> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-        let bytes = self.bytes(&given, body.to_string().as_bytes());
-        let (head, seen) = ask(&self.authority, &bytes, &body["id"]);
+        let (head, seen) = ask(&self.authority, &self.request_of(body), &body["id"]);
         if let Some(session) =
             head.as_ref().filter(|_| is_hello).and_then(|it| it.header("mcp-session-id"))
         {
             self.session = Some(session.into());
         }
         seen
+    }
+
+    fn request_of(&self, body: &Value) -> Vec<u8> {
+        let mut headers = self.headers.clone();
+        if self.era == Era::Modern {
+            headers.push(("mcp-method".into(), body["method"].as_str().unwrap_or_default().into()));
+            let name = body["params"]["name"].as_str();
+            headers.extend(name.map(|name| ("mcp-name".into(), name.into())));
+        }
+        if body["method"] != "initialize" {
+            headers.push(("mcp-protocol-version".into(), self.era.version().into()));
+            let session = self.session.clone();
+            headers.extend(session.map(|session| ("mcp-session-id".into(), session)));
+        }
+        let given: Vec<_> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+        self.bytes(&given, body.to_string().as_bytes())
     }
 
     /// A POST with these headers besides those of every request.
