@@ -2,7 +2,7 @@
 use crate::{
     client::{Call, Era, Http, Kind, Seen, Stdio},
     guard::{Shop, Way},
-    upstream::Upstream,
+    upstream::{Refusal, Upstream},
     wire::{now, until},
 };
 use serde_json::json;
@@ -178,18 +178,44 @@ fn calls_of_a_lost_session_are_made_in_the_next_from_stdio() {
     assert_eq!(upstream.seen("initialize").len(), 2);
 }
 
-/// A server that refuses to begin a session once is asked again, with the next call.
+/// A server that begins no session once is asked again: with the next message, in time also if it said nothing.
 #[test]
 fn a_session_that_is_not_begun_at_once_is_begun_later_from_stdio() {
     let upstream = Upstream::start();
     let shop = Shop::over(&upstream);
-    let mut client = Stdio::open(shop.stdio(), Era::Legacy);
-    upstream.lose_sessions();
-    upstream.refuse_session();
-    client.once(&Call::new(Kind::Keyless, "balance", "1"));
-    let seen = client.once(&Call::new(Kind::Keyless, "pay", "2"));
-    assert!(seen.is_success(), "{seen:?}");
-    assert_eq!(upstream.executed("2"), 1);
+    for how in [Refusal::Unavailable, Refusal::Error, Refusal::Silence] {
+        let mut command = shop.stdio();
+        command.args(["--timeout", "4s"]);
+        let mut client = Stdio::open(command, Era::Legacy);
+        upstream.lose_sessions();
+        upstream.refuse_session(how);
+        let begun = upstream.seen("initialize").len();
+        let read = client.once(&Call::new(Kind::Keyless, "balance", "1"));
+        let order = format!("{how:?}");
+        let seen = client.once(&Call::new(Kind::Keyless, "pay", &order));
+        assert!(seen.is_success(), "{how:?}: {read:?}, then {seen:?}");
+        assert_eq!(upstream.executed(&order), 1, "{how:?}");
+        assert_eq!(upstream.seen("initialize").len(), begun + 2, "{how:?}: {read:?}");
+    }
+    upstream.release();
+}
+
+/// What follows waits until the server has `notifications/initialized`, or for two seconds.
+#[test]
+fn nothing_overtakes_the_begin_of_a_session_from_stdio() {
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream);
+    upstream.hold_initialized();
+    let mut client = Stdio::spawn(shop.stdio(), Era::Legacy);
+    let hello = client.begin();
+    assert!(hello.is_success(), "{hello:?}");
+    let since = now();
+    assert!(client.request("tools/list", json!({})).is_success());
+    assert!(since.elapsed() > Duration::from_millis(1500), "{:?}", since.elapsed());
+    upstream.release();
+    let story = upstream.story();
+    let place = |what: &str| story.iter().position(|it| it == what);
+    assert!(place("notifications/initialized") < place("tools/list"), "{story:?}");
 }
 
 /// What the client sends last reaches the server, and the session is ended.

@@ -34,6 +34,17 @@ impl Seen {
     }
 }
 
+/// How no session is begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Refusal {
+    /// 503.
+    Unavailable,
+    /// A JSON-RPC error.
+    Error,
+    /// No answer.
+    Silence,
+}
+
 #[derive(Debug, Default)]
 struct State {
     /// For the next calls, one for each.
@@ -49,8 +60,10 @@ struct State {
     is_up: bool,
     /// Whether a payment must repeat its order in a header.
     wants_header: bool,
-    /// How many sessions it does not begin.
-    refuses: u32,
+    /// How it answers the next `initialize`s that begin no session.
+    refusals: VecDeque<Refusal>,
+    /// Whether its answer to `notifications/initialized` is held back.
+    holds_initialized: bool,
     refuses_batches: bool,
     /// How it answers the next requests for its own stream: with this status, or, if 200, with a stream that ends.
     streams: VecDeque<u16>,
@@ -172,9 +185,14 @@ impl Upstream {
         self.state().wants_header = true;
     }
 
-    /// The next `initialize` gets 503.
-    pub(crate) fn refuse_session(&self) {
-        self.state().refuses += 1;
+    /// The next `initialize` begins no session.
+    pub(crate) fn refuse_session(&self, how: Refusal) {
+        self.state().refusals.push_back(how);
+    }
+
+    /// Holds back what it answers to `notifications/initialized`.
+    pub(crate) fn hold_initialized(&self) {
+        self.state().holds_initialized = true;
     }
 
     pub(crate) fn refuse_batches(&self) {
@@ -281,7 +299,8 @@ impl Upstream {
             let headers = [("content-type", "application/json")];
             return send(&mut to, &message("HTTP/1.1 400 Bad Request", &headers, body.as_bytes()));
         }
-        if method == "slow" {
+        let is_held = method == "notifications/initialized" && self.state().holds_initialized;
+        if method == "slow" || is_held {
             self.wait_for_release();
         }
         if seen.body.get("id").is_none() || seen.body.get("method").is_none() {
@@ -292,11 +311,28 @@ impl Upstream {
         let begun;
         let mut result = match method {
             "initialize" => {
-                let mut state = self.state();
-                if state.refuses > 0 {
-                    state.refuses -= 1;
-                    return send(&mut to, &message("HTTP/1.1 503 Service Unavailable", &[], b""));
+                let refusal = self.state().refusals.pop_front();
+                match refusal {
+                    None => {}
+                    Some(Refusal::Unavailable) => {
+                        let head = "HTTP/1.1 503 Service Unavailable";
+                        return send(&mut to, &message(head, &[], b""));
+                    }
+                    Some(Refusal::Error) => {
+                        let error = json!({ "code": -32603, "message": "not now" });
+                        let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+                        let body = body.to_string();
+                        return send(
+                            &mut to,
+                            &message("HTTP/1.1 200 OK", &headers, body.as_bytes()),
+                        );
+                    }
+                    Some(Refusal::Silence) => {
+                        self.wait_for_release();
+                        return false;
+                    }
                 }
+                let mut state = self.state();
                 state.begun += 1;
                 begun = format!("5e55-{}", state.begun);
                 state.sessions.insert(begun.clone());

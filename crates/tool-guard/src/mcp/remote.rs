@@ -51,7 +51,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let pump = Pump {
         proxy: guard.proxy(guard.client(&connection)).with_messages(),
-        talk: Talk::new(upstream, headers.unwrap_or_default(), options.max_line, guard.effects()),
+        talk: Talk::new(
+            upstream,
+            headers.unwrap_or_default(),
+            options.max_line,
+            guard.effects(),
+            guard.limits.idle,
+        ),
         from_client: LineReader::new(
             Input::open().context("cannot read standard input")?,
             options.max_line,

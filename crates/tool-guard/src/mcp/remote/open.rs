@@ -4,7 +4,7 @@ use crate::mcp::{
     batch,
     failure::Failure,
     message::{self, Line, Token, answered},
-    out::Sent,
+    out::{Outgoing, Sent},
     upstream::{Heard, Hearing, error},
 };
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use std::{
     pin::Pin,
     task::{Context, Poll},
 };
+use tokio::time::Instant;
 use tr_core::{FailureInfo, Ran, Verdict};
 
 /// A message that was posted, or the server's own stream.
@@ -44,6 +45,15 @@ pub(super) struct Call {
     pub(super) is_again: bool,
 }
 
+/// Messages that wait for the end of another.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) by: Kind,
+    /// They wait no longer than this.
+    pub(super) until: Instant,
+    pub(super) messages: Vec<Outgoing>,
+}
+
 /// A call that was refused since its headers do not repeat what they should.
 #[derive(Debug)]
 pub(super) struct Mismatch {
@@ -57,6 +67,8 @@ pub(super) enum Kind {
     Begins,
     /// The same, sent once more since the session was lost.
     BeginsAgain,
+    /// `notifications/initialized`.
+    Initialized,
     Message,
     /// A request whose stream lasts.
     Subscription,
@@ -73,6 +85,13 @@ pub(super) enum Heards {
 }
 
 impl Open {
+    /// What says nothing to anybody.
+    pub(super) const fn nothing() -> (Self, Option<Heard>) {
+        let open =
+            Self { id: None, batch: Vec::new(), call: None, kind: Kind::Message, session: None };
+        (open, Some(Heard::Between(Bytes::new())))
+    }
+
     /// Whether it begins a call.
     pub(super) const fn is_call(&self) -> bool {
         self.call.is_some()
@@ -92,7 +111,8 @@ impl Open {
         if is_of_batch {
             return false;
         }
-        is_status && may_be && self.session.is_some() && self.kind == Kind::Message
+        let is_message = matches!(self.kind, Kind::Message | Kind::Initialized);
+        is_status && may_be && self.session.is_some() && is_message
     }
 
     /// Whether the client waits for an answer.

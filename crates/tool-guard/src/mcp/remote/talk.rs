@@ -1,7 +1,7 @@
 //! The guard as the client of a server at an address: its session, its posts, and the server's own stream.
 use super::{
     headers::{Modern, encoded, modern, repeated},
-    open::{Call, Heards, Kind, Mismatch, Open, asked},
+    open::{Call, Heards, Held, Kind, Mismatch, Open, asked},
     own_stream::{own_stream, request},
     refusal::error_of,
     relist::{self, Listed},
@@ -13,6 +13,7 @@ use crate::mcp::{
     lines::Item,
     message::{self, Line, Token, cancelled},
     out::{Outgoing, Sent},
+    until::until,
     upstream::{Heard, Posted, Upstream, error, is_protocol_refusal},
 };
 use bytes::Bytes;
@@ -25,6 +26,7 @@ use std::{
     future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Poll,
+    time::Duration,
 };
 use tr_core::{FailureInfo, Ran, Verdict};
 
@@ -44,8 +46,10 @@ pub(super) struct Talk {
     pub(super) initialize: Option<(Bytes, Token)>,
     /// The server has lost the session, and did not begin another.
     pub(super) is_lost: bool,
-    /// Messages that wait for the end of an `initialize` that is repeated.
-    pub(super) held: Option<Vec<Outgoing>>,
+    /// Messages that wait for the begin of the session.
+    pub(super) held: Option<Held>,
+    /// How long a request may take.
+    pub(super) patience: Duration,
     /// What is known of the server's tools.
     effects: Arc<Mutex<Effects>>,
     /// Calls that wait for the list of tools.
@@ -59,6 +63,7 @@ impl Talk {
         own: HeaderMap,
         max_line: usize,
         effects: Arc<Mutex<Effects>>,
+        patience: Duration,
     ) -> Self {
         Self {
             upstream,
@@ -69,6 +74,7 @@ impl Talk {
             initialize: None,
             is_lost: false,
             held: None,
+            patience,
             effects,
             mismatches: Vec::new(),
             open: Vec::new(),
@@ -97,13 +103,13 @@ impl Talk {
             let is_it = |it: &Outgoing| {
                 cancelled.is_some() && it.attempt.as_ref().map(|it| &it.id) == cancelled.as_ref()
             };
-            match held.iter().position(is_it) {
+            match held.messages.iter().position(is_it) {
                 // It was not sent, and is not any more.
                 Some(at) => {
-                    let unsent = held.remove(at);
+                    let unsent = held.messages.remove(at);
                     self.fail(unsent, Failure::CANCELLED_BEFORE);
                 }
-                None => held.push(outgoing),
+                None => held.messages.push(outgoing),
             }
             return;
         }
@@ -133,7 +139,9 @@ impl Talk {
         }
         let begins = method == Some("initialize");
         let id = message.id.and_then(Token::read).filter(|_| method.is_some()).into_iter();
-        let opens_stream = method == Some("notifications/initialized");
+        if method == Some("notifications/initialized") {
+            return self.initialized(line.clone());
+        }
         let kind = match method {
             Some("initialize") => Kind::Begins,
             Some("subscriptions/listen") => Kind::Subscription,
@@ -143,9 +151,6 @@ impl Talk {
             (self.session, self.version, self.is_lost) = (None, None, false);
         }
         self.post(line.clone(), attempt, id.collect(), kind);
-        if opens_stream {
-            self.listen();
-        }
     }
 
     pub(super) fn post(
@@ -169,6 +174,11 @@ impl Talk {
         let hearing = self.upstream.post(Posted { headers, body, attempt });
         let session = self.session.clone();
         self.open.push((Open { id, batch: ids, call, kind, session }, Heards::Posted(hearing)));
+    }
+
+    /// Hears no more of messages of this kind.
+    pub(super) fn forget(&mut self, kind: Kind) {
+        self.open.retain(|(open, _)| open.kind != kind);
     }
 
     /// Ends a message that was not sent.
@@ -238,7 +248,7 @@ impl Talk {
 
     /// Opens the stream of the server's own messages.
     pub(super) fn listen(&mut self) {
-        self.open.retain(|(open, _)| open.kind != Kind::Stream);
+        self.forget(Kind::Stream);
         let mut headers = self.base();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let heards = own_stream(self.upstream.clone(), headers, self.max_line);
@@ -249,21 +259,29 @@ impl Talk {
 
     /// What is heard next, and of what.
     pub(super) async fn next(&mut self) -> (Open, Option<Heard>) {
-        let (at, heard) = poll_fn(|cx| {
+        let deadline = self.held.as_ref().map(|held| held.until);
+        let found = poll_fn(|cx| {
             for (at, (_, heards)) in self.open.iter_mut().enumerate() {
                 if let Poll::Ready(heard) = heards.poll_next(cx) {
                     return Poll::Ready((at, heard));
                 }
             }
             Poll::Pending
-        })
-        .await;
+        });
+        let (at, heard) = tokio::select! {
+            biased;
+            found = found => found,
+            () = until(deadline), if deadline.is_some() => {
+                self.on_held_too_long();
+                return Open::nothing();
+            }
+        };
         let open = self.open[at].0.clone();
         self.open[at].0.on_heard(heard.as_ref());
         if heard.is_none() || matches!(heard, Some(Heard::Refused(_) | Heard::Failed(_))) {
             drop(self.open.remove(at));
         }
-        if matches!(open.kind, Kind::Begins | Kind::BeginsAgain) {
+        if matches!(open.kind, Kind::Begins | Kind::BeginsAgain | Kind::Initialized) {
             self.on_begun(&open, heard.as_ref());
         }
         match heard {
@@ -278,7 +296,7 @@ impl Talk {
             }
             heard => return (open, heard),
         }
-        (Open { id: None, ..open }, Some(Heard::Between(Bytes::new())))
+        Open::nothing()
     }
 
     /// Asks for the list of tools, in the name of this call's client.
