@@ -5,7 +5,7 @@
 
 mod fault;
 
-pub(crate) use fault::{Auth, Fault, Lost, Tail};
+pub(crate) use fault::{Auth, Fault, Lost, Refusal, Tail};
 
 use crate::wire::{Head, close, message, send};
 use rustls::{ServerConfig, ServerConnection, StreamOwned, pki_types::pem::PemObject as _};
@@ -32,17 +32,6 @@ impl Seen {
     pub(crate) fn what(&self) -> &str {
         self.body["method"].as_str().unwrap_or_else(|| self.head.method())
     }
-}
-
-/// How no session is begun.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Refusal {
-    /// 503.
-    Unavailable,
-    /// A JSON-RPC error.
-    Error,
-    /// No answer.
-    Silence,
 }
 
 #[derive(Debug, Default)]
@@ -312,25 +301,12 @@ impl Upstream {
         let mut result = match method {
             "initialize" => {
                 let refusal = self.state().refusals.pop_front();
-                match refusal {
-                    None => {}
-                    Some(Refusal::Unavailable) => {
-                        let head = "HTTP/1.1 503 Service Unavailable";
-                        return send(&mut to, &message(head, &[], b""));
-                    }
-                    Some(Refusal::Error) => {
-                        let error = json!({ "code": -32603, "message": "not now" });
-                        let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
-                        let body = body.to_string();
-                        return send(
-                            &mut to,
-                            &message("HTTP/1.1 200 OK", &headers, body.as_bytes()),
-                        );
-                    }
-                    Some(Refusal::Silence) => {
+                if let Some(refusal) = refusal {
+                    let Some(bytes) = refusal.bytes(id) else {
                         self.wait_for_release();
                         return false;
-                    }
+                    };
+                    return send(&mut to, &bytes);
                 }
                 let mut state = self.state();
                 state.begun += 1;

@@ -214,3 +214,30 @@ pub(super) fn sse(events: &[(Option<&str>, &str)], tail: Tail) -> Vec<u8> {
     }
     bytes
 }
+
+/// How no session is begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Refusal {
+    /// 503.
+    Unavailable,
+    /// A JSON-RPC error.
+    Error,
+    /// No answer.
+    Silence,
+}
+
+impl Refusal {
+    /// What answers the request with this id.
+    pub(super) fn bytes(self, id: &Value) -> Option<Vec<u8>> {
+        match self {
+            Self::Unavailable => Some(message("HTTP/1.1 503 Service Unavailable", &[], b"")),
+            Self::Error => {
+                let error = json!({ "code": -32603, "message": "not now" });
+                let body = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
+                let headers = [("content-type", "application/json")];
+                Some(message("HTTP/1.1 200 OK", &headers, body.as_bytes()))
+            }
+            Self::Silence => None,
+        }
+    }
+}
