@@ -114,6 +114,15 @@ fn a_payment_recorded_in_redis_survives_random_kills() {
     assert_eq!(total.rounds, rounds);
 }
 
+#[test]
+fn a_payment_over_http_recorded_in_redis_survives_random_kills() {
+    let rounds = rounds(12, 2_000);
+    let redis = redis();
+    let total =
+        play(rounds, 12, &Way::OVER_HTTP, || Shop::with_redis(&redis.url()).leasing(SHORT_LEASE));
+    assert_eq!(total.rounds, rounds);
+}
+
 /// On such systems a killed guard is not noticed. Clients give up at 60 s.
 #[test]
 fn a_payment_of_a_killed_guard_is_known_to_be_unknown_in_redis_when_its_lease_ends() {
