@@ -84,6 +84,8 @@ pub(crate) enum Reached {
     Http(String),
     /// Through a guard on standard input and output.
     Stdio(String),
+    /// The same, and its number is written into this file.
+    Noted(String, PathBuf),
 }
 
 /// A folder with the agent's home, its work, and what everybody wrote down.
@@ -161,6 +163,14 @@ impl Room {
         if let Some(Reached::Stdio(url)) = &self.reached {
             let arguments = ["mcp", "--upstream", url].map(PathBuf::from);
             return (variable("TR_TOOL_GUARD"), arguments.into(), self.places());
+        }
+        if let Some(Reached::Noted(url, number)) = &self.reached {
+            let [run, script, mcp, upstream, url] =
+                ["-c", "echo $$ > \"$0\"; exec \"$@\"", "mcp", "--upstream", url]
+                    .map(PathBuf::from);
+            let guard = variable("TR_TOOL_GUARD");
+            let arguments = [run, script, number.clone(), guard, mcp, upstream, url];
+            return ("sh".into(), arguments.into(), self.places());
         }
         let catalog = self.path("catalog.toml");
         fs::write(&catalog, "[tools.pay]\neffect = \"mutating\"\n").unwrap();

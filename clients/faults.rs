@@ -22,7 +22,7 @@ enum Form {
 }
 
 /// A process that ends with its owner.
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -32,7 +32,10 @@ impl Drop for Running {
 }
 
 /// Starts a server, and returns the address that it says on a line.
-fn start(command: &mut Command, address: impl Fn(&str) -> Option<String>) -> (Running, String) {
+pub(crate) fn start(
+    command: &mut Command,
+    address: impl Fn(&str) -> Option<String>,
+) -> (Running, String) {
     let (reader, writer) = std::io::pipe().unwrap();
     let command = command.stdin(Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);
     let running = Running(command.spawn().unwrap());
@@ -43,15 +46,17 @@ fn start(command: &mut Command, address: impl Fn(&str) -> Option<String>) -> (Ru
     (running, found.unwrap_or_else(|| panic!("{command:?} has not started")))
 }
 
-fn server(fault: &str, ledger: &Path) -> (Running, String) {
+/// The server, whose fault may need this file.
+pub(crate) fn server(fault: &str, ledger: &Path, number: &Path) -> (Running, String) {
     let mut node = Command::new("node");
     node.arg(here("faulty.cjs")).env("FAULT", fault).env("LEDGER", ledger);
-    start(&mut node, |line| Some(line.to_owned()))
+    start(node.env("GUARD_PID", number), |line| Some(line.to_owned()))
 }
 
-fn guard(url: &str, home: &Path) -> (Running, String) {
+/// A guard that listens at this address.
+pub(crate) fn guard(address: &str, url: &str, home: &Path) -> (Running, String) {
     let mut guard = Command::new(variable("TR_TOOL_GUARD"));
-    guard.args(["mcp", "--log", "info", "--listen", "127.0.0.1:0", "--upstream", url]);
+    guard.args(["mcp", "--log", "info", "--listen", address, "--upstream", url]);
     guard.env("HOME", home).env_remove("XDG_STATE_HOME");
     start(&mut guard, |line| {
         let event: Value = serde_json::from_str(line).ok()?;
@@ -64,8 +69,8 @@ fn guard(url: &str, home: &Path) -> (Running, String) {
 fn pay(agent: Agent, form: Form, fault: &str) -> (usize, String) {
     let folder = tempfile::tempdir().unwrap();
     let ledger = folder.path().join("paid");
-    let (_server, url) = server(fault, &ledger);
-    let guard = (form == Form::HttpToHttp).then(|| guard(&url, folder.path()));
+    let (_server, url) = server(fault, &ledger, Path::new(""));
+    let guard = (form == Form::HttpToHttp).then(|| guard("127.0.0.1:0", &url, folder.path()));
     let reached = match (form, &guard) {
         (Form::StdioToHttp, _) => Reached::Stdio(url),
         (_, Some((_, guarded))) => Reached::Http(guarded.clone()),

@@ -1,7 +1,7 @@
 // A server over HTTP, with sessions, whose first payment is made and then ends in a fault: the one that FAULT names, or the
 // first part of the path, where each path is a server of its own. Payments are written into LEDGER. It prints its address.
 "use strict";
-const { appendFileSync } = require("node:fs");
+const { appendFileSync, readFileSync } = require("node:fs");
 const { randomUUID } = require("node:crypto");
 const { createServer } = require("node:http");
 
@@ -28,6 +28,8 @@ const faults = {
   400: (response, { sessions }) => (sessions.clear(), error(response, 400, -32000, "Bad Request: No valid session ID provided")),
   503: (response) => response.writeHead(503).end("upstream connect error"),
   drop: (response) => response.destroy(),
+  // Kills the guard, whose number is in a file.
+  kill: (response) => (process.kill(Number(readFileSync(process.env.GUARD_PID)), "SIGKILL"), response.destroy()),
   "cut without id": (response) => cut(response),
   "cut with id": (response, at, answer) => ((at.resumed = answer), cut(response, "cut-1")),
 };

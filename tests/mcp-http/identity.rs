@@ -222,6 +222,32 @@ fn an_unknown_call_of_one_conversation_does_not_bar_another() {
     assert_eq!(upstream.executed("42"), 2);
 }
 
+/// A session outlives the guard, and so does a credential: an equal call under another id waits for a person there, too.
+#[test]
+fn an_unknown_call_of_a_killed_guard_bars_its_equals_in_the_session() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (upstream, shop) = shop();
+        let mut guard = shop.listen(Way::HttpHttp);
+        let client = Http::open(&guard.url, Kind::ClaudeCode, era);
+        upstream.play(Fault::NoHeaders);
+        let call = || Call::new(Kind::ClaudeCode, "pay", "42");
+        thread::scope(|scope| {
+            let mut first = client.clone();
+            let waiting = scope.spawn(move || first.once(&call()));
+            until("it runs", || (upstream.executed("42") == 1).then_some(()));
+            guard.kill();
+            assert!(matches!(waiting.join().unwrap(), Seen::Cut));
+        });
+        upstream.release();
+        let guard = shop.listen(Way::HttpHttp);
+        let mut again = Http::new(&guard.url, Kind::ClaudeCode, era);
+        (again.session, again.last_id) = (client.session.clone(), 10);
+        let seen = again.once(&call());
+        assert!(seen.is_in_band_failure() && seen.text().contains("may have run"), "{seen:?}");
+        assert_eq!(upstream.executed("42"), 1, "{era:?}");
+    }
+}
+
 /// A keyless client that sends the very same bytes again in its session: its stream was lost.
 #[test]
 fn the_same_bytes_in_the_same_session_are_one_call() {

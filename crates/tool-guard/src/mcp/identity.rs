@@ -209,9 +209,10 @@ impl Client {
         (None, conversation)
     }
 
-    /// Whether the client names the call's conversation.
+    /// Whether the call's conversation outlives this process: the client names it, or it is a session or a credential
+    /// of HTTP.
     pub(crate) fn is_in_conversation(&self, call: &ToolCall) -> bool {
-        call.parts().context.session.as_deref() != Some(self.home())
+        self.via.is_some() || call.parts().context.session.as_deref() != Some(self.home())
     }
 
     /// The key that equal calls of this tool and conversation share: their params, whatever their ids.
