@@ -127,7 +127,7 @@ impl Client {
     /// The client of this HTTP request: what the guard knows of its own surroundings says nothing about it.
     pub(crate) fn via(mut self, via: Via) -> Self {
         self.claude_session = None;
-        self.connection = via.caller();
+        self.connection = via.caller().into();
         self.via = Some(via);
         self
     }

@@ -265,15 +265,15 @@ impl<B> Inside<B> {
         if !self.guard.may_change(params.name.as_deref()?) {
             return None;
         }
-        let client = self.guard.client(&via.caller()).via(via.clone());
+        let client = self.guard.client(via.caller()).via(via.clone());
         let request = call::Request::read(body, message, &client).ok()?;
         let is_unnamed = !request.identity.is_named();
-        if is_unnamed { call_digest(&via.caller(), message) } else { None }
+        if is_unnamed { call_digest(via.caller(), message) } else { None }
     }
 }
 
 fn home(via: &Via) -> Home {
-    Home { caller: via.caller(), session: via.session().map(Into::into) }
+    Home { caller: via.caller().into(), session: via.session().map(Into::into) }
 }
 
 /// What equal calls of a caller have in common; `None` for what is no call.

@@ -12,8 +12,10 @@ pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Where a call comes from. Credentials and session ids are digests here, and nowhere else.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Via {
+    /// Names who calls this server; those without a credential have one name.
+    caller: Box<str>,
     /// Who calls, if the request has a credential.
     pub(super) credential: Option<Digest>,
     /// The session, if there is one.
@@ -53,10 +55,18 @@ impl Via {
             }
             any.then(|| Digest::from_bytes(*hasher.finalize().as_bytes()))
         };
+        let credential = digest(&[AUTHORIZATION, COOKIE]);
+        // Servers share records, so the name of those without a credential is another for each server, too.
+        let anybody = || Digest::from_bytes(*blake3::keyed_hash(&key, b"").as_bytes());
+        let caller = match &credential {
+            Some(credential) => label("credential", credential),
+            None => label("anybody", &anybody()),
+        };
         let key = headers.get(KEY).map(|key| std::str::from_utf8(key.as_bytes()));
         Self {
+            caller,
             has_bad_key: matches!(key, Some(Err(_))),
-            credential: digest(&[AUTHORIZATION, COOKIE]),
+            credential,
             session: digest(&[SESSION]).map(|digest| label("session", &digest)),
             key: key.and_then(Result::ok).map(|key| {
                 // A quoted string, as the draft has it, or bare.
@@ -73,8 +83,8 @@ impl Via {
     }
 
     /// Names the caller.
-    pub(crate) fn caller(&self) -> Box<str> {
-        self.credential.as_ref().map_or_else(|| "anybody".into(), |it| label("credential", it))
+    pub(crate) fn caller(&self) -> &str {
+        &self.caller
     }
 
     /// Names the session.
@@ -132,9 +142,24 @@ mod tests {
         assert!(!format!("{one:?}{}", one.caller()).contains("Bearer"));
     }
 
+    /// Their records may lie in one file, where conversations are compared.
+    #[test]
+    fn callers_of_two_servers_differ() {
+        let mut headers = HeaderMap::new();
+        headers.insert(SESSION, HeaderValue::from_static("s"));
+        for credential in [None, Some("Bearer a")] {
+            if let Some(credential) = credential {
+                headers.insert(AUTHORIZATION, HeaderValue::from_static(credential));
+            }
+            let [shop, bank] = ["shop", "bank"].map(|server| Via::at(server, None, &headers));
+            assert_ne!(shop.caller(), bank.caller(), "{credential:?}");
+            assert_ne!(shop.session(), bank.session());
+        }
+    }
+
     #[test]
     fn a_query_may_be_a_credential() {
-        let at = |query| Via::at("shop", query, &HeaderMap::new()).caller();
+        let at = |query| Via::at("shop", query, &HeaderMap::new()).caller;
         assert_ne!(at(Some("key=a")), at(Some("key=b")));
         assert_ne!(at(Some("key=a")), at(None));
         let session = |query| {
