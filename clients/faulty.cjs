@@ -1,5 +1,6 @@
-// A server over HTTP, with sessions, whose first payment is made and then ends in a fault: the one that FAULT names, or the
-// first part of the path, where each path is a server of its own. Payments are written into LEDGER. It prints its address.
+// A server over HTTP, with sessions, at which the first payment of each order is made and then ends in a fault: the one that
+// FAULT names, or the first part of the path, where each path is a server of its own. Payments are written into LEDGER. It
+// prints its address, whose port PORT may name.
 "use strict";
 const { appendFileSync, readFileSync } = require("node:fs");
 const { randomUUID } = require("node:crypto");
@@ -28,11 +29,18 @@ const faults = {
   400: (response, { sessions }) => (sessions.clear(), error(response, 400, -32000, "Bad Request: No valid session ID provided")),
   503: (response) => response.writeHead(503).end("upstream connect error"),
   drop: (response) => response.destroy(),
+  hang: () => {},
+  silence: (response) => response.writeHead(200, { "content-type": "text/event-stream" }).write(": here\n\n"),
   // Kills the guard, whose number is in a file.
   kill: (response) => (process.kill(Number(readFileSync(process.env.GUARD_PID)), "SIGKILL"), response.destroy()),
+  die: () => process.kill(process.pid, "SIGKILL"),
   "cut without id": (response) => cut(response),
   "cut with id": (response, at, answer) => ((at.resumed = answer), cut(response, "cut-1")),
 };
+
+// The orders that were paid before this process began, too.
+const ledger = readFileSync(process.env.LEDGER, { encoding: "utf8", flag: "a+" });
+const paid = new Set(ledger.split("\n").filter(Boolean).map((line) => JSON.parse(line).arguments.of));
 
 const inputSchema = { type: "object", properties: { of: { type: "string" } } };
 const results = {
@@ -42,6 +50,7 @@ const results = {
   ping: () => ({}),
   "tools/list": () => ({ tools: [{ name: "pay", description: "Pays an order.", inputSchema }] }),
   "tools/call": (params) => {
+    paid.add(params.arguments.of);
     appendFileSync(process.env.LEDGER, `${JSON.stringify(params)}\n`);
     return { content: [{ type: "text", text: `receipt of ${params.arguments.of}` }] };
   },
@@ -63,16 +72,13 @@ const answer = async (request, response) => {
   if (id === undefined || !method) return response.writeHead(202).end();
   const known = results[method];
   if (!known) return json(response, 200, { id, error: { code: -32601, message: "unknown method" } });
+  const isFirst = method === "tools/call" && !paid.has(params.arguments.of);
   const result = known(params);
-  if (method === "tools/call" && at.fault) {
-    const play = faults[at.fault];
-    at.fault = undefined;
-    return play(response, at, { jsonrpc: "2.0", id, result });
-  }
+  if (isFirst && at.fault) return faults[at.fault](response, at, { jsonrpc: "2.0", id, result });
   const headers = {};
   if (begins) sessions.add((headers["mcp-session-id"] = randomUUID()));
   json(response, 200, { id, result }, headers);
 };
 
 const server = createServer((request, response) => void answer(request, response));
-server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/mcp`));
+server.listen(Number(process.env.PORT ?? 0), "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/mcp`));

@@ -86,6 +86,8 @@ fn behind_a_guard_over_http_the_second_payment_is_not_made() {
             turn
         });
         assert_eq!(payments(&ledger), 1, "{agent:?}: {}", turn.read);
+        let first = if agent == Agent::Codex { "tool call failed for" } else { "ECONNRESET" };
+        assert!(turn.read.contains(first), "{agent:?}: {}", turn.read);
         assert_told(&turn);
     }
 }

@@ -8,3 +8,4 @@ mod install;
 mod kills;
 mod loops;
 mod payments;
+mod servers;

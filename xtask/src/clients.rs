@@ -1,13 +1,15 @@
-//! `cargo xtask peers`: real agents, with scripted models, against a server behind the guard.
+//! `cargo xtask peers`: real agents, with scripted models, against a server behind the guard, and twelve real servers.
 //!
-//! They are pinned in `xtask/clients/` and installed under `target/clients/`, MCP's conformance suite in
-//! `xtask/conformance/` and `target/conformance/`: some 1.4 GB, which is why the tests of the
-//! package `clients` are not among those of `cargo xtask test`.
+//! The agents are pinned in `xtask/clients/` and installed under `target/clients/`, MCP's conformance suite in
+//! `xtask/conformance/` and `target/conformance/`, the servers in `xtask/servers/` and `target/servers/`: some 2 GB,
+//! which is why the tests of the package `clients` are not among those of `cargo xtask test`.
 
 use anyhow::{Result, ensure};
 
 use crate::{
-    hooks, openclaw, pins,
+    hooks,
+    need::{self, CHROMIUM, GIT, POSTGRES},
+    openclaw, peers, pins,
     repo::Repo,
     test::{GUARD, count, guard},
 };
@@ -21,15 +23,27 @@ const VARIABLE: &str = "TR_CLIENTS";
 /// The same for MCP's conformance suite.
 const SUITE: &str = "TR_CONFORMANCE";
 
+/// The same for the servers.
+const SERVERS: &str = "TR_SERVERS";
+
 /// Installs the agents that are missing, and runs the tests with them.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     pins::npm(repo, "clients", "xtask/clients")?;
     pins::npm(repo, "conformance", "xtask/conformance")?;
+    pins::npm(repo, "servers", "xtask/servers")?;
+    pins::venv(repo, "servers/venv", "xtask/servers/requirements.txt")?;
+    // This one needs version 1 of the SDK.
+    pins::venv(repo, "servers/sqlite", "xtask/servers/sqlite.txt")?;
+    need::ensure(repo, &[&CHROMIUM, &GIT, &POSTGRES])?;
+    // The SDKs' clients are among the peers.
+    let peers = peers::ensure(repo)?;
     let mut cargo = repo.cargo();
     cargo
         .args(["test", "--no-fail-fast", "--package", PACKAGE])
         .env(VARIABLE, repo.target.join("clients"))
         .env(SUITE, repo.target.join("conformance"))
+        .env(SERVERS, repo.target.join("servers"))
+        .env(peers::VARIABLE, peers)
         .env(GUARD, guard(repo)?);
     let total = count(&mut cargo)?;
     ensure!(total.passed > 0, "no test ran");

@@ -32,8 +32,10 @@ pub(crate) const VALGRIND: Need = Need::program("valgrind", &["valgrind"]);
 pub(crate) const TIME: Need = Need::program("time", &["time"]);
 const CURL: Need = Need::program("curl", &["curl"]);
 pub(crate) const CPP: Need = Need::program("c++", &["g++"]);
+pub(crate) const GIT: Need = Need::program("git", &["git"]);
+pub(crate) const CHROMIUM: Need = Need::program("chromium", &["chromium"]);
 /// Debian keeps it out of the PATH.
-const POSTGRES: Need = Need {
+pub(crate) const POSTGRES: Need = Need {
     asked: "sh",
     probe: &["-c", "postgres --version || ls /usr/lib/postgresql/*/bin/postgres"],
     service: Some("postgresql"),
