@@ -2,8 +2,7 @@
 use crate::{
     inspector,
     play::Seen,
-    process::{client, here, python},
-    rust,
+    sdk::{Order, Sdk},
     world::{Reached, Server, Way, World},
 };
 use serde_json::{Value, json};
@@ -47,31 +46,15 @@ impl Client {
 
     /// Plays the server's script on every way, one after the other.
     pub(crate) fn play(self, world: &World, server: Server) -> Seen {
-        match self {
-            Self::Mcp => self.program(world, server, python(), "sdks/python.py", "mcp"),
-            Self::FastMcp => self.program(world, server, python(), "sdks/python.py", "fastmcp"),
-            Self::TypeScript1 => self.program(world, server, "node", "sdks/typescript.cjs", "1"),
-            Self::TypeScript2 => self.program(world, server, "node", "sdks/typescript.cjs", "2"),
-            Self::Rmcp => rust::play(&self.targets(world, server)),
-            Self::Inspector => inspector::play(world, server),
-        }
-    }
-
-    fn program(
-        self,
-        world: &World,
-        server: Server,
-        program: impl AsRef<std::ffi::OsStr>,
-        script: &str,
-        kind: &str,
-    ) -> Seen {
-        let mut command = client(program);
-        command.arg(here(script)).arg(kind).arg(json!(self.targets(world, server)).to_string());
-        let output = command.envs(world.variables()).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        let printed = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "{self:?}, {server:?}: {printed}\n{said}");
-        Seen::read(&printed)
+        let sdk = match self {
+            Self::Mcp => Sdk::Mcp,
+            Self::FastMcp => Sdk::FastMcp,
+            Self::TypeScript1 => Sdk::TypeScript1,
+            Self::TypeScript2 => Sdk::TypeScript2,
+            Self::Rmcp => Sdk::Rmcp,
+            Self::Inspector => return inspector::play(world, server),
+        };
+        sdk.play(&self.targets(world, server), &world.variables(), Order::InTurn)
     }
 
     /// Each way, as the clients read it.

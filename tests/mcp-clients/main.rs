@@ -1,10 +1,11 @@
 //! Clients of MCP that others wrote, over each way through the guard and without it.
 
 mod client;
+mod deaths;
 mod faults;
+mod faulty;
 mod inspector;
-mod play;
-mod process;
-mod rust;
 mod same;
 mod world;
+
+use mcp_clients::{play, process, sdk};

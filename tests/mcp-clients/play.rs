@@ -1,17 +1,17 @@
 //! What clients saw, and how it may differ behind the guard.
-use crate::world::Way;
 use serde_json::Value;
 
 /// What says that words are the guard's.
 const MARK: &str = "tool-reliability/guard";
 
-/// What a client saw on each way: the step, and what came of it.
+/// What a client saw on each way: the way, the step, and its result.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(Vec<(String, String, Value)>);
+pub struct Seen(Vec<(String, String, Value)>);
 
 impl Seen {
     /// Reads the lines that a client prints.
-    pub(crate) fn read(printed: &str) -> Self {
+    #[must_use]
+    pub fn read(printed: &str) -> Self {
         let line = |line| {
             let [way, step, seen]: [Value; 3] = serde_json::from_str(line).unwrap();
             (way.as_str().unwrap().into(), step.as_str().unwrap().into(), seen)
@@ -19,20 +19,15 @@ impl Seen {
         Self(printed.lines().map(line).collect())
     }
 
-    pub(crate) fn note(&mut self, way: &str, step: &str, seen: Value) {
+    /// Notes what came of a step on a way.
+    pub fn note(&mut self, way: &str, step: &str, seen: Value) {
         self.0.push((way.into(), step.into(), seen));
     }
 
-    /// What came of the step with this name, on all ways.
-    pub(crate) fn all(self, step: &str) -> Vec<(String, Value)> {
-        let of_step = self.0.into_iter().filter(|(_, it, _)| it == step);
-        of_step.map(|(way, _, seen)| (way, seen)).collect()
-    }
-
-    /// What was seen on one way, in order.
-    pub(crate) fn on(&self, way: Way) -> Vec<(&str, &Value)> {
-        let name = format!("{way:?}");
-        let on = self.0.iter().filter(|(way, ..)| *way == name);
+    /// What was seen on the way of this name, in order.
+    #[must_use]
+    pub fn on(&self, name: &str) -> Vec<(&str, &Value)> {
+        let on = self.0.iter().filter(|(way, ..)| way == name);
         on.map(|(_, step, seen)| (&**step, seen)).collect()
     }
 }
@@ -44,7 +39,8 @@ impl FromIterator<Self> for Seen {
 }
 
 /// An answer without the notes that the guard adds to failures.
-pub(crate) fn without_notes(seen: &Value) -> Value {
+#[must_use]
+pub fn without_notes(seen: &Value) -> Value {
     let mut seen = seen.clone();
     if seen["isError"] == true
         && let Some(blocks) = seen["content"].as_array_mut()

@@ -4,6 +4,7 @@ use std::{
     ffi::OsStr,
     fs,
     io::{BufRead as _, BufReader},
+    net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -11,14 +12,15 @@ use std::{
 };
 
 /// How long anything may take before a test fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A server, or a guard that listens.
-pub(crate) struct Running(Child);
+#[derive(Debug)]
+pub struct Running(Child);
 
 impl Running {
     /// Starts it, and returns what `find` finds in a line that it writes on either stream.
-    pub(crate) fn start<T>(mut command: Command, find: impl Fn(&str) -> Option<T>) -> (Self, T) {
+    pub fn start<T>(mut command: Command, find: impl Fn(&str) -> Option<T>) -> (Self, T) {
         let (reader, writer) = std::io::pipe().unwrap();
         command.stdin(Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);
         let running = Self(command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")));
@@ -37,8 +39,33 @@ impl Running {
         (running, found)
     }
 
+    /// Starts it, and waits until it accepts connections at its address; what it writes is lost.
+    #[must_use]
+    pub fn listening(mut command: Command, address: SocketAddr) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let mut running = Self(child);
+        until(&format!("{command:?} listens"), || {
+            assert!(!running.has_ended(), "{command:?} has ended");
+            TcpStream::connect(address).ok()
+        });
+        running
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+
     /// Asks it to end, and returns its exit code.
-    pub(crate) fn terminate(mut self) -> Option<i32> {
+    #[must_use]
+    pub fn terminate(mut self) -> Option<i32> {
         let status = Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
         assert!(status.success());
         until("the process ends", || self.0.try_wait().unwrap()).code()
@@ -53,7 +80,8 @@ impl Drop for Running {
 }
 
 /// The processes on whose command lines the mark is. One that has ended and is not yet waited for has none.
-pub(crate) fn with_mark(mark: &str) -> Vec<String> {
+#[must_use]
+pub fn with_mark(mark: &str) -> Vec<String> {
     let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let name = entry.ok()?.file_name();
         name.to_str()?.parse::<u32>().ok()
@@ -66,33 +94,38 @@ pub(crate) fn with_mark(mark: &str) -> Vec<String> {
 }
 
 /// The command of a client, which is killed when it takes too long.
-pub(crate) fn client(program: impl AsRef<OsStr>) -> Command {
+pub fn client(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("timeout");
     command.args(["--signal", "KILL", &PATIENCE.as_secs().to_string()]).arg(program);
     command
 }
 
 /// A file of this package.
-pub(crate) fn here(file: &str) -> PathBuf {
+#[must_use]
+pub fn here(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
 /// What `cargo xtask test` tells us.
-pub(crate) fn variable(name: &str) -> PathBuf {
+#[must_use]
+pub fn variable(name: &str) -> PathBuf {
     env::var_os(name).unwrap_or_else(|| panic!("{name} is not set: run cargo xtask test")).into()
 }
 
 /// A package from npm.
-pub(crate) fn npm(path: &str) -> PathBuf {
+#[must_use]
+pub fn npm(path: &str) -> PathBuf {
     variable("TR_PEERS").join("node_modules").join(path)
 }
 
-pub(crate) fn python() -> PathBuf {
+/// The interpreter that has PyPI's packages.
+#[must_use]
+pub fn python() -> PathBuf {
     variable("TR_PEERS").join("venv/bin/python")
 }
 
 /// Waits until `probe` finds something.
-pub(crate) fn until<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+pub fn until<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
     let deadline = now() + PATIENCE;
     loop {
         if let Some(found) = probe() {
@@ -103,7 +136,9 @@ pub(crate) fn until<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// The time.
 #[expect(clippy::disallowed_methods, reason = "real processes take real time")]
-pub(crate) fn now() -> Instant {
+#[must_use]
+pub fn now() -> Instant {
     Instant::now()
 }

@@ -10,12 +10,12 @@ use rmcp::{
     transport::{StreamableHttpClientTransport, TokioChildProcess},
 };
 use serde_json::{Value, json};
-use std::{process::Stdio, time::Duration};
+use std::{path::Path, process::Stdio, time::Duration};
 use tokio::{
     process::Command,
     runtime,
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
-    time::{Instant, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 /// How long a client waits for an answer.
@@ -42,40 +42,69 @@ pub(crate) fn play(targets: &[Value]) -> Seen {
     runtime.block_on(async { join_all(targets.iter().map(play_one)).await.into_iter().collect() })
 }
 
+/// A target's script `again` is played by another client once the first has ended, and its file `back` is there, if it
+/// names one.
 async fn play_one(target: &Value) -> Seen {
     let mut seen = Seen::default();
+    play_script(&mut seen, target, "script", "").await;
+    if target["again"].is_array() {
+        if let Some(back) = target["back"].as_str() {
+            exists(back).await;
+        }
+        play_script(&mut seen, target, "again", "again ").await;
+    }
+    seen
+}
+
+async fn play_script(seen: &mut Seen, target: &Value, script: &str, which: &str) {
     let name = target["name"].as_str().unwrap();
     let (send, mut progress) = unbounded_channel();
     let client = connect(Handler(send), target).await;
     let info = client.peer_info();
-    seen.note(name, "initialized", json!(info.as_deref()));
-    for (number, step) in target["script"].as_array().unwrap().iter().enumerate() {
-        let what = format!("{number} {}", step["do"].as_str().unwrap());
+    seen.note(name, &format!("{which}initialized"), json!(info.as_deref()));
+    for (number, step) in target[script].as_array().unwrap().iter().enumerate() {
+        let what = format!("{which}{number} {}", step["do"].as_str().unwrap());
         let answer = match step["do"].as_str().unwrap() {
             "list" => told(client.list_tools(None).await),
             "call" => told(client.call_tool(params(step)).await),
             "within" => {
                 let begun = Instant::now();
-                let answer = timeout(LIMIT, client.call_tool(params(step))).await;
+                let own = step["limit"].as_f64().map(Duration::from_secs_f64);
+                let answer = timeout(LIMIT, async {
+                    begin(&client, step, own).await?.await_response().await
+                });
+                let answer = answer.await;
                 let took = u64::try_from(begun.elapsed().as_millis()).unwrap();
                 json!({ "took": took, "seen": answer.ok().map(told) })
             }
+            "wait" => {
+                exists(step["file"].as_str().unwrap()).await;
+                continue;
+            }
             "progress" => {
-                let answer = begin(&client, step).await.await_response();
+                let answer = begin(&client, step, None).await.unwrap().await_response();
                 tokio::pin!(answer);
                 loop {
                     tokio::select! {
                         answer = &mut answer => break told(answer),
-                        Some(made) = progress.recv() => note_progress(&mut seen, name, &what, &made),
+                        Some(made) = progress.recv() => note_progress(seen, name, &what, &made),
                     }
                 }
             }
-            _ => cancel(begin(&client, step).await, &mut progress).await,
+            _ => cancel(begin(&client, step, None).await.unwrap(), &mut progress).await,
         };
         seen.note(name, &what, answer);
     }
     client.cancel().await.unwrap();
-    seen
+}
+
+async fn exists(file: &str) {
+    let exists = async {
+        while !Path::new(file).exists() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LIMIT, exists).await.unwrap();
 }
 
 async fn connect(handler: Handler, target: &Value) -> RunningService<RoleClient, Handler> {
@@ -94,12 +123,22 @@ async fn connect(handler: Handler, target: &Value) -> RunningService<RoleClient,
 
 fn params(step: &Value) -> CallToolRequestParams {
     let tool = step["tool"].as_str().unwrap().to_owned();
-    CallToolRequestParams::new(tool).with_arguments(step["arguments"].as_object().unwrap().clone())
+    let arguments = step["arguments"].as_object().unwrap().clone();
+    let mut params = CallToolRequestParams::new(tool).with_arguments(arguments);
+    params.meta = serde_json::from_value(step["meta"].clone()).unwrap();
+    params
 }
 
-async fn begin(peer: &Peer<RoleClient>, step: &Value) -> RequestHandle<RoleClient> {
+/// Begins a call, for which the client may have a limit of its own.
+async fn begin(
+    peer: &Peer<RoleClient>,
+    step: &Value,
+    limit: Option<Duration>,
+) -> Result<RequestHandle<RoleClient>, ServiceError> {
     let call = ClientRequest::CallToolRequest(CallToolRequest::new(params(step)));
-    peer.send_cancellable_request(call, PeerRequestOptions::no_options()).await.unwrap()
+    let mut options = PeerRequestOptions::no_options();
+    options.timeout = limit;
+    peer.send_cancellable_request(call, options).await
 }
 
 /// Its handlers run on their own, so those of late progress may run after the answer: only the first half counts.

@@ -1,9 +1,13 @@
 """Plays a script to servers with PyPI's `mcp` client, or with `fastmcp`'s, and prints what it sees as JSON lines.
 
-Usage: python.py mcp|fastmcp [{"name", "command" | "url", "script": [{"do", "tool", "arguments"}]}]
+Usage: python.py mcp|fastmcp [{"name", "command" | "url", "script": [{"do", "tool", "arguments"}]}] [together]
+
+A target's script `again` is played by another client once the first has ended, in whatever way, and its file `back`
+is there, if it names one.
 """
 
 import json
+import os
 import sys
 import time
 
@@ -20,13 +24,14 @@ def jsonable(seen):
 
 
 class Seen:
-    """What is seen of one target."""
+    """What one client sees of a target."""
 
-    def __init__(self, target):
+    def __init__(self, target, client=""):
         self.target = target
+        self.client = client
 
     def note(self, what, seen):
-        print(json.dumps([self.target, what, seen], ensure_ascii=False), flush=True)
+        print(json.dumps([self.target, self.client + what, seen], ensure_ascii=False), flush=True)
 
     async def see(self, what, call):
         """Awaits a call and notes its result or its error."""
@@ -37,12 +42,21 @@ class Seen:
             self.note(what, {type(error).__name__: jsonable(told) if told else str(error)})
 
 
+async def exists(file):
+    with anyio.fail_after(LIMIT):
+        while not os.path.exists(file):
+            await anyio.sleep(0.005)
+
+
 async def play(seen, script, tools, call):
     for number, step in enumerate(script):
         do = step["do"]
         what = f"{number} {do}"
         if do == "list":
             await seen.see(what, tools())
+            continue
+        if do == "wait":
+            await exists(step["file"])
             continue
         made = step["tool"], step["arguments"]
         if do == "call":
@@ -51,7 +65,7 @@ async def play(seen, script, tools, call):
             begun, answer = time.monotonic(), None
             with anyio.move_on_after(LIMIT):
                 try:
-                    answer = jsonable(await call(*made))
+                    answer = jsonable(await call(*made, limit=step.get("limit"), meta=step.get("meta")))
                 except Exception as error:
                     answer = {"error": str(error)}
             seen.note(what, {"took": int((time.monotonic() - begun) * 1000), "seen": answer})
@@ -71,7 +85,7 @@ async def play(seen, script, tools, call):
             seen.note(what, {"cancelled": scope.cancelled_caught})
 
 
-async def with_mcp(seen, target):
+async def with_mcp(seen, target, script):
     from mcp import Client, StdioServerParameters
 
     server = target.get("url")
@@ -82,13 +96,13 @@ async def with_mcp(seen, target):
         begun = [client.protocol_version, jsonable(client.server_capabilities), jsonable(client.server_info)]
         seen.note("initialized", begun)
 
-        def call(tool, arguments, progress=None):
-            return client.call_tool(tool, arguments, progress_callback=progress)
+        def call(tool, arguments, progress=None, limit=None, meta=None):
+            return client.call_tool(tool, arguments, limit, progress, meta=meta)
 
-        await play(seen, target["script"], client.list_tools, call)
+        await play(seen, script, client.list_tools, call)
 
 
-async def with_fastmcp(seen, target):
+async def with_fastmcp(seen, target, script):
     from fastmcp import Client
     from fastmcp.client.transports import StdioTransport
 
@@ -103,13 +117,30 @@ async def with_fastmcp(seen, target):
         def call(tool, arguments, progress=None):
             return client.call_tool_mcp(tool, arguments, progress_handler=progress)
 
-        await play(seen, target["script"], client.list_tools_mcp, call)
+        await play(seen, script, client.list_tools_mcp, call)
 
 
-async def main(kind, targets):
+async def with_each(with_client, target):
+    name, again = target["name"], target.get("again")
+    if not again:
+        return await with_client(Seen(name), target, target["script"])
+    try:
+        await with_client(Seen(name), target, target["script"])
+    except Exception as error:
+        Seen(name).note("ended", str(error))
+    if "back" in target:
+        await exists(target["back"])
+    await with_client(Seen(name, "again "), target, again)
+
+
+async def main(kind, targets, together=None):
     with_client = {"mcp": with_mcp, "fastmcp": with_fastmcp}[kind]
-    for target in json.loads(targets):
-        await with_client(Seen(target["name"]), target)
+    async with anyio.create_task_group() as tasks:
+        for target in json.loads(targets):
+            if together:
+                tasks.start_soon(with_each, with_client, target)
+            else:
+                await with_each(with_client, target)
 
 
 anyio.run(main, *sys.argv[1:])

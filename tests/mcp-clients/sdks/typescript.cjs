@@ -1,14 +1,19 @@
 // Plays a script to servers with a client of MCP's TypeScript SDK, 1 or 2, and prints what it sees as JSON lines.
 //
-// Usage: typescript.cjs 1|2 [{"name", "command" | "url", "script": [{"do", "tool", "arguments"}]}]
+// Usage: typescript.cjs 1|2 [{"name", "command" | "url", "script": [{"do", "tool", "arguments"}]}] [together]
+//
+// A target's script `again` is played by another client once the first has ended, in whatever way, and its file `back` is
+// there, if it names one.
 "use strict";
+const { existsSync } = require("node:fs");
+const { setTimeout } = require("node:timers/promises");
 const { createRequire } = require("node:module");
 const peers = createRequire(`${process.env.TR_PEERS}/`);
 
 // How long a client waits for an answer, in milliseconds.
 const LIMIT = 15_000;
 
-const [major, targets] = process.argv.slice(2);
+const [major, targets, together] = process.argv.slice(2);
 const sdks = {
   1: () => ({
     ...peers("@modelcontextprotocol/sdk/client/index.js"),
@@ -40,14 +45,21 @@ const progressed = (target, what) => ({ progress, total, message }) => {
   if (2 * progress <= total) note(target, `${what} of ${progress}`, [total, message]);
 };
 
-const step = async (client, target, what, { do: kind, tool, arguments: given }) => {
-  const made = { name: tool, arguments: given };
+const exists = async (file) => {
+  for (const begun = Date.now(); !existsSync(file); await setTimeout(5)) {
+    if (Date.now() - begun > LIMIT) throw new Error(`no ${file}`);
+  }
+};
+
+const step = async (client, target, what, { do: kind, tool, arguments: given, file, limit, meta }) => {
+  if (kind === "wait") return exists(file);
+  const made = { name: tool, arguments: given, _meta: meta };
   if (kind === "list") return see(target, what, client.listTools());
   if (kind === "call") return see(target, what, sdk.call(client, made));
   if (kind === "progress") return see(target, what, sdk.call(client, made, { onprogress: progressed(target, what) }));
   if (kind === "within") {
     const begun = Date.now();
-    const seen = await sdk.call(client, made, { timeout: LIMIT }).catch(({ message }) => ({ error: message }));
+    const seen = await sdk.call(client, made, { timeout: limit ? 1_000 * limit : LIMIT }).catch(({ message }) => ({ error: message }));
     return note(target, what, { took: Date.now() - begun, seen });
   }
   const controller = new AbortController();
@@ -55,21 +67,31 @@ const step = async (client, target, what, { do: kind, tool, arguments: given }) 
   return see(target, what, sdk.call(client, made, { onprogress, signal: controller.signal }));
 };
 
-const play = async ({ name, url, command, env, script }) => {
+const play = async ({ name, url, command, env }, script, which = "") => {
   const transport = url
     ? new sdk.StreamableHTTPClientTransport(new URL(url))
     : new sdk.StdioClientTransport({ command: command[0], args: command.slice(1), env });
   const client = new sdk.Client({ name: "sdk", version: "1" }, sdk.options);
   await client.connect(transport);
-  note(name, "initialized", [client.getServerCapabilities(), client.getServerVersion()]);
-  for (const [number, part] of script.entries()) await step(client, name, `${number} ${part.do}`, part);
+  note(name, `${which}initialized`, [client.getServerCapabilities(), client.getServerVersion()]);
+  for (const [number, part] of script.entries()) await step(client, name, `${which}${number} ${part.do}`, part);
   // A server may have lost the session.
   if (transport.sessionId) await transport.terminateSession().catch(() => {});
   await client.close();
 };
 
+const playAll = async (target) => {
+  const { name, script, again, back } = target;
+  if (!again) return play(target, script);
+  await play(target, script).catch(({ message }) => note(name, "ended", message));
+  if (back) await exists(back);
+  await play(target, again, "again ");
+};
+
 const main = async () => {
-  for (const target of JSON.parse(targets)) await play(target);
+  const all = JSON.parse(targets);
+  if (together) return void (await Promise.all(all.map(playAll)));
+  for (const target of all) await playAll(target);
 };
 
 main();
