@@ -58,7 +58,7 @@ struct Round<'a> {
     last_id: u64,
     starts: usize,
     tally: Tally,
-    /// What happened, for whoever looks into a failure.
+    /// What happened, as a failure prints it.
     story: Vec<String>,
 }
 
@@ -79,10 +79,11 @@ pub(crate) fn pace(shop: &Shop, way: Way) -> Result<Pace, String> {
     Ok(pace)
 }
 
-/// Plays the round with this number.
+/// Plays a round; its number is in the names of its payments, and in an error.
 ///
 /// # Errors
-/// If a payment was made twice, an answer is missing or another than before, or the file is damaged.
+/// If a payment was made twice, or never although its receipt was read; if an answer is missing, is of no known
+/// form, or contradicts an earlier one; or if the records' file is damaged.
 pub(crate) fn play(
     shop: &Shop,
     way: Way,

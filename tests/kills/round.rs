@@ -69,10 +69,11 @@ struct Round<'a> {
     tally: Tally,
 }
 
-/// Plays the round with this number.
+/// Plays a round; its number is in the names of its payments, and in an error.
 ///
 /// # Errors
-/// If a payment was made twice, an answer is missing or another than before, or the file is damaged.
+/// If a payment was made twice, or never although its receipt was read; if an answer is missing, is of no known
+/// form, or contradicts an earlier one; or if the records' file is damaged.
 pub(crate) fn play(
     shop: &Shop,
     way: Way,

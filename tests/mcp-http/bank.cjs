@@ -31,6 +31,7 @@ const answers = {
 
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
+  if (method === "notifications/cancelled") appendFileSync(process.argv[2], "cancelled\n");
   if (method === "notifications/ask") process.stdout.write(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}\n`);
   if (id === undefined || !method) return;
   const known = answers[method];

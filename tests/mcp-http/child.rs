@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-fn paid(shop: &Shop, order: &str) -> usize {
+pub(crate) fn paid(shop: &Shop, order: &str) -> usize {
     let ledger = fs::read_to_string(shop.path("ledger")).unwrap_or_default();
     ledger.lines().filter(|line| *line == order).count()
 }
@@ -206,6 +206,8 @@ fn cancelled_calls_leave_their_places_in_the_session() {
         }
         let full = client.request("ping", json!({}));
         assert!(full.is_status(503), "{full:?}");
+        let full = client.once(&Call::new(Kind::Keyed, "pay", "65"));
+        assert!(full.is_status(503) && paid(&shop, "65") == 0, "{full:?}");
         for number in 1..=64 {
             let params = json!({ "requestId": 1001 + number });
             let note =

@@ -55,6 +55,13 @@ impl Shop {
         shop
     }
 
+    /// In front of a shell script on standard input and output, which finds the ledger in `$1`.
+    pub(crate) fn over_script(script: &str) -> Self {
+        let mut shop = Self::new(["--", "sh", "-c", script, "sh"].map(Into::into).into());
+        shop.behind.push(shop.path("ledger").into());
+        shop
+    }
+
     fn new(behind: Vec<OsString>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self { folder, behind, options: Vec::new() }

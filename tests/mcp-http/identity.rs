@@ -22,7 +22,7 @@ fn codex(url: &str) -> Http {
     Http::open(url, Kind::Codex, Era::Legacy)
 }
 
-fn code(seen: &Seen) -> String {
+pub(crate) fn code(seen: &Seen) -> String {
     match seen {
         Seen::Answer(answer) => {
             let error = &answer["result"]["_meta"]["tool-reliability/error"];
@@ -123,7 +123,8 @@ fn another_credential_with_the_same_strong_id_gets_no_answer_and_runs_nothing() 
     let seen = codex(&guard.url).with("authorization", "Bearer thief").once(&call);
     assert!(!seen.text().contains("receipt"), "{seen:?}");
     assert!(seen.is_in_band_failure() || matches!(seen, Seen::Status { .. }), "{seen:?}");
-    assert_eq!(upstream.executed("42"), 1);
+    assert!(seen.text().contains("of another credential"), "{seen:?}");
+    assert_eq!((code(&seen), upstream.executed("42")), ("idempotency_conflict".into(), 1));
 }
 
 /// The call before it was refused with a challenge, so the client has a new token.

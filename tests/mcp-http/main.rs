@@ -6,6 +6,7 @@
 )]
 
 mod baseline;
+mod cancelled;
 mod child;
 mod client;
 mod down;
@@ -15,6 +16,7 @@ mod identity;
 mod preflight;
 mod records;
 mod security;
+mod sessions;
 mod stdio;
 mod table;
 mod upstream;

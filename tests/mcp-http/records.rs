@@ -56,6 +56,40 @@ fn a_guard_that_is_killed_after_the_execution_leaves_it_unknown() {
     }
 }
 
+/// No id says that the second call is the first: it has the same tool, the same arguments and the same session, or
+/// caller where there are no sessions.
+#[test]
+fn a_call_without_an_id_behind_a_guard_that_is_killed_blocks_its_equals() {
+    for era in [Era::Legacy, Era::Modern] {
+        let upstream = Upstream::start();
+        let shop = Shop::over(&upstream);
+        let mut guard = shop.listen(Way::HttpHttp);
+        let http = Http::open(&guard.url, Kind::Keyless, era);
+        let call = Call::new(Kind::Keyless, "pay", "42");
+        upstream.play(Fault::NoHeaders);
+        thread::scope(|scope| {
+            let (mut http, call) = (http.clone(), &call);
+            let waiting = scope.spawn(move || http.once(call));
+            until("it is executed", || (upstream.executed("42") == 1).then_some(()));
+            guard.kill();
+            assert!(matches!(waiting.join().unwrap(), Seen::Cut));
+        });
+        let guard = shop.listen(Way::HttpHttp);
+        let mut http = http.at(&guard.url);
+        // Another request.
+        http.last_id += 10;
+        let seen = http.once(&call);
+        assert!(
+            seen.is_in_band_failure() && seen.text().contains("may have run"),
+            "{era:?}: {seen:?}"
+        );
+        assert!(seen.text().contains("a person can settle it"), "{era:?}: {seen:?}");
+        assert_eq!(upstream.executed("42"), 1, "{era:?}");
+        let seen = http.once(&Call::new(Kind::Keyless, "pay", "43"));
+        assert!(seen.is_success(), "{era:?}: {seen:?}");
+    }
+}
+
 #[test]
 fn two_guards_on_one_file_run_a_call_once() {
     let upstream = Upstream::start();

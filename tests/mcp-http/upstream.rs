@@ -4,6 +4,7 @@
 //! call after the tool was executed, unless it is a refusal: so the count shows what is paid twice.
 
 mod fault;
+mod held;
 
 pub(crate) use fault::{Auth, Fault, Lost, Refusal, Tail};
 
@@ -58,6 +59,8 @@ struct State {
     streams: VecDeque<u16>,
     /// Whether answers that are held back may go.
     is_released: bool,
+    /// The orders of calls whose connections ended before their answers.
+    left: Vec<Value>,
 }
 
 struct Server {
@@ -198,19 +201,8 @@ impl Upstream {
         self.state().sessions.clear();
     }
 
-    /// Gives answers that it has held back.
-    pub(crate) fn release(&self) {
-        self.state().is_released = true;
-        self.0.changed.notify_all();
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap()
-    }
-
-    fn wait_for_release(&self) {
-        let state = self.state();
-        drop(self.0.changed.wait_while(state, |state| !state.is_released).unwrap());
     }
 
     fn serve(&self, stream: TcpStream) {
@@ -233,7 +225,7 @@ impl Upstream {
             let body = serde_json::from_slice(&body).unwrap_or_default();
             let seen = Seen { head, body };
             self.state().seen.push(seen.clone());
-            if !self.answer(&seen, io.get_mut()) {
+            if !self.answer(&seen, io.get_mut(), &raw) {
                 break;
             }
         }
@@ -241,7 +233,7 @@ impl Upstream {
     }
 
     /// Answers a request; whether the connection stays.
-    fn answer(&self, seen: &Seen, to: &mut dyn Io) -> bool {
+    fn answer(&self, seen: &Seen, to: &mut dyn Io, raw: &TcpStream) -> bool {
         let mut to = to;
         let session = seen.head.header("mcp-session-id");
         let version = seen.head.header("mcp-protocol-version").unwrap_or_default();
@@ -320,7 +312,7 @@ impl Upstream {
                         "capabilities": { "tools": {} }, "serverInfo": server_info() }),
             "ping" if !is_modern => json!({}),
             "tools/list" => tools(self.state().wants_header),
-            "tools/call" => return self.call(seen, is_modern, to),
+            "tools/call" => return self.call(seen, is_modern, to, raw),
             _ => {
                 let error = json!({ "code": -32601, "message": "Method not found" });
                 let error = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
@@ -338,7 +330,7 @@ impl Upstream {
         send(&mut to, &message("HTTP/1.1 200 OK", &headers, answer.as_bytes()))
     }
 
-    fn call(&self, seen: &Seen, is_modern: bool, mut to: &mut dyn Io) -> bool {
+    fn call(&self, seen: &Seen, is_modern: bool, mut to: &mut dyn Io, raw: &TcpStream) -> bool {
         let params = &seen.body["params"];
         if self.state().wants_header {
             let order = params["arguments"]["order"].as_str();
@@ -368,6 +360,7 @@ impl Upstream {
             return false;
         }
         if let Some(rest) = played.held_back {
+            self.watch(raw, &params["arguments"]["order"]);
             self.wait_for_release();
             return send(&mut to, &rest);
         }

@@ -41,7 +41,8 @@
 //! - Each table under `tools` is one tool, by a name that `depends_on` and `alternatives` use. It is
 //!   the tool's own name too, unless `name` says otherwise; with `namespace` and `action` that is
 //!   the tool's identity, which must be met exactly.
-//! - `defaults` holds for each listed tool that says nothing else, and for no other. `classification` and `sensitive` add up.
+//! - `defaults` holds for each listed tool that says nothing else, and for no other.
+//!   `classification` and `sensitive` add up.
 //! - `input_schema` needs the feature `input-schema`; without it a catalogue that has one is refused.
 //! - Durations are whole milliseconds, in keys that end with `_ms`.
 //! - `undeclared_effect` is the effect of tools that declare none: `mutating` by default.
@@ -56,7 +57,7 @@ pub(crate) mod build;
 mod endpoint;
 mod error;
 pub(crate) mod form;
-mod made;
+mod from_manifests;
 pub(crate) mod read;
 mod relations;
 pub(crate) mod shape;

@@ -8,8 +8,6 @@ mod input_schema;
 
 #[cfg(feature = "input-schema")]
 pub use self::input_schema::{InputSchema, InvalidParams, InvalidSchema};
-#[cfg(feature = "input-schema")]
-use crate::Params;
 use std::time::Duration;
 #[cfg(feature = "input-schema")]
 use std::{fmt, sync::OnceLock};
@@ -35,6 +33,9 @@ pub struct ToolManifest {
     /// Whether a repeat is safe although an earlier attempt may have run. `Some(false)` forbids it,
     /// whatever a caller expects.
     pub retry_safe: Option<bool>,
+    /// Whether a call that may change something is cancelled when its caller stops waiting. It is of
+    /// unknown outcome then; by default it goes on.
+    pub cancellable: bool,
     /// Changes to the breaker.
     pub breaker: BreakerOverride,
     /// Which calls share a breaker, where a call does not say it itself.
@@ -249,6 +250,7 @@ impl ToolManifest {
             idle_timeout: None,
             retry: None,
             retry_safe: None,
+            cancellable: false,
             breaker: BreakerOverride::default(),
             breaker_hint: None,
             loops: LoopOverride::default(),
@@ -288,7 +290,7 @@ impl ToolManifest {
     /// Names every fault with its JSON pointer; or says that the schema itself is none. The tool did
     /// not run.
     #[cfg(feature = "input-schema")]
-    pub fn check(&self, params: &Params) -> Result<(), InvalidParams> {
+    pub fn check(&self, params: &crate::Params) -> Result<(), InvalidParams> {
         match self.schema() {
             None => Ok(()),
             Some(Ok(schema)) => schema.check(params),

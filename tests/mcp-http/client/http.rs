@@ -43,6 +43,12 @@ impl Http {
         client
     }
 
+    /// The same, at another address.
+    pub(crate) fn at(self, url: &str) -> Self {
+        let Self { authority, path, .. } = Self::new(url, self.kind, self.era);
+        Self { authority, path, ..self }
+    }
+
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(it, _)| it != name);
         self.headers.push((name.into(), value.into()));
@@ -91,6 +97,17 @@ impl Http {
         self.request("tools/call", call.params(self.era))
     }
 
+    /// Sends a call on a connection of its own, and does not wait.
+    pub(crate) fn begin_call(&mut self, call: &Call) -> TcpStream {
+        self.last_id += 1;
+        let params = call.params(self.era);
+        let body = json!({ "jsonrpc": "2.0", "id": self.last_id, "method": "tools/call", "params": params });
+        let mut stream = TcpStream::connect(&self.authority).unwrap();
+        stream.set_read_timeout(Some(WAITS)).unwrap();
+        stream.write_all(&self.request_of(&body)).unwrap();
+        stream
+    }
+
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Seen {
         self.last_id += 1;
         let body =
@@ -100,12 +117,7 @@ impl Http {
 
     /// Sends a call once: the whole response as it comes, of a connection that ends with it.
     pub(crate) fn response(&mut self, call: &Call) -> String {
-        self.last_id += 1;
-        let params = call.params(self.era);
-        let body = json!({ "jsonrpc": "2.0", "id": self.last_id, "method": "tools/call", "params": params });
-        let mut stream = TcpStream::connect(&self.authority).unwrap();
-        stream.set_read_timeout(Some(WAITS)).unwrap();
-        stream.write_all(&self.request_of(&body)).unwrap();
+        let mut stream = self.begin_call(call);
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
         response

@@ -173,6 +173,10 @@ const NOT_NOW: &str = " (it did not run; try again later)";
 /// The text for a call under the id of another.
 const OTHER_ID: &str = " (this call did not run; send another call under another id)";
 
+/// The same over HTTP, where an id holds for one credential.
+const OTHER_CALLER: &str = " (the id belongs to a call of another credential, or with other \
+                            arguments; this call did not run; send another call under another id)";
+
 /// The line that answers the client's call: the server's own if there is one.
 pub(crate) fn line(
     call: &McpCall,
@@ -210,6 +214,7 @@ pub(crate) fn line(
             text.push_str(match (found.code, found.ran) {
                 (code::IDEMPOTENCY_IN_FLIGHT, _) => STILL_RUNS,
                 (code::CIRCUIT_OPEN, Ran::No) => NOT_NOW,
+                (code::IDEMPOTENCY_CONFLICT, Ran::No) if call.trace.is_of_caller => OTHER_CALLER,
                 (code::IDEMPOTENCY_CONFLICT, Ran::No) => OTHER_ID,
                 // What may have run is an earlier call, and not this one.
                 (code::STORE_UNAVAILABLE, Ran::Yes | Ran::Unknown) => CHECK_FIRST,

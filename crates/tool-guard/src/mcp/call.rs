@@ -45,6 +45,8 @@ pub(crate) struct Trace {
     pub(crate) record: Option<Key>,
     /// The key that it shares with equal calls, if it may change something.
     pub(crate) equals: Option<Equals>,
+    /// Whether its id holds for one credential.
+    pub(crate) is_of_caller: bool,
 }
 
 /// The server's answer to an attempt, unchanged.

@@ -287,8 +287,9 @@ impl Behind for Children {
 
     fn post(&self, posted: Posted) -> Hearing {
         let Posted { headers, body, attempt } = posted;
-        let is_mutating = attempt.as_ref().is_some_and(|attempt| attempt.is_mutating);
-        if is_modern(&headers) {
+        let is_modern = is_modern(&headers);
+        let is_mutating = attempt.as_ref().is_some_and(|it| it.outlives_stream(is_modern));
+        if is_modern {
             return match self.0.child(&headers) {
                 Ok(child) => Hearing::of(child.post(body, is_mutating), false),
                 Err(error) => Hearing::failed(failed(&error)),

@@ -137,6 +137,11 @@ impl Client {
         self.via.as_ref().and_then(Via::session).unwrap_or(&self.connection)
     }
 
+    /// Whether its calls come over HTTP, where a credential is part of who calls.
+    pub(crate) const fn is_over_http(&self) -> bool {
+        self.via.is_some()
+    }
+
     /// Whether the key in the header of the HTTP request is no text.
     pub(crate) fn has_bad_key(&self) -> bool {
         self.via.as_ref().is_some_and(|via| via.has_bad_key)
@@ -298,7 +303,8 @@ impl Identity {
         let parts = &mut call.parts_mut().idempotency;
         parts.id = Some(DedupeKey { key, digest });
         parts.ttls = ttls;
-        parts.in_process = effect != Effect::Mutating || !id.strong;
+        // A connection on standard input and output ends with the guard, and so does what a weak id says there.
+        parts.in_process = effect != Effect::Mutating || !(id.strong || client.via.is_some());
         if &*id.kind == KEY {
             parts.key = Some(id.id);
         }

@@ -28,6 +28,15 @@ pub(crate) struct Sent {
     pub(crate) id: Token,
     /// Whether it may change something.
     pub(crate) is_mutating: bool,
+    /// Whether its tool is declared as one that may be cancelled nevertheless.
+    pub(crate) is_cancellable: bool,
+}
+
+impl Sent {
+    /// Whether it goes on although its stream ends. Without sessions it is the end of the stream that cancels.
+    pub(crate) const fn outlives_stream(&self, is_modern: bool) -> bool {
+        self.is_mutating && !(is_modern && self.is_cancellable)
+    }
 }
 
 impl Out {

@@ -40,7 +40,7 @@ use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tool_reliability::telemetry::TARGET;
 use tower_service::Service;
-use tr_core::{BoxError, ToolCall, ToolOutcome};
+use tr_core::{BoxError, ToolCall, ToolOutcome, canonical::Key};
 
 /// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
 /// [`to_client`](Self::to_client) and [`to_server`](Self::to_server).
@@ -57,6 +57,8 @@ pub(crate) struct Proxy<S> {
     /// Times out attempts.
     pub(crate) sweeper: TimeoutSweeper,
     requests: Requests,
+    /// The key by which the last call is recognised.
+    key: Option<Key>,
     /// Whether the server was started again, and no result has said so.
     is_back: bool,
     /// Lines for the client that are not written yet.
@@ -97,6 +99,7 @@ where
             host_runs,
             watching: Watching::default(),
             requests: Requests::default(),
+            key: None,
             is_back: false,
             to_client: Out::default(),
             to_server: Out::default(),
@@ -123,6 +126,11 @@ where
     /// Reads what is said about tools, in the form of a server's list.
     pub(crate) fn learn(&self, list: &RawValue) {
         self.effects().learn(list);
+    }
+
+    /// The key by which the last call is recognised.
+    pub(crate) const fn key(&self) -> Option<Key> {
+        self.key
     }
 
     pub(crate) const fn mode(&self) -> Mode {

@@ -21,13 +21,13 @@ use super::{
     signals::Signals,
     stdio::{Input, Output},
     until,
-    unwritten::Unwritten,
+    unwritten::{Unwritten, write},
     upstream::{Heard, Upstream},
 };
 use anyhow::Context as _;
 use bytes::Bytes;
 use std::{borrow::Cow, future::Future, pin::pin, process::ExitCode, time::Duration};
-use tokio::{io::AsyncWriteExt as _, time::Instant};
+use tokio::time::Instant;
 use tr_core::one_line;
 
 /// How many bytes may wait for a client that does not read before nothing more is read.
@@ -235,10 +235,4 @@ impl Pump {
             self.talk.send(Outgoing { line, attempt: None });
         }
     }
-}
-
-async fn write(out: &mut Option<Output>, bytes: &mut Unwritten) -> std::io::Result<()> {
-    let out = out.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
-    out.write_buf(bytes).await?;
-    if bytes.is_empty() { out.flush().await } else { Ok(()) }
 }

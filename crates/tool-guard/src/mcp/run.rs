@@ -13,7 +13,7 @@ use super::{
     server::{self, Server},
     signals::Signals,
     stdio::{Input, Output},
-    unwritten::Unwritten,
+    unwritten::write,
 };
 use crate::supervise::{NOT_FOUND, NOT_STARTED};
 use anyhow::Context as _;
@@ -21,14 +21,13 @@ use futures_util::FutureExt;
 use std::{
     ffi::OsString,
     future::Future,
-    io,
     panic::resume_unwind,
     pin::Pin,
     process::ExitCode,
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::{io::AsyncWriteExt, task::JoinHandle, time::Instant};
+use tokio::{task::JoinHandle, time::Instant};
 
 /// How many bytes may wait for one side before the other is no longer read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -374,10 +373,4 @@ impl Streams {
         let code = self.server.wait().await?;
         matches!(code, NOT_FOUND | NOT_STARTED).then(|| ExitCode::from(code))
     }
-}
-
-async fn write(out: &mut Option<Output>, lines: &mut Unwritten) -> io::Result<()> {
-    let out = out.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-    out.write_buf(lines).await?;
-    if lines.is_empty() { out.flush().await } else { Ok(()) }
 }

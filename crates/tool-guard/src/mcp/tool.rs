@@ -262,7 +262,9 @@ impl Service<ToolCall> for ServerTool {
         };
         if !wire.observe {
             let is_mutating = DefaultPolicy.effect(&call) == Effect::Mutating;
-            let attempt = Some(Sent { id: launched.wire_id.clone(), is_mutating });
+            let is_cancellable = call.parts().manifest.as_ref().is_some_and(|it| it.cancellable);
+            let id = launched.wire_id.clone();
+            let attempt = Some(Sent { id, is_mutating, is_cancellable });
             wire.outbox.push(Outgoing { line: launched.line, attempt });
         }
         drop(wire);

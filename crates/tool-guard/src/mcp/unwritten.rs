@@ -1,6 +1,8 @@
 //! Bytes that wait to be written.
+use super::stdio::Output;
 use bytes::{Buf, Bytes, BytesMut};
-use std::collections::VecDeque;
+use std::{collections::VecDeque, io};
+use tokio::io::AsyncWriteExt as _;
 
 /// A piece of this length is not copied.
 const LONG: usize = 64 * 1024;
@@ -74,6 +76,13 @@ impl Buf for Unwritten {
         }
         self.last.advance(count);
     }
+}
+
+/// Writes some of it to the client, while that reads.
+pub(crate) async fn write(out: &mut Option<Output>, unwritten: &mut Unwritten) -> io::Result<()> {
+    let out = out.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+    out.write_buf(unwritten).await?;
+    if unwritten.is_empty() { out.flush().await } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -121,6 +121,7 @@ pub(super) fn manifest(
     let own = retry(tool.retry, flat, faults);
     manifest.retry = or(own, default_retry(defaults, faults));
     manifest.retry_safe = tool.retry_safe.or(defaults.retry_safe);
+    manifest.cancellable = tool.cancellable.or(defaults.cancellable).unwrap_or(false);
     let hint = |breaker: Option<&Breaker>| breaker?.hint;
     manifest.breaker_hint = hint(tool.breaker.as_ref()).or_else(|| hint(defaults.breaker.as_ref()));
     let state = |breaker: Option<&Breaker>| breaker?.state.clone();
@@ -176,10 +177,14 @@ const fn millis(millis: Option<u64>) -> Option<Duration> {
     }
 }
 
-pub(crate) type Flat = (Option<At<u32>>, Option<At<u64>>, Option<At<u64>>);
+pub(crate) type FlatRetry = (Option<At<u32>>, Option<At<u64>>, Option<At<u64>>);
 
 /// The retry override of a tool, including the flat members beside `retry`.
-pub(crate) fn retry(own: Option<Retry>, flat: Flat, faults: &mut Faults) -> Option<RetryOverride> {
+pub(crate) fn retry(
+    own: Option<Retry>,
+    flat: FlatRetry,
+    faults: &mut Faults,
+) -> Option<RetryOverride> {
     let is_there = own.is_some() || flat.0.is_some() || flat.1.is_some() || flat.2.is_some();
     let mut own = own.unwrap_or_default();
     merge(&mut own.attempts, flat.0, faults);

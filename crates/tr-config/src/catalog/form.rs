@@ -63,6 +63,9 @@ object! { strict
         "max_delay_ms" => max_delay_ms: Option<At<u64>>, Lenient<Located<Millis<0>>>;
         /// Whether a repeat is safe although an earlier attempt may have run.
         "retry_safe" => retry_safe: Option<bool>, Lenient<Flag>;
+        /// Whether `tool-guard mcp` cancels a call that may change something when a client without a
+        /// session stops waiting for it; the call is of unknown outcome then. False: it goes on.
+        "cancellable" => cancellable: Option<bool>, Lenient<Flag>;
         /// Changes to the breaker.
         "breaker" => breaker: Option<Breaker>, Lenient<Breaker>;
         /// Changes to loop detection.

@@ -1,9 +1,10 @@
-//! What holds where a configuration says nothing, in the form of a configuration.
+//! The defaults of a configuration, written as a configuration. `tool-guard config show` and the published
+//! schema print them; a test compares them with the stack's own defaults.
 use crate::stack::Preset;
 use serde_json::{Value, json};
 
-/// What holds where a configuration with this preset says nothing. Keys that are not there have no
-/// value; a stack with these settings is one with the preset alone.
+/// The defaults of a configuration with this preset. A key without a default is not there. A stack that is
+/// configured with exactly these settings equals one that is configured with the preset alone.
 #[must_use]
 pub fn defaults(preset: Preset) -> Value {
     let mut all = json!({
@@ -113,8 +114,8 @@ pub fn defaults(preset: Preset) -> Value {
     all
 }
 
-/// What holds for the keys of sections that do nothing unless a configuration has them: each section's
-/// place, its parts joined by dots, and its keys.
+/// The defaults of the sections that are off unless a configuration has them: each section's path
+/// (`retry.budget`), and its keys.
 #[must_use]
 pub fn section_defaults() -> Vec<(&'static str, Value)> {
     vec![

@@ -91,9 +91,9 @@ impl ConfigForm {
 }
 
 /// A whole configuration, whose settings do not contradict each other.
-pub(super) struct Whole;
+pub(super) struct CheckedConfig;
 
-impl Shape for Whole {
+impl Shape for CheckedConfig {
     type Value = ConfigForm;
 
     fn expected() -> Cow<'static, str> {

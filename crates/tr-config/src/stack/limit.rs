@@ -71,9 +71,9 @@ impl<S: Shape> Shape for OrNone<S> {
 }
 
 /// A whole number within bounds.
-pub(crate) struct Whole<const MIN: u64, const MAX: u64>;
+pub(crate) struct Integer<const MIN: u64, const MAX: u64>;
 
-impl<const MIN: u64, const MAX: u64> Shape for Whole<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64> Shape for Integer<MIN, MAX> {
     type Value = u32;
 
     fn expected() -> Cow<'static, str> {

@@ -1,5 +1,5 @@
 //! `[loops]`.
-use super::limit::Whole;
+use super::limit::Integer;
 use crate::catalog::shape::{Lenient, RECORDED, Time};
 use std::borrow::Cow;
 use tr_wire::read::{
@@ -59,13 +59,13 @@ object! { strict
         /// Whether they are looked for.
         "enabled" => enabled: Option<bool>, Lenient<Flag>;
         /// Identical calls with the same answer.
-        "repeats" => repeats: Option<u32>, Lenient<Whole<2, MOST>>;
+        "repeats" => repeats: Option<u32>, Lenient<Integer<2, MOST>>;
         /// Identical calls that fail in the same way, where that failure does not count against the turn.
-        "failing_repeats" => failing_repeats: Option<u32>, Lenient<Whole<2, MOST>>;
+        "failing_repeats" => failing_repeats: Option<u32>, Lenient<Integer<2, MOST>>;
         /// Rounds of a cycle of 2 to 5 calls with the same answers.
-        "rounds" => rounds: Option<u32>, Lenient<Whole<2, MOST>>;
+        "rounds" => rounds: Option<u32>, Lenient<Integer<2, MOST>>;
         /// Failures of a tool with the same error and other params, without a success in between.
-        "same_error" => same_error: Option<u32>, Lenient<Whole<2, MOST>>;
+        "same_error" => same_error: Option<u32>, Lenient<Integer<2, MOST>>;
         /// From which pause before a call on the model counts as waiting, in milliseconds.
         "pace_ms" => pace_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
         /// How long a polled answer may stay the same, in milliseconds.

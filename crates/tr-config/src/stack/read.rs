@@ -1,7 +1,7 @@
 //! Reads a configuration from a text, and settings in variables of the environment over it.
 use super::{
     Config,
-    form::{ConfigForm, RolloutForm, Whole, stage},
+    form::{CheckedConfig, ConfigForm, RolloutForm, stage},
     limit::Limit,
     retry,
     variable::{PREFIX, Variable, put},
@@ -42,7 +42,7 @@ impl Config {
         V: AsRef<str>,
     {
         let mut faults = Faults::of_configuration(json);
-        let form = text::<Whole>(json, Strictness::Canonical, &mut faults);
+        let form = text::<CheckedConfig>(json, Strictness::Canonical, &mut faults);
         over(File { form, faults, text: json }, || serde_json::from_str(json).ok(), vars)
     }
 
@@ -69,7 +69,7 @@ impl Config {
         V: AsRef<str>,
     {
         let mut faults = Faults::of_configuration(toml);
-        let form = toml_text::<Whole>(toml, &mut faults);
+        let form = toml_text::<CheckedConfig>(toml, &mut faults);
         over(File { form, faults, text: toml }, || toml::from_str(toml).ok(), vars)
     }
 }
@@ -177,7 +177,7 @@ fn over<N: AsRef<str>, V: AsRef<str>>(
     }
     let json = Value::Object(root).to_string();
     let mut found = Faults::of_configuration(&json);
-    let form = text::<Whole>(&json, Strictness::Canonical, &mut found);
+    let form = text::<CheckedConfig>(&json, Strictness::Canonical, &mut found);
     let config = finish(form, &mut found);
     named(found, &mut faults);
     match config {

@@ -25,7 +25,7 @@ const WHOLE: &str = r#"{
                 "attempts": 3, "base_ms": 50, "multiplier": 1.5, "jitter": [0.5, 1],
                 "max_elapsed_ms": 2000, "only_codes": ["rate_limit"]
             },
-            "retry_safe": false,
+            "retry_safe": false, "cancellable": true,
             "breaker": {"consecutive": 8, "failure_rate": 0.3, "cooldown_ms": 15000, "hint": "tool"},
             "loops": {
                 "max_identical": 3, "max_failures_per_turn": 7, "repeats": 30, "poll": true, "loop_key": ["to"]
@@ -88,7 +88,7 @@ fn every_key_reaches_the_manifest() {
             only_codes: Some(Box::new(["rate_limit".into()])),
         })
     );
-    assert_eq!(tool.retry_safe, Some(false));
+    assert_eq!((tool.retry_safe, tool.cancellable), (Some(false), true));
     assert_eq!((tool.breaker.consecutive, tool.breaker.failure_rate), (Some(8), Some(0.3)));
     assert_eq!(tool.breaker.cooldown, Some(Duration::from_secs(15)));
     assert_eq!(tool.breaker_hint, Some(BreakerHint::Tool));
@@ -254,6 +254,7 @@ fn toml_says_the_same() {
         capabilities = ["idempotency", "own_retries"]
         input_schema = { type = "object", required = ["to"] }
         retry_safe = false
+        cancellable = true
         dependency = "smtp"
         depends_on = ["search"]
         required = true

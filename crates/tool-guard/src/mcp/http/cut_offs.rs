@@ -193,12 +193,15 @@ impl Table {
         }
     }
 
-    /// Notes the call that a request joined.
+    /// Notes the call that a request joined; beyond [`MOST`] the oldest is forgotten.
     fn join(&mut self, own: Box<str>, id: Box<str>) {
         self.joined.retain(|_, (_, since)| since.elapsed() < JOINED);
-        if self.joined.len() < MOST {
-            self.joined.insert(own, (id, Instant::now()));
+        if self.joined.len() == MOST {
+            let oldest = self.joined.iter().min_by_key(|(_, (_, since))| *since);
+            let oldest = oldest.map(|(own, _)| own.clone());
+            oldest.and_then(|oldest| self.joined.remove(&oldest));
         }
+        self.joined.insert(own, (id, Instant::now()));
     }
 
     /// The call that this request joined before. If it was cut off again, this takes its place.
@@ -288,6 +291,21 @@ mod tests {
         cuts.note(other, "4".into());
         assert_eq!(cuts.begin(other, "5".into()).await.id(), "4");
         assert_eq!(cuts.lock().joined.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_more_joins_than_are_kept_the_oldest_is_forgotten() {
+        let (cuts, [pay, other]) = (CutOffs::default(), calls());
+        for number in 0..=MOST {
+            cuts.note(other, format!("of-{number}").into());
+            cuts.begin(other, format!("{number}").into()).await;
+            advance(Duration::from_millis(1)).await;
+        }
+        assert_eq!(cuts.lock().joined.len(), MOST);
+        let joined = |own: String| cuts.lock().joined(&own, &pay);
+        assert_eq!(joined(MOST.to_string()), Some(format!("of-{MOST}").into()));
+        assert_eq!(joined("0".into()), None);
+        assert_eq!(joined("1".into()), Some("of-1".into()));
     }
 
     #[tokio::test(start_paused = true)]

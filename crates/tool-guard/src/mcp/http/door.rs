@@ -212,7 +212,7 @@ impl<B: Behind> Inside<B> {
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
             return answer;
         };
-        let mut uncut = None;
+        let mut unnamed = None;
         if let Some(call) = self.unnamed(&body, message, &via) {
             let own = match via.session() {
                 // The same request, sent once more.
@@ -224,7 +224,7 @@ impl<B: Behind> Inside<B> {
             };
             let call = self.cuts.begin(call, own).await;
             via.unnamed(call.id());
-            uncut = Some(call);
+            unnamed = Some(call);
         }
         let client = self.guard.client(&home.caller).via(via);
         let proxy = self.guard.proxy(client).with_messages();
@@ -234,8 +234,7 @@ impl<B: Behind> Inside<B> {
         let headers = head.headers.clone();
         let behind = behind.at(&head.uri);
         let headers_of = head.headers;
-        let uncut = Watched::new(uncut);
-        let watched = uncut.clone();
+        let watched = Watched::new(unnamed);
         let exchange = Exchange::new(Begun {
             proxy,
             behind,
@@ -243,7 +242,7 @@ impl<B: Behind> Inside<B> {
             id,
             is_modern,
             reply,
-            uncut,
+            client: watched.clone(),
         });
         let run = self.running.begin(&home, &id_text);
         let longest = self.guard.limits.hard;

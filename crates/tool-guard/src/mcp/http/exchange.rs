@@ -4,7 +4,7 @@ use super::{
     cut_offs::Watched,
     headers::status_of,
     reply::{EVENTS, News, Reply, ended, event},
-    running::Run,
+    running::{Run, Wanted},
 };
 use crate::mcp::{
     Mode, answer,
@@ -50,8 +50,8 @@ pub(crate) struct Exchange<B: Behind> {
     last: Option<(Bytes, Bytes)>,
     /// Whether the server's own answer is on its way to the client.
     is_answered: bool,
-    /// What is known of its client, and a call without an id of its own until the client has the answer.
-    uncut: Watched,
+    /// Its client, and until that has the answer, a call without an id of its own.
+    client: Watched,
 }
 
 /// A message that was posted.
@@ -71,12 +71,12 @@ pub(crate) struct Begun<B> {
     pub(crate) id: Token,
     pub(crate) is_modern: bool,
     pub(crate) reply: Reply,
-    pub(crate) uncut: Watched,
+    pub(crate) client: Watched,
 }
 
 impl<B: Behind> Exchange<B> {
     pub(crate) fn new(begun: Begun<B>) -> Self {
-        let Begun { proxy, behind, headers, id, is_modern, reply, uncut } = begun;
+        let Begun { proxy, behind, headers, id, is_modern, reply, client } = begun;
         Self {
             proxy,
             behind,
@@ -89,7 +89,7 @@ impl<B: Behind> Exchange<B> {
             refusal: None,
             last: None,
             is_answered: false,
-            uncut,
+            client,
         }
     }
 
@@ -99,6 +99,8 @@ impl<B: Behind> Exchange<B> {
         let begun = Instant::now();
         let takes_events = self.takes_events();
         self.proxy.on_client(&Item::Line(message));
+        let mut wanted = self.proxy.key().map(|key| orders.wants(key));
+        let mut leaving = None;
         loop {
             self.flush().await;
             let is_done = self.proxy.calls.is_empty();
@@ -121,13 +123,21 @@ impl<B: Behind> Exchange<B> {
                 finished = self.proxy.calls.step() => self.proxy.on_step(finished),
                 (at, heard) = next(open), if has_room => self.on_heard(at, heard).await,
                 Some(order) = orders.cancelled() => self.proxy.on_client(&Item::Line(order)),
+                () = unwanted(wanted.as_ref()), if leaving.is_some() => {
+                    if let Some(order) = leaving.take() {
+                        self.proxy.on_client(&Item::Line(order));
+                    }
+                }
                 () = self.proxy.sweeper.round() => {}
                 news = self.reply.news() => match news {
                     News::Room => {}
-                    News::Received => drop(self.uncut.take()),
+                    News::Received => drop(self.client.take()),
                     News::Left => {
                         orders.left();
-                        self.on_cut();
+                        leaving = self.on_cut();
+                        if let Some(wanted) = wanted.as_mut().filter(|_| self.is_modern) {
+                            wanted.give_up();
+                        }
                     }
                 },
                 () = sleep_until(begun + QUIET), if is_quiet => self.reply.stream(StatusCode::OK, None),
@@ -182,10 +192,13 @@ impl<B: Behind> Exchange<B> {
                 drop(self.open.remove(at));
                 return self.proxy.on_failed(&cancelled, Failure::CANCELLED_BEFORE);
             }
-            let reads = |open: &Open<_>| open.attempt.as_ref().is_none_or(|it| !it.is_mutating);
-            self.open.retain(|open| open.id != cancelled || !reads(open));
-            if self.is_modern {
-                // There it is the end of the stream that cancels; a call that may change something goes on.
+            let is_modern = self.is_modern;
+            let stays = |open: &Open<_>| {
+                open.attempt.as_ref().is_some_and(|it| it.outlives_stream(is_modern))
+            };
+            self.open.retain(|open| open.id != cancelled || stays(open));
+            if is_modern {
+                // There it is the end of the stream that cancels.
                 return;
             }
             (id, is_note) = (Some(cancelled), true);
@@ -193,7 +206,7 @@ impl<B: Behind> Exchange<B> {
         let posted = Posted { headers: self.headers.clone(), body: line, attempt: attempt.clone() };
         let mut hearing = self.behind.post(posted);
         if attempt.is_some() {
-            B::watch(&mut hearing, self.uncut.presence());
+            B::watch(&mut hearing, self.client.presence());
         }
         let id = id.unwrap_or_else(|| self.id.clone());
         self.open.push(Open { id, attempt, is_note, hearing });
@@ -304,20 +317,29 @@ impl<B: Behind> Exchange<B> {
         self.reply.end(event(&line, None), None).await;
     }
 
-    /// The client left without the answer. That cancels nothing, except a modern read.
-    fn on_cut(&mut self) {
-        self.uncut.presence().gone();
-        if let Some(call) = self.uncut.take() {
+    /// The client left without the answer. That cancels nothing, except a modern call that only reads or is
+    /// declared as cancellable, once no other client waits for it: by this order.
+    fn on_cut(&mut self) -> Option<Bytes> {
+        self.client.presence().gone();
+        if let Some(call) = self.client.take() {
             call.cut();
         }
-        let reads = |open: &Open<_>| open.attempt.as_ref().is_some_and(|it| !it.is_mutating);
-        if self.is_modern && self.open.iter().any(reads) {
+        let ends =
+            |open: &Open<_>| open.attempt.as_ref().is_some_and(|it| !it.outlives_stream(true));
+        (self.is_modern && self.open.iter().any(ends)).then(|| {
             let id = self.id.to_json();
-            let order = format!(
+            format!(
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}"
-            );
-            self.proxy.on_client(&Item::Line(order.into()));
-        }
+            )
+            .into()
+        })
+    }
+}
+
+/// Waits until no client waits for the call.
+async fn unwanted(wanted: Option<&Wanted>) {
+    if let Some(wanted) = wanted {
+        wanted.unwanted().await;
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::{
     },
     time::{Instant, timeout_at},
 };
+use tr_core::canonical::Key;
 
 /// Whose calls they are: the caller's, in a session if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +35,17 @@ struct Inside {
     /// The calls that go on without their clients.
     left: Mutex<HashMap<Home, usize>>,
     ended: Notify,
+    /// How many clients wait for the calls with a key.
+    wanted: Mutex<HashMap<Key, usize>>,
+    left_alone: Notify,
+}
+
+/// A client waits for the call with a key, which may run for several.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    key: Key,
+    all: Running,
+    is_over: bool,
 }
 
 /// A call that runs, until this is dropped.
@@ -79,6 +91,42 @@ impl Running {
     }
 }
 
+impl Wanted {
+    /// The client does not wait any more.
+    pub(crate) fn give_up(&mut self) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        let mut wanted = lock(&self.all.0.wanted);
+        if let Some(count) = wanted.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                wanted.remove(&self.key);
+            }
+        }
+        drop(wanted);
+        self.all.0.left_alone.notify_waiters();
+    }
+
+    /// Waits until no client waits for such a call.
+    pub(crate) async fn unwanted(&self) {
+        loop {
+            let mut left = pin!(self.all.0.left_alone.notified());
+            left.as_mut().enable();
+            if !lock(&self.all.0.wanted).contains_key(&self.key) {
+                return;
+            }
+            left.await;
+        }
+    }
+}
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
 fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -87,6 +135,12 @@ impl Run {
     /// The next notification that cancels it.
     pub(crate) async fn cancelled(&mut self) -> Option<Bytes> {
         self.orders.recv().await
+    }
+
+    /// Its client waits for the call with this key.
+    pub(crate) fn wants(&self, key: Key) -> Wanted {
+        *lock(&self.all.0.wanted).entry(key).or_default() += 1;
+        Wanted { key, all: self.all.clone(), is_over: false }
     }
 
     /// Its client has left; the call goes on.

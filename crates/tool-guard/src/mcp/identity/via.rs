@@ -104,15 +104,8 @@ impl Via {
 }
 
 fn label(kind: &str, digest: &Digest) -> Box<str> {
-    let mut label = String::with_capacity(kind.len() + 33);
-    label.push_str(kind);
-    label.push('-');
-    for byte in &digest.as_bytes()[..16] {
-        for half in [byte >> 4, byte & 15] {
-            label.push(char::from(b"0123456789abcdef"[usize::from(half)]));
-        }
-    }
-    label.into()
+    let digits = digest.to_string();
+    format!("{kind}-{}", &digits[..32]).into()
 }
 
 #[cfg(test)]

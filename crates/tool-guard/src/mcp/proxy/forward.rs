@@ -39,7 +39,7 @@ where
             for Asked { id, is_list, .. } in requests {
                 // The line was forwarded already: an answer to a given-up call is not told from its own.
                 self.wire.lock().in_flight.forget(&id);
-                self.requests.insert(id, Open { is_list, client: None });
+                self.requests.insert(id, Open::new(is_list, None));
             }
             return Ok(());
         }
@@ -53,9 +53,9 @@ where
                 let wire_id = self.wire.lock().in_flight.own_id();
                 replaced.push((place.clone(), wire_id.to_json()));
                 let text = String::from_utf8_lossy(&line[place]).into();
-                self.requests.insert(wire_id, Open { is_list, client: Some((id, text)) });
+                self.requests.insert(wire_id, Open::new(is_list, Some((id, text))));
             } else {
-                self.requests.insert(id, Open { is_list, client: None });
+                self.requests.insert(id, Open::new(is_list, None));
             }
         }
         if replaced.is_empty() {
@@ -95,8 +95,7 @@ where
 
     /// Answers the open requests, since the server has ended.
     pub(super) fn close_requests(&mut self) {
-        let all: Vec<_> = self.requests.drain().collect();
-        for (id, open) in all {
+        for (id, open) in self.requests.take_all() {
             let id = open.client.map_or_else(|| id.to_json(), |(_, text)| text.into());
             self.pass_to_client(&answer::refusal(&id, CONNECTION_CLOSED, CLOSED));
         }

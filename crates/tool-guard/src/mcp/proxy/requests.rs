@@ -1,10 +1,7 @@
 //! The client's open requests that are no tool calls.
 use crate::mcp::message::{self, Token};
 use bytes::Bytes;
-use std::{
-    collections::{HashMap, HashSet},
-    ops::Range,
-};
+use std::{collections::HashMap, mem, ops::Range};
 
 /// More requests than clients leave open. For requests beyond, the end of the server is not reported, no
 /// list of tools is read, and those that need another id are refused.
@@ -14,8 +11,6 @@ pub(super) const MAX_REQUESTS: usize = 65_536;
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     open: HashMap<Token, Open>,
-    /// Those for whose answers the client does not wait: it cancelled them, or they last.
-    unawaited: HashSet<Token>,
 }
 
 /// A request that the server has not answered.
@@ -25,9 +20,15 @@ pub(super) struct Open {
     pub(super) is_list: bool,
     /// The client's id and its JSON text, if it is not the id on the wire.
     pub(super) client: Option<(Token, Box<str>)>,
+    /// Whether the client waits for the answer: it has not cancelled the request, and the request does not last.
+    is_awaited: bool,
 }
 
 impl Open {
+    pub(super) const fn new(is_list: bool, client: Option<(Token, Box<str>)>) -> Self {
+        Self { is_list, client, is_awaited: true }
+    }
+
     /// The answer of the server's, with its id at `place`, as the client gets it.
     pub(super) fn answer(&self, line: &Bytes, place: Range<usize>) -> Bytes {
         match &self.client {
@@ -45,21 +46,20 @@ impl Open {
 impl Requests {
     /// Whether the client waits for an answer.
     pub(super) fn are_awaited(&self) -> bool {
-        self.open.len() > self.unawaited.len()
+        self.open.values().any(|open| open.is_awaited)
     }
 
     /// The client does not wait for the answer to its request `id`.
     pub(super) fn unawait(&mut self, id: &Token) {
         let wire_id = self.renamed(id).cloned().unwrap_or_else(|| id.clone());
-        if self.contains(&wire_id) {
-            self.unawaited.insert(wire_id);
+        if let Some(open) = self.open.get_mut(&wire_id) {
+            open.is_awaited = false;
         }
     }
 
-    /// All of them.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = (Token, Open)> {
-        self.unawaited.clear();
-        std::mem::take(&mut self.open).into_iter()
+    /// All of them; none is left.
+    pub(super) fn take_all(&mut self) -> HashMap<Token, Open> {
+        mem::take(&mut self.open)
     }
 
     pub(super) fn contains(&self, wire_id: &Token) -> bool {
@@ -67,7 +67,6 @@ impl Requests {
     }
 
     pub(super) fn take(&mut self, wire_id: &Token) -> Option<Open> {
-        self.unawaited.remove(wire_id);
         self.open.remove(wire_id)
     }
 
@@ -84,7 +83,6 @@ impl Requests {
 
     pub(super) fn insert(&mut self, wire_id: Token, open: Open) {
         if open.client.is_some() || self.room() > 0 {
-            self.unawaited.remove(&wire_id);
             self.open.insert(wire_id, open);
         }
     }

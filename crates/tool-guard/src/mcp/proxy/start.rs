@@ -53,6 +53,7 @@ where
         let is_keyed = identity.is_keyed();
         identity.put_into(&mut call, &self.client, effect);
         let own = call.parts().idempotency.id.map(|id| id.key);
+        self.key = own;
         if let Some(own) = own.filter(|_| self.mode == Mode::Enforce) {
             self.wire.lock().in_flight.name(mcp.id(), own);
         }
@@ -61,6 +62,7 @@ where
             record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),
             equals: (effect == Effect::Mutating)
                 .then(|| self.wire.unknowns.equals(self.client.equals(&call), own)),
+            is_of_caller: self.client.is_over_http(),
         };
         let mcp = Arc::new(mcp);
         call.parts_mut().attachment = Attachment::new(mcp.clone());

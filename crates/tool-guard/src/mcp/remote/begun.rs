@@ -19,14 +19,14 @@ impl Talk {
     pub(super) fn begin_again(&mut self) {
         let Some((line, id)) = self.initialize.clone() else { return };
         (self.session, self.version, self.is_lost) = (None, None, false);
-        self.post(line, None, vec![id], Kind::BeginsAgain);
+        self.post(line, None, Some(id), Vec::new(), Kind::BeginsAgain);
         // What waits for it is answered before its own time is over.
         self.hold(Kind::BeginsAgain, self.patience / 2);
     }
 
     /// Says that the session has begun: what follows must not overtake it.
     pub(super) fn initialized(&mut self, note: Bytes) {
-        self.post(note, None, Vec::new(), Kind::Initialized);
+        self.post(note, None, None, Vec::new(), Kind::Initialized);
         self.hold(Kind::Initialized, REACHED);
         self.listen();
     }

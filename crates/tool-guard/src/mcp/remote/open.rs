@@ -142,8 +142,9 @@ impl Open {
         self.batch.retain(|id| !answered.contains(id));
     }
 
-    pub(super) fn is_mutating(&self) -> bool {
-        self.call.as_ref().is_some_and(|call| call.sent.is_mutating)
+    /// Whether it goes on although it is cancelled.
+    pub(super) fn outlives_stream(&self, is_modern: bool) -> bool {
+        self.call.as_ref().is_some_and(|call| call.sent.outlives_stream(is_modern))
     }
 
     /// Whether the list of tools may say which headers this refused call lacks.

@@ -115,7 +115,7 @@ impl Talk {
         }
         let Outgoing { line, attempt } = outgoing;
         let Line::One(message) = message::read(&line) else {
-            return self.post(line.clone(), attempt, asked(&line), Kind::Message);
+            return self.post(line.clone(), attempt, None, asked(&line), Kind::Message);
         };
         let method = message.method.as_deref();
         if method == Some("notifications/cancelled") {
@@ -129,16 +129,18 @@ impl Talk {
                 let failed = Heard::Failed(Failure::CANCELLED_BEFORE);
                 return self.open.push((open, Heards::of(stream::iter([failed]))));
             }
-            let stays = |open: &Open| open.is_mutating() || open.id.is_none() || open.id != id;
+            let is_modern = self.is_modern();
+            let stays =
+                |open: &Open| open.outlives_stream(is_modern) || open.id.is_none() || open.id != id;
             self.open.retain(|(open, _)| stays(open));
             self.mismatches.retain(|it| stays(&it.open));
-            if self.is_modern() {
+            if is_modern {
                 // There it is the end of the stream that cancels.
                 return;
             }
         }
         let begins = method == Some("initialize");
-        let id = message.id.and_then(Token::read).filter(|_| method.is_some()).into_iter();
+        let id = message.id.and_then(Token::read).filter(|_| method.is_some());
         if method == Some("notifications/initialized") {
             return self.initialized(line.clone());
         }
@@ -150,14 +152,16 @@ impl Talk {
         if begins {
             (self.session, self.version, self.is_lost) = (None, None, false);
         }
-        self.post(line.clone(), attempt, id.collect(), kind);
+        self.post(line.clone(), attempt, id, Vec::new(), kind);
     }
 
+    /// Posts the begin of a call, the request `id`, a batch of requests or another message.
     pub(super) fn post(
         &mut self,
         body: Bytes,
         attempt: Option<Sent>,
-        mut ids: Vec<Token>,
+        id: Option<Token>,
+        batch: Vec<Token>,
         kind: Kind,
     ) {
         let headers = self.headers(&body);
@@ -168,12 +172,10 @@ impl Talk {
             params: relist::params(&headers),
             is_again: false,
         });
-        let is_batch = matches!(message::read(&body), Line::Batch);
-        let asked = if is_batch { None } else { ids.pop() };
-        let id = attempt.as_ref().map(|sent| sent.id.clone()).or(asked);
+        let id = attempt.as_ref().map(|sent| sent.id.clone()).or(id);
         let hearing = self.upstream.post(Posted { headers, body, attempt });
         let session = self.session.clone();
-        self.open.push((Open { id, batch: ids, call, kind, session }, Heards::Posted(hearing)));
+        self.open.push((Open { id, batch, call, kind, session }, Heards::Posted(hearing)));
     }
 
     /// Hears no more of messages of this kind.
@@ -303,7 +305,7 @@ impl Talk {
     fn list(&mut self, call: Option<&Call>, cursor: Option<&str>) {
         let Some(call) = call else { return };
         let (line, id) = relist::request(&call.body, cursor);
-        self.post(line, None, vec![id], Kind::List);
+        self.post(line, None, Some(id), Vec::new(), Kind::List);
     }
 
     /// Handles what is heard of the list.

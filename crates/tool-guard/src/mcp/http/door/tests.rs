@@ -317,6 +317,38 @@ async fn a_modern_read_ends_with_its_client_and_a_payment_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_modern_read_that_another_client_joined_goes_on_for_that_one() {
+    let mut bench = Bench::new().await;
+    bench.list().await;
+    let modern = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "read"),
+    ];
+    for stays in [true, false] {
+        let first = bench.send(&modern, call("7", "read", KEYED));
+        let post = bench.posted().await;
+        let second = bench.send(&modern, call("8", "read", KEYED));
+        bench.nothing_posted().await;
+        first.abort();
+        assert!(first.await.is_err());
+        bench.nothing_posted().await;
+        assert!(!post.say.is_closed());
+        if stays {
+            post.answer("done");
+            let said: Value = serde_json::from_str(&text(second).await.1).unwrap();
+            let answer = (&said["id"], &said["result"]["content"][0]["text"]);
+            assert_eq!(answer, (&8.into(), &"done".into()), "{said}");
+        } else {
+            second.abort();
+            assert!(second.await.is_err());
+            bench.nothing_posted().await;
+            assert!(post.say.is_closed());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_strong_id_of_another_caller_gets_no_answer_and_runs_nothing() {
     let mut bench = Bench::new().await;
     let first = bench.send(&[("authorization", "Bearer a")], call("7", "pay", KEYED));
@@ -325,6 +357,7 @@ async fn a_strong_id_of_another_caller_gets_no_answer_and_runs_nothing() {
     let other = bench.send(&[("authorization", "Bearer b")], call("7", "pay", KEYED));
     let (_, said) = text(other).await;
     assert!(said.contains("idempotency_conflict") && !said.contains("secret"), "{said}");
+    assert!(said.contains("belongs to a call of another credential"), "{said}");
     bench.nothing_posted().await;
 }
 
