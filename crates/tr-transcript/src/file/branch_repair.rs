@@ -4,7 +4,7 @@ mod chain;
 mod links;
 
 use super::{
-    align::{Now, align},
+    align::{Aligned, align},
     drafts::Draft,
     edit::Edits,
     new_line::NewIds,
@@ -102,7 +102,7 @@ impl<'f> BranchRepair<'f> {
         (self.drafts, self.edits)
     }
 
-    fn follow(&mut self, now: &[Now<'_>], gone: &[usize]) {
+    fn follow(&mut self, now: &[Aligned<'_>], gone: &[usize]) {
         for &message in gone {
             for node in self.drafts[message].nodes.clone() {
                 self.edits.remove(node);
@@ -113,13 +113,13 @@ impl<'f> BranchRepair<'f> {
         let mut at = first.copied().unwrap_or(self.path.branch.len());
         for message in now {
             match *message {
-                Now::Kept(was) => at = self.behind(was).unwrap_or(at),
-                Now::Changed(was, message) => {
+                Aligned::Kept(was) => at = self.behind(was).unwrap_or(at),
+                Aligned::Changed(was, message) => {
                     self.change(was, message, at);
                     at = self.behind(was).unwrap_or(at);
                 }
-                Now::Moved(was) => self.move_entry(self.drafts[was].nodes[0], at),
-                Now::New(message) => self.add_message(at, message.clone()),
+                Aligned::Moved(was) => self.move_entry(self.drafts[was].nodes[0], at),
+                Aligned::New(message) => self.add_message(at, message.clone()),
             }
         }
     }

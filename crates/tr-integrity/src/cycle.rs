@@ -13,5 +13,5 @@ pub use self::{
 };
 pub(crate) use self::{
     error::{INTENT_NOT_RECORDED, not_recorded},
-    open::{Ended, OpenCycle, Witness},
+    open::{Ended, EventContext, OpenCycle},
 };

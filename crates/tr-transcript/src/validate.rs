@@ -21,7 +21,7 @@ pub use self::{
 };
 use crate::{
     format::{Blanks, Format, Results, Rules},
-    keys::Place,
+    keys::Lookup,
     message::{Kind, Message, Role},
 };
 use finding::EMPTY;
@@ -283,12 +283,12 @@ impl Validator {
             let fault = if message.role() != Role::User || !after_assistant {
                 Some(Fault::ResultWithoutAssistant)
             } else {
-                let matched = step.as_mut().map_or(Place::None, |step| step.matching(&key));
+                let matched = step.as_mut().map_or(Lookup::None, |step| step.matching(&key));
                 match matched {
-                    Place::None => Some(Fault::OrphanedResult),
-                    Place::Answered(_) => Some(Fault::SeveralResults),
-                    Place::Waits(_) if other_content => Some(Fault::ResultAfterContent),
-                    Place::Waits(_) => None,
+                    Lookup::None => Some(Fault::OrphanedResult),
+                    Lookup::Answered(_) => Some(Fault::SeveralResults),
+                    Lookup::Waits(_) if other_content => Some(Fault::ResultAfterContent),
+                    Lookup::Waits(_) => None,
                 }
             };
             if let Some(fault) = fault {
@@ -308,12 +308,12 @@ impl Validator {
         }
         let follows_step = self.step.is_some();
         for key in message.blocks().iter().filter_map(|block| block.kind.key(false)) {
-            let matched = self.step.as_mut().map_or(Place::None, |step| step.matching(&key));
+            let matched = self.step.as_mut().map_or(Lookup::None, |step| step.matching(&key));
             let fault = match matched {
-                Place::Waits(_) => continue,
-                Place::Answered(_) => Fault::SeveralResults,
-                Place::None if follows_step => Fault::OrphanedResult,
-                Place::None => Fault::ResultWithoutAssistant,
+                Lookup::Waits(_) => continue,
+                Lookup::Answered(_) => Fault::SeveralResults,
+                Lookup::None if follows_step => Fault::OrphanedResult,
+                Lookup::None => Fault::ResultWithoutAssistant,
             };
             self.report(fault, self.len, None, Some(&key.id));
         }

@@ -26,8 +26,8 @@ pub use self::{
 };
 use crate::config::Layer0Config;
 use chain::Chain;
-use cycle::Used;
-use journal::Kept;
+use cycle::UsePosition;
+use journal::SessionJournal;
 use std::{collections::VecDeque, sync::Arc};
 use tr_transcript::{
     CheckpointError, Format, Message, Repair, RepairPlan, RepairResult, StalePlan, Transcript,
@@ -60,7 +60,7 @@ pub struct Session {
     cycles: Vec<ToolCycleTransaction>,
     cycles_begun: u64,
     /// Cycles that were recorded after a checkpoint that is still open, in the order of their ids.
-    done: Vec<Done>,
+    done: Vec<RecordedCycle>,
     /// The ends of the last cycles since it was loaded.
     ended: VecDeque<(CycleId, CycleState)>,
     incidents: VecDeque<Incident>,
@@ -71,17 +71,17 @@ pub struct Session {
     mode: CycleMode,
     /// Identifies this process's cycles among those that share a store.
     driver: u64,
-    journal: Kept,
+    journal: SessionJournal,
 }
 
 /// A recorded cycle.
 #[derive(Clone, Debug)]
-struct Done {
+struct RecordedCycle {
     id: CycleId,
     /// The index of its result, when it was recorded.
     at: usize,
     /// The position of the use that the agent had put there.
-    used: Used,
+    used: UsePosition,
     tool_use: ToolUse,
     result: ToolResult,
     /// It is a refusal: the tool did not run.
@@ -118,7 +118,7 @@ impl Session {
             config: Arc::default(),
             mode: CycleMode::default(),
             driver: 0,
-            journal: Kept::default(),
+            journal: SessionJournal::default(),
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) struct Log {
     /// Numbers the waiting writers.
     tickets: AtomicU64,
     /// Set after another writer's change: this copy is not written any more.
-    lost: OnceLock<Lost>,
+    lost: OnceLock<LostChanges>,
     /// The error that the next write must report, because an earlier copy was lost with other
     /// changes.
     owed: Mutex<Option<StoreError>>,
@@ -59,25 +59,25 @@ pub(crate) struct Log {
 #[derive(Debug)]
 struct Writer {
     head: Option<Revision>,
-    unsent: Option<Unsent>,
+    unsent: Option<UnsentEntry>,
     /// The last ticket whose changes are all written.
     served: u64,
 }
 
 /// An entry that is not sent, or not confirmed.
 #[derive(Debug)]
-struct Unsent {
+struct UnsentEntry {
     entry: Entry,
     holds_more: bool,
     serves: u64,
 }
 
 #[derive(Debug)]
-struct Lost {
+struct LostChanges {
     head: Option<Revision>,
     /// Whether changes were lost that no call makes again.
     with_more: bool,
-    is_told: AtomicBool,
+    is_reported: AtomicBool,
 }
 
 impl Remote {
@@ -124,7 +124,7 @@ impl Log {
         self.tell()?;
         let end = self.write(session).await;
         if let (Err(_), Some(lost)) = (&end, self.lost.get()) {
-            lost.is_told.store(true, Relaxed);
+            lost.is_reported.store(true, Relaxed);
         }
         end
     }
@@ -152,7 +152,7 @@ impl Log {
             return false;
         }
         let entry = self.entry(self.remote.next(writer.head), &changes);
-        writer.unsent = Some(Unsent { entry, holds_more, serves });
+        writer.unsent = Some(UnsentEntry { entry, holds_more, serves });
         true
     }
 
@@ -166,7 +166,7 @@ impl Log {
         if let Some(lost) = self.lost.get() {
             return Err(StoreError::conflict(lost.head));
         }
-        let Some(Unsent { entry, serves, .. }) = &writer.unsent else { return Ok(()) };
+        let Some(UnsentEntry { entry, serves, .. }) = &writer.unsent else { return Ok(()) };
         match self.remote.store.append(&self.session, writer.head, entry).await {
             Ok(()) => {
                 (writer.head, writer.served) = (Some(entry.revision), *serves);
@@ -177,8 +177,8 @@ impl Log {
                 if let StoreErrorKind::Conflict { head } = error.kind() {
                     let held_more = writer.unsent.as_ref().is_some_and(|it| it.holds_more);
                     let with_more = held_more || lock(session).holds_more();
-                    let is_told = AtomicBool::new(false);
-                    drop(self.lost.set(Lost { head, with_more, is_told }));
+                    let is_reported = AtomicBool::new(false);
+                    drop(self.lost.set(LostChanges { head, with_more, is_reported }));
                 }
                 Err(error)
             }

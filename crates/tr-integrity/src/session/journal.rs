@@ -10,7 +10,7 @@ mod replay;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::change::Kept;
+pub(super) use self::change::SessionJournal;
 use self::change::{Journal, Known, Line};
 pub(crate) use self::{
     change::Change,
@@ -28,7 +28,7 @@ impl Session {
         } else {
             journal.changes = self.opening();
         }
-        self.journal = Kept(Some(journal));
+        self.journal = SessionJournal(Some(journal));
     }
 
     /// Whether there are changes to write.
@@ -58,7 +58,7 @@ impl Session {
         journal.known.catch_up(self, &mut journal.changes);
         let changes = mem::take(&mut journal.changes);
         let holds_more = mem::take(&mut journal.holds_more);
-        self.journal = Kept(Some(journal));
+        self.journal = SessionJournal(Some(journal));
         (changes, holds_more)
     }
 

@@ -35,9 +35,9 @@
 //! Each case gets a subject of its own: an empty store, or one in which the random session ids of
 //! the case are not in use. So a shared server is fine.
 mod appending;
-mod keeping;
-mod looking;
+mod queries;
 mod subject;
+mod whole_sessions;
 
 pub use self::subject::Subject;
 pub use crate::conformance_tests as conformance;
@@ -45,7 +45,7 @@ pub use tr_core::conformance::{Violation, Violations};
 #[doc(hidden)]
 pub use tr_core::conformance_test;
 
-use self::{appending::*, keeping::*, looking::*, subject::Case};
+use self::{appending::*, queries::*, subject::Case, whole_sessions::*};
 
 /// Runs every case against a subject that `make` makes for it.
 ///
