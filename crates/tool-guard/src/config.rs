@@ -116,12 +116,12 @@ fn check(file: Option<&Path>) -> anyhow::Result<ExitCode> {
     let Some(config) = read(file)? else { return Ok(ExitCode::from(MISTAKES)) };
     if config.sessions.is_some() {
         eprintln!(
-            "tool-guard: note: [sessions] is for programs; tool-guard mcp and turn keep no sessions"
+            "tool-guard: note: [sessions] has no effect in tool-guard mcp and turn: they keep no sessions"
         );
     }
     if config.silent_failures.is_some() {
         eprintln!(
-            "tool-guard: note: silent_failures is for programs; over MCP `isError` marks a failure"
+            "tool-guard: note: silent_failures has no effect over MCP: there `isError` marks a failure"
         );
     }
     let tools = match config.catalog.len() {

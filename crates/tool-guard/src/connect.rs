@@ -41,7 +41,7 @@ pub(crate) struct Reach {
 }
 
 /// How long connecting may take, TLS included.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Which addresses may be called, and whose certificates count.
 pub(crate) struct Trust {
@@ -124,7 +124,7 @@ impl Service<Uri> for Connector {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let tls = self.tls.clone();
         Box::pin(async move {
-            timeout(PATIENCE, connect(uri, tls)).await.map_err(|_| {
+            timeout(CONNECT_TIMEOUT, connect(uri, tls)).await.map_err(|_| {
                 io::Error::new(io::ErrorKind::TimedOut, "connecting took longer than 10 s")
             })?
         })

@@ -11,7 +11,7 @@ use crate::{
     install::{
         client::Client,
         distinct,
-        files::{Place, Scope, Surroundings, places},
+        files::{Environment, Place, Scope, places},
         servers::{Entry, Guarded, Reached, entries},
         tree::{Refusal, line_of, read},
     },
@@ -86,7 +86,7 @@ impl Known {
             _ if self.fault => Err("its guard is gone"),
             _ if options.no_start => Err("--no-start"),
             Scope::Project if !options.start_project => {
-                Err("it is the project's: --start-project starts those")
+                Err("it is the project's: start such servers with --start-project")
             }
             Scope::Project | Scope::User => Ok(launch),
         }
@@ -96,7 +96,7 @@ impl Known {
 /// Runs the subcommand.
 pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let guard = env::current_exe().context("the path of this program cannot be read")?;
-    let here = Surroundings::here().context("the current folder cannot be read")?;
+    let here = Environment::here().context("the current folder cannot be read")?;
     let mut is_well = true;
     say(&format!("tool-guard {}: {}\n", build::facts(), quoted(&guard)))?;
     match check_default().await {

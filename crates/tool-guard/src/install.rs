@@ -13,8 +13,8 @@ mod tests;
 
 use self::{
     client::Client,
-    edit::{Done, Edited, Order, What, edit},
-    files::{Place, Scope, Surroundings, places},
+    edit::{Done, EditOptions, Edited, What, edit},
+    files::{Environment, Place, Scope, places},
     shown::shown,
 };
 use crate::session::{CliError, File, quoted, replace_file, say};
@@ -82,11 +82,11 @@ struct Planned {
 /// Runs the subcommand.
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let guard = program()?;
-    let here = Surroundings::here().context("the current folder cannot be read")?;
+    let here = Environment::here().context("the current folder cannot be read")?;
     let places = places(options.client, &here);
     let wanted = |place: &&Place| options.scope.is_none_or(|scope| scope == place.scope);
     let places: Vec<Place> = places.iter().filter(wanted).cloned().collect();
-    let order = Order {
+    let order = EditOptions {
         guard: &guard,
         server: options.server.as_deref(),
         http: options.http,
@@ -188,7 +188,7 @@ pub(crate) fn distinct(places: &[Place]) -> Vec<&Place> {
     found
 }
 
-fn plan(place: &Place, options: &Options, order: &Order<'_>) -> anyhow::Result<Planned> {
+fn plan(place: &Place, options: &Options, order: &EditOptions<'_>) -> anyhow::Result<Planned> {
     let shown = place.path.display();
     let refused = |error: CliError| anyhow!("{shown} {}", error.what);
     let is_regular =
@@ -293,7 +293,7 @@ fn forget(file: &Path, restored: &str, client: Client) -> bool {
         let Some(old) = is_backup.then(|| fs::read_to_string(found.path()).ok()).flatten() else {
             continue;
         };
-        let undo = Order { guard: "", server: None, http: false, undo: true };
+        let undo = EditOptions { guard: "", server: None, http: false, undo: true };
         let is_between = || edit(&old, client.form(), &undo).is_ok_and(|it| it.text == restored);
         if old == restored || is_between() {
             is_same |= fs::remove_file(found.path()).is_ok() && old == restored;

@@ -1,8 +1,8 @@
 //! `tool-guard records`: lists the records of calls, and settles calls of unknown outcome.
 //!
 //! It works on the store itself, whether or not a guard runs.
+mod answer_file;
 mod find;
-mod given;
 mod shown;
 mod unreadable;
 
@@ -101,7 +101,7 @@ enum What {
         id: String,
         /// How the call ended
         #[arg(value_enum)]
-        how: How,
+        how: SettledAs,
         /// With `done`: the result that repeats get, as a JSON object like that of tools/call
         #[arg(long, value_name = "FILE")]
         answer: Option<PathBuf>,
@@ -121,7 +121,7 @@ enum What {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum How {
+enum SettledAs {
     /// It ran: a repeat does not run, and gets the answer or the notice that it ran
     Done,
     /// It did not run: a repeat runs
@@ -131,13 +131,13 @@ enum How {
 /// Runs the subcommand.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let answer = match &options.what {
-        What::Settle { answer: Some(_), how: How::DidNotRun, .. } => {
+        What::Settle { answer: Some(_), how: SettledAs::DidNotRun, .. } => {
             eprintln!(
                 "tool-guard: --answer is for `settle ID done`: a call that did not run has no answer"
             );
             return Ok(ExitCode::from(UNUSABLE));
         }
-        What::Settle { answer: Some(file), .. } => match given::read(file) {
+        What::Settle { answer: Some(file), .. } => match answer_file::read(file) {
             Ok(answer) => Some(answer),
             Err(error) => {
                 eprintln!("tool-guard: {}", printable_lines(&format!("{error:#}")));
@@ -149,16 +149,18 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let (records, command) = open(&options).await?;
     let (id, act) = match options.what {
         What::List { unknown, json } => return list(&records, unknown, json, &command).await,
-        What::Show { id, json } => (id, Act::Show { json }),
-        What::Settle { id, how, force, .. } => (id, Act::Settle { how, answer, force }),
-        What::Forget { id, force } => (id, Act::Forget { force }),
+        What::Show { id, json } => (id, RecordAction::Show { json }),
+        What::Settle { id, how, force, .. } => (id, RecordAction::Settle { how, answer, force }),
+        What::Forget { id, force } => (id, RecordAction::Forget { force }),
     };
     let record = match find(&records, &id, &command).await? {
         Ok(Found::Readable(record)) => record,
         Ok(Found::Unreadable(record)) => {
             match act {
-                Act::Forget { force: true } => return unreadable::forget(&records, &record).await,
-                Act::Show { json } => unreadable::show(&record, json),
+                RecordAction::Forget { force: true } => {
+                    return unreadable::forget(&records, &record).await;
+                }
+                RecordAction::Show { json } => unreadable::show(&record, json),
                 _ => {}
             }
             eprintln!("tool-guard: {}", unreadable::advice(&record, &command));
@@ -173,9 +175,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 }
 
 /// What to do with one record.
-enum Act {
+enum RecordAction {
     Show { json: bool },
-    Settle { how: How, answer: Option<ToolOutcome>, force: bool },
+    Settle { how: SettledAs, answer: Option<ToolOutcome>, force: bool },
     Forget { force: bool },
 }
 
@@ -262,25 +264,25 @@ fn id(record: &DedupeRecord) -> anyhow::Result<Key> {
 async fn act_on(
     records: &Records,
     record: &DedupeRecord,
-    act: Act,
+    act: RecordAction,
     command: &RecordsCommand,
 ) -> anyhow::Result<ExitCode> {
     let key = id(record)?;
     match act {
-        Act::Show { json: true } => println!("{}", as_json(record)?),
-        Act::Show { json: false } => {
+        RecordAction::Show { json: true } => println!("{}", as_json(record)?),
+        RecordAction::Show { json: false } => {
             let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown);
             print!("{}", whole(record, SystemClock.unix_ms(), still, command));
         }
-        Act::Forget { .. } => {
+        RecordAction::Forget { .. } => {
             if !records.clear(&key).await.context("the record cannot be forgotten")? {
                 eprintln!("tool-guard: the record is gone already");
                 return Ok(ExitCode::from(NOT_FOUND));
             }
             println!("forgotten: a repeat of this call runs");
         }
-        Act::Settle { how, answer, force } => {
-            if how == How::DidNotRun
+        RecordAction::Settle { how, answer, force } => {
+            if how == SettledAs::DidNotRun
                 && !force
                 && let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown)
                 && let Some(why) = still.refusal()
@@ -315,19 +317,21 @@ async fn settle(
     records: &Records,
     record: &DedupeRecord,
     key: &Key,
-    how: How,
+    how: SettledAs,
     answer: Option<ToolOutcome>,
 ) -> anyhow::Result<ExitCode> {
     let (wanted, says) = match how {
-        How::Done => (RecordState::Done, "settled: it ran; a repeat of this call does not run"),
-        How::DidNotRun => {
+        SettledAs::Done => {
+            (RecordState::Done, "settled: it ran; a repeat of this call does not run")
+        }
+        SettledAs::DidNotRun => {
             (RecordState::Cancelled, "settled: it did not run; a repeat of this call runs")
         }
     };
     let settlement = match (how, answer) {
-        (How::Done, Some(answer)) => Resolution::Done(answer),
-        (How::Done, None) => Resolution::DoneNotKept,
-        (How::DidNotRun, _) => Resolution::DidNotRun,
+        (SettledAs::Done, Some(answer)) => Resolution::Done(answer),
+        (SettledAs::Done, None) => Resolution::DoneNotKept,
+        (SettledAs::DidNotRun, _) => Resolution::DidNotRun,
     };
     let settled = records.settle(key, Some(record.epoch), settlement).await;
     // A guard refuses a settlement of a sealed record that was made without its key.

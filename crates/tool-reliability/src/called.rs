@@ -21,7 +21,7 @@ pin_project! {
     #[derive(Debug)]
     enum State<F> {
         Called { #[pin] inner: F },
-        Not { error: Option<BoxError> },
+        Rejected { error: Option<BoxError> },
     }
 }
 
@@ -33,7 +33,7 @@ impl<F> Called<F> {
 
     /// It was not called.
     pub(crate) const fn not(error: BoxError) -> Self {
-        Self { state: State::Not { error: Some(error) } }
+        Self { state: State::Rejected { error: Some(error) } }
     }
 }
 
@@ -48,7 +48,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().state.project() {
             StateProj::Called { inner } => inner.poll(cx).map_err(Into::into),
-            StateProj::Not { error } => {
+            StateProj::Rejected { error } => {
                 Poll::Ready(Err(error.take().expect("polled after completion")))
             }
         }

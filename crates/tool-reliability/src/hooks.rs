@@ -81,7 +81,8 @@ pub struct Hooked<S> {
 }
 
 impl<S> Hooked<S> {
-    /// Prepares the next call, which is then not prepared again.
+    /// Prepares a call before it is passed to [`Service::call`], which then does not prepare it again. For the
+    /// bare tool, whose switch reads the call in between.
     pub(crate) fn prepare(&mut self, call: &mut ToolCall) {
         if let Some(hooks) = &self.hooks {
             prepare(hooks, call);
@@ -89,7 +90,7 @@ impl<S> Hooked<S> {
         self.place = Place::Attempt;
     }
 
-    /// That call has come.
+    /// The prepared call was made: the next one is prepared by [`Service::call`] again.
     pub(crate) const fn end_prepared(&mut self) {
         self.place = Place::Bare;
     }
@@ -143,7 +144,7 @@ fn prepare(hooks: &Hooks, call: &mut ToolCall) {
     }
 }
 
-/// Whom to tell of the end, and of what.
+/// The hooks to notify when a call or an attempt ends, and the call that they get.
 #[derive(Debug)]
 struct After {
     hooks: Hooks,
@@ -152,7 +153,7 @@ struct After {
 }
 
 impl After {
-    /// Calls the hooks that come first.
+    /// Calls `prepare` and `before`, as far as they belong to this place.
     #[inline(never)]
     fn begin(hooks: &Hooks, place: Place, call: &mut ToolCall) -> Box<Self> {
         if place == Place::Call {
@@ -169,8 +170,9 @@ impl After {
         Box::new(Self { hooks: hooks.clone(), call: call.clone(), place })
     }
 
+    /// Calls `after`; and `before` first if the call had no attempt.
     #[inline(never)]
-    fn tell(&self, end: Result<&ToolOutcome, &BoxError>) {
+    fn notify(&self, end: Result<&ToolOutcome, &BoxError>) {
         if self.place == Place::Call {
             if self.call.had_attempt() {
                 return;
@@ -194,8 +196,8 @@ where
         let end = ready!(this.inner.poll(cx)).map_err(Into::into);
         if let Some(after) = this.after {
             match &end {
-                Err(error) => ToolFailed::show(error, |error| after.tell(Err(error))),
-                Ok(outcome) => after.tell(Ok(outcome)),
+                Err(error) => ToolFailed::show(error, |error| after.notify(Err(error))),
+                Ok(outcome) => after.notify(Ok(outcome)),
             }
         }
         Poll::Ready(end)

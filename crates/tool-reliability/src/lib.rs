@@ -63,13 +63,16 @@
 //!
 //! # Defaults
 //!
-//! 10 s for an attempt, 4 attempts within 30 s with delays
-//! drawn from 0 up to 200, 400 and 800 ms, a breaker that opens on 5 failures in a row or half of the
-//! last 20 (8 for a tool declared to only read, 30 % for one declared mutating), records for 24 h, loops broken at the second identical failure. A duplicate of a call
-//! in flight waits for it, at most 30 s. All calls are guarded; a
-//! [`Rollout`] selects those that are only watched or bypassed. `TOOL_RELIABILITY_ENABLED` set to `false`
-//! turns a stack off when it is built; [`KillSwitch`] does while it runs. The other switches of the
-//! environment: [`Environment`].
+//! - An attempt has 10 s. A call has 4 attempts within 30 s, with delays drawn from 0 up to 200, 400
+//!   and 800 ms.
+//! - A breaker opens on 5 failures in a row, 8 for a tool declared to only read; or if half of the
+//!   last 20 calls failed, 30 % for a tool declared mutating.
+//! - Records last 24 h. Loops are broken at the second identical failure.
+//!
+//! A duplicate of a call in flight waits for it, at most 30 s. All calls are
+//! guarded; a [`Rollout`] selects those that are only watched or bypassed.
+//! `TOOL_RELIABILITY_ENABLED` set to `false` turns a stack off when it is built; [`KillSwitch`]
+//! does while it runs. The other switches of the environment: [`Environment`].
 //!
 //! # Errors
 //!

@@ -38,10 +38,11 @@
 //!
 //! The tool runs once, for its caller, who gets its own answer untouched. Beside it the stack runs
 //! around that answer, with the same breakers, records, turns and retry budget that enforced calls
-//! have. Each call that it would have refused, replayed, timed out or retried is reported as an event
-//! with `shadow: true`, and counted in metrics of its own; breakers really change their state, and report it.
-//! Sessions are not written to. A retry that it reports is not made, so its result is unknown: the
-//! call ends there, and its failure counts once for the breaker and not for the loop guard. A call whose caller vanishes is recorded as any other that may have run.
+//! have. Each call that it would have refused, replayed, timed out or retried is reported as an
+//! event with `shadow: true`, and counted in metrics of its own; breakers really change their
+//! state, and report it. Sessions are not written to. A retry that it reports is not made, so its
+//! result is unknown: the call ends there, and its failure counts once for the breaker and not for
+//! the loop guard. A call whose caller vanishes is recorded as any other that may have run.
 mod kill_switch;
 mod observe;
 mod shadow;

@@ -1,6 +1,6 @@
 //! Settings.
 mod checks;
-mod settled;
+mod settings;
 
 use crate::settings::{Mode, Rules, Slow};
 use std::{sync::Arc, time::Duration};

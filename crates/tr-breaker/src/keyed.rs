@@ -279,22 +279,22 @@ impl KeyedCircuit {
         }
     }
 
-    fn next_transition(&self) -> Option<(Transition, Turn<'_>)> {
+    fn next_transition(&self) -> Option<(Transition, NotifyTurn<'_>)> {
         let mut locked = held(self.locked.lock());
         if self.is_notifying.load(Relaxed) {
             return None;
         }
         let next = locked.circuit.next_transition()?;
         self.is_notifying.store(true, Relaxed);
-        Some((next, Turn(&self.is_notifying)))
+        Some((next, NotifyTurn(&self.is_notifying)))
     }
 }
 
 /// The turn to notify the observers, which ends also when one of them panics. The thread that ends it looks
 /// again, under the lock.
-struct Turn<'k>(&'k AtomicBool);
+struct NotifyTurn<'k>(&'k AtomicBool);
 
-impl Drop for Turn<'_> {
+impl Drop for NotifyTurn<'_> {
     fn drop(&mut self) {
         self.0.store(false, Relaxed);
     }

@@ -31,8 +31,9 @@ impl<A> Builder<A> {
     /// Checks the settings and makes the layer.
     ///
     /// # Errors
-    /// Names every setting that is out of its range, `forced_open` together with [`Mode::Disabled`](crate::Mode::Disabled),
-    /// and that no rule opens the breaker where none is left.
+    /// Names every setting that is out of its range, `forced_open` together with
+    /// [`Mode::Disabled`](crate::Mode::Disabled), and that no rule opens the breaker where none is
+    /// left.
     pub fn build(self) -> Result<BreakerLayer<A>, ConfigError> {
         ConfigError::check("breaker", self.faults())?;
         Ok(self.build_unchecked())

@@ -35,36 +35,41 @@
 //! know of the last is not taken, and its process looks which of the two was later. Only durations travel, and only
 //! Redis's clock is read, so the clocks of the machines don't matter. Two exceptions:
 //!
-//! - What an operator has ordered (`force_open`, `disable`, `shadow`, `enforce`) is undone only by those who know of it.
+//! - What an operator has ordered (`force_open`, `disable`, `shadow`, `enforce`) is undone only by
+//!   those who know of it.
 //! - What a layer's own configuration forces open stays so in that process until it is reset there.
 //!
 //! What a process decided before it first heard of the others yields to what they know.
 //!
 //! # When Redis is away
 //!
-//! Calls continue, breakers open and close, and their last state is published when Redis is back: nothing queues up. After a
-//! loss of data in Redis, each process publishes its state again; a decision of a process that never saw an operator's order
-//! then overrides the order. [`Health`] says how it stands.
+//! Calls continue, breakers open and close, and their last state is published when Redis is back:
+//! nothing queues up. After a loss of data in Redis, each process publishes its state again; a
+//! decision of a process that never saw an operator's order then overrides the order. [`Health`]
+//! says how it stands.
 //!
 //! # In Redis
 //!
-//! Three keys, `tr-breaker:{NAMESPACE}:v1:state`, `…:log` and `…:meta`, and a channel, `…:bell`. They are gone a day after
-//! the last process; a breaker that is closed takes no room after ten minutes. Redis 6.2 or later, or Valkey; one primary.
-//! `rediss://` needs the feature `redis-tls`: Redis's certificate has to be signed by an authority of the system's, or by
-//! one given to `Builder::tls_roots`, and to name the address's host. Nothing switches this off.
+//! Three keys, `tr-breaker:{NAMESPACE}:v1:state`, `…:log` and `…:meta`, and a channel, `…:bell`.
+//! They are gone a day after the last process; a breaker that is closed takes no room after ten
+//! minutes. Redis 6.2 or later, or Valkey; one primary. `rediss://` needs the feature `redis-tls`:
+//! Redis's certificate has to be signed by an authority of the system's, or by one given to
+//! `Builder::tls_roots`, and to name the address's host. Nothing switches this off.
 
 mod backoff;
+mod changed;
 mod entry;
 mod fleet;
 mod health;
 mod merge;
-mod news;
 mod rounds;
 mod store;
 
 pub use self::health::{Health, Status};
 
-use self::{backoff::Backoff, fleet::Fleet, health::Reporter, news::News, store::Store};
+use self::{
+    backoff::Backoff, changed::ChangedBreakers, fleet::Fleet, health::Reporter, store::Store,
+};
 use crate::{Registry, settings::own_seed};
 use redis::ConnectionInfo;
 use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
@@ -75,7 +80,7 @@ use tr_core::ConfigError;
 pub struct Sharing {
     store: Store,
     fleet: Fleet,
-    news: Arc<News>,
+    changed: Arc<ChangedBreakers>,
     reporter: Reporter,
     backoff: Backoff,
     every: Duration,
@@ -136,7 +141,8 @@ impl Sharing {
 }
 
 impl Builder {
-    /// Sets the namespace: layers of the same namespace share, in all processes. Only one layer of a process may use it.
+    /// Sets the namespace: layers of the same namespace share, in all processes. Only one layer of
+    /// a process may use it.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self
@@ -188,9 +194,9 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Names each fault: an address that is none, a namespace that is empty, longer than 100 bytes or holds other than
-    /// letters, digits and `-_.:/`, an interval out of range, certificates that cannot be used, breakers that are shared
-    /// already.
+    /// Names each fault: an address that is none, a namespace that is empty, longer than 100 bytes
+    /// or holds other than letters, digits and `-_.:/`, an interval out of range, certificates that
+    /// cannot be used, breakers that are shared already.
     pub fn build(self, registry: &Registry) -> Result<Sharing, ConfigError> {
         let mut faults = Vec::new();
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
@@ -217,15 +223,15 @@ impl Builder {
         };
         ConfigError::check("breaker sharing", faults)?;
         let store = store.expect("without a store there is a fault");
-        let (breakers, news) = (registry.breakers(), Arc::<News>::default());
-        if !breakers.observers().set_changes(news.as_changes()) {
+        let (breakers, changed) = (registry.breakers(), Arc::<ChangedBreakers>::default());
+        if !breakers.observers().set_changes(changed.as_changes()) {
             let fault = "the registry is already shared: use one `Sharing` for each registry";
             ConfigError::check("breaker sharing", vec![fault.into()])?;
         }
         Ok(Sharing {
             store,
             fleet: Fleet::new(breakers),
-            news,
+            changed,
             reporter: Reporter::default(),
             backoff: Backoff::new(fastrand::Rng::with_seed(own_seed())),
             every: self.every,

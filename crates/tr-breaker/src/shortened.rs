@@ -21,15 +21,15 @@ const MOST: usize = 256;
 
 /// The beginning of `message`, at most 256 bytes of it.
 pub(crate) fn shortened(message: &dyn Display) -> Arc<str> {
-    let mut start = Start(String::new());
+    let mut truncated = Truncated(String::new());
     // What is written past the end, or after the message's own error, is not missed.
-    let _ = write!(start, "{message}");
-    start.0.into()
+    let _ = write!(truncated, "{message}");
+    truncated.0.into()
 }
 
-struct Start(String);
+struct Truncated(String);
 
-impl Write for Start {
+impl Write for Truncated {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = MOST - self.0.len();
         if text.len() <= room {

@@ -26,18 +26,18 @@ struct Mark {
     at: Instant,
     /// Successes before it.
     successes: u64,
-    what: What,
+    what: MarkKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum MarkKind {
     Lap,
-    Bad(Bad),
+    Bad(BadCall),
 }
 
 /// A call that speaks against the tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Bad {
+pub(crate) struct BadCall {
     pub(crate) failed: bool,
     pub(crate) slow: bool,
 }
@@ -78,10 +78,10 @@ pub(crate) struct Epoch {
 }
 
 impl Mark {
-    const fn bad(&self) -> Option<Bad> {
+    const fn bad(&self) -> Option<BadCall> {
         match self.what {
-            What::Lap => None,
-            What::Bad(bad) => Some(bad),
+            MarkKind::Lap => None,
+            MarkKind::Bad(bad) => Some(bad),
         }
     }
 }
@@ -105,8 +105,8 @@ impl Window {
         let most = settings.derived.keep as usize + 32;
         for mark in &saved.marks[saved.marks.len().saturating_sub(most)..] {
             let Some(at) = epoch.past(mark.at) else { continue };
-            let bad = Bad { failed: mark.failed, slow: mark.slow };
-            let what = if bad == Bad::default() { What::Lap } else { What::Bad(bad) };
+            let bad = BadCall { failed: mark.failed, slow: mark.slow };
+            let what = if bad == BadCall::default() { MarkKind::Lap } else { MarkKind::Bad(bad) };
             window.push(at, what, settings);
             window.successes += mark.successes.min(settings.derived.keep.into());
         }
@@ -118,7 +118,7 @@ impl Window {
     #[inline]
     pub(crate) fn success(&mut self, now: Instant, settings: &Settings) {
         if self.marks.back().is_none_or(|last| now >= last.at + settings.derived.lap) {
-            self.push(now, What::Lap, settings);
+            self.push(now, MarkKind::Lap, settings);
         }
         (self.successes, self.run) = (self.successes + 1, 0);
     }
@@ -144,8 +144,8 @@ impl Window {
     }
 
     /// Counts a call that failed or was slow.
-    pub(crate) fn bad(&mut self, now: Instant, bad: Bad, settings: &Settings) {
-        self.push(now, What::Bad(bad), settings);
+    pub(crate) fn bad(&mut self, now: Instant, bad: BadCall, settings: &Settings) {
+        self.push(now, MarkKind::Bad(bad), settings);
         self.run = if bad.failed { self.run.saturating_add(1) } else { 0 };
     }
 
@@ -202,7 +202,7 @@ impl Window {
             if tally.calls == settings.window {
                 break;
             }
-            if let What::Bad(bad) = mark.what {
+            if let MarkKind::Bad(bad) = mark.what {
                 tally.calls += 1;
                 tally.failures += u32::from(bad.failed);
                 tally.slow += u32::from(bad.slow);
@@ -222,23 +222,23 @@ impl Window {
         self.run >= n && self.marks.len() >= n as usize
     }
 
-    fn push(&mut self, now: Instant, what: What, settings: &Settings) {
+    fn push(&mut self, now: Instant, what: MarkKind, settings: &Settings) {
         if self.marks.is_empty() {
             // One suffices for a tool that succeeds.
             self.marks.reserve_exact(1);
         }
         self.marks.push_back(Mark { at: now, successes: self.successes, what });
-        self.bad += u32::from(what != What::Lap);
+        self.bad += u32::from(what != MarkKind::Lap);
         while self.marks.len() > 1 && self.first_is_spent(now, settings) {
             let first = self.marks.pop_front();
-            self.bad -= u32::from(first.is_some_and(|mark| mark.what != What::Lap));
+            self.bad -= u32::from(first.is_some_and(|mark| mark.what != MarkKind::Lap));
         }
     }
 
     /// Whether nothing looks at the first mark any more: it is too old, or enough calls follow.
     fn first_is_spent(&self, now: Instant, settings: &Settings) -> bool {
         let (first, second) = (self.marks[0], self.marks[1]);
-        let bad = self.bad - u32::from(first.what != What::Lap);
+        let bad = self.bad - u32::from(first.what != MarkKind::Lap);
         is_past(first.at, now, settings.rolling)
             || self.successes - second.successes + u64::from(bad)
                 >= u64::from(settings.derived.keep)

@@ -20,12 +20,12 @@ pub struct FailureInfo {
     by_layer: bool,
     cause: Option<Cause>,
     // Boxed, because errors are moved often and few have it.
-    more: Option<Box<More>>,
+    rare: Option<Box<RareFields>>,
 }
 
 /// The rare fields.
 #[derive(Debug, Default)]
-struct More {
+struct RareFields {
     earlier: Option<BoxError>,
     replay: Option<Replay>,
     owner: Option<Owner>,
@@ -37,7 +37,7 @@ type Owner = fn(&(dyn Error + 'static)) -> bool;
 /// The cause of an error.
 #[derive(Debug)]
 enum Cause {
-    Own(BoxError),
+    Owned(BoxError),
     Shared(Arc<dyn Error + Send + Sync>),
 }
 
@@ -52,7 +52,7 @@ impl FailureInfo {
             exhausted: false,
             by_layer: false,
             cause: None,
-            more: None,
+            rare: None,
         }
     }
 
@@ -66,14 +66,14 @@ impl FailureInfo {
             exhausted: end.exhausted,
             by_layer: false,
             cause: None,
-            more: None,
+            rare: None,
         }
     }
 
     /// Sets the cause.
     #[must_use]
     pub fn because(mut self, cause: impl Into<BoxError>) -> Self {
-        self.cause = Some(Cause::Own(cause.into()));
+        self.cause = Some(Cause::Owned(cause.into()));
         self
     }
 
@@ -89,7 +89,7 @@ impl FailureInfo {
     #[must_use]
     pub fn into_cause(self) -> Option<BoxError> {
         match self.cause? {
-            Cause::Own(cause) => Some(cause),
+            Cause::Owned(cause) => Some(cause),
             Cause::Shared(_) => None,
         }
     }
@@ -98,7 +98,7 @@ impl FailureInfo {
     /// it after the cause and its sources.
     #[must_use]
     pub fn after(mut self, earlier: impl Into<BoxError>) -> Self {
-        self.more.get_or_insert_default().earlier = Some(earlier.into());
+        self.rare.get_or_insert_default().earlier = Some(earlier.into());
         self
     }
 
@@ -121,26 +121,26 @@ impl FailureInfo {
     /// Marks the error as a replay: it comes from a record, not from a run for this caller.
     #[must_use]
     pub fn replayed(mut self, replay: Replay) -> Self {
-        self.more.get_or_insert_default().replay = Some(replay);
+        self.rare.get_or_insert_default().replay = Some(replay);
         self
     }
 
     /// Marks this as the information of a `T`: behind any other error it is about what happened in an
     /// inner layer.
     pub(crate) fn of_a<T: Error + 'static>(mut self) -> Self {
-        self.more.get_or_insert_default().owner = Some(<dyn Error>::is::<T>);
+        self.rare.get_or_insert_default().owner = Some(<dyn Error>::is::<T>);
         self
     }
 
     /// Whether this can be the information of `error`.
     pub(crate) fn may_belong_to(&self, error: &(dyn Error + 'static)) -> bool {
-        self.more.as_ref().and_then(|more| more.owner).is_none_or(|is_owner| is_owner(error))
+        self.rare.as_ref().and_then(|rare| rare.owner).is_none_or(|is_owner| is_owner(error))
     }
 
     /// The record that the error was replayed from, if it was.
     #[must_use]
     pub fn replay(&self) -> Option<Replay> {
-        self.more.as_ref()?.replay
+        self.rare.as_ref()?.replay
     }
 
     /// The stable code.
@@ -199,7 +199,7 @@ impl fmt::Display for FailureInfo {
 impl Error for FailureInfo {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self.cause.as_ref()? {
-            Cause::Own(cause) => Some(&**cause),
+            Cause::Owned(cause) => Some(&**cause),
             Cause::Shared(cause) => Some(&**cause),
         }
     }
@@ -213,7 +213,7 @@ pub fn causes<'e>(
     let mut earlier = None;
     iter::successors(Some(error), move |&error| {
         if let Some(info) = error.downcast_ref::<FailureInfo>() {
-            let own = info.more.as_ref().and_then(|more| more.earlier.as_deref());
+            let own = info.rare.as_ref().and_then(|rare| rare.earlier.as_deref());
             earlier = earlier.or(own.map(|earlier| earlier as _));
         }
         error.source().or_else(|| earlier.take())

@@ -7,7 +7,8 @@
 //!
 //! # When to use
 //!
-//! With any of the layer crates, to implement a policy for your own types and to read their errors. Alone, for classifying errors and for canonical JSON.
+//! With any of the layer crates, to implement a policy for your own types and to read their errors.
+//! Alone, for classifying errors and for canonical JSON.
 //!
 //! # Features
 //!

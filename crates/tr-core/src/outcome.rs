@@ -18,12 +18,12 @@ pub use self::{
 #[derive(Clone, Debug, Default)]
 pub struct ToolOutcome {
     /// `None`: a success that says nothing, at the first attempt.
-    told: Option<Arc<Told>>,
+    details: Option<Arc<Details>>,
     provenance: Provenance,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct Details {
     parts: OutcomeParts,
     retried: Option<Arc<[Retried]>>,
     /// Of the content, if that was streamed.
@@ -153,17 +153,17 @@ impl ToolOutcome {
             duration: None,
             notes: Vec::new(),
         };
-        self.told.as_deref().map_or(NOTHING, |told| &told.parts)
+        self.details.as_deref().map_or(NOTHING, |details| &details.parts)
     }
 
     /// Mutable access to the parts. Copies them if they are shared; the content stays shared.
     #[must_use]
     pub fn parts_mut(&mut self) -> &mut OutcomeParts {
-        &mut self.told_mut().parts
+        &mut self.details_mut().parts
     }
 
-    fn told_mut(&mut self) -> &mut Told {
-        Arc::make_mut(self.told.get_or_insert_default())
+    fn details_mut(&mut self) -> &mut Details {
+        Arc::make_mut(self.details.get_or_insert_default())
     }
 
     /// What the tool gave back.
@@ -201,39 +201,39 @@ impl ToolOutcome {
     /// Each retry before this outcome.
     #[must_use]
     pub fn retried(&self) -> &[Retried] {
-        self.told.as_deref().and_then(|told| told.retried.as_deref()).unwrap_or_default()
+        self.details.as_deref().and_then(|details| details.retried.as_deref()).unwrap_or_default()
     }
 
     /// Notes the retries before this outcome.
     pub fn set_retried(&mut self, retried: impl Into<Arc<[Retried]>>) {
-        self.told_mut().retried = Some(retried.into());
+        self.details_mut().retried = Some(retried.into());
     }
 
     /// Where the chunks are in the content, if it was streamed.
     #[must_use]
     pub fn pieces(&self) -> Option<&Pieces> {
-        self.told.as_deref()?.pieces.as_deref()
+        self.details.as_deref()?.pieces.as_deref()
     }
 
     /// Says that the content was streamed in these pieces.
     pub fn set_pieces(&mut self, pieces: Pieces) {
-        self.told_mut().pieces = Some(Arc::new(pieces));
+        self.details_mut().pieces = Some(Arc::new(pieces));
     }
 
     /// The content in the chunks in which it was streamed; `None` if it was not.
     #[must_use]
     pub fn split_content(&self) -> Option<SplitContent> {
-        let told = self.told.as_deref()?;
-        SplitContent::new(told.parts.content.clone()?, told.pieces.clone()?)
+        let details = self.details.as_deref()?;
+        SplitContent::new(details.parts.content.clone()?, details.pieces.clone()?)
     }
 
     /// Takes the content, and makes this outcome the chunk with this index, after which nothing follows.
     #[must_use]
     pub fn into_last_chunk(mut self, index: u64, content: Option<Json>) -> Self {
-        let told = self.told_mut();
-        told.pieces = None;
-        told.parts.content = content;
-        told.parts.chunk = Some(Chunk { index, last: true });
+        let details = self.details_mut();
+        details.pieces = None;
+        details.parts.content = content;
+        details.parts.chunk = Some(Chunk { index, last: true });
         self
     }
 
@@ -313,7 +313,7 @@ impl ToolOutcome {
 impl From<OutcomeParts> for ToolOutcome {
     fn from(parts: OutcomeParts) -> Self {
         Self {
-            told: Some(Arc::new(Told { parts, retried: None, pieces: None })),
+            details: Some(Arc::new(Details { parts, retried: None, pieces: None })),
             provenance: Provenance::default(),
         }
     }

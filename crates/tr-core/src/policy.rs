@@ -12,10 +12,11 @@
 //! | [`LoopPolicy`] | loop guard |
 //! | [`TranscriptPolicy`] | integrity |
 //!
-//! [`DefaultPolicy`] implements all of them for [`ToolCall`](crate::ToolCall) ([`LoopPolicy`] with the feature `keys`) and, with the feature
-//! `http`, the two policies and [`CloneRequest`] for `http::Request`. For a type of your own, write
-//! `impl RequestPolicy<MyRequest> for DefaultPolicy` beside the type, or give a layer a policy of your
-//! own with `.policy(MyPolicy)`. Policies are small `Copy` types.
+//! [`DefaultPolicy`] implements all of them for [`ToolCall`](crate::ToolCall) ([`LoopPolicy`] with
+//! the feature `keys`) and, with the feature `http`, the two policies and [`CloneRequest`] for
+//! `http::Request`. For a type of your own, write `impl RequestPolicy<MyRequest> for DefaultPolicy`
+//! beside the type, or give a layer a policy of your own with `.policy(MyPolicy)`. Policies are
+//! small `Copy` types.
 //!
 //! ```
 //! use tr_core::{DefaultPolicy, KeyRef, RequestPolicy, ResponsePolicy};

@@ -233,7 +233,7 @@ impl<S, A, V> Claims<S, A, V> {
         let (answers, mutating) = (self.answers, local.mutating);
         match task {
             Task::Run(claim, cell) => self.run_claimed(req, claim, cell, local, effect),
-            Task::Alone => {
+            Task::Unrecorded => {
                 let call = DetachedCall::new(None, &self.inner, req, None, None, mutating, answers);
                 State::Running(Attended(call))
             }

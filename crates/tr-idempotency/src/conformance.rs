@@ -40,7 +40,7 @@
 mod claims;
 mod ends;
 mod leases;
-mod looking;
+mod queries;
 mod subject;
 mod watching;
 
@@ -50,7 +50,7 @@ pub use tr_core::conformance::{Violation, Violations};
 #[doc(hidden)]
 pub use tr_core::conformance_test;
 
-use self::{claims::*, ends::*, leases::*, looking::*, subject::Case, watching::*};
+use self::{claims::*, ends::*, leases::*, queries::*, subject::Case, watching::*};
 
 /// Runs every case against a subject that `make` makes for it.
 ///

@@ -50,7 +50,7 @@ pub(crate) enum Task<V, D> {
     /// Run, and record the end. Perhaps in a recycled cell.
     Run(Claim<V>, Option<Cell<D>>),
     /// Run without a record.
-    Alone,
+    Unrecorded,
     Wait(Waiter<V>, Replay),
     Replay(Answer<V>, Replay, &'static str),
     Refuse(Refusal),
@@ -155,16 +155,16 @@ impl<V> Store<V> {
 impl<V> Store<V> {
     /// Finds the record of a key, and keeps its shard locked.
     #[inline]
-    pub(crate) fn ask(&self, key: &Key) -> Asked<'_, V> {
+    pub(crate) fn ask(&self, key: &Key) -> Lookup<'_, V> {
         let hash = hash(key);
         let table = self.shards[self.index(hash)].lock();
         let found = table.find_hashed(hash, key);
-        Asked { store: self, hash, table, found }
+        Lookup { store: self, hash, table, found }
     }
 }
 
 /// A key that was looked up, and its locked shard.
-pub(crate) struct Asked<'s, V> {
+pub(crate) struct Lookup<'s, V> {
     store: &'s Store<V>,
     hash: u64,
     table: MutexGuard<'s, Table<V, Node<V>>>,
@@ -174,7 +174,7 @@ pub(crate) struct Asked<'s, V> {
 /// A claim, and perhaps a recycled cell for its run.
 type Granted<V, D> = (Claim<V>, Option<Cell<D>>);
 
-impl<'s, V: Clone> Asked<'s, V> {
+impl<'s, V: Clone> Lookup<'s, V> {
     /// The response, if the call has succeeded.
     #[inline]
     pub(crate) fn hit(&mut self, id: &DedupeKey, now: Millis) -> Option<(V, Replay)> {
@@ -226,7 +226,7 @@ impl<'s, V: Clone> Asked<'s, V> {
                     Task::Wait(Waiter::new(node, shard.clone(), key, of, once), replay)
                 }
                 Found::Replays { answer, replay, state } => Task::Replay(answer, replay, state),
-                Found::Alone => Task::Alone,
+                Found::Unrecorded => Task::Unrecorded,
                 Found::Refused(Refusal::Full) if store.borrow_room(index, local.now) => {
                     drop(garbage);
                     table = shard.lock();

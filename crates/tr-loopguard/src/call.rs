@@ -71,7 +71,7 @@ pub(crate) struct Signal {
 
 /// A call before it runs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RequestedCall {
     pub(crate) call: CallHash,
     pub(crate) tool: ToolHash,
     /// Whether the tool is declared as polled.
@@ -84,7 +84,7 @@ pub(crate) struct Asked {
 /// A call that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestedCall,
     pub(crate) end: End,
     /// Whether the tool changes nothing.
     pub(crate) read_only: bool,

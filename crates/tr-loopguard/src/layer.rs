@@ -2,7 +2,7 @@
 use crate::{
     Mode, Signals,
     attribution::AttributionLog,
-    log_file::{Cleaner, FileLog},
+    log_file::{FileLog, Redactor},
     service::LoopGuard,
     turn::Limits,
     turns::Turns,
@@ -65,7 +65,7 @@ pub struct Builder<A = DefaultPolicy> {
     memory: Duration,
     max_turns: usize,
     log: Option<Log>,
-    cleaner: Option<Cleaner>,
+    redactor: Option<Redactor>,
     clock: Arc<dyn WallClock>,
     observer: Option<Arc<dyn Observer>>,
 }
@@ -89,7 +89,7 @@ impl Default for Builder {
             memory: Duration::from_secs(60),
             max_turns: 10_000,
             log: None,
-            cleaner: None,
+            redactor: None,
             clock: Arc::new(SystemClock),
             observer: None,
         }
@@ -156,7 +156,7 @@ impl<A> Builder<A> {
     /// Sets the function that redacts secrets in the file of [`log_path`](Self::log_path); none by
     /// default.
     pub fn log_cleaning(mut self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
-        self.cleaner = Some(Cleaner::new(clean));
+        self.redactor = Some(Redactor::new(clean));
         self
     }
 
@@ -184,7 +184,7 @@ impl<A> Builder<A> {
             memory: self.memory,
             max_turns: self.max_turns,
             log: self.log,
-            cleaner: self.cleaner,
+            redactor: self.redactor,
             clock: self.clock,
             observer: self.observer,
         }
@@ -215,7 +215,7 @@ impl<A> Builder<A> {
         let limits = Limits { identical: self.identical, per_turn: self.per_turn };
         let log = self.log.filter(|_| is_on).map(|log| match log {
             Log::Given(log) => log,
-            Log::File(path) => Arc::new(FileLog::new(path).cleaned_by(self.cleaner)),
+            Log::File(path) => Arc::new(FileLog::new(path).redacted_by(self.redactor)),
         });
         let shared = Shared {
             watches: self.signals.is_some(),

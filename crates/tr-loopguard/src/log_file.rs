@@ -32,17 +32,17 @@ const NAME: usize = 64;
 
 /// Redacts secrets in a text.
 #[derive(Clone)]
-pub(crate) struct Cleaner(Arc<dyn Fn(&str) -> String + Send + Sync>);
+pub(crate) struct Redactor(Arc<dyn Fn(&str) -> String + Send + Sync>);
 
-impl Cleaner {
+impl Redactor {
     pub(crate) fn new(clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         Self(Arc::new(clean))
     }
 }
 
-impl Debug for Cleaner {
+impl Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Cleaner")
+        f.write_str("Redactor")
     }
 }
 
@@ -59,16 +59,16 @@ impl Debug for Cleaner {
 #[derive(Debug)]
 pub struct FileLog {
     path: PathBuf,
-    cleaner: Option<Cleaner>,
+    redactor: Option<Redactor>,
     /// The channel to the thread, once it runs.
-    writer: Mutex<Option<SyncSender<Order>>>,
-    complaint: Arc<Complaint>,
+    writer: Mutex<Option<SyncSender<Message>>>,
+    loss_report: Arc<LossReport>,
 }
 
-enum Order {
+enum Message {
     Write(String),
     /// Replies once all earlier entries are written or lost.
-    Answer(SyncSender<()>),
+    Flush(SyncSender<()>),
 }
 
 impl FileLog {
@@ -80,20 +80,21 @@ impl FileLog {
             Ok(rest) => home().map_or_else(|| path.clone(), |home| home.join(rest)),
             Err(_) => path,
         };
-        let complaint = Arc::new(Complaint { path: path.clone(), is_made: AtomicBool::new(false) });
-        Self { path, cleaner: None, writer: Mutex::default(), complaint }
+        let loss_report =
+            Arc::new(LossReport { path: path.clone(), is_done: AtomicBool::new(false) });
+        Self { path, redactor: None, writer: Mutex::default(), loss_report }
     }
 
     /// Sets the function that redacts every text of an entry and every name of an arg. Without it
     /// they are written unchanged, except for terminal control characters.
     #[must_use]
     pub fn cleaning(mut self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
-        self.cleaner = Some(Cleaner::new(clean));
+        self.redactor = Some(Redactor::new(clean));
         self
     }
 
-    pub(crate) fn cleaned_by(mut self, cleaner: Option<Cleaner>) -> Self {
-        self.cleaner = cleaner;
+    pub(crate) fn redacted_by(mut self, redactor: Option<Redactor>) -> Self {
+        self.redactor = redactor;
         self
     }
 
@@ -117,10 +118,10 @@ impl FileLog {
         let mut line = printable_json(&self.clean(entry).to_string()).into_owned();
         line.push('\n');
         let sent = self.writer(None).and_then(|writer| {
-            writer.try_send(Order::Write(line)).map_err(|_| io::ErrorKind::WouldBlock.into())
+            writer.try_send(Message::Write(line)).map_err(|_| io::ErrorKind::WouldBlock.into())
         });
         if let Err(error) = sent {
-            self.complaint.make(&error);
+            self.loss_report.once(&error);
         }
     }
 
@@ -129,20 +130,20 @@ impl FileLog {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(writer) = writer else { return };
         let (answer, done) = sync_channel(1);
-        if writer.try_send(Order::Answer(answer)).is_ok() {
+        if writer.try_send(Message::Flush(answer)).is_ok() {
             let _ = done.recv_timeout(at_most);
         }
     }
 
     /// The channel to the writer thread, which writes to `file`, or opens one at the first entry.
-    fn writer(&self, file: Option<File>) -> io::Result<SyncSender<Order>> {
+    fn writer(&self, file: Option<File>) -> io::Result<SyncSender<Message>> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(writer) = &*writer {
             return Ok(writer.clone());
         }
-        let (sender, orders) = sync_channel(MAX_WAITING);
-        let (path, complaint) = (self.path.clone(), self.complaint.clone());
-        let run = move || Writing { path, file, complaint }.run(&orders);
+        let (sender, messages) = sync_channel(MAX_WAITING);
+        let (path, loss_report) = (self.path.clone(), self.loss_report.clone());
+        let run = move || Writer { path, file, loss_report }.run(&messages);
         thread::Builder::new().name("attribution-log".into()).spawn(run)?;
         *writer = Some(sender.clone());
         Ok(sender)
@@ -150,7 +151,7 @@ impl FileLog {
 
     fn clean(&self, entry: Map<String, Value>) -> Value {
         let clean = |text: &str, most| {
-            let text = self.cleaner.as_ref().map_or_else(|| text.to_owned(), |by| by.0(text));
+            let text = self.redactor.as_ref().map_or_else(|| text.to_owned(), |by| by.0(text));
             cut(text, most)
         };
         let members = entry.into_iter().map(|(name, value)| {
@@ -181,14 +182,14 @@ impl Drop for FileLog {
 
 /// Reports the first loss, with its reason.
 #[derive(Debug)]
-struct Complaint {
+struct LossReport {
     path: PathBuf,
-    is_made: AtomicBool,
+    is_done: AtomicBool,
 }
 
-impl Complaint {
-    fn make(&self, error: &io::Error) {
-        if !self.is_made.swap(true, Ordering::Relaxed) {
+impl LossReport {
+    fn once(&self, error: &io::Error) {
+        if !self.is_done.swap(true, Ordering::Relaxed) {
             let path = self.path.to_string_lossy();
             eprintln!("tr-loopguard: cannot write {}: {error}", tr_core::printable(&path));
         }
@@ -196,22 +197,22 @@ impl Complaint {
 }
 
 /// The state of the writer thread.
-struct Writing {
+struct Writer {
     path: PathBuf,
     file: Option<File>,
-    complaint: Arc<Complaint>,
+    loss_report: Arc<LossReport>,
 }
 
-impl Writing {
-    fn run(mut self, orders: &Receiver<Order>) {
-        for order in orders {
-            match order {
-                Order::Write(line) => {
+impl Writer {
+    fn run(mut self, messages: &Receiver<Message>) {
+        for message in messages {
+            match message {
+                Message::Write(line) => {
                     if let Err(error) = self.write(&line) {
-                        self.complaint.make(&error);
+                        self.loss_report.once(&error);
                     }
                 }
-                Order::Answer(asker) => {
+                Message::Flush(asker) => {
                     let _ = asker.try_send(());
                 }
             }

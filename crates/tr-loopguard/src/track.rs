@@ -4,7 +4,7 @@ mod cycles;
 use self::cycles::{Cycle, Cycles};
 use crate::{
     Signals,
-    call::{Asked, CallHash, End, ErrorHash, Rule, Signal, Step, ToolHash},
+    call::{CallHash, End, ErrorHash, RequestedCall, Rule, Signal, Step, ToolHash},
 };
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ const TOOLS: usize = 8;
 
 /// What a step means for earlier counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum StepChange {
     /// Nothing.
     None,
     /// This call ended differently than the last time.
@@ -28,7 +28,7 @@ pub(crate) enum News {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Track {
     /// The latest call is the last.
-    calls: Vec<Seen>,
+    calls: Vec<TrackedCall>,
     tools: Vec<Failing>,
     cycles: Cycles,
     /// How often the model waited.
@@ -37,7 +37,7 @@ pub(crate) struct Track {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct TrackedCall {
     call: CallHash,
     end: Option<u64>,
     failed: bool,
@@ -47,7 +47,7 @@ struct Seen {
     hasty: u32,
     waits: u32,
     last: Instant,
-    held: Option<Held>,
+    held: Option<ActiveRefusal>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ struct Failing {
     last_call: CallHash,
     times: u32,
     last: Instant,
-    held: Option<Held>,
+    held: Option<ActiveRefusal>,
 }
 
 impl Signals {
@@ -78,7 +78,7 @@ impl Signals {
 
 /// A refusal that stays in force.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct ActiveRefusal {
     signal: Signal,
     at: Instant,
 }
@@ -86,7 +86,12 @@ struct Held {
 impl Track {
     /// Why `asked` may not run. Unless `all` signals count, only a call that failed itself is
     /// refused. A refused call stays refused.
-    pub(crate) fn admit(&mut self, signals: &Signals, asked: &Asked, all: bool) -> Option<Signal> {
+    pub(crate) fn admit(
+        &mut self,
+        signals: &Signals,
+        asked: &RequestedCall,
+        all: bool,
+    ) -> Option<Signal> {
         if all && let Some(tool) = self.tools.iter_mut().find(|tool| tool.tool == asked.tool) {
             let found = (tool.times >= signals.same_error.saturating_mul(2))
                 .then_some(Signal { rule: Rule::SameError, count: tool.times });
@@ -105,8 +110,12 @@ impl Track {
     }
 
     /// Records a call's end: returns what it means for earlier counts, and the signal to warn of.
-    pub(crate) fn record(&mut self, signals: &Signals, step: &Step) -> (News, Option<Signal>) {
-        let Asked { call, tool, poll, at, .. } = step.asked;
+    pub(crate) fn record(
+        &mut self,
+        signals: &Signals,
+        step: &Step,
+    ) -> (StepChange, Option<Signal>) {
+        let RequestedCall { call, tool, poll, at, .. } = step.asked;
         let pause = self.last.replace(at).map(|last| at.saturating_duration_since(last));
         let (end, failed, pending) = match step.end {
             End::Success { answer, pending } => (answer, false, pending),
@@ -116,9 +125,9 @@ impl Track {
         self.waits = self.waits.wrapping_add(u32::from(waited));
         let haste = !poll && !pending && !waited;
 
-        let (news, seen) = self.see(step, end, failed, haste);
+        let (change, seen) = self.see(step, end, failed, haste);
         let repeat = if poll { None } else { seen.signal(signals, &step.asked, 1) };
-        if news == News::Progress || (news == News::Changed && !failed) {
+        if change == StepChange::Progress || (change == StepChange::Changed && !failed) {
             self.forgive(call, at);
         }
         let cycle = self.cycles.push(call.0, end.filter(|_| !poll), failed, haste, signals.rounds);
@@ -131,33 +140,39 @@ impl Track {
                 None
             }
         };
-        (news, repeat.or(cycle.map(Signal::from)).or(same_error))
+        (change, repeat.or(cycle.map(Signal::from)).or(same_error))
     }
 
-    fn see(&mut self, step: &Step, end: Option<u64>, failed: bool, haste: bool) -> (News, Seen) {
-        let Asked { call, at, .. } = step.asked;
+    fn see(
+        &mut self,
+        step: &Step,
+        end: Option<u64>,
+        failed: bool,
+        haste: bool,
+    ) -> (StepChange, TrackedCall) {
+        let RequestedCall { call, at, .. } = step.asked;
         let place = self.calls.iter().position(|seen| seen.call == call);
         let known = place.map(|place| self.calls.remove(place));
         let changes = !failed && !step.read_only && !step.asked.poll;
-        let (news, seen) = match known {
+        let (change, seen) = match known {
             Some(mut seen) if end.is_some() && seen.end == end && seen.failed == failed => {
                 // A model that waited in between, at any call, has not repeated this one in haste.
                 let haste = haste && (failed || seen.waits == self.waits);
                 seen.looks = seen.looks.saturating_add(1);
                 seen.hasty = seen.hasty.saturating_add(u32::from(haste));
-                (News::None, Seen { waits: self.waits, last: at, ..seen })
+                (StepChange::None, TrackedCall { waits: self.waits, last: at, ..seen })
             }
             _ => {
                 let held = known.and_then(|seen| seen.held);
-                let news = match known {
-                    _ if changes => News::Progress,
-                    Some(_) => News::Changed,
-                    None => News::None,
+                let change = match known {
+                    _ if changes => StepChange::Progress,
+                    Some(_) => StepChange::Changed,
+                    None => StepChange::None,
                 };
                 let waits = self.waits;
                 (
-                    news,
-                    Seen {
+                    change,
+                    TrackedCall {
                         call,
                         end,
                         failed,
@@ -176,7 +191,7 @@ impl Track {
             self.calls.remove(oldest);
         }
         self.calls.push(seen);
-        (news, seen)
+        (change, seen)
     }
 
     /// State has changed: resets the counts. Refusals stay in force.
@@ -224,7 +239,7 @@ impl Track {
         // One computation of the limit, for all entries.
         let Some(limit) = now.checked_sub(memory) else { return };
         let is_old = |at: Instant| at <= limit;
-        let is_over = |held: &Option<Held>| held.is_none_or(|held| is_old(held.at));
+        let is_over = |held: &Option<ActiveRefusal>| held.is_none_or(|held| is_old(held.at));
         if self.last.is_some_and(is_old) {
             self.cycles = Cycles::default();
             self.last = None;
@@ -256,10 +271,10 @@ impl Track {
     }
 }
 
-impl Seen {
+impl TrackedCall {
     /// The signal of this call at `times` the thresholds.
-    fn signal(&self, signals: &Signals, asked: &Asked, times: u32) -> Option<Signal> {
-        let Asked { repeats, at: now, .. } = *asked;
+    fn signal(&self, signals: &Signals, asked: &RequestedCall, times: u32) -> Option<Signal> {
+        let RequestedCall { repeats, at: now, .. } = *asked;
         let most = match self.failed {
             true => signals.failing_repeats,
             false => repeats.unwrap_or(signals.repeats),
@@ -283,9 +298,9 @@ impl From<Cycle> for Signal {
 }
 
 /// The refusal in force, which may be a new one.
-fn hold(held: &mut Option<Held>, found: Option<Signal>, at: Instant) -> Option<Signal> {
+fn hold(held: &mut Option<ActiveRefusal>, found: Option<Signal>, at: Instant) -> Option<Signal> {
     if held.is_none() {
-        *held = found.map(|signal| Held { signal, at });
+        *held = found.map(|signal| ActiveRefusal { signal, at });
     }
     held.map(|held| held.signal)
 }

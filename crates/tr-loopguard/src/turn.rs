@@ -1,8 +1,8 @@
 //! The state of one turn: pure, and bounded by the limits.
 use crate::{
     Signals,
-    call::{Asked, CallHash, Decision, End, ErrorHash, Failed, Step, ToolHash, Weight},
-    track::{News, Track},
+    call::{CallHash, Decision, End, ErrorHash, Failed, RequestedCall, Step, ToolHash, Weight},
+    track::{StepChange, Track},
 };
 use std::{
     collections::VecDeque,
@@ -81,7 +81,7 @@ impl Turn {
         rules: Rules,
         limits: Limits,
         signals: &Signals,
-        asked: &Asked,
+        asked: &RequestedCall,
     ) -> Decision {
         let found = self.admit(rules, limits, || asked.call);
         match found {
@@ -114,17 +114,19 @@ impl Turn {
         step: &Step,
         weight: Weight,
     ) -> Decision {
-        let Asked { call, tool, at, .. } = step.asked;
-        let (news, signal) = self.track.get_or_insert_default().record(signals, step);
+        let RequestedCall { call, tool, at, .. } = step.asked;
+        let (change, signal) = self.track.get_or_insert_default().record(signals, step);
         let signal = signal.filter(|signal| signals.is_due(*signal, step));
         let to_the_letter = rules == Rules::Letter && !signals.refuse;
-        match news {
+        match change {
             _ if to_the_letter => {}
-            News::None => {}
+            StepChange::None => {}
             // A failure with another message is still a failure.
-            News::Changed if matches!(step.end, End::Failure(_)) => {}
-            News::Changed => self.failures.retain(|failure| failure.lasts || failure.call != call),
-            News::Progress => self.failures.retain(|failure| failure.lasts),
+            StepChange::Changed if matches!(step.end, End::Failure(_)) => {}
+            StepChange::Changed => {
+                self.failures.retain(|failure| failure.lasts || failure.call != call);
+            }
+            StepChange::Progress => self.failures.retain(|failure| failure.lasts),
         }
         let found = match step.end {
             End::Failure(error) => {

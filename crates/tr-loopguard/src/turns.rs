@@ -1,7 +1,7 @@
 //! The turns that have failures, in shards; other turns are not kept, unless signals are enabled.
 use crate::{
     Mode, Signals,
-    call::{Asked, CallHash, Decision, End, ErrorHash, Failed, Step, ToolHash, Weight},
+    call::{CallHash, Decision, End, ErrorHash, Failed, RequestedCall, Step, ToolHash, Weight},
     turn::{Limits, Rules, Turn},
 };
 use std::{
@@ -63,7 +63,7 @@ impl Shard {
 }
 
 /// The judgement of a call's end.
-pub(crate) struct Judged {
+pub(crate) struct Judgement {
     pub(crate) decision: Decision,
     /// The number of failures to warn of, in this time or in this turn.
     pub(crate) errors: Option<(u32, Option<Duration>)>,
@@ -169,7 +169,7 @@ impl Turns {
         call: CallHash,
         error: ErrorHash,
         now: Instant,
-    ) -> Judged {
+    ) -> Judgement {
         let tool = ToolHash(self.hash_of(found.tool));
         let failed = Failed { call, tool, error, weight: Weight::Lasting, at: now };
         self.with(found, now, |turn, rules| turn.fail(rules, self.limits(found), failed))
@@ -196,7 +196,7 @@ impl Turns {
         end: End,
         weight: Weight,
         now: Instant,
-    ) -> Judged {
+    ) -> Judgement {
         let asked = self.asked(found, call, now);
         let step = Step { asked, end, read_only: found.read_only };
         let limits = self.limits(found);
@@ -209,7 +209,7 @@ impl Turns {
         found: &LoopRef<'_>,
         now: Instant,
         then: impl FnOnce(&mut Turn, Rules) -> Decision,
-    ) -> Judged {
+    ) -> Judgement {
         let hash = self.hash(found.turn);
         let mut shard = self.shard(hash);
         if !shard.turns.contains_key(&hash) {
@@ -228,7 +228,7 @@ impl Turns {
         let decision = then(turn, rules);
         let within = (!lasts).then_some(self.0.memory);
         let errors = turn.errors(rules, self.limits(found)).map(|failures| (failures, within));
-        Judged { decision, errors }
+        Judgement { decision, errors }
     }
 
     /// Drops old entries of a turn whose end is not known.
@@ -255,9 +255,9 @@ impl Turns {
         }
     }
 
-    fn asked(&self, found: &LoopRef<'_>, call: CallHash, at: Instant) -> Asked {
+    fn asked(&self, found: &LoopRef<'_>, call: CallHash, at: Instant) -> RequestedCall {
         let LoopRef { tool, poll, repeats, .. } = *found;
-        Asked { call, tool: ToolHash(self.hash_of(tool)), poll, repeats, at }
+        RequestedCall { call, tool: ToolHash(self.hash_of(tool)), poll, repeats, at }
     }
 
     pub(crate) fn hash_of(&self, what: impl std::hash::Hash) -> u64 {

@@ -7,7 +7,7 @@ pub(crate) const TOKEN: u64 = 1_000_000;
 /// A counter on cache lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Line(AtomicU64);
+struct PaddedCounter(AtomicU64);
 
 /// A token bucket, filled by success.
 ///
@@ -16,7 +16,7 @@ struct Line(AtomicU64);
 /// initial balance and the successes pay for.
 #[derive(Debug)]
 pub(crate) struct Bucket<const N: usize> {
-    successes: [Line; N],
+    successes: [PaddedCounter; N],
     balance: AtomicU64,
     per_success: u64,
     capacity: u64,
@@ -26,7 +26,7 @@ impl<const N: usize> Bucket<N> {
     /// A full bucket; both numbers are millionths of a token.
     pub(crate) fn new(per_success: u64, capacity: u64) -> Self {
         Self {
-            successes: std::array::from_fn(|_| Line(AtomicU64::new(0))),
+            successes: std::array::from_fn(|_| PaddedCounter(AtomicU64::new(0))),
             balance: AtomicU64::new(capacity),
             per_success,
             capacity,
@@ -57,7 +57,7 @@ impl<const N: usize> Bucket<N> {
     }
 
     fn collect(&self) {
-        for Line(successes) in &self.successes {
+        for PaddedCounter(successes) in &self.successes {
             if successes.load(Ordering::Relaxed) > 0 {
                 let successes = successes.swap(0, Ordering::Relaxed);
                 self.pay_in(successes.saturating_mul(self.per_success));

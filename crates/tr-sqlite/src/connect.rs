@@ -1,7 +1,7 @@
 //! Opens the file, with the checks that come before the first write.
 use crate::{
+    backoff::Backoff,
     error::{Error, ErrorKind, Result},
-    patience::Patience,
 };
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, config::DbConfig};
 use std::{
@@ -43,10 +43,10 @@ pub(crate) struct Place {
 impl Place {
     /// Creates the file if there is none, and opens it.
     pub(crate) fn open(&self) -> Result<Connection> {
-        let mut patience = Patience::new(self.lock_wait);
+        let mut backoff = Backoff::new(self.lock_wait);
         loop {
             match self.try_open() {
-                Err(error) if *error.kind() == ErrorKind::Locked && patience.wait() => {}
+                Err(error) if *error.kind() == ErrorKind::Locked && backoff.wait() => {}
                 end => return end.map_err(|error| error.at(&self.path)),
             }
         }
@@ -55,7 +55,7 @@ impl Place {
     fn try_open(&self) -> Result<Connection> {
         make(&self.path)?;
         let connection = self.connect()?;
-        // [`Patience`] waits instead: SQLite does not wait in all of these steps, and sleeps too
+        // [`Backoff`] waits instead: SQLite does not wait in all of these steps, and sleeps too
         // long where it does.
         connection.busy_timeout(Duration::ZERO)?;
         claim(&connection)?;

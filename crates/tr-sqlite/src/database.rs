@@ -3,7 +3,7 @@ use crate::{
     connect::{Durability, Place},
     error::{Error, ErrorKind, Result},
     job::Pending,
-    queue::{Entrance, Queue, queue},
+    queue::{JobSender, Queue, queue},
     reader::Reader,
     schema::Schema,
     writer::{Counters, Writer},
@@ -26,8 +26,8 @@ use tokio::sync::oneshot;
 #[derive(Clone)]
 pub struct Database {
     /// `None` if the database is opened read-only.
-    writes: Option<Entrance>,
-    reads: Entrance,
+    writes: Option<JobSender>,
+    reads: JobSender,
     path: Arc<Path>,
     durability: Durability,
     counters: Arc<Counters>,

@@ -62,13 +62,13 @@
 //!
 //! tool calls, records and sessions. It needs no async runtime, reads no wall clock, and never
 //! repeats a job.
+mod backoff;
 mod connect;
 mod database;
 mod error;
 mod group;
 mod job;
 mod meaning;
-mod patience;
 mod queue;
 mod read_only;
 mod reader;

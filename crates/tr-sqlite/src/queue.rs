@@ -23,7 +23,7 @@ enum Message {
 
 /// The sending side. Bounded: jobs past the limit are refused.
 #[derive(Clone)]
-pub(crate) struct Entrance {
+pub(crate) struct JobSender {
     sender: Sender<Message>,
     waiting: Arc<AtomicUsize>,
     limit: usize,
@@ -36,14 +36,14 @@ pub(crate) struct Queue {
     closed: Option<oneshot::Sender<()>>,
 }
 
-pub(crate) fn queue(limit: usize) -> (Entrance, Queue) {
+pub(crate) fn queue(limit: usize) -> (JobSender, Queue) {
     let (sender, receiver) = channel();
     let waiting = Arc::new(AtomicUsize::new(0));
-    let entrance = Entrance { sender, waiting: waiting.clone(), limit };
-    (entrance, Queue { receiver, waiting, closed: None })
+    let job_sender = JobSender { sender, waiting: waiting.clone(), limit };
+    (job_sender, Queue { receiver, waiting, closed: None })
 }
 
-impl Entrance {
+impl JobSender {
     pub(crate) fn send<T, E, F>(&self, work: F) -> Pending<T, E>
     where
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
@@ -118,8 +118,8 @@ impl Queue {
     }
 }
 
-impl fmt::Debug for Entrance {
+impl fmt::Debug for JobSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entrance").field("waiting", &self.waiting).finish_non_exhaustive()
+        f.debug_struct("JobSender").field("waiting", &self.waiting).finish_non_exhaustive()
     }
 }

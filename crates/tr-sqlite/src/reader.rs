@@ -3,7 +3,7 @@ use crate::{group::step, job::Job, queue::Queue};
 use rusqlite::Connection;
 
 /// Fields are dropped in order: the connection is closed before the queue is dropped, which
-/// [`Entrance::close`](crate::queue::Entrance::close) waits for.
+/// [`JobSender::close`](crate::queue::JobSender::close) waits for.
 pub(crate) struct Reader {
     connection: Connection,
     queue: Queue,

@@ -1,10 +1,10 @@
 //! The writer thread: many jobs, one transaction, one sync.
 use crate::{
+    backoff::{Backoff, now},
     connect::{Identity, Place},
     error::{Error, ErrorKind, Result},
     group::Group,
     job::Job,
-    patience::{Patience, now},
     queue::Queue,
 };
 use rusqlite::Connection;
@@ -23,14 +23,14 @@ const JOBS: usize = 512;
 const SHORTEST_WAIT: Duration = Duration::from_micros(50);
 
 /// The writer and the measurements of its last group. The connection is closed before the queue is
-/// dropped, which [`Entrance::close`](crate::queue::Entrance::close) waits for.
+/// dropped, which [`JobSender::close`](crate::queue::JobSender::close) waits for.
 pub(crate) struct Writer {
     connection: Connection,
     place: Place,
     /// The identity of the opened file.
     file: Option<Identity>,
     counters: Arc<Counters>,
-    last: Last,
+    last: LastGroup,
     queue: Queue,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Counters {
 
 /// The size of the last group, and the duration of its commit.
 #[derive(Clone, Copy, Default)]
-struct Last {
+struct LastGroup {
     jobs: usize,
     commit: Duration,
 }
@@ -56,7 +56,7 @@ impl Writer {
         queue: Queue,
     ) -> Self {
         let file = Identity::of(&place.path);
-        Self { connection, place, file, counters, last: Last::default(), queue }
+        Self { connection, place, file, counters, last: LastGroup::default(), queue }
     }
 
     /// Works until the queue is closed and empty.
@@ -83,10 +83,10 @@ fn begin<'c>(
     if Identity::of(&place.path) != file {
         return Err(Error::new(ErrorKind::Moved));
     }
-    let mut patience = Patience::new(place.lock_wait);
+    let mut backoff = Backoff::new(place.lock_wait);
     loop {
         match Group::begin(connection) {
-            Err(error) if *error.kind() == ErrorKind::Locked && patience.wait() => {}
+            Err(error) if *error.kind() == ErrorKind::Locked && backoff.wait() => {}
             end => return end,
         }
     }
@@ -97,8 +97,13 @@ fn begin<'c>(
 /// Callers of the last group may be about to write again. So a group that is smaller than the last
 /// one stays open for a quarter of the cost of its sync: less than a separate sync would cost late
 /// jobs.
-fn fill<'c>(mut group: Group<'c>, first: Box<dyn Job>, queue: &mut Queue, last: Last) -> Group<'c> {
-    let patience = last.commit / 4;
+fn fill<'c>(
+    mut group: Group<'c>,
+    first: Box<dyn Job>,
+    queue: &mut Queue,
+    last: LastGroup,
+) -> Group<'c> {
+    let longest_wait = last.commit / 4;
     let mut until = None;
     let mut next = Some(first);
     while let Some(job) = next {
@@ -107,18 +112,18 @@ fn fill<'c>(mut group: Group<'c>, first: Box<dyn Job>, queue: &mut Queue, last: 
             break;
         }
         next = queue.poll();
-        if next.is_none() && group.len() < last.jobs && patience >= SHORTEST_WAIT {
-            let until = *until.get_or_insert_with(|| now() + patience);
+        if next.is_none() && group.len() < last.jobs && longest_wait >= SHORTEST_WAIT {
+            let until = *until.get_or_insert_with(|| now() + longest_wait);
             next = queue.wait_for(until.saturating_duration_since(now()));
         }
     }
     group
 }
 
-fn finish(group: Group<'_>, place: &Place, counters: &Counters) -> Last {
+fn finish(group: Group<'_>, place: &Place, counters: &Counters) -> LastGroup {
     let (jobs, begun) = (group.len(), now());
     let ended = group.commit(|error| error.at(&place.path));
-    let last = Last { jobs, commit: begun.elapsed() };
+    let last = LastGroup { jobs, commit: begun.elapsed() };
     counters.jobs.fetch_add(jobs as u64, Relaxed);
     counters.commits.fetch_add(1, Relaxed);
     ended.answer();

@@ -27,12 +27,12 @@ pub(crate) struct Record<'r> {
     /// Only decided, not applied.
     pub(crate) shadow: bool,
     /// Additional fields.
-    pub(crate) more: More<'r>,
+    pub(crate) extra: Extra<'r>,
 }
 
 /// Additional fields of some events.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct More<'r> {
+pub(crate) struct Extra<'r> {
     /// What the failure says, redacted.
     pub(crate) error: Option<&'r str>,
     pub(crate) delay: Option<Duration>,
@@ -66,7 +66,7 @@ pub(crate) fn is_on() -> bool {
 macro_rules! event {
     ($level:ident, $record:expr) => {{
         let it = LazyCell::new($record);
-        let more = LazyCell::new(|| it.more);
+        let extra = LazyCell::new(|| it.extra);
         tracing::event!(
             target: TARGET,
             Level::$level,
@@ -83,15 +83,15 @@ macro_rules! event {
             errorCode = it.error_code,
             retriable = it.retriable,
             breakerState = it.breaker_state,
-            error = more.error,
-            delayMs = more.delay.map(millis),
-            fromState = more.from_state,
-            action = more.action,
-            removedMessages = more.removed,
+            error = extra.error,
+            delayMs = extra.delay.map(millis),
+            fromState = extra.from_state,
+            action = extra.action,
+            removedMessages = extra.removed,
             shadow = it.shadow.then_some(true),
-            params = more.params,
-            paramsBytes = more.params_bytes.map(|bytes| bytes as u64),
-            paramsDigest = more.params_digest.map(tracing::field::display),
+            params = extra.params,
+            paramsBytes = extra.params_bytes.map(|bytes| bytes as u64),
+            paramsDigest = extra.params_digest.map(tracing::field::display),
         );
     }};
 }

@@ -231,8 +231,8 @@ struct Tools {
     redactor: Arc<dyn Redact>,
     known: Mutex<Known>,
     other: Sharded<Series>,
-    /// What threads of one stripe have met, under a lock of their own.
-    met: [Met; STRIPES],
+    /// For the threads of each stripe, the tools that they called: each stripe has a lock of its own.
+    caches: [SeriesCache; STRIPES],
 }
 
 struct Known {
@@ -242,7 +242,7 @@ struct Known {
 
 #[derive(Default)]
 #[repr(align(128))]
-struct Met(RwLock<HashTable<Entry>>);
+struct SeriesCache(RwLock<HashTable<Entry>>);
 
 struct Entry {
     hash: u64,
@@ -273,7 +273,7 @@ impl Tools {
             redactor,
             known: Mutex::new(known),
             other,
-            met: array::from_fn(|_| Met::default()),
+            caches: array::from_fn(|_| SeriesCache::default()),
         };
         for tool in named {
             tools.of_label(tool.label(), tool.action());
@@ -288,28 +288,28 @@ impl Tools {
         key: KeyRef<'_>,
         named: impl FnOnce() -> (&'r str, Option<&'r str>),
     ) -> Sharded<Series> {
-        let met = self.met[stripe()].0.read().unwrap_or_else(PoisonError::into_inner);
+        let cache = self.caches[stripe()].0.read().unwrap_or_else(PoisonError::into_inner);
         let is_it = |entry: &Entry| entry.hash == key.hash && key.is_named(&entry.name);
-        if let Some(entry) = met.find(key.hash, is_it) {
+        if let Some(entry) = cache.find(key.hash, is_it) {
             return entry.series.clone();
         }
-        drop(met);
+        drop(cache);
         let (label, action) = named();
-        self.meet(key, label, action)
+        self.remember(key, label, action)
     }
 
     #[cold]
-    fn meet(&self, key: KeyRef<'_>, label: &str, action: Option<&str>) -> Sharded<Series> {
+    fn remember(&self, key: KeyRef<'_>, label: &str, action: Option<&str>) -> Sharded<Series> {
         let series = self.of_label(label, action);
         let name = Some(key).filter(|key| key.name.len() <= NAME).map(|key| key.to_string());
         let Some(name) = name.filter(|name| name.len() <= NAME) else { return series };
         let most = KEYS_PER_LABEL * self.known().by_label.len();
-        let mut met = self.met[stripe()].0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.caches[stripe()].0.write().unwrap_or_else(PoisonError::into_inner);
         // A tool without series of its own is not remembered: there is no end of them.
-        let is_there = met.find(key.hash, |entry| key.is_named(&entry.name)).is_some();
-        if !is_there && met.len() < most && !self.is_other(&series) {
+        let is_there = cache.find(key.hash, |entry| key.is_named(&entry.name)).is_some();
+        if !is_there && cache.len() < most && !self.is_other(&series) {
             let entry = Entry { hash: key.hash, name: name.into(), series: series.clone() };
-            met.insert_unique(key.hash, entry, |entry| entry.hash);
+            cache.insert_unique(key.hash, entry, |entry| entry.hash);
         }
         series
     }

@@ -38,9 +38,9 @@ impl Notes {
 }
 
 /// Notes what happens until the guard goes.
-pub(crate) fn enter(notes: &mut Notes) -> Entered<'_> {
+pub(crate) fn enter(notes: &mut Notes) -> NotesScope<'_> {
     let outer = CURRENT.replace(Some(*notes));
-    Entered { notes, outer }
+    NotesScope { notes, outer }
 }
 
 /// The notes of the call that is being polled here.
@@ -62,12 +62,12 @@ pub(crate) fn note(add: impl FnOnce(&mut Notes)) {
     }
 }
 
-pub(crate) struct Entered<'n> {
+pub(crate) struct NotesScope<'n> {
     notes: &'n mut Notes,
     outer: Option<Notes>,
 }
 
-impl Drop for Entered<'_> {
+impl Drop for NotesScope<'_> {
     fn drop(&mut self) {
         *self.notes = CURRENT.replace(self.outer).unwrap_or_default();
     }

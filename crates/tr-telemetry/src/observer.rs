@@ -1,7 +1,7 @@
 //! [`TelemetryObserver`]: other layers report their events to it.
 use crate::{
     Signals,
-    log::{self, More, Record},
+    log::{self, Extra, Record},
     metrics::{Decision, Series},
     notes,
     redact::Hidden,
@@ -105,7 +105,7 @@ impl TelemetryObserver {
             from_cache: Some(false),
             error_code: Some(reason),
             retriable: Some(true),
-            more: More { delay: Some(delay), ..More::default() },
+            extra: Extra { delay: Some(delay), ..Extra::default() },
             ..Record::default()
         };
         self.log(call, record, |it| log::warn(|| *it));
@@ -119,7 +119,7 @@ impl TelemetryObserver {
         self.note("session", || [KeyValue::new("action", action)]);
         let record = Record {
             event: "tool_session",
-            more: More { action: Some(action), removed: Some(removed), ..More::default() },
+            extra: Extra { action: Some(action), removed: Some(removed), ..Extra::default() },
             ..Record::default()
         };
         self.log(call, record, |it| log::warn(|| *it));
@@ -153,7 +153,7 @@ impl Observer for TelemetryObserver {
                     event: "tool_call_circuit_state",
                     state: Some(to.as_str()),
                     breaker_state: Some(to.as_str()),
-                    more: More { from_state: Some(from.as_str()), ..More::default() },
+                    extra: Extra { from_state: Some(from.as_str()), ..Extra::default() },
                     ..Record::default()
                 };
                 let is_good = to == BreakerState::Closed;

@@ -1,7 +1,7 @@
 //! [`Telemetry`]: starts a [`Watch`] for each call or attempt that is observed.
 use crate::{
     future::TelemetryFuture,
-    log::{self, More, Record},
+    log::{self, Extra, Record},
     notes::{self, Notes},
     redact::Hidden,
     shape,
@@ -250,11 +250,11 @@ where
             attempt: Some(1),
             elapsed: Some(Duration::ZERO),
             from_cache: Some(false),
-            more: More {
+            extra: Extra {
                 params: shape.as_deref(),
                 params_bytes: params.map(str::len),
                 params_digest: params.map(|params| self.core.fingerprints.fingerprint(params)),
-                ..More::default()
+                ..Extra::default()
             },
             ..report.record()
         });

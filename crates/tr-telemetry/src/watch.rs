@@ -1,7 +1,7 @@
 //! [`Watch`]: one observed call or attempt. The service starts it and the future ends it; its end
 //! is reported as an event, as metrics and on its span.
 use crate::{
-    log::{self, Invocation, More, Record},
+    log::{self, Extra, Invocation, Record},
     metrics::{Decision, Ended, Series, utee},
     notes::{self, Notes},
     redact::Hidden,
@@ -310,7 +310,7 @@ impl CallReport {
             error_code: (!is_good).then_some(&*shown.code),
             retriable: (!is_good).then_some(retriable),
             breaker_state: notes.breaker.map(BreakerState::as_str),
-            more: More { error: shown.message.as_deref(), ..More::default() },
+            extra: Extra { error: shown.message.as_deref(), ..Extra::default() },
             ..self.record()
         };
         if is_good {

@@ -53,7 +53,7 @@ mod loss;
 pub use self::loss::{Fired, Then};
 
 use self::{
-    carry::{Carrier, Weather},
+    carry::{Carrier, Lasting},
     loss::Losses,
 };
 use std::{
@@ -77,7 +77,7 @@ use tokio::{
 #[derive(Debug)]
 pub struct Proxy {
     addr: SocketAddr,
-    weather: watch::Sender<Weather>,
+    lasting: watch::Sender<Lasting>,
     shared: Arc<Shared>,
     /// Reserves the port while new connections are refused: it never listens.
     _port: TcpSocket,
@@ -109,9 +109,9 @@ impl Proxy {
             connections: AtomicU64::new(0),
             losses: Arc::default(),
         });
-        let (weather, seen) = watch::channel(Weather::default());
+        let (lasting, seen) = watch::channel(Lasting::default());
         tokio::spawn(accept(server, shared.clone(), seen));
-        Ok(Self { addr, weather, shared, _port: port })
+        Ok(Self { addr, lasting, shared, _port: port })
     }
 
     /// The address for clients.
@@ -129,28 +129,28 @@ impl Proxy {
     /// Stops both directions of old and new connections. Sent data waits, as with retransmitted
     /// packets, and arrives once it is healed.
     pub fn black_hole(&self) {
-        self.change(|weather| (weather.requests_cut, weather.replies_cut) = (true, true));
+        self.change(|lasting| (lasting.requests_cut, lasting.replies_cut) = (true, true));
     }
 
     /// Stops data from clients until it is healed.
     pub fn cut_requests(&self) {
-        self.change(|weather| weather.requests_cut = true);
+        self.change(|lasting| lasting.requests_cut = true);
     }
 
     /// Stops data from the server until it is healed: requests are executed, and their replies do
     /// not arrive.
     pub fn cut_replies(&self) {
-        self.change(|weather| weather.replies_cut = true);
+        self.change(|lasting| lasting.replies_cut = true);
     }
 
     /// Delays data from clients by this time, one piece after the other.
     pub fn delay(&self, delay: Duration) {
-        self.change(|weather| weather.delay = delay);
+        self.change(|lasting| lasting.delay = delay);
     }
 
     /// Resets all connections; both ends see an error. New ones are accepted.
     pub fn reset(&self) {
-        self.change(|weather| weather.resets += 1);
+        self.change(|lasting| lasting.resets += 1);
     }
 
     /// Refuses new connections, until it is healed; old ones go on.
@@ -180,15 +180,15 @@ impl Proxy {
     pub fn heal(&self) {
         self.shared.losses.clear();
         self.listener().get_or_insert_with(|| listen(self.addr).expect("the port is kept"));
-        self.change(|weather| {
-            let Weather { resets, heals, .. } = *weather;
-            *weather = Weather { resets, heals: heals + 1, ..Weather::default() };
+        self.change(|lasting| {
+            let Lasting { resets, heals, .. } = *lasting;
+            *lasting = Lasting { resets, heals: heals + 1, ..Lasting::default() };
         });
     }
 
     /// Notifies all tasks of a change.
-    fn change(&self, change: impl FnOnce(&mut Weather)) {
-        self.weather.send_modify(change);
+    fn change(&self, change: impl FnOnce(&mut Lasting)) {
+        self.lasting.send_modify(change);
     }
 
     fn listener(&self) -> MutexGuard<'_, Option<TcpListener>> {
@@ -209,7 +209,7 @@ impl Shared {
 }
 
 /// Accepts connections until the proxy is dropped.
-async fn accept(server: SocketAddr, shared: Arc<Shared>, mut weather: watch::Receiver<Weather>) {
+async fn accept(server: SocketAddr, shared: Arc<Shared>, mut lasting: watch::Receiver<Lasting>) {
     loop {
         let accepted = poll_fn(|cx| match &*shared.listener() {
             Some(listener) => listener.poll_accept(cx),
@@ -219,10 +219,10 @@ async fn accept(server: SocketAddr, shared: Arc<Shared>, mut weather: watch::Rec
         tokio::select! {
             accepted = accepted => if let Ok((client, _)) = accepted {
                 shared.connections.fetch_add(1, Ordering::Relaxed);
-                let carrier = Carrier::new(weather.clone(), shared.losses.clone());
+                let carrier = Carrier::new(lasting.clone(), shared.losses.clone());
                 tokio::spawn(carrier.carry(client, server));
             },
-            changed = weather.changed() => if changed.is_err() {
+            changed = lasting.changed() => if changed.is_err() {
                 return;
             },
         }

@@ -4,7 +4,7 @@ mod error;
 mod folder;
 mod tether;
 
-pub(crate) use error::LastWords;
+pub(crate) use error::LogTail;
 pub use error::StartError;
 pub(crate) use folder::Folder;
 pub(crate) use tether::Tethered;

@@ -4,8 +4,8 @@
 //!
 //! In crash tests: a child process runs tools, is killed, is started again; the parent then reads
 //! how often each tool ran. A line is one `write` to a file opened for appending, so several
-//! processes may share a ledger, and lines that were written before a `kill -9` are there after it
-//! (they are not synced, so they do not survive a power failure).
+//! processes may share a ledger. Lines that were written before a `kill -9` are there after it
+//! but not after a power failure: they are not synced.
 //!
 //! # Example
 //!

@@ -2,8 +2,8 @@
 //!
 //! # When to use
 //!
-//! In a benchmark or an example of your own, to see what your stack costs with your settings and your requests. Build it
-//! with `--release`: unoptimised layers take ten times as long and more.
+//! In a benchmark or an example of your own, to see what your stack costs with your settings and
+//! your requests. Build it with `--release`: unoptimised layers take ten times as long and more.
 //!
 //! # Example
 //!
@@ -23,12 +23,14 @@
 //!
 //! # How it measures
 //!
-//! Rounds in which both services take turns, so that what slows the machine slows both. A round calls the bare service
-//! some times, one call after the other, then the stacked one as often, with the same requests; the difference of the two
-//! times, per call, is one sample. Both times include making the request, so the difference does not. The time is real
-//! time, whatever tokio's clock does. A machine that is busy with other programs makes the spread wider.
+//! Rounds in which both services take turns, so that what slows the machine slows both. A round
+//! calls the bare service some times, one call after the other, then the stacked one as often, with
+//! the same requests; the difference of the two times, per call, is one sample. Both times include
+//! making the request, so the difference does not. The time is real time, whatever tokio's clock
+//! does. A machine that is busy with other programs makes the spread wider.
 //!
-//! A tool that answers at once shows the layers alone. Around a tool that takes milliseconds, its own spread hides them.
+//! A tool that answers at once shows the layers alone. Around a tool that takes milliseconds, its
+//! own spread hides them.
 
 use std::{
     fmt,
@@ -75,15 +77,16 @@ impl Plan {
         self
     }
 
-    /// Sets the calls of a round to each service, at least 1. With 1, each sample is a single call, so the percentiles are
-    /// those of calls; reading the clock then adds some 20 ns to each, bare and stacked alike.
+    /// Sets the calls of a round to each service, at least 1. With 1, each sample is a single call,
+    /// so the percentiles are those of calls; reading the clock then adds some 20 ns to each, bare
+    /// and stacked alike.
     pub const fn calls(mut self, calls: u64) -> Self {
         self.calls = Some(if calls == 0 { 1 } else { calls });
         self
     }
 
-    /// Reads the time from `clock`, which only has to grow: the processor time of the thread, say, of which other programs
-    /// take nothing. Calls must not wait for anything then.
+    /// Reads the time from `clock`, which only has to grow: the processor time of the thread, say,
+    /// of which other programs take nothing. Calls must not wait for anything then.
     pub const fn clock(mut self, clock: fn() -> Duration) -> Self {
         self.clock = clock;
         self

@@ -55,7 +55,7 @@ pub use self::{
 
 use self::{
     future::quiet_panic,
-    state::{Seat, Shared},
+    state::{Permit, Shared},
 };
 use std::{
     fmt,
@@ -71,7 +71,7 @@ pub struct Scripted<Req, Res> {
     unready: Option<Failure>,
     shared: Shared<Req>,
     instance: u64,
-    seat: Option<Seat<Req>>,
+    permit: Option<Permit<Req>>,
 }
 
 enum Script<Req, Res> {
@@ -107,7 +107,7 @@ impl<Req, Res> Scripted<Req, Res> {
     fn new(script: Script<Req, Res>) -> Self {
         let shared = Shared::new();
         let instance = shared.new_instance();
-        Self { script, unready: None, shared, instance, seat: None }
+        Self { script, unready: None, shared, instance, permit: None }
     }
 
     /// Repeats the last step of the script for every further call.
@@ -179,27 +179,27 @@ impl<Req: Clone, Res: Clone> Service<Req> for Scripted<Req, Res> {
         if let Some(failure) = &self.unready {
             return Poll::Ready(Err(failure.clone()));
         }
-        if self.seat.is_none() {
-            let seat = self.shared.reserve(self.instance, cx.waker());
-            self.seat = Some(ready!(seat.map_or(Poll::Pending, Poll::Ready)));
+        if self.permit.is_none() {
+            let permit = self.shared.reserve(self.instance, cx.waker());
+            self.permit = Some(ready!(permit.map_or(Poll::Pending, Poll::Ready)));
         }
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Req) -> Self::Future {
-        let Some(mut seat) = self.seat.take() else {
+        let Some(mut permit) = self.permit.take() else {
             self.shared.breach(Breach::CalledUnready);
             panic!(
                 "called without readiness: drive `poll_ready` of the same instance before `call`"
             );
         };
-        let number = seat.start(&request);
+        let number = permit.start(&request);
         let step = self.step(number, &request);
         if let Step::PanicInCall = step {
-            seat.end(End::Panicked);
+            permit.end(End::Panicked);
             quiet_panic();
         }
-        Playing::new(self.shared.clone(), seat, step)
+        Playing::new(self.shared.clone(), permit, step)
     }
 }
 
@@ -211,7 +211,7 @@ impl<Req, Res> Clone for Scripted<Req, Res> {
             unready: self.unready.clone(),
             shared: self.shared.clone(),
             instance: self.shared.new_instance(),
-            seat: None,
+            permit: None,
         }
     }
 }
@@ -235,7 +235,7 @@ impl<Req, Res> Drop for Scripted<Req, Res> {
 
 impl<Req, Res> fmt::Debug for Scripted<Req, Res> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ready = self.seat.is_some();
+        let ready = self.permit.is_some();
         f.debug_struct("Scripted").field("ready", &ready).finish_non_exhaustive()
     }
 }

@@ -70,7 +70,7 @@ async fn resp_rig() -> (Proxy, TcpStream) {
 }
 
 #[tokio::test]
-async fn in_fair_weather_all_arrives_and_ends() {
+async fn without_faults_all_arrives_and_ends() {
     let (proxy, mut client) = rig().await;
     let long: Vec<u8> = (0..1_000_000_u32).map(|n| n as u8).collect();
     let (mut from, mut to) = client.split();

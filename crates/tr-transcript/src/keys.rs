@@ -31,22 +31,22 @@ impl Key {
 
     /// The index entries of a use with this key: each key that pairs with it finds it, and no other
     /// key does.
-    pub(crate) fn found_under(&self) -> impl Iterator<Item = Under<'_>> {
+    pub(crate) fn found_under(&self) -> impl Iterator<Item = IndexKey<'_>> {
         let (id, name, is_named) = (&*self.id, &*self.name, !self.name.is_empty());
-        let by_id = (self.has_id || !is_named).then_some(Under::OwnId(id));
-        let only = (!is_named).then_some(Under::OnlyId(id));
-        let by_name = is_named.then_some(Under::Name(name));
-        let nameless = (is_named && !self.has_id).then_some(Under::OnlyName(name));
-        [Some(Under::Id(id)), by_id, only, by_name, nameless].into_iter().flatten()
+        let by_id = (self.has_id || !is_named).then_some(IndexKey::OwnId(id));
+        let only = (!is_named).then_some(IndexKey::OnlyId(id));
+        let by_name = is_named.then_some(IndexKey::Name(name));
+        let nameless = (is_named && !self.has_id).then_some(IndexKey::OnlyName(name));
+        [Some(IndexKey::Id(id)), by_id, only, by_name, nameless].into_iter().flatten()
     }
 
     /// The index entries that hold the uses that pair with this key; no use is in two of them.
-    pub(crate) fn sought_under(&self) -> impl Iterator<Item = Under<'_>> {
+    pub(crate) fn sought_under(&self) -> impl Iterator<Item = IndexKey<'_>> {
         let (id, name) = (&*self.id, &*self.name);
         let (one, other) = match self.has_id {
-            _ if name.is_empty() => (Under::Id(id), None),
-            true => (Under::OwnId(id), Some(Under::OnlyName(name))),
-            false => (Under::OnlyId(id), Some(Under::Name(name))),
+            _ if name.is_empty() => (IndexKey::Id(id), None),
+            true => (IndexKey::OwnId(id), Some(IndexKey::OnlyName(name))),
+            false => (IndexKey::OnlyId(id), Some(IndexKey::Name(name))),
         };
         std::iter::once(one).chain(other)
     }
@@ -61,7 +61,7 @@ impl Key {
 
 /// An index entry for uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Under<'k> {
+pub(crate) enum IndexKey<'k> {
     /// By id: any use.
     Id(&'k str),
     /// By id: a use with an id of its own, or with neither id nor name.
@@ -102,7 +102,7 @@ const NONE: u32 = u32::MAX;
 
 /// The result of looking up a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Lookup {
     /// No use has this key.
     None,
     /// The first use that waits.
@@ -139,7 +139,7 @@ impl Keys {
     }
 
     /// The first waiting use that pairs with a result's key, else the last use that does.
-    pub(crate) fn find(&self, key: &Key) -> Place {
+    pub(crate) fn find(&self, key: &Key) -> Lookup {
         let lists = key.sought_under().filter_map(|it| self.lists.get(&self.hasher.hash_one(it)));
         let used = |at: u32| self.links.get(at as usize).map(|link| link.used as usize);
         let (mut waits, mut last) = (None, None);
@@ -148,15 +148,15 @@ impl Keys {
             last = last.max(used(list.last));
         }
         match (waits, last) {
-            (Some(used), _) => Place::Waits(used),
-            (None, Some(used)) => Place::Answered(used),
-            (None, None) => Place::None,
+            (Some(used), _) => Lookup::Waits(used),
+            (None, Some(used)) => Lookup::Answered(used),
+            (None, None) => Lookup::None,
         }
     }
 
     /// The first waiting use with this id.
     pub(crate) fn waiting_with(&self, id: &str) -> Option<usize> {
-        let list = self.lists.get(&self.hasher.hash_one(Under::Id(id)))?;
+        let list = self.lists.get(&self.hasher.hash_one(IndexKey::Id(id)))?;
         self.links.get(list.first as usize).map(|link| link.used as usize)
     }
 
@@ -210,7 +210,7 @@ fn number(at: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Calls, Key, Keys, Place};
+    use super::{Calls, Key, Keys, Lookup};
     use proptest::{collection::vec, prelude::*};
 
     fn key() -> impl Strategy<Value = Key> {
@@ -231,15 +231,15 @@ mod tests {
             for (key, answers) in &results {
                 let same = || (0..uses.len()).filter(|&used| uses[used].pairs(key));
                 let place = match (same().find(|&used| waits[used]), same().next_back()) {
-                    (Some(used), _) => Place::Waits(used),
-                    (None, Some(used)) => Place::Answered(used),
-                    (None, None) => Place::None,
+                    (Some(used), _) => Lookup::Waits(used),
+                    (None, Some(used)) => Lookup::Answered(used),
+                    (None, None) => Lookup::None,
                 };
                 prop_assert_eq!(keys.find(key), place);
                 let mut waiting = (0..uses.len()).filter(|&used| waits[used]);
                 let first = waiting.find(|&used| uses[used].id == key.id);
                 prop_assert_eq!(keys.waiting_with(&key.id), first);
-                if let (Place::Waits(used), true) = (place, answers) {
+                if let (Lookup::Waits(used), true) = (place, answers) {
                     waits[used] = false;
                     keys.answer(used, &uses[used]);
                 }

@@ -52,13 +52,13 @@ pub(crate) struct Start {
 
 /// How a call ended without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fall {
+pub(crate) struct CallFailure {
     pub(crate) cause: Cause,
     pub(crate) ran: Ran,
     pub(crate) effect: Effect,
 }
 
-impl Fall {
+impl CallFailure {
     const fn before_start(cause: Cause) -> Self {
         Self { cause, ran: Ran::No, effect: Effect::Mutating }
     }
@@ -70,14 +70,14 @@ pub(crate) struct Step {
     pub(crate) call: usize,
     /// The index of the tool that failed; `None` if no tool was tried.
     pub(crate) candidate: Option<usize>,
-    pub(crate) fall: Fall,
+    pub(crate) failure: CallFailure,
     /// The dependency without a result.
     pub(crate) of: Option<usize>,
     pub(crate) decision: Decision,
 }
 
 /// A failed call, and the dependency that caused it.
-type Falling = (usize, Fall, Option<usize>);
+type FailingCall = (usize, CallFailure, Option<usize>);
 
 impl Planner {
     pub(crate) fn new(plan: Plan, steps: &mut Vec<Step>) -> Self {
@@ -132,9 +132,9 @@ impl Planner {
         self.fall_all(falling, steps);
     }
 
-    pub(crate) fn fell(&mut self, call: usize, fall: Fall, steps: &mut Vec<Step>) {
+    pub(crate) fn fell(&mut self, call: usize, failure: CallFailure, steps: &mut Vec<Step>) {
         self.running -= 1;
-        self.fall_all(VecDeque::from([(call, fall, None)]), steps);
+        self.fall_all(VecDeque::from([(call, failure, None)]), steps);
     }
 
     /// Ends all calls that have not ended. `fall_of` returns how a running call ends.
@@ -145,38 +145,40 @@ impl Planner {
         steps: &mut Vec<Step>,
     ) {
         for call in 0..self.calls.len() {
-            let (candidate, fall) = match self.calls[call] {
+            let (candidate, failure) = match self.calls[call] {
                 State::Settled(_) => continue,
                 State::Running { candidate } => {
                     let (ran, effect) = fall_of(call);
-                    (Some(candidate), Fall { cause, ran, effect })
+                    (Some(candidate), CallFailure { cause, ran, effect })
                 }
-                State::Due { candidate } => (candidate.checked_sub(1), Fall::before_start(cause)),
-                State::Waiting(_) => (None, Fall::before_start(cause)),
+                State::Due { candidate } => {
+                    (candidate.checked_sub(1), CallFailure::before_start(cause))
+                }
+                State::Waiting(_) => (None, CallFailure::before_start(cause)),
             };
             // The turn is over: no alternatives and no defaults any more.
             let node = self.node(call);
             let required = node.required;
-            let decision = decide(&failed_call(fall, required, false, false));
-            steps.push(Step { call, candidate, fall, of: None, decision });
+            let decision = decide(&failed_call(failure, required, false, false));
+            steps.push(Step { call, candidate, failure, of: None, decision });
             self.calls[call] = State::Settled(Settled::Nothing);
         }
         (self.open, self.running) = (0, 0);
         self.due.clear();
     }
 
-    fn make_due(&mut self, call: usize, candidate: usize, falling: &mut VecDeque<Falling>) {
+    fn make_due(&mut self, call: usize, candidate: usize, falling: &mut VecDeque<FailingCall>) {
         let node = self.node(call);
         if node.candidates.is_empty() {
-            falling.push_back((call, Fall::before_start(Cause::NoTool), None));
+            falling.push_back((call, CallFailure::before_start(Cause::NoTool), None));
             return;
         }
         self.due.push((node.priority, Reverse(call)));
         self.calls[call] = State::Due { candidate };
     }
 
-    fn fall_all(&mut self, mut falling: VecDeque<Falling>, steps: &mut Vec<Step>) {
-        while let Some((call, fall, of)) = falling.pop_front() {
+    fn fall_all(&mut self, mut falling: VecDeque<FailingCall>, steps: &mut Vec<Step>) {
+        while let Some((call, failure, of)) = falling.pop_front() {
             let (candidate, next) = match self.calls[call] {
                 State::Running { candidate } => (Some(candidate), candidate + 1),
                 State::Waiting(_) => (None, 0),
@@ -186,8 +188,8 @@ impl Planner {
             let node = self.node(call);
             let has_alternative = candidate.is_some() && next < node.candidates.len();
             let (required, has_default) = (node.required, self.has_default(call));
-            let decision = decide(&failed_call(fall, required, has_alternative, has_default));
-            steps.push(Step { call, candidate, fall, of, decision });
+            let decision = decide(&failed_call(failure, required, has_alternative, has_default));
+            steps.push(Step { call, candidate, failure, of, decision });
             match decision.recovery {
                 Recovery::UseAlternative => self.make_due(call, next, &mut falling),
                 // Its dependents continue with the default, also if it is escalated.
@@ -211,14 +213,14 @@ impl Planner {
         need.is_some_and(|need| need.default.is_some())
     }
 
-    fn settle(&mut self, call: usize, settled: Settled, falling: &mut VecDeque<Falling>) {
+    fn settle(&mut self, call: usize, settled: Settled, falling: &mut VecDeque<FailingCall>) {
         self.calls[call] = State::Settled(settled);
         self.open -= 1;
         let plan = self.plan.clone();
         for by in plan.nodes()[call].needed_by.iter().copied() {
             let State::Waiting(unmet) = self.calls[by] else { continue };
             if settled == Settled::Nothing && !self.default_for(by, call) {
-                falling.push_back((by, Fall::before_start(Cause::Dependency), Some(call)));
+                falling.push_back((by, CallFailure::before_start(Cause::Dependency), Some(call)));
             } else if unmet == 1 {
                 self.make_due(by, 0, falling);
             } else {
@@ -229,12 +231,12 @@ impl Planner {
 }
 
 const fn failed_call(
-    fall: Fall,
+    failure: CallFailure,
     required: bool,
     has_alternative: bool,
     has_default: bool,
 ) -> FailedCall {
-    let Fall { cause, ran, effect } = fall;
+    let CallFailure { cause, ran, effect } = failure;
     FailedCall { cause, ran, effect, required, has_alternative, has_default }
 }
 

@@ -18,17 +18,17 @@ use tr_wire::{EnvelopeFault, read::Faults};
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     text: Json,
-    holes: Vec<Hole>,
+    placeholders: Vec<Placeholder>,
 }
 
 #[derive(Clone, Debug)]
-struct Hole {
+struct Placeholder {
     range: Range<usize>,
-    filling: Filling,
+    replacement: Replacement,
 }
 
 #[derive(Clone, Debug)]
-enum Filling {
+enum Replacement {
     From(Box<str>, Pointer),
     Literal(Range<usize>),
 }
@@ -38,12 +38,13 @@ const FORM: &str = r#"{"$from": CALL} or {"$from": CALL, "at": POINTER}"#;
 impl Template {
     /// Finds the placeholders in `params`, which are at `pointer`.
     pub(crate) fn of(params: &Json, pointer: &str, faults: &mut Faults) -> Self {
-        let mut holes = Vec::new();
+        let mut placeholders = Vec::new();
         let text = params.get();
         // Most params have no placeholders.
         if text.contains("\"$from\"") || text.contains("\"$literal\"") {
             match canonical::to_string(text) {
-                Ok(_) => Search { whole: text, holes: &mut holes, faults }.value(text, pointer),
+                Ok(_) => Search { whole: text, placeholders: &mut placeholders, faults }
+                    .value(text, pointer),
                 // Nested too deep, or with a duplicate name.
                 Err(error) => {
                     let found = error.kind().to_string();
@@ -51,33 +52,33 @@ impl Template {
                 }
             }
         }
-        Self { text: params.clone(), holes }
+        Self { text: params.clone(), placeholders }
     }
 
     /// The calls whose results are used.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (&str, &Pointer)> {
-        self.holes.iter().filter_map(|hole| match &hole.filling {
-            Filling::From(call, at) => Some((&**call, at)),
-            Filling::Literal(_) => None,
+        self.placeholders.iter().filter_map(|placeholder| match &placeholder.replacement {
+            Replacement::From(call, at) => Some((&**call, at)),
+            Replacement::Literal(_) => None,
         })
     }
 
     /// The filled params.
     pub(crate) fn fill<'r>(&self, result: impl Fn(&str) -> &'r str) -> Result<Json, BoxError> {
-        if self.holes.is_empty() {
+        if self.placeholders.is_empty() {
             return Ok(self.text.clone());
         }
         let (text, mut filled, mut done) = (self.text.get(), String::new(), 0);
-        for hole in &self.holes {
-            filled.push_str(&text[done..hole.range.start]);
-            filled.push_str(match &hole.filling {
-                Filling::Literal(range) => &text[range.clone()],
-                Filling::From(call, pointer) => {
+        for placeholder in &self.placeholders {
+            filled.push_str(&text[done..placeholder.range.start]);
+            filled.push_str(match &placeholder.replacement {
+                Replacement::Literal(range) => &text[range.clone()],
+                Replacement::From(call, pointer) => {
                     let missing = || Stopped::missing(call.clone(), pointer.to_string().into());
                     at(result(call), pointer).ok_or_else(missing)?
                 }
             });
-            done = hole.range.end;
+            done = placeholder.range.end;
         }
         filled.push_str(&text[done..]);
         Ok(Json::from_text(filled).expect("values in the places of values"))
@@ -86,7 +87,7 @@ impl Template {
 
 struct Search<'s> {
     whole: &'s str,
-    holes: &'s mut Vec<Hole>,
+    placeholders: &'s mut Vec<Placeholder>,
     faults: &'s mut Faults,
 }
 
@@ -107,10 +108,10 @@ impl Search<'_> {
     fn object(&mut self, text: &str, pointer: &str) {
         let members = members(text).unwrap_or_default();
         let get = |name: &str| members.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
-        let filling = match (get("$from"), get("$literal")) {
+        let replacement = match (get("$from"), get("$literal")) {
             (Some(from), None) => self.from(from, get("at"), members.len(), pointer),
             (None, Some(literal)) if members.len() == 1 => {
-                Some(Filling::Literal(self.range(literal)))
+                Some(Replacement::Literal(self.range(literal)))
             }
             (None, None) => {
                 for (name, value) in &members {
@@ -127,8 +128,8 @@ impl Search<'_> {
                 None
             }
         };
-        if let Some(filling) = filling {
-            self.holes.push(Hole { range: self.range(text), filling });
+        if let Some(replacement) = replacement {
+            self.placeholders.push(Placeholder { range: self.range(text), replacement });
         }
     }
 
@@ -138,13 +139,13 @@ impl Search<'_> {
         at: Option<&str>,
         members: usize,
         pointer: &str,
-    ) -> Option<Filling> {
+    ) -> Option<Replacement> {
         let text = |raw: &str| serde_json::from_str::<String>(raw).ok();
         let call = text(from);
         let inside: Option<Pointer> = text(at.unwrap_or("\"\"")).and_then(|at| at.parse().ok());
         match (call, inside) {
             (Some(call), Some(inside)) if members == 1 + usize::from(at.is_some()) => {
-                Some(Filling::From(call.into(), inside))
+                Some(Replacement::From(call.into(), inside))
             }
             _ => {
                 self.faults.push(EnvelopeFault::new(pointer, FORM, "something else"));

@@ -1,5 +1,5 @@
 //! One form for the many ways in which tools fail.
-mod look;
+mod prescan;
 mod silent;
 
 pub use self::silent::{NONZERO_EXIT, NOT_OK};
@@ -64,8 +64,8 @@ impl Normaliser {
     pub fn normalise(&self, outcome: ToolOutcome) -> ToolOutcome {
         match self.hidden(&outcome) {
             None => outcome,
-            Some(Hidden::Envelope(said, _)) => said,
-            Some(Hidden::Failure(error)) => failed(outcome, error),
+            Some(Detected::Envelope(said, _)) => said,
+            Some(Detected::Failure(error)) => failed(outcome, error),
         }
     }
 
@@ -124,40 +124,40 @@ impl Normaliser {
             return outcome;
         }
         match self.hidden(&outcome) {
-            Some(hidden @ Hidden::Envelope(..)) => hidden.judged(outcome, manifest),
+            Some(hidden @ Detected::Envelope(..)) => hidden.judged(outcome, manifest),
             _ => outcome,
         }
     }
 
     /// What a success hides, if it does.
     #[inline]
-    fn hidden(&self, outcome: &ToolOutcome) -> Option<Hidden> {
+    fn hidden(&self, outcome: &ToolOutcome) -> Option<Detected> {
         let parts = outcome.parts();
         let content = parts.content.as_ref().filter(|_| parts.error.is_none())?;
         match Source::Json(content.as_raw()).kind() {
             Kind::Null if self.null_is_success || parts.chunk.is_some() => None,
             Kind::Null => {
                 let error = ToolError::new(EMPTY_RESULT, "The tool returned nothing");
-                Some(Hidden::Failure(error))
+                Some(Detected::Failure(error))
             }
-            Kind::Object if look::is_suspicious(content.get()) => match envelope(content) {
-                Some((said, ran)) => Some(Hidden::Envelope(said, ran)),
-                None => silent::failure(content).map(Hidden::Failure),
+            Kind::Object if prescan::is_suspicious(content.get()) => match envelope(content) {
+                Some((said, ran)) => Some(Detected::Envelope(said, ran)),
+                None => silent::failure(content).map(Detected::Failure),
             },
             _ => None,
         }
     }
 }
 
-/// What an answer is besides an answer.
-enum Hidden {
+/// What a tool returned as its answer, but is none.
+enum Detected {
     /// An envelope, and what that says of whether the tool ran.
     Envelope(ToolOutcome, Option<Ran>),
     /// A failure that looks like an answer.
     Failure(ToolError),
 }
 
-impl Hidden {
+impl Detected {
     #[cold]
     fn judged(self, outcome: ToolOutcome, manifest: Option<&ToolManifest>) -> ToolOutcome {
         let (mut outcome, said) = match self {

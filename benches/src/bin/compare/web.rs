@@ -268,6 +268,7 @@ fn to_web(programs: &Program, folder: &Folder, port: u16) -> Vec<OsString> {
 }
 
 /// What is behind a guard that listens.
+#[derive(Clone, Copy)]
 enum Behind {
     Command,
     Web(u16),
@@ -351,6 +352,7 @@ impl Running {
     }
 
     /// Starts a program at a free port, and waits until it listens.
+    #[expect(clippy::disallowed_methods, reason = "what is measured begins later, in no test")]
     fn start(words: impl FnOnce(u16) -> Vec<OsString>) -> Result<Self, BoxError> {
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let words = words(port);

@@ -2,7 +2,7 @@
 //! of `tool-guard mcp` is inside, for which the host is client and server at once.
 use super::{
     events::{After, Answer, Before, Decision, Event, Fault, TurnEnd},
-    mcp_lines::{self, Said},
+    mcp_lines::{self, GuardAnswer},
     table::{Call, Connection, State, Table, Turns},
 };
 use crate::mcp::{failure::Failure, guard::Guarding, lines::Item, message::Token};
@@ -204,7 +204,7 @@ impl Decider {
         self.answers.push_back((call.connection, answer));
     }
 
-    fn end(&mut self, said: Said) {
+    fn end(&mut self, said: GuardAnswer) {
         let number = said.number;
         let Some(call) = self.table.get_mut(number) else { return };
         match &call.state {

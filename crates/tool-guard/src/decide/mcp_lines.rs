@@ -171,7 +171,7 @@ fn number(message: &Message<'_>) -> Option<u64> {
 
 /// What the guard says of a call to the one who made it.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct GuardAnswer {
     /// The call.
     pub(super) number: u64,
     code: Option<Box<str>>,
@@ -195,13 +195,13 @@ struct Ended<'l> {
 #[derive(Default, Deserialize)]
 struct Meta {
     #[serde(default, rename = "tool-reliability/error")]
-    error: OwnWords,
+    error: ErrorMeta,
     #[serde(default, rename = "tool-reliability/recorded")]
     recorded: Option<bool>,
 }
 
 #[derive(Default, Deserialize)]
-struct OwnWords {
+struct ErrorMeta {
     #[serde(default)]
     code: Option<Box<str>>,
     #[serde(default)]
@@ -225,13 +225,18 @@ struct RpcError {
 }
 
 /// Reads a line of the guard's for the one who made a call.
-pub(super) fn said(line: &[u8]) -> Option<Said> {
+pub(super) fn said(line: &[u8]) -> Option<GuardAnswer> {
     let Line::One(message) = message::read(line) else { return None };
-    let said = Said { number: number(&message)?, ..Said::default() };
+    let said = GuardAnswer { number: number(&message)?, ..GuardAnswer::default() };
     if let Some(error) = message.error {
         let error = message::object::<RpcError>(error.get());
         let text = error.map_or_else(|_| "the guard refused the call".into(), |it| it.message);
-        return Some(Said { code: Some("refused".into()), ran: Some(Ran::No), text, ..said });
+        return Some(GuardAnswer {
+            code: Some("refused".into()),
+            ran: Some(Ran::No),
+            text,
+            ..said
+        });
     }
     let raw = message.result?;
     let ended: Ended<'_> = message::object(raw.get()).unwrap_or_default();
@@ -245,7 +250,7 @@ pub(super) fn said(line: &[u8]) -> Option<Said> {
         }
         texts.push(text);
     }
-    Some(Said {
+    Some(GuardAnswer {
         code: meta.error.code,
         ran: meta.error.ran,
         retriable: meta.error.retriable,
@@ -257,7 +262,7 @@ pub(super) fn said(line: &[u8]) -> Option<Said> {
     })
 }
 
-impl Said {
+impl GuardAnswer {
     /// As the answer to the line that wanted to make the call.
     pub(super) fn blocks(self, id: &Token) -> Answer {
         let answer = Answer { reason: Some(self.text), ..Answer::new(id, Decision::Block) };

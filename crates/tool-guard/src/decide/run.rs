@@ -4,7 +4,7 @@ use super::{
     decider::Decider,
     mcp_lines,
     socket::{self, Socket},
-    streams::{Answers, Desk, News, Place},
+    streams::{Answers, EventSender, Place, StreamEvent},
     table::Connection,
 };
 use crate::mcp::until::until;
@@ -41,10 +41,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let connection = format!("decide-{:016x}", fastrand::u64(..));
     let client = guard.host(&connection, mcp_lines::identity());
     let decider = Decider::new(guard.proxy(client), within);
-    let (desk, news) = Desk::new();
+    let (events, event) = EventSender::new();
     let mut hosts = Hosts {
         decider,
-        news,
+        event,
         open: HashMap::new(),
         places: HashMap::new(),
         closing: HashSet::new(),
@@ -53,8 +53,8 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         None => {
             let input = Input::open().context("cannot read standard input")?;
             let output = Output::open().context("cannot write standard output")?;
-            let written = desk.serve(0, input, output, options.max_line);
-            drop(desk);
+            let written = events.serve(0, input, output, options.max_line);
+            drop(events);
             let signal = hosts.serve(None, signal).await;
             hosts.finish().await;
             drop(hosts);
@@ -62,7 +62,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
             signal
         }
         Some(socket) => {
-            let listening = tokio::spawn(Socket::serve(socket, desk, options.max_line));
+            let listening = tokio::spawn(Socket::serve(socket, events, options.max_line));
             let signal = hosts.serve(Some(idle), signal).await;
             // The next guard of this socket waits until this one has recorded what it knows.
             hosts.finish().await;
@@ -81,7 +81,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 /// The connections, and the decider of their calls.
 struct Hosts {
     decider: Decider,
-    news: tokio::sync::mpsc::Receiver<News>,
+    event: tokio::sync::mpsc::Receiver<StreamEvent>,
     open: HashMap<Connection, Answers>,
     /// The places of lines that are not answered, which come back as the answers are written.
     places: HashMap<Connection, VecDeque<Place>>,
@@ -122,15 +122,15 @@ impl Hosts {
                 () = until(deadline) => self.decider.on_time(Instant::now()),
                 () = self.decider.proxy.sweeper.round() => {}
                 () = until(ends) => return None,
-                news = self.news.recv() => match news {
-                    Some(News::Opened(connection, answers)) => {
+                event = self.event.recv() => match event {
+                    Some(StreamEvent::Opened(connection, answers)) => {
                         self.open.insert(connection, answers);
                     }
-                    Some(News::Line(connection, item, place)) => {
+                    Some(StreamEvent::Line(connection, item, place)) => {
                         self.places.entry(connection).or_default().push_back(place);
                         self.decider.on_item(connection, &item, Instant::now());
                     }
-                    Some(News::Closed(connection)) => {
+                    Some(StreamEvent::Closed(connection)) => {
                         self.closing.insert(connection);
                     }
                     None => return None,

@@ -1,6 +1,6 @@
 //! A Unix socket for hosts that are several processes. A lock beside it says who serves it: the system releases the
 //! lock of a guard that was killed, so the next one can take the socket over.
-use super::streams::Desk;
+use super::streams::EventSender;
 use anyhow::{Context as _, bail};
 use rustix::fs::{FlockOperation, flock};
 use std::{
@@ -27,7 +27,12 @@ pub(super) struct Socket {
 /// # Errors
 /// If it cannot be bound.
 pub(super) fn claim(path: &Path) -> anyhow::Result<Option<Socket>> {
-    let said = || format!("--socket {}: cannot listen there", path.display());
+    let said = || {
+        format!(
+            "--socket {}: cannot listen: give a path in a folder that this user may write",
+            path.display()
+        )
+    };
     if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(said)?;
     }
@@ -54,7 +59,7 @@ pub(super) fn claim(path: &Path) -> anyhow::Result<Option<Socket>> {
 
 impl Socket {
     /// Accepts connections until it is dropped.
-    pub(super) async fn serve(self, desk: Desk, max_line: usize) {
+    pub(super) async fn serve(self, events: EventSender, max_line: usize) {
         let mut connection = 0;
         loop {
             let Ok((stream, _)) = self.listener.accept().await else {
@@ -64,7 +69,7 @@ impl Socket {
             };
             connection += 1;
             let (input, output) = stream.into_split();
-            drop(desk.serve(connection, input, output, max_line));
+            drop(events.serve(connection, input, output, max_line));
         }
     }
 }

@@ -18,7 +18,7 @@ const STALLED: Duration = Duration::from_secs(30);
 
 /// What happens on a connection.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum StreamEvent {
     /// A host has connected, and reads answers from this channel.
     Opened(Connection, Answers),
     /// A line, or what is known of one that is too long.
@@ -35,13 +35,13 @@ pub(super) type Answers = mpsc::UnboundedSender<(String, Option<Place>)>;
 
 /// Where connections report.
 #[derive(Clone, Debug)]
-pub(super) struct Desk(mpsc::Sender<News>);
+pub(super) struct EventSender(mpsc::Sender<StreamEvent>);
 
-impl Desk {
+impl EventSender {
     /// A desk, and what is reported there.
-    pub(super) fn new() -> (Self, mpsc::Receiver<News>) {
-        let (desk, news) = mpsc::channel(WAITING);
-        (Self(desk), news)
+    pub(super) fn new() -> (Self, mpsc::Receiver<StreamEvent>) {
+        let (events, event) = mpsc::channel(WAITING);
+        (Self(events), event)
     }
 
     /// Carries the lines and answers of a connection. The result ends once the host has all answers, or reads
@@ -57,12 +57,12 @@ impl Desk {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let desk = self.0.clone();
+        let events = self.0.clone();
         let (answers, mut waiting) = mpsc::unbounded_channel::<(String, Option<Place>)>();
         let reader = tokio::spawn(async move {
             let places = Arc::new(Semaphore::new(UNANSWERED));
             let mut lines = LineReader::new(input, max_line);
-            if desk.send(News::Opened(connection, answers)).await.is_err() {
+            if events.send(StreamEvent::Opened(connection, answers)).await.is_err() {
                 return;
             }
             while lines.is_open() {
@@ -71,11 +71,11 @@ impl Desk {
                     continue;
                 }
                 let place = places.clone().acquire_owned().await.expect("never closed");
-                if desk.send(News::Line(connection, item, place)).await.is_err() {
+                if events.send(StreamEvent::Line(connection, item, place)).await.is_err() {
                     return;
                 }
             }
-            let _ = desk.send(News::Closed(connection)).await;
+            let _ = events.send(StreamEvent::Closed(connection)).await;
         });
         tokio::spawn(async move {
             while let Some((line, place)) = waiting.recv().await {

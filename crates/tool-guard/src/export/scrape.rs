@@ -47,8 +47,9 @@ pub(super) async fn bind(address: SocketAddr, token: Option<&Path>) -> anyhow::R
         }
     };
     let listener = TcpListener::bind(address).await;
-    let listener =
-        listener.with_context(|| format!("metrics at {address}: cannot listen there"))?;
+    let listener = listener.with_context(|| {
+        format!("metrics at {address}: cannot listen: give a free port of this machine")
+    })?;
     let metrics = Metrics { registry: Registry::new(), access: Arc::new(access) };
     Ok(Scrape { listener, metrics })
 }

@@ -47,15 +47,18 @@ impl Access {
         const BAD: StatusCode = StatusCode::BAD_REQUEST;
         let headers = &head.headers;
         if head.version != Version::HTTP_11 {
-            return Err((BAD, "send HTTP/1.1"));
+            return Err((BAD, "only HTTP/1.1 is served: repeat the request with it"));
         }
         let bytes = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         if bytes.sum::<usize>() + head.uri.path().len() > HEAD_BYTES {
             let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-            return Err((status, "the head of the request is longer than 32 KiB"));
+            return Err((
+                status,
+                "the request's path and headers are longer than 32 KiB: send fewer or shorter headers",
+            ));
         }
         if ONCE.iter().chain(self.once).any(|name| headers.get_all(name).iter().nth(1).is_some()) {
-            return Err((BAD, "a header that may occur once occurs twice"));
+            return Err((BAD, "a header occurs twice that is allowed once: send it once"));
         }
         if headers.contains_key(header::CONTENT_LENGTH)
             && headers.contains_key(header::TRANSFER_ENCODING)

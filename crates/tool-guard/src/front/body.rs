@@ -49,16 +49,16 @@ pub(crate) async fn read(body: Incoming, most: usize) -> Result<Bytes, Refusal> 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndsAtOnce;
 
-/// The answer; if it [`EndsAtOnce`], its body ends with `ended`.
-pub(crate) fn until(
+/// The answer; if it [`EndsAtOnce`], its body ends with what `ended` gives.
+pub(crate) fn until<E: Future<Output = ()> + Send + 'static>(
     answer: Answered,
-    ended: impl Future<Output = ()> + Send + 'static,
+    ended: impl FnOnce() -> E,
 ) -> Answered {
     if answer.extensions().get::<EndsAtOnce>().is_none() {
         return answer;
     }
     answer.map(|body| {
-        let frames = BodyStream::new(body).take_until(Box::pin(ended));
+        let frames = BodyStream::new(body).take_until(Box::pin(ended()));
         StreamBody::new(frames).boxed_unsync()
     })
 }

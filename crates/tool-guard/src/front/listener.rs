@@ -44,7 +44,9 @@ pub(crate) async fn bind(
         );
     }
     let listener = TcpListener::bind(address).await;
-    listener.with_context(|| format!("--listen {address}: cannot listen there"))
+    listener.with_context(|| {
+        format!("--listen {address}: cannot listen: give a free port of this machine")
+    })
 }
 
 /// Serves connections until `ended`; then those that are open may end what they do.
@@ -89,9 +91,14 @@ pub(crate) async fn serve<D: Door>(
 async fn connection<D: Door>(stream: TcpStream, door: D, mut ends: watch::Receiver<bool>) {
     let ending = ends.clone();
     let service = service_fn(move |req| {
-        let (door, mut ends) = (door.clone(), ending.clone());
-        let ended = async move { drop(ends.wait_for(|ending| *ending).await) };
-        async move { Ok::<_, Infallible>(body::until(door.answer(req).await, ended)) }
+        let (door, ending) = (door.clone(), ending.clone());
+        async move {
+            let answer = door.answer(req).await;
+            let ended = |mut ends: watch::Receiver<bool>| async move {
+                let _ = ends.wait_for(|ending| *ending).await;
+            };
+            Ok::<_, Infallible>(body::until(answer, || ended(ending)))
+        }
     });
     // A client that does not read would hold its place, and its call, for ever.
     let mut stream = TimeoutStream::new(stream);

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 /// What is to be done with a file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Order<'o> {
+pub(crate) struct EditOptions<'o> {
     /// The guard's program, an absolute path.
     pub(crate) guard: &'o str,
     /// Only the server of this name.
@@ -59,7 +59,7 @@ pub(crate) enum What {
 pub(crate) type Splice = (Range<usize>, String);
 
 /// Edits the text of a file of this form.
-pub(crate) fn edit(text: &str, form: &Form, order: &Order<'_>) -> Result<Edited, Refusal> {
+pub(crate) fn edit(text: &str, form: &Form, order: &EditOptions<'_>) -> Result<Edited, Refusal> {
     let root = read(text, form.syntax)?;
     let mut splices = Vec::new();
     let mut servers = Vec::new();
@@ -79,7 +79,7 @@ pub(crate) fn edit(text: &str, form: &Form, order: &Order<'_>) -> Result<Edited,
         // What clients could not read, or could not be undone, is not written.
         read(&edited, form.syntax)?;
         if !order.undo {
-            let undo = Order { undo: true, ..*order };
+            let undo = EditOptions { undo: true, ..*order };
             // Servers that were guarded before may have been changed since; that is found at their undoing.
             if let Ok(before) = edit(text, form, &undo)
                 && edit(&edited, form, &undo)?.text != before.text
@@ -111,7 +111,7 @@ struct Editor<'e> {
 }
 
 impl Editor<'_> {
-    fn install(&self, order: &Order<'_>, splices: &mut Vec<Splice>) -> Result<What, Refusal> {
+    fn install(&self, order: &EditOptions<'_>, splices: &mut Vec<Splice>) -> Result<What, Refusal> {
         let reached = self.entry.reached(self.form)?;
         if reached.guarded() != Guarded::No {
             return Ok(What::AlreadyGuarded);

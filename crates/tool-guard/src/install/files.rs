@@ -33,12 +33,12 @@ pub(crate) struct Place {
 }
 
 /// The variables and the folder that decide where the files are.
-pub(crate) struct Surroundings<'s> {
+pub(crate) struct Environment<'s> {
     pub(crate) variable: &'s dyn Fn(&str) -> Option<OsString>,
     pub(crate) folder: PathBuf,
 }
 
-impl Surroundings<'_> {
+impl Environment<'_> {
     /// Those of this process.
     pub(crate) fn here() -> std::io::Result<Self> {
         Ok(Self { variable: &|name| env::var_os(name), folder: env::current_dir()? })
@@ -59,7 +59,7 @@ impl Surroundings<'_> {
 }
 
 /// The places of a client's files, in the order in which people know them.
-pub(crate) fn places(client: Client, here: &Surroundings<'_>) -> Vec<Place> {
+pub(crate) fn places(client: Client, here: &Environment<'_>) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     let users = users(client, here);
     let user = users.into_iter().map(|path| Place { scope: Scope::User, path });
@@ -75,7 +75,7 @@ pub(crate) fn places(client: Client, here: &Surroundings<'_>) -> Vec<Place> {
     places
 }
 
-fn users(client: Client, here: &Surroundings<'_>) -> Vec<PathBuf> {
+fn users(client: Client, here: &Environment<'_>) -> Vec<PathBuf> {
     let config = || here.folder_of("XDG_CONFIG_HOME", ".config");
     let found = match client {
         Client::ClaudeCode => {
@@ -151,7 +151,7 @@ mod tests {
             let found = variables.iter().find(|(it, _)| *it == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        let here = Surroundings { variable: &variable, folder: "/nowhere/at/all".into() };
+        let here = Environment { variable: &variable, folder: "/nowhere/at/all".into() };
         places(client, &here).into_iter().map(|it| it.path.display().to_string()).collect()
     }
 

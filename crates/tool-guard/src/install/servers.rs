@@ -119,7 +119,7 @@ impl<'t> Entry<'t> {
         let Some(found) = member(self.members, name)? else { return Ok(None) };
         match found.value.text() {
             Some(text) => Ok(Some((found, text))),
-            None => Err(self.refused(found, &format!("its `{name}` is no text"))),
+            None => Err(self.refused(found, &format!("its `{name}` must be a string"))),
         }
     }
 
@@ -216,7 +216,7 @@ impl<'t> Entry<'t> {
             return Ok(Reached::List(list));
         }
         let Some(program) = command.value.text() else {
-            return Err(self.refused(command, "its `command` is no text"));
+            return Err(self.refused(command, "its `command` must be a string"));
         };
         if program.is_empty() {
             return Err(self.refused(command, "its `command` is empty"));

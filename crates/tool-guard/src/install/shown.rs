@@ -17,7 +17,7 @@ pub(crate) fn shown(text: &str, form: &Form) -> Result<String, Refusal> {
     for entry in entries(root.as_ref(), form)? {
         // A server that is refused shows nothing.
         if let Ok(reached) = entry.reached(form) {
-            openly(&entry, &reached, form, &mut open);
+            add_visible(&entry, &reached, form, &mut open);
         }
     }
     let mut walk = Walk { text, open: &open, tokens: Vec::new(), splices: Vec::new() };
@@ -37,12 +37,12 @@ pub(crate) fn shown(text: &str, form: &Form) -> Result<String, Refusal> {
 }
 
 /// A value that is shown: whole, or only where its URL leads.
-struct Open {
+struct Visible {
     range: Range<usize>,
     origin: Option<String>,
 }
 
-fn openly(entry: &Entry<'_>, reached: &Reached<'_>, form: &Form, open: &mut Vec<Open>) {
+fn add_visible(entry: &Entry<'_>, reached: &Reached<'_>, form: &Form, open: &mut Vec<Visible>) {
     let is_ours = reached.guarded() == Guarded::Installed;
     let words = reached.words();
     let is_url = is_ours && words.get(2) == Some(&"--upstream");
@@ -59,13 +59,13 @@ fn openly(entry: &Entry<'_>, reached: &Reached<'_>, form: &Form, open: &mut Vec<
             nodes.extend(args.and_then(|args| args.value.list()).unwrap_or_default());
         }
         Reached::List(list) => nodes.extend(*list),
-        Reached::Http { url, .. } => open.push(Open {
+        Reached::Http { url, .. } => open.push(Visible {
             range: url.value.range.clone(),
             origin: Some(origin(url.value.text().unwrap_or_default())),
         }),
         Reached::Other(_) => {}
     }
-    let mut whole = |node: &Node| open.push(Open { range: node.range.clone(), origin: None });
+    let mut whole = |node: &Node| open.push(Visible { range: node.range.clone(), origin: None });
     nodes.iter().take(most).for_each(|node| whole(node));
     if let Some(transport) = form.transport
         && let Ok(Some((found, _))) = entry.text(transport.member)
@@ -74,7 +74,7 @@ fn openly(entry: &Entry<'_>, reached: &Reached<'_>, form: &Form, open: &mut Vec<
     }
     if is_url && let Some(url) = nodes.get(3) {
         let origin = Some(origin(url.text().unwrap_or_default()));
-        open.push(Open { range: url.range.clone(), origin });
+        open.push(Visible { range: url.range.clone(), origin });
     }
 }
 
@@ -88,7 +88,7 @@ fn origin(url: &str) -> String {
 
 struct Walk<'w> {
     text: &'w str,
-    open: &'w [Open],
+    open: &'w [Visible],
     /// Names and values, between which are brackets and comments.
     tokens: Vec<Range<usize>>,
     splices: Vec<Splice>,

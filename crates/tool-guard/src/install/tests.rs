@@ -1,7 +1,7 @@
 //! Files as people write them, and files made at random: what is put in is taken out byte for byte.
 use super::{
     client::Client,
-    edit::{Order, What, edit},
+    edit::{EditOptions, What, edit},
     servers::{Guarded, entries},
     shown::shown,
     tree::read,
@@ -12,14 +12,14 @@ use std::{fs, path::Path};
 
 const GUARD: &str = "/opt/tool guard/bin/tool-guard";
 
-const fn order(undo: bool) -> Order<'static> {
-    Order { guard: GUARD, server: None, http: false, undo }
+const fn order(undo: bool) -> EditOptions<'static> {
+    EditOptions { guard: GUARD, server: None, http: false, undo }
 }
 
 /// Installs, again, and undoes; returns what was done with each server.
 fn round(text: &str, client: Client, http: bool) -> Vec<What> {
     let form = client.form();
-    let install = Order { http, ..order(false) };
+    let install = EditOptions { http, ..order(false) };
     let there = edit(text, form, &install).unwrap_or_else(|it| panic!("{client:?} {it:?}\n{text}"));
     let twice = edit(&there.text, form, &install).unwrap();
     assert_eq!(twice.text, there.text, "{client:?}: twice is once");
@@ -58,7 +58,7 @@ fn thirty_files_are_as_before_after_undo() {
     for (client, name, text) in files {
         for http in [false, true] {
             if name.starts_with("refused") {
-                let refusal = edit(&text, client.form(), &Order { http, ..order(false) });
+                let refusal = edit(&text, client.form(), &EditOptions { http, ..order(false) });
                 let refusal = refusal.expect_err(&name);
                 let marked = text.lines().position(|line| line.contains("HERE"));
                 assert_eq!(Some(refusal.line(&text) - 1), marked, "{name}: {}", refusal.what);
@@ -245,7 +245,7 @@ proptest! {
         }).collect();
         let text = format!("{{\"mcpServers\": {{{}, \"u\": {{\"url\": \"https://h/SECRET\"}}}}}}// SECRET", servers.join(",\n"));
         let form = Client::Cursor.form();
-        let there = edit(&text, form, &Order { http, ..order(false) }).unwrap().text;
+        let there = edit(&text, form, &EditOptions { http, ..order(false) }).unwrap().text;
         for text in [text, there] {
             let shown = shown(&text, form).unwrap();
             prop_assert!(!shown.contains("SECRET"), "{shown}");

@@ -89,9 +89,11 @@ fn with_variables(
 ) -> anyhow::Result<String> {
     let (mut whole, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("${") {
-        let (name, after) = after.split_once('}').context("a `${` in a header has no `}`")?;
-        let value =
-            value(name).with_context(|| format!("the variable {name} of a header is not set"))?;
+        let (name, after) =
+            after.split_once('}').context("a `${` in a header has no `}`: write `${NAME}`")?;
+        let value = value(name).with_context(|| {
+            format!("a header names the variable {name}, which is not set: set it")
+        })?;
         whole.push_str(before);
         whole.push_str(&value);
         rest = after;

@@ -16,7 +16,7 @@ use tr_turn::{Plan, Report};
 
 /// A call that was made.
 #[derive(Debug)]
-struct Made {
+struct StartedCall {
     key: Key,
     /// It has ended, and its end is not recorded.
     is_unrecorded: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Keys {
     client: Client,
     run: Option<Box<str>>,
     /// The records of the calls that were made, by their names.
-    made: Arc<Mutex<BTreeMap<Box<str>, Made>>>,
+    made: Arc<Mutex<BTreeMap<Box<str>, StartedCall>>>,
     /// By which a person settles a record.
     command: RecordsCommand,
 }
@@ -69,7 +69,7 @@ impl Keys {
         if effect == Effect::Mutating
             && let Some(name) = name_of(&call)
         {
-            self.made().insert(name.into(), Made { key, is_unrecorded: false });
+            self.made().insert(name.into(), StartedCall { key, is_unrecorded: false });
         }
         let parts = &mut call.parts_mut().idempotency;
         parts.id = Some(DedupeKey { key, digest });
@@ -113,7 +113,7 @@ impl Keys {
         text
     }
 
-    fn made(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Made>> {
+    fn made(&self) -> MutexGuard<'_, BTreeMap<Box<str>, StartedCall>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

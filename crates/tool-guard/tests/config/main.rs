@@ -46,7 +46,7 @@ fn check_names_every_mistake_of_the_file_and_of_the_variables() {
     let good = folder("[tools.pay]\neffect = \"mutating\"\n[sessions]\n");
     let (code, out, err) = config(&good, &["check", "stack.toml"], &[]);
     assert_eq!((code, &*out), (0, "stack.toml: no mistakes, 1 tool\n"), "{err}");
-    assert!(err.contains("[sessions] is for programs"), "{err}");
+    assert!(err.contains("[sessions] has no effect in tool-guard mcp and turn"), "{err}");
     let (code, out, _) = config(&good, &["check"], &[]);
     assert_eq!((code, &*out), (0, "the environment: no mistakes, 0 tools\n"));
 }

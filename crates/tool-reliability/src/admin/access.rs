@@ -1,4 +1,5 @@
-//! Who may read and change.
+//! Who may use the admin page: decides from a request's address, `host`, token and origin. The admin page
+//! and the guard's page of metrics ask it before they read anything else of a request.
 use http::{HeaderMap, header, request::Parts};
 use std::{
     fmt,
@@ -13,8 +14,8 @@ pub(super) fn peer(head: &Parts) -> Option<SocketAddr> {
     head.extensions.get::<Peer>().map(|peer| peer.0)
 }
 
-/// Who may: without a token (the default) only this machine, under a name of its own; with one, who has it.
-/// A web page of another site may in neither case.
+/// Which requests are allowed. With a token: those that send it. Without one (the default): those from this
+/// machine, to `localhost` or a loopback address. Those of another site's web page never.
 #[derive(Default)]
 pub struct Access(Option<Box<[u8]>>);
 

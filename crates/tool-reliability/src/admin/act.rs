@@ -1,7 +1,7 @@
 //! Executes admin requests and logs them.
 use super::{
     answer::Answer,
-    order::{How, Order, ToBreaker, Whose},
+    order::{BreakerAction, FlushTarget, Order, SettledAs},
     view,
 };
 use crate::{ToolStack, config::Reloaded};
@@ -32,8 +32,10 @@ pub(super) async fn act(
     let (action, subject) = (order.name(), subject(&order));
     let done = match order {
         Order::Breaker { name, what } => Ok(breaker(stack, &name, what)),
-        Order::Flush { whose, confirm } => flush(stack, &whose, confirm).await,
-        Order::Settle { key, epoch, how, force } => settle(stack, &key, epoch, how, force).await,
+        Order::Flush { target, confirm } => flush(stack, &target, confirm).await,
+        Order::Settle { key, epoch, settled_as, force } => {
+            settle(stack, &key, epoch, settled_as, force).await
+        }
         Order::Switch { on } => {
             stack.kill_switch().set(on);
             Ok(Answer::ok(json!({ "on": on })))
@@ -60,11 +62,11 @@ fn subject(order: &Order) -> String {
     let hash = |bytes: &[u8]| FingerprintKey::of_process().fingerprint(bytes).to_string();
     match order {
         Order::Breaker { name, .. } => clean(name),
-        Order::Flush { whose: Whose::Key(key), .. } | Order::Settle { key, .. } => {
+        Order::Flush { target: FlushTarget::Key(key), .. } | Order::Settle { key, .. } => {
             hash(key.as_bytes())
         }
-        Order::Flush { whose: Whose::Session(session), .. } => clean(session),
-        Order::Flush { whose: Whose::Tool(tool), .. } => clean(tool),
+        Order::Flush { target: FlushTarget::Session(session), .. } => clean(session),
+        Order::Flush { target: FlushTarget::Tool(tool), .. } => clean(tool),
         Order::Switch { on } => on.to_string(),
         Order::Reload => String::new(),
     }
@@ -81,7 +83,7 @@ fn reloaded(reload: Option<&Reload>) -> Answer {
     }
 }
 
-fn breaker(stack: &ToolStack, name: &str, what: ToBreaker) -> Answer {
+fn breaker(stack: &ToolStack, name: &str, what: BreakerAction) -> Answer {
     let overflow = stack.breakers().overflow();
     let found = match name == overflow.name() {
         true => Some(overflow),
@@ -96,24 +98,24 @@ fn breaker(stack: &ToolStack, name: &str, what: ToBreaker) -> Answer {
         return Answer::error(StatusCode::NOT_FOUND, why);
     };
     match what {
-        ToBreaker::Reset => breaker.reset(),
-        ToBreaker::ForceOpen => breaker.force_open(),
-        ToBreaker::Disable => breaker.disable(),
-        ToBreaker::Shadow => breaker.shadow(),
-        ToBreaker::Enforce => breaker.enforce(),
+        BreakerAction::Reset => breaker.reset(),
+        BreakerAction::ForceOpen => breaker.force_open(),
+        BreakerAction::Disable => breaker.disable(),
+        BreakerAction::Shadow => breaker.shadow(),
+        BreakerAction::Enforce => breaker.enforce(),
     }
     Answer::ok(view::breaker(&breaker))
 }
 
 async fn flush(
     stack: &ToolStack,
-    whose: &Whose,
+    target: &FlushTarget,
     confirm: Option<u64>,
 ) -> Result<Answer, StoreError> {
-    let filter = match whose {
-        Whose::Key(key) => Filter::Key(key),
-        Whose::Session(session) => Filter::Session(session),
-        Whose::Tool(tool) => Filter::Tool(tool),
+    let filter = match target {
+        FlushTarget::Key(key) => Filter::Key(key),
+        FlushTarget::Session(session) => Filter::Session(session),
+        FlushTarget::Tool(tool) => Filter::Tool(tool),
     };
     let (records, store) = (stack.records(), stack.records().in_store());
     let count = match &store {
@@ -140,11 +142,11 @@ async fn settle(
     stack: &ToolStack,
     key: &Key,
     epoch: Option<u64>,
-    how: How,
+    settled_as: SettledAs,
     force: bool,
 ) -> Result<Answer, StoreError> {
     let records = stack.records();
-    if let (How::DidNotRun, false, Some(store)) = (&how, force, records.in_store())
+    if let (SettledAs::DidNotRun, false, Some(store)) = (&settled_as, force, records.in_store())
         && let Some(record) = store.record(key).await?
         && epoch.is_none_or(|epoch| epoch == record.epoch)
         && let Some(why) = store.may_still_run(&record).await?.refusal()
@@ -152,15 +154,15 @@ async fn settle(
         let why = format!("{why}: end it first, or, if the call can no longer run, add `force`");
         return Ok(Answer::error(StatusCode::CONFLICT, why));
     }
-    let how = match how {
-        How::DidNotRun => Resolution::DidNotRun,
-        How::Done(output) => Resolution::Done(given(output.as_raw())),
+    let settled_as = match settled_as {
+        SettledAs::DidNotRun => Resolution::DidNotRun,
+        SettledAs::Done(output) => Resolution::Done(given(output.as_raw())),
     };
     let settled = match records.in_store() {
-        Some(store) => store.settle(key, epoch, how).await?.is_ok(),
+        Some(store) => store.settle(key, epoch, settled_as).await?.is_ok(),
         None => epoch
             .or_else(|| records.epoch(key))
-            .is_some_and(|epoch| records.settle_run(key, epoch, how).is_ok()),
+            .is_some_and(|epoch| records.settle_run(key, epoch, settled_as).is_ok()),
     };
     Ok(match settled {
         true => Answer::ok(json!({ "settled": true })),

@@ -11,15 +11,15 @@ use tr_wire::{
 /// A valid request.
 #[derive(Debug)]
 pub(super) enum Order {
-    Breaker { name: String, what: ToBreaker },
-    Flush { whose: Whose, confirm: Option<u64> },
-    Settle { key: Key, epoch: Option<u64>, how: How, force: bool },
+    Breaker { name: String, what: BreakerAction },
+    Flush { target: FlushTarget, confirm: Option<u64> },
+    Settle { key: Key, epoch: Option<u64>, settled_as: SettledAs, force: bool },
     Switch { on: bool },
     Reload,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ToBreaker {
+pub(super) enum BreakerAction {
     Reset,
     ForceOpen,
     Disable,
@@ -28,14 +28,14 @@ pub(super) enum ToBreaker {
 }
 
 #[derive(Debug)]
-pub(super) enum Whose {
+pub(super) enum FlushTarget {
     Key(Key),
     Session(String),
     Tool(String),
 }
 
 #[derive(Debug)]
-pub(super) enum How {
+pub(super) enum SettledAs {
     DidNotRun,
     Done(Json),
 }
@@ -43,7 +43,7 @@ pub(super) enum How {
 /// What a request asks for; each word is one of `action`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
-    Breaker(ToBreaker),
+    Breaker(BreakerAction),
     Flush,
     Settle,
     Switch,
@@ -52,11 +52,11 @@ enum Action {
 
 impl Words for Action {
     const WORDS: &'static [(&'static str, Self)] = &[
-        ("reset", Self::Breaker(ToBreaker::Reset)),
-        ("force_open", Self::Breaker(ToBreaker::ForceOpen)),
-        ("disable", Self::Breaker(ToBreaker::Disable)),
-        ("shadow", Self::Breaker(ToBreaker::Shadow)),
-        ("enforce", Self::Breaker(ToBreaker::Enforce)),
+        ("reset", Self::Breaker(BreakerAction::Reset)),
+        ("force_open", Self::Breaker(BreakerAction::ForceOpen)),
+        ("disable", Self::Breaker(BreakerAction::Disable)),
+        ("shadow", Self::Breaker(BreakerAction::Shadow)),
+        ("enforce", Self::Breaker(BreakerAction::Enforce)),
         ("flush", Self::Flush),
         ("settle", Self::Settle),
         ("switch", Self::Switch),
@@ -147,14 +147,14 @@ fn flush(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Optio
     let session = object.field::<Maybe<Text>>(&["session"], faults);
     let tool = object.field::<Maybe<Text>>(&["tool"], faults);
     let confirm = object.field::<Maybe<Index>>(&["confirm"], faults);
-    let whose = match (key?, session?, tool?) {
-        (Some(key), None, None) => Some(Whose::Key(key)),
-        (None, Some(session), None) => Some(Whose::Session(session.into())),
-        (None, None, Some(tool)) => Some(Whose::Tool(tool.into())),
+    let target = match (key?, session?, tool?) {
+        (Some(key), None, None) => Some(FlushTarget::Key(key)),
+        (None, Some(session), None) => Some(FlushTarget::Session(session.into())),
+        (None, None, Some(tool)) => Some(FlushTarget::Tool(tool.into())),
         (None, None, None) => node.refuse_found(ONE_OF, "none of them", faults),
         _ => node.refuse_found(ONE_OF, "several of them", faults),
     };
-    Some(Order::Flush { whose: whose?, confirm: confirm? })
+    Some(Order::Flush { target: target?, confirm: confirm? })
 }
 
 const ONE_OF: &str = "one of `key`, `session` and `tool`";
@@ -168,17 +168,22 @@ fn settle(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Opti
     let output = object.field::<Maybe<Any>>(&["output"], faults)?;
     let at = At::Member(node.at, "output");
     let place = Node::new(&at, node.source);
-    let how = match (ended?, output.filter(|output| output.get() != "null")) {
-        (Ended::DidNotRun, None) => Some(How::DidNotRun),
+    let settled_as = match (ended?, output.filter(|output| output.get() != "null")) {
+        (Ended::DidNotRun, None) => Some(SettledAs::DidNotRun),
         (Ended::DidNotRun, Some(_)) => {
             place.refuse_found("nothing, as the call did not run", "an output", faults)
         }
-        (Ended::Done, Some(output)) => Some(How::Done(output)),
+        (Ended::Done, Some(output)) => Some(SettledAs::Done(output)),
         (Ended::Done, None) => {
             place.refuse_found("the answer that repeated calls get", "nothing", faults)
         }
     };
-    Some(Order::Settle { key: key?, epoch: epoch?, how: how?, force: force? == Some(true) })
+    Some(Order::Settle {
+        key: key?,
+        epoch: epoch?,
+        settled_as: settled_as?,
+        force: force? == Some(true),
+    })
 }
 
 /// Refuses all members but the action and these.

@@ -16,7 +16,9 @@ use tr_core::{Cancellation, FailureInfo, Ran, Verdict, call::CallContext};
 /// As many calls with a `cancellationId` run as the service allows. The tool did not run. Transient, code
 /// `overloaded`.
 #[derive(Debug, thiserror::Error)]
-#[error("{most} calls that can be cancelled are running already: repeat later")]
+#[error(
+    "the call did not run: {most} calls that can be cancelled are running already; repeat it later"
+)]
 pub struct TooManyCancellable {
     most: usize,
     #[source]

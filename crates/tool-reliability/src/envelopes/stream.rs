@@ -57,8 +57,9 @@ where
         };
         let chunks = Streaming::new(self.inner().clone()).stream(call.clone());
         let token = prepared.token;
-        let of = Of { call, token, runs, since: Instant::now(), index: 0, is_over: false };
-        Answers { state: State::Many { chunks, of, stop, begun: false } }
+        let context =
+            AnswerContext { call, token, runs, since: Instant::now(), index: 0, is_over: false };
+        Answers { state: State::Many { chunks, context, stop, begun: false } }
     }
 }
 
@@ -107,7 +108,7 @@ pin_project! {
         Many {
             #[pin]
             chunks: CallStream<S, F>,
-            of: Of,
+            context: AnswerContext,
             stop: Stop,
             begun: bool,
         },
@@ -115,7 +116,7 @@ pin_project! {
 }
 
 /// What answers say beside their chunk.
-struct Of {
+struct AnswerContext {
     call: ToolCall,
     token: Option<Arc<Token>>,
     runs: Runs,
@@ -126,7 +127,7 @@ struct Of {
     is_over: bool,
 }
 
-impl Of {
+impl AnswerContext {
     fn answer(&mut self, outcome: ToolOutcome) -> Answer {
         let chunk = outcome.parts().chunk;
         self.index = chunk.map_or(self.index, |chunk| chunk.index + 1);
@@ -163,7 +164,7 @@ where
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
         let mut this = self.project();
-        let (mut chunks, of, stop, begun) = match this.state.as_mut().project() {
+        let (mut chunks, context, stop, begun) = match this.state.as_mut().project() {
             StateProj::Refused { answer } => return Poll::Ready(answer.take()),
             StateProj::One { is_over: true, .. } => return Poll::Ready(None),
             StateProj::One { call, is_over } => {
@@ -171,10 +172,10 @@ where
                 *is_over = true;
                 return Poll::Ready(Some(answer));
             }
-            StateProj::Many { chunks, of, stop, begun } => (chunks, of, stop, begun),
+            StateProj::Many { chunks, context, stop, begun } => (chunks, context, stop, begun),
         };
         if !mem::replace(begun, true) && stop.is_cancelled(cx) {
-            let answer = of.cancelled();
+            let answer = context.cancelled();
             this.state.set(State::Refused { answer: None });
             return Poll::Ready(Some(answer));
         }
@@ -187,10 +188,10 @@ where
             };
         }
         let answer = match ready!(next) {
-            Some(outcome) => of.answer(outcome),
-            None => of.cancelled(),
+            Some(outcome) => context.answer(outcome),
+            None => context.cancelled(),
         };
-        if of.is_over {
+        if context.is_over {
             this.state.set(State::Refused { answer: None });
         }
         Poll::Ready(Some(answer))

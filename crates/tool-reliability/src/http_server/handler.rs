@@ -17,7 +17,7 @@ use tr_core::{BoxError, FailureInfo, Ran, Verdict};
 
 /// What is kept of a response.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
+pub(super) struct RecordRules {
     pub(super) max_bytes: usize,
     pub(super) headers: fn(&HeaderName) -> bool,
 }
@@ -26,7 +26,7 @@ pub(super) struct Kept {
 #[derive(Clone, Debug)]
 pub(super) struct Handler<S> {
     pub(super) inner: S,
-    pub(super) kept: Kept,
+    pub(super) kept: RecordRules,
 }
 
 impl<S, B, R> Service<KeyedRequest<B>> for Handler<S>
@@ -53,7 +53,7 @@ pin_project! {
     pub(super) struct HandlerFuture<F, R> {
         #[pin]
         state: State<F, R>,
-        kept: Kept,
+        kept: RecordRules,
     }
 }
 

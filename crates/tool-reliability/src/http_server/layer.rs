@@ -1,6 +1,6 @@
 //! The layer and its settings.
 use super::{
-    handler::{Handler, Kept, is_replayed},
+    handler::{Handler, RecordRules, is_replayed},
     policy::HttpPolicy,
     recorded::RecordedResponse,
     service::{HttpIdempotency, Principal, Settings},
@@ -17,7 +17,7 @@ use tr_idempotency::{Builder, Handle, IdempotencyLayer};
 pub struct HttpIdempotencyLayer {
     records: IdempotencyLayer<HttpPolicy, RecordedResponse>,
     settings: Arc<Settings>,
-    kept: Kept,
+    kept: RecordRules,
 }
 
 impl HttpIdempotencyLayer {
@@ -40,7 +40,7 @@ impl HttpIdempotencyLayer {
             require_key: false,
             max_wait: Duration::from_secs(10),
             max_request_bytes: 2 << 20,
-            kept: Kept { max_bytes: 1 << 20, headers: is_replayed },
+            kept: RecordRules { max_bytes: 1 << 20, headers: is_replayed },
         }
     }
 
@@ -78,7 +78,7 @@ pub struct HttpBuilder {
     require_key: bool,
     max_wait: Duration,
     max_request_bytes: usize,
-    kept: Kept,
+    kept: RecordRules,
 }
 
 impl HttpBuilder {

@@ -18,7 +18,7 @@ use tr_core::ToolCall;
 pub struct KillSwitch(Arc<Setting>);
 
 struct Setting {
-    /// The mode of all calls in one word: a call reads nothing else, unless calls differ.
+    /// The mode of all calls, one of the constants below. A call reads nothing else, unless it is `DIFFERS`.
     all: AtomicU8,
     on: AtomicBool,
     rollout: RwLock<Rollout>,
@@ -107,7 +107,8 @@ impl KillSwitch {
 }
 
 impl Setting {
-    /// Called by who holds the rollout's lock for writing, so that the last word is the last.
+    /// Writes the mode of all calls. The caller holds the rollout's lock for writing, so that of two changes
+    /// at once the later one wins.
     fn publish(&self, rollout: &Rollout) {
         let word = match rollout.uniform() {
             _ if !self.on.load(Relaxed) => OFF,
@@ -115,7 +116,7 @@ impl Setting {
             Some(Mode::Observe) => OBSERVE,
             Some(Mode::Shadow) => SHADOW,
             Some(Mode::Enforce) => ENFORCE,
-            // A mode that is not known here is looked at by each call.
+            // A mode that is unknown here is read from the rollout, call by call.
             Some(_) | None => DIFFERS,
         };
         self.all.store(word, Relaxed);

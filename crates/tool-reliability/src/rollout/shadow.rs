@@ -24,7 +24,7 @@ use tr_core::{
 /// earlier, it treats the call as one whose caller left.
 pub(crate) struct Observation {
     call: ToolCall,
-    seen: Arc<Seen>,
+    real: Arc<RealCall>,
     ends: Option<ShadowEnds>,
     /// `None` once the stack has decided.
     stack: Option<Stack>,
@@ -40,10 +40,10 @@ impl Observation {
             let chunks = chunks.watching();
             call.parts_mut().chunks = Some(chunks);
         }
-        let seen = Arc::new(Seen::default());
-        let stack = layers.around(SeenTool(seen.clone()));
+        let real = Arc::new(RealCall::default());
+        let stack = layers.around(ObservedTool(real.clone()));
         let stack = Box::pin(ReadyOnCallFuture::waiting(stack, call.clone()));
-        Box::new(Self { call, seen, ends, stack: Some(stack) })
+        Box::new(Self { call, real, ends, stack: Some(stack) })
     }
 
     /// Goes on deciding.
@@ -53,7 +53,7 @@ impl Observation {
             if let Poll::Ready(end) = stack.as_mut().poll(cx) {
                 self.stack = None;
                 if let Some(ends) = &self.ends {
-                    let is_run = self.seen.is_run.load(Ordering::Relaxed);
+                    let is_run = self.real.is_run.load(Ordering::Relaxed);
                     (ends.0)(&ShadowEnd { call: &self.call, end: &end, is_run });
                 }
             }
@@ -62,7 +62,7 @@ impl Observation {
 
     /// The call has ended: a last look at what the stack makes of it.
     pub(crate) fn ended(&mut self, end: &Result<ToolOutcome, BoxError>, cx: &mut Context<'_>) {
-        self.seen.end(match end {
+        self.real.end(match end {
             Ok(outcome) => End::Answered(outcome.clone()),
             Err(error) => End::Failed(ToolFailed::as_seen(&**error, self.call.manifest())),
         });
@@ -72,7 +72,7 @@ impl Observation {
 
 impl Drop for Observation {
     fn drop(&mut self) {
-        self.seen.end(End::Vanished);
+        self.real.end(End::Dropped);
         let _shadow = enter();
         self.stack = None;
     }
@@ -107,47 +107,47 @@ impl fmt::Debug for ShadowEnds {
     }
 }
 
-/// What a call came to, for the tool that stands in for it.
+/// The progress of the real call, read by the tool that replaces it in the stack.
 #[derive(Debug, Default)]
-struct Seen {
-    story: Mutex<Story>,
+struct RealCall {
+    state: Mutex<State>,
     /// The tool would have been run.
     is_run: AtomicBool,
 }
 
 #[derive(Debug)]
-enum Story {
-    Runs(Option<Waker>),
+enum State {
+    Running(Option<Waker>),
     Ended(End),
-    /// Told to the first attempt; the others learn only whether the tool ran.
-    Told(Ran),
+    /// The first attempt got the end; later ones get only whether the tool ran.
+    Reported(Ran),
 }
 
 #[derive(Debug)]
 enum End {
     Answered(ToolOutcome),
     Failed(ToolFailed),
-    Vanished,
+    Dropped,
 }
 
-impl Default for Story {
+impl Default for State {
     fn default() -> Self {
-        Self::Runs(None)
+        Self::Running(None)
     }
 }
 
-impl Seen {
-    fn story(&self) -> MutexGuard<'_, Story> {
-        self.story.lock().unwrap_or_else(PoisonError::into_inner)
+impl RealCall {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes the end; the first one counts.
     fn end(&self, end: End) {
-        let mut story = self.story();
-        if let Story::Runs(waker) = &mut *story {
+        let mut state = self.state();
+        if let State::Running(waker) = &mut *state {
             let waker = waker.take();
-            *story = Story::Ended(end);
-            drop(story);
+            *state = State::Ended(end);
+            drop(state);
             if let Some(waker) = waker {
                 waker.wake();
             }
@@ -155,54 +155,55 @@ impl Seen {
     }
 }
 
-/// Answers with what was seen of the real tool.
+/// The innermost service of the observing stack: answers with the end of the real call.
 #[derive(Clone, Debug)]
-pub(crate) struct SeenTool(Arc<Seen>);
+pub(crate) struct ObservedTool(Arc<RealCall>);
 
-impl Service<ToolCall> for SeenTool {
+impl Service<ToolCall> for ObservedTool {
     type Response = ToolOutcome;
     type Error = BoxError;
-    type Future = Watching;
+    type Future = ObservedToolFuture;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _: ToolCall) -> Watching {
+    fn call(&mut self, _: ToolCall) -> ObservedToolFuture {
         self.0.is_run.store(true, Ordering::Relaxed);
-        Watching(self.0.clone())
+        ObservedToolFuture(self.0.clone())
     }
 }
 
 /// Waits for the real tool's end.
 #[derive(Debug)]
-pub(crate) struct Watching(Arc<Seen>);
+pub(crate) struct ObservedToolFuture(Arc<RealCall>);
 
-impl Future for Watching {
+impl Future for ObservedToolFuture {
     type Output = Result<ToolOutcome, BoxError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut story = self.0.story();
-        match &mut *story {
-            Story::Runs(waker) => {
+        let mut state = self.0.state();
+        match &mut *state {
+            State::Running(waker) => {
                 waker.get_or_insert_with(|| cx.waker().clone()).clone_from(cx.waker());
                 Poll::Pending
             }
             // It is unknown how another attempt would have ended, or this one without its
             // caller.
-            Story::Told(ran) => Poll::Ready(Err(Unseen::new(*ran).into())),
-            Story::Ended(_) => {
-                let Story::Ended(end) = mem::replace(&mut *story, Story::Told(Ran::Unknown)) else {
+            State::Reported(ran) => Poll::Ready(Err(NotAttempted::new(*ran).into())),
+            State::Ended(_) => {
+                let State::Ended(end) = mem::replace(&mut *state, State::Reported(Ran::Unknown))
+                else {
                     unreachable!("it has ended")
                 };
                 let (ran, end) = match end {
-                    End::Vanished => (Ran::Unknown, Err(Unseen::new(Ran::Unknown).into())),
+                    End::Dropped => (Ran::Unknown, Err(NotAttempted::new(Ran::Unknown).into())),
                     End::Failed(error) => (error.ran(), Err(error.into())),
                     End::Answered(outcome) => {
                         (outcome.error().map_or(Ran::Yes, |error| error.ran), Ok(outcome))
                     }
                 };
-                *story = Story::Told(ran);
+                *state = State::Reported(ran);
                 Poll::Ready(end)
             }
         }
@@ -212,9 +213,9 @@ impl Future for Watching {
 /// The error of an attempt that was not made, or of a call whose caller left.
 #[derive(Debug, thiserror::Error)]
 #[error("shadow mode makes no further attempt")]
-struct Unseen(#[source] FailureInfo);
+struct NotAttempted(#[source] FailureInfo);
 
-impl Unseen {
+impl NotAttempted {
     const fn new(ran: Ran) -> Self {
         Self(FailureInfo::new(code::CANCELLED, ran, Verdict::Cancelled))
     }
@@ -224,14 +225,14 @@ thread_local! {
     static IN_SHADOW: Cell<bool> = const { Cell::new(false) };
 }
 
-struct Entered(bool);
+struct ShadowScope(bool);
 
 /// While this guard lives, events of layers are decisions that are not applied.
-fn enter() -> Entered {
-    Entered(IN_SHADOW.replace(true))
+fn enter() -> ShadowScope {
+    ShadowScope(IN_SHADOW.replace(true))
 }
 
-impl Drop for Entered {
+impl Drop for ShadowScope {
     fn drop(&mut self) {
         IN_SHADOW.set(self.0);
     }

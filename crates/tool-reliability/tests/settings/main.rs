@@ -44,6 +44,11 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "each_key_of_records_and_identity_acts",
     ),
     (
+        "tools.*.cancellable",
+        "tests/mcp-http/cancelled.rs",
+        "a_payment_whose_client_leaves_is_cancelled_if_the_catalogue_says_so",
+    ),
+    (
         "telemetry.",
         "crates/tool-reliability/tests/telemetry_config.rs",
         "each_key_of_telemetry_acts",

@@ -1,4 +1,4 @@
-//! Validates the settings and reports all errors together.
+//! Checks a [`Builder`]'s settings. [`Builder::build`] reports all errors together.
 use super::Builder;
 use crate::settings::{COUNTS, Mode, Rules, TIMES, is_rate};
 use std::{
@@ -11,13 +11,13 @@ use std::{
 const CAPACITIES: RangeInclusive<usize> = 1..=1_000_000;
 
 impl<A> Builder<A> {
-    /// Every setting that is out of range.
+    /// The errors of all settings: those out of range, and those that contradict each other.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Faults::default();
-        faults.of_rules("", self.rules.consecutive, self.rules.rate, Some(self.rules.cooldown));
+        faults.rules("", self.rules.consecutive, self.rules.rate, Some(self.rules.cooldown));
         for (effect, change) in self.changes {
-            let of = format!(" for {effect:?}");
-            faults.of_rules(&of, change.consecutive, change.failure_rate, change.cooldown);
+            let suffix = format!(" for {effect:?}");
+            faults.rules(&suffix, change.consecutive, change.failure_rate, change.cooldown);
         }
         faults.range("window", self.window, COUNTS);
         faults.range("min_calls", self.min_calls, 1..=self.window.clamp(1, *COUNTS.end()));
@@ -55,25 +55,27 @@ impl<A> Builder<A> {
     }
 }
 
+/// The errors found so far, one message each.
 #[derive(Default)]
 struct Faults(Vec<String>);
 
 impl Faults {
-    fn of_rules(
+    /// Checks the thresholds of all calls, or of those of one effect: `suffix` then names it.
+    fn rules(
         &mut self,
-        of: &str,
+        suffix: &str,
         consecutive: Option<u32>,
         rate: Option<f64>,
         cooldown: Option<Duration>,
     ) {
         if let Some(failures) = consecutive {
-            self.range(&format!("consecutive_failures{of}"), failures, COUNTS);
+            self.range(&format!("consecutive_failures{suffix}"), failures, COUNTS);
         }
         if let Some(rate) = rate {
-            self.rate(&format!("failure_rate{of}"), rate);
+            self.rate(&format!("failure_rate{suffix}"), rate);
         }
         if let Some(cooldown) = cooldown {
-            self.range(&format!("cooldown{of}"), cooldown, TIMES);
+            self.range(&format!("cooldown{suffix}"), cooldown, TIMES);
         }
     }
 

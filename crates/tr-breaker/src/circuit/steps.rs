@@ -3,7 +3,7 @@ use super::{Circuit, End, Phase, Transition};
 use crate::{
     ramp::Ramp,
     settings::EffectClass,
-    window::{Bad, Window},
+    window::{BadCall, Window},
 };
 use std::{num::NonZeroU32, time::Instant};
 
@@ -62,8 +62,10 @@ impl Circuit {
                     return;
                 }
             }
-            End::Success { slow } => self.window.bad(now, Bad { failed: false, slow }, settings),
-            End::Failure { slow } => self.window.bad(now, Bad { failed: true, slow }, settings),
+            End::Success { slow } => {
+                self.window.bad(now, BadCall { failed: false, slow }, settings);
+            }
+            End::Failure { slow } => self.window.bad(now, BadCall { failed: true, slow }, settings),
             End::Permanent => return self.window.end_run(),
             End::Neither => return,
         }

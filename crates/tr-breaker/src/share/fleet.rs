@@ -1,9 +1,9 @@
 //! What the sharing task (`rounds.rs`) knows of each breaker: applies what Redis says to it, and lists what is not
 //! published yet.
 use super::{
+    changed::Changed,
     entry::Entry,
     merge::{KEEP, Merge, Offer, Record},
-    news::Touched,
 };
 use crate::{keyed::KeyedCircuit, registry::Breakers};
 use std::{collections::HashMap, sync::Arc, time::Instant};
@@ -28,14 +28,14 @@ impl Fleet {
     }
 
     /// Notices what breakers have decided since.
-    pub(crate) fn look(&mut self, touched: Touched, now: Instant) {
-        for (name, at) in touched.at {
+    pub(crate) fn look(&mut self, changed: Changed, now: Instant) {
+        for (name, at) in changed.at {
             // One that was evicted meanwhile was closed, and had published nothing.
             if let Some(circuit) = self.breakers.named(&name) {
                 self.look_at(&circuit, Some(at), now);
             }
         }
-        if touched.is_cut {
+        if changed.is_cut {
             for circuit in self.breakers.all() {
                 self.look_at(&circuit, Some(now), now);
             }

@@ -1,5 +1,6 @@
-//! What the sharing task (`Sharing::run`) does while it is connected to Redis, again and again: it notices the decisions
-//! of its own breakers, reads those of other processes, publishes, and waits for a notification.
+//! What the sharing task (`Sharing::run`) does while it is connected to Redis, again and again: it
+//! notices the decisions of its own breakers, reads those of other processes, publishes, and waits
+//! for a notification.
 use super::{
     Fleet, Sharing,
     entry::Entry,
@@ -18,9 +19,9 @@ const TRIES: usize = 3;
 impl Sharing {
     /// Runs rounds until one fails; returns why.
     pub(super) async fn connect_and_share(&mut self) -> RedisError {
-        let Self { store, fleet, news, reporter, backoff, every } = self;
+        let Self { store, fleet, changed, reporter, backoff, every } = self;
         let shared = async {
-            let link = store.connect(news.clone()).await?;
+            let link = store.connect(changed.clone()).await?;
             // A new connection may lead to a Redis that knows less than we do.
             let mut round = Round {
                 link,
@@ -31,12 +32,12 @@ impl Sharing {
                 repeats: true,
             };
             loop {
-                round.fleet.look(news.take(), clock::now());
+                round.fleet.look(changed.take(), clock::now());
                 round.run().await?;
                 round.reporter.connected();
                 backoff.reset();
                 // The next round runs after a notification, or after `every` without one.
-                let _ = timeout(*every, news.bell.notified()).await;
+                let _ = timeout(*every, changed.notify.notified()).await;
             }
         };
         let Err::<Infallible, RedisError>(error) = shared.await;
@@ -47,7 +48,7 @@ impl Sharing {
     pub(super) async fn wait(&mut self) {
         let _ = timeout(self.backoff.next(), pending::<Infallible>()).await;
         // So that decisions of this time are pending, with their times, however long Redis is away.
-        self.fleet.look(self.news.take(), clock::now());
+        self.fleet.look(self.changed.take(), clock::now());
     }
 }
 

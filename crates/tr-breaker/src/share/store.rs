@@ -1,8 +1,8 @@
 //! The connection to Redis, its keys, and the two scripts that read and publish decisions; `rounds.rs` calls them.
 use super::{
+    changed::ChangedBreakers,
     entry::VERSION,
     merge::{KEEP, Offer},
-    news::News,
 };
 use redis::{
     AsyncConnectionConfig, Client, ConnectionInfo, ProtocolVersion, RedisError, RedisResult,
@@ -106,13 +106,13 @@ impl Store {
         inner.map_or("", |(namespace, _)| namespace)
     }
 
-    pub(super) async fn connect(&self, news: Arc<News>) -> RedisResult<Link<'_>> {
+    pub(super) async fn connect(&self, changed: Arc<ChangedBreakers>) -> RedisResult<Link<'_>> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT))
             .set_response_timeout(Some(RESPONSE))
             // Whatever it says, and also that the connection is lost: time to look.
             .set_push_sender(move |_| {
-                news.bell.notify_one();
+                changed.notify.notify_one();
                 Ok::<(), Infallible>(())
             });
         let mut connection =

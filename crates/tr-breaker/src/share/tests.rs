@@ -1,10 +1,10 @@
 //! Models processes that share breakers through one Redis over a network that loses, delays and repeats requests: in
 //! the end all processes agree.
 use super::{
+    changed::{Changed, ChangedBreakers},
     entry::Entry,
     fleet::Fleet,
     merge::Offer,
-    news::{News, Touched},
 };
 use crate::{
     BreakerLayer, Mode, Registry,
@@ -46,7 +46,7 @@ enum Answer {
 
 struct Process {
     registry: Registry,
-    news: Arc<News>,
+    changed: Arc<ChangedBreakers>,
     fleet: Fleet,
     era: u32,
 }
@@ -97,11 +97,11 @@ impl World {
                 .successes_to_close(1)
                 .build()
                 .unwrap();
-            let (registry, news) = (layer.registry().clone(), Arc::<News>::default());
-            assert!(registry.breakers().observers().set_changes(news.as_changes()));
+            let (registry, changed) = (layer.registry().clone(), Arc::<ChangedBreakers>::default());
+            assert!(registry.breakers().observers().set_changes(changed.as_changes()));
             let mut fleet = Fleet::new(registry.breakers());
             fleet.begin(clock::now());
-            Process { registry, news, fleet, era: 0 }
+            Process { registry, changed, fleet, era: 0 }
         };
         Self {
             redis: Redis::default(),
@@ -163,8 +163,8 @@ impl World {
     /// One round of a process, as `rounds.rs` runs it.
     fn sync(&mut self, index: usize, network: Network) {
         let now = clock::now();
-        let Process { news, fleet, .. } = &mut self.processes[index];
-        fleet.look(news.take(), now);
+        let Process { changed, fleet, .. } = &mut self.processes[index];
+        fleet.look(changed.take(), now);
         if matches!(network, Network::Lost) {
             return;
         }
@@ -358,9 +358,9 @@ async fn after_more_changes_than_names_are_kept_all_breakers_are_inspected() {
     let mut fleet = Fleet::new(layer.registry().breakers());
     layer.registry().breaker(KeyRef::new("one")).force_open();
     let now = clock::now();
-    fleet.look(Touched::default(), now);
+    fleet.look(Changed::default(), now);
     assert!(fleet.pending().is_empty());
-    fleet.look(Touched { is_cut: true, ..Touched::default() }, now);
+    fleet.look(Changed { is_cut: true, ..Changed::default() }, now);
     assert_eq!(fleet.pending().len(), 1);
 }
 

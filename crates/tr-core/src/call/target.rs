@@ -1,4 +1,5 @@
-//! Which breaker a call has: by its hint, or by the one origin that its params name.
+//! Finds the one origin (`https://api.example.com`) that a call's params name. A breaker is kept for each
+//! tool and origin, so the origin is part of its key (`KeyRef`).
 use crate::{KeyRef, Params, ToolId, origin};
 use serde::{
     Deserialize, Deserializer,
@@ -7,10 +8,10 @@ use serde::{
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, ops::Range};
 
-/// Longer than any host and port; a key keeps its own.
+/// The longest authority that is looked at, in bytes: longer than any host and port.
 const MAX_AUTHORITY: usize = 300;
 
-/// Where in a call's params an origin stands, and the hash of its key.
+/// The position of an origin in a call's params, and the hash of its breaker's key.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     hash: u64,
@@ -45,7 +46,7 @@ impl Target {
     }
 }
 
-/// Whether a `:` stands before a `/` somewhere, which JSON may write as `\/`.
+/// A fast check before [`Target::find`]: whether the params contain `:/` or `:\/`, as every URL in JSON does.
 #[inline]
 pub(super) fn may_name_origin(params: &Params) -> bool {
     let text = params.get().as_bytes();
@@ -103,7 +104,7 @@ impl<'de> Visitor<'de> for Members<'_> {
 /// Whether a value is an absolute URL with a host.
 enum Url<'r> {
     None,
-    /// It is, and its authority is spelled with escapes or longer than any.
+    /// It is, and its authority has escapes or is too long: the call has no target.
     Unclear,
     /// Its scheme and its authority.
     Of(&'r str, &'r str),
@@ -123,7 +124,7 @@ impl<'r> Url<'r> {
         // JSON may write `/` as `\/`.
         let slash = |text: &'r str| text.strip_prefix('/').or_else(|| text.strip_prefix("\\/"));
         let rest = slash(slash(rest)?)?;
-        // Text with a URL at its beginning is no URL.
+        // A URL has no white space: this is a text that begins with one.
         let has_space = rest.contains(char::is_whitespace)
             || ["\\n", "\\r", "\\t"].iter().any(|space| rest.contains(space));
         if !is_scheme || has_space {

@@ -1,5 +1,5 @@
 //! Bytes as lower-case hexadecimal digits.
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// A text that is not the expected number of lower-case hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -7,7 +7,11 @@ use std::fmt;
 pub struct HexError(());
 
 pub(super) fn write(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .try_for_each(|half| f.write_char(digit(half)))
 }
 
 pub(super) fn read<const N: usize>(text: &str) -> Result<[u8; N], HexError> {

@@ -32,9 +32,9 @@ pub struct Rules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Volatile {
     /// Not, except in [own params](Rules::for_own_params).
-    Unsaid,
+    Default,
     Dropped,
-    Kept,
+    Included,
 }
 
 /// Configures [`Rules`].
@@ -76,7 +76,7 @@ impl Rules {
     /// Everything counts: plain canonical JSON.
     #[must_use]
     pub const fn exact() -> Self {
-        Self { root: Node::new(), volatile: Volatile::Kept }
+        Self { root: Node::new(), volatile: Volatile::Included }
     }
 
     /// The same rules for params that are all the tool's own, as over MCP: [`VOLATILE`] members count,
@@ -84,7 +84,7 @@ impl Rules {
     #[must_use]
     pub fn for_own_params(&self) -> Self {
         let volatile = match self.volatile {
-            Volatile::Unsaid => Volatile::Kept,
+            Volatile::Default => Volatile::Included,
             said => said,
         };
         Self { root: self.root.clone(), volatile }
@@ -92,20 +92,20 @@ impl Rules {
 
     /// Starts from the default.
     pub const fn builder() -> Builder {
-        Builder { volatile: Volatile::Unsaid, dropped: Vec::new(), loose: Vec::new() }
+        Builder { volatile: Volatile::Default, dropped: Vec::new(), loose: Vec::new() }
     }
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { root: Node::new(), volatile: Volatile::Unsaid }
+        Self { root: Node::new(), volatile: Volatile::Default }
     }
 }
 
 impl Builder {
     /// Makes [`VOLATILE`] members count, for a tool whose own parameter has such a name.
     pub fn keep_volatile(mut self) -> Self {
-        self.volatile = Volatile::Kept;
+        self.volatile = Volatile::Included;
         self
     }
 
@@ -166,7 +166,7 @@ impl Node {
 impl<'r> Place<'r> {
     pub(super) fn root(rules: &'r Rules) -> Self {
         let node = &rules.root;
-        let drops_volatile = rules.volatile != Volatile::Kept;
+        let drops_volatile = rules.volatile != Volatile::Included;
         Self { node: Some(node), dropped: false, loose: node.loose, drops_volatile }
     }
 

@@ -30,7 +30,7 @@ pub struct TooLong;
 /// Makes a channel.
 #[must_use]
 pub fn channel(limits: ChunkLimits) -> (Chunks, ChunkReceiver) {
-    let state = Arc::new(Mutex::new(State::new(limits, Consumer::There)));
+    let state = Arc::new(Mutex::new(State::new(limits, Consumer::Present)));
     (Chunks { state: state.clone(), watches: false }, ChunkReceiver(state))
 }
 
@@ -58,8 +58,8 @@ struct State {
 enum Consumer {
     /// The caller takes no chunks.
     None,
-    There,
-    Gone,
+    Present,
+    Dropped,
 }
 
 impl State {
@@ -88,7 +88,7 @@ impl State {
     fn has_room(&self) -> bool {
         let ChunkLimits { buffered, buffered_bytes, .. } = self.limits;
         let is_full = self.queue.len() >= buffered || self.queued_bytes >= buffered_bytes;
-        self.consumer != Consumer::There || self.queue.is_empty() || !is_full
+        self.consumer != Consumer::Present || self.queue.is_empty() || !is_full
     }
 
     fn pop(&mut self) -> Option<Json> {
@@ -185,7 +185,7 @@ impl Chunks {
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         let state = lock(&self.state);
-        state.is_awaited || state.consumer != Consumer::There
+        state.is_awaited || state.consumer != Consumer::Present
     }
 
     /// The answer so far, in the form that the whole one would have. `None` if nothing was sent, or if the
@@ -235,7 +235,7 @@ impl Chunks {
     }
 
     pub(super) fn has_consumer(&self) -> bool {
-        lock(&self.state).consumer == Consumer::There
+        lock(&self.state).consumer == Consumer::Present
     }
 
     /// Whether the attempt may send now; `None` if it never may again.
@@ -260,7 +260,7 @@ impl Chunks {
         state.gathered.push(&chunk);
         state.sent += 1;
         let watchers = state.sign();
-        if state.consumer == Consumer::There {
+        if state.consumer == Consumer::Present {
             let chunk = chunk.into_json();
             state.queued_bytes += chunk.get().len();
             state.queue.push_back(chunk);
@@ -353,7 +353,7 @@ impl ChunkReceiver {
 impl Drop for ChunkReceiver {
     fn drop(&mut self) {
         let (chunks, watchers) = change(&self.0, |state| {
-            state.consumer = Consumer::Gone;
+            state.consumer = Consumer::Dropped;
             (state.queued_bytes, state.receiver) = (0, None);
             // The next chunk is the tool's to send, and its time begins now.
             (mem::take(&mut state.queue), state.sign())

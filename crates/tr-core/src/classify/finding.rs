@@ -15,13 +15,13 @@ pub struct Finding<'r> {
     pub status: Option<u16>,
     /// Why, where it is not for the kind's reason.
     overruled: Option<&'static str>,
-    /// The code or the status is the error's own, and not read out of its text.
-    own: Option<Own>,
+    /// Where the code or the status comes from, if it was not found in the text.
+    structured: Option<Structured>,
 }
 
-/// What an error says of itself beside its text.
+/// What an error says in fields of its own, not in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Own {
+pub(super) enum Structured {
     Code,
     Status(u16),
 }
@@ -31,12 +31,12 @@ impl<'r> Finding<'r> {
 
     pub(super) const fn of(kind: Kind) -> Self {
         let end = kind.classification();
-        Self { end, kind: Some(kind), status: None, overruled: None, own: None }
+        Self { end, kind: Some(kind), status: None, overruled: None, structured: None }
     }
 
     /// A classification that was made before.
     pub(super) const fn judged(end: Classification<'r>) -> Self {
-        Self { end, kind: None, status: None, overruled: None, own: None }
+        Self { end, kind: None, status: None, overruled: None, structured: None }
     }
 
     pub(super) const fn status(mut self, status: Option<u16>) -> Self {
@@ -47,13 +47,13 @@ impl<'r> Finding<'r> {
     /// For an error about a call that the tool itself made: neither it nor what a manifest declares
     /// for its code proves that this call did not run.
     pub(super) const fn without_proof_of_no_run(mut self) -> Self {
-        self.own = None;
+        self.structured = None;
         self.end = self.end.of_handler();
         self
     }
 
-    pub(super) const fn own(mut self, own: Own) -> Self {
-        self.own = Some(own);
+    pub(super) const fn structured(mut self, structured: Structured) -> Self {
+        self.structured = Some(structured);
         self
     }
 
@@ -98,10 +98,10 @@ impl<'r> Finding<'r> {
 
     /// Whether `key` is the error's own code or status.
     pub(super) fn says(&self, key: &str) -> bool {
-        match self.own {
+        match self.structured {
             None => false,
-            Some(Own::Code) => key.eq_ignore_ascii_case(self.end.code),
-            Some(Own::Status(status)) => key.parse() == Ok(status),
+            Some(Structured::Code) => key.eq_ignore_ascii_case(self.end.code),
+            Some(Structured::Status(status)) => key.parse() == Ok(status),
         }
     }
 

@@ -1,5 +1,5 @@
 //! HTTP statuses.
-use super::{Finding, Kind, finding::Own, retry_after};
+use super::{Finding, Kind, finding::Structured, retry_after};
 use crate::{Ran, WallClock};
 
 /// gRPC's code for a status that cannot be read.
@@ -99,7 +99,7 @@ pub fn http_response<'h>(
         return Finding::SUCCESS.status(Some(status));
     }
     let kind = self::status(status).map_or(Kind::Unclassified, |(kind, _)| kind);
-    let mut found = Finding::of(kind).status(Some(status)).own(Own::Status(status));
+    let mut found = Finding::of(kind).status(Some(status)).structured(Structured::Status(status));
     if !found.end.verdict.is_transient() {
         return found;
     }

@@ -1,7 +1,7 @@
 //! Classifies a [`ToolError`], by its code and message and by what its tool declares.
 use super::{
     Finding, Kind, errno,
-    finding::Own,
+    finding::Structured,
     grpc, http, message, reason, rpc_code,
     scan::{Rank, Scan},
     sqlstate,
@@ -44,7 +44,7 @@ pub fn tool_error(error: &ToolError) -> Finding<'_> {
         found.end.ran = error.ran;
     }
     if !EMPTY.iter().any(|empty| error.code.eq_ignore_ascii_case(empty)) {
-        found = found.own(Own::Code);
+        found = found.structured(Structured::Code);
         found.end.code = &error.code;
     }
     // The key in flight belongs to a call that the tool made: a repeat of this call does not join

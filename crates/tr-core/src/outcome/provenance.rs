@@ -31,7 +31,7 @@ pub(super) struct Provenance {
     /// How old the recorded outcome is, up to a century.
     secs: u32,
     nanos: u32,
-    by: By,
+    source: Source,
     pub(super) unrecorded: bool,
     /// No record keeps it.
     pub(super) unkept: bool,
@@ -40,7 +40,7 @@ pub(super) struct Provenance {
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum By {
+enum Source {
     #[default]
     Run,
     Joining,
@@ -49,14 +49,14 @@ enum By {
 
 impl Provenance {
     pub(super) const fn is_replay(self) -> bool {
-        !matches!(self.by, By::Run)
+        !matches!(self.source, Source::Run)
     }
 
     pub(super) const fn replay(self) -> Option<Replay> {
-        let matched_on = match self.by {
-            By::Run => return None,
-            By::Joining => MatchedOn::Inflight,
-            By::Record => MatchedOn::Completed,
+        let matched_on = match self.source {
+            Source::Run => return None,
+            Source::Joining => MatchedOn::Inflight,
+            Source::Record => MatchedOn::Completed,
         };
         let age = Duration::new(self.secs as u64, self.nanos);
         Some(Replay { matched_on, age, fingerprint: self.fingerprint })
@@ -64,13 +64,13 @@ impl Provenance {
 
     pub(super) const fn replayed(self, replay: Replay) -> Self {
         let Replay { matched_on, age, fingerprint } = replay;
-        let by = match matched_on {
-            MatchedOn::Inflight => By::Joining,
-            MatchedOn::Completed => By::Record,
+        let source = match matched_on {
+            MatchedOn::Inflight => Source::Joining,
+            MatchedOn::Completed => Source::Record,
         };
         let secs = age.as_secs();
         let secs = if secs > u32::MAX as u64 { u32::MAX } else { secs as u32 };
-        Self { fingerprint, secs, nanos: age.subsec_nanos(), by, ..self }
+        Self { fingerprint, secs, nanos: age.subsec_nanos(), source, ..self }
     }
 }
 

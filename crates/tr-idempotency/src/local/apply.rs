@@ -25,7 +25,7 @@ impl<V, N> Table<V, N> {
         if let Some(entry) = self.held(at, token)
             && entry.caller == Caller::Here
         {
-            entry.caller = Caller::Gone;
+            entry.caller = Caller::Dropped;
         }
     }
 
@@ -42,7 +42,7 @@ impl<V, N> Table<V, N> {
             let entry = self.slots[at].entry.as_mut().expect("found");
             entry.waiters.retain(|other| !Arc::ptr_eq(other, node));
             if entry.caller == Caller::Back && entry.record.token.epoch == of {
-                entry.caller = Caller::Gone;
+                entry.caller = Caller::Dropped;
             }
         }
     }
@@ -84,7 +84,7 @@ impl<V, N> Table<V, N> {
         }
         let successor = entry.waiters.remove(0);
         entry.record.pass(token, to, now, ttls.inflight);
-        if entry.caller == Caller::Gone {
+        if entry.caller == Caller::Dropped {
             entry.caller = Caller::Here;
         }
         self.epoch = to.epoch;
@@ -106,7 +106,7 @@ impl<V, N> Table<V, N> {
         };
         self.change(at, |entry| {
             if entry.caller == Caller::Here {
-                entry.caller = Caller::Gone;
+                entry.caller = Caller::Dropped;
             }
             let before = entry.record.finalise(token, State::Unknown(None), now, ttl);
             (mem::take(&mut entry.waiters), before.ok().flatten())
@@ -178,7 +178,7 @@ impl<V: Clone, N: Default> Table<V, N> {
             debug_assert!(renewed, "it is in flight");
         }
         if entry.is_attended() {
-            return (Found::Alone, None);
+            return (Found::Unrecorded, None);
         }
         let (claimed_at, changed_at) = (entry.record.claimed_at, entry.record.changed_at);
         match self.change(at, |entry| entry.record.claim(&ask)) {
@@ -217,7 +217,7 @@ impl<V: Clone, N: Default> Table<V, N> {
     ) -> (Found<V, N>, Option<State<V>>) {
         let entry = self.slots[at].entry.as_mut().expect("found");
         let replay = entry.replay(local.now, common);
-        let (state, once) = (entry.state_name(), entry.caller == Caller::Gone);
+        let (state, once) = (entry.state_name(), entry.caller == Caller::Dropped);
         let answer = answer(&entry.record.state, entry.record.mutating);
         let spent = if once { self.forget(at) } else { None };
         (Found::Replays { answer, replay, state }, spent)
@@ -286,7 +286,7 @@ impl<V: Clone, N: Default> Table<V, N> {
             let before = entry.record.finalise(token, end, now, ttl.unwrap_or_default());
             debug_assert!(matches!(before, Ok(Some(State::Inflight))), "the claim is held");
             // Every caller gets an unknown outcome, so it is not given once.
-            if wanted && entry.caller == Caller::Gone && !entry.record.state.is_unknown() {
+            if wanted && entry.caller == Caller::Dropped && !entry.record.state.is_unknown() {
                 entry.caller = Caller::Back;
             }
             (mem::take(&mut entry.waiters), entry.caller == Caller::Here)

@@ -27,7 +27,7 @@ pub(crate) struct Reserved {
 
 /// Whether a response may be kept.
 #[derive(Debug)]
-pub(crate) enum Room {
+pub(crate) enum Reservation {
     /// It may.
     Fits(Option<Reserved>),
     /// Only if other responses of this many bytes are dropped.
@@ -43,22 +43,22 @@ impl Budget {
 
     /// Reserves the bytes of a response.
     #[inline]
-    pub(crate) fn reserve(self: &Arc<Self>, bytes: usize) -> Room {
+    pub(crate) fn reserve(self: &Arc<Self>, bytes: usize) -> Reservation {
         if bytes > self.most_of_one.min(self.most) {
-            return Room::TooLarge;
+            return Reservation::TooLarge;
         }
         match NonZeroUsize::new(bytes) {
             Some(bytes) if bytes.get() >= SMALL => self.take(bytes),
-            _ => Room::Fits(None),
+            _ => Reservation::Fits(None),
         }
     }
 
     #[cold]
-    fn take(self: &Arc<Self>, bytes: NonZeroUsize) -> Room {
+    fn take(self: &Arc<Self>, bytes: NonZeroUsize) -> Reservation {
         let add = |kept: usize| Some(kept + bytes.get()).filter(|kept| *kept <= self.most);
         match self.kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) {
-            Ok(_) => Room::Fits(Some(Reserved { bytes, budget: self.clone() })),
-            Err(_) => Room::Full(bytes.get()),
+            Ok(_) => Reservation::Fits(Some(Reserved { bytes, budget: self.clone() })),
+            Err(_) => Reservation::Full(bytes.get()),
         }
     }
 }
@@ -82,13 +82,13 @@ mod tests {
     #[test]
     fn what_is_reserved_comes_back() {
         let budget = Budget::new(10_000, 5_000);
-        assert!(matches!(budget.reserve(5_001), Room::TooLarge));
-        assert!(matches!(budget.reserve(SMALL - 1), Room::Fits(None)));
-        let Room::Fits(first) = budget.reserve(5_000) else { panic!() };
-        let Room::Fits(second) = budget.reserve(5_000) else { panic!() };
-        assert!(matches!(budget.reserve(SMALL), Room::Full(SMALL)));
+        assert!(matches!(budget.reserve(5_001), Reservation::TooLarge));
+        assert!(matches!(budget.reserve(SMALL - 1), Reservation::Fits(None)));
+        let Reservation::Fits(first) = budget.reserve(5_000) else { panic!() };
+        let Reservation::Fits(second) = budget.reserve(5_000) else { panic!() };
+        assert!(matches!(budget.reserve(SMALL), Reservation::Full(SMALL)));
         drop(first);
-        assert!(matches!(budget.reserve(SMALL), Room::Fits(Some(_))));
+        assert!(matches!(budget.reserve(SMALL), Reservation::Fits(Some(_))));
         drop(second);
         assert_eq!(budget.kept.load(Ordering::Relaxed), 0);
     }

@@ -1,7 +1,7 @@
 //! The claim of one call: the right to run it, and the duty to record its end. And the wait for a
 //! call that another caller has claimed.
 use super::{
-    budget::Room,
+    budget::Reservation,
     mailbox::Mailbox,
     slot_pool::Cell,
     table::{Common, LocalClaim, Settled, Table},
@@ -182,7 +182,7 @@ impl<V> Claim<V> {
         let now = now.saturating_sub(age);
         let ttl = ttl.map(|ttl| ttl.saturating_add(age));
         let budget = &self.shard.common.budget;
-        let room = budget.reserve(self.size);
+        let reservation = budget.reserve(self.size);
         let (settled, gone, stays) = {
             let mut table = self.shard.lock();
             table.pool.give(cell);
@@ -193,9 +193,9 @@ impl<V> Claim<V> {
                 (end, _) => Err(end),
             };
             let settled = loud.err().map(|end| table.finish(self.at, self.token, end, now, ttl));
-            let (gone, stays) = match room {
-                Room::Fits(None) => (Vec::new(), true),
-                room => table.weigh(self.at, self.token, room, budget),
+            let (gone, stays) = match reservation {
+                Reservation::Fits(None) => (Vec::new(), true),
+                reservation => table.weigh(self.at, self.token, reservation, budget),
             };
             (settled, gone, stays)
         };

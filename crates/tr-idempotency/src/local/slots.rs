@@ -13,12 +13,12 @@ pub(crate) trait Row {
     /// What a row is made of.
     type New<'n>;
     /// What is left of a deleted row, to be dropped outside the lock.
-    type Gone;
+    type Removed;
 
     fn new(new: &Self::New<'_>) -> Self;
     /// Turns it into the row of another key.
-    fn renew(&mut self, new: &Self::New<'_>) -> Self::Gone;
-    fn into_gone(self) -> Self::Gone;
+    fn renew(&mut self, new: &Self::New<'_>) -> Self::Removed;
+    fn into_removed(self) -> Self::Removed;
     fn key(&self) -> &Key;
     /// The hash of the key.
     fn hash(&self) -> u64;
@@ -113,7 +113,7 @@ impl<R: Row> Slots<R> {
         hash: u64,
         now: Millis,
         new: &R::New<'_>,
-    ) -> (usize, Option<R::Gone>) {
+    ) -> (usize, Option<R::Removed>) {
         let going = if self.live < self.quota { None } else { self.next_to_go(now) };
         let Some(at) = going else {
             let swept = self.sweep_one(now);
@@ -165,14 +165,14 @@ impl<R: Row> Slots<R> {
     }
 
     /// Deletes the record at `at`, whatever its state. The caller serves its waiters.
-    pub(crate) fn forget(&mut self, at: usize) -> Option<R::Gone> {
+    pub(crate) fn forget(&mut self, at: usize) -> Option<R::Removed> {
         self.slots[at].entry.as_ref()?;
         self.unlist(at);
         let entry = self.slots[at].entry.take()?;
         self.live -= 1;
         self.settled -= usize::from(!entry.is_pinned());
         self.free.push(number(at));
-        Some(entry.into_gone())
+        Some(entry.into_removed())
     }
 
     /// Whether a record can be added, if need be by evicting another.
@@ -199,19 +199,19 @@ impl<R: Row> Slots<R> {
     }
 
     /// Looks at one more record and deletes it if it has expired.
-    fn sweep_one(&mut self, now: Millis) -> Option<R::Gone> {
+    fn sweep_one(&mut self, now: Millis) -> Option<R::Removed> {
         let at = advance(&mut self.sweep_cursor, self.slots.len());
         let over = self.slots.get(at)?.entry.as_ref()?.is_over(now);
         if over { self.forget(at) } else { None }
     }
 
     /// Deletes every expired record.
-    pub(crate) fn sweep(&mut self, now: Millis) -> Vec<R::Gone> {
+    pub(crate) fn sweep(&mut self, now: Millis) -> Vec<R::Removed> {
         self.forget_all(|entry, _| entry.is_over(now))
     }
 
     /// Deletes every record that the predicate selects.
-    pub(crate) fn forget_all(&mut self, is_to_go: impl Fn(&R, &Notes) -> bool) -> Vec<R::Gone> {
+    pub(crate) fn forget_all(&mut self, is_to_go: impl Fn(&R, &Notes) -> bool) -> Vec<R::Removed> {
         let going =
             |slot: &Slot<R>| slot.entry.as_ref().is_some_and(|it| is_to_go(it, &slot.notes));
         let places: Vec<_> = (0..self.slots.len()).filter(|&at| going(&self.slots[at])).collect();
@@ -219,7 +219,7 @@ impl<R: Row> Slots<R> {
     }
 
     /// Gives the quota of one record to another shard, if possible; returns the evicted state.
-    pub(crate) fn lend(&mut self, now: Millis) -> Option<Option<R::Gone>> {
+    pub(crate) fn lend(&mut self, now: Millis) -> Option<Option<R::Removed>> {
         let evicted = if self.live < self.quota {
             None
         } else {

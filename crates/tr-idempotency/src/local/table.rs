@@ -104,7 +104,7 @@ pub(crate) enum Caller {
     /// Only the caller that made the call: the key was derived.
     Here,
     /// That caller is gone; the next caller with the same key counts as its retry.
-    Gone,
+    Dropped,
     /// That caller has retried, and the result is ready for it alone.
     Back,
 }
@@ -130,7 +130,7 @@ impl<V, N> Entry<V, N> {
         match self.caller {
             Caller::Any => false,
             Caller::Here | Caller::Back => true,
-            Caller::Gone => !self.waiters.is_empty(),
+            Caller::Dropped => !self.waiters.is_empty(),
         }
     }
 
@@ -170,7 +170,7 @@ impl<V, N> Entry<V, N> {
 
 impl<V, N> Row for Entry<V, N> {
     type New<'n> = New<'n>;
-    type Gone = State<V>;
+    type Removed = State<V>;
 
     #[inline]
     fn new(new: &New<'_>) -> Self {
@@ -199,7 +199,7 @@ impl<V, N> Row for Entry<V, N> {
     }
 
     #[inline]
-    fn into_gone(self) -> State<V> {
+    fn into_removed(self) -> State<V> {
         self.record.state
     }
 
@@ -273,7 +273,7 @@ pub(crate) enum Found<V, N> {
         state: &'static str,
     },
     /// The same call is running for a caller that is still there, so this is another call.
-    Alone,
+    Unrecorded,
     Refused(Refusal),
 }
 

@@ -143,7 +143,7 @@ impl Walk {
             }
             Found::Refused(Refusal::InFlight) => assert!(is_held && !wait),
             Found::Refused(Refusal::TooManyWaiters) => assert!(is_held && wait),
-            Found::Alone => {
+            Found::Unrecorded => {
                 assert!(is_held || self.ready.iter().any(|(ready, ..)| *ready == key));
             }
             Found::Refused(Refusal::Unknown(_)) => assert!(mutating && !is_held),

@@ -1,6 +1,6 @@
 //! Which responses a table keeps within the budget of bytes.
 use super::{
-    budget::{Budget, Room},
+    budget::{Budget, Reservation},
     slots::Slot,
     table::{Entry, Table},
 };
@@ -15,7 +15,7 @@ impl<V, N> Table<V, N> {
         &mut self,
         at: usize,
         token: Token,
-        room: Room,
+        reservation: Reservation,
         budget: &Arc<Budget>,
     ) -> (Vec<Dropped<V>>, bool) {
         let mut gone = Vec::new();
@@ -26,20 +26,20 @@ impl<V, N> Table<V, N> {
         if slot.filter(is_it).is_none() {
             return (gone, true);
         }
-        let room = match room {
-            Room::Full(bytes) => {
+        let reservation = match reservation {
+            Reservation::Full(bytes) => {
                 self.make_room(at, bytes, &mut gone);
                 budget.reserve(bytes)
             }
-            room => room,
+            reservation => reservation,
         };
         let entry = self.slots[at].entry.as_mut().expect("found");
-        let stays = match room {
-            Room::Fits(reserved) => {
+        let stays = match reservation {
+            Reservation::Fits(reserved) => {
                 entry.reserved = reserved;
                 true
             }
-            Room::Full(_) | Room::TooLarge => {
+            Reservation::Full(_) | Reservation::TooLarge => {
                 gone.extend(entry.record.state.shrink());
                 false
             }

@@ -1,8 +1,8 @@
-//! The protocol against what its users are promised, under crashes, pauses and late ends.
+//! A property test of the lease protocol: random events, checked against a model of one key.
 //!
-//! The model keeps the history of one key, every claim with its result, and derives from it what
-//! each caller must get. The record keeps only its fields. Workers crash, sleep through their
-//! leases, send claims twice and report ends late; operators interfere.
+//! The model keeps the key's history, every claim with its result, and derives from it what each
+//! caller must get. The tested [`Record`] keeps only its fields. Workers crash, sleep through their
+//! leases, send claims twice and report ends late; operators settle and delete records.
 use super::*;
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ enum End {
     Unknown,
 }
 
-/// One claim, as history tells it.
+/// One claim in the history.
 #[derive(Clone, Copy, Debug)]
 struct Claim {
     token: Token,

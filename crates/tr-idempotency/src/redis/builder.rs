@@ -3,7 +3,7 @@ use super::{
     check::Accepted,
     durability::Durability,
     fault::store_error,
-    link::{Link, Way},
+    link::{Discovery, Link},
     sentinels::Sentinels,
     store::{Inner, Redis},
     tls::Tls,
@@ -168,14 +168,14 @@ impl Builder {
             .then(|| format!("invalid prefix {prefix:?}: use letters, digits and `:._-/`"));
         let wrong_time =
             timeout.is_zero().then(|| "`response_timeout` is 0, must be positive".to_owned());
-        let way = way(&address, sentinels, &tls);
-        let wrong_address = way.as_ref().err().cloned();
+        let discovery = discovery(&address, sentinels, &tls);
+        let wrong_address = discovery.as_ref().err().cloned();
         let wrong: Vec<_> =
             [wrong_address, wrong_prefix, wrong_time].into_iter().flatten().collect();
-        let (Ok(way), []) = (way, &wrong[..]) else {
+        let (Ok(discovery), []) = (discovery, &wrong[..]) else {
             return Err(StoreError::refused(wrong.join("; ")));
         };
-        let link = |durability| Link::new(way.clone(), timeout, durability).map(Arc::new);
+        let link = |durability| Link::new(discovery.clone(), timeout, durability).map(Arc::new);
         let changes = link(durability).map_err(store_error)?;
         // `WAIT` blocks the commands that follow it on its connection.
         let looks = match durability {
@@ -187,13 +187,17 @@ impl Builder {
 }
 
 /// How to find the server, or the fault of the address.
-fn way(address: &str, sentinels: Option<Vec<String>>, tls: &Tls) -> Result<Way, String> {
+fn discovery(
+    address: &str,
+    sentinels: Option<Vec<String>>,
+    tls: &Tls,
+) -> Result<Discovery, String> {
     let of_address = |error| format!("invalid address: {error}");
     let info = tls.info(address).map_err(of_address)?;
     let Some(sentinels) = sentinels else {
         tls.check_use(&[&info]).map_err(of_address)?;
         let client = client(info).map_err(|error| of_address(error.to_string()))?;
-        return Ok(Way::Address(Box::new(client)));
+        return Ok(Discovery::Address(Box::new(client)));
     };
     let of_sentinels = |error| format!("invalid sentinels: {error}");
     let sentinels = sentinels.iter().map(|address| tls.info(address));
@@ -202,7 +206,7 @@ fn way(address: &str, sentinels: Option<Vec<String>>, tls: &Tls) -> Result<Way, 
     tls.check_use(&all).map_err(of_address)?;
     let sentinels = Sentinels::new(sentinels, &info, tls);
     let sentinels = sentinels.map_err(|error| of_sentinels(error.to_string()))?;
-    Ok(Way::Sentinels(Arc::new(sentinels)))
+    Ok(Discovery::Sentinels(Arc::new(sentinels)))
 }
 
 /// A client for RESP3, in which one connection carries commands and published messages.

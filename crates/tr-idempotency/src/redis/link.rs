@@ -22,7 +22,7 @@ use std::{
 /// The manager reconnects when its connection breaks. It does not notice a network that drops all
 /// packets, so a reply timeout ends the connection here.
 pub(super) struct Link {
-    way: Way,
+    discovery: Discovery,
     timeout: Duration,
     durability: Durability,
     pub(super) watchers: Arc<Watchers>,
@@ -31,7 +31,7 @@ pub(super) struct Link {
 
 /// How to find the server.
 #[derive(Clone)]
-pub(super) enum Way {
+pub(super) enum Discovery {
     Address(Box<redis::Client>),
     /// Asked again whenever the primary may have changed.
     Sentinels(Arc<Sentinels>),
@@ -54,7 +54,7 @@ struct Current {
 impl Link {
     /// Connects when it is first used.
     pub(super) fn new(
-        way: Way,
+        discovery: Discovery,
         timeout: Duration,
         durability: Durability,
     ) -> Result<Self, RedisError> {
@@ -63,13 +63,13 @@ impl Link {
             Durability::Local => timeout,
             Durability::Wait { within, .. } => timeout.saturating_add(within),
         };
-        let manager = match &way {
-            Way::Address(client) => Some(connect(client, timeout, &watchers)?),
-            Way::Sentinels(_) => None,
+        let manager = match &discovery {
+            Discovery::Address(client) => Some(connect(client, timeout, &watchers)?),
+            Discovery::Sentinels(_) => None,
         };
         let (addr, is_doubted) = (String::new(), false);
         let current = Current { manager, addr, is_doubted, number: 0, is_met: false };
-        Ok(Self { way, timeout, durability, watchers, current: Mutex::new(current) })
+        Ok(Self { discovery, timeout, durability, watchers, current: Mutex::new(current) })
     }
 
     pub(super) const fn durability(&self) -> Durability {
@@ -204,7 +204,9 @@ impl Link {
         if let Some(manager) = self.current().trusted() {
             return Ok(manager);
         }
-        let Way::Sentinels(sentinels) = &self.way else { unreachable!("an address is trusted") };
+        let Discovery::Sentinels(sentinels) = &self.discovery else {
+            unreachable!("an address is trusted")
+        };
         let mut sentinels = sentinels.0.lock().await;
         if let Some(manager) = self.current().trusted() {
             return Ok(manager); // Another caller has asked meanwhile.
@@ -228,7 +230,7 @@ impl Link {
 
     /// The primary may have changed.
     fn doubt(&self) {
-        self.current().is_doubted = matches!(self.way, Way::Sentinels(_));
+        self.current().is_doubted = matches!(self.discovery, Discovery::Sentinels(_));
     }
 
     /// Drops a connection that no longer replies, or no longer leads to the primary.
@@ -237,8 +239,8 @@ impl Link {
             let mut current = self.current();
             current.is_met &= current.number != number;
         }
-        match (&reply, &self.way) {
-            (Err(error), Way::Address(client)) if fault::is_stale(error) => {
+        match (&reply, &self.discovery) {
+            (Err(error), Discovery::Address(client)) if fault::is_stale(error) => {
                 let mut current = self.current();
                 if current.number == number
                     && let Ok(manager) = connect(client, self.timeout, &self.watchers)
@@ -248,7 +250,7 @@ impl Link {
                     self.watchers.lost();
                 }
             }
-            (Err(error), Way::Sentinels(_)) if error.code().is_none() => {
+            (Err(error), Discovery::Sentinels(_)) if error.code().is_none() => {
                 let mut current = self.current();
                 if current.number == number {
                     current.manager = None;

@@ -104,7 +104,9 @@ impl<V> Client<V> {
         let until = deadline.map_or(patience, |deadline| deadline.min(patience));
         match timeout_at(until, request).await {
             Ok(end) => end,
-            Err(_) => Err(StoreError::uncertain("no reply within the timeout")),
+            Err(_) => Err(StoreError::uncertain(
+                "the store did not reply within its timeout, or before the call's deadline",
+            )),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Rules for appends: no entry is lost, and of several concurrent writers exactly one wins.
+//! Cases: appends; no entry is lost, and of several concurrent writers exactly one wins.
 use super::subject::{Case, Subject, Verdict, conflicts, entry, must, ok};
 use crate::store::{Entry, Revision, StoreErrorKind};
 use std::{

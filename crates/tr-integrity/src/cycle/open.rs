@@ -11,8 +11,8 @@ pub(crate) struct OpenCycle {
     id: CycleId,
     stage: Stage,
     /// What a second attempt needs, if another writer's change may force one.
-    again: Option<Box<Again>>,
-    witness: Option<Witness>,
+    again: Option<Box<SecondAttempt>>,
+    event: Option<EventContext>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ enum Stage {
     Over,
 }
 
-struct Again {
+struct SecondAttempt {
     session: Box<str>,
     tool_use: ToolUse,
     /// Identifies the use in any copy of the session.
@@ -33,7 +33,7 @@ struct Again {
 }
 
 /// What an event needs to know of a call after its request is consumed.
-pub(crate) struct Witness {
+pub(crate) struct EventContext {
     observer: Arc<dyn Observer>,
     tool: Box<str>,
     tool_use_id: Box<str>,
@@ -74,7 +74,8 @@ impl OpenCycle {
         let id = open.id;
         let name = |session: &mut Session, _| session.occurrence(id);
         let occurrence = sessions.work_on_cycle(&open.slot.session, name);
-        open.again = Some(Box::new(Again { session: session.into(), tool_use, occurrence }));
+        open.again =
+            Some(Box::new(SecondAttempt { session: session.into(), tool_use, occurrence }));
         if let Some(log) = &open.slot.log {
             log.set_live(open.id);
         }
@@ -93,8 +94,8 @@ impl OpenCycle {
             start(session, id);
             id
         });
-        let witness = observer.and_then(|observer| Witness::of(observer, cycle));
-        Self { sessions: sessions.clone(), slot, id, stage: Stage::Intended, again: None, witness }
+        let event = observer.and_then(|observer| EventContext::of(observer, cycle));
+        Self { sessions: sessions.clone(), slot, id, stage: Stage::Intended, again: None, event }
     }
 
     pub(crate) fn sessions(&self) -> &Sessions {
@@ -132,7 +133,8 @@ impl OpenCycle {
 
     /// Refuses in the session as the other writer left it: the agent's use is answered there.
     pub(crate) fn refuse_in(&self, slot: &Slot) {
-        let Some(Again { session: name, tool_use, occurrence }) = self.again.as_deref() else {
+        let Some(SecondAttempt { session: name, tool_use, occurrence }) = self.again.as_deref()
+        else {
             return;
         };
         let content = INTENT_NOT_RECORDED.into();
@@ -168,7 +170,8 @@ impl OpenCycle {
 
     /// Ends the cycle in the session as the other writer left it.
     pub(crate) fn end_in(&mut self, slot: Slot, answer: &Answer<'_>, failed: bool) {
-        let Some(Again { session: name, tool_use, occurrence }) = self.again.as_deref() else {
+        let Some(SecondAttempt { session: name, tool_use, occurrence }) = self.again.as_deref()
+        else {
             return;
         };
         let cycle = tool_use.in_session(name);
@@ -189,8 +192,8 @@ impl OpenCycle {
     }
 
     pub(crate) fn tell(&self, action: SessionAction) {
-        if let Some(witness) = &self.witness {
-            witness.tell(action);
+        if let Some(event) = &self.event {
+            event.tell(action);
         }
     }
 }
@@ -214,7 +217,7 @@ impl Drop for OpenCycle {
     }
 }
 
-impl Witness {
+impl EventContext {
     /// `None` if no observer listens.
     pub(crate) fn of(observer: &Arc<dyn Observer>, cycle: &CycleRef<'_>) -> Option<Self> {
         observer.enabled().then(|| Self {

@@ -1,5 +1,5 @@
 //! Reads connection addresses and their TLS settings.
-use super::fault::Told;
+use super::fault::WithCause;
 use std::{ops::Range, str::FromStr};
 use tokio_postgres::{Config, config::SslMode};
 
@@ -25,7 +25,7 @@ pub(super) fn read(address: &str, is_asked: bool) -> Result<(Config, bool), Stri
         Some(place) => [&address[..place.start], "require", &address[place.end..]].concat(),
         None => address.to_owned(),
     };
-    let mut config = Config::from_str(&known).map_err(|error| Told(error).to_string())?;
+    let mut config = Config::from_str(&known).map_err(|error| WithCause(error).to_string())?;
     let is_secure =
         is_secure.unwrap_or_else(|| is_asked || config.get_ssl_mode() == SslMode::Require);
     config.ssl_mode(if is_secure { SslMode::Require } else { SslMode::Disable });

@@ -6,7 +6,7 @@ use tokio_postgres::{Error, error::SqlState};
 
 /// An error of tokio-postgres, displayed with its cause: its own text is only "db error".
 #[derive(Debug, thiserror::Error)]
-pub(super) struct Told(#[source] pub(super) Error);
+pub(super) struct WithCause(#[source] pub(super) Error);
 
 /// Converts the failure to get a connection: nothing was sent.
 pub(super) fn of_pool(error: PoolError) -> StoreError {
@@ -17,7 +17,7 @@ pub(super) fn of_pool(error: PoolError) -> StoreError {
                 StoreErrorKind::Refused => StoreErrorKind::Refused,
                 _ => StoreErrorKind::Unreachable,
             };
-            StoreError::new(kind, Told(error))
+            StoreError::new(kind, WithCause(error))
         }
         other => StoreError::unreachable(other),
     }
@@ -25,7 +25,7 @@ pub(super) fn of_pool(error: PoolError) -> StoreError {
 
 /// Converts the failure of a statement.
 pub(super) fn of_statement(error: Error) -> StoreError {
-    StoreError::new(kind(&error), Told(error))
+    StoreError::new(kind(&error), WithCause(error))
 }
 
 fn kind(error: &Error) -> StoreErrorKind {
@@ -48,7 +48,7 @@ fn kind(error: &Error) -> StoreErrorKind {
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for WithCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.0.as_db_error(), error::Error::source(&self.0)) {
             (Some(error), _) => write!(f, "{} ({})", error.message(), error.code().code()),

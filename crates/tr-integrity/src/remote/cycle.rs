@@ -3,7 +3,7 @@
 use super::{Log, TRIES, lock};
 use crate::{
     config::WhenStoreFails,
-    cycle::{Ended, INTENT_NOT_RECORDED, OpenCycle, Witness},
+    cycle::{Ended, EventContext, INTENT_NOT_RECORDED, OpenCycle},
     session::{Sessions, ToolUse},
     store::{StoreError, StoreFuture},
 };
@@ -24,8 +24,8 @@ impl OpenCycle {
             let mut tries = 1;
             let tell = |action| {
                 let cycle = tool_use.in_session(&session);
-                let witness = observer.as_ref().and_then(|it| Witness::of(it, &cycle));
-                witness.inspect(|witness| witness.tell(action));
+                let event = observer.as_ref().and_then(|it| EventContext::of(it, &cycle));
+                event.inspect(|event| event.tell(action));
             };
             loop {
                 let slot = match sessions.opened(&session).await {
@@ -99,7 +99,7 @@ impl Log {
     /// been reported.
     pub(super) fn owes(&self, error: StoreError) -> Option<StoreError> {
         let lost = self.lost.get()?;
-        let is_news = lost.with_more && !lost.is_told.swap(true, Relaxed);
+        let is_news = lost.with_more && !lost.is_reported.swap(true, Relaxed);
         is_news.then_some(error)
     }
 

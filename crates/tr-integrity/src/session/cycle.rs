@@ -80,7 +80,7 @@ pub struct ToolCycleTransaction {
     /// Its future was dropped or its process died: recovery settles it.
     pub abandoned: bool,
     /// The position of the use that it answers.
-    pub(super) used: Used,
+    pub(super) used: UsePosition,
     /// The result, while it waits.
     pub(super) held: Option<ToolResult>,
     /// The held result is a refusal: the tool did not run.
@@ -164,22 +164,22 @@ impl fmt::Debug for ToolResult {
 
 /// The position of the use that a cycle answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Used {
+pub(super) enum UsePosition {
     /// The agent has not put it into the transcript.
     #[default]
-    Nowhere,
+    Absent,
     /// In this message.
     At(usize),
     /// It was in the transcript and was removed.
-    Gone,
+    Removed,
 }
 
-impl Used {
+impl UsePosition {
     /// The message that holds it.
     pub(super) const fn at(self) -> Option<usize> {
         match self {
             Self::At(at) => Some(at),
-            Self::Nowhere | Self::Gone => None,
+            Self::Absent | Self::Removed => None,
         }
     }
 
@@ -190,11 +190,11 @@ impl Used {
 
     /// For an ended cycle, a removed use is the same as none.
     pub(super) fn forgotten(self) -> Self {
-        if self == Self::Gone { Self::Nowhere } else { self }
+        if self == Self::Removed { Self::Absent } else { self }
     }
 
     /// Converts from the log's fields.
     pub(super) fn of(at: Option<usize>, gone: bool) -> Self {
-        at.map_or(if gone { Self::Gone } else { Self::Nowhere }, Self::At)
+        at.map_or(if gone { Self::Removed } else { Self::Absent }, Self::At)
     }
 }

@@ -1,7 +1,7 @@
 //! Tool cycles: the intent before the tool starts, use and result together at its end.
 use super::{
-    CycleId, CycleMode, CycleState, Done, Operation, Session, ToolCycleResult,
-    ToolCycleTransaction, ToolResult, ToolUse, cycle::Used,
+    CycleId, CycleMode, CycleState, Operation, RecordedCycle, Session, ToolCycleResult,
+    ToolCycleTransaction, ToolResult, ToolUse, cycle::UsePosition,
 };
 use std::mem;
 use tr_core::{Answer, CycleRef, Ran};
@@ -104,7 +104,7 @@ impl Session {
     /// answers it.
     pub(super) fn has_use_of(&self, id: CycleId) -> bool {
         let cycle = self.cycles.iter().find(|cycle| cycle.id == id);
-        cycle.is_some_and(|cycle| matches!(cycle.used, Used::At(_)))
+        cycle.is_some_and(|cycle| matches!(cycle.used, UsePosition::At(_)))
     }
 
     /// Whether the live tail waits for its result.
@@ -125,7 +125,7 @@ impl Session {
     }
 
     /// Notes that a cycle was recorded.
-    pub(super) fn done(&mut self, done: Done) {
+    pub(super) fn done(&mut self, done: RecordedCycle) {
         self.ended(done.id, CycleState::Committed);
         let place = self.done.partition_point(|other| other.id < done.id);
         self.done.insert(place, done);

@@ -1,6 +1,7 @@
 //! Puts the result of a cycle at the use that it answers, and not at another one with the same id.
 use super::{
-    CycleId, CycleState, Done, Session, ToolCycleTransaction, ToolResult, ToolUse, cycle::Used,
+    CycleId, CycleState, RecordedCycle, Session, ToolCycleTransaction, ToolResult, ToolUse,
+    cycle::UsePosition,
 };
 use std::{collections::HashMap, mem};
 use tr_transcript::{
@@ -9,7 +10,7 @@ use tr_transcript::{
 };
 
 /// A use, its position, and its result.
-type Answered<'s> = (&'s ToolUse, Used, &'s ToolResult);
+type Answered<'s> = (&'s ToolUse, UsePosition, &'s ToolResult);
 
 impl Session {
     /// Puts a result into the transcript, or holds it until the step is complete.
@@ -27,11 +28,13 @@ impl Session {
         let ToolCycleTransaction { id, used, tool_use, refused, .. } = cycle;
         match used {
             // Messages were added after the use.
-            Used::At(step) => {
+            UsePosition::At(step) => {
                 let at = self.place_late(step, &tool_use, &result);
-                self.done(Done { id, at, used, tool_use, result, refused });
+                self.done(RecordedCycle { id, at, used, tool_use, result, refused });
             }
-            Used::Nowhere | Used::Gone => self.append_pair(id, tool_use, result, refused),
+            UsePosition::Absent | UsePosition::Removed => {
+                self.append_pair(id, tool_use, result, refused);
+            }
         }
     }
 
@@ -39,7 +42,7 @@ impl Session {
     /// index. If the use has a real result, the second one is kept as text.
     fn place_late(&mut self, used: usize, tool_use: &ToolUse, result: &ToolResult) -> usize {
         let format = self.transcript.format();
-        let text = self.written(&(tool_use, Used::At(used), result));
+        let text = self.written(&(tool_use, UsePosition::At(used), result));
         let Some(answer) = self.answer(used, &tool_use.id) else {
             self.insert(used + 1, internal::hold_results(format, &[text]));
             self.repair_step(self.step_of(used));
@@ -105,10 +108,10 @@ impl Session {
     }
 
     /// Records an ended cycle: in the step that waits for it, else as a pair of messages.
-    pub(super) fn record(&mut self, done: Done) {
+    pub(super) fn record(&mut self, done: RecordedCycle) {
         self.cycles_begun += 1;
         let id = CycleId(self.cycles_begun);
-        let Done { used, tool_use, result, refused, .. } = done;
+        let RecordedCycle { used, tool_use, result, refused, .. } = done;
         if !self.waits(used, &tool_use.id) {
             return self.append_pair(id, tool_use, result, refused);
         }
@@ -133,7 +136,7 @@ impl Session {
         let used_before = self.validator.last_use_of(&tool_use.id);
         let ToolUse { id: use_id, name, input } = &tool_use;
         let mut pair = internal::write_uses(format, &[(use_id, name, input)]);
-        pair.extend(self.hold(&[(&tool_use, Used::Nowhere, &result)]));
+        pair.extend(self.hold(&[(&tool_use, UsePosition::Absent, &result)]));
         let at = self.validator.live_step().unwrap_or(self.transcript.len());
         let was_valid = self.validator.is_valid();
         self.insert(at, pair);
@@ -144,7 +147,7 @@ impl Session {
             None if was_valid && !self.validator.is_valid() => self.repair_step(at),
             None => {}
         }
-        self.done(Done { id, at, used: Used::Nowhere, tool_use, result, refused });
+        self.done(RecordedCycle { id, at, used: UsePosition::Absent, tool_use, result, refused });
     }
 
     /// Adds the results of the live tail once all of them are known.
@@ -202,9 +205,9 @@ impl Session {
         let at = self.transcript.len();
         let held = held.into_iter().filter_map(|cycle| {
             let ToolCycleTransaction { id, used, tool_use, held, refused, .. } = cycle;
-            Some(Done { id, at, used, tool_use, result: held?, refused })
+            Some(RecordedCycle { id, at, used, tool_use, result: held?, refused })
         });
-        let held: Vec<Done> = held.collect();
+        let held: Vec<RecordedCycle> = held.collect();
         let results: Vec<_> =
             held.iter().map(|done| (&done.tool_use, done.used, &done.result)).collect();
         let messages = self.hold(&results);

@@ -1,7 +1,7 @@
 //! Handles failed calls of the model.
 use super::{
-    Checkpoint, CycleMode, Done, ErrorRecovery, Operation, RecoveryAction, ResetOptions, Session,
-    ToolCycleTransaction, cycle::Used,
+    Checkpoint, CycleMode, ErrorRecovery, Operation, RecordedCycle, RecoveryAction, ResetOptions,
+    Session, ToolCycleTransaction, cycle::UsePosition,
 };
 use serde_json::{Map, Value};
 use std::mem;
@@ -88,13 +88,13 @@ impl Session {
         let held = self.cycles.iter().filter_map(|cycle| {
             let ToolCycleTransaction { id, used, ref tool_use, ref held, refused, .. } = *cycle;
             let (tool_use, result) = (tool_use.clone(), held.clone()?);
-            Some(Done { id, at: 0, used, tool_use, result, refused })
+            Some(RecordedCycle { id, at: 0, used, tool_use, result, refused })
         });
         kept.extend(held);
         let Ok(rolled_back) = self.rollback(&id, now) else { return None };
         for done in &mut kept {
-            let is_gone = matches!(done.used, Used::At(at) if at >= index);
-            done.used = if is_gone { Used::Gone } else { done.used };
+            let is_gone = matches!(done.used, UsePosition::At(at) if at >= index);
+            done.used = if is_gone { UsePosition::Removed } else { done.used };
         }
         // A held result is still held if its step was kept.
         kept.retain(|done| self.cycles.iter().all(|cycle| cycle.id != done.id));
@@ -121,8 +121,8 @@ impl Session {
     }
 
     /// Takes the cycles that were recorded from message `index` on.
-    fn cycles_since(&mut self, index: usize) -> Vec<Done> {
-        let (since, before): (Vec<Done>, Vec<Done>) =
+    fn cycles_since(&mut self, index: usize) -> Vec<RecordedCycle> {
+        let (since, before): (Vec<RecordedCycle>, Vec<RecordedCycle>) =
             mem::take(&mut self.done).into_iter().partition(|done| done.at >= index);
         self.done = before;
         since

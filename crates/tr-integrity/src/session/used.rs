@@ -1,6 +1,6 @@
 //! Which use a cycle answers: sessions of some providers reuse ids, so an id alone may also match
 //! the use of another turn.
-use super::{CycleId, Session, cycle::Used};
+use super::{CycleId, Session, cycle::UsePosition};
 use blake3::Hash;
 use tr_transcript::{Message, internal};
 
@@ -15,13 +15,13 @@ pub(crate) struct Occurrence {
 
 impl Session {
     /// The use with this id that waits for its result.
-    pub(super) fn pending_use(&self, id: &str) -> Used {
-        self.validator.pending_at(id).map_or(Used::Nowhere, Used::At)
+    pub(super) fn pending_use(&self, id: &str) -> UsePosition {
+        self.validator.pending_at(id).map_or(UsePosition::Absent, UsePosition::At)
     }
 
     /// Whether this use is in the live tail and a use with its id waits for a result.
-    pub(super) fn waits(&self, used: Used, id: &str) -> bool {
-        let Used::At(at) = used else { return false };
+    pub(super) fn waits(&self, used: UsePosition, id: &str) -> bool {
+        let UsePosition::At(at) = used else { return false };
         self.validator.live_step().is_some_and(|step| step <= at) && self.is_pending(id)
     }
 
@@ -29,21 +29,21 @@ impl Session {
     /// them.
     pub(super) fn adopt(&mut self, at: usize) {
         let message = &self.transcript.messages()[at];
-        let waiting = self.cycles.iter_mut().filter(|cycle| cycle.used == Used::Nowhere);
+        let waiting = self.cycles.iter_mut().filter(|cycle| cycle.used == UsePosition::Absent);
         for cycle in waiting.filter(|cycle| message.tool_uses().any(|id| *id == *cycle.tool_use.id))
         {
-            cycle.used = Used::At(at);
+            cycle.used = UsePosition::At(at);
         }
     }
 
     /// Updates positions after the messages from `len` on were removed.
     pub(super) fn lose_uses(&mut self, len: usize) {
-        self.move_uses(|at| if at < len { Used::At(at) } else { Used::Gone });
+        self.move_uses(|at| if at < len { UsePosition::At(at) } else { UsePosition::Removed });
     }
 
     /// Updates positions after `by` messages were inserted at `from`.
     pub(super) fn shift_uses(&mut self, from: usize, by: usize) {
-        self.move_uses(|at| Used::At(if at < from { at } else { at + by }));
+        self.move_uses(|at| UsePosition::At(if at < from { at } else { at + by }));
     }
 
     /// Updates positions after the messages from `from` on were replaced by `after`. Uses with
@@ -51,7 +51,7 @@ impl Session {
     pub(super) fn follow_uses(&mut self, from: usize, after: &[Message]) {
         let before = &self.transcript.messages()[from..];
         let follow = |id: &str, at: usize| {
-            let Some(at) = at.checked_sub(from) else { return Used::At(at) };
+            let Some(at) = at.checked_sub(from) else { return UsePosition::At(at) };
             let text = internal::text_of(&before[at], id);
             let places = |messages: &[Message]| -> Vec<usize> {
                 let uses = |(at, message)| vec![at; uses_of(message, id, text)];
@@ -59,7 +59,7 @@ impl Session {
             };
             let (old, new) = (places(before), places(after));
             let nth = old.iter().position(|place| *place == at).filter(|_| old.len() == new.len());
-            nth.map_or(Used::Gone, |nth| Used::At(from + new[nth]))
+            nth.map_or(UsePosition::Removed, |nth| UsePosition::At(from + new[nth]))
         };
         for cycle in &mut self.cycles {
             cycle.used = cycle.used.then(|at| follow(&cycle.tool_use.id, at));
@@ -69,7 +69,7 @@ impl Session {
         }
     }
 
-    fn move_uses(&mut self, place: impl Fn(usize) -> Used) {
+    fn move_uses(&mut self, place: impl Fn(usize) -> UsePosition) {
         for cycle in &mut self.cycles {
             cycle.used = cycle.used.then(&place);
         }
@@ -83,7 +83,7 @@ impl Session {
         let cycle = self.cycles.iter().find(|cycle| cycle.id == id)?;
         let uses = self.validator.uses_of(&cycle.tool_use.id);
         Some(match cycle.used {
-            Used::At(at) => Occurrence {
+            UsePosition::At(at) => Occurrence {
                 nth: uses.filter(|&used| used < at).count(),
                 prefix: Some(self.chain.prefix(at + 1)),
             },
@@ -98,17 +98,17 @@ impl Session {
 
     /// Finds a use that another copy has identified. A use that the agent did not push matches that
     /// of a recorded pair, as long as it has no real result.
-    pub(super) fn find_use(&self, id: &str, occurrence: Occurrence) -> Used {
+    pub(super) fn find_use(&self, id: &str, occurrence: Occurrence) -> UsePosition {
         let mut uses: Vec<usize> = self.validator.uses_of(id).collect();
         uses.reverse();
         let nth = uses.get(occurrence.nth).copied();
         let Some(prefix) = occurrence.prefix else {
             let is_open =
-                |at: &usize| self.has_placeholder(*at, id) || self.waits(Used::At(*at), id);
-            return nth.filter(is_open).map_or(Used::Nowhere, Used::At);
+                |at: &usize| self.has_placeholder(*at, id) || self.waits(UsePosition::At(*at), id);
+            return nth.filter(is_open).map_or(UsePosition::Absent, UsePosition::At);
         };
         let same = uses.into_iter().find(|&at| self.chain.prefix(at + 1) == prefix);
-        same.or(nth).map_or(Used::Gone, Used::At)
+        same.or(nth).map_or(UsePosition::Removed, UsePosition::At)
     }
 }
 

@@ -9,7 +9,7 @@ use tr_sqlite::{
 pub(super) struct Table<'c>(pub(super) &'c Connection);
 
 /// Success, or the head that caused the refusal.
-pub(super) type Compared = std::result::Result<(), Option<Revision>>;
+pub(super) type CompareResult = std::result::Result<(), Option<Revision>>;
 
 pub(super) const HEAD: &str = "SELECT number, revision, stamp \
      FROM sessions JOIN session_log ON place BETWEEN first AND last \
@@ -58,7 +58,7 @@ impl Table<'_> {
         session: &str,
         after: Option<Revision>,
         entry: &Entry,
-    ) -> Result<Compared> {
+    ) -> Result<CompareResult> {
         let (number, head) = match self.head(session)? {
             Some((number, head)) => (Some(number), Some(head)),
             None => (None, None),
@@ -78,7 +78,7 @@ impl Table<'_> {
         Ok(Ok(()))
     }
 
-    pub(super) fn compact(&self, session: &str, base: &Entry) -> Result<Compared> {
+    pub(super) fn compact(&self, session: &str, base: &Entry) -> Result<CompareResult> {
         let head = self.head(session)?;
         let Some((number, _)) = head.filter(|(_, head)| *head == base.revision) else {
             return Ok(Err(head.map(|(_, head)| head)));

@@ -16,14 +16,14 @@ pub(super) struct Cycle {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cycles {
     /// The latest first.
-    past: [Option<Past>; LONGEST],
+    past: [Option<PastStep>; LONGEST],
     matches: [u32; LONGEST],
     /// The steps since the last wait.
     hasty: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Past {
+struct PastStep {
     call: u64,
     end: u64,
     failed: bool,
@@ -40,7 +40,7 @@ impl Cycles {
         haste: bool,
         rounds: u32,
     ) -> Option<Cycle> {
-        let step = end.map(|end| Past { call, end, failed });
+        let step = end.map(|end| PastStep { call, end, failed });
         self.hasty = if haste { (self.hasty + 1).min(LONGEST) } else { 0 };
         for period in 1..=LONGEST {
             let matches = &mut self.matches[period - 1];

@@ -9,8 +9,14 @@ fn base() -> Instant {
     Instant::now()
 }
 
-fn asked(call: u64, at: Instant) -> Asked {
-    Asked { call: CallHash(call), tool: ToolHash(call % 11), poll: false, repeats: None, at }
+fn asked(call: u64, at: Instant) -> RequestedCall {
+    RequestedCall {
+        call: CallHash(call),
+        tool: ToolHash(call % 11),
+        poll: false,
+        repeats: None,
+        at,
+    }
 }
 
 fn answered(call: u64, answer: u64, at: Instant) -> Step {
@@ -122,7 +128,7 @@ proptest! {
 
 #[test]
 fn a_turn_takes_at_most_4_kib() {
-    let tables = CALLS * size_of::<Seen>() + TOOLS * size_of::<Failing>();
+    let tables = CALLS * size_of::<TrackedCall>() + TOOLS * size_of::<Failing>();
     assert!(tables + size_of::<Track>() <= 4096, "{tables}");
 }
 
@@ -153,7 +159,7 @@ fn a_new_success_that_may_change_things_starts_the_count_anew() {
         assert_eq!(track.record(&signals, &answered(1, 0, now)).1, None);
         if n % 9 == 8 {
             let edit = Step { read_only: false, ..answered(1000 + n, 0, now) };
-            assert_eq!(track.record(&signals, &edit).0, News::Progress);
+            assert_eq!(track.record(&signals, &edit).0, StepChange::Progress);
         }
     }
 }

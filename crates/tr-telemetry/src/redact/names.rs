@@ -135,13 +135,13 @@ fn is_in(name: &str, extra: &[Box<str>]) -> bool {
 }
 
 /// A name that was looked at: the secret that stands under it, and where the name ends.
-pub(super) struct Looked {
+pub(super) struct NameMatch {
     pub(super) secret: Option<Range<usize>>,
     pub(super) end: usize,
 }
 
 /// Looks at the name around `anchor`.
-pub(super) fn look(text: &str, anchor: Range<usize>, extra: &[Box<str>]) -> Looked {
+pub(super) fn look(text: &str, anchor: Range<usize>, extra: &[Box<str>]) -> NameMatch {
     let bytes = text.as_bytes();
     // Some anchors go a little further than the name.
     let within = anchor.start + 1;
@@ -150,7 +150,7 @@ pub(super) fn look(text: &str, anchor: Range<usize>, extra: &[Box<str>]) -> Look
     let before = |at: usize| bytes[..at].iter().rev().take_while(|byte| in_name(**byte)).count();
     let start = anchor.start - before(anchor.start);
     let end = anchor.end + bytes[anchor.end..].iter().take_while(|byte| in_name(**byte)).count();
-    Looked { secret: under(text, start..end, before, extra), end }
+    NameMatch { secret: under(text, start..end, before, extra), end }
 }
 
 /// The secret under the name that stands there.

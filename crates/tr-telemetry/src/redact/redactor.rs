@@ -5,7 +5,7 @@
 use super::{
     REDACTED, Redact, entropy,
     forms::FORMS,
-    names::{self, Looked},
+    names::{self, NameMatch},
     parts,
     tokens::{self, DOTTED, PREFIXES, run},
 };
@@ -199,7 +199,7 @@ impl<'t> Scan<'t> {
         if anchor.start < self.named {
             return None;
         }
-        let Looked { secret, end } = names::look(self.text, anchor, self.extra);
+        let NameMatch { secret, end } = names::look(self.text, anchor, self.extra);
         self.named = end;
         secret
     }

@@ -23,7 +23,7 @@ use tokio::{
 
 /// The lasting faults.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Weather {
+pub(super) struct Lasting {
     pub(super) requests_cut: bool,
     pub(super) replies_cut: bool,
     pub(super) delay: Duration,
@@ -36,7 +36,7 @@ pub(super) struct Weather {
 /// Carries the bytes of one connection.
 #[derive(Debug)]
 pub(super) struct Carrier {
-    weather: watch::Receiver<Weather>,
+    lasting: watch::Receiver<Lasting>,
     losses: Arc<Losses>,
     /// The number of resets before this connection.
     resets: u64,
@@ -62,15 +62,15 @@ impl From<watch::error::RecvError> for Broken {
 }
 
 impl Carrier {
-    pub(super) fn new(weather: watch::Receiver<Weather>, losses: Arc<Losses>) -> Self {
-        let resets = weather.borrow().resets;
-        Self { weather, losses, resets, asked: Mutex::default() }
+    pub(super) fn new(lasting: watch::Receiver<Lasting>, losses: Arc<Losses>) -> Self {
+        let resets = lasting.borrow().resets;
+        Self { lasting, losses, resets, asked: Mutex::default() }
     }
 
     /// Runs until both ends have closed it, or it is reset.
     pub(super) async fn carry(self, mut client: TcpStream, server: SocketAddr) {
-        let mut weather = self.weather.clone();
-        let reset = weather.wait_for(|weather| weather.resets != self.resets);
+        let mut lasting = self.lasting.clone();
+        let reset = lasting.wait_for(|lasting| lasting.resets != self.resets);
         let Ok(mut server) = TcpStream::connect(server).await else {
             return drop(client.set_zero_linger());
         };
@@ -94,14 +94,14 @@ impl Carrier {
     }
 
     async fn requests(&self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Result<(), Broken> {
-        let (mut weather, mut frames, mut chunk) =
-            (self.weather.clone(), Frames::new(), [0; 16 * 1024]);
+        let (mut lasting, mut frames, mut chunk) =
+            (self.lasting.clone(), Frames::new(), [0; 16 * 1024]);
         loop {
             let count = from.read(&mut chunk).await?;
             for piece in frames.add(&chunk[..count]).iter().filter(|piece| piece.counts()) {
                 self.asked().push_back(piece.command().map(str::to_owned));
             }
-            let delay = weather.wait_for(|weather| !weather.requests_cut).await?.delay;
+            let delay = lasting.wait_for(|lasting| !lasting.requests_cut).await?.delay;
             if count == 0 {
                 return Ok(to.shutdown().await?);
             }
@@ -113,12 +113,12 @@ impl Carrier {
     }
 
     async fn replies(&self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Result<(), Broken> {
-        let (mut weather, mut frames, mut chunk) =
-            (self.weather.clone(), Frames::new(), [0; 16 * 1024]);
+        let (mut lasting, mut frames, mut chunk) =
+            (self.lasting.clone(), Frames::new(), [0; 16 * 1024]);
         loop {
             let count = from.read(&mut chunk).await?;
             let pieces = frames.add(&chunk[..count]);
-            weather.wait_for(|weather| !weather.replies_cut).await?;
+            lasting.wait_for(|lasting| !lasting.replies_cut).await?;
             for piece in &pieces {
                 match self.loss(piece) {
                     None => to.write_all(&piece.bytes).await?,
@@ -150,15 +150,15 @@ impl Carrier {
         to: &mut WriteHalf<'_>,
     ) -> Result<(), Broken> {
         to.write_all(&piece.bytes[..kept.min(piece.bytes.len())]).await?;
-        let mut weather = self.weather.clone();
-        let heals = weather.borrow().heals;
+        let mut lasting = self.lasting.clone();
+        let heals = lasting.borrow().heals;
         // The test may have dropped the receiver.
         let _ = fired.send(());
         if then == Then::Silence {
             let (mut sink, mut is_open) = ([0; 16 * 1024], true);
             loop {
                 tokio::select! {
-                    healed = weather.wait_for(|weather| weather.heals != heals) => {
+                    healed = lasting.wait_for(|lasting| lasting.heals != heals) => {
                         healed?;
                         break;
                     }

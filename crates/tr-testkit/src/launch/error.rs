@@ -12,9 +12,9 @@ const SHOWN: usize = 20;
 
 /// The last lines of a server's log.
 #[derive(Debug, Default)]
-pub(crate) struct LastWords(VecDeque<String>);
+pub(crate) struct LogTail(VecDeque<String>);
 
-impl LastWords {
+impl LogTail {
     pub(crate) fn push(&mut self, line: String) {
         if self.0.len() == SHOWN {
             self.0.pop_front();
@@ -43,7 +43,7 @@ impl StartError {
         Self(format!("cannot start {program}: {error}"))
     }
 
-    pub(crate) fn log(what: &str, log: LastWords) -> Self {
+    pub(crate) fn log(what: &str, log: LogTail) -> Self {
         let lines = log.0.into_iter().map(|line| format!("\n  {line}"));
         Self(format!("{what}; its last lines:{}", lines.collect::<String>()))
     }

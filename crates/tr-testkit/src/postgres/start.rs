@@ -1,6 +1,6 @@
 //! Starts the process of a server: its options, programs and folder, and the wait until it is ready.
 
-use crate::launch::{Folder, LOOK, LOOKS, LastWords, StartError, Tethered, User, find, path};
+use crate::launch::{Folder, LOOK, LOOKS, LogTail, StartError, Tethered, User, find, path};
 #[cfg(feature = "tls")]
 use crate::tls::Issued;
 use std::{
@@ -128,7 +128,7 @@ fn fill(programs: &Programs, folder: &Path) -> Result<(), StartError> {
     let set = ["--encoding", "UTF8", "--locale", "C"];
     let args: Vec<String> = args.into_iter().chain(set).map(Into::into).collect();
     let (_process, lines) = programs.start(MAKER, &args)?;
-    let mut log = LastWords::default();
+    let mut log = LogTail::default();
     lines.into_iter().for_each(|line| log.push(line));
     // Its last lines say how to start the server; without this file the folder is not a server's.
     if Path::new(&*folder).join("PG_VERSION").is_file() && log.says("Success") {
@@ -182,7 +182,7 @@ fn args(folder: &Path, parameters: &[(String, String)], port: u16) -> Vec<String
 
 /// Waits until it accepts connections.
 fn wait(lines: &Receiver<String>) -> Result<(), StartError> {
-    let mut log = LastWords::default();
+    let mut log = LogTail::default();
     for _ in 0..LOOKS {
         match lines.recv_timeout(LOOK) {
             Ok(line) if line.contains(READY) => return Ok(()),

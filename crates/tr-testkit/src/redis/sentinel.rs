@@ -1,7 +1,7 @@
 //! Sentinels that watch a primary and promote a replica.
 
 use super::{Server, Value, client, start};
-use crate::launch::{Folder, LOOK, LOOKS, LastWords, StartError, Tethered, find, free_port, path};
+use crate::launch::{Folder, LOOK, LOOKS, LogTail, StartError, Tethered, find, free_port, path};
 use std::{
     fs, io,
     net::{Ipv4Addr, SocketAddr},
@@ -56,7 +56,7 @@ impl Sentinels {
         let replicas = replicas.as_ref().and_then(|info| {
             info.text()?.lines().find_map(|line| line.strip_prefix("connected_slaves:"))
         });
-        let mut log = LastWords::default();
+        let mut log = LogTail::default();
         for at in 0..LOOKS {
             if this.all.iter().all(|one| one.knows(name, replicas, count - 1)) {
                 return Ok(this);

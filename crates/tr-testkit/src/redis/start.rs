@@ -1,7 +1,7 @@
 //! Starts the process of a server, and waits until it is ready.
 
 use super::{Options, Value, client};
-use crate::launch::{LOOK, LOOKS, LastWords, StartError, Tethered};
+use crate::launch::{LOOK, LOOKS, LogTail, StartError, Tethered};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -27,7 +27,7 @@ pub(super) fn start(
     let args = options.args(&folder.to_string_lossy(), &socket.to_string_lossy(), port);
     let (process, lines) = Tethered::start(program.as_os_str(), &args, None)
         .map_err(|error| StartError::of(PROGRAM, &error))?;
-    let mut log = LastWords::default();
+    let mut log = LogTail::default();
     for _ in 0..LOOKS {
         if is_ready(options, &socket) {
             return Ok(process);

@@ -2,7 +2,7 @@
 
 use super::{
     Breach, End, Failure, Step,
-    state::{Seat, Shared},
+    state::{Permit, Shared},
 };
 use std::{
     fmt,
@@ -17,19 +17,19 @@ use tokio::time::{Sleep, sleep};
 #[must_use = "futures do nothing unless polled"]
 pub struct Playing<Req, Res> {
     shared: Shared<Req>,
-    seat: Option<Seat<Req>>,
+    permit: Option<Permit<Req>>,
     step: Option<Step<Res>>,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl<Req, Res> Playing<Req, Res> {
-    pub(super) fn new(shared: Shared<Req>, seat: Seat<Req>, step: Step<Res>) -> Self {
-        Self { shared, seat: Some(seat), step: Some(step), sleep: None }
+    pub(super) fn new(shared: Shared<Req>, permit: Permit<Req>, step: Step<Res>) -> Self {
+        Self { shared, permit: Some(permit), step: Some(step), sleep: None }
     }
 
     fn end(&mut self, end: End) {
-        if let Some(seat) = self.seat.take() {
-            seat.end(end);
+        if let Some(permit) = self.permit.take() {
+            permit.end(end);
         }
     }
 }
@@ -42,11 +42,11 @@ impl<Req, Res> Future for Playing<Req, Res> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let Some(seat) = &this.seat else {
+        let Some(permit) = &this.permit else {
             this.shared.breach(Breach::PolledAfterEnd);
             panic!("the response future was polled after its end");
         };
-        seat.polled();
+        permit.polled();
         loop {
             if let Some(sleep) = &mut this.sleep {
                 ready!(sleep.as_mut().poll(cx));
@@ -82,6 +82,6 @@ pub(super) fn quiet_panic() -> ! {
 
 impl<Req, Res> fmt::Debug for Playing<Req, Res> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Playing").field("ended", &self.seat.is_none()).finish_non_exhaustive()
+        f.debug_struct("Playing").field("ended", &self.permit.is_none()).finish_non_exhaustive()
     }
 }

@@ -103,7 +103,7 @@ impl<Req> Shared<Req> {
     }
 
     /// Takes a seat for `instance`, or registers its waker until one is free.
-    pub(super) fn reserve(&self, instance: u64, waker: &Waker) -> Option<Seat<Req>> {
+    pub(super) fn reserve(&self, instance: u64, waker: &Waker) -> Option<Permit<Req>> {
         let mut state = self.lock();
         if state.seats >= state.capacity {
             state.waiters.insert(instance, waker.clone());
@@ -112,7 +112,7 @@ impl<Req> Shared<Req> {
         state.waiters.remove(&instance);
         state.seats += 1;
         drop(state);
-        Some(Seat { shared: self.clone(), in_flight: false, attempt: None })
+        Some(Permit { shared: self.clone(), in_flight: false, attempt: None })
     }
 
     /// Wakes outside the lock, since a waker may run any code.
@@ -127,13 +127,13 @@ impl<Req> Shared<Req> {
 }
 
 /// One unit of capacity: reserved by `poll_ready`, used by `call`, released on drop.
-pub(super) struct Seat<Req> {
+pub(super) struct Permit<Req> {
     shared: Shared<Req>,
     in_flight: bool,
     attempt: Option<usize>,
 }
 
-impl<Req> Seat<Req> {
+impl<Req> Permit<Req> {
     /// The call begins; returns its number, from 0.
     pub(super) fn start(&mut self, request: &Req) -> usize
     where
@@ -180,7 +180,7 @@ impl<Req> Seat<Req> {
     }
 }
 
-impl<Req> Drop for Seat<Req> {
+impl<Req> Drop for Permit<Req> {
     fn drop(&mut self) {
         self.close(End::Cancelled);
         self.shared.lock().seats -= 1;

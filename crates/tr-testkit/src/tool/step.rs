@@ -17,7 +17,7 @@ pub enum Step<Res> {
     Panic,
     /// Its `call` panics, before there is a future.
     PanicInCall,
-    /// Continues with the next step after this much of tokio's time: one more wake-up.
+    /// Does the inner step after a delay of tokio's time, woken once by its timer.
     After(Duration, Box<Step<Res>>),
 }
 
@@ -34,9 +34,9 @@ impl<Res> Step<Res> {
     }
 }
 
-/// The error of a scripted tool, with the text of its cause, which is its `source()`.
+/// The error of a scripted tool. It displays as its cause, which is also its `source()`.
 ///
-/// A script can repeat it, so the cause is shared.
+/// The cause is shared, since a script may fail with it several times.
 #[derive(Clone, Debug)]
 pub struct Failure(Arc<dyn Error + Send + Sync>);
 

@@ -11,7 +11,7 @@ use std::{
 
 /// A message after the repair.
 #[derive(Debug)]
-pub(super) enum Now<'p> {
+pub(super) enum Aligned<'p> {
     /// Unchanged in its place: its index before.
     Kept(usize),
     /// Unchanged, but in another place.
@@ -22,7 +22,10 @@ pub(super) enum Now<'p> {
 }
 
 /// The messages after a repair, and the indexes of those that are gone.
-pub(super) fn align<'p>(before: &[Message], plan: &'p RepairPlan) -> (Vec<Now<'p>>, Vec<usize>) {
+pub(super) fn align<'p>(
+    before: &[Message],
+    plan: &'p RepairPlan,
+) -> (Vec<Aligned<'p>>, Vec<usize>) {
     let identity = |message: &Message| Arc::as_ptr(&message.body) as usize;
     let places: HashMap<usize, usize> =
         before.iter().enumerate().map(|(at, message)| (identity(message), at)).collect();
@@ -41,23 +44,23 @@ pub(super) fn align<'p>(before: &[Message], plan: &'p RepairPlan) -> (Vec<Now<'p
         kept_behind[at] = next;
     }
     let mut places = Places::of(before);
-    let mut now: Vec<Now<'p>> = Vec::with_capacity(after.len());
+    let mut now: Vec<Aligned<'p>> = Vec::with_capacity(after.len());
     let mut from = 0;
     for (at, message) in after.iter().enumerate() {
         now.push(match was[at] {
             Some(was) if in_place[at] => {
                 from = was + 1;
-                Now::Kept(was)
+                Aligned::Kept(was)
             }
-            Some(was) => Now::Moved(was),
+            Some(was) => Aligned::Moved(was),
             // It replaces a message that stood before the next kept one.
             None => match places.take(message, &gone, from..kept_behind[at]) {
                 Some(place) => {
                     gone[place] = false;
                     from = place + 1;
-                    Now::Changed(place, message)
+                    Aligned::Changed(place, message)
                 }
-                None => Now::New(message),
+                None => Aligned::New(message),
             },
         });
     }
@@ -65,9 +68,9 @@ pub(super) fn align<'p>(before: &[Message], plan: &'p RepairPlan) -> (Vec<Now<'p
     (now, gone)
 }
 
-/// Groups messages by what a repair may turn into what.
+/// The class of a message: a repair changes a message only into one of its class.
 #[derive(PartialEq, Eq, Hash)]
-enum Like<'m> {
+enum Class<'m> {
     /// A tool's message; a repair only changes its id.
     Answer(Option<&'m str>),
     /// A user's message; an orphaned result becomes a user's text.
@@ -77,7 +80,7 @@ enum Like<'m> {
     Other,
 }
 
-impl<'m> Like<'m> {
+impl<'m> Class<'m> {
     /// What a message may have been made of.
     fn of(message: &'m Message) -> Self {
         match message.role() {
@@ -91,15 +94,15 @@ impl<'m> Like<'m> {
 }
 
 /// The places of removed messages that a changed one may take; each is looked at once.
-struct Places<'m>(HashMap<Like<'m>, VecDeque<usize>>);
+struct Places<'m>(HashMap<Class<'m>, VecDeque<usize>>);
 
 impl<'m> Places<'m> {
     fn of(before: &'m [Message]) -> Self {
-        let mut places: HashMap<Like<'m>, VecDeque<usize>> = HashMap::new();
+        let mut places: HashMap<Class<'m>, VecDeque<usize>> = HashMap::new();
         for (at, message) in before.iter().enumerate() {
-            places.entry(Like::of(message)).or_default().push_back(at);
+            places.entry(Class::of(message)).or_default().push_back(at);
             if message.role() == Role::Tool {
-                places.entry(Like::User).or_default().push_back(at);
+                places.entry(Class::User).or_default().push_back(at);
             }
         }
         Self(places)
@@ -108,7 +111,7 @@ impl<'m> Places<'m> {
     /// The first place within `range` whose message is gone and that `message` may replace. Later
     /// calls pass ranges that begin no earlier.
     fn take(&mut self, message: &'m Message, gone: &[bool], range: Range<usize>) -> Option<usize> {
-        let places = self.0.get_mut(&Like::of(message))?;
+        let places = self.0.get_mut(&Class::of(message))?;
         while places.front().is_some_and(|&place| place < range.start || !gone[place]) {
             places.pop_front();
         }

@@ -133,7 +133,7 @@ impl Draft {
 fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
     let mut is_on_path = vec![false; entries.len()];
     path.nodes.iter().for_each(|&node| is_on_path[node] = true);
-    let mut beside = Beside::default();
+    let mut beside = OffPath::default();
     let found =
         |at: usize| entries[at].entry.as_message().into_iter().flat_map(Message::tool_results);
     let id = |at: usize| entries[at].entry.id.as_ref();
@@ -192,7 +192,7 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
 
 /// The entries that are not on the path, in the order of the file.
 #[derive(Default)]
-struct Beside<'e> {
+struct OffPath<'e> {
     /// The lines of each answer.
     lines: HashMap<&'e str, Vec<usize>>,
     /// The entries with results, by the entry that they are linked to.

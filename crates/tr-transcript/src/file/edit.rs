@@ -7,8 +7,8 @@ use std::{borrow::Cow, collections::HashMap};
 #[derive(Debug, Default)]
 pub(super) struct Edits {
     changed: HashMap<usize, Change>,
-    /// New lines behind a record.
-    behind: HashMap<usize, Vec<String>>,
+    /// New lines after a record.
+    after: HashMap<usize, Vec<String>>,
     /// New lines before a record.
     before: HashMap<usize, Vec<String>>,
     /// New lines at the end.
@@ -18,15 +18,15 @@ pub(super) struct Edits {
 #[derive(Debug)]
 enum Change {
     Text(String),
-    Gone,
+    Removed,
 }
 
 /// Where a new line is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum InsertAt {
     Before(usize),
-    Behind(usize),
-    Last,
+    After(usize),
+    End,
 }
 
 impl Edits {
@@ -55,18 +55,18 @@ impl Edits {
     }
 
     pub(super) fn remove(&mut self, record: usize) {
-        self.changed.insert(record, Change::Gone);
+        self.changed.insert(record, Change::Removed);
     }
 
     pub(super) fn is_gone(&self, record: usize) -> bool {
-        matches!(self.changed.get(&record), Some(Change::Gone))
+        matches!(self.changed.get(&record), Some(Change::Removed))
     }
 
-    pub(super) fn insert(&mut self, spot: Spot, line: String) {
+    pub(super) fn insert(&mut self, spot: InsertAt, line: String) {
         match spot {
-            Spot::Before(record) => self.before.entry(record).or_default().push(line),
-            Spot::Behind(record) => self.behind.entry(record).or_default().push(line),
-            Spot::Last => self.last.push(line),
+            InsertAt::Before(record) => self.before.entry(record).or_default().push(line),
+            InsertAt::After(record) => self.after.entry(record).or_default().push(line),
+            InsertAt::End => self.last.push(line),
         }
     }
 
@@ -82,7 +82,7 @@ impl Edits {
         for record in 0..records {
             origins.extend(new(self.before.get(&record)));
             origins.extend((!self.is_gone(record)).then_some(Some(record)));
-            origins.extend(new(self.behind.get(&record)));
+            origins.extend(new(self.after.get(&record)));
         }
         origins.extend(new(Some(&self.last)));
         origins
@@ -94,7 +94,7 @@ impl Edits {
             added.iter().filter(|(at, _)| **at < to).map(|(_, lines)| lines.len()).sum()
         };
         let stay = (0..record).filter(|&record| !self.is_gone(record)).count();
-        stay + lines(&self.behind, record) + lines(&self.before, record + 1)
+        stay + lines(&self.after, record) + lines(&self.before, record + 1)
     }
 
     /// The file with the edits, and without the bytes that are no record.
@@ -103,7 +103,7 @@ impl Edits {
         let first_line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let end = if first_line.ends_with(b"\r") { "\r\n" } else { "\n" };
         let written = Vec::with_capacity(bytes.len());
-        let mut out = Out { bytes: written, end, has_record: false, is_gone: false };
+        let mut out = FileOutput { bytes: written, end, has_record: false, is_gone: false };
         let mut done = 0;
         for part in &file.parts {
             let (at, record) = match *part {
@@ -136,24 +136,24 @@ impl Edits {
         out.bytes
     }
 
-    fn write_record(&self, file: &SessionFile, record: usize, out: &mut Out<'_>) {
+    fn write_record(&self, file: &SessionFile, record: usize, out: &mut FileOutput<'_>) {
         for line in self.before.get(&record).into_iter().flatten() {
             out.record(line.as_bytes());
             out.end_line();
         }
         match self.changed.get(&record) {
-            Some(Change::Gone) => out.gone(),
+            Some(Change::Removed) => out.gone(),
             Some(Change::Text(text)) => out.record(text.as_bytes()),
             None => out.record(file.text(record).as_bytes()),
         }
-        for line in self.behind.get(&record).into_iter().flatten() {
+        for line in self.after.get(&record).into_iter().flatten() {
             out.record(line.as_bytes());
         }
     }
 }
 
 /// The file while it is written.
-struct Out<'f> {
+struct FileOutput<'f> {
     bytes: Vec<u8>,
     end: &'f str,
     /// Whether a record stands on the line.
@@ -162,7 +162,7 @@ struct Out<'f> {
     is_gone: bool,
 }
 
-impl Out<'_> {
+impl FileOutput<'_> {
     /// Begins a record, on a line of its own.
     fn record(&mut self, bytes: &[u8]) {
         if self.has_record {

@@ -45,20 +45,20 @@ struct Node {
     offset: u64,
     line: u64,
     id: Option<Key>,
-    link: Up,
-    is: Is,
+    link: Parent,
+    is: Kind,
 }
 
 /// What an entry follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Up {
+enum Parent {
     Before,
     Root,
     To(Key),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Is {
+enum Kind {
     Outside,
     Hidden,
     Unread,
@@ -120,14 +120,14 @@ impl Index {
     fn push(&mut self, entry: &Entry, offset: u64, line: u64) -> Option<()> {
         let at = u32::try_from(self.nodes.len()).ok()?;
         let is = match &entry.what {
-            What::Header | What::Outside => Is::Outside,
+            What::Header | What::Outside => Kind::Outside,
             What::Leaf(id) => {
                 self.leaves.push((at, self.key(Name::Entry(id))));
-                Is::Outside
+                Kind::Outside
             }
-            What::Hidden => Is::Hidden,
-            What::Empty(_) | What::Unread => Is::Unread,
-            What::Reset | What::Rewritten => Is::Reset,
+            What::Hidden => Kind::Hidden,
+            What::Empty(_) | What::Unread => Kind::Unread,
+            What::Reset | What::Rewritten => Kind::Reset,
             What::Compaction(kept) => {
                 let kept = match kept {
                     FirstKept::Id(id) => Some(self.key(Name::Entry(id))),
@@ -135,20 +135,20 @@ impl Index {
                     FirstKept::Nothing => None,
                 };
                 self.compactions.push((at, kept));
-                Is::Compaction
+                Kind::Compaction
             }
             What::Message { message, group } => {
                 self.note(message, group.as_deref(), at);
                 let has_results = message.tool_results().next().is_some();
-                Is::Message { role: message.role(), has_results }
+                Kind::Message { role: message.role(), has_results }
             }
         };
         let id = entry.id.as_deref().map(|id| self.key(Name::Entry(id)));
         self.names.extend(id.map(|id| (id, at)));
         let link = match &entry.link {
-            Link::Before => Up::Before,
-            Link::Root => Up::Root,
-            Link::To(id) => Up::To(self.key(Name::Entry(id))),
+            Link::Before => Parent::Before,
+            Link::Root => Parent::Root,
+            Link::To(id) => Parent::To(self.key(Name::Entry(id))),
         };
         self.nodes.push(Node { offset, line, id, link, is });
         Some(())
@@ -186,14 +186,14 @@ impl Index {
 
     fn is_linked(&self) -> bool {
         let mut links = self.nodes.iter().filter_map(|node| match node.link {
-            Up::To(key) => Some(key),
+            Parent::To(key) => Some(key),
             _ => None,
         });
         links.any(|key| !self.places(key).is_empty())
     }
 
     fn entry_before(&self, at: usize) -> Option<usize> {
-        (0..at).rev().find(|&before| self.nodes[before].is != Is::Outside)
+        (0..at).rev().find(|&before| self.nodes[before].is != Kind::Outside)
     }
 
     /// The active branch from its first entry on, each entry with its parent.
@@ -201,14 +201,16 @@ impl Index {
         let mut branch = Vec::new();
         if !self.is_linked() {
             let mut before = None;
-            for at in (0..self.nodes.len()).filter(|&at| self.nodes[at].is != Is::Outside) {
+            for at in (0..self.nodes.len()).filter(|&at| self.nodes[at].is != Kind::Outside) {
                 branch.push((at, before.replace(at)));
             }
             return branch;
         }
         let is_leaf = |node: &Node| match form {
-            FileForm::ClaudeCode => matches!(node.is, Is::Message { .. } | Is::Unread),
-            _ => node.is != Is::Outside,
+            FileForm::ClaudeCode => {
+                matches!(node.is, Kind::Message { .. } | Kind::Unread)
+            }
+            _ => node.is != Kind::Outside,
         };
         let mut visited = vec![false; self.nodes.len()];
         let newest = self.nodes.iter().rposition(is_leaf);
@@ -216,9 +218,9 @@ impl Index {
         while let Some(at) = next {
             visited[at] = true;
             let parent = match self.nodes[at].link {
-                Up::Root => None,
-                Up::Before => self.entry_before(at),
-                Up::To(key) => self
+                Parent::Root => None,
+                Parent::Before => self.entry_before(at),
+                Parent::To(key) => self
                     .parent(key, at)
                     .filter(|&parent| !visited[parent])
                     .or_else(|| self.entry_before(at)),
@@ -234,7 +236,8 @@ impl Index {
     pub(super) fn last_answer(&self, form: FileForm) -> Option<usize> {
         let is_asked = matches!(form, FileForm::OpenClaw { .. });
         let branch = if is_asked { self.branch(form) } else { Vec::new() };
-        let is_answer = |node: &Node| matches!(node.is, Is::Message { role: Role::Assistant, .. });
+        let is_answer =
+            |node: &Node| matches!(node.is, Kind::Message { role: Role::Assistant, .. });
         let mut nodes = branch.iter().rev().map(|&(at, _)| &self.nodes[at]);
         nodes.find(|node| is_answer(node)).map(|node| node.offset as usize)
     }
@@ -255,8 +258,8 @@ impl Index {
         let mut cuts = Vec::new();
         for &(at, parent) in &branch {
             let node = &self.nodes[at];
-            let Is::Message { role, has_results } = node.is else {
-                before = before.filter(|_| node.is == Is::Hidden);
+            let Kind::Message { role, has_results } = node.is else {
+                before = before.filter(|_| node.is == Kind::Hidden);
                 continue;
             };
             let begins = match before.replace(role) {
@@ -297,7 +300,7 @@ impl Index {
             }
         }
         for (at, node) in self.nodes.iter().enumerate() {
-            if let (false, Up::To(key)) = (is_on_branch[at], node.link)
+            if let (false, Parent::To(key)) = (is_on_branch[at], node.link)
                 && let Some(parent) = self.parent(key, at)
             {
                 cross(at, parent);
@@ -327,7 +330,7 @@ impl Index {
     /// The first record that the model sees, without those that a compaction keeps.
     fn visible(&self, branch: &[(usize, Option<usize>)]) -> usize {
         let hides = |(at, _): &&(usize, Option<usize>)| {
-            matches!(self.nodes[*at].is, Is::Reset | Is::Compaction)
+            matches!(self.nodes[*at].is, Kind::Reset | Kind::Compaction)
         };
         let Some(&(last, _)) = branch.iter().rfind(hides) else { return 0 };
         let kept = self.compactions.iter().find(|&&(at, _)| at as usize == last);

@@ -22,7 +22,7 @@ use std::collections::{BTreeSet, HashMap};
 const FEW: usize = 16;
 
 /// The lines of real results that are not sent to the model, by the ids of their calls.
-pub(super) type Aside = HashMap<Box<str>, u64>;
+pub(super) type UnsentResults = HashMap<Box<str>, u64>;
 
 impl Done {
     /// The calls whose outcome the repair reports as unknown.
@@ -37,7 +37,7 @@ impl Done {
     }
 
     /// Notes whether a result of such a call exists that is not sent to the model.
-    pub(super) fn look_aside(&mut self, aside: &Aside) {
+    pub(super) fn look_aside(&mut self, aside: &UnsentResults) {
         let made_up = self.made_up().into_iter();
         self.named = made_up.filter_map(|id| Some((*aside.get(id)?, id.into()))).min();
     }
@@ -53,7 +53,7 @@ impl Done {
 
 impl SessionFile {
     /// The messages before a repair, and the results that are not sent to the model.
-    pub(super) fn before_repair(&self) -> (Option<Transcript>, Aside) {
+    pub(super) fn before_repair(&self) -> (Option<Transcript>, UnsentResults) {
         let path = self.path();
         let drafts = self.drafts(&path);
         let mut is_shown = vec![false; self.entries.len()];

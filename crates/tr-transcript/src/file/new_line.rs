@@ -111,20 +111,20 @@ pub(super) fn moved(
 pub(super) struct Writer<'f> {
     file: &'f SessionFile,
     /// The neighbour that was read last, and its metadata.
-    like: Option<(Option<usize>, Like)>,
+    like: Option<(Option<usize>, Copied)>,
     /// The tool of each use; filled when the first result needs one.
     tools: Option<HashMap<&'f str, &'f str>>,
 }
 
 /// Members of an entry that a new one copies, as JSON.
 #[derive(Default)]
-struct Like {
+struct Copied {
     members: HashMap<&'static str, Box<str>>,
     /// The timestamp inside its message.
     timestamp: Option<Box<str>>,
 }
 
-impl Like {
+impl Copied {
     fn of(file: &SessionFile, node: usize) -> Self {
         let text = file.text(node);
         let members: Members<'_> = json::object(&text).unwrap_or_default();
@@ -164,7 +164,7 @@ impl<'f> Writer<'f> {
             return message.raw().to_owned();
         }
         if self.like.as_ref().is_none_or(|(node, _)| *node != neighbour) {
-            let like = neighbour.map_or_else(Like::default, |node| Like::of(file, node));
+            let like = neighbour.map_or_else(Copied::default, |node| Copied::of(file, node));
             self.like = Some((neighbour, like));
         }
         let tool = match file.form() {
@@ -252,7 +252,7 @@ pub(super) fn boundary(file: &SessionFile) -> Option<String> {
 }
 
 /// OpenClaw's results hold the tool's name and a timestamp.
-fn openclaw(like: &Like, message: &Message, tool: Option<&str>) -> String {
+fn openclaw(like: &Copied, message: &Message, tool: Option<&str>) -> String {
     let mut text = message.raw().to_owned();
     let mut add = |name: &str, value: &str| {
         text.truncate(text.trim_end().len() - 1);

@@ -2,13 +2,13 @@
 //!
 //! Returns `None` for anything unusual; [`Entry::read`] reads that, and agrees with the outline on
 //! the rest.
+mod message;
 mod part;
-mod said;
 mod scan;
 
 use self::{
+    message::Body,
     part::{Seen, unescaped_or_null},
-    said::Said,
     scan::Scan,
 };
 use super::{
@@ -58,7 +58,7 @@ pub(super) fn outline(form: FileForm, record: &str, most: usize) -> Option<Outli
             line.openclaw()
         }
         FileForm::Messages(Format::AnthropicMessages) => {
-            let said = Said::read(&mut scan, false)?;
+            let said = Body::read(&mut scan, false)?;
             scan.is_done().then_some(())?;
             Some(Outline::of(None, Link::Before, said.anthropic(None)?))
         }
@@ -85,7 +85,7 @@ struct Line<'t> {
     is_sidechain: bool,
     is_api_error: bool,
     is_transcript_only: bool,
-    message: Option<Said<'t>>,
+    message: Option<Body<'t>>,
 }
 
 impl<'t> Line<'t> {
@@ -101,7 +101,7 @@ impl<'t> Line<'t> {
                 "message" => {
                     seen.once(1)?;
                     line.message =
-                        if scan.null()? { None } else { Some(Said::read(scan, is_openclaws)?) };
+                        if scan.null()? { None } else { Some(Body::read(scan, is_openclaws)?) };
                 }
                 "isSidechain" if !is_openclaws => {
                     seen.once(2)?;

@@ -56,7 +56,7 @@ pub(super) struct Repaired {
 }
 
 /// A part with stub lines around it: a complete file.
-struct Alone {
+struct Standalone {
     bytes: Box<[u8]>,
     /// The lengths of the stub lines before and after it.
     head: usize,
@@ -146,7 +146,7 @@ impl<'f> Parts<'f> {
         let before = SessionFile::read_as(Some(form), alone.bytes.clone()).asked(self.asked);
         let names = names(&before);
         let (after, mut done, now) = before.repaired(repair, Some(form));
-        let is_new = |name: &Owned| !names.contains(name) && self.index.has(name.as_name());
+        let is_new = |name: &OwnedKey| !names.contains(name) && self.index.has(name.as_name());
         if names_of(&after).any(|name| is_new(&name)) {
             return None;
         }
@@ -169,7 +169,7 @@ impl<'f> Parts<'f> {
     }
 
     /// The stretches from `first` to `last` as a complete file.
-    fn alone(&self, first: usize, last: usize) -> Option<Alone> {
+    fn alone(&self, first: usize, last: usize) -> Option<Standalone> {
         let (from, to) = (first.checked_sub(1).map(|cut| &self.cuts[cut]), self.cuts.get(last));
         let form = self.form;
         let end = if self.bytes[..line_len(self.bytes)].ends_with(b"\r\n") { "\r\n" } else { "\n" };
@@ -197,7 +197,7 @@ impl<'f> Parts<'f> {
         let messages_before = usize::from(from.is_some_and(|cut| !cut.is_hidden));
         let messages_behind = usize::from(to.is_some());
         let (head, tail) = (head.len(), tail.len());
-        Some(Alone { bytes: bytes.into(), head, tail, line, messages_before, messages_behind })
+        Some(Standalone { bytes: bytes.into(), head, tail, line, messages_before, messages_behind })
     }
 
     /// The id of the record at `offset`.
@@ -211,7 +211,7 @@ impl<'f> Parts<'f> {
         &self,
         first: usize,
         at: &Range<usize>,
-        alone: &Alone,
+        alone: &Standalone,
         report: &FileReport,
     ) -> Option<i64> {
         let lines = i64::try_from(alone.line).ok()? - i64::from(alone.head > 0);
@@ -220,12 +220,12 @@ impl<'f> Parts<'f> {
         let found = self.findings[from..].iter();
         let mut whole: Vec<_> = found
             .take_while(|finding| (finding.offset as usize) < at.end || at.end == self.bytes.len())
-            .map(|finding| (Seen::of(finding, 0, 0), finding))
+            .map(|finding| (Relative::of(finding, 0, 0), finding))
             .collect();
         let mut part: Vec<_> = report
             .findings
             .iter()
-            .map(|finding| (Seen::of(finding, lines, bytes), finding))
+            .map(|finding| (Relative::of(finding, lines, bytes), finding))
             .collect();
         whole.sort_by(|(one, _), (other, _)| one.cmp(other));
         part.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -274,7 +274,7 @@ fn asked(form: FileForm, bytes: &[u8], offset: usize) -> Option<Format> {
 
 /// A finding without its position among the messages.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Seen {
+struct Relative {
     offset: i64,
     line: i64,
     length: u64,
@@ -282,7 +282,7 @@ struct Seen {
     tool_use_id: Option<Box<str>>,
 }
 
-impl Seen {
+impl Relative {
     fn of(finding: &FileFinding, lines: i64, bytes: i64) -> Self {
         Self {
             offset: finding.offset as i64 + bytes,
@@ -295,12 +295,12 @@ impl Seen {
 }
 
 #[derive(PartialEq, Eq, Hash)]
-enum Owned {
+enum OwnedKey {
     Entry(crate::name::Name),
     Tool(Box<str>),
 }
 
-impl Owned {
+impl OwnedKey {
     fn as_name(&self) -> Name<'_> {
         match self {
             Self::Entry(id) => Name::Entry(id),
@@ -309,15 +309,15 @@ impl Owned {
     }
 }
 
-fn names(file: &SessionFile) -> HashSet<Owned> {
+fn names(file: &SessionFile) -> HashSet<OwnedKey> {
     names_of(file).collect()
 }
 
-fn names_of(file: &SessionFile) -> impl Iterator<Item = Owned> {
+fn names_of(file: &SessionFile) -> impl Iterator<Item = OwnedKey> {
     file.entries.iter().flat_map(|located| {
-        let id = located.entry.id.iter().map(|id| Owned::Entry(id.clone()));
+        let id = located.entry.id.iter().map(|id| OwnedKey::Entry(id.clone()));
         let messages = located.entry.as_message().into_iter();
-        let tools = messages.flat_map(Message::tool_uses).map(|id| Owned::Tool(id.into()));
+        let tools = messages.flat_map(Message::tool_uses).map(|id| OwnedKey::Tool(id.into()));
         id.chain(tools)
     })
 }

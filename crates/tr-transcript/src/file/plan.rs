@@ -12,12 +12,12 @@ pub struct FilePlan {
     pub(super) before: blake3::Hash,
     pub(super) after: Option<Vec<u8>>,
     pub(super) done: Done,
-    pub(super) remaining: Option<Left>,
+    pub(super) remaining: Option<RemainingFindings>,
 }
 
 /// The findings after the repair.
 #[derive(Clone, Debug)]
-pub(super) enum Left {
+pub(super) enum RemainingFindings {
     Whole(FileReport),
     /// Computed from the reports of the repaired parts.
     Parts(Remaining),
@@ -105,8 +105,8 @@ impl FilePlan {
     #[must_use]
     pub fn remaining(&self, before: &FileReport) -> Option<FileReport> {
         match self.remaining.as_ref()? {
-            Left::Whole(report) => Some(report.clone()),
-            Left::Parts(parts) => parts.of(before, self.after()?),
+            RemainingFindings::Whole(report) => Some(report.clone()),
+            RemainingFindings::Parts(parts) => parts.of(before, self.after()?),
         }
     }
 

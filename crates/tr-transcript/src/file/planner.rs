@@ -6,7 +6,7 @@ use super::{
     form::FileForm,
     index::Index,
     part::{self, Parts, Repaired},
-    plan::{FilePlan, FileRepair, Left},
+    plan::{FilePlan, FileRepair, RemainingFindings},
     remaining::Remaining,
     session_file::SessionFile,
 };
@@ -62,11 +62,11 @@ impl FilePlanner {
         let (after, mut done, remaining) = match parts {
             Some((form, parts)) => {
                 let (after, done, left) = joined(form, bytes, parts);
-                (after, done, left.map(Left::Parts))
+                (after, done, left.map(RemainingFindings::Parts))
             }
             None => {
                 let (after, done, left) = SessionFile::read(bytes).repaired(self.repair, None);
-                (after.bytes.into_vec(), done, left.map(Left::Whole))
+                (after.bytes.into_vec(), done, left.map(RemainingFindings::Whole))
             }
         };
         done.look_for_names(bytes);

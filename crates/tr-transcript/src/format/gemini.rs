@@ -349,15 +349,15 @@ fn is_signed_call(part: &str) -> bool {
 /// A call with the placeholder signature, in the call's spelling.
 fn signed(part: &str) -> String {
     #[derive(Deserialize)]
-    struct Nothing<'t> {
+    struct Signature<'t> {
         #[serde(borrow, alias = "thought_signature", rename = "thoughtSignature")]
         signature: &'t RawValue,
     }
     let is_snake = part.contains(r#""function_call""#);
     let name = if is_snake { "thought_signature" } else { "thoughtSignature" };
     let member = format!(r#""{name}":"{NO_SIGNATURE}""#);
-    match json::object::<Nothing<'_>>(part) {
-        Ok(Nothing { signature }) => {
+    match json::object::<Signature<'_>>(part) {
+        Ok(Signature { signature }) => {
             json::with_member(part, &json::span(part, signature.get()), &member)
         }
         Err(_) => part.replacen('{', &format!("{{{member},"), 1),

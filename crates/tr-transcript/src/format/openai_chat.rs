@@ -320,7 +320,7 @@ fn refused(wire: &Wire<'_>, role: Role) -> Option<Refused> {
 /// Whether a message has a member that only this form has, even if it is `null`.
 fn has_own_member(message: &str) -> bool {
     #[derive(Default, Deserialize)]
-    struct Own<'t> {
+    struct OwnMembers<'t> {
         #[serde(borrow, default, deserialize_with = "json::present")]
         audio: Option<&'t RawValue>,
         #[serde(borrow, default, deserialize_with = "json::present")]
@@ -330,7 +330,7 @@ fn has_own_member(message: &str) -> bool {
         #[serde(borrow, default, deserialize_with = "json::present")]
         tool_calls: Option<&'t RawValue>,
     }
-    let own: Own<'_> = json::object(message).unwrap_or_default();
+    let own: OwnMembers<'_> = json::object(message).unwrap_or_default();
     own.audio.or(own.function_call).or(own.refusal).or(own.tool_calls).is_some()
 }
 

@@ -17,7 +17,7 @@ const PLACES: usize = 12;
 /// Lenient: it only looks at brackets, strings and commas.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Walk {
-    at: At,
+    at: Position,
     /// How many objects and arrays are open.
     depth: usize,
     /// Whether each of the open ones is an object.
@@ -32,7 +32,7 @@ pub(super) struct Walk {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum At {
+enum Position {
     /// Between two tokens.
     #[default]
     Gap,
@@ -59,7 +59,7 @@ impl Walk {
 
     /// Whether a value is incomplete.
     pub(super) fn is_inside(&self) -> bool {
-        self.depth > 0 || matches!(self.at, At::Name(_) | At::Text(..))
+        self.depth > 0 || matches!(self.at, Position::Name(_) | Position::Text(..))
     }
 
     /// Whether any value was seen.
@@ -70,14 +70,14 @@ impl Walk {
     pub(super) fn push(&mut self, mut piece: &[u8], evidence: &mut Evidence) {
         while let Some((&byte, rest)) = piece.split_first() {
             piece = match self.at {
-                At::Gap => {
+                Position::Gap => {
                     self.token(byte, evidence);
                     rest
                 }
-                At::Bare => match byte {
+                Position::Bare => match byte {
                     b',' | b':' | b'"' | b'{' | b'}' | b'[' | b']' | b' ' | b'\t' | b'\r'
                     | b'\n' => {
-                        self.at = At::Gap;
+                        self.at = Position::Gap;
                         evidence.bare(self.place(), self.key, self.word.get());
                         piece
                     }
@@ -87,18 +87,18 @@ impl Walk {
                     }
                 },
                 // Most of an answer is skipped text.
-                At::Text(Look::Past, Escape::No) => match memchr2(b'"', b'\\', piece) {
+                Position::Text(Look::Past, Escape::No) => match memchr2(b'"', b'\\', piece) {
                     Some(at) => {
                         self.inside(piece[at], Look::Past, Escape::No, evidence);
                         &piece[at + 1..]
                     }
                     None => return,
                 },
-                At::Text(look, escape) => {
+                Position::Text(look, escape) => {
                     self.inside(byte, look, escape, evidence);
                     rest
                 }
-                At::Name(escape) => {
+                Position::Name(escape) => {
                     self.name(byte, escape);
                     rest
                 }
@@ -115,12 +115,12 @@ impl Walk {
             b':' => self.expects_name = false,
             b'"' if self.expects_name => {
                 self.word.clear();
-                self.at = At::Name(Escape::No);
+                self.at = Position::Name(Escape::No);
             }
             b'"' => {
                 let look = self.place().look(self.key);
                 self.begin_value();
-                self.at = At::Text(look, Escape::No);
+                self.at = Position::Text(look, Escape::No);
                 if look == Look::Search {
                     evidence.search.begin();
                 }
@@ -129,7 +129,7 @@ impl Walk {
                 self.is_broken |= self.expects_name;
                 self.begin_value();
                 self.word.push(byte);
-                self.at = At::Bare;
+                self.at = Position::Bare;
             }
         }
     }
@@ -142,11 +142,11 @@ impl Walk {
     fn name(&mut self, byte: u8, escape: Escape) {
         if matches!((escape, byte), (Escape::No, b'"')) {
             self.key = Key::of(self.word.get());
-            self.at = At::Gap;
+            self.at = Position::Gap;
             return;
         }
         let is_escape = matches!((escape, byte), (Escape::No, b'\\'));
-        self.at = At::Name(if is_escape { Escape::Begun } else { Escape::No });
+        self.at = Position::Name(if is_escape { Escape::Begun } else { Escape::No });
         self.word.push(byte);
     }
 
@@ -154,7 +154,7 @@ impl Walk {
     fn inside(&mut self, byte: u8, look: Look, escape: Escape, evidence: &mut Evidence) {
         let next = match (escape, byte) {
             (Escape::No, b'"') => {
-                self.at = At::Gap;
+                self.at = Position::Gap;
                 return evidence.text(self.place(), self.key, look, &self.word);
             }
             (Escape::No, b'\\') => Escape::Begun,
@@ -182,7 +182,7 @@ impl Walk {
                 Escape::No
             }
         };
-        self.at = At::Text(look, next);
+        self.at = Position::Text(look, next);
     }
 
     fn read(&mut self, byte: u8, look: Look, evidence: &mut Evidence) {

@@ -10,13 +10,13 @@ use std::ops::Range;
 
 /// The repaired messages.
 #[derive(Default)]
-pub(super) struct Out {
+pub(super) struct RepairedMessages {
     messages: Vec<Message>,
     /// Messages that will be merged once no more can be added to them.
     joined: Option<Range<usize>>,
 }
 
-impl Out {
+impl RepairedMessages {
     /// Adds a message unchanged.
     pub(super) fn push(&mut self, format: Format, message: Message) {
         if message.role() != Role::Assistant {

@@ -1,15 +1,15 @@
 //! Pairs results with uses, wherever they are in the transcript.
 mod copies;
-mod home;
 mod ids;
-mod strays;
+mod misplaced;
+mod unpaired;
 
 pub(super) use self::copies::is_random;
 use super::zone::zone;
 use crate::{
     format::{Blanks, Format, Results, Rules},
     json,
-    keys::{Calls, Key, Keys, Place},
+    keys::{Calls, Key, Keys, Lookup},
     message::{Kind, Message, Role},
 };
 use serde::de::IgnoredAny;
@@ -81,7 +81,7 @@ pub(super) struct Found<'t> {
     pub(super) given: Option<Box<str>>,
     /// Other content precedes it in its message.
     is_behind: bool,
-    /// It answers one of several calls, and it is not known which.
+    /// It answers one of several calls; which one is a guess.
     pub(super) is_guessed: bool,
     /// Results that it replaces.
     instead_of: Vec<usize>,
@@ -90,9 +90,9 @@ pub(super) struct Found<'t> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Not paired yet.
-    Stray,
-    /// It is at a use and repeats the content of that use's result.
-    Again,
+    Unpaired,
+    /// It is at a use, and its content repeats that of the result of this use.
+    Duplicate,
     /// It answers a use.
     Answers,
     /// It becomes text.
@@ -109,10 +109,10 @@ pub(super) struct Pairs<'t> {
 }
 
 /// For an id: the steps that lack results and how many, and its last step.
-type Lacking = (Vec<(usize, usize)>, usize);
+type MissingResults = (Vec<(usize, usize)>, usize);
 
 /// The results of an id at a step, and its uses.
-type AtHome = (Vec<usize>, Vec<usize>);
+type ResultsAndUses = (Vec<usize>, Vec<usize>);
 
 impl Use {
     fn of(kind: &Kind, at: usize, block: usize) -> Option<Self> {
@@ -132,7 +132,7 @@ impl<'t> Found<'t> {
         let whole = message.text(&message.blocks()[block].span);
         let content = content.as_ref().map(|span| message.text(span));
         let content = content.or_else(|| says_more(whole).then_some(whole));
-        let (is_synthetic, fate) = (*synthetic, Fate::Stray);
+        let (is_synthetic, fate) = (*synthetic, Fate::Unpaired);
         let (is_moved, is_behind, is_guessed, given) = (false, false, false, None);
         let has_own_id = key.has_id();
         Some(Self {
@@ -232,7 +232,7 @@ impl<'t> Pairs<'t> {
 
     /// Steps are runs of items; a result's home is the nearest step before it that lacks a result.
     fn note_items(&mut self, format: Format, messages: &[&'t Message]) {
-        let mut lacking = HashMap::<&str, Lacking>::new();
+        let mut lacking = HashMap::<&str, MissingResults>::new();
         let mut run = 0;
         for (at, message) in messages.iter().enumerate() {
             if message.role() != Role::Assistant {
@@ -277,7 +277,7 @@ impl<'t> Pairs<'t> {
             let uses = &self.steps[number].uses;
             let keys = keys.entry(number);
             let keys = keys.or_insert_with(|| Keys::of(uses.iter().map(|used| &used.key)));
-            let (Place::Waits(place) | Place::Answered(place)) = keys.find(&found.key) else {
+            let (Lookup::Waits(place) | Lookup::Answered(place)) = keys.find(&found.key) else {
                 continue;
             };
             keys.answer(place, &uses[place].key);
@@ -288,7 +288,7 @@ impl<'t> Pairs<'t> {
     /// Pairs results with uses of their own step in order; real results before those of repairs.
     fn pair_at_home(&mut self) {
         // Results and uses for each id and step.
-        let mut at_home = HashMap::<(usize, &str), AtHome>::new();
+        let mut at_home = HashMap::<(usize, &str), ResultsAndUses>::new();
         for (result, found) in self.found.iter().enumerate() {
             if let Some(home) = found.home {
                 at_home.entry((home, &*found.key.id)).or_default().0.push(result);
@@ -316,8 +316,8 @@ impl<'t> Pairs<'t> {
             // A repeated content in one step must not answer a use of another step.
             for result in results {
                 let found = &mut self.found[result];
-                if found.fate == Fate::Stray && said.contains(&found.content) {
-                    found.fate = Fate::Again;
+                if found.fate == Fate::Unpaired && said.contains(&found.content) {
+                    found.fate = Fate::Duplicate;
                 }
             }
         }

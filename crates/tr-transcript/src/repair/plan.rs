@@ -1,7 +1,7 @@
 //! The plan of a repair, and its application.
 use super::{
     action::{ActionKind, Loss, RepairAction},
-    left::Left,
+    position_map::PositionMap,
     settings::RepairMode,
 };
 use crate::{message::Message, transcript::Transcript};
@@ -50,7 +50,7 @@ impl RepairPlan {
     /// `remove`, the actions' own indexes are counted after the removals before them.
     #[must_use]
     pub fn places(&self) -> Vec<usize> {
-        let mut left = Left::of(self.before.len());
+        let mut left = PositionMap::of(self.before.len());
         let place = |action: &RepairAction| {
             let index = action.message_index;
             if self.mode == RepairMode::Preserve {

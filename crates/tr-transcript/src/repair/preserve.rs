@@ -5,7 +5,7 @@ mod messages;
 use super::{
     action::{ActionKind, Log, LossKind},
     items::{Elsewhere, unique},
-    join::Out,
+    join::RepairedMessages,
     pairs::{Fate, Found, Pairs, Step, Use},
     settings::Repair,
 };
@@ -51,7 +51,7 @@ pub(super) fn repair(transcript: &Transcript, repair: Repair, log: &mut Log) -> 
     let places = places.collect();
     let steps = pairs.steps.iter().enumerate().map(|(n, step)| (step.at, n)).collect();
     let (new_ids, marked) = (pairs.new_ids(), pairs.marked(&messages));
-    let out = Out::default();
+    let out = RepairedMessages::default();
     let mut writer =
         Writer { format, members, was, messages, pairs, places, steps, new_ids, marked, log, out };
     writer.report();
@@ -152,7 +152,7 @@ struct Writer<'t, 'l> {
     /// The results that a result replaces, by message and block: it keeps their cache marks.
     marked: HashMap<(usize, usize), Vec<&'t str>>,
     log: &'l mut Log,
-    out: Out,
+    out: RepairedMessages,
 }
 
 impl Writer<'_, '_> {
@@ -195,7 +195,7 @@ impl Writer<'_, '_> {
                 Fate::Drop => {
                     log.act(ActionKind::RemoveDuplicate, was[found.at], Some(found.id));
                 }
-                Fate::Stray | Fate::Again | Fate::Answers => {}
+                Fate::Unpaired | Fate::Duplicate | Fate::Answers => {}
             }
         }
     }

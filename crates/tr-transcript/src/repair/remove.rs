@@ -52,7 +52,7 @@ fn remove_orphans(format: Format, drafts: &mut Vec<Draft<'_>>, log: &mut Log) {
     let are_blocks = format.rules().results == Results::Blocks;
     let names_pair = format.rules().names_pair;
     let answers = if are_blocks { Role::User } else { Role::Tool };
-    let (mut asked, mut is_gone) = (Asked::default(), vec![false; drafts.len()]);
+    let (mut asked, mut is_gone) = (UsesBefore::default(), vec![false; drafts.len()]);
     for i in (0..drafts.len()).rev() {
         if drafts[i].message.role() != answers {
             continue;
@@ -84,13 +84,13 @@ fn remove_orphans(format: Format, drafts: &mut Vec<Draft<'_>>, log: &mut Log) {
 
 /// The message before a run of result messages, and its uses.
 #[derive(Default)]
-struct Asked {
+struct UsesBefore {
     /// The range of messages that follow this one.
     run: Range<usize>,
     calls: Option<Calls>,
 }
 
-impl Asked {
+impl UsesBefore {
     /// The uses that a message's results may answer, queried from the last message backwards.
     fn before(&mut self, format: Format, drafts: &[Draft<'_>], at: usize) -> Option<&Calls> {
         if !self.run.contains(&at) {

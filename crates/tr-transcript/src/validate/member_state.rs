@@ -1,16 +1,16 @@
-//! The validator's state for checking members.
+//! What [`Validator::with_members`](super::Validator::with_members) remembers from message to message.
 use crate::message::Role;
 
-/// The validator's state for checking members.
+/// The state of the checks that do not depend on how calls and results are paired.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Members {
-    /// Whether the form's own provider is asked: others may have other limits.
+    /// Whether limits of length are checked: the transcript goes to the form's own provider.
     pub(super) has_limits: bool,
     /// The last message, if it is the model's and empty: no other message may follow it.
     pub(super) empty: Option<usize>,
-    /// The number of messages if consecutive tool results are merged into one message, and the
-    /// number of results before the last one in its message.
+    /// The number of messages as they are sent: consecutive tool results are one message.
     pub(super) sent: usize,
+    /// The number of results before the last one in its sent message.
     pub(super) results: usize,
 }
 
@@ -33,6 +33,7 @@ impl Members {
         self.results = if is_more { self.results + 1 } else { 0 };
     }
 
+    /// The first message about which a later one may still change the findings.
     pub(super) fn first_waiting(&self) -> Option<usize> {
         self.empty
     }

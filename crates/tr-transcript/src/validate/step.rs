@@ -1,5 +1,5 @@
 //! The last step of a session, which may still get results: its waiting uses.
-use crate::keys::{Key, Keys, Place};
+use crate::keys::{Key, Keys, Lookup};
 use std::sync::OnceLock;
 
 /// The last step, which may still get results.
@@ -75,15 +75,15 @@ impl Step {
 
     /// Assigns a result to the first waiting use with its key: pairs are made in order. Returns
     /// which use it is.
-    pub(super) fn matching(&mut self, key: &Key) -> Place {
+    pub(super) fn matching(&mut self, key: &Key) -> Lookup {
         let place = if self.uses.len() <= FEW {
             let mut same = (0..self.uses.len()).filter(|&at| self.uses[at].key.pairs(key));
-            let last = same.clone().next_back().map_or(Place::None, Place::Answered);
-            same.find(|&at| self.uses[at].waits).map_or(last, Place::Waits)
+            let last = same.clone().next_back().map_or(Lookup::None, Lookup::Answered);
+            same.find(|&at| self.uses[at].waits).map_or(last, Lookup::Waits)
         } else {
             self.keys().find(key)
         };
-        if let Place::Waits(at) = place {
+        if let Lookup::Waits(at) = place {
             self.answer(at);
         }
         place

@@ -3,7 +3,7 @@ use super::Core;
 use crate::{
     decide::{Cause, Recovery},
     error::Stopped,
-    planner::{Fall, Step},
+    planner::{CallFailure, Step},
     report::{CutShort, Failure, Report},
     running::{End, RunContext},
     summary::words,
@@ -148,7 +148,7 @@ impl Core {
             verdict => Cause::Failed(verdict),
         };
         self.calls[index].answer = end.ok();
-        self.planner.fell(index, Fall { cause, ran, effect }, &mut self.steps);
+        self.planner.fell(index, CallFailure { cause, ran, effect }, &mut self.steps);
         self.take_steps(now);
     }
 
@@ -166,7 +166,7 @@ impl Core {
         };
         let mut falls: Vec<Option<(Ran, Effect)>> = vec![None; self.calls.len()];
         let after = self.plan.limits().timeout;
-        let mut fall = |index: usize, ran: Ran, effect: Effect, run: &Run, attempts: u32| {
+        let mut failure = |index: usize, ran: Ran, effect: Effect, run: &Run, attempts: u32| {
             if cut_short == CutShort::TimedOut {
                 run.push(now, attempts, Fact::ToolTimeout { after });
             }
@@ -177,10 +177,10 @@ impl Core {
             let report = &mut self.calls[index];
             report.attempts = report.attempts.saturating_add(attempts);
             report.ran = report.ran.or(ran);
-            fall(index, ran, context.effect, &context.run, attempts);
+            failure(index, ran, context.effect, &context.run, attempts);
         }
         for (index, ran, effect, run) in self.late.drain(..) {
-            fall(index, ran, effect, &run, run.notes().made());
+            failure(index, ran, effect, &run, run.notes().made());
         }
         let fall_of = |index: usize| falls[index].expect("what runs has a future, or has ended");
         self.planner.expire(cause, fall_of, &mut self.steps);
@@ -218,7 +218,7 @@ impl Core {
         if step.decision.recovery == Recovery::UseAlternative {
             return;
         }
-        let message = match (outcome, node.required, step.fall.cause) {
+        let message = match (outcome, node.required, step.failure.cause) {
             (Outcome::Skipped, true, Cause::Dependency) => {
                 "Required tool skipped due to dependency failure"
             }
@@ -232,7 +232,7 @@ impl Core {
         if step.decision.recovery == Recovery::Escalate {
             let failure = self.calls[step.call].failure.as_ref();
             let why = failure.map_or("", |failure| &failure.message);
-            let may_have_run = match (ran, step.fall.effect) {
+            let may_have_run = match (ran, step.failure.effect) {
                 (Ran::Unknown, Effect::Mutating | Effect::Idempotent) => " (it may have run)",
                 _ => "",
             };
@@ -250,7 +250,7 @@ impl Core {
     /// Records why a call that did not end by itself has no result.
     fn note_fall(&mut self, step: &Step, plan: &crate::Plan) {
         let report = &mut self.calls[step.call];
-        let (outcome, stopped) = match step.fall.cause {
+        let (outcome, stopped) = match step.failure.cause {
             Cause::Dependency => {
                 let of = step.of.map_or("", |of| &plan.nodes()[of].name);
                 (Outcome::Skipped, Stopped::dependency(of))
@@ -258,9 +258,9 @@ impl Core {
             Cause::NoTool => (Outcome::Skipped, Stopped::no_tool(&report.tool)),
             Cause::TurnTimeout => {
                 let after = plan.limits().timeout;
-                (Outcome::TimedOut, Stopped::turn_timeout(after, step.fall.ran))
+                (Outcome::TimedOut, Stopped::turn_timeout(after, step.failure.ran))
             }
-            Cause::Cancelled => (Outcome::Cancelled, Stopped::cancelled(step.fall.ran)),
+            Cause::Cancelled => (Outcome::Cancelled, Stopped::cancelled(step.failure.ran)),
             Cause::Failed(_) => return,
         };
         let found = tr_core::failure_info(&stopped).expect("it says so");

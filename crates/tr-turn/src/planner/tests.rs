@@ -130,8 +130,8 @@ proptest! {
             let Start { call, .. } = model.running.swap_remove(at);
             match FALLS.get(*how) {
                 Some(&(cause, ran)) => {
-                    let fall = Fall { cause, ran, effect: Effect::Mutating };
-                    planner.fell(call, fall, &mut steps);
+                    let failure = CallFailure { cause, ran, effect: Effect::Mutating };
+                    planner.fell(call, failure, &mut steps);
                 }
                 None => planner.succeeded(call, &mut steps),
             }
@@ -143,7 +143,7 @@ proptest! {
             if step.decision.recovery != Recovery::UseAlternative {
                 prop_assert!(final_steps.insert(step.call), "decided once");
             }
-            let in_doubt = step.fall.ran == Ran::Unknown && step.fall.effect != Effect::ReadOnly;
+            let in_doubt = step.failure.ran == Ran::Unknown && step.failure.effect != Effect::ReadOnly;
             prop_assert!(!in_doubt || step.decision.recovery != Recovery::UseAlternative);
         }
         for call in 0..calls.len() {

@@ -2,9 +2,9 @@
 use std::{fmt, time::Duration};
 
 /// `50 ms`, `1.5 s`, `300 s`: at most three significant digits.
-pub(super) struct Took(pub(super) Duration);
+pub(super) struct HumanDuration(pub(super) Duration);
 
-impl fmt::Display for Took {
+impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.0.as_secs_f64() * 1e3;
         let text = match millis {
@@ -33,7 +33,7 @@ mod tests {
             (20e3, "20 s"),
             (300e3, "300 s"),
         ] {
-            assert_eq!(Took(Duration::from_secs_f64(millis / 1e3)).to_string(), text);
+            assert_eq!(HumanDuration(Duration::from_secs_f64(millis / 1e3)).to_string(), text);
         }
     }
 }

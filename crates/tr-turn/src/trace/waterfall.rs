@@ -1,5 +1,5 @@
 //! A trace for people: a bar per call, then failures and recoveries.
-use super::{Entry, Fact, Outcome, Trace, json::class, text::Took};
+use super::{Entry, Fact, Outcome, Trace, json::class, text::HumanDuration};
 use std::{fmt, time::Duration};
 use tr_core::{BreakerState, printable};
 
@@ -26,7 +26,7 @@ struct Span {
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.entries.last().map_or(Duration::ZERO, |entry| entry.at);
-        write!(f, "{} · {}", printable(&self.turn), Took(total))?;
+        write!(f, "{} · {}", printable(&self.turn), HumanDuration(total))?;
         let summary = self.entries.iter().rev().find_map(|entry| match &entry.fact {
             Fact::TurnEnded { summary } => Some(summary),
             _ => None,
@@ -39,7 +39,9 @@ impl fmt::Display for Trace {
         let longest = rows.iter().map(|row| printable(row.name).chars().count()).max().unwrap_or(0);
         for row in &rows {
             let took = match (row.spans.first(), row.spans.last()) {
-                (Some(first), Some(last)) => Took(last.to.saturating_sub(first.from)).to_string(),
+                (Some(first), Some(last)) => {
+                    HumanDuration(last.to.saturating_sub(first.from)).to_string()
+                }
                 _ => "–".to_owned(),
             };
             let bar = bar(&row.spans, total);
@@ -53,7 +55,7 @@ impl fmt::Display for Trace {
                 writeln!(f)?;
             }
             let name = printable(entry.call.as_deref().unwrap_or_default());
-            writeln!(f, "{:>6}  {name:<longest$}  {}", Took(entry.at), printable(&note))?;
+            writeln!(f, "{:>6}  {name:<longest$}  {}", HumanDuration(entry.at), printable(&note))?;
         }
         Ok(())
     }
@@ -152,7 +154,7 @@ fn bar(spans: &[Span], total: Duration) -> String {
 /// The line of an entry, if it has one.
 fn note(entry: &Entry) -> Option<String> {
     Some(match &entry.fact {
-        Fact::ToolTimeout { after } => format!("timeout after {}", Took(*after)),
+        Fact::ToolTimeout { after } => format!("timeout after {}", HumanDuration(*after)),
         Fact::ToolError { error, verdict, reason, breaker, .. } => {
             let circuit = match breaker {
                 BreakerState::Closed => String::new(),
@@ -163,7 +165,7 @@ fn note(entry: &Entry) -> Option<String> {
         }
         Fact::RecoveryDecision { decision, reason, delay } => match delay {
             Some(delay) if delay.is_zero() => format!("→ {decision} at once: {reason}"),
-            Some(delay) => format!("→ {decision} in {}: {reason}", Took(*delay)),
+            Some(delay) => format!("→ {decision} in {}: {reason}", HumanDuration(*delay)),
             None => format!("→ {decision}: {reason}"),
         },
         Fact::ToolOutcome { outcome: Outcome::Success, .. } if entry.attempt <= 1 => return None,

@@ -54,7 +54,7 @@ impl HttpTool {
                 .parse()
                 .with_context(|| format!("`headers`: {name:?} is not a valid header name"))?;
             let mut value: HeaderValue = value.parse().with_context(|| {
-                format!("`headers`: the value of {name} has characters that HTTP does not allow")
+                format!("`headers`: the value of {name} has characters that HTTP does not allow: remove line breaks and control characters")
             })?;
             value.set_sensitive(true);
             headers.insert(name, value);

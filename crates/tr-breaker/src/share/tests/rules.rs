@@ -1,8 +1,9 @@
 //! Cases of "Which decision holds" (`share.rs`): the later decision about a breaker holds, except over an operator's
 //! order that its process has not read.
 //!
-//! `World` (`../tests.rs`) models three processes and one Redis. `Step::Fail(1, 0)`: in process 1, a call of the breaker
-//! `NAMES[0]` fails, and the breaker opens. `World::sync` runs one round of a process: it reads, then publishes.
+//! `World` (`../tests.rs`) models three processes and one Redis. `Step::Fail(1, 0)`: in process 1,
+//! a call of the breaker `NAMES[0]` fails, and the breaker opens. `World::sync` runs one round of a
+//! process: it reads, then publishes.
 use super::{Network, PROCESSES, Step, World, within};
 use crate::{Mode, decision::State};
 use std::time::Duration;

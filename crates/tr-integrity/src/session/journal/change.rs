@@ -1,5 +1,5 @@
 //! The changes that form a session's log, and what the log has.
-use super::super::{CycleState, Incident, Operation, ToolResult, ToolUse, cycle::Used};
+use super::super::{CycleState, Incident, Operation, ToolResult, ToolUse, cycle::UsePosition};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tr_transcript::{Format, Message, ReadError};
@@ -15,19 +15,19 @@ pub(crate) enum Change {
     /// Only this many messages are left: the head moved; nothing is removed from the log.
     Cut(usize),
     /// A checkpoint was made.
-    Checkpoint(Box<Made>),
+    Checkpoint(Box<NewCheckpoint>),
     /// The operations of these checkpoints succeeded.
     Committed(Vec<u64>),
     /// These checkpoints were removed: rolled back to, or pruned.
     Pruned(Vec<u64>),
     /// A cycle was begun: its intent.
-    Cycle(Box<Begun>),
+    Cycle(Box<NewCycle>),
     /// A cycle changed its state.
-    Moved(Moved),
+    Moved(CycleUpdate),
     /// These cycles ended.
     Over(Vec<u64>),
     /// A cycle was recorded after a checkpoint that is still open.
-    Done(Box<Done>),
+    Done(Box<RecordedCycle>),
     /// These recorded cycles are no longer tracked.
     DoneWith(Vec<u64>),
     /// How many checkpoints were made and cycles begun, if the other changes do not tell.
@@ -59,7 +59,7 @@ pub(crate) struct Line {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Made {
+pub(crate) struct NewCheckpoint {
     pub(super) number: u64,
     pub(super) timestamp: u64,
     pub(super) message_index: usize,
@@ -81,7 +81,7 @@ pub(crate) enum Snapshot {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Begun {
+pub(crate) struct NewCycle {
     pub(super) checkpoint: Box<str>,
     pub(super) tool_use: ToolUse,
     /// Set in logs that do not store the use's position: the last use with its id is meant.
@@ -90,11 +90,11 @@ pub(crate) struct Begun {
     /// The process that runs it.
     pub(super) driver: u64,
     #[serde(flatten)]
-    pub(super) moved: Moved,
+    pub(super) moved: CycleUpdate,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Moved {
+pub(crate) struct CycleUpdate {
     pub(super) id: u64,
     pub(super) state: CycleState,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -112,7 +112,7 @@ pub(crate) struct Moved {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Done {
+pub(crate) struct RecordedCycle {
     pub(super) id: u64,
     pub(super) at: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,15 +136,15 @@ pub(super) struct Journal {
 
 /// The journal of a session. A clone of the session has none: its changes are not written.
 #[derive(Debug, Default)]
-pub(in super::super) struct Kept(pub(super) Option<Box<Journal>>);
+pub(in super::super) struct SessionJournal(pub(super) Option<Box<Journal>>);
 
-impl Clone for Kept {
+impl Clone for SessionJournal {
     fn clone(&self) -> Self {
         Self(None)
     }
 }
 
-impl Kept {
+impl SessionJournal {
     pub(in super::super) fn appended(&mut self, message: &Message) {
         if let Some(journal) = &mut self.0 {
             journal.changes.push(Change::Message(Line::of(message)));
@@ -194,7 +194,7 @@ pub(super) struct Stage {
     pub(super) state: CycleState,
     pub(super) abandoned: bool,
     pub(super) holds: bool,
-    pub(super) used: Used,
+    pub(super) used: UsePosition,
 }
 
 /// White space of JSON.

@@ -1,6 +1,8 @@
 //! Compares the log's state of the short lists with the session's.
-use super::change::{Begun, Change, Done, Known, Line, Made, Moved, Snapshot, Stage};
-use crate::session::{Checkpoint, Session, ToolCycleTransaction, cycle::Used};
+use super::change::{
+    Change, CycleUpdate, Known, Line, NewCheckpoint, NewCycle, RecordedCycle, Snapshot, Stage,
+};
+use crate::session::{Checkpoint, Session, ToolCycleTransaction, cycle::UsePosition};
 
 /// The changes of a list.
 struct Difference {
@@ -51,7 +53,7 @@ impl Known {
         for at in new {
             let checkpoint = &session.checkpoints[at];
             made = made.max(checkpoint.number);
-            changes.push(Change::Checkpoint(Box::new(Made::of(checkpoint, session))));
+            changes.push(Change::Checkpoint(Box::new(NewCheckpoint::of(checkpoint, session))));
         }
         // Other parts of a checkpoint do not change.
         let committed = changed.iter().map(|&at| session.checkpoints[at].number);
@@ -62,10 +64,10 @@ impl Known {
         for at in new {
             let cycle = &session.cycles[at];
             begun = begun.max(cycle.id.0);
-            changes.push(Change::Cycle(Box::new(Begun::of(cycle))));
+            changes.push(Change::Cycle(Box::new(NewCycle::of(cycle))));
         }
         for at in changed {
-            changes.push(Change::Moved(Moved::of(&session.cycles[at])));
+            changes.push(Change::Moved(CycleUpdate::of(&session.cycles[at])));
         }
         add(changes, gone, Change::Over);
 
@@ -76,7 +78,7 @@ impl Known {
         add(changes, gone, Change::DoneWith);
         for at in new {
             let done = &session.done[at];
-            changes.push(Change::Done(Box::new(Done {
+            changes.push(Change::Done(Box::new(RecordedCycle {
                 id: done.id.0,
                 at: done.at,
                 used: done.used.at(),
@@ -107,7 +109,7 @@ impl Stage {
     }
 }
 
-impl Made {
+impl NewCheckpoint {
     fn of(checkpoint: &Checkpoint, session: &Session) -> Self {
         let snapshot = checkpoint.snapshot.as_ref().map(|messages| {
             if session.holds(checkpoint) {
@@ -128,23 +130,23 @@ impl Made {
     }
 }
 
-impl Begun {
+impl NewCycle {
     fn of(cycle: &ToolCycleTransaction) -> Self {
         Self {
             checkpoint: cycle.checkpoint.clone(),
             tool_use: cycle.tool_use.clone(),
             in_transcript: false,
             driver: cycle.driver,
-            moved: Moved::of(cycle),
+            moved: CycleUpdate::of(cycle),
         }
     }
 }
 
-impl Moved {
+impl CycleUpdate {
     fn of(cycle: &ToolCycleTransaction) -> Self {
         let ToolCycleTransaction { id, abandoned, refused, used, .. } = *cycle;
         let (state, held) = (cycle.logged_state(), cycle.held.clone());
-        let gone = used == Used::Gone;
+        let gone = used == UsePosition::Removed;
         Self { id: id.0, state, abandoned, held, refused, used: used.at(), gone }
     }
 }

@@ -1,34 +1,34 @@
 //! Replays a session from its log.
-use super::change::{Begun, Change, Done, Line, Made, Moved, Snapshot};
+use super::change::{Change, CycleUpdate, Line, NewCheckpoint, NewCycle, RecordedCycle, Snapshot};
 use crate::session::{
-    self, Archive, Checkpoint, CycleId, Session, ToolCycleTransaction, cycle::Used,
+    self, Archive, Checkpoint, CycleId, Session, ToolCycleTransaction, cycle::UsePosition,
 };
 use std::fmt;
 use tr_transcript::{Format, Message, ReadError, Transcript};
 
 /// A change that is invalid after those before it.
 #[derive(Debug)]
-pub(crate) struct Unfit {
+pub(crate) struct InvalidChange {
     what: &'static str,
     source: Option<ReadError>,
 }
 
-impl Unfit {
+impl InvalidChange {
     const fn new(what: &'static str) -> Self {
         Self { what, source: None }
     }
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for InvalidChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.what)?;
         self.source.as_ref().map_or(Ok(()), |source| write!(f, ": {source}"))
     }
 }
 
-impl std::error::Error for Unfit {}
+impl std::error::Error for InvalidChange {}
 
-impl From<ReadError> for Unfit {
+impl From<ReadError> for InvalidChange {
     fn from(source: ReadError) -> Self {
         Self { what: "a message is not in the session's form", source: Some(source) }
     }
@@ -42,10 +42,10 @@ impl Session {
     pub(crate) fn replay(
         id: &str,
         changes: impl IntoIterator<Item = Change>,
-    ) -> Result<Self, Unfit> {
+    ) -> Result<Self, InvalidChange> {
         let mut changes = changes.into_iter();
         let Some(Change::Opened { format, head, tail }) = changes.next() else {
-            return Err(Unfit::new("the log does not begin with the session's form"));
+            return Err(InvalidChange::new("the log does not begin with the session's form"));
         };
         let mut session = Self::load(id, Transcript::with_around(format, head, tail));
         changes.try_for_each(|change| session.again(change))?;
@@ -54,26 +54,30 @@ impl Session {
     }
 
     /// Validates all indexes, because a log may come from an untrusted writer.
-    fn check_places(&self) -> Result<(), Unfit> {
+    fn check_places(&self) -> Result<(), InvalidChange> {
         let len = self.transcript.len();
         let uses =
             self.cycles.iter().map(|cycle| cycle.used).chain(self.done.iter().map(|it| it.used));
-        if uses.filter_map(Used::at).any(|at| at >= len) {
-            return Err(Unfit::new("a cycle's use is behind the last message"));
+        if uses.filter_map(UsePosition::at).any(|at| at >= len) {
+            return Err(InvalidChange::new("a cycle's use is behind the last message"));
         }
         if self.checkpoints_made.max(self.cycles_begun) > MOST {
-            return Err(Unfit::new("more is counted than can have been"));
+            return Err(InvalidChange::new("more is counted than can have been"));
         }
         Ok(())
     }
 
     /// Applies one change.
-    fn again(&mut self, change: Change) -> Result<(), Unfit> {
+    fn again(&mut self, change: Change) -> Result<(), InvalidChange> {
         match change {
-            Change::Opened { .. } => return Err(Unfit::new("the session's form is there twice")),
+            Change::Opened { .. } => {
+                return Err(InvalidChange::new("the session's form is there twice"));
+            }
             Change::Message(line) => self.append_as_is(line.read(self.transcript.format())?),
             Change::Cut(len) if len <= self.transcript.len() => self.cut(len),
-            Change::Cut(_) => return Err(Unfit::new("more messages are kept than there are")),
+            Change::Cut(_) => {
+                return Err(InvalidChange::new("more messages are kept than there are"));
+            }
             Change::Checkpoint(made) => self.made(*made)?,
             Change::Committed(numbers) => {
                 for number in numbers {
@@ -88,14 +92,14 @@ impl Session {
                 }
             }
             Change::Cycle(begun) => self.begun(*begun)?,
-            Change::Moved(Moved { id, state, abandoned, held, refused, used, gone }) => {
+            Change::Moved(CycleUpdate { id, state, abandoned, held, refused, used, gone }) => {
                 let at = self.cycle_at(id)?;
                 let cycle = &mut self.cycles[at];
                 (cycle.state, cycle.abandoned) = (state, abandoned);
                 (cycle.held, cycle.refused) = (held, refused);
                 // A use that was in the transcript keeps that state.
                 if used.is_some() || gone {
-                    cycle.used = Used::of(used, gone);
+                    cycle.used = UsePosition::of(used, gone);
                 }
             }
             Change::Over(ids) => {
@@ -108,7 +112,8 @@ impl Session {
             Change::DoneWith(ids) => {
                 for id in ids {
                     let at = self.done.binary_search_by_key(&id, |done| done.id.0);
-                    self.done.remove(at.map_err(|_| Unfit::new("a cycle was not recorded"))?);
+                    self.done
+                        .remove(at.map_err(|_| InvalidChange::new("a cycle was not recorded"))?);
                 }
             }
             Change::Counted { checkpoints, cycles } => {
@@ -126,17 +131,17 @@ impl Session {
         Ok(())
     }
 
-    fn made(&mut self, made: Made) -> Result<(), Unfit> {
+    fn made(&mut self, made: NewCheckpoint) -> Result<(), InvalidChange> {
         let last = self.checkpoints.last().map_or(0, |last| last.number);
         if made.number <= last {
-            return Err(Unfit::new("a checkpoint is there twice"));
+            return Err(InvalidChange::new("a checkpoint is there twice"));
         }
         let snapshot = match made.snapshot {
             None => None,
             Some(Snapshot::Messages(lines)) => Some(read(lines, self.transcript.format())?),
             Some(Snapshot::Prefix) => {
                 let prefix = self.transcript.messages().get(..made.message_index);
-                let missing = Unfit::new("a checkpoint has more messages than there are");
+                let missing = InvalidChange::new("a checkpoint has more messages than there are");
                 Some(prefix.ok_or(missing)?.to_vec())
             }
         };
@@ -155,14 +160,14 @@ impl Session {
         Ok(())
     }
 
-    fn begun(&mut self, begun: Begun) -> Result<(), Unfit> {
-        let Moved { id, state, abandoned, held, refused, used, gone } = begun.moved;
+    fn begun(&mut self, begun: NewCycle) -> Result<(), InvalidChange> {
+        let CycleUpdate { id, state, abandoned, held, refused, used, gone } = begun.moved;
         if self.cycle_at(id).is_ok() {
-            return Err(Unfit::new("a cycle is there twice"));
+            return Err(InvalidChange::new("a cycle is there twice"));
         }
         self.cycles_begun = self.cycles_begun.max(id);
         let last = || self.validator.last_use_of(&begun.tool_use.id);
-        let used = Used::of(used.or_else(|| last().filter(|_| begun.in_transcript)), gone);
+        let used = UsePosition::of(used.or_else(|| last().filter(|_| begun.in_transcript)), gone);
         self.keep_cycle(ToolCycleTransaction {
             id: CycleId(id),
             checkpoint: begun.checkpoint,
@@ -178,25 +183,27 @@ impl Session {
         Ok(())
     }
 
-    fn was_done(&mut self, done: Done) -> Result<(), Unfit> {
-        let Done { id, at, used, tool_use, result, refused } = done;
-        let used = Used::of(used, false);
+    fn was_done(&mut self, done: RecordedCycle) -> Result<(), InvalidChange> {
+        let RecordedCycle { id, at, used, tool_use, result, refused } = done;
+        let used = UsePosition::of(used, false);
         let Err(place) = self.done.binary_search_by_key(&id, |done| done.id.0) else {
-            return Err(Unfit::new("a recorded cycle is there twice"));
+            return Err(InvalidChange::new("a recorded cycle is there twice"));
         };
-        self.done
-            .insert(place, session::Done { id: CycleId(id), at, used, tool_use, result, refused });
+        self.done.insert(
+            place,
+            session::RecordedCycle { id: CycleId(id), at, used, tool_use, result, refused },
+        );
         Ok(())
     }
 
-    fn checkpoint_at(&self, number: u64) -> Result<usize, Unfit> {
+    fn checkpoint_at(&self, number: u64) -> Result<usize, InvalidChange> {
         let found = self.checkpoints.binary_search_by_key(&number, |checkpoint| checkpoint.number);
-        found.map_err(|_| Unfit::new("there is no checkpoint of this number"))
+        found.map_err(|_| InvalidChange::new("there is no checkpoint of this number"))
     }
 
-    fn cycle_at(&self, id: u64) -> Result<usize, Unfit> {
+    fn cycle_at(&self, id: u64) -> Result<usize, InvalidChange> {
         let found = self.cycles.binary_search_by_key(&id, |cycle| cycle.id.0);
-        found.map_err(|_| Unfit::new("there is no cycle of this number"))
+        found.map_err(|_| InvalidChange::new("there is no cycle of this number"))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Whatever is done to a session, in any order: its log makes the same session again.
-use super::{Change, Kept, decode, encode};
+use super::{Change, SessionJournal, decode, encode};
 use crate::{
     config::Layer0Config,
     session::{CycleId, CycleMode, Operation, ResetOptions, Session},
@@ -225,7 +225,7 @@ impl Life {
 /// All of a session that can be seen, and all that its log would say.
 fn all_of(session: &Session) -> [String; 4] {
     let mut seen = session.clone();
-    seen.journal = Kept::default();
+    seen.journal = SessionJournal::default();
     seen.validator = Validator::new(session.transcript().format());
     (seen.turns, seen.ended) = (0, VecDeque::new());
     let found = (session.validator.findings(), session.validator.pending().collect::<Vec<_>>());

@@ -1,7 +1,7 @@
 //! The branch after the repair: the order of its lines, and the last one.
 use super::{BranchRepair, New, NewLine};
 use crate::file::{
-    edit::Spot,
+    edit::InsertAt,
     entry::{FirstKept, What},
     new_line,
 };
@@ -65,15 +65,15 @@ impl BranchRepair<'_> {
     }
 
     /// Where lines are inserted that follow this many entries of the branch.
-    fn spot(&self, at: usize) -> Spot {
+    fn spot(&self, at: usize) -> InsertAt {
         let branch = &self.path.branch;
         match (branch.first(), at.checked_sub(1)) {
-            (None, _) => Spot::Last,
-            (Some(&first), None) => Spot::Before(first),
+            (None, _) => InsertAt::End,
+            (Some(&first), None) => InsertAt::Before(first),
             // The end of the branch is after the last of its lines in the file, which need not be
             // its last entry.
-            (Some(_), Some(_)) if at == branch.len() => Spot::Behind(self.last),
-            (Some(_), Some(before)) => Spot::Behind(branch[before]),
+            (Some(_), Some(_)) if at == branch.len() => InsertAt::After(self.last),
+            (Some(_), Some(before)) => InsertAt::After(branch[before]),
         }
     }
 
@@ -94,8 +94,8 @@ impl BranchRepair<'_> {
         let (form, end) = (self.file.form(), self.path.branch.len());
         let last = self.branch().into_iter().rfind(|step| !self.is_gone(*step));
         let place = |at: usize| match self.spot(at) {
-            Spot::Before(record) | Spot::Behind(record) => record,
-            Spot::Last => self.file.entries.len(),
+            InsertAt::Before(record) | InsertAt::After(record) => record,
+            InsertAt::End => self.file.entries.len(),
         };
         let (stands, own) = match last {
             None => return,
@@ -155,11 +155,11 @@ impl BranchRepair<'_> {
         match first {
             Step::Old(node) => self.edits.number(node),
             Step::New { at, .. } => match self.spot(at) {
-                Spot::Behind(record) => {
+                InsertAt::After(record) => {
                     self.edits.number(record) + usize::from(!self.edits.is_gone(record))
                 }
-                Spot::Before(record) => self.edits.number(record) - self.added[&at].len(),
-                Spot::Last => 0,
+                InsertAt::Before(record) => self.edits.number(record) - self.added[&at].len(),
+                InsertAt::End => 0,
             },
         }
     }

@@ -1,19 +1,19 @@
-//! Whether an answer may be more than an answer: one look over its text, without allocation.
+//! A cheap check before a text is parsed: may it hide a failure or an envelope? One pass, without allocation.
 
 /// Whether a text that begins an object may report a failure, or be an envelope. `false` is
 /// certain, unless a name of a member is spelled with escapes.
 pub(super) fn is_suspicious(object: &str) -> bool {
-    let mut seen = Seen::default();
+    let mut signs = Signs::default();
     let mut rest = Scanner { text: object.as_bytes(), at: 1 };
     while let Some((name, value)) = rest.member() {
-        seen.member(name, value);
+        signs.member(name, value);
     }
-    seen.is_suspicious()
+    signs.is_suspicious()
 }
 
 /// What the members say, each by itself.
 #[derive(Default)]
-struct Seen {
+struct Signs {
     is_ok: bool,
     is_not_ok: bool,
     exits_well: bool,
@@ -23,7 +23,7 @@ struct Seen {
     status: bool,
 }
 
-impl Seen {
+impl Signs {
     fn member(&mut self, name: &[u8], value: &[u8]) {
         match name {
             b"ok" => match value {

@@ -19,7 +19,7 @@ impl Pairs<'_> {
         for result in 0..self.found.len() {
             let found = &self.found[result];
             // Without an id, a result outside of its step cannot be assigned to a call.
-            if found.fate != Fate::Stray || found.is_synthetic || !found.has_own_id {
+            if found.fate != Fate::Unpaired || found.is_synthetic || !found.has_own_id {
                 continue;
             }
             let Some(uses) = uses.get(&*found.key.id) else { continue };

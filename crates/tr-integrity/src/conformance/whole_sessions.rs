@@ -1,4 +1,5 @@
-//! Rules for whole sessions: compaction, deletion, a new session under a deleted id, unusual ids.
+//! Cases: compaction, deletion, a new session under a deleted id, unusual ids, restart. The name of each
+//! function is the rule; `conformance.rs` lists and runs them.
 use super::subject::{Case, Subject, Verdict, conflicts, entry, must, ok};
 use crate::store::{Entry, Revision};
 

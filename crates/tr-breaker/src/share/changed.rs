@@ -11,15 +11,15 @@ use tokio::sync::Notify;
 /// Which breakers changed since the last round, and a notification for them. Used when a breaker changes its state
 /// or its mode, never by a call that is admitted or rejected.
 #[derive(Debug, Default)]
-pub(crate) struct News {
-    touched: Mutex<Touched>,
+pub(crate) struct ChangedBreakers {
+    changed: Mutex<Changed>,
     /// Notified also when another process has published.
-    pub(crate) bell: Notify,
+    pub(crate) notify: Notify,
 }
 
 /// The breakers that changed, and when they last did.
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct Changed {
     pub(crate) at: HashMap<Arc<str>, Instant>,
     /// There were more.
     pub(crate) is_cut: bool,
@@ -28,18 +28,18 @@ pub(crate) struct Touched {
 /// The bound of remembered names while no round runs; callers may choose the names.
 const MOST: usize = 10_000;
 
-impl News {
-    pub(crate) fn touch(&self, name: &str, now: Instant) {
+impl ChangedBreakers {
+    pub(crate) fn note(&self, name: &str, now: Instant) {
         {
-            let mut touched = held(self.touched.lock());
-            let known = touched.at.len();
-            match touched.at.get_mut(name) {
+            let mut changed = held(self.changed.lock());
+            let known = changed.at.len();
+            match changed.at.get_mut(name) {
                 Some(at) => *at = now,
-                None if known == MOST => touched.is_cut = true,
-                None => drop(touched.at.insert(name.into(), now)),
+                None if known == MOST => changed.is_cut = true,
+                None => drop(changed.at.insert(name.into(), now)),
             }
         }
-        self.bell.notify_one();
+        self.notify.notify_one();
     }
 
     /// What the observers of a layer hold of it.
@@ -48,14 +48,14 @@ impl News {
         weak
     }
 
-    pub(crate) fn take(&self) -> Touched {
-        mem::take(&mut *held(self.touched.lock()))
+    pub(crate) fn take(&self) -> Changed {
+        mem::take(&mut *held(self.changed.lock()))
     }
 }
 
-impl Changes for News {
+impl Changes for ChangedBreakers {
     fn changed(&self, name: &str) {
-        self.touch(name, clock::now());
+        self.note(name, clock::now());
     }
 }
 
@@ -65,18 +65,18 @@ mod tests {
 
     #[test]
     fn names_are_remembered_up_to_a_bound_and_that_there_were_more() {
-        let (news, now) = (News::default(), crate::clock::now());
+        let (breakers, now) = (ChangedBreakers::default(), crate::clock::now());
         for n in 0..MOST {
-            news.touch(&n.to_string(), now);
+            breakers.note(&n.to_string(), now);
         }
-        news.touch("0", now);
-        let touched = news.take();
-        assert_eq!((touched.at.len(), touched.is_cut), (MOST, false));
+        breakers.note("0", now);
+        let taken = breakers.take();
+        assert_eq!((taken.at.len(), taken.is_cut), (MOST, false));
         for n in 0..=MOST {
-            news.touch(&n.to_string(), now);
+            breakers.note(&n.to_string(), now);
         }
-        let touched = news.take();
-        assert_eq!((touched.at.len(), touched.is_cut), (MOST, true));
-        assert!(!news.take().is_cut);
+        let taken = breakers.take();
+        assert_eq!((taken.at.len(), taken.is_cut), (MOST, true));
+        assert!(!breakers.take().is_cut);
     }
 }

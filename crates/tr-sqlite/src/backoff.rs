@@ -11,15 +11,15 @@ const FIRST: Duration = Duration::from_micros(250);
 /// has to try often.
 const LONGEST: Duration = Duration::from_millis(4);
 
-/// Random pauses, until a time limit.
+/// Random pauses with a growing bound, until a time limit.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Backoff {
     since: Instant,
     limit: Duration,
     ceiling: Duration,
 }
 
-impl Patience {
+impl Backoff {
     pub(crate) fn new(limit: Duration) -> Self {
         Self { since: now(), limit, ceiling: FIRST }
     }

@@ -5,11 +5,11 @@
 /// A Fenwick tree: it counts the remaining elements in ranges of power-of-two length, so each query
 /// takes logarithmic time.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct PositionMap {
     sums: Vec<usize>,
 }
 
-impl Left {
+impl PositionMap {
     /// A list of this length, with all elements.
     pub(super) fn of(len: usize) -> Self {
         Self { sums: (1..=len).map(|end| end & end.wrapping_neg()).collect() }
@@ -45,14 +45,14 @@ impl Left {
 
 #[cfg(test)]
 mod tests {
-    use super::Left;
+    use super::PositionMap;
     use proptest::{collection::vec, prelude::*};
 
     proptest! {
         /// As a list from which they are taken one by one.
         #[test]
         fn what_is_left_is_found(len in 0..40_usize, removed in vec(0..44_usize, 0..50)) {
-            let (mut left, mut list) = (Left::of(len), (0..len).collect::<Vec<_>>());
+            let (mut left, mut list) = (PositionMap::of(len), (0..len).collect::<Vec<_>>());
             for nth in removed {
                 prop_assert_eq!(left.place(nth), list.get(nth).copied());
                 let gone = (nth < list.len()).then(|| list.remove(nth));

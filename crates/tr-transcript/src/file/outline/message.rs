@@ -70,7 +70,7 @@ impl Parts {
 
 /// A message.
 #[derive(Default)]
-pub(super) struct Said<'t> {
+pub(super) struct Body<'t> {
     pub(super) id: Option<&'t str>,
     role: &'t str,
     content: Content,
@@ -81,7 +81,7 @@ pub(super) struct Said<'t> {
     says_more: bool,
 }
 
-impl<'t> Said<'t> {
+impl<'t> Body<'t> {
     pub(super) fn read(scan: &mut Scan<'t>, is_openclaws: bool) -> Option<Self> {
         let (mut said, mut seen) = (Self::default(), Seen::default());
         scan.object(|scan, name| {

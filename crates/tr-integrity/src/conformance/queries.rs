@@ -1,4 +1,4 @@
-//! Rules for `list` and `check`.
+//! Cases: `list` and `check`.
 use super::subject::{Case, Subject, Verdict, entry, must, ok};
 use crate::store::{Entry, Head};
 

@@ -7,7 +7,7 @@ impl Pairs<'_> {
     /// Turns unpaired results into text; removes those that a repair added or that are certainly
     /// copies.
     pub(super) fn settle_strays(&mut self, messages: &[&Message]) {
-        let is_stray = |found: &Found<'_>| matches!(found.fate, Fate::Stray | Fate::Again);
+        let is_stray = |found: &Found<'_>| matches!(found.fate, Fate::Unpaired | Fate::Duplicate);
         if !self.found.iter().any(is_stray) {
             return;
         }
