@@ -9,6 +9,7 @@ mod baseline;
 mod cancelled;
 mod child;
 mod client;
+mod configured;
 mod down;
 mod form;
 mod guard;

@@ -36,7 +36,7 @@
 //! |---|---|
 //! | `rollout` | at once, for calls that are made from then on |
 //! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that get their manifest from then on; a breaker that exists keeps the limits that it was made with, and takes a new `state` |
-//! | `identity` | nothing: it is for `tool-guard`, which reads it at its start |
+//! | `identity`, `upstream` | nothing: they are for `tool-guard`, which reads them at its start |
 //! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
 mod apply;
 mod open;
@@ -61,7 +61,8 @@ pub use tr_config::{
     DeriveKeys, IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals,
     MetricNames, Mistake, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor,
     RetryOptIn, RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig,
-    ShareConfig, SlowCalls, StoreFailures, TelemetryConfig, ToolCatalog, WhenStoreFails,
+    ShareConfig, SlowCalls, StatusMeaning, StoreFailures, TelemetryConfig, ToolCatalog,
+    UpstreamConfig, WhenStoreFails,
 };
 
 /// The variables of this process that are settings, for [`Config::from_json_with`] and its like.
@@ -204,6 +205,7 @@ impl Live {
             ("telemetry", started.telemetry != config.telemetry),
             ("records", started.records != config.records),
             ("identity", started.identity != config.identity),
+            ("upstream", started.upstream != config.upstream),
         ];
         let differs = differs.into_iter().filter(|(_, differs)| *differs);
         let needs_restart = differs.map(|(section, _)| section).collect();

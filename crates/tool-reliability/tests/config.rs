@@ -183,10 +183,11 @@ async fn a_reload_changes_rollout_and_tools_and_names_the_rest() {
         "breaker": {"window": 19, "min_calls": 5},
         "loops": {"max_identical": 4},
         "records": {"where": "memory"},
-        "identity": {"acme": {"call": "acme/call"}}
+        "identity": {"acme": {"call": "acme/call"}},
+        "upstream": {"status": {"503": "not_run"}}
     }"#;
     let reloaded = live.reload(Config::from_json(config).unwrap()).unwrap();
-    assert_eq!(reloaded.needs_restart, ["breaker", "loops", "records", "identity"]);
+    assert_eq!(reloaded.needs_restart, ["breaker", "loops", "records", "identity", "upstream"]);
     assert_eq!(live.stack().kill_switch().rollout(), Rollout::default().tool("search", Mode::Off));
     let next = call(&live);
     assert_eq!(next.parts().effect, Effect::ReadOnly);

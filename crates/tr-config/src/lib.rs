@@ -61,7 +61,7 @@ pub use self::{
         IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals, MetricNames,
         PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor, RetryOptIn,
         RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig, ShareConfig,
-        SlowCalls, StoreFailures, TelemetryConfig, WhenStoreFails,
+        SlowCalls, StatusMeaning, StoreFailures, TelemetryConfig, UpstreamConfig, WhenStoreFails,
     },
 };
 

@@ -74,7 +74,9 @@ pub(crate) mod variable;
 pub(crate) use self::form::ConfigForm;
 pub use self::{
     breaker::{BreakerConfig, BreakerMode, BreakerRules, ShareConfig, SlowCalls},
-    guard::{IdentityConfig, RecordBodies, RecordPlace, RecordsConfig},
+    guard::{
+        IdentityConfig, RecordBodies, RecordPlace, RecordsConfig, StatusMeaning, UpstreamConfig,
+    },
     idempotency::{Conflicts, DeriveKeys, IdempotencyConfig, StoreFailures, WhenStoreFails},
     limit::Limit,
     loops::{LoopConfig, LoopMode, LoopSignals},
@@ -126,6 +128,8 @@ pub struct Config {
     pub sessions: Option<SessionsConfig>,
     /// By which members of `_meta` `tool-guard mcp` recognises calls, with the operator's names.
     pub identity: Vec<(Box<str>, IdentityConfig)>,
+    /// What `tool-guard mcp` knows of the server at an address.
+    pub upstream: UpstreamConfig,
     /// What is known of single tools.
     pub catalog: ToolCatalog,
 }

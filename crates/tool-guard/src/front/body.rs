@@ -29,7 +29,7 @@ pub(crate) async fn read(body: Incoming, most: usize) -> Result<Bytes, Refusal> 
         return Err((StatusCode::PAYLOAD_TOO_LARGE, LONG));
     }
     let mut body = pin!(body);
-    let mut all = Vec::new();
+    let mut all = Vec::with_capacity(announced(&body, most));
     loop {
         let frame = match timeout(PAUSE, body.frame()).await {
             Err(_) => return Err((StatusCode::REQUEST_TIMEOUT, "the body paused for 30 s")),
@@ -43,6 +43,11 @@ pub(crate) async fn read(body: Incoming, most: usize) -> Result<Bytes, Refusal> 
         }
         all.extend_from_slice(&data);
     }
+}
+
+/// The room for a body, by its `content-length`: a buffer that grows may be copied, and takes the space twice.
+pub(crate) fn announced(body: &Incoming, most: usize) -> usize {
+    usize::try_from(body.size_hint().lower()).unwrap_or(most).min(most)
 }
 
 /// Marks an answer whose stream carries no call's answer: it ends at once when the guard is asked to end.

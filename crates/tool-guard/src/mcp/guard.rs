@@ -13,6 +13,7 @@ use super::{
     setup::Files,
     signals::reload,
     stack,
+    status_rules::StatusRules,
     tool::{ServerTool, Wire},
     unknowns::Unknowns,
     watching::Watching,
@@ -54,6 +55,8 @@ pub(crate) struct Guard {
     pub(crate) server: String,
     /// The longest message that is forwarded, in bytes.
     pub(crate) max_line: usize,
+    /// What the operator knows about the statuses of a server at an address.
+    pub(crate) statuses: StatusRules,
     identity: Vec<IdentityConfig>,
     live: Live,
     keys: DerivedKeys,
@@ -114,6 +117,7 @@ impl Guard {
             Mode::Off | Mode::Observe | Mode::Shadow => Records::default(),
         };
         let identity = setup.identity.clone();
+        let statuses = StatusRules::new(&setup.config.upstream, &options.http.status);
         let log_path = options.overrides.attribution_log.clone();
         let log_path = log_path.or_else(|| setup.attribution_log());
         let guards_loops =
@@ -139,6 +143,7 @@ impl Guard {
             limits,
             server,
             max_line: options.max_line,
+            statuses,
             identity,
             live,
             keys,

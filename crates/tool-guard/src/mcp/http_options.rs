@@ -1,9 +1,9 @@
 //! The options of MCP over HTTP.
-use super::status_rules::{StatusRule, StatusRules};
 use crate::connect::{Reach, address};
 use clap::{Args, ValueEnum};
 use hyper::Uri;
 use std::{net::SocketAddr, path::PathBuf};
+use tool_reliability::config::StatusMeaning;
 
 /// The options of MCP over HTTP.
 #[derive(Debug, Default, Args)]
@@ -45,17 +45,10 @@ pub(crate) struct HttpOptions {
     /// What an HTTP status of the upstream says of a mutating call, such as 503=not_run: by default a refusal
     /// of such a call is not believed
     #[arg(long, value_name = "CODE=WHAT", requires = "upstream", value_parser = status)]
-    pub(crate) status: Vec<(u16, StatusRule)>,
+    pub(crate) status: Vec<(u16, StatusMeaning)>,
 
     #[command(flatten)]
     pub(crate) reach: Reach,
-}
-
-impl HttpOptions {
-    /// What statuses say.
-    pub(crate) fn rules(&self) -> StatusRules {
-        self.status.iter().copied().collect()
-    }
 }
 
 /// Whether mutating calls are preceded by a request that changes nothing.
@@ -87,12 +80,12 @@ pub(crate) fn endpoint(text: &str) -> Result<Uri, String> {
 }
 
 /// Reads `503=not_run`.
-fn status(text: &str) -> Result<(u16, StatusRule), String> {
+fn status(text: &str) -> Result<(u16, StatusMeaning), String> {
     const FORM: &str = "give a status from 400 to 599 and not_run or unknown, such as 503=not_run";
     let (code, rule) = text.split_once('=').ok_or(FORM)?;
     let rule = match rule {
-        "not_run" => StatusRule::NotRun,
-        "unknown" => StatusRule::Unknown,
+        "not_run" => StatusMeaning::NotRun,
+        "unknown" => StatusMeaning::Unknown,
         _ => return Err(FORM.into()),
     };
     let code = code.parse().ok().filter(|code| (400..600).contains(code)).ok_or(FORM)?;

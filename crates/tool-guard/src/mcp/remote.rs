@@ -42,9 +42,9 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// Runs the guard until the client disconnects.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let logging = log::start(options.log, options.log_file.as_deref())?;
-    let upstream = Upstream::new(&options.http, options.http.rules(), options.max_line)?;
     let headers = options.http.header_file.as_deref().map(headers::headers).transpose()?;
     let guard = Guard::new(&options, logging.is_some()).await?;
+    let upstream = Upstream::new(&options.http, guard.statuses.clone(), options.max_line)?;
     let _janitor = guard.janitor();
     let ended = Signals::new()?.end(guard.reload());
     let admin = guard.admin(&options).await?.map(tokio::spawn);

@@ -86,7 +86,7 @@ const SILENT: &str = r#"
 const BY_ITSELF: &str = "undeclared_effect";
 
 /// Sections that do nothing in a turn. The guide says of each why.
-const WITHOUT_EFFECT: [&str; 7] = [
+const WITHOUT_EFFECT: [&str; 8] = [
     "loops",
     "identity",
     "deadline_ms",
@@ -94,6 +94,7 @@ const WITHOUT_EFFECT: [&str; 7] = [
     "sessions",
     "silent_failures",
     "telemetry",
+    "upstream",
 ];
 
 impl Folder {

@@ -43,6 +43,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "crates/tool-guard/tests/mcp/configured.rs",
         "each_key_of_records_and_identity_acts",
     ),
+    ("upstream.", "tests/mcp-http/configured.rs", "a_status_says_what_the_configuration_says"),
     (
         "tools.*.cancellable",
         "tests/mcp-http/cancelled.rs",

@@ -2,7 +2,7 @@
 use super::{
     breaker::BreakerConfig,
     check::{Relations, relations},
-    guard::{IdentityConfig, RecordsConfig, Rule},
+    guard::{IdentityConfig, RecordsConfig, Rule, UpstreamConfig},
     idempotency::IdempotencyConfig,
     limit::{Limit, OrNone},
     loops::LoopConfig,
@@ -71,6 +71,8 @@ object! { strict
         /// By which members of `_meta` `tool-guard mcp` recognises the calls of clients that it does not
         /// know. The names are free.
         "identity" => identity: Option<Identities>, Lenient<Map<Lenient<Rule>>>;
+        /// What `tool-guard mcp` knows of the server at `--upstream`.
+        "upstream" => upstream: Option<UpstreamConfig>, Lenient<UpstreamConfig>;
         /// The effect of tools that declare none.
         "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
         /// Defaults for the tools under `tools`. Tools that are not listed use the sections of the

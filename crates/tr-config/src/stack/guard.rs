@@ -1,13 +1,14 @@
-//! What only `tool-guard` reads: where it records calls, and by which members of `_meta` it recognises them.
+//! What only `tool-guard` reads: where it records calls, by which members of `_meta` it recognises them, and what the
+//! statuses of its upstream say.
 use crate::catalog::shape::Lenient;
 use std::{borrow::Cow, path::PathBuf, str::FromStr};
 use tr_wire::{
     closest,
-    read::{At, Faults, Flag, Name, Node, Shape, Word, object, shape, with_schema, words},
+    read::{At, Faults, Flag, Map, Name, Node, Shape, Word, object, shape, with_schema, words},
 };
 
 with_schema! {
-    use tr_wire::read::schemars::{Schema, SchemaGenerator};
+    use tr_wire::read::schemars::{Schema, SchemaGenerator, json_schema};
 }
 
 object! { strict
@@ -46,6 +47,28 @@ object! { strict
         /// Whether the call's name never comes again for another call; by its length where it is absent.
         "strong" => strong: Option<bool>, Lenient<Flag>;
     }
+}
+
+object! { strict
+    /// What `tool-guard mcp` knows of the server at `--upstream`.
+    pub struct UpstreamConfig {
+        /// What an HTTP status from 400 to 599 says of a mutating call, by its number. By default a refusal of
+        /// such a call is not believed.
+        "status" => status: Option<Vec<(u16, StatusMeaning)>>, Lenient<Statuses>;
+    }
+}
+
+/// What an HTTP status says of a mutating call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusMeaning {
+    /// The tool did not run.
+    NotRun,
+    /// The tool may have run.
+    Unknown,
+}
+
+words! {
+    StatusMeaning { NotRun = "not_run", Unknown = "unknown" }
 }
 
 words! {
@@ -144,6 +167,45 @@ shape! {
         node.refuse_found(Self::expected(), format!("{name:?}, which names none: remove it"), faults)
     },
     { "type": "string", "minLength": 1 }
+}
+
+/// Statuses by their numbers, as text.
+pub(super) struct Statuses;
+
+impl Shape for Statuses {
+    type Value = Vec<(u16, StatusMeaning)>;
+
+    fn expected() -> Cow<'static, str> {
+        "an object of statuses, such as `503 = \"not_run\"`".into()
+    }
+
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        let named = Map::<Lenient<Word<StatusMeaning>>>::read(node, faults)?;
+        let mut statuses = Some(Vec::with_capacity(named.len()));
+        for (name, meaning) in named {
+            let code = name.parse().ok().filter(|code| (400..600).contains(code));
+            if code.is_none() {
+                let found = format!("{name:?}");
+                faults.push(node.fault("statuses from 400 to 599", found, faults));
+            }
+            statuses = statuses.zip(code.zip(meaning)).map(|(mut statuses, status)| {
+                statuses.push(status);
+                statuses
+            });
+        }
+        statuses
+    }
+
+    with_schema! {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let meaning = Word::<StatusMeaning>::schema(generator);
+        json_schema!({
+            "type": "object",
+            "propertyNames": { "pattern": "^[45][0-9][0-9]$" },
+            "additionalProperties": meaning
+        })
+    }
+    }
 }
 
 /// A rule that names something.

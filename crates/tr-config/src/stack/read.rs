@@ -114,6 +114,7 @@ fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
         records: form.records.unwrap_or_default(),
         sessions: form.sessions,
         identity: identities.filter_map(|(name, rule)| Some((name, rule?))).collect(),
+        upstream: form.upstream.unwrap_or_default(),
         catalog: read::build(catalog, faults),
     };
     faults.is_empty().then_some(config)

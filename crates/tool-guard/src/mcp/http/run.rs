@@ -26,7 +26,7 @@ pub(crate) async fn run(options: Options, address: SocketAddr) -> anyhow::Result
     let at = listener.local_addr().context("the listener has no address")?;
     tracing::warn!(target: TARGET, event = "mcp_listening", address = %at);
     let signal = if http.upstream.is_some() {
-        let upstream = Upstream::new(http, http.rules(), options.max_line)?;
+        let upstream = Upstream::new(http, guard.statuses.clone(), options.max_line)?;
         let remote = Remote::new(upstream, guard.clone());
         listener::serve(listener, HttpDoor::new(guard.clone(), remote, access), ended).await
     } else {

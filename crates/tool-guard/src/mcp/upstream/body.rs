@@ -1,5 +1,8 @@
 //! Bodies of responses.
-use crate::mcp::{lines::Oversized, scan::IdScan};
+use crate::{
+    front::body::announced,
+    mcp::{lines::Oversized, scan::IdScan},
+};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -21,7 +24,7 @@ pub(super) enum Body {
 
 /// Reads a body of at most `limit` bytes.
 pub(super) async fn read(mut body: Incoming, limit: usize) -> Body {
-    let mut all = BytesMut::new();
+    let mut all = BytesMut::with_capacity(announced(&body, limit));
     loop {
         match body.frame().await {
             None => return Body::Whole(all.freeze()),

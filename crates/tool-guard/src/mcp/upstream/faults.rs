@@ -1,10 +1,11 @@
 //! What a fault on the way to the server says about a request: whether the tool ran, whether a repeat may help,
 //! and what the client gets.
 use crate::mcp::failure::Failure;
-use crate::mcp::status_rules::{StatusRule, StatusRules};
+use crate::mcp::status_rules::StatusRules;
 use hyper::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tool_reliability::config::StatusMeaning;
 use tr_core::{FailureInfo, Ran, SystemClock, Verdict, classify, code};
 
 /// What happened in place of an answer.
@@ -101,9 +102,9 @@ pub(super) fn judge(fault: &Fault<'_>, about: About<'_>, rules: &StatusRules) ->
             let transient = Verdict::Transient { retry_after: retry_after(*status, headers) };
             let may_pass = is_transient(*status);
             match rules.of(*status) {
-                Some(StatusRule::NotRun) if may_pass => return said(Ran::No, transient),
-                Some(StatusRule::NotRun) => return Judged::Pass,
-                Some(StatusRule::Unknown) if kind == Mutating => {
+                Some(StatusMeaning::NotRun) if may_pass => return said(Ran::No, transient),
+                Some(StatusMeaning::NotRun) => return Judged::Pass,
+                Some(StatusMeaning::Unknown) if kind == Mutating => {
                     return said(Ran::Unknown, Verdict::Permanent);
                 }
                 _ => {}

@@ -184,7 +184,7 @@ fn messages_that_are_no_calls_pass() {
 #[test]
 fn operators_know_better() {
     let rules: StatusRules =
-        [(503, StatusRule::NotRun), (404, StatusRule::NotRun), (429, StatusRule::Unknown)]
+        [(503, StatusMeaning::NotRun), (404, StatusMeaning::NotRun), (429, StatusMeaning::Unknown)]
             .into_iter()
             .collect();
     let by = |code, kind| by_rules(code, None, "", kind, true, &rules);
