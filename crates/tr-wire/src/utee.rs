@@ -1,4 +1,4 @@
-//! The envelopes of UTEE.
+//! The envelopes of UTEE: requests to run a tool's action, responses, and their options.
 //!
 //! ```
 //! use tr_core::call::CallContext;
