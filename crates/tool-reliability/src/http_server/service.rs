@@ -86,7 +86,7 @@ impl Settings {
 }
 
 fn too_large() -> Problem {
-    let detail = "the body is too large for a request with an idempotency key, or has trailers";
+    let detail = "the body is too large for a request with an idempotency key, or has trailers: send a smaller one without trailers";
     Problem::refused(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
 }
 
