@@ -194,7 +194,7 @@ fn plan(place: &Place, options: &Options, order: &EditOptions<'_>) -> anyhow::Re
     let is_regular =
         fs::metadata(&place.path).with_context(|| format!("{shown} cannot be read"))?;
     if !is_regular.is_file() {
-        return Err(anyhow!("{shown} is no regular file: write the configuration to one"));
+        return Err(anyhow!("{shown} is not a regular file: replace it with one"));
     }
     // Opened to be changed only if it will be.
     let file = File::open(&place.path).map_err(refused)?;
@@ -263,7 +263,7 @@ fn carry_out(plan: &Planned, options: &Options, out: &mut String) -> anyhow::Res
     let file = File::open_to_change(&plan.place.path).map_err(failed)?;
     let stamp = file.stamp().map_err(failed)?;
     if file.bytes().map_err(failed)? != plan.before.as_bytes() {
-        return Err(anyhow!("{shown} was changed by another program meanwhile: do this again"));
+        return Err(anyhow!("another program changed {shown} meanwhile: run the command again"));
     }
     let ending = if options.undo { UNDONE } else { BACKUP };
     let new = plan.edited.text.as_bytes();

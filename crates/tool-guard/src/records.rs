@@ -198,7 +198,10 @@ async fn open(options: &Options) -> anyhow::Result<(Records, RecordsCommand)> {
             )
         }
         Place::File(file) if !file.exists() => {
-            bail!("there are no records: {} does not exist", file.display())
+            bail!(
+                "there are no records, because {} does not exist: if the guard keeps them elsewhere, name that place with --records",
+                file.display()
+            )
         }
         _ => {}
     }

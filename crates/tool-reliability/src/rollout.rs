@@ -5,7 +5,7 @@
 //!
 //! To add the stack to tools in production: first observe all calls ([`Mode::Observe`]), then let the
 //! stack say what it would do ([`Mode::Shadow`]), then guard those that only read, then a few sessions
-//! of the others, then all. And to take it back for one tool without turning it off for all.
+//! of the others, then all. And to turn it off for one tool only.
 //!
 //! # Example
 //!
@@ -36,13 +36,13 @@
 //!
 //! # What shadow knows
 //!
-//! The tool runs once, for its caller, who gets its own answer untouched. Beside it the stack runs
-//! around that answer, with the same breakers, records, turns and retry budget that enforced calls
+//! The tool runs once, and its caller gets the answer unchanged. In parallel the stack runs on
+//! that answer, with the same breakers, records, turns and retry budget that enforced calls
 //! have. Each call that it would have refused, replayed, timed out or retried is reported as an
 //! event with `shadow: true`, and counted in metrics of its own; breakers really change their
 //! state, and report it. Sessions are not written to. A retry that it reports is not made, so its
 //! result is unknown: the call ends there, and its failure counts once for the breaker and not for
-//! the loop guard. A call whose caller vanishes is recorded as any other that may have run.
+//! the loop guard. A call whose caller drops it is recorded as any other that may have run.
 mod kill_switch;
 mod observe;
 mod shadow;

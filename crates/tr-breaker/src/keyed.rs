@@ -6,7 +6,7 @@ use crate::{
     settings::{EffectClass, Mode, Settings},
     shortened::LastFailure,
     snapshot::Saved,
-    sync::held,
+    sync::ignore_poison,
     window::Epoch,
 };
 use std::{
@@ -200,7 +200,7 @@ impl KeyedCircuit {
 
     /// The message of the last failure, without looking at the clock.
     pub(crate) fn last_failure(&self) -> Option<Arc<LastFailure>> {
-        held(self.locked.lock()).last_failure.clone()
+        ignore_poison(self.locked.lock()).last_failure.clone()
     }
 
     /// Looks at the circuit, or changes it, once time has done its part.
@@ -222,12 +222,12 @@ impl KeyedCircuit {
 
     /// Its mode, and whether it is forced open.
     pub(crate) fn orders(&self) -> (Mode, bool) {
-        held(self.locked.lock()).circuit.orders()
+        ignore_poison(self.locked.lock()).circuit.orders()
     }
 
     /// Whether a new breaker would decide the same.
     pub(crate) fn is_blank(&self, now: Instant) -> bool {
-        held(self.locked.lock()).circuit.is_blank(now)
+        ignore_poison(self.locked.lock()).circuit.is_blank(now)
     }
 
     /// What it knows, if a new breaker would not know the same.
@@ -250,7 +250,7 @@ impl KeyedCircuit {
     /// The one way to change the circuit: it publishes the result and notifies observers.
     #[inline]
     fn change<R>(&self, job: impl FnOnce(&mut Locked) -> R) -> R {
-        let mut locked = held(self.locked.lock());
+        let mut locked = ignore_poison(self.locked.lock());
         let done = job(&mut locked);
         if locked.last_failure.is_some() && locked.circuit.is_clean() {
             locked.last_failure = None;
@@ -280,7 +280,7 @@ impl KeyedCircuit {
     }
 
     fn next_transition(&self) -> Option<(Transition, NotifyTurn<'_>)> {
-        let mut locked = held(self.locked.lock());
+        let mut locked = ignore_poison(self.locked.lock());
         if self.is_notifying.load(Relaxed) {
             return None;
         }

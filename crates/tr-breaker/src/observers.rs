@@ -1,15 +1,15 @@
-//! The observers of one layer's breakers.
-use crate::sync::held;
+//! The list of observers of one layer's breakers, and how an event reaches them.
+use crate::sync::ignore_poison;
 use std::sync::{
     Arc, RwLock,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 use tr_core::{CallInfo, Event, Observer};
 
-/// The observers of one layer's breakers. Asked only where something happened.
+/// The observers of one layer's breakers. Read only when a breaker has an event, not on each call.
 #[derive(Debug, Default)]
 pub(crate) struct Observers {
-    /// Observers cannot unsubscribe.
+    /// Spares the lock while there are none. Never reset: observers cannot unsubscribe.
     has_any: AtomicBool,
     all: RwLock<Arc<[Arc<dyn Observer>]>>,
     #[cfg(feature = "redis")]
@@ -24,7 +24,7 @@ pub(crate) trait Changes: std::fmt::Debug + Send + Sync {
 
 impl Observers {
     pub(crate) fn add(&self, observer: Arc<dyn Observer>) {
-        let mut all = held(self.all.write());
+        let mut all = ignore_poison(self.all.write());
         *all = all.iter().cloned().chain([observer]).collect();
         self.has_any.store(true, Relaxed);
     }
@@ -43,7 +43,7 @@ impl Observers {
         }
     }
 
-    /// A breaker has changed its state, or its mode.
+    /// Passes on the name of a breaker that changed its state or its mode.
     pub(crate) fn changed(&self, name: &str) {
         #[cfg(feature = "redis")]
         if let Some(changes) = self.changes.get().and_then(std::sync::Weak::upgrade) {
@@ -61,6 +61,6 @@ impl Observers {
 
     /// A copy, so that observers may use the breakers while they are notified.
     fn all(&self) -> Arc<[Arc<dyn Observer>]> {
-        held(self.all.read()).clone()
+        ignore_poison(self.all.read()).clone()
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     observers::Observers,
     settings::Settings,
     snapshot::{Saved, Snapshot},
-    sync::held,
+    sync::ignore_poison,
     window::Epoch,
 };
 use hashbrown::HashTable;
@@ -109,7 +109,7 @@ impl Breakers {
         key: KeyRef<'_>,
         seed: impl FnOnce() -> Seed<'r>,
     ) -> Arc<KeyedCircuit> {
-        let known = held(self.others.read()).get(key);
+        let known = ignore_poison(self.others.read()).get(key);
         known.unwrap_or_else(|| self.find_or_make(key, seed()))
     }
 
@@ -134,7 +134,7 @@ impl Breakers {
 
     pub(crate) fn get(&self, key: KeyRef<'_>) -> Option<Arc<KeyedCircuit>> {
         let first = self.first(key).cloned();
-        first.or_else(|| held(self.others.read()).get(key))
+        first.or_else(|| ignore_poison(self.others.read()).get(key))
     }
 
     pub(crate) fn get_or_make(&self, key: KeyRef<'_>) -> Arc<KeyedCircuit> {
@@ -146,7 +146,7 @@ impl Breakers {
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<KeyedCircuit>> {
-        let others = held(self.others.read());
+        let others = ignore_poison(self.others.read());
         self.each(&others).cloned().collect()
     }
 
@@ -156,7 +156,7 @@ impl Breakers {
 
     /// The breakers of what this tool reaches.
     pub(crate) fn targets_of(&self, tool: &KeyedCircuit) -> Vec<Arc<KeyedCircuit>> {
-        let others = held(self.others.read());
+        let others = ignore_poison(self.others.read());
         others.slots.iter().filter(|other| other.is_target_of(tool.name())).cloned().collect()
     }
 
@@ -167,7 +167,7 @@ impl Breakers {
     pub(crate) fn save(&self, unix_ms: u64) -> Snapshot {
         // At one moment, so that none is made in between.
         let (circuits, mut breakers) = {
-            let others = held(self.others.read());
+            let others = ignore_poison(self.others.read());
             let circuits: Vec<_> = self.each(&others).cloned().collect();
             let waiting = others.restored.values().map(|(saved, _)| saved.clone());
             (circuits, waiting.collect::<Vec<_>>())
@@ -184,7 +184,7 @@ impl Breakers {
             snapshot.breakers.iter().map(|saved| (&*saved.name, saved)).collect();
         // Whatever is made from here on finds what waits for it.
         let circuits = {
-            let mut others = held(self.others.write());
+            let mut others = ignore_poison(self.others.write());
             let circuits = self.each(&others).chain([&self.overflow]);
             let circuits: Vec<_> = circuits
                 .filter_map(|circuit| Some((circuit.clone(), saved.remove(circuit.name())?)))
@@ -204,7 +204,7 @@ impl Breakers {
 
     fn find_or_make(&self, key: KeyRef<'_>, seed: Seed<'_>) -> Arc<KeyedCircuit> {
         // Held until it is there, so that concurrent calls create only one breaker for a key.
-        let mut others = held(self.others.write());
+        let mut others = ignore_poison(self.others.write());
         if let Some(known) = self.first(key).cloned().or_else(|| others.get(key)) {
             return known;
         }
@@ -266,14 +266,14 @@ impl Breakers {
     /// The breaker of this name, whatever its key is.
     pub(crate) fn named(&self, name: &str) -> Option<Arc<KeyedCircuit>> {
         self.get(KeyRef::new(name)).or_else(|| {
-            let others = held(self.others.read());
+            let others = ignore_poison(self.others.read());
             self.each(&others).find(|circuit| circuit.name() == name).cloned()
         })
     }
 
     /// Keeps a decision about a breaker that is still to be made, unless a new one does so by itself.
     pub(crate) fn decide_later(&self, name: &str, decision: Decision, now: std::time::Instant) {
-        let mut others = held(self.others.write());
+        let mut others = ignore_poison(self.others.write());
         others.decided.remove(name);
         if decision.is_news() && others.decided.len() < self.capacity {
             others.decided.insert(name.into(), (decision, now));
@@ -337,7 +337,7 @@ impl Others {
 
 impl fmt::Debug for Breakers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let others = held(self.others.read());
+        let others = ignore_poison(self.others.read());
         let count = others.first + others.slots.len();
         f.debug_struct("Breakers").field("count", &count).finish_non_exhaustive()
     }

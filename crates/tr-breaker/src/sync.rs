@@ -1,9 +1,9 @@
-//! Locks that no panic poisons.
+//! Takes the guard of a lock also after a panic has poisoned it.
 use std::sync::{LockResult, PoisonError};
 
-/// The guard, also after a panic: no foreign code runs under a lock of this crate, and every
-/// critical section leaves what it guards consistent at each step.
+/// The guard of a lock, poisoned or not. Poisoning can be ignored: no code of users runs under a
+/// lock of this crate, and every critical section keeps its data consistent at each step.
 #[inline]
-pub(crate) fn held<G>(lock: LockResult<G>) -> G {
+pub(crate) fn ignore_poison<G>(lock: LockResult<G>) -> G {
     lock.unwrap_or_else(PoisonError::into_inner)
 }

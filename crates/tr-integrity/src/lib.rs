@@ -9,8 +9,8 @@
 //!
 //! Use the layers in an agent that keeps its own transcript, with [`IntegrityLayer`] outside the
 //! loop guard and idempotency, so that each recorded use gets its result whatever the inner layers
-//! do. [tr-transcript](tr_transcript) has the validator and the repair alone, for transcripts from other
-//! programs and for the session files of harnesses.
+//! do. [tr-transcript](tr_transcript) has the validator and the repair alone, for transcripts and
+//! session files of other programs.
 //!
 //! ```text
 //! ModelGuardLayer ─ model's API          IntegrityLayer ─ loop guard ─ … ─ tool
@@ -53,8 +53,9 @@
 //! a refusal. A call without a session or without a tool call id passes through and costs no
 //! allocation.
 //!
-//! Give sessions that must outlive the process a [store](SessionsBuilder::store): a tool's intent
-//! is written before the tool starts, use and result before the caller gets the answer.
+//! Give sessions that must outlive the process a [store](SessionsBuilder::store): the intent
+//! to run a tool is written before the tool starts, its use and result before the caller gets the
+//! answer.
 //!
 //! # Errors
 //!
@@ -75,7 +76,7 @@
 //! [`ModelGuardLayer::streamed`] watches an answer as it arrives: its pieces pass unchanged, and
 //! the last item is an error if a filter stopped it. Pieces that were already shown cannot be
 //! recalled. If the caller drops the answer early, the session is rolled back to its checkpoint.
-//! See [`WatchedBody`]; [`AnswerScanner`] alone tells how any answer ended.
+//! See [`WatchedBody`]. Without the layer, [`AnswerScanner`] finds out how an answer ended.
 //!
 //! # Features
 //!

@@ -1,4 +1,4 @@
-//! The events, as tracing events with documented field names.
+//! Emits the events of calls, breakers and sessions as `tracing` events with documented field names.
 use std::{cell::LazyCell, time::Duration};
 use tr_core::canonical::Fingerprint;
 use tracing::Level;
@@ -24,7 +24,7 @@ pub(crate) struct Record<'r> {
     pub(crate) error_code: Option<&'r str>,
     pub(crate) retriable: Option<bool>,
     pub(crate) breaker_state: Option<&'static str>,
-    /// Only decided, not applied.
+    /// Whether the decision was only reported, not applied.
     pub(crate) shadow: bool,
     /// Additional fields.
     pub(crate) extra: Extra<'r>,
@@ -33,12 +33,13 @@ pub(crate) struct Record<'r> {
 /// Additional fields of some events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extra<'r> {
-    /// What the failure says, redacted.
+    /// The failure's message, redacted.
     pub(crate) error: Option<&'r str>,
     pub(crate) delay: Option<Duration>,
     pub(crate) from_state: Option<&'static str>,
-    /// What was done to a session, and how many messages went.
+    /// What was done to a session.
     pub(crate) action: Option<&'static str>,
+    /// How many messages that removed from it.
     pub(crate) removed: Option<u64>,
     pub(crate) params: Option<&'r str>,
     pub(crate) params_bytes: Option<usize>,
@@ -62,7 +63,7 @@ pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: TARGET, Level::WARN)
 }
 
-/// The record is made for those alone who want the event.
+/// Emits an event. The record is built only if a subscriber reads its fields.
 macro_rules! event {
     ($level:ident, $record:expr) => {{
         let it = LazyCell::new($record);

@@ -1,8 +1,8 @@
-//! The trace context that a tool's function sends to another process.
+//! Formats the active span as a W3C `traceparent`, for tools that call another process.
 use opentelemetry::trace::TraceContextExt as _;
 
-/// The W3C `traceparent` of the span that is active here, to be sent along by a tool that calls
-/// another process.
+/// The W3C `traceparent` of the active span; `None` if there is none. A tool sends it with its
+/// request to another process, so that both have one trace.
 #[must_use]
 pub fn traceparent() -> Option<String> {
     opentelemetry::Context::map_current(|cx| {

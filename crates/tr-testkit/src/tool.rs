@@ -3,9 +3,9 @@
 //! # When to use
 //!
 //! As the inner service of a layer under test: it fails n times, hangs, panics, responds late, is
-//! busy or never ready, and counts attempts, cancellations and overlaps. It is strict: it panics
-//! when it is called without readiness (of the same instance; a clone starts unready) and when its
-//! future is polled after the end.
+//! busy or never ready, and counts attempts, cancellations and overlaps. It panics on misuse: when
+//! `call` comes without `poll_ready` of the same instance (a clone starts unready), and when its
+//! future is polled after completion.
 //!
 //! # Example
 //!
@@ -17,18 +17,18 @@
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
 //! let late = Step::after(Duration::from_secs(9), Step::Ok("late"));
 //! let tool = Scripted::script([Step::err("down"), late, Step::Ok("hi")]).then_repeat_last();
-//! let asked = tool.handle();
+//! let handle = tool.handle();
 //! let mut layered = Timeout::new(tool, Duration::from_secs(5));
 //!
 //! assert!(layered.ready().await.unwrap().call("a").await.is_err()); // down
 //! assert!(layered.ready().await.unwrap().call("b").await.is_err()); // timed out
 //! assert_eq!(layered.ready().await.unwrap().call("c").await.unwrap(), "hi");
 //!
-//! assert_eq!(asked.requests(), ["a", "b", "c"]);
-//! assert_eq!(asked.starts(), [0, 0, 5].map(Duration::from_secs));
-//! let ends: Vec<_> = asked.attempts().iter().map(|a| a.ended.unwrap().1).collect();
+//! assert_eq!(handle.requests(), ["a", "b", "c"]);
+//! assert_eq!(handle.starts(), [0, 0, 5].map(Duration::from_secs));
+//! let ends: Vec<_> = handle.attempts().iter().map(|a| a.ended.unwrap().1).collect();
 //! assert_eq!(ends, [End::Err, End::Cancelled, End::Ok]);
-//! assert_eq!(asked.in_flight(), 0);
+//! assert_eq!(handle.in_flight(), 0);
 //! # }
 //! ```
 //!
@@ -82,7 +82,7 @@ enum Script<Req, Res> {
 type Chooser<Req, Res> = Arc<dyn Fn(usize, &Req) -> Step<Res> + Send + Sync>;
 
 impl<Req, Res> Scripted<Req, Res> {
-    /// Runs one step per call, in this order, whichever instance is called.
+    /// Runs one step per call, in this order. Calls of all clones count together.
     ///
     /// A call past the end panics, unless the script continues by
     /// [`then_repeat_last`](Self::then_repeat_last).
@@ -91,7 +91,7 @@ impl<Req, Res> Scripted<Req, Res> {
         Self::new(Script::Steps { steps: steps.into_iter().collect(), repeat_last: false })
     }
 
-    /// Decides by the number of the call, from 0, and the request.
+    /// Chooses the step of each call by a function of its number, from 0, and its request.
     ///
     /// ```
     /// use tr_testkit::tool::{Scripted, Step};
@@ -163,7 +163,10 @@ impl<Req, Res: Clone> Scripted<Req, Res> {
                 let last = if *repeat_last { steps.last() } else { None };
                 steps.get(number).or(last).cloned().unwrap_or_else(|| {
                     self.shared.breach(Breach::ScriptOver);
-                    panic!("call {number} of a script of {} steps", steps.len());
+                    panic!(
+                        "call {number} is past the {} steps of the script: add steps or `then_repeat_last`",
+                        steps.len()
+                    );
                 })
             }
         }

@@ -70,8 +70,8 @@
 //!
 //! [`Turn::canceller`] cancels calls by their ids, or the turn. A turn that is dropped drops its
 //! calls: it polls them itself and spawns nothing. A stack with records runs a dropped call to its
-//! end in order to record it; a cancellation ends that run too. Stacks of one's own need
-//! [`CancelLayer`] around the tool for that.
+//! end in order to record it; a cancellation ends that run too. A stack that you build from
+//! the layers needs [`CancelLayer`] around the tool for that.
 //!
 //! # Errors
 //!

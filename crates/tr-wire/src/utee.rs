@@ -1,4 +1,5 @@
-//! The envelopes of UTEE.
+//! The envelopes of UTEE, the Unified Tool Execution Envelope: requests to run a tool's action,
+//! responses, and their options.
 //!
 //! ```
 //! use tr_core::call::CallContext;

@@ -102,7 +102,7 @@ impl Decider {
         let call = match mcp_lines::call(number, before, turn) {
             Ok(call) => call,
             Err(why) => {
-                let why = format!("{why}; the call was not made");
+                let why = format!("the call was not made: {why}");
                 let answer = Answer::block(&id, code::INVALID_ENVELOPE, why);
                 return self.answers.push_back((connection, answer));
             }

@@ -1,4 +1,4 @@
-//! The options of MCP over HTTP.
+//! The options of `tool-guard mcp` for MCP over HTTP, on the client's or the server's side, and their parsers.
 use crate::connect::{Reach, address};
 use clap::{Args, ValueEnum};
 use hyper::Uri;
@@ -38,12 +38,12 @@ pub(crate) struct HttpOptions {
     #[arg(long, value_name = "FILE", requires = "upstream", conflicts_with = "listen")]
     pub(crate) header_file: Option<PathBuf>,
 
-    /// Whether the upstream is asked for a sign of life before a mutating call, if it gave none for 5 s
+    /// Whether a ping of the upstream must succeed before a mutating call, if no request did within the last 5 s
     #[arg(long, value_enum, default_value_t = Preflight::On, value_name = "WHETHER", requires = "upstream")]
     pub(crate) preflight: Preflight,
 
-    /// What an HTTP status of the upstream says of a mutating call, such as 503=not_run: by default a refusal
-    /// of such a call is not believed
+    /// Whether a call may have run after this HTTP status of the upstream, such as 503=not_run: by default, a
+    /// mutating call may have run after most errors
     #[arg(long, value_name = "CODE=WHAT", requires = "upstream", value_parser = status)]
     pub(crate) status: Vec<(u16, StatusMeaning)>,
 
@@ -51,10 +51,10 @@ pub(crate) struct HttpOptions {
     pub(crate) reach: Reach,
 }
 
-/// Whether mutating calls are preceded by a request that changes nothing.
+/// Whether a ping goes before mutating calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preflight {
-    /// If the upstream answered nothing in the last 5 s
+    /// If no request succeeded within the last 5 s
     #[default]
     On,
     /// Never

@@ -338,11 +338,11 @@ where
                 return tracing::warn!(target: TARGET, event = "call_without_id_dropped");
             }
             Err(Refused::Id) => {
-                let why = "the id of tools/call must be a string or an unambiguous number; the call was not made";
+                let why = "the call was not made: the id of tools/call must be a string or an unambiguous number";
                 return self.refuse("null", INVALID_REQUEST, why);
             }
             Err(Refused::Params(why)) => {
-                let why = format!("{why}; the call was not made");
+                let why = format!("the call was not made: {why}");
                 return self.refuse(id_text, INVALID_PARAMS, &why);
             }
         };

@@ -167,7 +167,7 @@ pub(crate) fn default_file() -> anyhow::Result<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME")
         .or_else(|| Some(absolute("HOME")?.join(".local/state")))
-        .ok_or_else(|| anyhow!("neither XDG_STATE_HOME nor HOME names a folder"))?;
+        .ok_or_else(|| anyhow!("no folder for the records is known: set XDG_STATE_HOME or HOME to an absolute path, or give --records"))?;
     Ok(state.join("tool-guard/records.db"))
 }
 

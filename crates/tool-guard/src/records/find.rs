@@ -11,10 +11,10 @@ use tr_core::ToolOutcome;
 pub(super) type Records = StoreHandle<ToolOutcome>;
 
 /// How many records with the same beginning are listed.
-const NAMED: usize = 5;
+const MAX_LISTED: usize = 5;
 
-/// How many digits of an ID are needed at least.
-const FEWEST: usize = 6;
+/// The fewest digits of an ID that are looked up.
+const MIN_DIGITS: usize = 6;
 
 /// The record that an ID names.
 pub(super) enum Found {
@@ -29,10 +29,12 @@ pub(super) async fn find(
     command: &RecordsCommand,
 ) -> anyhow::Result<Result<Found, String>> {
     let id = id.to_ascii_lowercase();
-    if id.len() < FEWEST {
-        return Ok(Err(format!("give at least {FEWEST} digits of the ID")));
+    if id.len() < MIN_DIGITS {
+        return Ok(Err(format!(
+            "the ID {id} is too short: give at least {MIN_DIGITS} of its digits"
+        )));
     }
-    let found = records.beginning(&id, NAMED + 1).await;
+    let found = records.beginning(&id, MAX_LISTED + 1).await;
     let RecordListing { mut records, mut unreadable, .. } =
         found.context("the records cannot be read")?;
     Ok(match records.len() + unreadable.len() {
@@ -48,20 +50,21 @@ pub(super) async fn find(
             let damaged = unreadable.iter().map(|record| record.key.to_string());
             let mut keys: Vec<_> = keys.chain(damaged).collect();
             keys.sort();
-            let more = if several > NAMED { ", …" } else { "" };
-            // As many digits of each as distinguish it from its neighbours.
+            let more = if several > MAX_LISTED { ", …" } else { "" };
+            // As many digits of each ID as distinguish it from the others.
             let keys: Vec<_> = keys.iter().map(|key| &**key).collect();
-            let named: Vec<_> = (0..several.min(NAMED)).map(|at| apart(&keys, at)).collect();
+            let named: Vec<_> =
+                (0..several.min(MAX_LISTED)).map(|at| shortest_unique(&keys, at)).collect();
             let named = named.join(", ");
             Err(format!(
-                "several records have IDs that begin with {id}: {named}{more}; give more of it"
+                "several records have IDs that begin with {id}: {named}{more}: give more digits"
             ))
         }
     })
 }
 
-/// The shown beginning of one of these sorted IDs, longer if another ID shares it.
-fn apart<'k>(keys: &[&'k str], at: usize) -> &'k str {
+/// The beginning of one of these sorted IDs: [`SHOWN`] digits, or as many as no neighbour shares.
+fn shortest_unique<'k>(keys: &[&'k str], at: usize) -> &'k str {
     let key = keys[at];
     let shared = |other: &&str| key.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
@@ -72,12 +75,12 @@ fn apart<'k>(keys: &[&'k str], at: usize) -> &'k str {
 
 #[cfg(test)]
 mod tests {
-    use super::apart;
+    use super::shortest_unique;
 
     #[test]
     fn ids_are_named_as_far_as_they_differ() {
         let keys = ["3fa91c0be27d00aa", "3fa91c0be27d00ab", "3fa91c7777777777"];
-        let named: Vec<_> = (0..keys.len()).map(|at| apart(&keys, at)).collect();
+        let named: Vec<_> = (0..keys.len()).map(|at| shortest_unique(&keys, at)).collect();
         assert_eq!(named, ["3fa91c0be27d00aa", "3fa91c0be27d00ab", "3fa91c777777"]);
     }
 }

@@ -55,7 +55,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         None => None,
     };
     let signal = if options.stdio {
-        lines::serve(guard, max_body, ended).await.context("standard input or output")?
+        lines::serve(guard, max_body, ended)
+            .await
+            .context("cannot read standard input or write standard output")?
     } else {
         let token = options.token_file.as_deref().map(token).transpose()?;
         let (hosts, origins) = (options.allow_host, options.allow_origin);

@@ -3,7 +3,7 @@ use super::guard::{Cancel, Guard, request};
 use crate::front::{
     access::{Access, Refusal, check_json},
     body::{Answered, json_of, read, respond},
-    events::Events,
+    keep_alive::KeepAlive,
     listener,
 };
 use bytes::Bytes;
@@ -96,7 +96,7 @@ async fn call(guard: &Guard, body: Bytes, context: CallContext) -> Answered {
         let events = answers.map(|answer| {
             Ok(Bytes::from(format!("data: {}\n\n", one_line(answer.to_json().get()))))
         });
-        let frames = Events::new(events).map(|event| event.map(Frame::data));
+        let frames = KeepAlive::new(events).map(|event| event.map(Frame::data));
         let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

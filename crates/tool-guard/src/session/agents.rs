@@ -46,8 +46,8 @@ pub(crate) fn refuse_lines(file: &File) -> Result<(), Failure> {
 }
 
 fn refuse_envelope(names: &str) -> Result<(), Failure> {
-    let help = "a log has such lines, and who writes it is not known here; to have its messages \
-                judged, check a copy with nothing but them";
+    let help = "it may be a log, and the program that wrote it is not known here; to have its \
+                messages judged, check a copy with nothing but them";
     let reason = format!("each line has members that no message has: {names}");
     Err(NotJudged { reason, agent: None, help: help.into() }.into())
 }

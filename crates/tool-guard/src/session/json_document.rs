@@ -149,7 +149,8 @@ fn too_many(text: &str) -> Failure {
             "it is a list of more than 100,000 elements, and none has a role".into(),
         );
     }
-    let help = "it is left as it is; check a copy with the messages that are sent";
+    let help =
+        "it was not changed; to have it judged, check a copy with only the messages that are sent";
     NotJudged { reason, agent: None, help: help.into() }.into()
 }
 
@@ -163,8 +164,8 @@ fn unread(text: &str, error: &ReadError) -> Failure {
         return Failure::NoSession(what);
     }
     if error.message_index().is_some() {
-        let help = "give a request of which each message is in the provider's form; who wrote this \
-                    one is not known here";
+        let help = "the program that wrote it is not known here; to have it judged, give a request whose \
+                    messages are all in the provider's form";
         return NotJudged { reason: what, agent: None, help: help.into() }.into();
     }
     let help = if serde_json::from_str::<IgnoredAny>(text).is_ok() {

@@ -93,8 +93,8 @@ fn unjudged(
     let why = after.health().not_judged().filter(|_| !planned.acts.is_empty())?;
     let (target, flags) = (target.argument(), flags(how.mode.into(), how.close_tail));
     let help = format!(
-        "nothing was changed; see what would be: tool-guard session diff{flags} {target}; to repair \
-         what is understood, with a backup, and leave the rest unchanged: tool-guard session \
+        "nothing was changed; to see the repair, run: tool-guard session diff{flags} {target}; to repair \
+         what is understood, with a backup, and leave the rest unchanged, run: tool-guard session \
          repair{flags} --write --force {target}"
     );
     Some(NotJudged { help, ..why })

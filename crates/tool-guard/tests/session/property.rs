@@ -70,7 +70,7 @@ fn mend(folder: &Folder, name: &str, text: &[u8]) -> i32 {
         assert_eq!(fs::read(folder.path(name)).unwrap(), text);
         done = folder.session(&["repair", "--write", "--force", name]);
     }
-    if done.out.contains("nothing was changed; see what would be") {
+    if done.out.contains("nothing was changed; to see the repair") {
         assert_eq!((done.code, fs::read(folder.path(name)).unwrap()), (3, text.into()), "{shown}");
         plan = folder.json(&["repair", "--force", name]).0;
         done = folder.session(&["repair", "--write", "--force", name]);

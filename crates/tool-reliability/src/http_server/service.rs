@@ -1,4 +1,4 @@
-//! The service and its response future.
+//! [`HttpIdempotency`], the service around an HTTP handler, and its response future.
 use super::{
     body::{Gather, Gathered, GuardedBody},
     handler::{Handler, HandlerFuture},
@@ -21,7 +21,7 @@ use tower_service::Service;
 use tr_core::{BoxError, DefaultPolicy, Effect, RequestPolicy, internal::ReadyOnCallFuture};
 use tr_idempotency::{Idempotency, IdempotencyFuture};
 
-/// Says whose request it is.
+/// Reads from a request's head who sent it; `None` if that is not known.
 pub(super) type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 /// What all services of a layer share.
@@ -62,7 +62,7 @@ impl<S: fmt::Debug> fmt::Debug for HttpIdempotency<S> {
 }
 
 impl Settings {
-    /// Whose key a request has, if it is one that the layer guards.
+    /// The key and the principal of a request; `None` if the layer does not guard it.
     fn keyed(&self, head: &Parts, effect: Effect) -> Result<Option<Keyed>, Problem> {
         if effect == Effect::ReadOnly {
             return Ok(None);
@@ -78,7 +78,7 @@ impl Settings {
             };
         };
         let Some(principal) = (self.principal)(head) else {
-            let detail = "nothing says whose idempotency key it is: authenticate the request";
+            let detail = "the idempotency key has no owner, because the request names no principal: authenticate the request";
             return Err(Problem::refused(StatusCode::FORBIDDEN, "no_principal", detail));
         };
         Ok(Some(Keyed { key, principal, waits: self.waits }))
@@ -86,7 +86,7 @@ impl Settings {
 }
 
 fn too_large() -> Problem {
-    let detail = "the body is too large for a request with an idempotency key, or has trailers";
+    let detail = "the body is too large for a request with an idempotency key, or has trailers: send a smaller one without trailers";
     Problem::refused(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
 }
 
@@ -138,8 +138,8 @@ where
 pin_project! {
     /// The response of an [`HttpIdempotency`].
     ///
-    /// Dropped before the handler was called, the request never happens. Dropped later, one with a
-    /// key goes on in a task of the current tokio runtime and is recorded.
+    /// If it is dropped before the handler is called, the handler does not run. If it is dropped
+    /// later, a request with a key continues in a task of the current tokio runtime and is recorded.
     #[must_use = "futures do nothing unless polled"]
     pub struct HttpIdempotencyFuture<S, F, B, R> {
         #[pin]

@@ -1,5 +1,5 @@
 //! Breakers note here that they changed; the sharing task (`rounds.rs`) takes the notes and is woken by them.
-use crate::{clock, observers::Changes, sync::held};
+use crate::{clock, observers::Changes, sync::ignore_poison};
 use std::{
     collections::HashMap,
     mem,
@@ -31,7 +31,7 @@ const MOST: usize = 10_000;
 impl ChangedBreakers {
     pub(crate) fn note(&self, name: &str, now: Instant) {
         {
-            let mut changed = held(self.changed.lock());
+            let mut changed = ignore_poison(self.changed.lock());
             let known = changed.at.len();
             match changed.at.get_mut(name) {
                 Some(at) => *at = now,
@@ -49,7 +49,7 @@ impl ChangedBreakers {
     }
 
     pub(crate) fn take(&self) -> Changed {
-        mem::take(&mut *held(self.changed.lock()))
+        mem::take(&mut *ignore_poison(self.changed.lock()))
     }
 }
 

@@ -52,8 +52,8 @@ object! { strict
 object! { strict
     /// What `tool-guard mcp` knows of the server at `--upstream`.
     pub struct UpstreamConfig {
-        /// What an HTTP status from 400 to 599 says of a mutating call, by its number. By default a refusal of
-        /// such a call is not believed.
+        /// Whether a mutating call may have run after an HTTP status from 400 to 599, by its number. By
+        /// default it may have run after most errors.
         "status" => status: Option<Vec<(u16, StatusMeaning)>>, Lenient<Statuses>;
     }
 }

@@ -1,4 +1,5 @@
-//! [`DefaultPolicy`] for loops of tool calls, whose params are compared by a hash.
+//! Implements [`LoopPolicy`] for [`DefaultPolicy`]: what the loop guard reads of tool calls and their
+//! outcomes. Params are compared by a hash.
 use super::{
     default_policy::DefaultPolicy,
     loops::{LoopPolicy, LoopRef, TurnRef},
@@ -52,7 +53,7 @@ impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
 
     fn is_transient(&self, end: End<'_, ToolOutcome>) -> bool {
         let found = self.classify(end);
-        // A tool's own code alone does not imply it.
+        // A code that only the tool knows does not show that the failure may pass.
         let is_known = match end {
             Ok(outcome) => outcome.error().is_some_and(classify::is_known),
             Err(_) => found.code != code::UNCLASSIFIED,

@@ -197,7 +197,9 @@ pub(super) async fn a_claim_returns_the_former_state<S: Subject>(cx: Cx<'_, '_, 
     (claim.notes, claim.tool) = (b"later".to_vec(), cx.name("later"));
     let grant = granted(ok(cx.other.claim(&claim).await)?)?;
     must!(grant.runs == 2 => "the grant is for run {} of the call, not 2", grant.runs);
-    let Some(before) = grant.before else { return Err("the grant has no state before".into()) };
+    let Some(before) = grant.before else {
+        return Err("the grant lacks the state before the claim".into());
+    };
     must!(before.state == failed => "the state before is {:?}", before.state);
     must!(before.claimed_at <= before.changed_at => "the times before are wrong: {before:?}");
     let stored = cx.stands("a", &State::Inflight).await?;

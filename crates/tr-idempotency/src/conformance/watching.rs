@@ -14,7 +14,7 @@ use std::{
 async fn seen<S: Subject>(cx: Cx<'_, '_, S>, key: &str) -> Result<Seen, String> {
     match ok(cx.other.claim(&cx.claim(key)).await)? {
         Claimed::Busy { seen, .. } => Ok(seen),
-        other => Err(format!("expected a call in flight, the reply was {other:?}")),
+        other => Err(format!("expected `Busy` for a call in flight, got {other:?}")),
     }
 }
 

@@ -66,7 +66,7 @@ impl Model for Lease {
         if self.law.is_some() {
             return always.collect();
         }
-        let unknown = self.mutating.then_some(laws::TOLD_UNKNOWN);
+        let unknown = self.mutating.then_some(laws::DUPLICATE_GETS_UNKNOWN);
         let sometimes = laws::SOMETIMES.into_iter().chain(unknown);
         always.chain(sometimes.map(|(name, law)| Property::sometimes(name, law))).collect()
     }

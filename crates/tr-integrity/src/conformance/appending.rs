@@ -127,7 +127,10 @@ pub(super) async fn of_many_writers_one_wins<S: Subject>(cx: &Case<'_, S>) -> Ve
         let ends = all(appends.collect()).await;
         let won: Vec<_> = ends.iter().zip(&entries).filter(|(end, _)| end.is_ok()).collect();
         let [(_, winner)] = won[..] else {
-            return Err(format!("{} of 8 writers won", won.len()));
+            return Err(format!(
+                "{} of 8 appends behind the same head succeeded, expected 1",
+                won.len()
+            ));
         };
         for lost in ends.iter().filter_map(|end| end.as_ref().err()) {
             let head = Some(winner.revision);

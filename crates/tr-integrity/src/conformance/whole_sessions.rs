@@ -1,5 +1,5 @@
-//! Cases: compaction, deletion, a new session under a deleted id, unusual ids, restart. The name of each
-//! function is the rule; `conformance.rs` lists and runs them.
+//! Conformance cases for session stores: compaction, deletion, a new session under a deleted id, unusual
+//! ids, restart. The name of each function is the rule; `conformance.rs` lists and runs them.
 use super::subject::{Case, Subject, Verdict, conflicts, entry, must, ok};
 use crate::store::{Entry, Revision};
 
@@ -79,7 +79,7 @@ pub(super) async fn a_compacted_session_goes_on<S: Subject>(cx: &Case<'_, S>) ->
     let head = written[4].revision;
     let base = Entry { revision: head, ..entry(5, 0, "all of it") };
     ok(cx.store.compact(&session, &base).await)?;
-    // A writer that loaded the session before the compaction.
+    // Another writer, which loaded the session before the compaction, appends after it.
     let next = entry(6, 6, "more");
     ok(cx.other.append(&session, Some(head), &next).await)?;
     cx.holds(&session, &[base, next]).await
@@ -128,10 +128,19 @@ pub(super) async fn a_compaction_spares_other_sessions<S: Subject>(cx: &Case<'_,
 
 pub(super) async fn a_deleted_session_is_gone<S: Subject>(cx: &Case<'_, S>) -> Verdict {
     let session = cx.session("deleted");
-    must(!ok(cx.store.delete(&session).await)?, "a session that never was is said to be deleted")?;
+    must(
+        !ok(cx.store.delete(&session).await)?,
+        "`delete` returned true for a session that never existed",
+    )?;
     cx.written(&session, 3).await?;
-    must(ok(cx.other.delete(&session).await)?, "a session is said not to have been there")?;
-    must(!ok(cx.store.delete(&session).await)?, "a session is said to be deleted twice")?;
+    must(
+        ok(cx.other.delete(&session).await)?,
+        "`delete` returned false for a session that existed",
+    )?;
+    must(
+        !ok(cx.store.delete(&session).await)?,
+        "`delete` returned true for a session that was already deleted",
+    )?;
     cx.holds(&session, &[]).await
 }
 
@@ -156,7 +165,7 @@ pub(super) async fn a_deletion_spares_other_sessions<S: Subject>(cx: &Case<'_, S
     ok(cx.store.delete(&sessions[1]).await)?;
     for session in [&sessions[0], &sessions[2], &sessions[3]] {
         let left = ok(cx.store.load(session).await)?;
-        must(left.len() == 2, &format!("{session:?} has {} entries and not 2", left.len()))?;
+        must(left.len() == 2, &format!("{session:?} has {} entries instead of 2", left.len()))?;
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ pub struct AnswerCutOff {
 /// session. After another writer's change: code `session_corrupt`, transient, and the next call
 /// reloads the session. The model was not called ([`Ran::No`]).
 #[derive(Debug, thiserror::Error)]
-#[error("the session could not record its checkpoint, so the model was not called")]
+#[error("the model was not called: the sessions' store did not record the checkpoint")]
 pub struct CheckpointNotRecorded {
     #[source]
     facts: FailureInfo,

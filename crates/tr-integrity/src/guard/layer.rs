@@ -1,4 +1,4 @@
-//! The layer and its builder.
+//! [`ModelGuardLayer`] around the model's API, and its builder.
 use crate::{config::WhenStoreFails, session::Sessions};
 use std::{marker::PhantomData, sync::Arc};
 use tr_core::{DefaultPolicy, Observer};

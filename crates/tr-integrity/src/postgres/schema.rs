@@ -51,7 +51,7 @@ pub(super) async fn make(client: &mut ClientWrapper) -> Result<(), StoreError> {
              {VERSION}: use the program that made them, or another schema"
         ))),
         None => Err(StoreError::refused(
-            "the tables of sessions were made and cannot be seen: look at the search_path",
+            "the tables of sessions were created but cannot be found: check the search_path of the connection",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! What the fields of one call hold that its tool's manifest calls sensitive.
+//! Collects the values of one call's sensitive fields, as its tool's manifest names them, and removes them from texts.
 use super::{REDACTED, Redact, Redactor};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde::{Deserialize, Deserializer, de};
@@ -42,15 +42,15 @@ struct Values {
 /// Shorter values are hidden where they stand as words of their own.
 const WORD: usize = 4;
 
-/// As many values are searched for at once, and as many bytes of them.
+/// The most values that are searched for at once, and the most bytes of them.
 const MOST: usize = 1_000;
 const MOST_BYTES: usize = 64 * 1_024;
 
-/// Values of more bytes are searched for one by one, and so many of them at most.
+/// Values of more bytes than this are searched for one by one; the most of them.
 const LONG: usize = 256;
 const MOST_LONG: usize = 32;
 
-/// What lies deeper is not looked into.
+/// JSON that is nested deeper is not searched.
 const DEEPEST: usize = 128;
 
 impl Hidden {
@@ -69,7 +69,7 @@ impl Hidden {
         sensitive.map(|it| Self::new(it.names, Some(it.params)))
     }
 
-    /// Takes in what the sensitive fields of this JSON hold, such as a result.
+    /// Adds the values of the sensitive fields of this JSON, such as a result.
     pub fn learn(&mut self, json: Option<&str>) {
         let Some(json) = json.and_then(|json| serde_json::from_str::<&RawValue>(json).ok()) else {
             return;
@@ -78,8 +78,8 @@ impl Hidden {
         collect(json.get(), false, DEEPEST, &self.redactor, &mut self.values);
     }
 
-    /// Takes in what was streamed, which a failure after it may quote. Chunks of text are read together: a
-    /// value may begin in one and end in another.
+    /// Adds the values of a streamed answer, which a later failure may quote. Chunks of text are read together,
+    /// since a value may begin in one and end in another.
     pub(crate) fn learn_stream(&mut self, chunks: &Chunks) {
         match chunks.so_far() {
             None => {}
@@ -93,8 +93,8 @@ impl Hidden {
         }
     }
 
-    /// Takes in one JSON text after the other. Where the text is something else, what is sensitive in it is
-    /// not known.
+    /// Adds the values of each JSON text in a sequence of them. If one is no JSON, what is sensitive in it is not
+    /// known, so nothing is shown.
     fn learn_lines(&mut self, text: &str) {
         for json in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
             match json {
@@ -135,7 +135,7 @@ impl fmt::Debug for Hidden {
     }
 }
 
-/// All that stands under a sensitive name, however deep, as it is written and as others write it.
+/// Adds every string and number under a sensitive name, at any depth, in the spellings that an error may quote.
 fn collect(json: &str, is_hidden: bool, depth: usize, redactor: &Redactor, values: &mut Values) {
     if values.is_over {
         return;
@@ -160,6 +160,7 @@ fn collect(json: &str, is_hidden: bool, depth: usize, redactor: &Redactor, value
     }
 }
 
+/// Adds a string as it is written in the JSON, as serde writes it, trimmed, and in full.
 fn string(json: &str, values: &mut Values) {
     let written = &json[1..json.len() - 1];
     let text: String = serde_json::from_str(json).unwrap_or_default();
@@ -168,7 +169,7 @@ fn string(json: &str, values: &mut Values) {
     all.into_iter().filter(|text| !text.trim().is_empty()).for_each(|text| values.add(text));
 }
 
-/// As it is written, and as one who has read it as a double writes it.
+/// Adds a number as it is written, and as programs print it that read it as a double.
 fn number(json: &str, values: &mut Values) {
     values.add(json);
     if let Ok(double) = json.parse::<f64>() {
@@ -216,7 +217,7 @@ impl Values {
         Cow::Owned(clean)
     }
 
-    /// Where the short ones stand, each place once.
+    /// Where the short values occur; of overlapping occurrences, the outermost.
     fn found_in(&self, text: &str) -> Vec<Range<usize>> {
         let search = self.search.get_or_init(|| {
             let mut search = AhoCorasick::builder();
@@ -229,7 +230,7 @@ impl Values {
             if value.len() < WORD && !is_word(text, &value) {
                 continue;
             }
-            // They come by their ends: what lies within the next one is found with it.
+            // Matches are ordered by their ends: this one covers earlier ones that begin at or after its start.
             while found.last().is_some_and(|last| last.start >= value.start) {
                 found.pop();
             }

@@ -69,7 +69,7 @@ where
         let end = call.run(polls).await;
         ensure!(
             !matches!(end, End::Stuck),
-            "a call hangs: it was not woken though the tool goes on"
+            "a call hangs: its task was not woken although the tool made progress"
         );
         let wakers = call.abandon();
         let mut left = self.is_idle(asked).await;

@@ -75,9 +75,15 @@ where
 
             let most = POLLS_PER_WAKE * (ticks + 1);
             let polls = call.polls();
-            ensure!(polls <= most, "it had itself polled {polls} times for {ticks} wake-ups");
+            ensure!(
+                polls <= most,
+                "the call was polled {polls} times for {ticks} wake-ups of the tool"
+            );
             for polls in asked.attempts().iter().map(|a| a.polls) {
-                ensure!(polls <= most, "it polled the tool {polls} times for {ticks} wake-ups");
+                ensure!(
+                    polls <= most,
+                    "the call polled the tool {polls} times for {ticks} wake-ups"
+                );
             }
         }
         Ok(())

@@ -134,7 +134,9 @@ where
         match call.run(SPIN).await {
             End::Finished(end) => Ok(end.map_err(Into::into)),
             End::Spent => Err(format!("a call was woken {SPIN} times and has not ended")),
-            End::Stuck => Err("a call hangs: it was not woken though the tool goes on".into()),
+            End::Stuck => {
+                Err("a call hangs: its task was not woken although the tool made progress".into())
+            }
         }
     }
 

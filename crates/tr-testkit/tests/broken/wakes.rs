@@ -44,7 +44,7 @@ fn it_wakes_itself_all_the_time() {
 
 #[test]
 fn it_wakes_itself_a_little_too_often() {
-    caught(Law::DoesNotSpin, "it had itself polled 10 times for 0 wake-ups", |inner| {
+    caught(Law::DoesNotSpin, "the call was polled 10 times for 0 wake-ups of the tool", |inner| {
         plain(inner).calling(|inner, request| {
             let call = inner.call(request);
             boxed(async {
@@ -67,7 +67,7 @@ fn it_wakes_itself_a_little_too_often() {
 
 #[test]
 fn it_polls_the_tool_again_and_again() {
-    caught(Law::DoesNotSpin, "it polled the tool 37 times for 3 wake-ups", |inner| {
+    caught(Law::DoesNotSpin, "the call polled the tool 37 times for 3 wake-ups", |inner| {
         plain(inner).calling(|inner, request| {
             let mut call = Box::pin(inner.call(request));
             boxed(poll_fn(move |cx| {

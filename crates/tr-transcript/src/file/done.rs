@@ -1,16 +1,17 @@
-//! What a repair of a session file does, and what it loses.
+//! The parts of a [`FilePlan`](super::FilePlan): actions, losses and removed bytes, and how those of
+//! separately repaired parts of a file are joined.
 use super::records::{SkipReason, Skipped};
 use crate::repair::{Loss, RepairAction};
 use std::fmt;
 
-/// A line number, and the id of the call that the line names.
+/// A line number, and the id of a call of unknown outcome that the line names.
 pub(super) type Named = (u64, Box<str>);
 
 /// One action of a repair of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileAction {
-    /// What.
+    /// What it does.
     pub action: FileActionKind,
     /// On which line, from 1, of the original file; `None` for a new line.
     pub line: Option<u64>,
@@ -43,9 +44,9 @@ pub enum FileActionKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileLoss {
-    /// What.
+    /// What is lost.
     pub loss: Loss,
-    /// On which line it was, from 1; `None` if it follows from another repair.
+    /// The line that held it, from 1; `None` if it follows from another repair.
     pub line: Option<u64>,
 }
 
@@ -65,7 +66,8 @@ impl fmt::Debug for Dropped {
     }
 }
 
-/// The actions and losses of a repair.
+/// The actions and losses of a repair, planned or applied. The methods of `FilePlan` explain the
+/// fields.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Done {
     pub(super) actions: Vec<FileAction>,
@@ -79,7 +81,7 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// Adds those of another part.
+    /// Appends what was done to a later part of the file.
     pub(super) fn extend(&mut self, more: Self) {
         self.actions.extend(more.actions);
         self.losses.extend(more.losses);

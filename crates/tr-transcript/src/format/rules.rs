@@ -1,4 +1,4 @@
-//! The forms of transcripts, and the rules of their providers, as data.
+//! The forms of transcripts, and as data the rules by which each provider accepts or refuses one.
 use serde::{Deserialize, Serialize};
 
 /// A form of transcripts.
@@ -34,11 +34,11 @@ pub(crate) struct Rules {
     pub(crate) names_pair: bool,
     /// Whether the steps of a turn may carry thought signatures.
     pub(crate) signs_steps: bool,
-    /// Whether a system message without content may stand between uses and their results: it only
-    /// changes the effort.
+    /// Whether a system message without content may stand between uses and their results. Such a
+    /// message only sets the effort of the model.
     pub(crate) passes_over_system: bool,
-    /// Set if a step must follow a user's message, results included: a user's message that may be
-    /// put before a step that begins the session.
+    /// Set if a step must follow a user's message or results: the user's message to insert before a
+    /// step that begins the session.
     pub(crate) follows_user: Option<&'static str>,
 }
 
@@ -123,8 +123,8 @@ impl Format {
         self.rules().refuses_repeated_ids
     }
 
-    /// The rules for a provider that takes messages in the form `asked`, if that is known. The
-    /// agent converts the messages to that form: only the rules for unconverted parts apply.
+    /// The rules for messages in this form that are sent in the form `asked`, if that is known. The
+    /// agent converts the messages but keeps the ids, so only the rule about ids is that of `asked`.
     pub(crate) fn rules_of(self, asked: Option<Self>) -> Rules {
         let rules = self.rules();
         let refuses = |asked: Self| asked.rules().refuses_repeated_ids;

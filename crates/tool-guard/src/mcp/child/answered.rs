@@ -67,7 +67,7 @@ impl Asked {
                 Ok(Self { id: id.unwrap_or_else(|| "null".into()), method: None, requests })
             }
             Line::Unreadable { .. } => {
-                const WHY: &str = "the body is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name); it was not forwarded";
+                const WHY: &str = "the body was not forwarded: it is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name)";
                 Err(Box::new(error(StatusCode::BAD_REQUEST, "null", -32700, WHY)))
             }
         }

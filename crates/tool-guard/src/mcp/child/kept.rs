@@ -1,7 +1,7 @@
 //! The stream of a response that outlives its connection, so that the client can resume it.
 use super::replay::{MAX_BYTES, Next, PATIENCE, Replay};
 use crate::{
-    front::{body::Answered, events::Events},
+    front::{body::Answered, keep_alive::KeepAlive},
     mcp::http::{Cut, Presence, Uncut, Watched},
 };
 use bytes::Bytes;
@@ -263,7 +263,7 @@ impl Drop for Read {
 pub(super) fn body_of(
     events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
 ) -> http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError> {
-    let events = Events::new(Box::pin(events));
+    let events = KeepAlive::new(Box::pin(events));
     let frames = futures_util::StreamExt::map(events, |event| event.map(Frame::data));
     StreamBody::new(frames).boxed_unsync()
 }

@@ -49,14 +49,14 @@ pub(super) fn refusal(why: Refused) -> Response<Bytes> {
     let (code, text) = match why {
         Refused::Id => (
             INVALID_REQUEST,
-            "the id of a request must be a string or an unambiguous number; it was not forwarded",
+            "the request was not forwarded: its id must be a string or an unambiguous number",
         ),
         Refused::Params => {
-            (INVALID_PARAMS, "a member of params occurs twice; the request was not forwarded")
+            (INVALID_PARAMS, "the request was not forwarded: a member of its params occurs twice")
         }
         Refused::Unreadable | Refused::TooMany => (
             PARSE_ERROR,
-            "the body is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name); it was not forwarded",
+            "the body was not forwarded: it is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name)",
         ),
     };
     let mut response = Response::new(answer::refusal("null", code, text));

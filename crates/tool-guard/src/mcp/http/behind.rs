@@ -7,7 +7,7 @@ use super::{
 use crate::{
     front::{
         body::{Answered, EndsAtOnce, respond},
-        events::Events,
+        keep_alive::KeepAlive,
     },
     mcp::{
         answer,
@@ -105,7 +105,7 @@ impl Remote {
             media.is_some_and(|media| media.as_bytes().starts_with(b"text/event-stream"));
         let body = if is_stream {
             head.headers.remove(CONTENT_LENGTH);
-            let events = Events::new(Box::pin(watched(body, self.guard.clone())));
+            let events = KeepAlive::new(Box::pin(watched(body, self.guard.clone())));
             let frames = futures_util::StreamExt::map(events, |event| event.map(Frame::data));
             StreamBody::new(frames).boxed_unsync()
         } else {

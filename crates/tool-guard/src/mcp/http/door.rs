@@ -167,7 +167,7 @@ impl<B: Behind> Inside<B> {
                 self.exchange(head, body.clone(), &read, of).await
             }
             (Some("tools/call"), None) => {
-                const WHY: &str = "the id of tools/call must be a string or an unambiguous number; the call was not made";
+                const WHY: &str = "the call was not made: the id of tools/call must be a string or an unambiguous number";
                 refused(StatusCode::BAD_REQUEST, "null", INVALID_REQUEST, WHY)
             }
             (Some("notifications/cancelled"), None) if self.cancelled(&home, &read, &body) => {

@@ -1,5 +1,5 @@
 //! The client's response to one exchange: one JSON body, or a stream of events.
-use crate::front::{body::Answered, events::Events};
+use crate::front::{body::Answered, keep_alive::KeepAlive};
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use http_body_util::{BodyExt as _, StreamBody};
@@ -77,7 +77,7 @@ impl Reply {
         let (told, received) = oneshot::channel();
         let events_of =
             futures_util::stream::poll_fn(move |cx| waiting.poll_recv(cx).map(|it| it.map(Ok)));
-        let body = StreamBody::new(Frames(Box::pin(Events::new(events_of))));
+        let body = StreamBody::new(Frames(Box::pin(KeepAlive::new(events_of))));
         let mut answer = Response::new(body.boxed_unsync());
         *answer.status_mut() = status;
         *answer.headers_mut() = headers.unwrap_or_else(|| {
@@ -184,7 +184,7 @@ impl Reply {
 }
 
 /// The frames of a stream of events.
-struct Frames<S>(Pin<Box<Events<S>>>);
+struct Frames<S>(Pin<Box<KeepAlive<S>>>);
 
 impl<S: Stream<Item = Result<Bytes, BoxError>>> Stream for Frames<S> {
     type Item = Result<Frame<Bytes>, BoxError>;

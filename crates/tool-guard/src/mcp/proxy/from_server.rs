@@ -1,4 +1,5 @@
-//! Decides what the guard does with the lines of the server.
+//! Decides what the proxy does with each line of the server: answers and progress go to the call that waits for them,
+//! the rest to the client. Also ends what waits for a server that crashed or ended.
 use super::{CONNECTION_CLOSED, Proxy, relayed, requests::Open, too_long};
 use crate::mcp::{
     Mode, answer, batch,
@@ -23,19 +24,19 @@ use tr_core::{BoxError, Ran, ToolCall, ToolOutcome};
 /// The notice that the list of tools is no longer current.
 pub(crate) const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
-/// What there is in a batch of the server's.
+/// What a batch of the server contains.
 struct Survey {
-    /// The position of the first message that belongs to a call.
+    /// The byte position of the first message that belongs to a call.
     first: Option<usize>,
-    /// Whether a message before it says something about the tools, or answers another request.
-    is_told: bool,
+    /// Whether a message before it is one of [`Concern::Guard`].
+    concerns_guard: bool,
 }
 
-/// Whom a message of a batch concerns, besides the client.
+/// What reads a message of a batch, besides the client.
 enum Concern {
-    /// It answers a call, or reports its progress.
+    /// The call that it answers, or whose progress it reports.
     Call,
-    /// It says something about the tools, or answers another request.
+    /// The guard: it says that the tools changed, or answers a request that is no tool call.
     Guard,
     None,
 }
@@ -47,7 +48,7 @@ where
         + Send
         + 'static,
 {
-    /// Handles an item of the server's.
+    /// Handles an item from the server.
     pub(crate) fn on_server(&mut self, item: &Item) {
         match item {
             Item::Line(line) => {
@@ -65,8 +66,8 @@ where
         }
     }
 
-    /// Handles a line of the server's that was read together with the one before it. A call that the line
-    /// before ended is answered first, so that answers keep their order.
+    /// Handles an item that was read together with the one before it. A call that the item before
+    /// ended is answered first, so that answers keep their order.
     pub(crate) fn on_next_of_server(&mut self, item: &Item) {
         if let Some(finished) = self.calls.step().now_or_never() {
             self.on_step(finished);
@@ -75,7 +76,7 @@ where
     }
 
     fn on_server_line(&mut self, line: &Bytes) {
-        // A message of a batch may be no JSON although the others are.
+        // Before `message::read`, which takes a batch with one malformed message as unreadable.
         if scan::bare(line).starts_with(b"[") {
             return self.on_server_batch(line);
         }
@@ -101,11 +102,11 @@ where
     /// Parts that are no message pass together, since there may be millions.
     fn on_server_batch(&mut self, line: &Bytes) {
         let parts = || unchecked_elements(line).into_iter().flatten();
-        let Some(Survey { first, is_told }) = self.survey(line) else {
+        let Some(Survey { first, concerns_guard }) = self.survey(line) else {
             return self.pass_to_client(line);
         };
         let Some(first) = first else {
-            if is_told {
+            if concerns_guard {
                 parts().for_each(|part| self.learn_from(part));
             }
             return self.pass_to_client(line);
@@ -116,7 +117,7 @@ where
             let at = place(part);
             if batch::may_be_message(part) {
                 self.pass_others(line, others.take());
-                if at < first && !is_told {
+                if at < first && !concerns_guard {
                     self.pass_part(part);
                 } else {
                     self.on_server_line(&[part, b"\n"].concat().into());
@@ -133,7 +134,7 @@ where
     /// complete.
     fn survey(&self, line: &Bytes) -> Option<Survey> {
         let mut parts = unchecked_elements(line)?;
-        let mut survey = Survey { first: None, is_told: false };
+        let mut survey = Survey { first: None, concerns_guard: false };
         for part in &mut parts {
             if survey.first.is_some() || !batch::may_be_message(part) {
                 continue;
@@ -142,14 +143,14 @@ where
                 Concern::Call => {
                     survey.first = Some(part.as_ptr().addr() - line.as_ptr().addr());
                 }
-                Concern::Guard => survey.is_told = true,
+                Concern::Guard => survey.concerns_guard = true,
                 Concern::None => {}
             }
         }
         (!parts.is_torn()).then_some(survey)
     }
 
-    /// Reads a message about the tools, in a batch that passes whole.
+    /// Handles a message of [`Concern::Guard`] in a batch that passes whole; ignores others.
     fn learn_from(&mut self, part: &[u8]) {
         if !batch::may_be_message(part) {
             return;
@@ -181,7 +182,7 @@ where
         }
     }
 
-    /// Whom a message of a batch concerns.
+    /// What reads a message of a batch, besides the client.
     fn concern(&self, part: &[u8]) -> Concern {
         let answered = match message::read(part) {
             Line::One(message) if message.method.is_none() => token(message.id),
@@ -278,7 +279,8 @@ where
                 let outcome = answer::outcome(message, recorded || self.wire.compares());
                 let id_range = message::range(line, raw);
                 let answer = Answer { line: line.clone(), id_range, opaque: false };
-                // A receiver that is gone has cancelled between two polls, in its drop.
+                // If sending fails, the call was dropped between two polls, and its drop has cancelled the
+                // attempt.
                 let _ = ending.send(Ending::Answered(answer, outcome));
             }
             Answered::Late { owed, pass } => {
@@ -352,7 +354,7 @@ where
         self.end_all();
     }
 
-    /// The server is up again.
+    /// Notes that the server is up again, and sends the client `tools/list_changed`, as its tools may differ.
     pub(crate) fn on_server_back(&mut self) {
         self.wire.lock().up_at = None;
         self.is_back = true;

@@ -257,7 +257,9 @@ impl Exchange {
                 self.heard.push_back(Heard::Head(head.status, head.headers));
                 self.heard.push_back(Heard::Oversized(skipped));
                 if !is_answer {
-                    self.fail(&Fault::NoAnswer("its body is too long, and has another id".into()));
+                    self.fail(&Fault::NoAnswer(
+                        "the body is too long and answers another id".into(),
+                    ));
                 }
             }
             Body::Whole(raw) => self.on_body(head, raw),

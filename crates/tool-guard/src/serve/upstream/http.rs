@@ -1,4 +1,5 @@
-//! A tool that is an HTTP endpoint: params are the body of a request, the body of the response is the answer.
+//! A tool of `serve` that is an HTTP endpoint: the params of a call are the body of a request, and the body of the
+//! response is the answer.
 use super::answer::{Lines, content, grow};
 use crate::connect::{Connector, Trust, was_not_sent};
 use anyhow::Context as _;
@@ -20,11 +21,11 @@ use tr_core::{
     ToolOutcome, Verdict, classify,
 };
 
-/// How much of a failure's body its message shows, in bytes.
-const SHOWN: usize = 2_000;
+/// How many bytes of an error response's body its message quotes.
+const QUOTED: usize = 2_000;
 
-/// How long a connection may idle. Many servers close theirs after 5 s, and a request that meets the close may
-/// have run.
+/// How long a connection may idle. Many servers close idle connections after 5 s; a request that is sent as the
+/// server closes may have run.
 const IDLE: Duration = Duration::from_secs(4);
 
 /// One endpoint.
@@ -100,7 +101,7 @@ impl Target {
         *headers = self.headers.clone();
         let takes_keys =
             call.manifest().is_some_and(|tool| tool.capabilities.has(Capability::Idempotency));
-        // Not the caller's own key, which is known in its session alone.
+        // Not the caller's own key, which is unique only within its session.
         if let Some(claim) = call.fencing_token().filter(|_| takes_keys) {
             let key = format!("\"{}\"", claim.provider_key());
             headers.insert("idempotency-key", HeaderValue::from_str(&key)?);
@@ -138,7 +139,7 @@ async fn answer(response: Response<Incoming>, call: &ToolCall) -> Result<ToolOut
     }
     let code = format!("http_{}", head.status.as_u16());
     let mut end = found.end;
-    // A redirect is no answer, and is not followed.
+    // A redirect is not followed, so it says nothing about the call.
     if end.verdict.is_success() {
         (end.verdict, end.ran) = (Verdict::Permanent, Ran::Unknown);
     }
@@ -148,15 +149,15 @@ async fn answer(response: Response<Incoming>, call: &ToolCall) -> Result<ToolOut
     Ok(error.into())
 }
 
-/// What a failure's body says first. The status says what happened, also where the body breaks off.
+/// The first bytes of an error response's body. A body that breaks off is no error: the status says what happened.
 async fn beginning(mut body: Incoming) -> String {
     let mut all = Vec::new();
-    while all.len() < SHOWN
+    while all.len() < QUOTED
         && let Some(Ok(frame)) = body.frame().await
     {
         all.extend(frame.into_data().unwrap_or_default());
     }
-    all.truncate(SHOWN);
+    all.truncate(QUOTED);
     String::from_utf8_lossy(&all).trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned()
 }
 

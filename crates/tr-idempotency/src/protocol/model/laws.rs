@@ -133,7 +133,7 @@ pub(super) const SOMETIMES: [Law; 7] = [
 ];
 
 /// Reachable with mutating calls only.
-pub(super) const TOLD_UNKNOWN: Law = ("a duplicate gets `unknown`", |_, world| {
+pub(super) const DUPLICATE_GETS_UNKNOWN: Law = ("a duplicate gets `unknown`", |_, world| {
     any(world, |step, _| step == Step::Told(Answer::Unknown))
 });
 

@@ -1,4 +1,5 @@
-//! Server-sent events that do not fall silent: proxies close connections on which nothing is sent.
+//! Adds comments to a stream of server-sent events while it is silent, since proxies close connections on which
+//! nothing is sent.
 use bytes::Bytes;
 use futures_util::Stream;
 use pin_project_lite::pin_project;
@@ -10,29 +11,29 @@ use std::{
 use tokio::time::{Instant, Sleep, sleep};
 use tr_core::BoxError;
 
-/// How long nothing is sent before a comment is.
-const QUIET: Duration = Duration::from_secs(15);
+/// How long a stream is silent before a comment is sent.
+const INTERVAL: Duration = Duration::from_secs(15);
 
-/// A comment, which clients pass over.
+/// A comment; clients ignore it.
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 pin_project! {
-    /// The events of a stream, and a comment whenever there is none for a while.
-    pub(crate) struct Events<S> {
+    /// The events of a stream, and a comment after each [`INTERVAL`] without one.
+    pub(crate) struct KeepAlive<S> {
         #[pin]
         events: S,
         #[pin]
-        quiet: Sleep,
+        silence: Sleep,
     }
 }
 
-impl<S> Events<S> {
+impl<S> KeepAlive<S> {
     pub(crate) fn new(events: S) -> Self {
-        Self { events, quiet: sleep(QUIET) }
+        Self { events, silence: sleep(INTERVAL) }
     }
 }
 
-impl<S: Stream<Item = Result<Bytes, BoxError>>> Stream for Events<S> {
+impl<S: Stream<Item = Result<Bytes, BoxError>>> Stream for KeepAlive<S> {
     type Item = Result<Bytes, BoxError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -40,11 +41,11 @@ impl<S: Stream<Item = Result<Bytes, BoxError>>> Stream for Events<S> {
         let event = match this.events.poll_next(cx) {
             Poll::Ready(event) => event,
             Poll::Pending => {
-                ready!(this.quiet.as_mut().poll(cx));
+                ready!(this.silence.as_mut().poll(cx));
                 Some(Ok(COMMENT))
             }
         };
-        this.quiet.reset(Instant::now() + QUIET);
+        this.silence.reset(Instant::now() + INTERVAL);
         Poll::Ready(event)
     }
 }
@@ -59,16 +60,16 @@ mod tests {
     async fn a_silent_stream_sends_comments() {
         let (send, mut receive) = mpsc::unbounded_channel();
         let events = stream::poll_fn(move |cx| receive.poll_recv(cx)).map(Ok);
-        let events = Events::new(events).map(Result::unwrap);
+        let events = KeepAlive::new(events).map(Result::unwrap);
         let mut events = Box::pin(events);
         let start = Instant::now();
         let event = Bytes::from_static(b"data: 1\n\n");
         send.send(event.clone()).unwrap();
         assert_eq!((events.next().await, start.elapsed()), (Some(event.clone()), Duration::ZERO));
-        assert_eq!((events.next().await, start.elapsed()), (Some(COMMENT), QUIET));
-        assert_eq!((events.next().await, start.elapsed()), (Some(COMMENT), QUIET * 2));
+        assert_eq!((events.next().await, start.elapsed()), (Some(COMMENT), INTERVAL));
+        assert_eq!((events.next().await, start.elapsed()), (Some(COMMENT), INTERVAL * 2));
         send.send(event.clone()).unwrap();
-        assert_eq!((events.next().await, start.elapsed()), (Some(event), QUIET * 2));
+        assert_eq!((events.next().await, start.elapsed()), (Some(event), INTERVAL * 2));
         drop(send);
         assert_eq!(events.next().await, None);
     }
