@@ -1,6 +1,5 @@
 //! `tool-guard session`: finds out why a provider refuses an agent's session, and repairs it.
 mod agents;
-mod atomic_replace;
 mod balance;
 mod change;
 mod check;
@@ -8,40 +7,24 @@ mod checkpoints;
 mod content;
 mod database;
 mod diff;
-mod dress;
 mod each;
 mod failure;
-mod file;
-mod folder;
 mod form;
 mod json_document;
 mod json_lines;
 mod kind;
-mod lock;
 mod messages;
-mod nfs4;
 mod options;
-mod private;
 mod repair;
 mod report;
 mod reset;
 mod rollback;
-mod show;
 mod sidecar;
 mod source;
 mod stored_session;
 mod target;
-mod writers;
 
-pub(crate) use self::{
-    atomic_replace::replace as replace_file,
-    failure::CliError,
-    file::File,
-    folder::Folder,
-    options::Options,
-    private::{Stranger, is_own_group, stranger_in},
-    show::{quoted, say},
-};
+pub(crate) use self::options::Options;
 use self::{
     content::Content,
     each::{Outcome, Verdict, each},

@@ -7,7 +7,8 @@ use self::{
     envelope::Envelope,
     shape::{Document, Message, Part, Record},
 };
-use super::{CliError, Failure, NotJudged, file::File};
+use super::{Failure, NotJudged};
+use crate::files::{CliError, File};
 use std::io::Read as _;
 use tr_transcript::{Piece, Records};
 

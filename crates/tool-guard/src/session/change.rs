@@ -1,10 +1,6 @@
 //! The common steps of commands that change a session: read, decide, show, and write if requested.
-use super::{
-    Content, Failure, Source, Verdict,
-    report::About,
-    show::{GOOD, TITLE, WARN, count},
-    target::Target,
-};
+use super::{Content, Failure, Source, Verdict, report::About, target::Target};
+use crate::terminal::{GOOD, TITLE, WARN, count};
 use serde::Serialize;
 use std::{fmt::Write as _, path::PathBuf};
 use tr_core::rfc3339;

@@ -5,9 +5,9 @@ use super::{
     json_lines,
     kind::{Kind, kind},
     report::{About, Health, head},
-    show::DIM,
     target::Target,
 };
+use crate::terminal::DIM;
 use serde::Serialize;
 use std::fmt::Write as _;
 

@@ -1,13 +1,15 @@
 //! `tool-guard session checkpoints`: lists a session's checkpoints, or makes one.
 use super::{
-    CliError, Content, Failure, NotJudged, Outcome, Source, Verdict,
+    Content, Failure, NotJudged, Outcome, Source, Verdict,
     content::{End, id},
-    file::File,
     options,
     report::{About, head},
-    show::{BAD, DIM, GOOD, TITLE, count, quoted},
     sidecar::{self, Checkpoint},
     target::{InDatabase, Target},
+};
+use crate::{
+    files::{CliError, File},
+    terminal::{BAD, DIM, GOOD, TITLE, count, quoted},
 };
 use serde::Serialize;
 use std::{fmt::Write as _, path::Path};

@@ -1,5 +1,6 @@
 //! A database of durable sessions, as `tr-integrity` writes it.
-use super::{CliError, Failure, writers};
+use super::Failure;
+use crate::files::{CliError, writer_of};
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -37,7 +38,7 @@ impl Database {
         let running = session.cycles().iter().filter(|cycle| !cycle.abandoned);
         let running: Vec<_> = running.map(|cycle| &*cycle.tool_use.id).collect();
         if !running.is_empty()
-            && let Some(other) = writers::writer_of(file)
+            && let Some(other) = writer_of(file)
         {
             let what = format!(
                 "has a running tool call, {}, and {other} has the database open; nothing was changed",

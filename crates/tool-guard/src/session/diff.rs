@@ -3,9 +3,9 @@ use super::{
     Content, Failure, NotJudged, Outcome, Source, Verdict,
     options::How,
     report::{About, head},
-    show::{DIM, MINUS, PLUS, TITLE},
     target::Target,
 };
+use crate::terminal::{DIM, MINUS, PLUS, TITLE};
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 use std::fmt::Write as _;

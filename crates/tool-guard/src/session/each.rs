@@ -1,9 +1,11 @@
 //! Runs a command on each session of some paths, and prints the results.
 use super::{
-    CliError,
     failure::{Failure, NotJudged},
-    show::{BAD, DIM, GOOD, TITLE, WARN, say, say_error},
     target::{Entry, Target, Which, entries},
+};
+use crate::{
+    files::CliError,
+    terminal::{BAD, DIM, GOOD, TITLE, WARN, say, say_error},
 };
 use serde::Serialize;
 use std::{

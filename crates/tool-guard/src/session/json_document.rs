@@ -1,11 +1,12 @@
 //! A session in one JSON text: an array of messages, or a request with messages.
 use super::{
-    CliError, Failure, NotJudged, agents,
+    Failure, NotJudged, agents,
     form::Form,
     messages::{self, Planned},
     report::{About, Health},
     sidecar::{Checkpoint, hash},
 };
+use crate::files::CliError;
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},

@@ -1,12 +1,14 @@
 //! A session of JSON lines, as harnesses keep them.
 use super::{
-    CliError, Failure, NotJudged, agents,
-    file::File,
+    Failure, NotJudged, agents,
     form::Form,
     messages::Planned,
     report::{About, Act, Found, Health, Lost},
-    show::count,
     sidecar::{Checkpoint, hash},
+};
+use crate::{
+    files::{CliError, File},
+    terminal::count,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use tr_transcript::{

@@ -1,5 +1,6 @@
 //! Distinguishes a session in one JSON text from a session in JSON lines.
-use super::{CliError, Failure, file::File};
+use super::Failure;
+use crate::files::{CliError, File};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::error::Category;
 use std::io::{self, BufReader, Read as _};

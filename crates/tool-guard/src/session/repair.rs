@@ -1,14 +1,17 @@
 //! `tool-guard session repair`: plans the repair of a session, and writes it if requested.
 use super::{
-    CliError, Content, Failure, NotJudged, Outcome, Verdict,
+    Content, Failure, NotJudged, Outcome, Verdict,
     balance::{self, Balance, Refusal},
     change::{Change, Order, change, ending},
     form::Form,
     messages::Planned,
     options,
     report::{About, Act, Health, Lost, SHOWN, head, location, more},
-    show::{BAD, DIM, GOOD, MINUS, WARN, count},
     target::Target,
+};
+use crate::{
+    files::CliError,
+    terminal::{BAD, DIM, GOOD, MINUS, WARN, count},
 };
 use serde::Serialize;
 use serde_json::Value;

@@ -2,9 +2,9 @@
 use super::{
     NotJudged, Verdict,
     form::{Form, OnResume, damage, done, provider},
-    show::{BAD, DIM, GOOD, TITLE, WARN, count, printable_list, size},
     target::Target,
 };
+use crate::terminal::{BAD, DIM, GOOD, TITLE, WARN, count, printable_list, size};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;

@@ -1,13 +1,13 @@
 //! `tool-guard session reset`: resets a session to its system prompt.
 use super::{
-    CliError, Failure, NotJudged, Outcome, Source, Verdict,
+    Failure, NotJudged, Outcome, Source, Verdict,
     change::{Change, Order, change, ending},
     options,
     report::head,
-    show::count,
     sidecar,
     target::Target,
 };
+use crate::{files::CliError, terminal::count};
 use serde::Serialize;
 use std::{fs, io, path::PathBuf};
 

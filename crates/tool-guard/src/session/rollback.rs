@@ -1,11 +1,14 @@
 //! `tool-guard session rollback`: rolls a session back to a checkpoint.
 use super::{
-    CliError, Content, Failure, Outcome, Source, Verdict,
+    Content, Failure, Outcome, Source, Verdict,
     change::{Change, Order, change, ending},
     options,
     report::{Health, head},
-    show::{BAD, count, quoted, size},
     target::Target,
+};
+use crate::{
+    files::CliError,
+    terminal::{BAD, count, quoted, size},
 };
 use serde::Serialize;
 use std::{fmt::Write as _, path::Path};

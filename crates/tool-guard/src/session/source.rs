@@ -1,9 +1,8 @@
 //! An open session in a file or a database: reads its content, and replaces it.
 use super::{
-    CliError, Failure, atomic_replace,
+    Failure,
     content::Content,
     database::Database,
-    file::{File, Stamp},
     json_document::JsonDocument,
     json_lines::JsonLines,
     kind::{Kind, kind},
@@ -11,6 +10,7 @@ use super::{
     stored_session::StoredSession,
     target::{InDatabase, Target},
 };
+use crate::files::{CliError, File, Stamp, keep_bytes, replace_file};
 use std::{fs, path::PathBuf, rc::Rc};
 use tr_integrity::store::StoreErrorKind;
 
@@ -85,14 +85,11 @@ impl Source {
         ending: &str,
     ) -> Result<PathBuf, CliError> {
         match (self, after) {
-            (Self::File(file, Some(stamp)), _) => {
-                atomic_replace::replace(file, *stamp, ending, after.bytes())
-            }
+            (Self::File(file, Some(stamp)), _) => replace_file(file, *stamp, ending, after.bytes()),
             (Self::Stored(InDatabase { database, id }), Content::StoredSession(stored)) => {
                 let edit = stored.edit().expect("it was made of what is stored");
                 let part = format!(".{}", file_name(id));
-                let backup =
-                    atomic_replace::keep_bytes(database.file(), &part, ending, before.bytes())?;
+                let backup = keep_bytes(database.file(), &part, ending, before.bytes())?;
                 let cli_error = match database.change(id, |session, now| edit.make(session, now)) {
                     Ok(Ok(())) => return Ok(backup),
                     Ok(Err(refused)) => refused.into(),

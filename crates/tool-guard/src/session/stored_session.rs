@@ -1,11 +1,11 @@
 //! A session of a database, in memory, with the change that a command makes.
 use super::{
-    CliError,
     form::Form,
     messages::{self, Planned},
     report::{About, Health},
     sidecar::Checkpoint,
 };
+use crate::files::CliError;
 use tr_integrity::{ResetOptions, Session};
 use tr_transcript::{CheckpointError, Message, Repair, RepairMode, Transcript, Validator};
 

@@ -202,6 +202,13 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<fs::File> {
     regular(open(path, OFlags::RDONLY | ALWAYS, Mode::empty())?)
 }
 
+/// `FILE` with `ending` appended to its name.
+pub(crate) fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
 fn regular(open: OwnedFd) -> io::Result<fs::File> {
     let file = fs::File::from(open);
     if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }

@@ -1,5 +1,8 @@
 //! An open session file, and detection of changes to it.
-use super::{CliError, folder::Folder, private::refuse_others, show::size, writers};
+use super::{
+    error::CliError, folder::Folder, other_programs::refuse_writers, other_users::refuse_others,
+};
+use crate::terminal::size;
 use blake3::Hash;
 use rustix::fs::OFlags;
 use std::{
@@ -71,7 +74,7 @@ impl File {
             )),
             // Not every file system has locks; the stamp also detects concurrent changes.
             Ok(()) | Err(TryLockError::Error(_)) => {
-                writers::refuse_writers(&file.real)?;
+                refuse_writers(&file.real)?;
                 Ok(file)
             }
         }

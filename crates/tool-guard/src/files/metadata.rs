@@ -1,5 +1,4 @@
 //! Copies a file's owner, permissions, access lists and attributes to a new file.
-use super::nfs4;
 use rustix::{
     fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr},
     io::Errno,
@@ -25,11 +24,11 @@ type Attributes = [(OsString, Vec<u8>)];
 
 /// Copies the owner, the permissions, the access lists and the attributes of `old` to `new`. If the
 /// access lists cannot be copied, only the owner can use the new file.
-pub(crate) fn dress_like(old: &fs::File, new: &fs::File) -> io::Result<()> {
-    dress(&old.metadata()?, &attributes(old)?, new)
+pub(crate) fn copy_metadata(old: &fs::File, new: &fs::File) -> io::Result<()> {
+    set_metadata(&old.metadata()?, &attributes(old)?, new)
 }
 
-fn dress(found: &fs::Metadata, attributes: &Attributes, new: &fs::File) -> io::Result<()> {
+fn set_metadata(found: &fs::Metadata, attributes: &Attributes, new: &fs::File) -> io::Result<()> {
     let now = new.metadata()?;
     if (found.uid(), found.gid()) != (now.uid(), now.gid()) {
         let owner = fchown(new, Some(found.uid()), Some(found.gid()));
@@ -42,35 +41,6 @@ fn dress(found: &fs::Metadata, attributes: &Attributes, new: &fs::File) -> io::R
     }
     let allowed = if take_lists(attributes, new) { ALLOWED } else { BY_OWNER };
     new.set_permissions(fs::Permissions::from_mode(found.mode() & allowed))
-}
-
-/// The access that a list grants in addition to the permissions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AccessList {
-    /// None.
-    None,
-    /// More users, limited by the group's permissions.
-    WithinGroup,
-    /// More users, who may write whatever the permissions are.
-    Beyond,
-}
-
-/// The access that its lists grant in addition to its permissions.
-pub(crate) fn access_list(file: &fs::File) -> io::Result<AccessList> {
-    let mut found = AccessList::None;
-    for name in names(file)?.iter().filter(|name| is_list(name)) {
-        match name.as_bytes() {
-            b"system.posix_acl_default" => {}
-            b"system.posix_acl_access" if found == AccessList::None => {
-                found = AccessList::WithinGroup;
-            }
-            b"system.posix_acl_access" => {}
-            list if list == nfs4::NAME.as_bytes()
-                && !nfs4::lets_others_write(&value(file, name)?) => {}
-            _ => found = AccessList::Beyond,
-        }
-    }
-    Ok(found)
 }
 
 /// Sets exactly these access lists on `new`, which may have inherited others from its folder;
@@ -86,7 +56,7 @@ fn take_lists(attributes: &Attributes, new: &fs::File) -> bool {
 /// The prefix of POSIX and NFS access lists.
 const LISTS: &[u8] = b"system.";
 
-fn is_list(name: &OsStr) -> bool {
+pub(super) fn is_list(name: &OsStr) -> bool {
     name.as_bytes().starts_with(LISTS)
 }
 
@@ -109,14 +79,14 @@ fn attributes(file: &fs::File) -> io::Result<Vec<(OsString, Vec<u8>)>> {
     names(file)?.into_iter().filter(ours).map(valued).collect()
 }
 
-fn value(file: &fs::File, name: &OsStr) -> io::Result<Vec<u8>> {
+pub(super) fn value(file: &fs::File, name: &OsStr) -> io::Result<Vec<u8>> {
     let mut value = vec![0; LONGEST];
     let length = fgetxattr(file, name, &mut value[..])?;
     value.truncate(length);
     Ok(value)
 }
 
-fn names(file: &fs::File) -> io::Result<Vec<OsString>> {
+pub(super) fn names(file: &fs::File) -> io::Result<Vec<OsString>> {
     let mut names = vec![0; LONGEST];
     let length = match flistxattr(file, &mut names[..]) {
         Ok(length) => length,
@@ -135,7 +105,10 @@ fn named(what: &str, error: &io::Error) -> io::Error {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::session::folder::open_regular;
+    use crate::files::{
+        open_regular,
+        other_users::{AccessList, access_list},
+    };
     use std::path::Path;
     use tempfile::{TempDir, tempdir};
 
@@ -174,10 +147,10 @@ mod tests {
         (folder, open_regular(&path).unwrap(), new)
     }
 
-    fn dressed(old: &fs::File, new: &Path) -> fs::File {
+    fn copied(old: &fs::File, new: &Path) -> fs::File {
         let new = fs::File::create_new(new).unwrap();
         new.set_permissions(fs::Permissions::from_mode(0o600)).unwrap();
-        dress_like(old, &new).unwrap();
+        copy_metadata(old, &new).unwrap();
         new
     }
 
@@ -193,7 +166,7 @@ mod tests {
         set(&path, "user.note", b"mine");
         // Nothing can be written through its permissions any more, attributes least of all.
         old.set_permissions(fs::Permissions::from_mode(0o460)).unwrap();
-        let new = dressed(&old, &new);
+        let new = copied(&old, &new);
         let sorted = |file| {
             let mut attributes = attributes(file).unwrap();
             attributes.sort();
@@ -213,7 +186,7 @@ mod tests {
         old.set_permissions(fs::Permissions::from_mode(0o640)).unwrap();
         let other = fs::File::create_new(folder.path().join("other")).unwrap();
         assert_eq!(access_list(&other).unwrap(), AccessList::WithinGroup);
-        let new = dressed(&old, &new);
+        let new = copied(&old, &new);
         assert_eq!(attributes(&new).unwrap(), []);
         assert_eq!(mode(&new), 0o640);
     }
@@ -223,11 +196,11 @@ mod tests {
     fn without_its_access_list_a_file_is_its_owners_alone() {
         let (_folder, old, new) = old();
         old.set_permissions(fs::Permissions::from_mode(0o664)).unwrap();
-        let new = dressed(&old, &new);
+        let new = copied(&old, &new);
         assert_eq!(mode(&new), 0o664);
         // One that this file system does not have.
         let list = ("system.other_acl".into(), b"no one".to_vec());
-        dress(&old.metadata().unwrap(), &[list], &new).unwrap();
+        set_metadata(&old.metadata().unwrap(), &[list], &new).unwrap();
         assert_eq!(mode(&new), 0o600);
     }
 
@@ -235,6 +208,6 @@ mod tests {
     fn nothing_runs_as_its_owner_or_group() {
         let (_folder, old, new) = old();
         old.set_permissions(fs::Permissions::from_mode(0o6755)).unwrap();
-        assert_eq!(mode(&dressed(&old, &new)), 0o755);
+        assert_eq!(mode(&copied(&old, &new)), 0o755);
     }
 }

@@ -1,6 +1,6 @@
 //! Crashes, writers and attackers at each step of a replacement.
 use super::*;
-use crate::session::folder::UNFINISHED;
+use crate::files::UNFINISHED;
 use std::{
     mem,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},

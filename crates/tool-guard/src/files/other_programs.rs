@@ -1,11 +1,11 @@
 //! Detects other programs that may write a file, and lock files next to it.
-use super::{CliError, folder::Folder, lock};
-use rustix::fs::OFlags;
-use std::{
-    fs,
-    io::Read as _,
-    path::{Path, PathBuf},
+use super::{
+    error::CliError,
+    folder::{Folder, beside},
 };
+use rustix::fs::OFlags;
+use serde::Deserialize;
+use std::{fs, io::Read as _, path::Path};
 
 /// The access mode in the flags of an open file, and its value for read-only access.
 const ACCESS: u32 = 0o3;
@@ -42,13 +42,19 @@ fn refuse(proc: &Path, file: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
+/// A lock file of OpenClaw's.
+#[derive(Deserialize)]
+struct Lock {
+    pid: u32,
+}
+
 /// The running process that `FILE.lock` names, as OpenClaw writes it.
 fn locked_by(proc: &Path, file: &Path) -> Option<u32> {
     let (folder, name) = Folder::of(&beside(file, ".lock")).ok()?;
     let open = folder.open_file(&name, OFlags::RDONLY).ok()?;
     let mut text = Vec::new();
     open.take(LONGEST).read_to_end(&mut text).ok()?;
-    let pid = lock::holder(&text)?;
+    let Lock { pid } = serde_json::from_slice(&text).ok()?;
     (pid != std::process::id() && proc.join(pid.to_string()).exists()).then_some(pid)
 }
 
@@ -79,13 +85,6 @@ fn can_write(info: &str) -> bool {
 fn name(proc: &Path, pid: u32) -> String {
     let name = fs::read_to_string(proc.join(pid.to_string()).join("comm"));
     name.map_or_else(|_| "a program".to_owned(), |name| name.trim().to_owned())
-}
-
-/// `FILE` with `ending` appended to its name.
-pub(crate) fn beside(file: &Path, ending: &str) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 #[cfg(test)]

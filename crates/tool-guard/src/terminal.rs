@@ -1,4 +1,4 @@
-//! Formats output for display.
+//! Formats output for display, and prints it.
 use anstyle::{AnsiColor, Style};
 use std::{
     io::{self, Write as _},

@@ -12,12 +12,12 @@
 mod tests;
 
 use super::{
-    CliError,
-    dress::dress_like,
+    error::CliError,
     file::{File, Stamp, changed},
-    folder::{Folder, Temporary},
-    private::refuse_others,
-    writers::{beside, writer_of},
+    folder::{Folder, Temporary, beside},
+    metadata::copy_metadata,
+    other_programs::writer_of,
+    other_users::refuse_others,
 };
 use rustix::fs::OFlags;
 use std::{
@@ -85,7 +85,11 @@ impl BackedUp<'_> {
             folder.remove(&self.backup);
             CliError::writing(folder.path(), &error)
         })?;
-        let old = if is_both { folder.path().join(new.name()) } else { deleted(source.real()) };
+        // The process table lists a file whose name was taken as deleted.
+        let old = match is_both {
+            true => folder.path().join(new.name()),
+            false => beside(source.real(), " (deleted)"),
+        };
         let is_replaced =
             folder.has(name, new.file()) && (!is_both || folder.has(new.name(), source.opened()));
         // A program that no longer has it open has written before it is read here.
@@ -162,13 +166,6 @@ impl BackedUp<'_> {
     }
 }
 
-/// As which the process table lists a file whose name was taken.
-fn deleted(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(" (deleted)");
-    name.into()
-}
-
 /// A new file in `folder` with the output of `write` and the metadata of `old`, synced.
 fn written<'f>(
     folder: &'f Folder,
@@ -177,7 +174,7 @@ fn written<'f>(
 ) -> io::Result<Temporary<'f>> {
     let new = folder.temporary()?;
     write(new.file())?;
-    dress_like(old, new.file())?;
+    copy_metadata(old, new.file())?;
     new.file().sync_all()?;
     Ok(new)
 }
