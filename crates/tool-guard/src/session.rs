@@ -1,37 +1,23 @@
 //! `tool-guard session`: finds out why a provider refuses an agent's session, and repairs it.
-mod agents;
-mod balance;
-mod change;
-mod check;
-mod checkpoints;
-mod content;
+mod commands;
 mod database;
-mod diff;
+mod document;
 mod each;
-mod failure;
-mod form;
-mod json_document;
-mod json_lines;
-mod kind;
-mod messages;
 mod options;
-mod repair;
 mod report;
-mod reset;
-mod rollback;
 mod sidecar;
 mod source;
-mod stored_session;
 mod target;
+mod verdict;
 
 pub(crate) use self::options::Options;
+
 use self::{
-    content::Content,
-    each::{Outcome, Verdict, each},
-    failure::{Failure, NotJudged},
+    commands::{check, checkpoints, diff, repair, reset, rollback},
+    each::{Outcome, each},
     options::{Command, One, Paths},
-    source::Source,
     target::{Target, Which},
+    verdict::{Failure, Verdict},
 };
 use std::process::ExitCode;
 use tr_core::{SystemClock, WallClock as _};

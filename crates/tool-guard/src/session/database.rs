@@ -1,5 +1,5 @@
 //! A database of durable sessions, as `tr-integrity` writes it.
-use super::Failure;
+use super::verdict::Failure;
 use crate::files::{CliError, writer_of};
 use std::{
     fmt,

@@ -1,14 +1,16 @@
 //! An open session in a file or a database: reads its content, and replaces it.
 use super::{
-    Failure,
-    content::Content,
     database::Database,
-    json_document::JsonDocument,
-    json_lines::JsonLines,
-    kind::{Kind, kind},
+    document::{
+        Content,
+        json_document::JsonDocument,
+        json_lines::JsonLines,
+        kind::{Kind, kind},
+        stored_session::StoredSession,
+    },
     sidecar::{self, Kept},
-    stored_session::StoredSession,
     target::{InDatabase, Target},
+    verdict::Failure,
 };
 use crate::files::{CliError, File, Stamp, keep_bytes, replace_file};
 use std::{fs, path::PathBuf, rc::Rc};

@@ -1,5 +1,5 @@
 //! What a path names: the file, or all files in a folder, and the sessions in them.
-use super::{Failure, database::Database, sidecar};
+use super::{database::Database, sidecar, verdict::Failure};
 use crate::{
     files::{CliError, UNFINISHED, open_regular},
     terminal::quoted,

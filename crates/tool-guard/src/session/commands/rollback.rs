@@ -1,13 +1,16 @@
 //! `tool-guard session rollback`: rolls a session back to a checkpoint.
-use super::{
-    Content, Failure, Outcome, Source, Verdict,
-    change::{Change, Order, change, ending},
-    options,
-    report::{Health, head},
-    target::Target,
-};
+use super::{Change, Order, change, ending};
 use crate::{
     files::CliError,
+    session::{
+        document::Content,
+        each::Outcome,
+        options,
+        report::{Health, head},
+        source::Source,
+        target::Target,
+        verdict::{Failure, Verdict},
+    },
     terminal::{BAD, count, quoted, size},
 };
 use serde::Serialize;

@@ -1,14 +1,21 @@
 //! A session in memory: a JSON document, JSON lines or a session of a database. Commands get changed copies.
-use super::{
-    NotJudged, Verdict,
-    json_document::JsonDocument,
-    json_lines::JsonLines,
-    messages::Planned,
-    report::{About, Health},
-    sidecar::{Checkpoint, hash},
+mod agents;
+pub(crate) mod json_document;
+pub(crate) mod json_lines;
+pub(crate) mod kind;
+pub(crate) mod messages;
+pub(crate) mod stored_session;
+
+use self::{
+    json_document::JsonDocument, json_lines::JsonLines, messages::Planned,
     stored_session::StoredSession,
 };
-use std::{borrow::Cow, path::Path};
+use super::{
+    report::{About, Health},
+    sidecar::{Checkpoint, hash},
+    verdict::{NotJudged, Verdict},
+};
+use std::borrow::Cow;
 use tr_core::printable;
 use tr_transcript::{CheckpointError, FileCheckpoint, Repair, RepairMode, Transcript};
 
@@ -242,9 +249,4 @@ impl Content {
             Self::StoredSession(stored) => Self::StoredSession(stored.prompt(archive)),
         }
     }
-}
-
-/// A session's id: its file name.
-pub(crate) fn id(file: &Path) -> String {
-    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -1,5 +1,5 @@
 //! Findings and repairs of messages, common to all kinds of sessions.
-use super::report::{Act, Found, Health, Lost};
+use crate::session::report::{Act, Found, Health, Lost};
 use std::collections::BTreeSet;
 use tr_transcript::{
     ActionKind, Finding, Loss, RepairAction, RepairMode, RepairPlan, Transcript, Validator,

@@ -1,6 +1,8 @@
 //! Distinguishes a session in one JSON text from a session in JSON lines.
-use super::Failure;
-use crate::files::{CliError, File};
+use crate::{
+    files::{CliError, File},
+    session::verdict::Failure,
+};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::error::Category;
 use std::io::{self, BufReader, Read as _};

@@ -1,11 +1,12 @@
 //! A session of a database, in memory, with the change that a command makes.
-use super::{
-    form::Form,
-    messages::{self, Planned},
-    report::{About, Health},
-    sidecar::Checkpoint,
+use super::messages::{self, Planned};
+use crate::{
+    files::CliError,
+    session::{
+        report::{About, Form, Health},
+        sidecar::Checkpoint,
+    },
 };
-use crate::files::CliError;
 use tr_integrity::{ResetOptions, Session};
 use tr_transcript::{CheckpointError, Message, Repair, RepairMode, Transcript, Validator};
 

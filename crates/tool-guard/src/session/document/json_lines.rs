@@ -1,13 +1,12 @@
 //! A session of JSON lines, as harnesses keep them.
-use super::{
-    Failure, NotJudged, agents,
-    form::Form,
-    messages::Planned,
-    report::{About, Act, Found, Health, Lost},
-    sidecar::{Checkpoint, hash},
-};
+use super::{agents, messages::Planned};
 use crate::{
     files::{CliError, File},
+    session::{
+        report::{About, Act, Form, Found, Health, Lost},
+        sidecar::{Checkpoint, hash},
+        verdict::{Failure, NotJudged},
+    },
     terminal::count,
 };
 use indicatif::{ProgressBar, ProgressStyle};

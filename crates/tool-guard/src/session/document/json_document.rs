@@ -1,12 +1,16 @@
 //! A session in one JSON text: an array of messages, or a request with messages.
 use super::{
-    Failure, NotJudged, agents,
-    form::Form,
+    agents,
     messages::{self, Planned},
-    report::{About, Health},
-    sidecar::{Checkpoint, hash},
 };
-use crate::files::CliError;
+use crate::{
+    files::CliError,
+    session::{
+        report::{About, Form, Health},
+        sidecar::{Checkpoint, hash},
+        verdict::{Failure, NotJudged},
+    },
+};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},

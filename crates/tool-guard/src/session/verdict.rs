@@ -1,11 +1,48 @@
-//! Why a file has no result, and what to do about it.
+//! The verdict on a session, or why a file has none.
 use crate::{
     files::CliError,
     terminal::{DIM, WARN},
 };
 use serde::Serialize;
-use std::fmt;
+use std::{fmt, process::ExitCode};
 use tr_core::printable;
+
+/// The result for a file, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    /// It is valid, or was repaired.
+    Clean,
+    /// It is or may be a session, but too little is understood to judge it.
+    NotJudged,
+    /// Something is wrong, or would be changed.
+    Findings,
+    /// It cannot be read or changed.
+    Unreadable,
+}
+
+impl Verdict {
+    /// The status in the JSON of a command that changes nothing.
+    pub(crate) const fn status(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::NotJudged => "notJudged",
+            Self::Findings => "findings",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// The command's exit code.
+impl From<Verdict> for ExitCode {
+    fn from(verdict: Verdict) -> Self {
+        Self::from(match verdict {
+            Verdict::Clean => 0,
+            Verdict::Findings => 1,
+            Verdict::Unreadable => 2,
+            Verdict::NotJudged => 3,
+        })
+    }
+}
 
 /// Why a file has no result.
 #[derive(Debug)]

@@ -7,8 +7,10 @@ use self::{
     envelope::Envelope,
     shape::{Document, Message, Part, Record},
 };
-use super::{Failure, NotJudged};
-use crate::files::{CliError, File};
+use crate::{
+    files::{CliError, File},
+    session::verdict::{Failure, NotJudged},
+};
 use std::io::Read as _;
 use tr_transcript::{Piece, Records};
 

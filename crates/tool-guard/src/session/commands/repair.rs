@@ -1,16 +1,18 @@
 //! `tool-guard session repair`: plans the repair of a session, and writes it if requested.
-use super::{
-    Content, Failure, NotJudged, Outcome, Verdict,
-    balance::{self, Balance, Refusal},
-    change::{Change, Order, change, ending},
-    form::Form,
-    messages::Planned,
-    options,
-    report::{About, Act, Health, Lost, SHOWN, head, location, more},
-    target::Target,
-};
+mod balance;
+
+use self::balance::{Balance, Refusal};
+use super::{Change, Order, change, ending};
 use crate::{
     files::CliError,
+    session::{
+        document::{Content, messages::Planned},
+        each::Outcome,
+        options,
+        report::{About, Act, Form, Health, Lost, SHOWN, head, location, more},
+        target::Target,
+        verdict::{Failure, NotJudged, Verdict},
+    },
     terminal::{BAD, DIM, GOOD, MINUS, WARN, count},
 };
 use serde::Serialize;

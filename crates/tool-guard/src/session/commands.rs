@@ -1,5 +1,18 @@
-//! The common steps of commands that change a session: read, decide, show, and write if requested.
-use super::{Content, Failure, Source, Verdict, report::About, target::Target};
+//! The commands, and the common steps of those that change a session: read, decide, show, and write if requested.
+pub(crate) mod check;
+pub(crate) mod checkpoints;
+pub(crate) mod diff;
+pub(crate) mod repair;
+pub(crate) mod reset;
+pub(crate) mod rollback;
+
+use super::{
+    document::Content,
+    report::About,
+    source::Source,
+    target::Target,
+    verdict::{Failure, Verdict},
+};
 use crate::terminal::{GOOD, TITLE, WARN, count};
 use serde::Serialize;
 use std::{fmt::Write as _, path::PathBuf};

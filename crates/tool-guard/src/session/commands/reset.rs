@@ -1,13 +1,18 @@
 //! `tool-guard session reset`: resets a session to its system prompt.
-use super::{
-    Failure, NotJudged, Outcome, Source, Verdict,
-    change::{Change, Order, change, ending},
-    options,
-    report::head,
-    sidecar,
-    target::Target,
+use super::{Change, Order, change, ending};
+use crate::{
+    files::CliError,
+    session::{
+        each::Outcome,
+        options,
+        report::head,
+        sidecar,
+        source::Source,
+        target::Target,
+        verdict::{Failure, NotJudged, Verdict},
+    },
+    terminal::count,
 };
-use crate::{files::CliError, terminal::count};
 use serde::Serialize;
 use std::{fs, io, path::PathBuf};
 

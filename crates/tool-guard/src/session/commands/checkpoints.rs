@@ -1,14 +1,16 @@
 //! `tool-guard session checkpoints`: lists a session's checkpoints, or makes one.
-use super::{
-    Content, Failure, NotJudged, Outcome, Source, Verdict,
-    content::{End, id},
-    options,
-    report::{About, head},
-    sidecar::{self, Checkpoint},
-    target::{InDatabase, Target},
-};
 use crate::{
     files::{CliError, File},
+    session::{
+        document::{Content, End},
+        each::Outcome,
+        options,
+        report::{About, head},
+        sidecar::{self, Checkpoint},
+        source::Source,
+        target::{InDatabase, Target},
+        verdict::{Failure, NotJudged, Verdict},
+    },
     terminal::{BAD, DIM, GOOD, TITLE, count, quoted},
 };
 use serde::Serialize;
@@ -107,7 +109,7 @@ fn make_beside(
     let End { length, content_hash, point } = content.end().ok_or_else(|| {
         CliError::new("has no messages, so there is nothing to come back to", "begin with some")
     })?;
-    let session_id = id(file.real());
+    let session_id = file.real().file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let made = sidecar::add(file, |number| Checkpoint {
         id: format!("{session_id}#{number}"),
         session_id,

@@ -1,11 +1,16 @@
 //! `tool-guard session diff`: what a repair would change, record by record.
-use super::{
-    Content, Failure, NotJudged, Outcome, Source, Verdict,
-    options::How,
-    report::{About, head},
-    target::Target,
+use crate::{
+    session::{
+        document::Content,
+        each::Outcome,
+        options::How,
+        report::{About, head},
+        source::Source,
+        target::Target,
+        verdict::{Failure, NotJudged, Verdict},
+    },
+    terminal::{DIM, MINUS, PLUS, TITLE},
 };
-use crate::terminal::{DIM, MINUS, PLUS, TITLE};
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 use std::fmt::Write as _;

@@ -1,13 +1,18 @@
 //! `tool-guard session check`: what is wrong with a session, and how the provider would answer.
-use super::{
-    Failure, NotJudged, Outcome, Source, Verdict,
-    form::{Form, OnResume},
-    json_lines,
-    kind::{Kind, kind},
-    report::{About, Health, head},
-    target::Target,
+use crate::{
+    session::{
+        document::{
+            json_lines,
+            kind::{Kind, kind},
+        },
+        each::Outcome,
+        report::{About, Form, Health, OnResume, head},
+        source::Source,
+        target::Target,
+        verdict::{Failure, NotJudged, Verdict},
+    },
+    terminal::DIM,
 };
-use crate::terminal::DIM;
 use serde::Serialize;
 use std::fmt::Write as _;
 

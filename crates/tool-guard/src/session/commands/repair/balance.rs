@@ -1,5 +1,5 @@
 //! Compares a session before and after a repair to find losses that the repair does not report.
-use super::content::Content;
+use crate::session::document::Content;
 use std::collections::{BTreeSet, HashMap};
 
 /// The limit for removed bytes that belong to no record, as a percentage.
