@@ -7,7 +7,7 @@ pub(crate) mod reset;
 pub(crate) mod rollback;
 
 use super::{
-    document::Content,
+    document::Document,
     report::About,
     source::Source,
     target::Target,
@@ -67,15 +67,15 @@ enum State {
 pub(crate) fn change<T>(
     target: &Target,
     order: Order<'_>,
-    decide: impl FnOnce(&Source, &Content) -> Result<(Option<Content>, T), Failure>,
+    decide: impl FnOnce(&Source, &dyn Document) -> Result<(Option<Box<dyn Document>>, T), Failure>,
 ) -> Result<(Change, T), Failure> {
     let source = if order.write { Source::open_to_change(target) } else { Source::open(target) }?;
     let content = source.content()?;
-    let (after, said) = decide(&source, &content)?;
+    let (after, said) = decide(&source, &*content)?;
     let (state, backup) = match after.filter(|after| after.bytes() != content.bytes()) {
         None => (State::Clean, None),
         Some(after) if order.write => {
-            (State::Done, Some(source.replace(&content, &after, order.ending)?))
+            (State::Done, Some(source.replace(&*content, &*after, order.ending)?))
         }
         Some(_) => (State::Planned, None),
     };

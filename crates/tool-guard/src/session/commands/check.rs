@@ -1,10 +1,6 @@
 //! `tool-guard session check`: what is wrong with a session, and how the provider would answer.
 use crate::{
     session::{
-        document::{
-            json_lines,
-            kind::{Kind, kind},
-        },
         each::Outcome,
         report::{About, Form, Health, OnResume, head},
         source::Source,
@@ -32,19 +28,9 @@ pub(crate) struct Checked {
     is_strict: bool,
 }
 
-/// Checks a session: JSON lines while they are read, all others in memory.
+/// Checks a session.
 pub(crate) fn check(target: &Target, is_strict: bool) -> Result<Checked, Failure> {
-    let source = Source::open(target)?;
-    let (about, health) = match &source {
-        Source::File(file, _) if kind(file)? == Kind::Lines => {
-            file.refuse_holes()?;
-            json_lines::check(file)?
-        }
-        _ => {
-            let content = source.content()?;
-            (content.about(), content.health())
-        }
-    };
+    let (about, health) = Source::open(target)?.check()?;
     let not_judged = health.not_judged();
     let status = verdict(&health, is_strict).status();
     Ok(Checked { status, about, health, not_judged, is_strict })

@@ -2,7 +2,7 @@
 use crate::{
     files::{CliError, File},
     session::{
-        document::{Content, End},
+        document::{Document, End},
         each::Outcome,
         options,
         report::{About, head},
@@ -73,7 +73,7 @@ pub(crate) fn checkpoints(
     let created = match (&source, options.create) {
         (_, false) => None,
         (Source::File(file, _), true) => {
-            Some(make_beside(file, &content, options.note.as_ref(), now)?)
+            Some(make_beside(file, &*content, options.note.as_ref(), now)?)
         }
         (Source::Stored(stored), true) => {
             let made = make_in(stored, options.note.as_ref())?;
@@ -81,14 +81,14 @@ pub(crate) fn checkpoints(
             Some(made)
         }
     };
-    let kept = source.checkpoints(&content)?;
+    let kept = source.checkpoints(&*content)?;
     let turn = |turn: FileCheckpoint| Turn {
         id: turn.id,
         message_index: turn.messages,
         line: turn.line,
         length: turn.length,
     };
-    let listing = |checkpoint| Listing { holds: content.at(&checkpoint).is_some(), checkpoint };
+    let listing = |checkpoint| Listing { holds: content.holds(&checkpoint), checkpoint };
     Ok(Listed {
         status: "clean",
         about: content.about(),
@@ -102,7 +102,7 @@ pub(crate) fn checkpoints(
 /// Makes a checkpoint of a file.
 fn make_beside(
     file: &File,
-    content: &Content,
+    content: &dyn Document,
     note: Option<&String>,
     now: u64,
 ) -> Result<String, CliError> {

@@ -1,7 +1,7 @@
 //! `tool-guard session diff`: what a repair would change, record by record.
 use crate::{
     session::{
-        document::Content,
+        document::{self, Document},
         each::Outcome,
         options::How,
         report::{About, head},
@@ -49,10 +49,10 @@ struct Change {
 /// Compares a session with the result of a repair.
 pub(crate) fn diff(target: &Target, how: How) -> Result<Differs, Failure> {
     let content = Source::open(target)?.content()?;
-    let planned = content.plan(how.mode.into(), how.close_tail)?;
-    let after = planned.after.as_ref();
-    let changes = after.map_or_else(Vec::new, |after| changes(&content, after));
-    let not_judged = after.unwrap_or(&content).health().not_judged();
+    let planned = document::plan(&*content, how.mode.into(), how.close_tail)?;
+    let after = planned.after.as_deref();
+    let changes = after.map_or_else(Vec::new, |after| changes(&*content, after));
+    let not_judged = after.unwrap_or(&*content).health().not_judged();
     let not_judged = not_judged.filter(|_| changes.is_empty());
     let verdict = verdict(&changes, not_judged.as_ref());
     Ok(Differs { status: verdict.status(), about: content.about(), changes, not_judged })
@@ -66,7 +66,7 @@ fn verdict(changes: &[Change], not_judged: Option<&NotJudged>) -> Verdict {
     }
 }
 
-fn changes(before: &Content, after: &Content) -> Vec<Change> {
+fn changes(before: &dyn Document, after: &dyn Document) -> Vec<Change> {
     let (places, old): (Vec<u64>, Vec<&[u8]>) = before.numbered().into_iter().unzip();
     let new: Vec<&[u8]> = after.numbered().into_iter().map(|(_, text)| text).collect();
     let shown = |records: &[&[u8]]| records.iter().map(|record| shown(record)).collect();

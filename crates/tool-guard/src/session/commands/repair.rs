@@ -6,7 +6,7 @@ use super::{Change, Order, change, ending};
 use crate::{
     files::CliError,
     session::{
-        document::{Content, messages::Planned},
+        document::{self, Document, Planned},
         each::Outcome,
         options,
         report::{About, Act, Form, Health, Lost, SHOWN, head, location, more},
@@ -55,13 +55,13 @@ pub(crate) fn repair(
     let (mode, close_tail) = (options.how.mode.into(), options.how.close_tail);
     let order = Order { write: options.write, ending: &ending("bak", now), done: "repaired" };
     let (mut change, said) = change(target, order, |_, content| {
-        let mut planned = content.plan(mode, close_tail)?;
+        let mut planned = document::plan(content, mode, close_tail)?;
         let refused = refusal(content, &mut planned).filter(|_| !options.force);
         if let Some(refusal) = refused.as_ref().filter(|_| options.write) {
             return Err(refused_to(refusal, &options.how, target).into());
         }
         let refused = refused.as_ref().map(why);
-        let after = planned.after.as_ref().unwrap_or(content);
+        let after = planned.after.as_deref().unwrap_or(content);
         if let Some(why) =
             unjudged(&planned, after, &options.how, target).filter(|_| !options.force)
         {
@@ -90,8 +90,8 @@ pub(crate) fn repair(
 
 /// Why the repair is not written: its result could not be judged.
 fn unjudged(
-    planned: &Planned<Content>,
-    after: &Content,
+    planned: &Planned,
+    after: &dyn Document,
     how: &options::How,
     target: &Target,
 ) -> Option<NotJudged> {
@@ -106,8 +106,8 @@ fn unjudged(
 }
 
 /// Whether the repair may lose too much; also adds the extended records to the actions.
-fn refusal(content: &Content, planned: &mut Planned<Content>) -> Option<Refusal> {
-    let after = planned.after.as_ref()?;
+fn refusal(content: &dyn Document, planned: &mut Planned) -> Option<Refusal> {
+    let after = planned.after.as_deref()?;
     let balance = Balance::of(content, after, &planned.reported);
     let extended = balance.extended.iter().map(|&record| Act::extend(content.line_of(record)));
     planned.acts.extend(extended);
@@ -265,13 +265,13 @@ const THINKING: &str = "the model's thinking behind the first change: Anthropic 
 
 impl Thinking {
     /// For a session with these planned changes.
-    fn behind(acts: &[Act], before: &Content) -> Option<Self> {
+    fn behind(acts: &[Act], before: &dyn Document) -> Option<Self> {
         let of_pi = match before.about().form {
             Form::Lines(FileForm::OpenClaw { .. }) => true,
             form if form.messages() == Some(Format::AnthropicMessages) => false,
             _ => return None,
         };
-        let is_lines = matches!(before, Content::JsonLines(_));
+        let is_lines = matches!(before.about().form, Form::Lines(_));
         let place = |act: &Act| {
             let (line, action) = act.in_messages()?;
             let at = if is_lines { line } else { Some(action.message_index as u64) };

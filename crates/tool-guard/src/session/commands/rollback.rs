@@ -3,7 +3,7 @@ use super::{Change, Order, change, ending};
 use crate::{
     files::CliError,
     session::{
-        document::Content,
+        document::Document,
         each::Outcome,
         options,
         report::{Health, head},
@@ -65,9 +65,9 @@ pub(crate) fn rollback(
 /// The checkpoint that the user named, and the content at it.
 fn at_checkpoint(
     source: &Source,
-    content: &Content,
+    content: &dyn Document,
     id: &str,
-) -> Result<(String, Content), CliError> {
+) -> Result<(String, Box<dyn Document>), CliError> {
     let kept = source.checkpoints(content)?;
     let came = match kept.get(id) {
         Some(found) => content.at(found).ok_or(CheckpointError::Mismatch),

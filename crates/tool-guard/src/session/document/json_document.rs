@@ -1,14 +1,11 @@
 //! A session in one JSON text: an array of messages, or a request with messages.
-use super::{
-    agents,
-    messages::{self, Planned},
-};
+use super::{Document, End, Planned, agents, messages};
 use crate::{
     files::CliError,
     session::{
         report::{About, Form, Health},
         sidecar::{Checkpoint, hash},
-        verdict::{Failure, NotJudged},
+        verdict::{Failure, NotJudged, Verdict},
     },
 };
 use serde::{
@@ -17,7 +14,7 @@ use serde::{
 };
 use std::{cell::Cell, error::Error as _, fmt};
 use tr_integrity::{ResetOptions, Session};
-use tr_transcript::{Format, Message, ReadError, Repair, RepairMode, Transcript, Validator};
+use tr_transcript::{Format, Message, ReadError, Repair, Transcript, Validator};
 
 /// An array of messages, or a request with messages.
 #[derive(Debug)]
@@ -66,64 +63,14 @@ impl JsonDocument {
         Self { places: places.collect(), text, transcript }
     }
 
-    pub(crate) fn about(&self) -> About {
-        About {
-            form: Form::Json(self.transcript.format()),
-            messages: self.transcript.len(),
-            bytes: self.text.len() as u64,
-            skipped_bytes: 0,
-        }
-    }
-
-    pub(crate) fn transcript(&self) -> &Transcript {
-        &self.transcript
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The messages' texts.
-    pub(crate) fn messages(&self) -> impl Iterator<Item = &str> {
-        self.transcript.messages().iter().map(Message::raw)
-    }
-
-    pub(crate) fn health(&self) -> Health {
-        let validator = Validator::with_members_of(&self.transcript);
-        messages::health(&validator, |at| self.line(at))
-    }
-
-    pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned<Self> {
-        let plan = repair.plan(&self.transcript);
-        let planned = messages::planned(&plan, mode, self.transcript.len(), (), |at| self.line(at));
-        let mut after = self.transcript.clone();
-        let _ = plan.apply(&mut after).expect("it was planned for this transcript");
-        planned.map(|()| Self::new(after.to_json(), after))
-    }
-
-    /// The session as it would be read from its file, if it would be detected as another form.
-    pub(crate) fn in_other_form(&self) -> Option<Self> {
+    /// The form as which it would be read from its file, if that is another one than `self` has, and
+    /// it is invalid in that.
+    fn invalid_other_form(&self) -> Option<Form> {
         let format = self.transcript.format();
         let other = Format::detect(&self.text).unwrap_or(Format::AnthropicMessages);
         let again = (other != format).then(|| Transcript::read_as(other, &self.text))?.ok()?;
-        Some(Self::new(self.text.clone(), again))
-    }
-
-    pub(crate) fn before_fault(&self) -> Self {
-        self.first(messages::clean(&self.transcript))
-    }
-
-    /// The end of the last message; `None` if there is none.
-    pub(crate) fn end(&self) -> Option<usize> {
-        self.places.last().map(|(_, end)| *end)
-    }
-
-    /// The content at a checkpoint; `None` if it has changed since.
-    pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
-        let (_, end) = self.places.get(checkpoint.message_index.checked_sub(1)?)?;
-        let holds = checkpoint.length == Some(*end as u64)
-            && hash(&self.text.as_bytes()[..*end]) == checkpoint.content_hash;
-        holds.then(|| self.first(checkpoint.message_index))
+        let again = Self::new(self.text.clone(), again);
+        (again.health().verdict() != Verdict::Clean).then(|| again.about().form)
     }
 
     /// The first `len` messages, and the text around them.
@@ -133,16 +80,72 @@ impl JsonDocument {
         Self::new(transcript.to_json(), transcript)
     }
 
+    fn line(&self, message: usize) -> Option<u64> {
+        Some(self.places.get(message).or(self.places.last()).map_or(1, |(line, _)| *line))
+    }
+}
+
+impl Document for JsonDocument {
+    fn about(&self) -> About {
+        About {
+            form: Form::Json(self.transcript.format()),
+            messages: self.transcript.len(),
+            bytes: self.text.len() as u64,
+            skipped_bytes: 0,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
+    fn numbered(&self) -> Vec<(u64, &[u8])> {
+        messages::numbered(&self.transcript)
+    }
+
+    fn line_of(&self, record: u64) -> Option<u64> {
+        usize::try_from(record).ok().and_then(|at| self.line(at))
+    }
+
+    fn health(&self) -> Health {
+        let validator = Validator::with_members_of(&self.transcript);
+        messages::health(&validator, |at| self.line(at))
+    }
+
+    fn plan(&self, repair: Repair) -> Result<Planned, NotJudged> {
+        let (plan, before) = (repair.plan(&self.transcript), &self.transcript);
+        let planned = messages::planned(&plan, repair.mode(), before.len(), |at| self.line(at));
+        let mut after = before.clone();
+        let _ = plan.apply(&mut after).expect("it was planned for this transcript");
+        let planned = planned.compared(before, &after);
+        let after = Self::new(after.to_json(), after);
+        let other_form = after.invalid_other_form();
+        Ok(Planned { other_form, after: Some(Box::new(after)), ..planned })
+    }
+
+    fn before_fault(&self) -> Box<dyn Document> {
+        Box::new(self.first(messages::clean(&self.transcript)))
+    }
+
+    /// The end of the last message.
+    fn end(&self) -> Option<End> {
+        let (_, end) = self.places.last()?;
+        Some(End::of(&self.text.as_bytes()[..*end], None))
+    }
+
+    fn at(&self, checkpoint: &Checkpoint) -> Option<Box<dyn Document>> {
+        let (_, end) = self.places.get(checkpoint.message_index.checked_sub(1)?)?;
+        let holds = checkpoint.length == Some(*end as u64)
+            && hash(&self.text.as_bytes()[..*end]) == checkpoint.content_hash;
+        holds.then(|| Box::new(self.first(checkpoint.message_index)) as _)
+    }
+
     /// Only the system's prompt, and the text around it.
-    pub(crate) fn prompt(&self) -> Self {
+    fn prompt(&self, _archive: bool) -> Box<dyn Document> {
         let mut session = Session::load("", self.transcript.clone());
         session.reset(ResetOptions::default(), 0);
         let transcript = session.transcript().clone();
-        Self::new(transcript.to_json(), transcript)
-    }
-
-    pub(crate) fn line(&self, message: usize) -> Option<u64> {
-        Some(self.places.get(message).or(self.places.last()).map_or(1, |(line, _)| *line))
+        Box::new(Self::new(transcript.to_json(), transcript))
     }
 }
 

@@ -1,18 +1,18 @@
 //! A session of JSON lines, as harnesses keep them.
-use super::{agents, messages::Planned};
+use super::{Document, End, Planned, agents};
 use crate::{
     files::{CliError, File},
     session::{
         report::{About, Act, Form, Found, Health, Lost},
         sidecar::{Checkpoint, hash},
-        verdict::{Failure, NotJudged},
+        verdict::{Failure, NotJudged, Verdict},
     },
     terminal::count,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use tr_transcript::{
     CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FileLoss,
-    FilePlanner, FileReport, Repair, SessionFile, Severity, SkipReason, Skipped, Transcript,
+    FilePlanner, FileReport, Repair, SessionFile, Severity, SkipReason, Skipped,
 };
 
 /// A session of JSON lines, in memory.
@@ -87,54 +87,72 @@ impl JsonLines {
         SessionFile::read(&*self.bytes)
     }
 
-    pub(crate) fn transcript(&self) -> Option<Transcript> {
-        self.file().transcript()
-    }
-
     /// The session truncated to its first `len` bytes.
     fn beginning(&self, len: usize) -> Self {
         Self::new(self.bytes[..len].to_vec())
     }
 
-    pub(crate) fn about(&self) -> About {
-        about(&self.report)
-    }
-
-    pub(crate) fn health(&self) -> Health {
-        health(&self.report)
-    }
-
-    pub(crate) fn form(&self) -> FileForm {
-        self.report.form
-    }
-
     /// Its findings if it is read as this form.
-    pub(crate) fn health_as(&self, form: FileForm) -> Health {
+    fn health_as(&self, form: FileForm) -> Health {
         let check = Self::closer(&self.bytes).form(form);
         health(&check.run(&*self.bytes, |_| {}).expect("a slice can always be read"))
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// Whether skipped bytes hold no content: NULs, and the last record if the agent died while
+    /// writing it.
+    fn may_go(&self, skipped: &Skipped) -> bool {
+        let end = usize::try_from(skipped.offset + skipped.length).unwrap_or(usize::MAX);
+        let behind = self.bytes.get(end..).unwrap_or_default();
+        skipped.why == SkipReason::Nul
+            || skipped.why == SkipReason::Torn && behind.trim_ascii().is_empty()
+    }
+
+    /// The form of the repaired session, if it is another one, and `after` is invalid in one of the two.
+    fn invalid_other_form(&self, after: &Self) -> Option<Form> {
+        let (before, form) = (self.report.form, after.report.form);
+        let is_invalid = |health: &Health| health.verdict() != Verdict::Clean;
+        (before != form && [after.health(), after.health_as(before)].iter().any(is_invalid))
+            .then_some(Form::Lines(form))
+    }
+
+    /// The bytes before a checkpoint, if it holds.
+    fn before(&self, checkpoint: &Checkpoint) -> Option<&[u8]> {
+        let before = self.bytes.get(..usize::try_from(checkpoint.length?).ok()?)?;
+        (hash(before) == checkpoint.content_hash).then_some(before)
+    }
+}
+
+impl Document for JsonLines {
+    fn about(&self) -> About {
+        about(&self.report)
+    }
+
+    fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The lines that are not empty, with their numbers.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = (u64, &[u8])> {
+    fn numbered(&self) -> Vec<(u64, &[u8])> {
         let ends = memchr::memchr_iter(b'\n', &self.bytes).chain([self.bytes.len()]);
         let lines = ends.scan(0, |from, end| {
             let line = &self.bytes[*from..end];
             *from = end + 1;
             Some(line)
         });
-        (1..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty())
+        (1..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty()).collect()
     }
 
-    /// Why a repair would be a guess, whatever it does.
-    pub(crate) fn unsure(&self) -> Option<NotJudged> {
-        unsure(&self.report)
+    fn line_of(&self, record: u64) -> Option<u64> {
+        Some(record)
     }
 
-    pub(crate) fn plan(&self, repair: Repair) -> Planned<Self> {
+    fn health(&self) -> Health {
+        health(&self.report)
+    }
+
+    fn plan(&self, repair: Repair) -> Result<Planned, NotJudged> {
+        if let Some(why) = unsure(&self.report) {
+            return Err(why);
+        }
         let mut bar = Progress::of(2 * self.bytes.len() as u64);
         let planner = FilePlanner::new(repair).damaged(!self.report.is_clean());
         let plan = planner.plan_with(&self.bytes, |done| bar.at(done));
@@ -152,7 +170,8 @@ impl JsonLines {
             Some(report) => Self { bytes, report },
             None => Self::new(bytes),
         });
-        Planned {
+        let other_form = after.as_ref().and_then(|after| self.invalid_other_form(after));
+        Ok(Planned {
             acts: actions.into_iter().map(Act::of_file).collect(),
             losses: losses.into_iter().map(lost).collect(),
             reported,
@@ -160,68 +179,62 @@ impl JsonLines {
             changed_unknown,
             doubtful_answer,
             named_elsewhere,
-            after,
-        }
-    }
-
-    /// Whether skipped bytes hold no content: NULs, and the last record if the agent died while
-    /// writing it.
-    fn may_go(&self, skipped: &Skipped) -> bool {
-        let end = usize::try_from(skipped.offset + skipped.length).unwrap_or(usize::MAX);
-        let behind = self.bytes.get(end..).unwrap_or_default();
-        skipped.why == SkipReason::Nul
-            || skipped.why == SkipReason::Torn && behind.trim_ascii().is_empty()
+            other_form,
+            after: after.map(|after| Box::new(after) as _),
+        })
     }
 
     /// Truncates before the record with the first fault, and further back while the rest is
     /// invalid.
-    pub(crate) fn before_fault(&self) -> Self {
+    fn before_fault(&self) -> Box<dyn Document> {
         let report = Self::closer(&self.bytes).run(&*self.bytes, |_| {});
         let report = report.expect("a slice can always be read");
         let errors = report.findings.iter().filter(|it| it.severity == Severity::Error);
         let fault = errors.map(|finding| finding.offset).min();
         let mut at = usize::try_from(fault.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-        at = at.min(self.bytes().len());
+        at = at.min(self.bytes.len());
         loop {
             let beginning = self.beginning(at);
             if beginning.health().is_valid() && beginning.report.pending.is_empty() {
-                return beginning;
+                return Box::new(beginning);
             }
-            let lines = self.bytes()[..at].trim_ascii_end();
+            let lines = self.bytes[..at].trim_ascii_end();
             at = memchr::memrchr(b'\n', lines).map_or(0, |end| end + 1);
         }
     }
 
-    /// The point after the last record and its line break, with the library's id.
-    pub(crate) fn end(&self) -> FileCheckpoint {
-        self.file().end()
+    /// The end of the last record and its line break.
+    fn end(&self) -> Option<End> {
+        let end = Some(self.file().end()).filter(|end| end.records > 0)?;
+        Some(End::of(&self.bytes[..usize::try_from(end.length).ok()?], Some(end.id)))
     }
 
-    pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
-        let length = usize::try_from(checkpoint.length?).ok()?;
-        let holds = hash(self.bytes().get(..length)?) == checkpoint.content_hash;
-        holds.then(|| self.beginning(length))
+    fn at(&self, checkpoint: &Checkpoint) -> Option<Box<dyn Document>> {
+        let before = self.before(checkpoint)?;
+        Some(Box::new(Self::new(before.to_vec())))
+    }
+
+    fn holds(&self, checkpoint: &Checkpoint) -> bool {
+        self.before(checkpoint).is_some()
     }
 
     /// The header, and messages of the system.
-    pub(crate) fn prompt(&self) -> Self {
+    fn prompt(&self, _archive: bool) -> Box<dyn Document> {
         let mut file = self.file();
         file.reset();
-        Self::new(file.to_bytes())
+        Box::new(Self::new(file.to_bytes()))
     }
 
-    /// The newest points for a rollback without a checkpoint.
-    pub(crate) fn turns(&self, most: usize) -> Vec<FileCheckpoint> {
+    fn turns(&self, most: usize) -> Vec<FileCheckpoint> {
         let (file, end) = (self.file(), self.bytes.len() as u64);
         let turns = file.checkpoints().filter(|turn| turn.messages > 0 && turn.length < end);
         turns.take(most).collect()
     }
 
-    /// The content at such a point.
-    pub(crate) fn at_turn(&self, id: &str) -> Result<Self, CheckpointError> {
+    fn at_turn(&self, id: &str) -> Result<Box<dyn Document>, CheckpointError> {
         let mut file = self.file();
         file.rollback(id)?;
-        Ok(Self::new(file.to_bytes()))
+        Ok(Box::new(Self::new(file.to_bytes())))
     }
 }
 

@@ -17,9 +17,9 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// One JSON text.
-    Whole,
+    JsonDocument,
     /// JSON lines.
-    Lines,
+    JsonLines,
 }
 
 /// Detects the kind of a session file.
@@ -37,12 +37,12 @@ pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
         None if head.len() as u64 == source.found().len() => {
             return Err(Failure::NoSession("it is empty".into()));
         }
-        Some(b'[') => Kind::Whole,
+        Some(b'[') => Kind::JsonDocument,
         Some(b'{') => object(source, mark as u64, text)?,
         // These may be lines of which a crash has torn the first.
-        _ => Kind::Lines,
+        _ => Kind::JsonLines,
     };
-    if kind == Kind::Whole && mark > 0 {
+    if kind == Kind::JsonDocument && mark > 0 {
         let help = "JSON has none, and agents may refuse it: take it away from a copy, \
                     tail -c +4 FILE > COPY";
         return Err(CliError::new("begins with a byte order mark", help).into());
@@ -75,16 +75,16 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
         Ok(request) if request.has_none() && values.end().is_ok() && !is_one_line(head) => {
             Err(Failure::NoSession("there are no messages in it".into()))
         }
-        Ok(request) if request.has_none() => Ok(Kind::Lines),
+        Ok(request) if request.has_none() => Ok(Kind::JsonLines),
         // Followed by more text, it is the first of several lines.
-        Ok(_) if values.end().is_ok() => Ok(Kind::Whole),
-        Ok(_) => Ok(Kind::Lines),
+        Ok(_) if values.end().is_ok() => Ok(Kind::JsonDocument),
+        Ok(_) => Ok(Kind::JsonLines),
         Err(error) if error.classify() == Category::Io => Err(reading(error.into()).into()),
         Err(error) if is_broken_request(head) => {
             let help = "if it was cut off, take an earlier copy of it; else fix the JSON by hand";
             Err(CliError::new(format!("is no whole JSON text: {error}"), help).into())
         }
-        Err(_) => Ok(Kind::Lines),
+        Err(_) => Ok(Kind::JsonLines),
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
     fn texts_and_lines_are_told_apart() {
         let wholes = ["[]", " \n[{}]", "{\"messages\":[]}", "{\n \"input\": [\n{}\n]\n}\n"];
         for text in wholes {
-            assert_eq!(kind_of(text.as_bytes()).unwrap(), Kind::Whole, "{text}");
+            assert_eq!(kind_of(text.as_bytes()).unwrap(), Kind::JsonDocument, "{text}");
         }
         let lines = [
             "{\"type\":\"session\"}",
@@ -136,7 +136,7 @@ mod tests {
             &format!("{{\"a\":{}{}}}\n{{\"b\":2}}\n", "[".repeat(99_999), "]".repeat(99_999)),
         ];
         for text in lines {
-            assert_eq!(kind_of(text.as_bytes()).unwrap(), Kind::Lines, "{text}");
+            assert_eq!(kind_of(text.as_bytes()).unwrap(), Kind::JsonLines, "{text}");
         }
     }
 

@@ -1,14 +1,15 @@
 //! A session of a database, in memory, with the change that a command makes.
-use super::messages::{self, Planned};
+use super::{Document, End, Planned, messages};
 use crate::{
     files::CliError,
     session::{
         report::{About, Form, Health},
         sidecar::Checkpoint,
+        verdict::NotJudged,
     },
 };
 use tr_integrity::{ResetOptions, Session};
-use tr_transcript::{CheckpointError, Message, Repair, RepairMode, Transcript, Validator};
+use tr_transcript::{CheckpointError, Repair, Validator};
 
 /// A session of a database, in memory.
 #[derive(Debug)]
@@ -55,12 +56,14 @@ impl StoredSession {
         Ok(Self { edit: Some(edit), ..Self::new(session) })
     }
 
-    /// The change since the stored state.
-    pub(crate) fn edit(&self) -> Option<&Edit> {
-        self.edit.as_ref()
+    /// An edit that cannot fail.
+    fn always(&self, edit: Edit) -> Self {
+        self.edited(edit).expect("only a rollback to a checkpoint can be refused")
     }
+}
 
-    pub(crate) fn about(&self) -> About {
+impl Document for StoredSession {
+    fn about(&self) -> About {
         let transcript = self.session.transcript();
         About {
             form: Form::Stored(transcript.format()),
@@ -70,20 +73,19 @@ impl StoredSession {
         }
     }
 
-    pub(crate) fn transcript(&self) -> &Transcript {
-        self.session.transcript()
+    fn bytes(&self) -> &[u8] {
+        self.text.as_bytes()
     }
 
-    /// Its messages as one JSON text.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
+    fn numbered(&self) -> Vec<(u64, &[u8])> {
+        messages::numbered(self.session.transcript())
     }
 
-    pub(crate) fn messages(&self) -> impl Iterator<Item = &str> {
-        self.session.transcript().messages().iter().map(Message::raw)
+    fn line_of(&self, _record: u64) -> Option<u64> {
+        None
     }
 
-    pub(crate) fn health(&self) -> Health {
+    fn health(&self) -> Health {
         let cycles = self.session.cycles().iter();
         let running = cycles.map(|cycle| cycle.tool_use.id.to_string()).collect();
         let transcript = self.session.transcript();
@@ -91,31 +93,36 @@ impl StoredSession {
         Health { running, ..messages::health(&validator, |_| None) }
     }
 
-    pub(crate) fn plan(&self, repair: Repair, mode: RepairMode) -> Planned<Self> {
-        let (plan, len) = (self.session.plan(repair), self.session.transcript().len());
-        messages::planned(&plan, mode, len, self.always(Edit::Repair(repair)), |_| None)
+    fn plan(&self, repair: Repair) -> Result<Planned, NotJudged> {
+        let (plan, before) = (self.session.plan(repair), self.session.transcript());
+        let planned = messages::planned(&plan, repair.mode(), before.len(), |_| None);
+        let after = self.always(Edit::Repair(repair));
+        let planned = planned.compared(before, after.session.transcript());
+        Ok(Planned { after: Some(Box::new(after)), ..planned })
     }
 
-    pub(crate) fn before_fault(&self) -> Self {
-        self.always(Edit::Truncate(messages::clean(self.session.transcript())))
+    fn before_fault(&self) -> Box<dyn Document> {
+        Box::new(self.always(Edit::Truncate(messages::clean(self.session.transcript()))))
     }
 
-    pub(crate) fn prompt(&self, archive: bool) -> Self {
-        self.always(Edit::Reset(ResetOptions { archive }))
+    fn end(&self) -> Option<End> {
+        None
     }
 
-    /// The content at a checkpoint.
-    pub(crate) fn at(&self, checkpoint: &Checkpoint) -> Option<Self> {
-        self.edited(Edit::Rollback(checkpoint.id.as_str().into())).ok()
+    fn at(&self, checkpoint: &Checkpoint) -> Option<Box<dyn Document>> {
+        let at = self.edited(Edit::Rollback(checkpoint.id.as_str().into())).ok()?;
+        Some(Box::new(at))
     }
 
-    /// An edit that cannot fail.
-    fn always(&self, edit: Edit) -> Self {
-        self.edited(edit).expect("only a rollback to a checkpoint can be refused")
+    fn prompt(&self, archive: bool) -> Box<dyn Document> {
+        Box::new(self.always(Edit::Reset(ResetOptions { archive })))
     }
 
-    /// Its checkpoints, oldest first.
-    pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
+    fn edit(&self) -> Option<&Edit> {
+        self.edit.as_ref()
+    }
+
+    fn checkpoints(&self) -> Vec<Checkpoint> {
         self.session.checkpoints().iter().map(Checkpoint::of_session).collect()
     }
 }

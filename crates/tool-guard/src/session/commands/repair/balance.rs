@@ -1,5 +1,5 @@
 //! Compares a session before and after a repair to find losses that the repair does not report.
-use crate::session::document::Content;
+use crate::session::document::Document;
 use std::collections::{BTreeSet, HashMap};
 
 /// The limit for removed bytes that belong to no record, as a percentage.
@@ -27,7 +27,11 @@ pub(crate) enum Refusal {
 impl Balance {
     /// Compares a session before and after a repair; `reported` are the records that the repair
     /// reports.
-    pub(crate) fn of(before: &Content, after: &Content, reported: &BTreeSet<u64>) -> Self {
+    pub(crate) fn of(
+        before: &dyn Document,
+        after: &dyn Document,
+        reported: &BTreeSet<u64>,
+    ) -> Self {
         let (before, after) = (before.numbered(), after.numbered());
         let after: Vec<_> = after.into_iter().map(|(_, text)| text).collect();
         let (missing, new) = apart(&before, &after, reported);
