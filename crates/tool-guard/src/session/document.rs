@@ -4,10 +4,11 @@ pub(crate) mod json_document;
 pub(crate) mod json_lines;
 pub(crate) mod kind;
 mod messages;
+mod outline;
 pub(crate) mod stored_session;
 
-use self::stored_session::Edit;
 use super::{
+    database::Edit,
     report::{About, Act, Form, Health, Lost},
     sidecar::{Checkpoint, hash},
     verdict::NotJudged,

@@ -1,12 +1,9 @@
 //! Recognises sessions of agents whose formats are not supported, by their published structure; the
 //! commands name the agent and leave the file unchanged.
 mod envelope;
-mod shape;
 
-use self::{
-    envelope::Envelope,
-    shape::{Document, Message, Part, Record},
-};
+use self::envelope::Envelope;
+use super::outline::{Message, Outline, Part, Record};
 use crate::{
     files::{CliError, File},
     session::verdict::{Failure, NotJudged},
@@ -22,12 +19,12 @@ const BEDROCK: &str = "Bedrock Converse";
 const OLLAMA: &str = "Ollama";
 
 /// Refuses a JSON text that is another agent's session.
-pub(crate) fn refuse_document(text: &str) -> Result<(), Failure> {
-    Document::of(text).as_ref().and_then(agent_of_document).map_or(Ok(()), refuse)
+pub(super) fn refuse_document(outline: &Outline<'_>) -> Result<(), Failure> {
+    agent_of_document(outline).map_or(Ok(()), refuse)
 }
 
 /// Refuses a file of JSON lines that is another agent's session.
-pub(crate) fn refuse_lines(file: &File) -> Result<(), Failure> {
+pub(super) fn refuse_lines(file: &File) -> Result<(), Failure> {
     let reading = |error| Failure::from(CliError::reading(file.real(), &error));
     // A longer line would have to be read as a whole.
     let mut records = Records::new(file.rewound()?.take(HEAD)).max_record(1 << 20);
@@ -73,7 +70,7 @@ fn refuse(agent: &'static str) -> Result<(), Failure> {
     Err(NotJudged { reason, agent: Some(agent), help }.into())
 }
 
-fn agent_of_document(document: &Document<'_>) -> Option<&'static str> {
+fn agent_of_document(document: &Outline<'_>) -> Option<&'static str> {
     if document.has(&["sessionId", "projectHash", "messages"]) {
         return Some("gemini-cli");
     }

@@ -3,6 +3,7 @@ use super::{Document, End, Planned, messages};
 use crate::{
     files::CliError,
     session::{
+        database::Edit,
         report::{About, Form, Health},
         sidecar::Checkpoint,
         verdict::NotJudged,
@@ -18,30 +19,6 @@ pub(crate) struct StoredSession {
     text: String,
     /// The change since the stored state, if there is one.
     edit: Option<Edit>,
-}
-
-/// A change of a stored session. It adds an entry to the session's log and removes none.
-#[derive(Clone, Debug)]
-pub(crate) enum Edit {
-    Repair(Repair),
-    Rollback(Box<str>),
-    Truncate(usize),
-    Reset(ResetOptions),
-}
-
-impl Edit {
-    pub(crate) fn make(&self, session: &mut Session, now: u64) -> Result<(), CheckpointError> {
-        match self {
-            Self::Repair(repair) => {
-                let plan = session.plan(*repair);
-                drop(session.apply(plan, now).expect("it was planned for this session"));
-            }
-            Self::Rollback(id) => drop(session.rollback(id, now)?),
-            Self::Truncate(len) => drop(session.truncate(*len, now)),
-            Self::Reset(options) => drop(session.reset(*options, now)),
-        }
-        Ok(())
-    }
 }
 
 impl StoredSession {

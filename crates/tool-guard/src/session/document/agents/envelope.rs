@@ -1,6 +1,6 @@
 //! Members that all lines of a file have in addition to their messages: such a file is a log, or
 //! the session of an unknown agent.
-use super::shape::Record;
+use crate::session::document::outline::Record;
 use std::collections::BTreeSet;
 use tr_core::printable;
 
