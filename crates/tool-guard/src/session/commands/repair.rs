@@ -62,13 +62,14 @@ pub(crate) fn repair(
         }
         let refused = refused.as_ref().map(why);
         let after = planned.after.as_deref().unwrap_or(content);
-        if let Some(why) =
-            unjudged(&planned, after, &options.how, target).filter(|_| !options.force)
+        let remaining = after.health();
+        if !options.force
+            && let Some(why) = unjudged(&planned, &remaining, &options.how, target)
         {
             return Err(why.into());
         }
         let thinking = Thinking::behind(&planned.acts, content);
-        let said = (after.about(), after.health(), refused, planned.acts, planned.losses, thinking);
+        let said = (after.about(), remaining, refused, planned.acts, planned.losses, thinking);
         Ok((planned.after, said))
     })?;
     let (after, remaining, refused, repairs, losses, thinking) = said;
@@ -91,11 +92,11 @@ pub(crate) fn repair(
 /// Why the repair is not written: its result could not be judged.
 fn unjudged(
     planned: &Planned,
-    after: &dyn Document,
+    remaining: &Health,
     how: &options::How,
     target: &Target,
 ) -> Option<NotJudged> {
-    let why = after.health().not_judged().filter(|_| !planned.acts.is_empty())?;
+    let why = remaining.not_judged().filter(|_| !planned.acts.is_empty())?;
     let (target, flags) = (target.argument(), flags(how.mode.into(), how.close_tail));
     let help = format!(
         "nothing was changed; see what would be: tool-guard session diff{flags} {target}; to repair \
