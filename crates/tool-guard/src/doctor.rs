@@ -16,7 +16,7 @@ use crate::{
         tree::{Refusal, line_of, read},
     },
     mcp::{options::duration, records::check_default},
-    session::{quoted, say},
+    terminal::{quoted, say},
 };
 use anyhow::Context as _;
 use clap::{Args, ValueEnum as _};

@@ -17,7 +17,10 @@ use self::{
     files::{Environment, Place, Scope, places},
     shown::shown,
 };
-use crate::session::{CliError, File, quoted, replace_file, say};
+use crate::{
+    files::{CliError, File, replace_file},
+    terminal::{quoted, say},
+};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use similar::TextDiff;

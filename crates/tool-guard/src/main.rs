@@ -6,6 +6,7 @@ mod decide;
 mod demo;
 mod doctor;
 mod export;
+mod files;
 mod front;
 #[cfg(test)]
 mod guides;
@@ -17,6 +18,7 @@ mod serve;
 mod session;
 mod shells;
 mod supervise;
+mod terminal;
 mod turn;
 mod usage;
 

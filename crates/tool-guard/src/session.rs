@@ -1,54 +1,23 @@
 //! `tool-guard session`: finds out why a provider refuses an agent's session, and repairs it.
-mod agents;
-mod atomic_replace;
-mod balance;
-mod change;
-mod check;
-mod checkpoints;
-mod content;
+mod commands;
 mod database;
-mod diff;
-mod dress;
+mod document;
 mod each;
-mod failure;
-mod file;
-mod folder;
-mod form;
-mod json_document;
-mod json_lines;
-mod kind;
-mod lock;
-mod messages;
-mod nfs4;
 mod options;
-mod private;
-mod repair;
 mod report;
-mod reset;
-mod rollback;
-mod show;
 mod sidecar;
 mod source;
-mod stored_session;
 mod target;
-mod writers;
+mod verdict;
 
-pub(crate) use self::{
-    atomic_replace::replace as replace_file,
-    failure::CliError,
-    file::File,
-    folder::Folder,
-    options::Options,
-    private::{Stranger, is_own_group, stranger_in},
-    show::{quoted, say},
-};
+pub(crate) use self::options::Options;
+
 use self::{
-    content::Content,
-    each::{Outcome, Verdict, each},
-    failure::{Failure, NotJudged},
+    commands::{check, checkpoints, diff, repair, reset, rollback},
+    each::{Outcome, each},
     options::{Command, One, Paths},
-    source::Source,
     target::{Target, Which},
+    verdict::{Failure, Verdict},
 };
 use std::process::ExitCode;
 use tr_core::{SystemClock, WallClock as _};

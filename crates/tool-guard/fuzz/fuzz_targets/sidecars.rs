@@ -2,30 +2,23 @@
 #![no_main]
 #![expect(dead_code, reason = "the program uses more of its readers")]
 
-#[path = "../../src/session"]
-mod session {
-    #[path = "sidecar/kept.rs"]
+#[path = "../../src"]
+mod guard {
+    #[path = "session/sidecar/kept.rs"]
     pub(crate) mod kept;
-    pub(crate) mod lock;
-    pub(crate) mod nfs4;
+    #[path = "files/nfs4.rs"]
+    mod nfs4;
 
     pub(crate) fn lets_others_write(list: &[u8]) -> bool {
         nfs4::lets_others_write(list)
     }
 }
 
+use guard::{kept::Kept, lets_others_write};
 use libfuzzer_sys::fuzz_target;
-use serde_json::Value;
-use session::{kept::Kept, lets_others_write, lock};
 
 fuzz_target!(|bytes: &[u8]| {
     checkpoints(bytes);
-    // What stands beside the process is not looked at, and need not be text.
-    let whole = serde_json::from_slice::<Value>(bytes);
-    if let (Some(pid), Ok(lock)) = (lock::holder(bytes), whole) {
-        let named = if lock.is_array() { &lock[0] } else { &lock["pid"] };
-        assert_eq!(*named, pid);
-    }
     // One that is cut short may let anybody write.
     if !lets_others_write(bytes) {
         let entries = u32::from_be_bytes(*bytes.first_chunk().expect("it has a length"));

@@ -3,7 +3,7 @@ mod human;
 
 use self::human::HumanLines;
 use super::{options::Log, summary::SUMMARY};
-use crate::session::Folder;
+use crate::files::Folder;
 use anyhow::Context as _;
 use rustix::fs::OFlags;
 use std::{

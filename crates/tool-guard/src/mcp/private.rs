@@ -1,5 +1,5 @@
 //! Checks that no other user can write or replace the records.
-use crate::session::{Folder, Stranger, is_own_group, stranger_in};
+use crate::files::{Folder, OtherWriter, is_own_group, other_writer_in};
 use anyhow::bail;
 use rustix::process::geteuid;
 use std::{
@@ -36,15 +36,15 @@ pub(super) fn close(folder: &Folder) -> io::Result<()> {
 pub(super) fn refuse_others(folder: &Folder, file: &Path, open: &fs::File) -> anyhow::Result<()> {
     let (found, me) = (open.metadata()?, geteuid().as_raw());
     let (path, shown) = (folder.path().display(), file.display());
-    match stranger_in(folder, found.uid())? {
+    match other_writer_in(folder, found.uid())? {
         None => {}
-        Some(Stranger::Owner(owner)) => bail!(
+        Some(OtherWriter::Owner(owner)) => bail!(
             "the folder {path} belongs to user {owner}, who can replace the file: make it yours (chown {me} {path}), {ELSEWHERE}"
         ),
-        Some(Stranger::Writers) => bail!(
+        Some(OtherWriter::Writers) => bail!(
             "other users can replace files in the folder {path}: remove that right (chmod go-w {path}), {ELSEWHERE}"
         ),
-        Some(Stranger::OfFile(owner)) => bail!(
+        Some(OtherWriter::OfFile(owner)) => bail!(
             "the file belongs to user {owner}, who can replace it in {path}: {}",
             &ELSEWHERE[3..]
         ),

@@ -1,6 +1,6 @@
 //! The store of the records of calls, which must outlive the guard.
 use super::private;
-use crate::session::{Folder, quoted};
+use crate::{files::Folder, terminal::quoted};
 use anyhow::{Context as _, anyhow, bail};
 use rustix::fs::OFlags;
 use std::{

@@ -1,16 +1,17 @@
 //! A database of durable sessions, as `tr-integrity` writes it.
-use super::{CliError, Failure, writers};
+use super::verdict::Failure;
+use crate::files::{CliError, writer_of};
 use std::{
     fmt,
     path::{Path, PathBuf},
 };
 use tokio::runtime::{self, Runtime};
 use tr_integrity::{
-    Layer0Config, Session, Sessions,
+    Layer0Config, ResetOptions, Session, Sessions,
     sqlite::{Error, ErrorKind, Sqlite},
     store::{SessionStore as _, StoreError, StoreErrorKind},
 };
-use tr_transcript::Format;
+use tr_transcript::{CheckpointError, Format, Repair};
 
 /// The page size for listing sessions.
 const PAGE: usize = 1_000;
@@ -37,7 +38,7 @@ impl Database {
         let running = session.cycles().iter().filter(|cycle| !cycle.abandoned);
         let running: Vec<_> = running.map(|cycle| &*cycle.tool_use.id).collect();
         if !running.is_empty()
-            && let Some(other) = writers::writer_of(file)
+            && let Some(other) = writer_of(file)
         {
             let what = format!(
                 "has a running tool call, {}, and {other} has the database open; nothing was changed",
@@ -127,6 +128,30 @@ impl Drop for Database {
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Database").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// A change of a stored session. It adds an entry to the session's log and removes none.
+#[derive(Clone, Debug)]
+pub(crate) enum Edit {
+    Repair(Repair),
+    Rollback(Box<str>),
+    Truncate(usize),
+    Reset(ResetOptions),
+}
+
+impl Edit {
+    pub(crate) fn make(&self, session: &mut Session, now: u64) -> Result<(), CheckpointError> {
+        match self {
+            Self::Repair(repair) => {
+                let plan = session.plan(*repair);
+                drop(session.apply(plan, now).expect("it was planned for this session"));
+            }
+            Self::Rollback(id) => drop(session.rollback(id, now)?),
+            Self::Truncate(len) => drop(session.truncate(*len, now)),
+            Self::Reset(options) => drop(session.reset(*options, now)),
+        }
+        Ok(())
     }
 }
 

@@ -1,45 +1,21 @@
 //! Runs a command on each session of some paths, and prints the results.
 use super::{
-    CliError,
-    failure::{Failure, NotJudged},
-    show::{BAD, DIM, GOOD, TITLE, WARN, say, say_error},
     target::{Entry, Target, Which, entries},
+    verdict::{Failure, NotJudged, Verdict},
+};
+use crate::{
+    files::CliError,
+    terminal::{BAD, DIM, GOOD, TITLE, WARN, say, say_error},
 };
 use serde::Serialize;
 use std::{
     fmt::Write as _,
     path::{Path, PathBuf},
-    process::ExitCode,
 };
 use tr_core::{printable, printable_json};
 
 /// How many skipped files are named in the summary.
 const NAMED: usize = 5;
-
-/// The result for a file, from best to worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict {
-    /// It is valid, or was repaired.
-    Clean,
-    /// It is or may be a session, but too little is understood to judge it.
-    NotJudged,
-    /// Something is wrong, or would be changed.
-    Findings,
-    /// It cannot be read or changed.
-    Unreadable,
-}
-
-impl Verdict {
-    /// The status in the JSON of a command that changes nothing.
-    pub(crate) const fn status(self) -> &'static str {
-        match self {
-            Self::Clean => "clean",
-            Self::NotJudged => "notJudged",
-            Self::Findings => "findings",
-            Self::Unreadable => "unreadable",
-        }
-    }
-}
 
 /// The result for a file. Its JSON has a `status`.
 pub(crate) trait Outcome: Serialize {
@@ -269,17 +245,5 @@ impl Tally {
             self.worst = Verdict::Unreadable;
             say_error(&format!("{BAD}✗{BAD:#} cannot print the result: {error}\n"));
         }
-    }
-}
-
-/// The command's exit code.
-impl From<Verdict> for ExitCode {
-    fn from(verdict: Verdict) -> Self {
-        Self::from(match verdict {
-            Verdict::Clean => 0,
-            Verdict::Findings => 1,
-            Verdict::Unreadable => 2,
-            Verdict::NotJudged => 3,
-        })
     }
 }

@@ -1,10 +1,14 @@
 //! The report on a session, as JSON and for display.
+mod form;
+
+pub(crate) use self::form::{Form, OnResume};
+
+use self::form::{damage, done, provider};
 use super::{
-    NotJudged, Verdict,
-    form::{Form, OnResume, damage, done, provider},
-    show::{BAD, DIM, GOOD, TITLE, WARN, count, printable_list, size},
     target::Target,
+    verdict::{NotJudged, Verdict},
 };
+use crate::terminal::{BAD, DIM, GOOD, TITLE, WARN, count, printable_list, size};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -226,7 +230,7 @@ impl Act {
     }
 
     /// Its action on a message, and the line.
-    pub(super) fn in_messages(&self) -> Option<(Option<u64>, &RepairAction)> {
+    pub(crate) fn in_messages(&self) -> Option<(Option<u64>, &RepairAction)> {
         let What::Message(action) = &self.what else { return None };
         Some((self.line, action))
     }

@@ -3,7 +3,7 @@ mod kept;
 
 pub(crate) use self::kept::{Checkpoint, Kept, hash};
 
-use super::{CliError, file::File, folder::Folder, private::refuse_others, writers::beside};
+use crate::files::{CliError, File, Folder, beside, refuse_others};
 use rustix::{fs::OFlags, process::geteuid};
 use std::{
     ffi::OsStr,

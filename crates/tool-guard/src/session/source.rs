@@ -1,16 +1,19 @@
 //! An open session in a file or a database: reads its content, and replaces it.
 use super::{
-    CliError, Failure, atomic_replace,
-    content::Content,
     database::Database,
-    file::{File, Stamp},
-    json_document::JsonDocument,
-    json_lines::JsonLines,
-    kind::{Kind, kind},
+    document::{
+        Document,
+        json_document::JsonDocument,
+        json_lines::{self, JsonLines},
+        kind::{Kind, kind},
+        stored_session::StoredSession,
+    },
+    report::{About, Health},
     sidecar::{self, Kept},
-    stored_session::StoredSession,
     target::{InDatabase, Target},
+    verdict::Failure,
 };
+use crate::files::{CliError, File, Stamp, keep_bytes, replace_file};
 use std::{fs, path::PathBuf, rc::Rc};
 use tr_integrity::store::StoreErrorKind;
 
@@ -47,16 +50,28 @@ impl Source {
     }
 
     /// Reads the session's content.
-    pub(crate) fn content(&self) -> Result<Content, Failure> {
-        Ok(match self {
-            Self::File(file, _) => match kind(file)? {
-                Kind::Whole => Content::JsonDocument(JsonDocument::read(file.bytes()?)?),
-                Kind::Lines => Content::JsonLines(JsonLines::read(file)?),
-            },
+    pub(crate) fn content(&self) -> Result<Box<dyn Document>, Failure> {
+        match self {
+            Self::File(file, _) => read(file, kind(file)?),
             Self::Stored(InDatabase { database, id }) => {
-                Content::StoredSession(StoredSession::new(database.session(id)?))
+                Ok(Box::new(StoredSession::new(database.session(id)?)))
             }
-        })
+        }
+    }
+
+    /// Checks the session: JSON lines while they are read, all others in memory.
+    pub(crate) fn check(&self) -> Result<(About, Health), Failure> {
+        let document = match self {
+            Self::File(file, _) => match kind(file)? {
+                Kind::JsonLines => {
+                    file.refuse_holes()?;
+                    return json_lines::check(file);
+                }
+                kind => read(file, kind)?,
+            },
+            Self::Stored(_) => self.content()?,
+        };
+        Ok((document.about(), document.health()))
     }
 
     /// How many other names the session's file has (hard links).
@@ -68,11 +83,10 @@ impl Source {
     }
 
     /// The checkpoints of the session.
-    pub(crate) fn checkpoints(&self, content: &Content) -> Result<Kept, CliError> {
-        match (self, content) {
-            (_, Content::StoredSession(stored)) => Ok(Kept::of_session(stored.checkpoints())),
-            (Self::File(file, _), _) => sidecar::read(file),
-            (Self::Stored(_), _) => unreachable!("what is stored is read as such"),
+    pub(crate) fn checkpoints(&self, content: &dyn Document) -> Result<Kept, CliError> {
+        match self {
+            Self::File(file, _) => sidecar::read(file),
+            Self::Stored(_) => Ok(Kept::of_session(content.checkpoints())),
         }
     }
 
@@ -80,19 +94,17 @@ impl Source {
     /// Returns the path of the old file, or of the old messages: next to the file, with `ending`.
     pub(crate) fn replace(
         &self,
-        before: &Content,
-        after: &Content,
+        before: &dyn Document,
+        after: &dyn Document,
         ending: &str,
     ) -> Result<PathBuf, CliError> {
-        match (self, after) {
-            (Self::File(file, Some(stamp)), _) => {
-                atomic_replace::replace(file, *stamp, ending, after.bytes())
-            }
-            (Self::Stored(InDatabase { database, id }), Content::StoredSession(stored)) => {
-                let edit = stored.edit().expect("it was made of what is stored");
+        match self {
+            Self::File(_, None) => unreachable!("it was opened to be changed"),
+            Self::File(file, Some(stamp)) => replace_file(file, *stamp, ending, after.bytes()),
+            Self::Stored(InDatabase { database, id }) => {
+                let edit = after.edit().expect("it was made of what is stored");
                 let part = format!(".{}", file_name(id));
-                let backup =
-                    atomic_replace::keep_bytes(database.file(), &part, ending, before.bytes())?;
+                let backup = keep_bytes(database.file(), &part, ending, before.bytes())?;
                 let cli_error = match database.change(id, |session, now| edit.make(session, now)) {
                     Ok(Ok(())) => return Ok(backup),
                     Ok(Err(refused)) => refused.into(),
@@ -108,9 +120,15 @@ impl Source {
                 drop(fs::remove_file(&backup));
                 Err(cli_error)
             }
-            _ => unreachable!("it was opened to be changed, and is changed into its own form"),
         }
     }
+}
+
+fn read(file: &File, kind: Kind) -> Result<Box<dyn Document>, Failure> {
+    Ok(match kind {
+        Kind::JsonDocument => Box::new(JsonDocument::read(file.bytes()?)?),
+        Kind::JsonLines => Box::new(JsonLines::read(file)?),
+    })
 }
 
 /// A session's id as a part of a file name.

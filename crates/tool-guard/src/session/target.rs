@@ -1,10 +1,8 @@
 //! What a path names: the file, or all files in a folder, and the sessions in them.
-use super::{
-    CliError, Failure,
-    database::Database,
-    folder::{UNFINISHED, open_regular},
-    show::quoted,
-    sidecar,
+use super::{database::Database, sidecar, verdict::Failure};
+use crate::{
+    files::{CliError, UNFINISHED, open_regular},
+    terminal::quoted,
 };
 use std::{
     fmt, fs,

@@ -1,0 +1,18 @@
+//! Files that other users or programs may use: reads them, and replaces them without losing what others wrote.
+mod atomic_replace;
+mod error;
+mod file;
+mod folder;
+mod metadata;
+mod nfs4;
+mod other_programs;
+mod other_users;
+
+pub(crate) use self::{
+    atomic_replace::{keep_bytes, replace as replace_file},
+    error::CliError,
+    file::{File, Stamp},
+    folder::{Folder, UNFINISHED, beside, open_regular},
+    other_programs::writer_of,
+    other_users::{OtherWriter, is_own_group, other_writer_in, refuse_others},
+};

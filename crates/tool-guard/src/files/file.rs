@@ -1,0 +1,202 @@
+//! An open session file, and detection of changes to it.
+use super::{
+    error::CliError, folder::Folder, other_programs::refuse_writers, other_users::refuse_others,
+};
+use crate::terminal::size;
+use blake3::Hash;
+use rustix::fs::OFlags;
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, Metadata, TryLockError},
+    io::{self, Read as _, Seek as _},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+/// Larger files are not read into memory.
+const LARGEST: u64 = 4 << 30;
+
+/// A session file, open for reading, and its open folder.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// Its path with all links resolved.
+    real: PathBuf,
+    folder: Folder,
+    name: OsString,
+    open: fs::File,
+    found: Box<Metadata>,
+}
+
+/// The identity and content of a file at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    seen: Seen,
+    digest: Hash,
+}
+
+/// The part of it that needs no reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    device: u64,
+    inode: u64,
+    len: u64,
+    changed: (i64, i64),
+}
+
+impl File {
+    /// Opens a file for reading.
+    pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
+        let reading = |error| CliError::reading(path, &error);
+        // A pipe has no path behind its link.
+        if !fs::metadata(path).map_err(reading)?.is_file() {
+            return Err(not_regular());
+        }
+        let real = path.canonicalize().map_err(reading)?;
+        let (folder, name) = Folder::of(&real).map_err(reading)?;
+        let open = folder.open_file(&name, OFlags::RDONLY).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => not_regular(),
+            _ => reading(error),
+        })?;
+        let found = Box::new(open.metadata().map_err(reading)?);
+        Ok(Self { real, folder, name, open, found })
+    }
+
+    /// Opens a file that is to be changed, and locks it against other guards. Refuses a file that
+    /// another program is writing, or that another user could replace.
+    pub(crate) fn open_to_change(path: &Path) -> Result<Self, CliError> {
+        let file = Self::open(path)?;
+        file.refuse_large()?;
+        refuse_others(&file.folder, &file.found)?;
+        match file.open.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(CliError::new(
+                "another program has locked it, perhaps this one in another window",
+                "wait until that has ended, or stop it",
+            )),
+            // Not every file system has locks; the stamp also detects concurrent changes.
+            Ok(()) | Err(TryLockError::Error(_)) => {
+                refuse_writers(&file.real)?;
+                Ok(file)
+            }
+        }
+    }
+
+    /// Its path with all links resolved.
+    pub(crate) fn real(&self) -> &Path {
+        &self.real
+    }
+
+    /// The folder that contains it.
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Its name in the folder.
+    pub(crate) fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// The open file.
+    pub(crate) fn opened(&self) -> &fs::File {
+        &self.open
+    }
+
+    /// How many other names it has (hard links).
+    pub(crate) fn other_names(&self) -> u64 {
+        self.found.nlink().saturating_sub(1)
+    }
+
+    /// Its metadata when it was opened.
+    pub(crate) fn found(&self) -> &Metadata {
+        &self.found
+    }
+
+    /// The open file, at its beginning.
+    pub(crate) fn rewound(&self) -> Result<&fs::File, CliError> {
+        (&self.open).rewind().map_err(|error| CliError::reading(&self.real, &error))?;
+        Ok(&self.open)
+    }
+
+    /// All of its bytes. Allocates for the bytes read, not for the claimed length.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, CliError> {
+        self.refuse_large()?;
+        let mut bytes = Vec::new();
+        let read = self.rewound()?.take(LARGEST + 1).read_to_end(&mut bytes);
+        let read = read.map_err(|error| CliError::reading(&self.real, &error))? as u64;
+        if read > LARGEST { Err(too_large(read)) } else { Ok(bytes) }
+    }
+
+    fn refuse_large(&self) -> Result<(), CliError> {
+        if self.found.len() > LARGEST { Err(too_large(self.found.len())) } else { Ok(()) }
+    }
+
+    /// Refuses a sparse file that consists mostly of holes: reading it would take too long.
+    pub(crate) fn refuse_holes(&self) -> Result<(), CliError> {
+        let (len, written) = (self.found.len(), self.found.blocks().saturating_mul(512));
+        if len <= LARGEST || written >= len / 2 {
+            return Ok(());
+        }
+        let what = format!("has {} of data in {}: the rest are holes", size(written), size(len));
+        let help = "a crash or a program with a wrong offset leaves such; copy what comes before \
+                    the first hole (head -c BYTES FILE > COPY), and check the copy";
+        Err(CliError::new(what, help))
+    }
+
+    /// The stamp of its current content.
+    pub(crate) fn stamp(&self) -> Result<Stamp, CliError> {
+        let mut hasher = blake3::Hasher::new();
+        let seen = self.seen()?;
+        io::copy(&mut self.rewound()?, &mut hasher)
+            .map_err(|error| CliError::reading(&self.real, &error))?;
+        Ok(Stamp { seen, digest: hasher.finalize() })
+    }
+
+    /// Refuses if it differs from `before`, or if another file has its name.
+    pub(crate) fn refuse_changes(&self, before: &Stamp) -> Result<(), CliError> {
+        if self.folder.has(&self.name, &self.open) && self.stamp()? == *before {
+            return Ok(());
+        }
+        Err(changed())
+    }
+
+    /// Whether the open file is unchanged since `before`; for use after another file has replaced
+    /// it.
+    pub(crate) fn is_still(&self, before: &Stamp) -> bool {
+        self.stamp().is_ok_and(|now| now == *before)
+    }
+
+    fn seen(&self) -> Result<Seen, CliError> {
+        let found = self.open.metadata();
+        found.map(|found| Seen::of(&found)).map_err(|error| CliError::reading(&self.real, &error))
+    }
+}
+
+/// Another program has changed the file, and it is in its place.
+pub(crate) fn changed() -> CliError {
+    CliError::new(
+        "was changed by another program meanwhile; it is as that program left it",
+        "stop the agent first, then do this again",
+    )
+}
+
+fn not_regular() -> CliError {
+    let help =
+        "give a session's file, or a folder; write what comes through a pipe to a file first";
+    CliError::new("is not a regular file", help)
+}
+
+fn too_large(length: u64) -> CliError {
+    let (length, largest) = (size(length), size(LARGEST));
+    let help = "is it a session? If so, split a copy of it at a line, or begin a new session";
+    CliError::new(format!("has {length}, and no more than {largest} are held in memory"), help)
+}
+
+impl Seen {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            device: found.dev(),
+            inode: found.ino(),
+            len: found.len(),
+            changed: (found.mtime(), found.mtime_nsec()),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Detects other programs that may write a file, and lock files next to it.
+use super::{
+    error::CliError,
+    folder::{Folder, beside},
+};
+use rustix::fs::OFlags;
+use serde::Deserialize;
+use std::{fs, io::Read as _, path::Path};
+
+/// The access mode in the flags of an open file, and its value for read-only access.
+const ACCESS: u32 = 0o3;
+const READ_ONLY: u32 = 0;
+
+/// A longer file is no lock file.
+const LONGEST: u64 = 64 << 10;
+
+/// Refuses a file that another program has open for writing, or has locked in OpenClaw's way.
+///
+/// Cannot detect programs of other users, nor any on systems without `/proc`.
+pub(crate) fn refuse_writers(file: &Path) -> Result<(), CliError> {
+    refuse(Path::new("/proc"), file)
+}
+
+/// A program that has the file open for writing, if one is found.
+pub(crate) fn writer_of(file: &Path) -> Option<String> {
+    let proc = Path::new("/proc");
+    open_for_writing(proc, file).map(|pid| format!("{} (process {pid})", name(proc, pid)))
+}
+
+fn refuse(proc: &Path, file: &Path) -> Result<(), CliError> {
+    let stop = "stop the agent first, and start it again afterwards";
+    if let Some(pid) = locked_by(proc, file) {
+        let name = name(proc, pid);
+        let what = format!("is locked by {name} (process {pid}); the file is as it was");
+        return Err(CliError::new(what, stop));
+    }
+    if let Some(pid) = open_for_writing(proc, file) {
+        let name = name(proc, pid);
+        let what = format!("{name} (process {pid}) has it open for writing; the file is as it was");
+        return Err(CliError::new(what, stop));
+    }
+    Ok(())
+}
+
+/// A lock file of OpenClaw's.
+#[derive(Deserialize)]
+struct Lock {
+    pid: u32,
+}
+
+/// The running process that `FILE.lock` names, as OpenClaw writes it.
+fn locked_by(proc: &Path, file: &Path) -> Option<u32> {
+    let (folder, name) = Folder::of(&beside(file, ".lock")).ok()?;
+    let open = folder.open_file(&name, OFlags::RDONLY).ok()?;
+    let mut text = Vec::new();
+    open.take(LONGEST).read_to_end(&mut text).ok()?;
+    let Lock { pid } = serde_json::from_slice(&text).ok()?;
+    (pid != std::process::id() && proc.join(pid.to_string()).exists()).then_some(pid)
+}
+
+fn open_for_writing(proc: &Path, file: &Path) -> Option<u32> {
+    let processes = fs::read_dir(proc).ok()?.flatten();
+    let pids = processes.filter_map(|process| process.file_name().to_str()?.parse::<u32>().ok());
+    let mut others = pids.filter(|pid| *pid != std::process::id());
+    others.find(|pid| {
+        let of = proc.join(pid.to_string());
+        // Only reads the link: opening the file behind it could block on an unreachable network
+        // share.
+        let open = fs::read_dir(of.join("fd")).into_iter().flatten().flatten();
+        let mut here = open.filter(|open| fs::read_link(open.path()).is_ok_and(|to| to == file));
+        here.any(|open| {
+            let info = fs::read_to_string(of.join("fdinfo").join(open.file_name()));
+            info.is_ok_and(|info| can_write(&info))
+        })
+    })
+}
+
+/// Whether the description of an open file permits writing.
+fn can_write(info: &str) -> bool {
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & ACCESS != READ_ONLY)
+}
+
+fn name(proc: &Path, pid: u32) -> String {
+    let name = fs::read_to_string(proc.join(pid.to_string()).join("comm"));
+    name.map_or_else(|_| "a program".to_owned(), |name| name.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A process table of one process that has `file` open with `flags`.
+    fn table(file: &Path, flags: &str) -> tempfile::TempDir {
+        let proc = tempfile::tempdir().unwrap();
+        let of = proc.path().join("71");
+        fs::create_dir_all(of.join("fd")).unwrap();
+        fs::create_dir_all(of.join("fdinfo")).unwrap();
+        symlink(file, of.join("fd/3")).unwrap();
+        fs::write(of.join("fdinfo/3"), format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n")).unwrap();
+        fs::write(of.join("comm"), "node\n").unwrap();
+        proc
+    }
+
+    #[test]
+    fn who_can_write_the_file_is_named() {
+        let file = Path::new("/home/me/a session.jsonl");
+        let cli_error = refuse(table(file, "0102001").path(), file).unwrap_err();
+        assert_eq!(
+            cli_error.what,
+            "node (process 71) has it open for writing; the file is as it was"
+        );
+        assert_eq!(refuse(table(file, "0100000").path(), file), Ok(()));
+        assert_eq!(refuse(table(Path::new("/other"), "0102001").path(), file), Ok(()));
+        assert_eq!(refuse(Path::new("/there/is/no/proc"), file), Ok(()));
+    }
+
+    #[test]
+    fn a_lock_of_a_living_process_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("s.jsonl");
+        let proc = table(Path::new("/other"), "0");
+        fs::write(beside(&file, ".lock"), r#"{"pid":71,"createdAt":"2026-01-01T00:00:00Z"}"#)
+            .unwrap();
+        let cli_error = refuse(proc.path(), &file).unwrap_err();
+        assert_eq!(cli_error.what, "is locked by node (process 71); the file is as it was");
+        fs::write(beside(&file, ".lock"), r#"{"pid":72}"#).unwrap();
+        assert_eq!(refuse(proc.path(), &file), Ok(()));
+        fs::write(beside(&file, ".lock"), "").unwrap();
+        assert_eq!(refuse(proc.path(), &file), Ok(()));
+    }
+}

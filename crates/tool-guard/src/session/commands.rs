@@ -1,0 +1,138 @@
+//! The commands, and the common steps of those that change a session: read, decide, show, and write if requested.
+pub(crate) mod check;
+pub(crate) mod checkpoints;
+pub(crate) mod diff;
+pub(crate) mod repair;
+pub(crate) mod reset;
+pub(crate) mod rollback;
+
+use super::{
+    document::Document,
+    report::About,
+    source::Source,
+    target::Target,
+    verdict::{Failure, Verdict},
+};
+use crate::terminal::{GOOD, TITLE, WARN, count};
+use serde::Serialize;
+use std::{fmt::Write as _, path::PathBuf};
+use tr_core::rfc3339;
+
+/// The options of a command that changes a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order<'o> {
+    /// Whether to write the change.
+    pub(crate) write: bool,
+    /// The suffix for the old file's name.
+    pub(crate) ending: &'o str,
+    /// The member of the command's JSON that says whether it was written.
+    pub(crate) done: &'static str,
+}
+
+/// A file name's suffix from `mark` and the time: `.bak-20260221T112000Z`.
+pub(crate) fn ending(mark: &str, now: u64) -> String {
+    let time = rfc3339(now).to_string();
+    let seconds = time.split('.').next().unwrap_or_default();
+    format!(".{mark}-{}Z", seconds.replace(['-', ':'], ""))
+}
+
+/// The state of a change, and the session before it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Change {
+    status: &'static str,
+    #[serde(skip)]
+    state: State,
+    #[serde(flatten)]
+    pub(crate) about: About,
+    /// How many other names the old file has (hard links): they keep its content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_names: Option<u64>,
+    /// The path of the old file, or of the old messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) backup: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// There is nothing to do.
+    Clean,
+    /// Nothing is written yet.
+    Planned,
+    Done,
+}
+
+/// Applies `decide` to a session's content, and writes the result if that was requested and
+/// anything changed; also returns the other result of `decide`.
+pub(crate) fn change<T>(
+    target: &Target,
+    order: Order<'_>,
+    decide: impl FnOnce(&Source, &dyn Document) -> Result<(Option<Box<dyn Document>>, T), Failure>,
+) -> Result<(Change, T), Failure> {
+    let source = if order.write { Source::open_to_change(target) } else { Source::open(target) }?;
+    let content = source.content()?;
+    let (after, said) = decide(&source, &*content)?;
+    let (state, backup) = match after.filter(|after| after.bytes() != content.bytes()) {
+        None => (State::Clean, None),
+        Some(after) if order.write => {
+            (State::Done, Some(source.replace(&*content, &*after, order.ending)?))
+        }
+        Some(_) => (State::Planned, None),
+    };
+    let status = match state {
+        State::Clean => "clean",
+        State::Planned => "planned",
+        State::Done => order.done,
+    };
+    let other_names = Some(source.other_names()).filter(|it| *it > 0 && state != State::Clean);
+    Ok((Change { status, state, about: content.about(), other_names, backup }, said))
+}
+
+impl Change {
+    pub(crate) fn is_planned(&self) -> bool {
+        self.state == State::Planned
+    }
+
+    /// Sets the verdict of an unchanged session as its status.
+    pub(crate) fn settle(&mut self, verdict: Verdict) {
+        if self.state == State::Clean {
+            self.status = verdict.status();
+        }
+    }
+
+    /// The command's verdict, given the verdict of the changed session.
+    pub(crate) fn verdict(&self, left: Verdict) -> Verdict {
+        if self.is_planned() { Verdict::Findings } else { left }
+    }
+
+    /// Describes the state for display: nothing to do, what would be done, or what was done and
+    /// where the old file is.
+    pub(crate) fn show(
+        &self,
+        target: &Target,
+        nothing: &str,
+        planned: &str,
+        (done, what): (&str, &str),
+        out: &mut String,
+    ) {
+        let _ = match (self.state, &self.backup) {
+            (State::Done, Some(backup)) => {
+                let old = if target.stored.is_some() { "messages are in" } else { "file is" };
+                let backup = backup.to_string_lossy();
+                let backup = tr_core::printable(&backup);
+                writeln!(out, "  {GOOD}{done}{GOOD:#}: {what}; the old {old} {backup}")
+            }
+            (State::Planned, _) => {
+                writeln!(out, "  {TITLE}nothing is written yet{TITLE:#}: {planned}")
+            }
+            _ => writeln!(out, "  {nothing}"),
+        };
+        if let Some(others) = self.other_names {
+            let names = count(others, "other name");
+            let _ = writeln!(
+                out,
+                "  {WARN}left with the old content: {names} of it (hard links){WARN:#}"
+            );
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `tool-guard session check`: what is wrong with a session, and how the provider would answer.
+use crate::{
+    session::{
+        each::Outcome,
+        report::{About, Form, Health, OnResume, head},
+        source::Source,
+        target::Target,
+        verdict::{Failure, NotJudged, Verdict},
+    },
+    terminal::DIM,
+};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// What is wrong with a session.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Checked {
+    status: &'static str,
+    #[serde(flatten)]
+    about: About,
+    #[serde(flatten)]
+    health: Health,
+    #[serde(flatten)]
+    not_judged: Option<NotJudged>,
+    /// Whether calls of the last step without a result are findings.
+    #[serde(skip)]
+    is_strict: bool,
+}
+
+/// Checks a session.
+pub(crate) fn check(target: &Target, is_strict: bool) -> Result<Checked, Failure> {
+    let (about, health) = Source::open(target)?.check()?;
+    let not_judged = health.not_judged();
+    let status = verdict(&health, is_strict).status();
+    Ok(Checked { status, about, health, not_judged, is_strict })
+}
+
+fn verdict(health: &Health, is_strict: bool) -> Verdict {
+    let waits = is_strict && !health.pending.is_empty();
+    health.verdict().max(if waits { Verdict::Findings } else { Verdict::Clean })
+}
+
+impl Outcome for Checked {
+    fn verdict(&self) -> Verdict {
+        verdict(&self.health, self.is_strict)
+    }
+
+    fn show(&self, target: &Target, out: &mut String) {
+        head(target, &self.about, self.verdict(), out);
+        self.health.show(target, out);
+        if let Form::Lines(form) = self.about.form
+            && let Some(on_resume) = OnResume::of(form).filter(|_| !self.health.pending.is_empty())
+        {
+            let _ = writeln!(out, "      {}", on_resume.so);
+        }
+        if self.verdict() == Verdict::Clean && self.about.skipped_bytes > 0 {
+            let target = target.argument();
+            let _ = writeln!(
+                out,
+                "  {DIM}→ to take out what is no record: tool-guard session repair {target}{DIM:#}"
+            );
+        }
+        if let Some(why) = &self.not_judged {
+            let _ = write!(out, "{why}");
+        }
+    }
+
+    fn next(&self, target: &Target) -> Option<String> {
+        if self.verdict() != Verdict::Findings {
+            return None;
+        }
+        if !self.health.is_repairable() {
+            return Some(target.go_back());
+        }
+        let target = target.argument();
+        let flag = if self.health.is_valid() { "--close-tail " } else { "" };
+        Some(format!("See how to repair it:  tool-guard session repair {flag}{target}"))
+    }
+}

@@ -1,0 +1,307 @@
+//! `tool-guard session repair`: plans the repair of a session, and writes it if requested.
+mod balance;
+
+use self::balance::{Balance, Refusal};
+use super::{Change, Order, change, ending};
+use crate::{
+    files::CliError,
+    session::{
+        document::{self, Document, Planned},
+        each::Outcome,
+        options,
+        report::{About, Act, Form, Health, Lost, SHOWN, head, location, more},
+        target::Target,
+        verdict::{Failure, NotJudged, Verdict},
+    },
+    terminal::{BAD, DIM, GOOD, MINUS, WARN, count},
+};
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write as _;
+use tr_core::printable;
+use tr_transcript::{ActionKind, FileForm, Format, LossKind, RepairMode};
+
+/// How many records a refusal names.
+const NAMED: usize = 5;
+
+/// The result or the plan of a repair.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Repaired {
+    #[serde(flatten)]
+    change: Change,
+    mode: RepairMode,
+    close_tail: bool,
+    repairs: Vec<Act>,
+    losses: Vec<Lost>,
+    messages_after: usize,
+    bytes_after: u64,
+    /// Why it is not written without `--force`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+    /// The model's thoughts that the provider may refuse after the changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    /// What is wrong after the repair.
+    remaining: Health,
+}
+
+/// Repairs a session, or plans it.
+pub(crate) fn repair(
+    target: &Target,
+    options: &options::Repair,
+    now: u64,
+) -> Result<Repaired, Failure> {
+    let (mode, close_tail) = (options.how.mode.into(), options.how.close_tail);
+    let order = Order { write: options.write, ending: &ending("bak", now), done: "repaired" };
+    let (mut change, said) = change(target, order, |_, content| {
+        let mut planned = document::plan(content, mode, close_tail)?;
+        let refused = refusal(content, &mut planned).filter(|_| !options.force);
+        if let Some(refusal) = refused.as_ref().filter(|_| options.write) {
+            return Err(refused_to(refusal, &options.how, target).into());
+        }
+        let refused = refused.as_ref().map(why);
+        let after = planned.after.as_deref().unwrap_or(content);
+        let remaining = after.health();
+        if !options.force
+            && let Some(why) = unjudged(&planned, &remaining, &options.how, target)
+        {
+            return Err(why.into());
+        }
+        let thinking = Thinking::behind(&planned.acts, content);
+        let said = (after.about(), remaining, refused, planned.acts, planned.losses, thinking);
+        Ok((planned.after, said))
+    })?;
+    let (after, remaining, refused, repairs, losses, thinking) = said;
+    change.settle(remaining.verdict());
+    let (messages_after, bytes_after) = (after.messages, after.bytes);
+    Ok(Repaired {
+        change,
+        mode,
+        close_tail,
+        repairs,
+        losses,
+        messages_after,
+        bytes_after,
+        refused,
+        thinking,
+        remaining,
+    })
+}
+
+/// Why the repair is not written: its result could not be judged.
+fn unjudged(
+    planned: &Planned,
+    remaining: &Health,
+    how: &options::How,
+    target: &Target,
+) -> Option<NotJudged> {
+    let why = remaining.not_judged().filter(|_| !planned.acts.is_empty())?;
+    let (target, flags) = (target.argument(), flags(how.mode.into(), how.close_tail));
+    let help = format!(
+        "nothing was changed; to see the repair, run: tool-guard session diff{flags} {target}; to repair \
+         what is understood, with a backup, and leave the rest unchanged, run: tool-guard session \
+         repair{flags} --write --force {target}"
+    );
+    Some(NotJudged { help, ..why })
+}
+
+/// Whether the repair may lose too much; also adds the extended records to the actions.
+fn refusal(content: &dyn Document, planned: &mut Planned) -> Option<Refusal> {
+    let after = planned.after.as_deref()?;
+    let balance = Balance::of(content, after, &planned.reported);
+    let extended = balance.extended.iter().map(|&record| Act::extend(content.line_of(record)));
+    planned.acts.extend(extended);
+    let refusal = balance::refusal(&balance, planned.dropped, content.about().bytes)?;
+    Some(match refusal {
+        Refusal::Unreported(records) => {
+            let line = |&record: &u64| content.line_of(record).unwrap_or(record);
+            Refusal::Unreported(records.iter().map(line).collect())
+        }
+        bytes @ Refusal::Bytes { .. } => bytes,
+    })
+}
+
+/// The error text of a refusal.
+fn why(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Unreported(lines) => {
+            let named: Vec<_> = lines.iter().take(NAMED).map(u64::to_string).collect();
+            let more = if lines.len() > NAMED { ", …" } else { "" };
+            let lost = count(lines.len() as u64, "record");
+            format!("it would lose {lost} that it does not report: {}{more}", named.join(", "))
+        }
+        Refusal::Bytes { out, of } => {
+            let percent = out.saturating_mul(100).div_ceil((*of).max(1));
+            let out = count(*out, "byte");
+            format!("it would take out {out} that are no whole record, {percent} % of the file")
+        }
+    }
+}
+
+fn refused_to(refusal: &Refusal, how: &options::How, target: &Target) -> CliError {
+    let target = target.argument();
+    let flags = flags(how.mode.into(), how.close_tail);
+    let help = match refusal {
+        Refusal::Unreported(_) => format!(
+            "this is a fault of tool-guard: please report it. See what would change: tool-guard \
+             session diff{flags} {target}; --force writes it all the same, with a backup"
+        ),
+        Refusal::Bytes { .. } => format!(
+            "see what goes: tool-guard session diff{flags} {target}; if you can do without it: \
+             tool-guard session repair{flags} --write --force {target}, which keeps the old file \
+             beside the new one"
+        ),
+    };
+    CliError::new(format!("is not repaired, and is as it was: {}", why(refusal)), help)
+}
+
+fn flags(mode: RepairMode, close_tail: bool) -> String {
+    let mut flags = String::new();
+    if mode == RepairMode::Remove {
+        flags.push_str(" --mode remove");
+    }
+    if close_tail {
+        flags.push_str(" --close-tail");
+    }
+    flags
+}
+
+/// Displays the actions and losses of a repair.
+fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mut String) {
+    for act in acts.iter().take(SHOWN) {
+        let _ = writeln!(out, "  {}  {}", location(target, act.line), act.say());
+    }
+    more(acts.len() as u64, "change", out);
+    let dropped: u64 = acts.iter().map(Act::may_lose).sum();
+    if dropped > 0 {
+        let bytes = count(dropped, "byte");
+        let _ = writeln!(
+            out,
+            "  {MINUS}lost:{MINUS:#} what the {bytes} said that are taken out; the old file keeps them"
+        );
+    } else if losses.is_empty() && !acts.is_empty() {
+        let _ = writeln!(out, "  {GOOD}nothing that a tool did or answered is lost{GOOD:#}");
+    }
+    for lost in losses.iter().take(SHOWN) {
+        let at = location(target, lost.line);
+        let tool = lost.loss.tool.as_ref().map(|tool| format!(" of {}", printable(tool)));
+        let tool = tool.unwrap_or_default();
+        let what = match lost.loss.what {
+            LossKind::Call => "that the tool was called",
+            LossKind::Result => "what the tool answered",
+            LossKind::Reasoning => "what the model thought before it",
+            LossKind::Link => "which call this belongs to; what it says stays, as text",
+            _ => "something else",
+        };
+        let id = printable(&lost.loss.tool_use_id);
+        let _ = writeln!(out, "  {at}  {MINUS}lost:{MINUS:#} {what}{tool}  {DIM}{id}{DIM:#}");
+    }
+    more(losses.len() as u64, "loss", out);
+}
+
+impl Outcome for Repaired {
+    fn verdict(&self) -> Verdict {
+        self.change.verdict(self.remaining.verdict())
+    }
+
+    fn show(&self, target: &Target, out: &mut String) {
+        head(target, &self.change.about, self.verdict(), out);
+        show_plan(&self.repairs, &self.losses, target, out);
+        if let Some(thinking) = &self.thinking {
+            let _ = writeln!(out, "  {WARN}{}{WARN:#}", thinking.show(target));
+        }
+        if !self.remaining.is_valid() {
+            let _ = writeln!(out, "  {BAD}remaining errors:{BAD:#}");
+            self.remaining.show(target, out);
+        } else if let Some(why) = self.remaining.not_judged() {
+            let _ = write!(out, "{why}");
+        }
+        if !self.repairs.is_empty() {
+            let About { messages, bytes, .. } = self.change.about;
+            let sum = |messages: usize, bytes: u64| {
+                format!("{}, {}", count(messages as u64, "message"), count(bytes, "byte"))
+            };
+            let (before, after) =
+                (sum(messages, bytes), sum(self.messages_after, self.bytes_after));
+            let _ = writeln!(out, "  before: {before}; after: {after}");
+        }
+        if let Some(refused) = &self.refused {
+            let _ = writeln!(out, "  {BAD}--write is refused without --force{BAD:#}: {refused}");
+        }
+        let changes = count(self.repairs.len() as u64, "change");
+        let planned = format!("{changes} planned");
+        self.change.show(target, "nothing to repair", &planned, ("repaired", &changes), out);
+    }
+
+    fn next(&self, target: &Target) -> Option<String> {
+        if !self.change.is_planned() {
+            // A repair cannot fix what remains.
+            let is_left = self.repairs.is_empty() && !self.remaining.is_valid();
+            return is_left.then(|| target.go_back());
+        }
+        let target = target.argument();
+        let flags = flags(self.mode, self.close_tail);
+        let force = if self.refused.is_some() { " --force" } else { "" };
+        Some(format!(
+            "Look at it closer:  tool-guard session diff{flags} {target}\n\
+             Do it:              tool-guard session repair{flags} --write{force} {target}"
+        ))
+    }
+}
+
+/// The first thinking block after the first change.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Thinking {
+    /// The line at which its message begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    what: &'static str,
+}
+
+const THINKING: &str = "the model's thinking behind the first change: Anthropic may drop it, or refuse \
+                    the request (`thinking` or `redacted_thinking` blocks in the latest assistant \
+                    message cannot be modified)";
+
+impl Thinking {
+    /// For a session with these planned changes.
+    fn behind(acts: &[Act], before: &dyn Document) -> Option<Self> {
+        let of_pi = match before.about().form {
+            Form::Lines(FileForm::OpenClaw { .. }) => true,
+            form if form.messages() == Some(Format::AnthropicMessages) => false,
+            _ => return None,
+        };
+        let is_lines = matches!(before.about().form, Form::Lines(_));
+        let place = |act: &Act| {
+            let (line, action) = act.in_messages()?;
+            let at = if is_lines { line } else { Some(action.message_index as u64) };
+            // An added result comes after the call.
+            at.map(|at| at + u64::from(action.action == ActionKind::AddUnknown))
+        };
+        let first = acts.iter().filter_map(place).min()?;
+        let records = before.numbered().into_iter().filter(|(at, _)| *at >= first);
+        let mut thoughts = records.filter(|(_, record)| {
+            memchr::memmem::find(record, b"thinking").is_some() && has_thought(record, of_pi)
+        });
+        let (at, _) = thoughts.next()?;
+        Some(Self { line: before.line_of(at), what: THINKING })
+    }
+
+    /// For display.
+    fn show(&self, target: &Target) -> String {
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{target}{line}  {}", self.what)
+    }
+}
+
+/// Whether a message, or a line with one, has a thinking block with Anthropic's signature.
+fn has_thought(record: &[u8], of_pi: bool) -> bool {
+    let Ok(record) = serde_json::from_slice::<Value>(record) else { return false };
+    let message = record.get("message").unwrap_or(&record);
+    let is_thought =
+        |block: &Value| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"));
+    let blocks = message["content"].as_array();
+    (!of_pi || message["api"] == "anthropic-messages")
+        && blocks.is_some_and(|blocks| blocks.iter().any(is_thought))
+}

@@ -1,0 +1,169 @@
+//! Compares a session before and after a repair to find losses that the repair does not report.
+use crate::session::document::Document;
+use std::collections::{BTreeSet, HashMap};
+
+/// The limit for removed bytes that belong to no record, as a percentage.
+const MOST_PERCENT: u64 = 1;
+
+/// The changes of records that a repair does not report. Records are lines, or messages of a JSON
+/// text.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Balance {
+    /// Records of which bytes are missing.
+    pub(crate) lost: Vec<u64>,
+    /// Records that kept all of their bytes and got more.
+    pub(crate) extended: Vec<u64>,
+}
+
+/// Why a repair is not done without `--force`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It would change these records without reporting it.
+    Unreported(Vec<u64>),
+    /// It would remove this many of the bytes, which are neither records nor NULs.
+    Bytes { out: u64, of: u64 },
+}
+
+impl Balance {
+    /// Compares a session before and after a repair; `reported` are the records that the repair
+    /// reports.
+    pub(crate) fn of(
+        before: &dyn Document,
+        after: &dyn Document,
+        reported: &BTreeSet<u64>,
+    ) -> Self {
+        let (before, after) = (before.numbered(), after.numbered());
+        let after: Vec<_> = after.into_iter().map(|(_, text)| text).collect();
+        let (missing, new) = apart(&before, &after, reported);
+        of_texts(missing.into_iter(), &new, reported)
+    }
+}
+
+/// How many records ahead an unchanged record is searched for.
+const AHEAD: usize = 64;
+
+type Numbered<'t> = (u64, &'t [u8]);
+
+/// Removes the records that are equal in both lists, in the same order. Reported records do not
+/// count as unchanged.
+fn apart<'t>(
+    before: &[Numbered<'t>],
+    after: &[&'t [u8]],
+    reported: &BTreeSet<u64>,
+) -> (Vec<Numbered<'t>>, Vec<&'t [u8]>) {
+    let (mut missing, mut new) = (Vec::new(), Vec::new());
+    let (mut old, mut now) = (before, after);
+    while let (Some((&(at, text), rest)), Some((next, others))) =
+        (old.split_first(), now.split_first())
+    {
+        if reported.contains(&at) {
+            missing.push((at, text));
+            old = rest;
+        } else if text == *next {
+            (old, now) = (rest, others);
+        } else if let Some(come) = now.iter().take(AHEAD).position(|other| *other == text) {
+            new.extend(&now[..come]);
+            now = &now[come..];
+        } else {
+            missing.push((at, text));
+            old = rest;
+        }
+    }
+    missing.extend(old);
+    new.extend(now);
+    (missing, new)
+}
+
+/// Finds the changes of records, each given by its number and text.
+fn of_texts<'t>(
+    before: impl Iterator<Item = (u64, &'t [u8])>,
+    after: &[&[u8]],
+    reported: &BTreeSet<u64>,
+) -> Balance {
+    // Of equal records, those that are not reported are matched first.
+    let (named, others): (Vec<_>, Vec<_>) = before.partition(|(at, _)| reported.contains(at));
+    if others.is_empty() {
+        return Balance::default();
+    }
+    let mut left: HashMap<&[u8], usize> = HashMap::new();
+    after.iter().for_each(|text| *left.entry(text).or_default() += 1);
+    let mut missing = Vec::new();
+    for (at, text) in others.into_iter().chain(named) {
+        match left.get_mut(text) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ if reported.contains(&at) => {}
+            _ => missing.push((at, text)),
+        }
+    }
+    let mut new: Vec<&[u8]> = after.to_vec();
+    new.retain(|text| left.get(text).is_some_and(|count| *count > 0));
+    let mut balance = Balance::default();
+    for (at, text) in missing {
+        match new.iter().position(|new| is_within(text, new)) {
+            Some(place) => {
+                new.remove(place);
+                balance.extended.push(at);
+            }
+            None => balance.lost.push(at),
+        }
+    }
+    balance
+}
+
+/// Whether `new` contains all bytes of `text`, in their order.
+fn is_within(text: &[u8], new: &[u8]) -> bool {
+    let mut new = new.iter();
+    text.iter().all(|byte| new.any(|other| other == byte))
+}
+
+/// Why a repair is not done without `--force`: it has unreported losses, or removes more than one
+/// percent of the bytes.
+pub(crate) fn refusal(balance: &Balance, dropped: u64, bytes: u64) -> Option<Refusal> {
+    if !balance.lost.is_empty() {
+        return Some(Refusal::Unreported(balance.lost.clone()));
+    }
+    let is_much = dropped.saturating_mul(100) > bytes.saturating_mul(MOST_PERCENT);
+    is_much.then_some(Refusal::Bytes { out: dropped, of: bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn balance(before: &[&str], after: &[&str], reported: &[u64]) -> Balance {
+        let before = (0..).zip(before.iter().map(|text| text.as_bytes()));
+        let after: Vec<_> = after.iter().map(|text| text.as_bytes()).collect();
+        of_texts(before, &after, &reported.iter().copied().collect())
+    }
+
+    #[test]
+    fn what_is_missing_and_not_named_is_lost() {
+        let (a, b, c) = (r#"{"a":1}"#, r#"{"b":2}"#, r#"{"c":3}"#);
+        assert_eq!(balance(&[a, b, c], &[a, c, b], &[]), Balance::default());
+        assert_eq!(balance(&[a, b, c], &[a, c], &[1]), Balance::default());
+        assert_eq!(balance(&[a, b, c], &[a, c], &[0]).lost, [1]);
+        assert_eq!(balance(&[a, a, b], &[a, b], &[]).lost, [1], "twice is not once");
+        assert_eq!(balance(&[a, a, b], &[a, b], &[0]), Balance::default(), "the other stays");
+        assert_eq!(balance(&[a, b], &[a, r#"{"b":3}"#], &[]).lost, [1]);
+    }
+
+    #[test]
+    fn what_says_more_is_told_and_not_lost() {
+        let said = r#"{"role":"user","content":"so?"}"#;
+        let more = r#"{"role":"user","content":[{"type":"result"},{"text":"so?"}]}"#;
+        let found = balance(&[said], &[more], &[]);
+        assert_eq!((found.extended, found.lost), (vec![0], vec![]));
+        // One that says more stands for one, not for two.
+        assert_eq!(balance(&[said, said], &[more], &[]).lost, [1]);
+        assert_eq!(balance(&[more], &[said], &[]).lost, [0]);
+    }
+
+    #[test]
+    fn more_than_a_hundredth_is_refused() {
+        let whole = Balance::default();
+        assert_eq!(refusal(&whole, 10, 1_000), None);
+        assert_eq!(refusal(&whole, 11, 1_000), Some(Refusal::Bytes { out: 11, of: 1_000 }));
+        let lost = Balance { lost: vec![3], ..Balance::default() };
+        assert_eq!(refusal(&lost, 0, 1_000), Some(Refusal::Unreported(vec![3])));
+    }
+}

@@ -1,0 +1,128 @@
+//! `tool-guard session rollback`: rolls a session back to a checkpoint.
+use super::{Change, Order, change, ending};
+use crate::{
+    files::CliError,
+    session::{
+        document::Document,
+        each::Outcome,
+        options,
+        report::{Health, head},
+        source::Source,
+        target::Target,
+        verdict::{Failure, Verdict},
+    },
+    terminal::{BAD, count, quoted, size},
+};
+use serde::Serialize;
+use std::{fmt::Write as _, path::Path};
+use tr_transcript::CheckpointError;
+
+/// The result or the plan of a rollback.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RolledBack {
+    #[serde(flatten)]
+    change: Change,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<String>,
+    messages_removed: usize,
+    new_message_count: usize,
+    bytes_removed: u64,
+    /// What is wrong after the rollback.
+    remaining: Health,
+}
+
+/// Rolls a session back, or reports what would be removed.
+pub(crate) fn rollback(
+    target: &Target,
+    options: &options::Rollback,
+    now: u64,
+) -> Result<RolledBack, Failure> {
+    let order = Order { write: options.write, ending: &ending("bak", now), done: "rolledBack" };
+    let (change, (checkpoint, left, remaining)) = change(target, order, |source, content| {
+        let (checkpoint, after) = match &options.to.to {
+            Some(id) => {
+                let (id, after) = at_checkpoint(source, content, id)?;
+                (Some(id), after)
+            }
+            None => (None, content.before_fault()),
+        };
+        let said = (checkpoint, after.about(), after.health());
+        Ok((Some(after), said))
+    })?;
+    let about = &change.about;
+    Ok(RolledBack {
+        checkpoint,
+        // If a compaction is rolled back, there are more messages than before.
+        messages_removed: about.messages.saturating_sub(left.messages),
+        new_message_count: left.messages,
+        bytes_removed: about.bytes.saturating_sub(left.bytes),
+        remaining,
+        change,
+    })
+}
+
+/// The checkpoint that the user named, and the content at it.
+fn at_checkpoint(
+    source: &Source,
+    content: &dyn Document,
+    id: &str,
+) -> Result<(String, Box<dyn Document>), CliError> {
+    let kept = source.checkpoints(content)?;
+    let came = match kept.get(id) {
+        Some(found) => content.at(found).ok_or(CheckpointError::Mismatch),
+        None => content.at_turn(id),
+    };
+    let id = kept.get(id).map_or(id, |found| &found.id).to_owned();
+    match came {
+        Ok(after) => Ok((id, after)),
+        Err(error) => {
+            let known = kept.checkpoints.iter().map(|known| known.id.as_str()).collect::<Vec<_>>();
+            let help = match &error {
+                CheckpointError::NotFound(_) if known.is_empty() => {
+                    "there are none of yours; rollback --before-fault needs none".to_owned()
+                }
+                CheckpointError::NotFound(_) => format!("there are: {}", known.join(", ")),
+                _ => format!(
+                    "what stands before {id} is not what stood there then, so nothing was cut; \
+                     take another one, or rollback --before-fault"
+                ),
+            };
+            Err(CliError::new(error.to_string(), help))
+        }
+    }
+}
+
+impl Outcome for RolledBack {
+    fn verdict(&self) -> Verdict {
+        self.change.verdict(self.remaining.verdict())
+    }
+
+    fn show(&self, target: &Target, out: &mut String) {
+        head(target, &self.change.about, self.verdict(), out);
+        let left = count(self.new_message_count as u64, "message");
+        let gone = count(self.messages_removed as u64, "message");
+        let gone = format!("the last {gone} ({})", size(self.bytes_removed));
+        let nothing = format!("nothing to roll back: it ends there, with {left}");
+        let planned = format!("{gone} would go, {left} would be left");
+        let done = format!("{gone} went, {left} left");
+        self.change.show(target, &nothing, &planned, ("rolled back", &done), out);
+        if !self.remaining.is_valid() {
+            let _ = writeln!(out, "  {BAD}remaining errors:{BAD:#}");
+            self.remaining.show(target, out);
+        } else if let Some(why) = self.remaining.not_judged() {
+            let _ = write!(out, "{why}");
+        }
+    }
+
+    fn next(&self, target: &Target) -> Option<String> {
+        let to = match &self.checkpoint {
+            Some(id) => format!("--to {}", quoted(Path::new(id))),
+            None => "--before-fault".to_owned(),
+        };
+        let target = target.argument();
+        self.change
+            .is_planned()
+            .then(|| format!("Do it:  tool-guard session rollback {to} --write {target}"))
+    }
+}

@@ -1,0 +1,355 @@
+//! A session of JSON lines, as harnesses keep them.
+use super::{Document, End, Planned, agents};
+use crate::{
+    files::{CliError, File},
+    session::{
+        report::{About, Act, Form, Found, Health, Lost},
+        sidecar::{Checkpoint, hash},
+        verdict::{Failure, NotJudged, Verdict},
+    },
+    terminal::count,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+use tr_transcript::{
+    CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FileLoss,
+    FilePlanner, FileReport, Repair, SessionFile, Severity, SkipReason, Skipped,
+};
+
+/// A session of JSON lines, in memory.
+#[derive(Debug)]
+pub(crate) struct JsonLines {
+    bytes: Vec<u8>,
+    report: FileReport,
+}
+
+/// Longer lines are not checked while a file is read.
+const LONGEST: u64 = 256 << 20;
+
+/// Checks a file while it is read. Memory is bounded by the longest line, if that is long.
+pub(crate) fn check(file: &File) -> Result<(About, Health), Failure> {
+    agents::refuse_lines(file)?;
+    let check = FileCheck::new().with_members().bounded(file.found().len());
+    let mut report = run(file, &check)?;
+    let too_long = report.findings.iter().filter(|finding| is_too_long(finding));
+    let longest = too_long.map(|finding| finding.length).filter(|length| *length <= LONGEST).max();
+    if let Some(longest) = longest.and_then(|longest| usize::try_from(longest).ok()) {
+        report = run(file, &check.max_record(longest))?;
+    }
+    refuse_others(&report)?;
+    match unsure(&report) {
+        Some(why) => Err(why.into()),
+        None => Ok((about(&report), health(&report))),
+    }
+}
+
+fn run(file: &File, check: &FileCheck) -> Result<FileReport, CliError> {
+    let mut bar = Progress::of(file.found().len());
+    let checked = check.run(file.rewound()?, |done| bar.at(done));
+    bar.finish();
+    checked.map_err(|error| CliError::reading(file.real(), &error))
+}
+
+fn is_too_long(finding: &FileFinding) -> bool {
+    finding.fault == FileFault::Skipped(SkipReason::TooLong)
+}
+
+impl JsonLines {
+    pub(crate) fn read(file: &File) -> Result<Self, Failure> {
+        agents::refuse_lines(file)?;
+        let bytes = file.bytes()?;
+        // The same check as `session check`; a repair's plan runs its own.
+        let check = FileCheck::new().max_record(usize::MAX).with_members();
+        let check = check.bounded(bytes.len() as u64);
+        let lines = Self::checked(bytes, &check);
+        refuse_others(&lines.report)?;
+        Ok(lines)
+    }
+
+    fn new(bytes: Vec<u8>) -> Self {
+        let check = Self::closer(&bytes);
+        Self::checked(bytes, &check)
+    }
+
+    /// A check without the bounds of one in bounded memory.
+    fn closer(bytes: &[u8]) -> FileCheck {
+        FileCheck::in_memory(bytes.len()).with_members()
+    }
+
+    fn checked(bytes: Vec<u8>, check: &FileCheck) -> Self {
+        let mut bar = Progress::of(bytes.len() as u64);
+        let report = check.run(&*bytes, |done| bar.at(done));
+        bar.finish();
+        Self { report: report.expect("a slice can always be read"), bytes }
+    }
+
+    /// Parses all records for edits.
+    fn file(&self) -> SessionFile {
+        SessionFile::read(&*self.bytes)
+    }
+
+    /// The session truncated to its first `len` bytes.
+    fn beginning(&self, len: usize) -> Self {
+        Self::new(self.bytes[..len].to_vec())
+    }
+
+    /// Its findings if it is read as this form.
+    fn health_as(&self, form: FileForm) -> Health {
+        let check = Self::closer(&self.bytes).form(form);
+        health(&check.run(&*self.bytes, |_| {}).expect("a slice can always be read"))
+    }
+
+    /// Whether skipped bytes hold no content: NULs, and the last record if the agent died while
+    /// writing it.
+    fn may_go(&self, skipped: &Skipped) -> bool {
+        let end = usize::try_from(skipped.offset + skipped.length).unwrap_or(usize::MAX);
+        let behind = self.bytes.get(end..).unwrap_or_default();
+        skipped.why == SkipReason::Nul
+            || skipped.why == SkipReason::Torn && behind.trim_ascii().is_empty()
+    }
+
+    /// The form of the repaired session, if it is another one, and `after` is invalid in one of the two.
+    fn invalid_other_form(&self, after: &Self) -> Option<Form> {
+        let (before, form) = (self.report.form, after.report.form);
+        let is_invalid = |health: &Health| health.verdict() != Verdict::Clean;
+        (before != form && [after.health(), after.health_as(before)].iter().any(is_invalid))
+            .then_some(Form::Lines(form))
+    }
+
+    /// The bytes before a checkpoint, if it holds.
+    fn before(&self, checkpoint: &Checkpoint) -> Option<&[u8]> {
+        let before = self.bytes.get(..usize::try_from(checkpoint.length?).ok()?)?;
+        (hash(before) == checkpoint.content_hash).then_some(before)
+    }
+}
+
+impl Document for JsonLines {
+    fn about(&self) -> About {
+        about(&self.report)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn numbered(&self) -> Vec<(u64, &[u8])> {
+        let ends = memchr::memchr_iter(b'\n', &self.bytes).chain([self.bytes.len()]);
+        let lines = ends.scan(0, |from, end| {
+            let line = &self.bytes[*from..end];
+            *from = end + 1;
+            Some(line)
+        });
+        (1..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty()).collect()
+    }
+
+    fn line_of(&self, record: u64) -> Option<u64> {
+        Some(record)
+    }
+
+    fn health(&self) -> Health {
+        health(&self.report)
+    }
+
+    fn plan(&self, repair: Repair) -> Result<Planned, NotJudged> {
+        if let Some(why) = unsure(&self.report) {
+            return Err(why);
+        }
+        let mut bar = Progress::of(2 * self.bytes.len() as u64);
+        let planner = FilePlanner::new(repair).damaged(!self.report.is_clean());
+        let plan = planner.plan_with(&self.bytes, |done| bar.at(done));
+        bar.finish();
+        let lines = plan.actions().iter().map(|action| action.line);
+        let reported = lines.chain(plan.losses().iter().map(|lost| lost.line)).flatten().collect();
+        let dropped = plan.dropped().iter().map(|dropped| dropped.skipped);
+        let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
+        let (changed_unknown, doubtful_answer) = (plan.changed_unknown(), plan.doubtful_answer());
+        let named_elsewhere = plan.named_elsewhere().map(|(line, id)| (line, id.to_owned()));
+        let remaining = plan.remaining(&self.report);
+        let (actions, losses, after) = plan.into_parts();
+        let lost = |FileLoss { line, loss, .. }| Lost { line, loss };
+        let after = after.map(|bytes| match remaining {
+            Some(report) => Self { bytes, report },
+            None => Self::new(bytes),
+        });
+        let other_form = after.as_ref().and_then(|after| self.invalid_other_form(after));
+        Ok(Planned {
+            acts: actions.into_iter().map(Act::of_file).collect(),
+            losses: losses.into_iter().map(lost).collect(),
+            reported,
+            dropped,
+            changed_unknown,
+            doubtful_answer,
+            named_elsewhere,
+            other_form,
+            after: after.map(|after| Box::new(after) as _),
+        })
+    }
+
+    /// Truncates before the record with the first fault, and further back while the rest is
+    /// invalid.
+    fn before_fault(&self) -> Box<dyn Document> {
+        let report = Self::closer(&self.bytes).run(&*self.bytes, |_| {});
+        let report = report.expect("a slice can always be read");
+        let errors = report.findings.iter().filter(|it| it.severity == Severity::Error);
+        let fault = errors.map(|finding| finding.offset).min();
+        let mut at = usize::try_from(fault.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        at = at.min(self.bytes.len());
+        loop {
+            let beginning = self.beginning(at);
+            if beginning.health().is_valid() && beginning.report.pending.is_empty() {
+                return Box::new(beginning);
+            }
+            let lines = self.bytes[..at].trim_ascii_end();
+            at = memchr::memrchr(b'\n', lines).map_or(0, |end| end + 1);
+        }
+    }
+
+    /// The end of the last record and its line break.
+    fn end(&self) -> Option<End> {
+        let end = Some(self.file().end()).filter(|end| end.records > 0)?;
+        Some(End::of(&self.bytes[..usize::try_from(end.length).ok()?], Some(end.id)))
+    }
+
+    fn at(&self, checkpoint: &Checkpoint) -> Option<Box<dyn Document>> {
+        let before = self.before(checkpoint)?;
+        Some(Box::new(Self::new(before.to_vec())))
+    }
+
+    fn holds(&self, checkpoint: &Checkpoint) -> bool {
+        self.before(checkpoint).is_some()
+    }
+
+    /// The header, and messages of the system.
+    fn prompt(&self, _archive: bool) -> Box<dyn Document> {
+        let mut file = self.file();
+        file.reset();
+        Box::new(Self::new(file.to_bytes()))
+    }
+
+    fn turns(&self, most: usize) -> Vec<FileCheckpoint> {
+        let (file, end) = (self.file(), self.bytes.len() as u64);
+        let turns = file.checkpoints().filter(|turn| turn.messages > 0 && turn.length < end);
+        turns.take(most).collect()
+    }
+
+    fn at_turn(&self, id: &str) -> Result<Box<dyn Document>, CheckpointError> {
+        let mut file = self.file();
+        file.rollback(id)?;
+        Ok(Box::new(Self::new(file.to_bytes())))
+    }
+}
+
+/// The first line whose place in the session is not certain.
+fn unsure(report: &FileReport) -> Option<NotJudged> {
+    let is_unsure = |finding: &&FileFinding| finding.fault == FileFault::UnsurePlace;
+    let line = report.findings.iter().find(is_unsure)?.line;
+    Some(NotJudged {
+        reason: format!(
+            "the position of line {line} in the session is uncertain: its parent or its call is \
+             missing or not named, or another line has the same id with other content"
+        ),
+        agent: None,
+        help: "it is left as it is, since a repair would be a guess; checkpoints lists the turns \
+               that rollback --to goes back to"
+            .into(),
+    })
+}
+
+/// Refuses a file in which most lines are no records of a session.
+fn refuse_others(report: &FileReport) -> Result<(), Failure> {
+    if let Some(line) = report.too_much.filter(|_| report.is_session()) {
+        let reason = format!(
+            "line {line} has a message of more than 10,000 blocks, or a block of more than 10,000 \
+             members"
+        );
+        let help = "no model and no agent is known to write such a message, so nothing is said of \
+                    the session; it is left as it is";
+        return Err(NotJudged { reason, agent: None, help: help.into() }.into());
+    }
+    match report.form {
+        FileForm::Other if report.records == 0 => {
+            Err(Failure::NoSession("there is no JSON in it".into()))
+        }
+        FileForm::Other => Err(Failure::NoSession("there are no messages in it".into())),
+        form if !report.is_session() => {
+            let others = report.other_records + report.torn_lines;
+            let own = count(report.own_records, "line");
+            let of_all = if report.is_whole { "in it" } else { "in the part that was read" };
+            Err(Failure::NoSession(format!(
+                "{own} {of_all} look like a session ({form}), and {others} do not"
+            )))
+        }
+        _ if report.unknown_api.is_some() => {
+            Err(NotJudged::of_unknown_api(report.unknown_api.as_deref().unwrap_or_default()).into())
+        }
+        FileForm::Messages(_) if report.other_records > 0 => {
+            let others = count(report.other_records, "line");
+            let help = "the program that wrote it is not known here; to have its messages judged, \
+                        check a copy with nothing but them";
+            Err(NotJudged {
+                reason: format!("{others} in it are no recognised messages"),
+                agent: None,
+                help: help.into(),
+            }
+            .into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn about(report: &FileReport) -> About {
+    About {
+        form: Form::Lines(report.form),
+        messages: report.messages,
+        bytes: report.bytes.total,
+        skipped_bytes: report.bytes.skipped,
+    }
+}
+
+fn health(report: &FileReport) -> Health {
+    let found = |finding: &FileFinding| Found::of_file(finding, report.form);
+    Health {
+        pending: report.pending.iter().map(ToString::to_string).collect(),
+        running: Vec::new(),
+        found: report.found,
+        errors: report.errors,
+        findings: report.findings.iter().map(found).collect(),
+    }
+}
+
+/// Smaller files need no progress bar.
+const LARGE: u64 = 64 << 20;
+
+/// The bar moves after this many bytes: that takes a look at the clock.
+const STEP: u64 = 1 << 20;
+
+/// A bar on standard error; hidden unless that is a terminal.
+struct Progress {
+    bar: ProgressBar,
+    next: u64,
+}
+
+impl Progress {
+    /// A bar for `bytes`.
+    fn of(bytes: u64) -> Self {
+        if bytes < LARGE {
+            return Self { bar: ProgressBar::hidden(), next: u64::MAX };
+        }
+        let look = "{bar:40} {bytes} of {total_bytes}, {eta} left";
+        let style = ProgressStyle::with_template(look);
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        Self { bar: ProgressBar::new(bytes).with_style(style), next: 0 }
+    }
+
+    /// Moves the bar; `done` counts from the beginning.
+    fn at(&mut self, done: u64) {
+        if done >= self.next {
+            self.bar.set_position(done);
+            self.next = done.saturating_add(STEP);
+        }
+    }
+
+    /// Removes the bar.
+    fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}

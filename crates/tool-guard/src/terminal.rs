@@ -1,0 +1,122 @@
+//! Formats output for display, and prints it.
+use anstyle::{AnsiColor, Style};
+use std::{
+    io::{self, Write as _},
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+};
+use tr_core::{printable, printable_lines};
+
+/// The beginning of a terminal style.
+const ESCAPE: &str = "\u{1b}";
+
+pub(crate) const TITLE: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const MINUS: Style = AnsiColor::Red.on_default();
+pub(crate) const PLUS: Style = AnsiColor::Green.on_default();
+
+/// Prints `text`, with colours if the terminal supports them. A reader that closed the pipe (`|
+/// head`) is no error.
+pub(crate) fn say(text: &str) -> io::Result<()> {
+    match anstream::stdout().lock().write_all(harmless(text).as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        end => end,
+    }
+}
+
+/// Prints `text` on standard error.
+pub(crate) fn say_error(text: &str) {
+    let _ = anstream::stderr().lock().write_all(harmless(text).as_bytes());
+}
+
+/// Removes control characters that were not escaped on input: only line breaks and the styles above
+/// reach the terminal.
+fn harmless(text: &str) -> String {
+    let styles = [TITLE, DIM, BAD, WARN, GOOD].map(|style| format!("{style}{style:#}")).concat();
+    let ours: Vec<&str> = styles.split(ESCAPE).filter(|code| !code.is_empty()).collect();
+    let mut parts = text.split(ESCAPE);
+    let mut out = printable_lines(parts.next().unwrap_or_default()).into_owned();
+    for part in parts {
+        let code = ours.iter().find(|code| part.starts_with(**code)).copied();
+        match code {
+            Some(code) => out.extend([ESCAPE, code]),
+            None => out.push_str(&printable(ESCAPE)),
+        }
+        out.push_str(&printable_lines(&part[code.map_or(0, str::len)..]));
+    }
+    out
+}
+
+/// A list of foreign ids, escaped for display.
+pub(crate) fn printable_list(ids: &[String]) -> String {
+    printable(&ids.join(", ")).into_owned()
+}
+
+/// `1 message`, `2 messages`, `1,234 messages`.
+pub(crate) fn count(count: u64, what: &str) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{grouped} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `311 bytes`, `4.2 MB`.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
+    let in_unit = |(one, unit): (u64, &str)| format!("{:.1} {unit}", bytes as f64 / one as f64);
+    let unit = units.into_iter().find(|(one, _)| bytes >= *one);
+    unit.map_or_else(|| count(bytes, "byte"), in_unit)
+}
+
+/// A path quoted for a shell.
+pub(crate) fn quoted(path: &Path) -> String {
+    let bytes = path.as_os_str().as_bytes();
+    let path = path.to_string_lossy();
+    if path.as_bytes() != bytes || printable(&path) != path {
+        let byte = |byte: &u8| match byte {
+            b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+            b' '..=b'~' => char::from(*byte).to_string(),
+            byte => format!("\\x{byte:02x}"),
+        };
+        return format!("$'{}'", bytes.iter().map(byte).collect::<String>());
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
+    if !path.is_empty() && path.chars().all(plain) {
+        return path.into_owned();
+    }
+    format!("'{}'", path.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_paths_can_be_read() {
+        assert_eq!(count(1, "message"), "1 message");
+        assert_eq!(count(1_234_567, "message"), "1,234,567 messages");
+        assert_eq!([size(1), size(311), size(4_240_000)], ["1 byte", "311 bytes", "4.2 MB"]);
+        assert_eq!(quoted(Path::new("a/b-c.jsonl")), "a/b-c.jsonl");
+        assert_eq!(quoted(Path::new("it's mine")), r"'it'\''s mine'");
+        assert_eq!(quoted(Path::new("a\u{1b}[2J\n'\\ é")), r"$'a\x1b[2J\x0a\'\\ \xc3\xa9'");
+        assert_eq!(quoted(Path::new(std::ffi::OsStr::from_bytes(b"caf\xe9"))), r"$'caf\xe9'");
+    }
+
+    #[test]
+    fn only_our_own_styles_reach_a_terminal() {
+        let ours = format!("{BAD}✗{BAD:#} {TITLE}a{TITLE:#}\n{DIM}{WARN}{GOOD}b{GOOD:#}");
+        assert_eq!(harmless(&ours), ours);
+        let theirs = "\u{1b}[8mhidden\u{1b}]0;title\u{7}\u{9b}2J\u{1b}";
+        let shown = r"\u{1b}[8mhidden\u{1b}]0;title\u{7}\u{9b}2J\u{1b}";
+        assert_eq!(harmless(theirs), shown);
+    }
+}
