@@ -1,17 +1,19 @@
 //! Bytes as lower-case hexadecimal digits.
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 /// A text that is not the expected number of lower-case hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the expected number of lower-case hexadecimal digits")]
 pub struct HexError(());
 
+/// Writes at most 32 bytes, in one piece: a formatter takes long to take a character.
 pub(super) fn write(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .try_for_each(|half| f.write_char(digit(half)))
+    let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];
+    let mut digits = [0; 64];
+    for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(bytes) {
+        *pair = [digit(byte >> 4), digit(byte & 15)];
+    }
+    f.write_str(str::from_utf8(&digits[..2 * bytes.len()]).expect("digits are ASCII"))
 }
 
 pub(super) fn read<const N: usize>(text: &str) -> Result<[u8; N], HexError> {

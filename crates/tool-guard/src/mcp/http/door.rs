@@ -246,10 +246,11 @@ impl<B: Behind> Inside<B> {
         });
         let run = self.running.begin(&home, &id_text);
         let longest = self.guard.limits.hard;
-        tokio::spawn(async move {
+        // It is large, and a task moves its future several times.
+        tokio::spawn(Box::pin(async move {
             exchange.run(body, run, longest).await;
             drop(place);
-        });
+        }));
         let answer = answer.await.unwrap_or_else(|_| respond(StatusCode::ACCEPTED, Bytes::new()));
         self.behind.kept(&headers, answer, &watched)
     }

@@ -46,12 +46,21 @@ pub(crate) struct Exchange<B: Behind> {
     head: Option<(StatusCode, HeaderMap)>,
     /// The server's refusal of the request, for the client.
     refusal: Option<Box<Response<Bytes>>>,
-    /// The last message of the server's, and the bytes that it came in.
-    last: Option<(Bytes, Bytes)>,
+    /// The last message of the server's.
+    last: Option<Last>,
     /// Whether the server's own answer is on its way to the client.
     is_answered: bool,
     /// Its client, and until that has the answer, a call without an id of its own.
     client: Watched,
+}
+
+/// A message of the server's.
+struct Last {
+    line: Bytes,
+    /// The bytes that it came in.
+    raw: Bytes,
+    /// Whether it is known to answer the client's request.
+    answers: bool,
 }
 
 /// A message that was posted.
@@ -214,14 +223,15 @@ impl<B: Behind> Exchange<B> {
 
     /// Sends the client a message of the proxy's.
     async fn answer(&mut self, line: Bytes) {
-        let is_last = answered(&line) == Some(self.id.clone());
-        let came_in = self.last.take_if(|(theirs, _)| *theirs == line || is_last);
+        let is_same = self.last.as_ref().is_some_and(|last| last.line == line);
+        let is_known = is_same && self.last.as_ref().is_some_and(|last| last.answers);
+        let is_last = is_known || answered(&line).as_ref() == Some(&self.id);
+        let came_in = self.last.take_if(|_| is_same || is_last);
         self.is_answered |= is_last && came_in.is_some();
-        let is_same = came_in.as_ref().is_some_and(|(theirs, _)| *theirs == line);
         // An event is longer than the message in it.
         let (event_raw, body_raw) = match came_in {
-            Some((theirs, raw)) if raw.len() > theirs.len() => (Some(raw), None),
-            Some((_, raw)) => (None, Some(raw).filter(|_| is_same)),
+            Some(last) if last.raw.len() > last.line.len() => (Some(last.raw), None),
+            Some(last) => (None, Some(last.raw).filter(|_| is_same)),
             None => (None, None),
         };
         if is_last
@@ -273,8 +283,9 @@ impl<B: Behind> Exchange<B> {
                     self.head = Some((status, headers));
                 }
             }
-            Some(Heard::Message { line, raw }) => {
-                self.last = Some((line.clone(), raw));
+            Some(Heard::Message { line, raw, answers }) => {
+                let answers = answers && self.open[at].id == self.id;
+                self.last = Some(Last { line: line.clone(), raw, answers });
                 self.proxy.on_server(&Item::Line(line));
             }
             Some(Heard::Between(bytes)) => self.reply.event(bytes).await,

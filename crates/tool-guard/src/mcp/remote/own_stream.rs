@@ -87,7 +87,10 @@ pub(super) fn own_stream(
                 own.pause = piece.retry.unwrap_or(own.pause);
                 match piece.content {
                     Content::Message(line) => {
-                        return Some((Heard::Message { line, raw: piece.raw }, own));
+                        return Some((
+                            Heard::Message { line, raw: piece.raw, answers: false },
+                            own,
+                        ));
                     }
                     Content::Oversized(long) => return Some((Heard::Oversized(long), own)),
                     Content::None => continue,

@@ -20,7 +20,12 @@ pub(crate) enum Heard {
     /// connection. Once, before all others.
     Head(StatusCode, HeaderMap),
     /// A message of the server's, and the bytes of the event, or of the body, that it came in.
-    Message { line: Bytes, raw: Bytes },
+    Message {
+        line: Bytes,
+        raw: Bytes,
+        /// Whether it is known to answer the request that was posted.
+        answers: bool,
+    },
     /// Bytes of the stream that are no message: comments, events without data.
     Between(Bytes),
     /// A message that is longer than the limit, and was skipped.

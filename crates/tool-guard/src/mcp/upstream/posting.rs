@@ -74,15 +74,15 @@ impl Exchange {
     pub(super) fn new(shared: Arc<Shared>, uri: Uri, posted: Posted) -> Self {
         let Posted { headers, body, attempt } = posted;
         let headers = shared.target.take(&headers);
-        let mut asks = Asks::of(&body);
         let kind = match &attempt {
             Some(sent) if sent.is_mutating => Kind::Mutating,
             Some(_) => Kind::Read,
             None => Kind::Message,
         };
-        if let Some(sent) = attempt {
-            asks.id = Some(sent.id);
-        }
+        let asks = match attempt {
+            Some(sent) => Asks { id: Some(sent.id), ..Asks::default() },
+            None => Asks::of(&body),
+        };
         Self {
             peer: shared.alive.peer(uri.query(), &headers),
             uri,
@@ -270,13 +270,13 @@ impl Exchange {
         let Some(id) = &self.asks.id else {
             self.heard.push_back(Heard::Head(head.status, head.headers));
             if !raw.is_empty() {
-                self.heard.push_back(Heard::Message { line: raw.clone(), raw });
+                self.heard.push_back(Heard::Message { line: raw.clone(), raw, answers: false });
             }
             return;
         };
         if answers(&raw, id) {
             self.heard.push_back(Heard::Head(head.status, head.headers));
-            self.heard.push_back(Heard::Message { line: raw.clone(), raw });
+            self.heard.push_back(Heard::Message { line: raw.clone(), raw, answers: true });
         } else if self.kind == Kind::Message && !raw.is_empty() {
             // The client makes of it what it can.
             let response = Response::from_parts(head, raw);
@@ -313,8 +313,9 @@ impl Exchange {
                 Content::Message(line) => {
                     self.silent = 0;
                     let id = self.asks.id.as_ref();
-                    self.is_answered |= id.is_some_and(|id| answers(&line, id));
-                    self.heard.push_back(Heard::Message { line, raw: piece.raw });
+                    let answers = id.is_some_and(|id| answers(&line, id));
+                    self.is_answered |= answers;
+                    self.heard.push_back(Heard::Message { line, raw: piece.raw, answers });
                 }
                 Content::Oversized(line) => {
                     self.silent = 0;

@@ -45,10 +45,18 @@ impl Posts {
     fn deliver(&mut self, one: For) {
         match one {
             For::Post { post, line, answers } => {
-                self.hear(post, Heard::Message { raw: line.clone(), line }, answers);
+                self.hear(
+                    post,
+                    Heard::Message { raw: line.clone(), line, answers: false },
+                    answers,
+                );
             }
             For::Client { line, asks } => match self.stream(asks) {
-                Some(post) => self.hear(post, Heard::Message { raw: line.clone(), line }, false),
+                Some(post) => self.hear(
+                    post,
+                    Heard::Message { raw: line.clone(), line, answers: false },
+                    false,
+                ),
                 None if self.sharing == Sharing::Session => self.keep(&line),
                 None => tracing::warn!(target: TARGET, event = "mcp_unaddressed"),
             },
@@ -140,7 +148,7 @@ impl Posts {
     pub(super) fn give_kept(&mut self, number: u64) {
         self.kept_bytes = 0;
         for line in std::mem::take(&mut self.kept) {
-            self.hear(number, Heard::Message { raw: line.clone(), line }, false);
+            self.hear(number, Heard::Message { raw: line.clone(), line, answers: false }, false);
         }
     }
 }

@@ -53,7 +53,7 @@ impl Heared {
         headers.insert("x-theirs", "1".parse().unwrap());
         self.say(Heard::Head(StatusCode::OK, headers));
         let line = result(&self.body()["id"], text);
-        self.say(Heard::Message { line: line.clone(), raw: line });
+        self.say(Heard::Message { line: line.clone(), raw: line, answers: true });
     }
 
     fn fail(self, ran: Ran, verdict: Verdict) {
@@ -131,7 +131,11 @@ impl Bench {
     async fn list(&mut self) {
         let answer = self.send(&[], r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
         let line = Bytes::from_static(br#"{"id":1,"result":{"tools":[{"name":"read","annotations":{"readOnlyHint":true}},{"name":"pay"}]}}"#);
-        self.posted().await.say(Heard::Message { line: line.clone(), raw: line.clone() });
+        self.posted().await.say(Heard::Message {
+            line: line.clone(),
+            raw: line.clone(),
+            answers: false,
+        });
         assert_eq!(text(answer).await.1, line);
     }
 }
@@ -180,7 +184,7 @@ async fn events_pass_as_they_came_and_the_answer_ends_the_stream() {
     let done = result(&7.into(), "paid");
     for line in [Bytes::from(note), done.clone()] {
         let raw = [b"id: 2\r\ndata: ", &line[..], b"\r\n\r\n"].concat().into();
-        post.say(Heard::Message { line, raw });
+        post.say(Heard::Message { line, raw, answers: false });
     }
     let done = String::from_utf8(done.to_vec()).unwrap();
     let expected =
