@@ -1,5 +1,6 @@
 //! Records as bytes: what is kept of a call, and the notes for operators.
 pub(crate) mod body;
+mod bounded;
 mod failure;
 mod frame;
 pub(crate) mod notes;

@@ -1,7 +1,9 @@
 //! The body of a record: what is kept of a call in a store.
 //!
 //! The payload: the length of the head (4 bytes), the head (JSON), the bytes of the response.
-use super::{Found, Frames, Place, Unreadable, failure::FailureForm, persist::Persist};
+use super::{
+    Found, Frames, Place, Unreadable, bounded::Bounded, failure::FailureForm, persist::Persist,
+};
 use crate::{
     end::{Failure, RUNS, Run, State},
     failure::RecordedFailure,
@@ -10,15 +12,12 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tr_core::{
-    BoxError,
-    canonical::{Digest, Key},
-};
+use tr_core::{BoxError, canonical::Key};
 
 /// How responses become bytes, and their largest size.
 #[derive(Debug)]
 pub(crate) struct Format<V> {
-    to_bytes: fn(&V) -> Result<Vec<u8>, BoxError>,
+    write_to: fn(&V, &mut Bounded) -> Result<(), BoxError>,
     from_bytes: fn(&[u8]) -> Result<V, BoxError>,
     pub(crate) most_bytes: usize,
     pub(crate) frames: Frames,
@@ -64,7 +63,7 @@ impl Place {
 
 impl<V: Persist> Format<V> {
     pub(crate) fn new(most_bytes: usize, frames: Frames) -> Self {
-        Self { to_bytes: V::to_bytes, from_bytes: V::from_bytes, most_bytes, frames }
+        Self { write_to: V::write_to, from_bytes: V::from_bytes, most_bytes, frames }
     }
 }
 
@@ -84,18 +83,20 @@ impl<V> Format<V> {
         let mut whole = true;
         let mut answer = |value: &Option<V>, head: &mut Head| {
             let Some(value) = value else { return Vec::new() };
-            let Ok(bytes) = (self.to_bytes)(value) else {
-                whole = false;
-                return Vec::new();
-            };
-            if bytes.len() > self.most_bytes {
-                whole = false;
-                let digest = Digest::of_bytes(&bytes).to_string();
-                head.oversized = Some(Oversized { bytes: bytes.len(), digest });
-                return Vec::new();
+            let mut bytes = Bounded::new(self.most_bytes);
+            whole = (self.write_to)(value, &mut bytes).is_ok();
+            match bytes.finish() {
+                Ok(bytes) if whole => {
+                    head.answer = true;
+                    return bytes;
+                }
+                Err((bytes, digest)) if whole => {
+                    whole = false;
+                    head.oversized = Some(Oversized { bytes, digest: digest.to_string() });
+                }
+                Ok(_) | Err(_) => {}
             }
-            head.answer = true;
-            bytes
+            Vec::new()
         };
         let mut failure = |failure: &Failure<V>| {
             head.failure = Some(FailureForm::of(&failure.recorded));

@@ -2,7 +2,7 @@
 use super::verdict::VerdictForm;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-use std::{borrow::Cow, ops::Not, time::Duration};
+use std::{borrow::Cow, io::Write, ops::Not, time::Duration};
 use tr_core::{
     BoxError, BreakerState, Json, OutcomeParts, Pieces, Ran, Retried, ToolError, ToolOutcome,
 };
@@ -76,7 +76,7 @@ fn there<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D:
     <&RawValue>::deserialize(from).map(Some)
 }
 
-pub(super) fn write(outcome: &ToolOutcome) -> Result<Vec<u8>, BoxError> {
+pub(super) fn write(outcome: &ToolOutcome, out: impl Write) -> Result<(), BoxError> {
     let parts = outcome.parts();
     let texts = |texts: &'_ [Box<str>]| texts.iter().map(|text| text.to_string().into()).collect();
     let form = OutcomeForm {
@@ -114,7 +114,7 @@ pub(super) fn write(outcome: &ToolOutcome) -> Result<Vec<u8>, BoxError> {
         }),
         unsearched: !outcome.is_unwrapped(),
     };
-    Ok(serde_json::to_vec(&form)?)
+    Ok(serde_json::to_writer(out, &form)?)
 }
 
 pub(super) fn read(bytes: &[u8]) -> Result<ToolOutcome, BoxError> {
@@ -161,6 +161,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<ToolOutcome, BoxError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Persist as _;
+
+    fn bytes(outcome: &ToolOutcome) -> Vec<u8> {
+        outcome.to_bytes().unwrap()
+    }
     use tr_core::Verdict;
 
     #[test]
@@ -188,10 +193,10 @@ mod tests {
             latency: Duration::from_secs(2),
         }]);
         for unwrapped in [false, true] {
-            assert_eq!(read(&write(&outcome).unwrap()).unwrap().is_unwrapped(), unwrapped);
+            assert_eq!(read(&bytes(&outcome)).unwrap().is_unwrapped(), unwrapped);
             outcome.set_unwrapped();
         }
-        let again = read(&write(&outcome).unwrap()).unwrap();
+        let again = read(&bytes(&outcome)).unwrap();
         let debug = |outcome: &ToolOutcome| format!("{:?}", (outcome.parts(), outcome.retried()));
         assert_eq!(debug(&again), debug(&outcome));
         assert_eq!(again.content(), outcome.content(), "byte for byte");
@@ -218,7 +223,7 @@ mod tests {
         ] {
             let mut outcome = list(content);
             outcome.set_pieces(pieces.clone());
-            let again = read(&write(&outcome).unwrap()).unwrap();
+            let again = read(&bytes(&outcome)).unwrap();
             assert_eq!((again.content(), again.pieces()), (outcome.content(), Some(&pieces)));
             let split = again.split_content().expect("they fit");
             assert_eq!(split.map(|chunk| chunk.get().to_owned()).collect::<Vec<_>>(), chunks);

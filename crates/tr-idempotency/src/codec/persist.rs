@@ -1,6 +1,7 @@
 //! Responses as bytes.
 use super::outcome;
 use serde::{Serialize, de::DeserializeOwned};
+use std::io::Write;
 use tr_core::{AsJson, BoxError, Json, ToolOutcome};
 
 /// A stored response that can be written as bytes: what a policy's
@@ -36,6 +37,15 @@ pub trait Persist: Sized {
     /// If it cannot be written as bytes. The call is then recorded without its response.
     fn to_bytes(&self) -> Result<Vec<u8>, BoxError>;
 
+    /// Writes the same bytes, which need not be in memory together: of a response that is too large for a
+    /// record only a digest is kept.
+    ///
+    /// # Errors
+    /// As [`to_bytes`](Self::to_bytes).
+    fn write_to(&self, out: &mut impl Write) -> Result<(), BoxError> {
+        Ok(out.write_all(&self.to_bytes()?)?)
+    }
+
     /// The response from its bytes.
     ///
     /// # Errors
@@ -45,7 +55,13 @@ pub trait Persist: Sized {
 
 impl Persist for ToolOutcome {
     fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
-        outcome::write(self)
+        let mut bytes = Vec::new();
+        outcome::write(self, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn write_to(&self, out: &mut impl Write) -> Result<(), BoxError> {
+        outcome::write(self, out)
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
@@ -89,6 +105,10 @@ impl Persist for Json {
         Ok(self.get().as_bytes().to_vec())
     }
 
+    fn write_to(&self, out: &mut impl Write) -> Result<(), BoxError> {
+        Ok(out.write_all(self.get().as_bytes())?)
+    }
+
     fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
         Ok(Self::from_text(str::from_utf8(bytes)?)?)
     }
@@ -97,6 +117,10 @@ impl Persist for Json {
 impl<T: Serialize + DeserializeOwned> Persist for AsJson<T> {
     fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
         Ok(serde_json::to_vec(&self.0)?)
+    }
+
+    fn write_to(&self, out: &mut impl Write) -> Result<(), BoxError> {
+        Ok(serde_json::to_writer(out, &self.0)?)
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
@@ -111,6 +135,9 @@ mod tests {
 
     fn survives<T: Persist + PartialEq + Debug>(value: &T, bytes: &[u8]) {
         assert_eq!(value.to_bytes().unwrap(), bytes);
+        let mut written = Vec::new();
+        value.write_to(&mut written).unwrap();
+        assert_eq!(written, bytes);
         assert_eq!(&T::from_bytes(bytes).unwrap(), value);
     }
 

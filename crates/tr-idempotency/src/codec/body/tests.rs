@@ -4,6 +4,7 @@ use crate::{
     end::failed,
     protocol::{Again, Ask, Ttls},
 };
+use tr_core::canonical::Digest;
 use tr_core::{Classification, Ran, ToolOutcome, Verdict};
 
 const KEY: Key = Key::from_bytes([1; 32]);
