@@ -131,12 +131,9 @@ impl Bench {
     async fn list(&mut self) {
         let answer = self.send(&[], r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
         let line = Bytes::from_static(br#"{"id":1,"result":{"tools":[{"name":"read","annotations":{"readOnlyHint":true}},{"name":"pay"}]}}"#);
-        self.posted().await.say(Heard::Message {
-            line: line.clone(),
-            raw: line.clone(),
-            answers: false,
-        });
-        assert_eq!(text(answer).await.1, line);
+        let raw = line.clone();
+        self.posted().await.say(Heard::Message { line, raw: raw.clone(), answers: false });
+        assert_eq!(text(answer).await.1, raw);
     }
 }
 
@@ -340,9 +337,8 @@ async fn a_modern_read_that_another_client_joined_goes_on_for_that_one() {
         assert!(!post.say.is_closed());
         if stays {
             post.answer("done");
-            let said: Value = serde_json::from_str(&text(second).await.1).unwrap();
-            let answer = (&said["id"], &said["result"]["content"][0]["text"]);
-            assert_eq!(answer, (&8.into(), &"done".into()), "{said}");
+            let said = text(second).await.1;
+            assert!(said.contains("\"id\":8") && said.contains("\"done\""), "{said}");
         } else {
             second.abort();
             assert!(second.await.is_err());
