@@ -45,9 +45,12 @@ pub(crate) async fn read(body: Incoming, most: usize) -> Result<Bytes, Refusal> 
     }
 }
 
+/// The room that is made for a body before it comes, whatever length is announced.
+const ROOM: u64 = 16 * 1024 * 1024;
+
 /// The room for a body, by its `content-length`: a buffer that grows may be copied, and takes the space twice.
 pub(crate) fn announced(body: &Incoming, most: usize) -> usize {
-    usize::try_from(body.size_hint().lower()).unwrap_or(most).min(most)
+    usize::try_from(body.size_hint().lower().min(ROOM)).unwrap_or(most).min(most)
 }
 
 /// Marks an answer whose stream carries no call's answer: it ends at once when the guard is asked to end.

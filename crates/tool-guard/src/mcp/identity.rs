@@ -259,7 +259,7 @@ pub(crate) fn digest(call: &ToolCall) -> Digest {
 
 impl Identity {
     /// Adds the identity to the call: for the loop guard, the logs, and its record. The record of a mutating
-    /// call with a strong id goes to the store, if there is one.
+    /// call with a strong id, or over HTTP with any, goes to the store, if there is one.
     pub(crate) fn put_into(self, call: &mut ToolCall, client: &Client, effect: Effect) {
         let session = self.conversation.as_deref().unwrap_or(client.home());
         call.parts_mut().context.session = Some(session.into());

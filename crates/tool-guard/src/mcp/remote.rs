@@ -101,10 +101,10 @@ impl Pump {
                 self.refusals.clear();
             }
             let is_open = self.from_client.is_open();
-            // What is not guarded, only the talk knows.
-            let is_asked = self.proxy.mode() != Mode::Enforce && self.talk.is_asked();
-            let owes = !self.proxy.calls.is_empty() || self.proxy.is_asked() || is_asked;
             if !is_open {
+                // What is not guarded, only the talk knows.
+                let is_asked = self.proxy.mode() != Mode::Enforce && self.talk.is_asked();
+                let owes = !self.proxy.calls.is_empty() || self.proxy.is_asked() || is_asked;
                 let leaves = *leaving.get_or_insert_with(|| Instant::now() + LAST);
                 let is_busy = self.talk.is_busy() && Instant::now() < leaves;
                 if !owes && !is_busy && self.unwritten.is_empty() || self.client_out.is_none() {

@@ -183,7 +183,8 @@ impl Shape for Statuses {
         let named = Map::<Lenient<Word<StatusMeaning>>>::read(node, faults)?;
         let mut statuses = Some(Vec::with_capacity(named.len()));
         for (name, meaning) in named {
-            let code = name.parse().ok().filter(|code| (400..600).contains(code));
+            let is_code = name.len() == 3 && name.bytes().all(|byte| byte.is_ascii_digit());
+            let code = name.parse().ok().filter(|code| is_code && (400..600).contains(code));
             if code.is_none() {
                 let found = format!("{name:?}");
                 faults.push(node.fault("statuses from 400 to 599", found, faults));

@@ -84,18 +84,18 @@ impl<V> Format<V> {
         let mut answer = |value: &Option<V>, head: &mut Head| {
             let Some(value) = value else { return Vec::new() };
             let mut bytes = Bounded::new(self.most_bytes);
-            whole = (self.write_to)(value, &mut bytes).is_ok();
-            match bytes.finish() {
-                Ok(bytes) if whole => {
+            let written = (self.write_to)(value, &mut bytes);
+            match (written, bytes.finish()) {
+                (Ok(()), Ok(bytes)) => {
                     head.answer = true;
                     return bytes;
                 }
-                Err((bytes, digest)) if whole => {
-                    whole = false;
+                (Ok(()), Err((bytes, digest))) => {
                     head.oversized = Some(Oversized { bytes, digest: digest.to_string() });
                 }
-                Ok(_) | Err(_) => {}
+                (Err(_), _) => {}
             }
+            whole = false;
             Vec::new()
         };
         let mut failure = |failure: &Failure<V>| {

@@ -59,8 +59,10 @@ struct Last {
     line: Bytes,
     /// The bytes that it came in.
     raw: Bytes,
-    /// Whether it is known to answer the client's request.
+    /// Whether it answers what was posted.
     answers: bool,
+    /// Whether that was posted under the id of the client's request.
+    is_of_client: bool,
 }
 
 /// A message that was posted.
@@ -131,7 +133,12 @@ impl<B: Behind> Exchange<B> {
                 biased;
                 finished = self.proxy.calls.step() => self.proxy.on_step(finished),
                 (at, heard) = next(open), if has_room => self.on_heard(at, heard).await,
-                Some(order) = orders.cancelled() => self.proxy.on_client(&Item::Line(order)),
+                Some(order) = orders.cancelled() => {
+                    if let Some(wanted) = &mut wanted {
+                        wanted.give_up();
+                    }
+                    self.proxy.on_client(&Item::Line(order));
+                }
                 () = unwanted(wanted.as_ref()), if leaving.is_some() => {
                     if let Some(order) = leaving.take() {
                         self.proxy.on_client(&Item::Line(order));
@@ -224,10 +231,12 @@ impl<B: Behind> Exchange<B> {
     /// Sends the client a message of the proxy's.
     async fn answer(&mut self, line: Bytes) {
         let is_same = self.last.as_ref().is_some_and(|last| last.line == line);
-        let is_known = is_same && self.last.as_ref().is_some_and(|last| last.answers);
-        let is_last = is_known || answered(&line).as_ref() == Some(&self.id);
-        let came_in = self.last.take_if(|_| is_same || is_last);
-        self.is_answered |= is_last && came_in.is_some();
+        let is_known = |last: &Last| last.answers && last.is_of_client && is_same;
+        let is_last =
+            self.last.as_ref().is_some_and(is_known) || answered(&line).as_ref() == Some(&self.id);
+        // The guard's own answer came in nothing of the server's.
+        let came_in = self.last.take_if(|last| is_same || is_last && last.answers);
+        self.is_answered |= is_last && came_in.as_ref().is_some_and(|last| last.answers);
         // An event is longer than the message in it.
         let (event_raw, body_raw) = match came_in {
             Some(last) if last.raw.len() > last.line.len() => (Some(last.raw), None),
@@ -284,8 +293,8 @@ impl<B: Behind> Exchange<B> {
                 }
             }
             Some(Heard::Message { line, raw, answers }) => {
-                let answers = answers && self.open[at].id == self.id;
-                self.last = Some(Last { line: line.clone(), raw, answers });
+                let is_of_client = self.open[at].id == self.id;
+                self.last = Some(Last { line: line.clone(), raw, answers, is_of_client });
                 self.proxy.on_server(&Item::Line(line));
             }
             Some(Heard::Between(bytes)) => self.reply.event(bytes).await,

@@ -74,6 +74,24 @@ fn an_oversized_answer_is_done_with_a_digest_and_a_marker() {
 }
 
 #[test]
+fn an_oversized_failure_is_kept_in_few_words_and_not_as_a_whole() {
+    let outcome = |text: &str| ToolOutcome::success(serde_json::json!(text));
+    let large = || {
+        let recorded = failure(None).recorded;
+        Failure::new(recorded, Some(outcome(&"x".repeat(100))), Some(outcome("x")))
+    };
+    for state in [failed(true, large()), State::Cancelled(Some(large()))] {
+        let written = format(100).write(&place(), &state, HOUR, &[]);
+        assert!(!written.whole, "a duplicate gets the short one");
+        let kept = format(100).read(&KEY, &stored(written.state)).unwrap();
+        let (State::Unknown(Some(it)) | State::Cancelled(Some(it))) = kept else {
+            panic!("{kept:?}")
+        };
+        assert_eq!(it.response.unwrap().parts().content, outcome("x").parts().content);
+    }
+}
+
+#[test]
 fn earlier_runs_are_told_and_bounded() {
     let run =
         |n| Run { started_at: n, finished_at: n, success: false, retriable: true, code: None };

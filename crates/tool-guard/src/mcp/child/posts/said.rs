@@ -45,11 +45,7 @@ impl Posts {
     fn deliver(&mut self, one: For) {
         match one {
             For::Post { post, line, answers } => {
-                self.hear(
-                    post,
-                    Heard::Message { raw: line.clone(), line, answers: false },
-                    answers,
-                );
+                self.hear(post, Heard::Message { raw: line.clone(), line, answers }, answers);
             }
             For::Client { line, asks } => match self.stream(asks) {
                 Some(post) => self.hear(
