@@ -21,6 +21,8 @@ use tokio::{
 };
 use tr_core::{FailureInfo, Ran, Verdict};
 
+mod left;
+
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
@@ -313,37 +315,6 @@ async fn a_modern_read_ends_with_its_client_and_a_payment_goes_on() {
                 (&said["id"], &said["result"]["content"][0]["text"]),
                 (&8.into(), &"done".into())
             );
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_modern_read_that_another_client_joined_goes_on_for_that_one() {
-    let mut bench = Bench::new().await;
-    bench.list().await;
-    let modern = [
-        ("mcp-protocol-version", "2026-07-28"),
-        ("mcp-method", "tools/call"),
-        ("mcp-name", "read"),
-    ];
-    for stays in [true, false] {
-        let first = bench.send(&modern, call("7", "read", KEYED));
-        let post = bench.posted().await;
-        let second = bench.send(&modern, call("8", "read", KEYED));
-        bench.nothing_posted().await;
-        first.abort();
-        assert!(first.await.is_err());
-        bench.nothing_posted().await;
-        assert!(!post.say.is_closed());
-        if stays {
-            post.answer("done");
-            let said = text(second).await.1;
-            assert!(said.contains("\"id\":8") && said.contains("\"done\""), "{said}");
-        } else {
-            second.abort();
-            assert!(second.await.is_err());
-            bench.nothing_posted().await;
-            assert!(post.say.is_closed());
         }
     }
 }

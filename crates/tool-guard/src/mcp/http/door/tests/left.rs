@@ -1,0 +1,67 @@
+//! Clients that leave, and answers that come late.
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_read_that_another_client_joined_goes_on_for_that_one() {
+    let mut bench = Bench::new().await;
+    bench.list().await;
+    let modern = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "read"),
+    ];
+    for stays in [true, false] {
+        let first = bench.send(&modern, call("7", "read", KEYED));
+        let post = bench.posted().await;
+        let second = bench.send(&modern, call("8", "read", KEYED));
+        bench.nothing_posted().await;
+        first.abort();
+        assert!(first.await.is_err());
+        bench.nothing_posted().await;
+        assert!(!post.say.is_closed());
+        if stays {
+            post.answer("done");
+            let said = text(second).await.1;
+            assert!(said.contains("\"id\":8") && said.contains("\"done\""), "{said}");
+        } else {
+            second.abort();
+            assert!(second.await.is_err());
+            bench.nothing_posted().await;
+            assert!(post.say.is_closed());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_counts_though_progress_came_in_other_bytes_before() {
+    const META: &str = r#""idempotencyKey":"k","progressToken":"p""#;
+    let mut bench = Bench::new().await;
+    let answer = bench.send(&[], call("7", "pay", META));
+    // The second attempt has an id and a token of the guard's own.
+    bench.posted().await.fail(Ran::No, Verdict::TRANSIENT);
+    let post = timeout(Duration::from_secs(10), bench.posts.recv()).await.unwrap().unwrap();
+    let sent = post.body();
+    assert_ne!(sent["id"], 7);
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, "text/event-stream".parse().unwrap());
+    post.say(Heard::Head(StatusCode::OK, headers));
+    let token = &sent["params"]["_meta"]["progressToken"];
+    let note = format!(
+        r#"{{"method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
+    );
+    let raw = format!("data: {note}\n\n").into();
+    post.say(Heard::Message { line: note.into(), raw, answers: false });
+    let (_, said) = text(answer).await;
+    assert!(said.contains("progress") && said.contains("may have run"), "{said}");
+    assert!(!post.say.is_closed(), "its late answer is heard");
+    assert_eq!(bench.posted().await.body()["method"], "notifications/cancelled");
+    let line = result(&sent["id"], "paid");
+    let raw = [b"data: ", &line[..], b"\n\n"].concat().into();
+    post.say(Heard::Message { line, raw, answers: true });
+    for _ in 0..20 {
+        yield_now().await;
+    }
+    let (_, again) = text(bench.send(&[], call("8", "pay", META))).await;
+    assert!(again.contains("\"paid\""), "{again}");
+    bench.nothing_posted().await;
+}
