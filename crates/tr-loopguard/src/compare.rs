@@ -1,14 +1,15 @@
 //! Compares responses by their words, without the values that always change.
+mod names;
 mod words;
 
 pub(crate) use words::Words;
 
+use names::{PENDING, SAID, STILL};
 use std::{
     hash::{BuildHasher as _, Hasher, RandomState},
     ops::Range,
     sync::LazyLock,
 };
-use words::Names;
 
 /// Servers choose the hashed text, so each process has its own key.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -19,42 +20,8 @@ const MAX_END: usize = 64 * 1024;
 /// A longer response is not a status message.
 const MAX_STATUS: usize = 1024;
 
-/// The states of a job that has not ended, in job queues, CI systems, batch schedulers, clusters
-/// and MCP's tasks. Such a word counts only alone, as a value or in a cell: a "working tree" is not
-/// pending.
-static PENDING: Names<24> = Names::new([
-    "pending",
-    "queued",
-    "scheduled",
-    "submitted",
-    "runnable",
-    "provisioning",
-    "initializing",
-    "podinitializing",
-    "creating",
-    "containercreating",
-    "starting",
-    "restarting",
-    "running",
-    "inprogress",
-    "progressing",
-    "processing",
-    "building",
-    "deploying",
-    "updating",
-    "deleting",
-    "stopping",
-    "terminating",
-    "working",
-    "waiting",
-]);
-
 /// The suffix of a state of one step of several.
 const IN_PROGRESS: &[u8] = b"_in_progress";
-
-/// The words that also count within a sentence.
-static SAID: Names<7> =
-    Names::new(["still", "pending", "queued", "running", "waiting", "inprogress", "processing"]);
 
 /// A response, for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +43,19 @@ impl Compared {
         let mut pending = false;
         let (head, tail) = ends(text);
         for part in [head, tail] {
-            for word in Words::new(part, volatile) {
-                hasher.word(part[word.clone()].as_bytes());
-                pending |= is_status && !pending && is_pending(part, &word, is_sentence);
+            let mut words = Words::new(part, volatile);
+            while let Some(word) = words.next() {
+                let len = word.end - word.start;
+                hasher.word(&part.as_bytes()[word.start..], len);
+                let may_be_state = words.may_be_name || len >= IN_PROGRESS.len();
+                if is_status && may_be_state && !pending {
+                    pending = is_pending(part, &word, is_sentence);
+                }
             }
         }
         if !tail.is_empty() {
-            hasher.word(&text.len().to_le_bytes());
+            let len = text.len().to_le_bytes();
+            hasher.word(&len, len.len());
         }
         Self { hash: hasher.finish(), pending }
     }
@@ -95,28 +68,45 @@ struct Blocks<H> {
     len: usize,
 }
 
+/// What follows a word; no text has it.
+const END: u8 = 0xff;
+
 impl<H: Hasher> Blocks<H> {
     const fn new(hasher: H) -> Self {
         Self { hasher, block: [0; 512], len: 0 }
     }
 
-    /// Takes a word, with an end that no text has.
-    fn word(&mut self, word: &[u8]) {
-        let end = self.len + word.len();
-        if let Some(room) = self.block.get_mut(self.len..=end) {
-            let (place, last) = room.split_at_mut(word.len());
-            place.copy_from_slice(word);
-            last[0] = 0xff;
-            self.len = end + 1;
-            return;
+    /// Takes the word of this length at the start of `text`.
+    #[inline]
+    fn word(&mut self, text: &[u8], len: usize) {
+        // Most words are short: 16 bytes at once are faster than a copy of any length.
+        if len < 16
+            && let Some(from) = text.first_chunk::<16>()
+            && let Some(to) = self.block[self.len..].first_chunk_mut::<16>()
+        {
+            *to = *from;
+            to[len] = END;
+            self.len += len + 1;
+        } else {
+            self.any_word(&text[..len]);
         }
-        self.hasher.write(&self.block[..self.len]);
-        self.len = 0;
-        if word.len() < self.block.len() {
-            return self.word(word);
+    }
+
+    #[inline(never)]
+    fn any_word(&mut self, word: &[u8]) {
+        if self.len + word.len() >= self.block.len() {
+            self.hasher.write(&self.block[..self.len]);
+            self.len = 0;
         }
-        self.hasher.write(word);
-        self.hasher.write(&[0xff]);
+        let room = &mut self.block[self.len..];
+        if word.len() < room.len() {
+            room[..word.len()].copy_from_slice(word);
+            room[word.len()] = END;
+            self.len += word.len() + 1;
+        } else {
+            self.hasher.write(word);
+            self.hasher.write(&[END]);
+        }
     }
 
     fn finish(mut self) -> u64 {
@@ -143,14 +133,18 @@ fn ends(text: &str) -> (&str, &str) {
 
 /// Whether the word at `at` says that a job has not ended.
 fn is_pending(text: &str, at: &Range<usize>, is_sentence: bool) -> bool {
-    let word = &text[at.clone()];
-    let is_in_progress = || {
-        let end = word.len().checked_sub(IN_PROGRESS.len()).map(|at| &word.as_bytes()[at..]);
-        end.is_some_and(|end| end.eq_ignore_ascii_case(IN_PROGRESS))
-    };
-    (is_sentence && SAID.have(word))
-        || ((PENDING.have(word) || is_in_progress())
-            && stands_alone(&text[..at.start], &text[at.end..]))
+    let word = &text.as_bytes()[at.clone()];
+    let state = PENDING.find(word);
+    if state.is_none() && !is_in_progress(word) {
+        return false;
+    }
+    (is_sentence && state.is_some_and(|state| SAID.contains(&state)))
+        || (state != Some(STILL) && stands_alone(&text[..at.start], &text[at.end..]))
+}
+
+fn is_in_progress(word: &[u8]) -> bool {
+    let end = word.last_chunk::<{ IN_PROGRESS.len() }>();
+    end.is_some_and(|end| end.eq_ignore_ascii_case(IN_PROGRESS))
 }
 
 /// Whether the word between these two is a value or a cell, and not part of a sentence.
