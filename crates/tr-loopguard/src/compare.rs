@@ -6,6 +6,7 @@ pub(crate) use words::Words;
 
 use names::{PENDING, SAID, STILL};
 use std::{
+    cell::LazyCell,
     hash::{BuildHasher as _, Hasher, RandomState},
     ops::Range,
     sync::LazyLock,
@@ -39,7 +40,7 @@ impl Compared {
         let mut hasher = Blocks::new(HASHER.build_hasher());
         let is_status = text.len() <= MAX_STATUS;
         // A text of several lines is not one sentence.
-        let is_sentence = is_status && !text.contains('\n') && !text.contains("\\n");
+        let is_sentence = LazyCell::new(|| !text.contains('\n') && !text.contains("\\n"));
         let mut pending = false;
         let (head, tail) = ends(text);
         for part in [head, tail] {
@@ -49,7 +50,7 @@ impl Compared {
                 hasher.word(&part.as_bytes()[word.start..], len);
                 let may_be_state = words.may_be_name || len >= IN_PROGRESS.len();
                 if is_status && may_be_state && !pending {
-                    pending = is_pending(part, &word, is_sentence);
+                    pending = is_pending(part, &word, || *is_sentence);
                 }
             }
         }
@@ -132,13 +133,13 @@ fn ends(text: &str) -> (&str, &str) {
 }
 
 /// Whether the word at `at` says that a job has not ended.
-fn is_pending(text: &str, at: &Range<usize>, is_sentence: bool) -> bool {
+fn is_pending(text: &str, at: &Range<usize>, is_sentence: impl Fn() -> bool) -> bool {
     let word = &text.as_bytes()[at.clone()];
     let state = PENDING.find(word);
     if state.is_none() && !is_in_progress(word) {
         return false;
     }
-    (is_sentence && state.is_some_and(|state| SAID.contains(&state)))
+    (state.is_some_and(|state| SAID.contains(&state)) && is_sentence())
         || (state != Some(STILL) && stands_alone(&text[..at.start], &text[at.end..]))
 }
 

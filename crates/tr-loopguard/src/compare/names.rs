@@ -96,31 +96,47 @@ impl<const N: usize> Names<N> {
         if !self.beginnings.include(word) || !word.iter().any(u8::is_ascii_alphabetic) {
             return None;
         }
-        let first = word[0].to_ascii_lowercase();
-        let may_be = |name: &str| first == name.as_bytes()[0] || !first.is_ascii_alphabetic();
-        self.names.iter().find(|name| may_be(name) && self.is_named(word, name)).copied()
+        let (letters, len) = letters(word)?;
+        let is_word = |name: &&&str| {
+            let rest = letters[..len].strip_prefix(name.as_bytes());
+            letters[0] == name.as_bytes()[0] && rest.is_some_and(|rest| self.may_follow(rest))
+        };
+        self.names.iter().find(is_word).copied()
     }
 
-    fn is_named(&self, word: &[u8], name: &str) -> bool {
-        let pairs = || word.iter().zip(name.as_bytes());
-        let same = pairs().take_while(|(byte, letter)| byte.to_ascii_lowercase() == **letter);
-        let same = same.count();
-        // Another letter or none is the end, but another byte may be left out.
-        if same < name.len() && word.get(same).is_none_or(u8::is_ascii_alphanumeric) {
-            return false;
-        }
-        str::from_utf8(&word[same..]).is_ok_and(|rest| self.goes_on(rest, &name[same..]))
+    fn may_follow(&self, rest: &[u8]) -> bool {
+        let is_unit = |unit: &&str| unit.as_bytes() == rest;
+        rest.is_empty() || (self.have_units && UNITS.iter().any(is_unit))
     }
+}
 
-    /// Whether `word` is `name` and perhaps a unit.
-    fn goes_on(&self, word: &str, name: &str) -> bool {
-        let mut rest = word.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase());
-        if !name.chars().all(|c| rest.next() == Some(c)) {
-            return false;
+/// No name is longer, with its unit.
+const LONGEST: usize = 24;
+
+/// The letters of a word in lower case; `None` if it is too long for a name, or has a digit or a
+/// letter that is in no name.
+fn letters(word: &[u8]) -> Option<([u8; LONGEST], usize)> {
+    let (mut letters, mut len, mut at) = ([0; LONGEST], 0, 0);
+    while let Some(byte) = word.get(at) {
+        if byte.is_ascii_alphabetic() {
+            *letters.get_mut(len)? = byte.to_ascii_lowercase();
+            (len, at) = (len + 1, at + 1);
+        } else if byte.is_ascii() {
+            at += 1;
+            if byte.is_ascii_digit() {
+                return None;
+            }
+        } else {
+            let c = str::from_utf8(&word[at..]).ok()?.chars().next()?;
+            at += c.len_utf8();
+            if c == 'µ' {
+                len += c.encode_utf8(letters.get_mut(len..len + c.len_utf8())?).len();
+            } else if c.is_alphanumeric() {
+                return None;
+            }
         }
-        let is_rest = |known: &str| rest.clone().eq(known.chars());
-        is_rest("") || (self.have_units && UNITS.iter().any(|unit| is_rest(unit)))
     }
+    Some((letters, len))
 }
 
 /// How the names of a set begin. Most words are no names, which their first three bytes show.
