@@ -31,6 +31,7 @@ pub static CASES: &[Case] = &[
     case("loopguard success", ours::loopguard::success),
     case("loopguard with signals, early in a turn", ours::loopguard::signals_early),
     case("loopguard with signals, late in a turn", ours::loopguard::signals),
+    case("loopguard with signals, answers of 1 KiB", ours::loopguard::answers),
     case("timeout success", ours::timeout::attempt::<Call>),
     case("key of 1 KiB", ours::keys::key),
     case("full stack first call", ours::stack::first),

@@ -1,91 +1,60 @@
 //! The words of a text, without those that change each time.
+//!
+//! Every byte of every answer passes here, so a word that counts takes few comparisons: each test of
+//! a word first asks for what its first bytes, its last byte or its length rule out.
+//!
+//! Bytes suffice: only four bytes begin white space outside ASCII, and every other byte from 0x80 on
+//! belongs to a word, alone or as a part of a character. Words begin and end beside an ASCII
+//! character or white space, and so never within a character.
+use super::names::{NAMES, UNITS, VOLATILE};
 use std::ops::Range;
-
-/// The names of values that change each time.
-static VOLATILE: Names<18> = Names::new([
-    "timestamp",
-    "ts",
-    "time",
-    "date",
-    "datetime",
-    "now",
-    "elapsed",
-    "duration",
-    "took",
-    "latency",
-    "uptime",
-    "age",
-    "nonce",
-    "requestid",
-    "traceid",
-    "spanid",
-    "correlationid",
-    "traceparent",
-]);
-
-/// The units of time in [`VOLATILE`] names and after numbers.
-const UNITS: [&str; 22] = [
-    "ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute",
-    "minutes", "h", "hr", "hrs", "hour", "hours", "d", "day", "days",
-];
 
 /// The words of a text that count; separators do not count.
 pub(crate) struct Words<'t> {
     text: &'t str,
     at: usize,
     volatile: &'t [Box<str>],
+    /// Whether the last word may be one of [`NAMES`].
+    pub(super) may_be_name: bool,
 }
 
 impl<'t> Words<'t> {
     pub(crate) const fn new(text: &'t str, volatile: &'t [Box<str>]) -> Self {
-        Self { text, at: 0, volatile }
+        Self { text, at: 0, volatile, may_be_name: false }
     }
 
+    #[inline]
     fn word(&mut self) -> Option<Range<usize>> {
         let bytes = self.text.as_bytes();
-        let start = self.start()?;
-        let mut end = start;
-        while let Some(byte) = bytes.get(end) {
-            end += match byte {
-                _ if IS_WORD[usize::from(*byte)] => 1,
-                b':' if self.is_within_clock(start, end) => 1,
-                _ if byte.is_ascii() => break,
-                _ => match self.char_at(end).filter(|c| !c.is_whitespace()) {
-                    Some(c) => c.len_utf8(),
-                    None => break,
+        let mut start = self.at;
+        loop {
+            match KIND[usize::from(*bytes.get(start)?)] {
+                GAP | COLON => start += 1,
+                // Within a JSON string a line ends with an escaped letter.
+                ESCAPED if start > 0 && bytes[start - 1] == b'\\' => start += 1,
+                SPACE => match space(bytes, start) {
+                    0 => break,
+                    len => start += len,
                 },
-            };
+                _ => break,
+            }
+        }
+        let mut end = end_of_run(bytes, start);
+        while bytes.get(end).is_some_and(|byte| self.goes_on(start, end, *byte)) {
+            end = end_of_run(bytes, end + 1);
         }
         self.at = end;
         Some(start..end)
     }
 
-    /// Where the next word starts.
-    fn start(&self) -> Option<usize> {
-        let bytes = self.text.as_bytes();
-        let mut at = self.at;
-        loop {
-            let byte = *bytes.get(at)?;
-            if byte.is_ascii() {
-                // Within a JSON string a line ends with an escaped letter.
-                let is_escape =
-                    || matches!(byte, b'n' | b'r' | b't') && at > 0 && bytes[at - 1] == b'\\';
-                if IS_WORD[usize::from(byte)] && !is_escape() {
-                    return Some(at);
-                }
-                at += 1;
-            } else {
-                let c = self.char_at(at)?;
-                if !c.is_whitespace() {
-                    return Some(at);
-                }
-                at += c.len_utf8();
-            }
+    /// Whether the word that starts at `start` goes on with the byte at `at`, which is no word byte.
+    #[inline]
+    fn goes_on(&self, start: usize, at: usize, byte: u8) -> bool {
+        match byte {
+            b':' => self.is_within_clock(start, at),
+            0x80.. => space(self.text.as_bytes(), at) == 0,
+            _ => false,
         }
-    }
-
-    fn char_at(&self, at: usize) -> Option<char> {
-        self.text[at..].chars().next()
     }
 
     /// Whether a colon at `at` is between two digits, the first of them not before `start`.
@@ -98,142 +67,160 @@ impl<'t> Words<'t> {
         self.text.as_bytes().get(at).is_some_and(u8::is_ascii_digit)
     }
 
-    /// Skips the value after a name, if there is one.
-    fn skip_value(&mut self) -> bool {
-        let rest = &self.text[self.at..];
-        // Quotes are escaped where a response has JSON in a string.
-        let value = rest.trim_start_matches(['"', '\\', '\'', ' ']);
-        let Some(value) = value.strip_prefix([':', '=']) else { return false };
-        let value = value.trim_start_matches(['\\', ' ']);
-        let ends_word = |c: char| c.is_whitespace() || matches!(c, ',' | '}' | ']' | '\\');
-        let end = match value.chars().next() {
-            Some('{' | '[') => return false,
-            Some(quote @ ('"' | '\'')) => value[1..].find([quote, '\n']).map(|end| end + 2),
-            _ => value.find(ends_word),
-        };
-        let len = end.unwrap_or(value.len());
-        self.at = self.text.len() - value.len() + len;
-        true
+    #[inline]
+    fn is_volatile(&self, word: &[u8]) -> bool {
+        (self.may_be_name && VOLATILE.find(word).is_some())
+            || (!self.volatile.is_empty() && are_given(self.volatile, word))
     }
 
-    fn is_volatile(&self, word: &str) -> bool {
-        VOLATILE.have(word) || self.volatile.iter().any(|known| known.eq_ignore_ascii_case(word))
-    }
-
-    /// Whether a unit of time follows the number; skips it then.
-    fn steps_over_unit(&mut self) -> bool {
-        let before = self.at;
-        let has_unit = self.text[before..].starts_with(' ')
-            && self.word().is_some_and(|next| {
-                let word = &self.text[next.clone()];
-                next.start == before + 1 && UNITS.iter().any(|unit| word.eq_ignore_ascii_case(unit))
-            });
-        if !has_unit {
-            self.at = before;
+    /// Where the time ends that the word at `at` is, if it starts with a digit: after its unit, too.
+    #[inline]
+    fn after_time(&self, at: &Range<usize>) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        let word = &bytes[at.clone()];
+        let last = word[word.len() - 1];
+        let may_be_moment =
+            matches!(word, [_, b':', ..] | [_, _, b':', ..] | [_, _, _, _, b'-', ..]);
+        let may_be_span = last.is_ascii_alphabetic() || last == b'.';
+        let may_have_unit =
+            matches!(bytes[at.end..], [b' ', first, ..] if BEGINS_UNIT[usize::from(first)]);
+        if (may_be_moment && is_moment(&self.text[at.clone()]))
+            || is_uuid(word)
+            || (may_be_span && is_span(&self.text[at.clone()]))
+        {
+            return Some(at.end);
         }
-        has_unit
+        if may_have_unit && is_number(word) { after_unit(self.text, at.end) } else { None }
     }
 }
 
 impl Iterator for Words<'_> {
     type Item = Range<usize>;
 
+    #[inline]
     fn next(&mut self) -> Option<Range<usize>> {
         loop {
             let found = self.word()?;
-            let word = &self.text[found.clone()];
-            let skipped = if word.as_bytes()[0].is_ascii_digit() {
-                is_moment(word)
-                    || is_uuid(word)
-                    || is_span(word)
-                    || (is_number(word) && self.steps_over_unit())
-            } else {
-                is_uuid(word) || (self.is_volatile(word) && self.skip_value())
+            let word = &self.text.as_bytes()[found.clone()];
+            self.may_be_name = NAMES.include(word);
+            let skipped = match word[0] {
+                b'0'..=b'9' => self.after_time(&found),
+                _ if is_uuid(word) => Some(found.end),
+                _ if self.is_volatile(word) => after_value(self.text, found.end),
+                _ => None,
             };
-            if !skipped {
-                return Some(found);
+            match skipped {
+                Some(end) => self.at = end,
+                None => return Some(found),
             }
         }
     }
 }
 
-/// The ASCII characters of words: dots and dashes join numbers and identifiers. All other
-/// characters except white space belong to words.
-static IS_WORD: [bool; 256] = {
-    let (mut is_word, mut at) = ([false; 256], 0);
-    while at < 128 {
+#[inline(never)]
+fn are_given(names: &[Box<str>], word: &[u8]) -> bool {
+    names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(word))
+}
+
+/// Where the value after a name ends, if there is one.
+fn after_value(text: &str, name_end: usize) -> Option<usize> {
+    let rest = &text[name_end..];
+    // Quotes are escaped where a response has JSON in a string.
+    let value = rest.trim_start_matches(['"', '\\', '\'', ' ']);
+    let value = value.strip_prefix([':', '='])?.trim_start_matches(['\\', ' ']);
+    let ends_word = |c: char| c.is_whitespace() || matches!(c, ',' | '}' | ']' | '\\');
+    let end = match value.chars().next() {
+        Some('{' | '[') => return None,
+        Some(quote @ ('"' | '\'')) => value[1..].find([quote, '\n']).map(|end| end + 2),
+        _ => value.find(ends_word),
+    };
+    Some(text.len() - value.len() + end.unwrap_or(value.len()))
+}
+
+/// Where the unit of time ends that follows the space after a number, if there is one.
+fn after_unit(text: &str, number_end: usize) -> Option<usize> {
+    let rest = &text[number_end + 1..];
+    let found = Words::new(rest, &[]).word()?;
+    let unit = &rest[found.clone()];
+    let is_unit = found.start == 0 && UNITS.iter().any(|known| unit.eq_ignore_ascii_case(known));
+    is_unit.then_some(number_end + 1 + found.end)
+}
+
+/// What a byte means: see [`WORD`] and those after it.
+static KIND: [u8; 256] = {
+    let (mut kinds, mut at) = ([WORD; 256], 0);
+    while at < 256 {
         let byte = at as u8;
-        is_word[at] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'.');
+        kinds[at] = match byte {
+            b'n' | b'r' | b't' => ESCAPED,
+            b'_' | b'-' | b'+' | b'.' => WORD,
+            b':' => COLON,
+            0xc2 | 0xe1 | 0xe2 | 0xe3 => SPACE,
+            _ if byte.is_ascii_alphanumeric() || !byte.is_ascii() => WORD,
+            _ => GAP,
+        };
         at += 1;
     }
-    is_word
+    kinds
 };
 
-/// A set of lower-case names of two letters or more.
-pub(super) struct Names<const N: usize> {
-    names: [&'static str; N],
-    /// For each first letter of a name a bit for its second, since most words begin with neither.
-    pairs: [u32; 26],
-}
+/// It belongs to a word: dots and dashes join numbers and identifiers.
+const WORD: u8 = 0;
+/// It belongs to a word, but begins none after a backslash.
+const ESCAPED: u8 = 1;
+/// It belongs to a word, unless it begins white space.
+const SPACE: u8 = 2;
+/// It belongs to a word between two digits.
+const COLON: u8 = 3;
+/// It belongs to no word.
+const GAP: u8 = 4;
 
-impl<const N: usize> Names<N> {
-    pub(super) const fn new(names: [&'static str; N]) -> Self {
-        let (mut pairs, mut at) = ([0; 26], 0);
-        while at < N {
-            let name = names[at].as_bytes();
-            pairs[place(name[0])] |= 1 << place(name[1]);
-            at += 1;
-        }
-        Self { names, pairs }
-    }
-
-    /// Whether `word` is one of them in any spelling.
-    pub(super) fn have(&self, word: &str) -> bool {
-        match word.as_bytes() {
-            [first, second, ..] if first.is_ascii_alphabetic() && second.is_ascii_alphabetic() => {
-                self.begin_with(*first, *second) && self.spell(word)
-            }
-            [b'0'..=b'9', ..] => false,
-            _ => self.spell(word),
+/// Where the bytes from `at` on no longer surely belong to one word.
+#[inline]
+fn end_of_run(bytes: &[u8], mut at: usize) -> usize {
+    let ends = |byte: u8| KIND[usize::from(byte)] > ESCAPED;
+    // One check of the length for four bytes.
+    while let Some([a, b, c, d]) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        match () {
+            () if ends(*a) => return at,
+            () if ends(*b) => return at + 1,
+            () if ends(*c) => return at + 2,
+            () if ends(*d) => return at + 3,
+            () => at += 4,
         }
     }
-
-    /// Whether one of them begins with these letters.
-    const fn begin_with(&self, first: u8, second: u8) -> bool {
-        self.pairs[place(first)] & 1 << place(second) != 0
+    while bytes.get(at).is_some_and(|byte| !ends(*byte)) {
+        at += 1;
     }
+    at
+}
 
-    #[cold]
-    fn spell(&self, word: &str) -> bool {
-        self.names.iter().any(|name| is_named(word, name))
-    }
-
-    fn contains(&self, name: &str) -> bool {
-        self.names.contains(&name)
+/// The length of the white space at `at`, which is not ASCII; 0 if it is none.
+fn space(bytes: &[u8], at: usize) -> usize {
+    match bytes[at..] {
+        [0xc2, 0x85 | 0xa0, ..] => 2,
+        [0xe1, 0x9a, 0x80, ..]
+        | [0xe2, 0x80, 0x80..=0x8a | 0xa8 | 0xa9 | 0xaf, ..]
+        | [0xe2, 0x81, 0x9f, ..]
+        | [0xe3, 0x80, 0x80, ..] => 3,
+        _ => 0,
     }
 }
 
-/// The place of a letter in the alphabet.
-const fn place(letter: u8) -> usize {
-    (letter.to_ascii_lowercase() - b'a') as usize
-}
-
-/// Whether `word` is `name` in any spelling: `requestId`, `request_id`, `elapsed_ms`, `duration-s`.
-fn is_named(word: &str, name: &str) -> bool {
-    if word.len() < name.len() {
-        return false;
+/// The first bytes of [`UNITS`], in both cases.
+static BEGINS_UNIT: [bool; 256] = {
+    let (mut begins, mut at) = ([false; 256], 0);
+    while at < UNITS.len() {
+        let first = UNITS[at].as_bytes()[0];
+        begins[first as usize] = true;
+        begins[first.to_ascii_uppercase() as usize] = true;
+        at += 1;
     }
-    let word = word.trim_end_matches(['.', ':', '-']);
-    let mut rest = word.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase());
-    if !name.chars().all(|c| rest.next() == Some(c)) {
-        return false;
-    }
-    let is_rest = |known: &str| rest.clone().eq(known.chars());
-    is_rest("") || (VOLATILE.contains(name) && UNITS.iter().any(|unit| is_rest(unit)))
-}
+    begins
+};
 
-fn is_number(word: &str) -> bool {
-    word.chars().all(|c| c.is_ascii_digit() || c == '.')
+fn is_number(word: &[u8]) -> bool {
+    word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
 }
 
 /// `2026-11-22T10:00:00.5Z`, `2026-11-22`, `10:00:00`, `1:02:03.4`; not `2026-11-22-001.csv`.
@@ -254,10 +241,11 @@ fn is_moment(word: &str) -> bool {
     is_date || is_clock("00:00:00") || is_clock("0:00:00")
 }
 
-fn is_uuid(word: &str) -> bool {
+#[inline]
+fn is_uuid(word: &[u8]) -> bool {
     word.len() == 36
-        && word.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
+        && word.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
             _ => byte.is_ascii_hexdigit(),
         })
 }
