@@ -19,7 +19,7 @@ impl Seen {
         Self(printed.lines().map(line).collect())
     }
 
-    /// Notes what came of a step on a way.
+    /// Notes the result of a step on a way.
     pub fn note(&mut self, way: &str, step: &str, seen: Value) {
         self.0.push((way.into(), step.into(), seen));
     }
