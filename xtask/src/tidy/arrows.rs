@@ -88,7 +88,7 @@ pub(super) fn inner(tree: &Tree, only: &str) -> Vec<String> {
     lines
 }
 
-fn roots(tree: &Tree) -> Vec<String> {
+pub(super) fn roots(tree: &Tree) -> Vec<String> {
     let is_root = |path: &&str| {
         let parts: Vec<_> = path.split('/').collect();
         matches!(parts[..], ["crates", _, "src", "lib.rs" | "main.rs"])
@@ -96,7 +96,7 @@ fn roots(tree: &Tree) -> Vec<String> {
     tree.texts.iter().map(|text| &*text.path).filter(is_root).map(str::to_owned).collect()
 }
 
-fn modules(tree: &Tree, root: &str) -> Modules {
+pub(super) fn modules(tree: &Tree, root: &str) -> Modules {
     let read =
         |path: &str| tree.texts.iter().find(|text| text.path == path).map(|text| text.text.clone());
     Modules::of(root, &read)

@@ -82,6 +82,11 @@ impl Modules {
         at
     }
 
+    /// The files that are compiled outside tests.
+    pub(super) fn files(&self) -> BTreeSet<&str> {
+        self.0.iter().map(|module| &*module.file).collect()
+    }
+
     /// Which file imports which.
     pub(super) fn arrows(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut arrows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
