@@ -99,7 +99,16 @@ fn syncs(effort: Effort, at_once: u64) -> Result<Option<f64>, BoxError> {
 
 /// Nanoseconds from the start to the first answer: guard and pump.
 pub(crate) fn start(effort: Effort) -> Both {
-    let Some(programs) = Program::all()? else { return Ok(None) };
+    start_of(Program::all()?, effort)
+}
+
+/// The same for the guard as it is shipped.
+pub(crate) fn start_of_shipped(effort: Effort) -> Both {
+    start_of(Program::shipped()?, effort)
+}
+
+fn start_of(programs: Option<Program>, effort: Effort) -> Both {
+    let Some(programs) = programs else { return Ok(None) };
     let folder = Folder::new()?;
     let mut taken = [Vec::new(), Vec::new()];
     for round in 0..effort.batches / 4 + 1 {
@@ -123,7 +132,16 @@ pub(crate) fn start(effort: Effort) -> Both {
 
 /// The guard's resident memory after its first answers, in MiB.
 pub(crate) fn idle_memory(_: Effort) -> Result<Option<f64>, BoxError> {
-    let Some(programs) = Program::all()? else { return Ok(None) };
+    idle_memory_of(Program::all()?)
+}
+
+/// The same for the guard as it is shipped.
+pub(crate) fn idle_memory_of_shipped(_: Effort) -> Result<Option<f64>, BoxError> {
+    idle_memory_of(Program::shipped()?)
+}
+
+fn idle_memory_of(programs: Option<Program>) -> Result<Option<f64>, BoxError> {
+    let Some(programs) = programs else { return Ok(None) };
     let folder = Folder::new()?;
     let mut session = guard(&programs, Records::Sqlite, &folder, &[])?;
     session.calls(Call::Read, 1)?;
@@ -137,7 +155,16 @@ pub(crate) fn idle_memory(_: Effort) -> Result<Option<f64>, BoxError> {
 
 /// The size of the binary without its symbols, in MB; `None` without strip.
 pub(crate) fn stripped(_: Effort) -> Result<Option<f64>, BoxError> {
-    let Some(programs) = Program::all()? else { return Ok(None) };
+    stripped_of(Program::all()?)
+}
+
+/// The same for the guard as it is shipped.
+pub(crate) fn stripped_of_shipped(_: Effort) -> Result<Option<f64>, BoxError> {
+    stripped_of(Program::shipped()?)
+}
+
+fn stripped_of(programs: Option<Program>) -> Result<Option<f64>, BoxError> {
+    let Some(programs) = programs else { return Ok(None) };
     let folder = Folder::new()?;
     let file = folder.file("stripped");
     let strip = Command::new("strip").arg("-o").arg(&file).arg(&programs.guard).status();

@@ -83,6 +83,27 @@ pub(crate) const ROWS: &[Row] = &[
     ),
     row("M6", "guard: the stripped binary", "", Most(20.0), Counted("MB", guard::stripped)),
     row(
+        "M6",
+        "guard as it is shipped, with records in SQLite: from the start to the first answer",
+        "bare line pump",
+        Ratio(3.0),
+        Real(guard::start_of_shipped),
+    ),
+    row(
+        "M6",
+        "guard as it is shipped: resident memory while idle",
+        "",
+        Most(12.0),
+        Counted("MiB", guard::idle_memory_of_shipped),
+    ),
+    row(
+        "M6",
+        "guard as it is shipped: the stripped binary",
+        "",
+        Most(20.0),
+        Counted("MB", guard::stripped_of_shipped),
+    ),
+    row(
         "M8",
         "tool-guard session check of 1,000,000 lines",
         "serde_json: parse its lines",
