@@ -50,6 +50,7 @@ const RULES: &[Rule] = &[
     rooms::edges,
     rooms::engines,
     rooms::names,
+    rooms::drawn,
     absence::code,
     absence::dependencies,
     absence::said,

@@ -3,7 +3,7 @@
 use super::{
     Fault,
     tokens::Look,
-    tree::{Crate, Tree},
+    tree::{Crate, Dep, Tree},
 };
 
 /// The layers: one tower `Layer` each, none knows another.
@@ -120,6 +120,52 @@ pub(super) fn names(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
+/// The table of crates in `ARCHITECTURE.md` has every crate, with what it is built on.
+pub(super) fn drawn(tree: &Tree) -> Vec<Fault> {
+    let Some(page) = tree.texts.iter().find(|text| text.path == "ARCHITECTURE.md") else {
+        return Vec::new();
+    };
+    let rows: Vec<_> = page.text.lines().enumerate().filter_map(crates_of_row).collect();
+    let mut faults = Vec::new();
+    for one in tree.crates.iter().filter(|one| one.is_library()) {
+        let ours = |dep: &&Dep| {
+            !dep.dev && tree.crates.iter().any(|it| it.name == dep.name && it.is_library())
+        };
+        let mut deps: Vec<_> = one.deps.iter().filter(ours).map(|dep| &*dep.name).collect();
+        deps.sort_unstable();
+        deps.dedup();
+        match rows.iter().find(|(_, names, _)| names.contains(&&*one.name)) {
+            None => faults.push(page.fault(
+                "drawn",
+                0,
+                format!("the table of crates has no row for {}", one.name),
+            )),
+            Some((_, _, said)) if *said == deps => {}
+            Some((line, ..)) => {
+                let what = format!(
+                    "{} is built on {}",
+                    one.name,
+                    if deps.is_empty() { "–".into() } else { deps.join(", ") }
+                );
+                faults.push(page.fault("drawn", *line, what));
+            }
+        }
+    }
+    faults
+}
+
+/// The line, the crates and what they are built on, of a row of the table.
+fn crates_of_row((at, line): (usize, &str)) -> Option<(usize, Vec<&str>, Vec<&str>)> {
+    let cells: Vec<_> =
+        line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
+    let [names, _, deps] = cells[..] else { return None };
+    let names: Vec<_> = names.split(", ").collect();
+    let mut deps: Vec<_> = deps.split(", ").filter(|dep| *dep != "–").collect();
+    deps.sort_unstable();
+    let is_crate = |name: &&str| name.starts_with("tr-") || name.starts_with("tool-");
+    names.iter().all(|name| is_crate(&name)).then_some((at + 1, names, deps))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,5 +237,20 @@ mod tests {
         let faults = names(&tree);
         assert_eq!(faults.len(), 1);
         assert_eq!((&*faults[0].path, faults[0].line), ("crates/tr-retry/tests/all.rs", 2));
+    }
+
+    #[test]
+    fn the_page_of_crates_says_what_each_is_built_on() {
+        let with = |row: &str| {
+            let mut tree = Tree::of(&[("ARCHITECTURE.md", row)]);
+            tree.crates =
+                vec![Crate::on("tr-core", &[]), Crate::on("tr-wire", &["tr-core", "serde"])];
+            drawn(&tree).iter().map(|fault| (fault.line, fault.what.clone())).collect::<Vec<_>>()
+        };
+        assert!(with("| tr-core | x | – |\n| tr-wire | y | tr-core |").is_empty());
+        let wrong = with("| tr-core | x | – |\n| tr-wire | y | – |");
+        assert_eq!(wrong, [(2, "tr-wire is built on tr-core".into())]);
+        let absent = with("| tr-core | x | – |");
+        assert_eq!(absent, [(0, "the table of crates has no row for tr-wire".into())]);
     }
 }
