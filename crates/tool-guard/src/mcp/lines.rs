@@ -3,6 +3,9 @@
 use super::{message, scan::IdScan};
 use bytes::{Bytes, BytesMut};
 
+/// Longer lines do not share their memory with the next ones.
+const LONG: usize = 1024 * 1024;
+
 /// Splits a stream of bytes at newlines.
 #[derive(Debug)]
 pub(crate) struct Lines {
@@ -89,7 +92,12 @@ impl Lines {
             (Some(end), None) if end <= self.limit => {
                 self.scanned = 0;
                 let end = self.other_lines().max(end);
-                Some(Item::Line(self.buffer.split_to(end).freeze()))
+                let line = self.buffer.split_to(end).freeze();
+                // What follows goes into memory of its own: else a long line's stays beside the next one's.
+                if line.len() > LONG {
+                    self.release();
+                }
+                Some(Item::Line(line))
             }
             (Some(end), skipped) => {
                 let mut skipped = skipped.unwrap_or_default();
@@ -203,6 +211,18 @@ mod tests {
                 Item::Line(Bytes::from_static(b"next\n")),
             ]
         );
+    }
+
+    #[test]
+    fn the_memory_of_a_long_line_goes_with_it() {
+        for (length, kept) in [(LONG - 1, true), (LONG, false)] {
+            let mut lines = Lines::new(2 * LONG);
+            lines.buffer().extend_from_slice(&[b'a'; LONG + 1][..length]);
+            lines.buffer().extend_from_slice(b"\n");
+            let line = lines.next().unwrap();
+            assert_eq!(lines.buffer.capacity() > 0, kept, "{length}");
+            drop(line);
+        }
     }
 
     #[test]
