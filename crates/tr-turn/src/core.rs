@@ -11,6 +11,7 @@ use crate::{
     summary,
     trace::{Fact, Log, Outcome, Run},
 };
+use serde_json::value::RawValue;
 use std::{
     sync::{
         Arc,
@@ -20,7 +21,7 @@ use std::{
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tr_core::{BoxError, BreakerState, CallParts, Effect, Params, Ran, ToolCall};
+use tr_core::{BoxError, BreakerState, CallParts, Effect, Json, Params, Ran, ToolCall};
 
 mod ended;
 
@@ -161,7 +162,7 @@ impl Core {
     }
 
     /// The result of the call of this name, or its default.
-    fn value<'p>(&'p self, node: &'p Node, name: &str) -> &'p str {
+    fn value<'p>(&'p self, node: &'p Node, name: &str) -> &'p RawValue {
         let nodes = self.plan.nodes();
         let Some(need) = node.needs.iter().find(|need| *nodes[need.of].name == *name) else {
             unreachable!("params take from what the call needs")
@@ -170,7 +171,7 @@ impl Core {
             Some(Settled::Result) => self.calls[need.of].content(),
             _ => self.plan.default_for(need),
         };
-        value.map_or("null", |value| value.get())
+        value.map_or(RawValue::NULL, Json::as_raw)
     }
 
     /// The last known state of a run's breaker.

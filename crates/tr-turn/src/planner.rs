@@ -68,8 +68,6 @@ impl CallFailure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) call: usize,
-    /// The index of the tool that failed; `None` if no tool was tried.
-    pub(crate) candidate: Option<usize>,
     pub(crate) failure: CallFailure,
     /// The dependency without a result.
     pub(crate) of: Option<usize>,
@@ -145,22 +143,18 @@ impl Planner {
         steps: &mut Vec<Step>,
     ) {
         for call in 0..self.calls.len() {
-            let (candidate, failure) = match self.calls[call] {
+            let failure = match self.calls[call] {
                 State::Settled(_) => continue,
-                State::Running { candidate } => {
+                State::Running { .. } => {
                     let (ran, effect) = fall_of(call);
-                    (Some(candidate), CallFailure { cause, ran, effect })
+                    CallFailure { cause, ran, effect }
                 }
-                State::Due { candidate } => {
-                    (candidate.checked_sub(1), CallFailure::before_start(cause))
-                }
-                State::Waiting(_) => (None, CallFailure::before_start(cause)),
+                State::Due { .. } | State::Waiting(_) => CallFailure::before_start(cause),
             };
             // The turn is over: no alternatives and no defaults any more.
-            let node = self.node(call);
-            let required = node.required;
+            let required = self.node(call).required;
             let decision = decide(&failed_call(failure, required, false, false));
-            steps.push(Step { call, candidate, failure, of: None, decision });
+            steps.push(Step { call, failure, of: None, decision });
             self.calls[call] = State::Settled(Settled::Nothing);
         }
         (self.open, self.running) = (0, 0);
@@ -179,17 +173,17 @@ impl Planner {
 
     fn fall_all(&mut self, mut falling: VecDeque<FailingCall>, steps: &mut Vec<Step>) {
         while let Some((call, failure, of)) = falling.pop_front() {
-            let (candidate, next) = match self.calls[call] {
-                State::Running { candidate } => (Some(candidate), candidate + 1),
-                State::Waiting(_) => (None, 0),
+            let next = match self.calls[call] {
+                State::Running { candidate } => candidate + 1,
+                State::Waiting(_) => 0,
                 // Two of its dependencies failed; this is the second.
                 State::Due { .. } | State::Settled(_) => continue,
             };
             let node = self.node(call);
-            let has_alternative = candidate.is_some() && next < node.candidates.len();
+            let has_alternative = (1..node.candidates.len()).contains(&next);
             let (required, has_default) = (node.required, self.has_default(call));
             let decision = decide(&failed_call(failure, required, has_alternative, has_default));
-            steps.push(Step { call, candidate, failure, of, decision });
+            steps.push(Step { call, failure, of, decision });
             match decision.recovery {
                 Recovery::UseAlternative => self.make_due(call, next, &mut falling),
                 // Its dependents continue with the default, also if it is escalated.
