@@ -185,7 +185,8 @@ mod tests {
         );
         assert!(faults.is_empty());
         assert_eq!(template.sources().map(|(call, _)| call).collect::<Vec<_>>(), ["a", "b"]);
-        let filled = template.fill(|call| raw(if call == "a" { r#"{"x":[1.50]}"# } else { "null" }));
+        let filled =
+            template.fill(|call| raw(if call == "a" { r#"{"x":[1.50]}"# } else { "null" }));
         assert_eq!(
             filled.unwrap().get(),
             r#"{"id": 123456789012345678901, "of": [1.50, null], "raw": {"$from": "c"}}"#
@@ -199,7 +200,10 @@ mod tests {
         let deep = |n| format!("{}{}", "[".repeat(n), "]".repeat(n));
         let (shallow, _) = template(r#"{"of": {"$from": "a"}}"#);
         let result = deep(100_000);
-        assert_eq!(shallow.fill(|_| raw(&result)).unwrap().get().len(), 200_000 + r#"{"of": }"#.len());
+        assert_eq!(
+            shallow.fill(|_| raw(&result)).unwrap().get().len(),
+            200_000 + r#"{"of": }"#.len()
+        );
         let (_, faults) = template(&format!(r#"[{{"$from": "a"}}, {}]"#, deep(100_000)));
         assert_eq!(faults.iter().map(EnvelopeFault::pointer).collect::<Vec<_>>(), ["/p"]);
     }
