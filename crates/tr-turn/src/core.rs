@@ -2,7 +2,7 @@
 //! `turn.rs` polls the calls and calls this.
 use crate::{
     cancel::{Canceller, Token},
-    error::Stopped,
+    error::{Stopped, Why},
     plan::{Candidate, Node, Plan},
     planner::{Planner, Settled, Start, Step},
     recorder::Recorder,
@@ -29,7 +29,6 @@ mod ended;
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 /// A running turn, without its futures.
-#[derive(Debug)]
 pub(crate) struct Core {
     plan: Plan,
     planner: Planner,
@@ -44,7 +43,6 @@ pub(crate) struct Core {
 }
 
 /// A call to run.
-#[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) index: usize,
     pub(crate) call: ToolCall,
@@ -87,7 +85,10 @@ impl Core {
             let start = self.planner.start_next()?;
             match self.prepare(start, now) {
                 Ok(launch) => return Some(launch),
-                Err((run, stopped)) => self.stopped(now, start.call, &run, stopped),
+                // Nothing has run.
+                Err((run, stopped)) => {
+                    self.fell(now, start.call, &run, Effect::Mutating, Err(stopped), 0);
+                }
             }
         }
         None
@@ -103,7 +104,7 @@ impl Core {
         let deadline = until.map_or(self.deadline, |(at, _)| self.deadline.min(at));
         let mut run = Run::new(self.log.clone(), node.name.clone(), candidate, deadline);
         if token.is_cancelled() {
-            return Err((Arc::new(run), Stopped::cancelled(Ran::No).into()));
+            return Err((Arc::new(run), Stopped::from(Why::Cancelled(Ran::No)).into()));
         }
         let report = &mut self.calls[start.call];
         // An alternative, if the call's own tool is not available or has failed.

@@ -1,6 +1,6 @@
 //! Params with placeholders for results of other calls.
 use crate::{
-    error::Stopped,
+    error::{Stopped, Why},
     json::{at, below},
 };
 use serde_json::value::RawValue;
@@ -78,8 +78,9 @@ impl Template {
             filled.push_str(match &placeholder.replacement {
                 Replacement::Literal(range) => &text[range.clone()],
                 Replacement::From(call, pointer) => {
-                    let missing = || Stopped::missing(call.clone(), pointer.to_string().into());
-                    at(result(call), pointer).ok_or_else(missing)?.get()
+                    let why =
+                        || Why::Missing { call: call.clone(), at: pointer.to_string().into() };
+                    at(result(call), pointer).ok_or_else(|| Stopped::from(why()))?.get()
                 }
             });
             done = placeholder.range.end;

@@ -2,7 +2,7 @@
 use super::Core;
 use crate::{
     decide::{Cause, Recovery},
-    error::Stopped,
+    error::{Stopped, Why},
     planner::{CallFailure, Step},
     report::{CutShort, Failure, Report},
     running::{End, RunContext},
@@ -24,7 +24,8 @@ impl Core {
         match end {
             End::Answered(Ok(outcome)) if is_unkept(&outcome) => {
                 let made = outcome.retried().len() + 1;
-                self.fell(now, index, run, context.effect, Err(Stopped::not_kept().into()), made);
+                let error = Stopped::from(Why::NotKept);
+                self.fell(now, index, run, context.effect, Err(error.into()), made);
             }
             End::Answered(Ok(outcome)) if outcome.error().is_none() => {
                 self.succeeded(now, index, run, outcome);
@@ -47,25 +48,14 @@ impl Core {
             End::TimedOut(ran) => self.timed_out(now, index, context, ran),
             End::Cancelled(ran) => {
                 let made = usize::from(ran != Ran::No);
-                let error = Stopped::cancelled(ran);
+                let error = Stopped::from(Why::Cancelled(ran));
                 self.fell(now, index, run, context.effect, Err(error.into()), made);
             }
             End::Panicked => {
-                let error = Stopped::panicked();
+                let error = Stopped::from(Why::Panicked);
                 self.fell(now, index, run, context.effect, Err(error.into()), 1);
             }
         }
-    }
-
-    /// Handles a call that could not start.
-    pub(super) fn stopped(
-        &mut self,
-        now: Instant,
-        index: usize,
-        run: &Arc<Run>,
-        stopped: BoxError,
-    ) {
-        self.fell(now, index, run, Effect::Mutating, Err(stopped), 0);
     }
 
     /// Handles a call that timed out.
@@ -75,7 +65,7 @@ impl Core {
         if now < self.deadline {
             run.push(now, run.notes().attempts.max(1), Fact::ToolTimeout { after });
         }
-        let error = Stopped::call_timeout(after, ran);
+        let error = Stopped::from(Why::Call(after, ran));
         self.fell(now, index, run, context.effect, Err(error.into()), made);
     }
 
@@ -101,8 +91,8 @@ impl Core {
         self.take_steps(now);
     }
 
-    /// Handles a call that failed or was cancelled.
-    fn fell(
+    /// Handles a call that failed, was cancelled or could not start.
+    pub(super) fn fell(
         &mut self,
         now: Instant,
         index: usize,
@@ -250,19 +240,20 @@ impl Core {
     /// Records why a call that did not end by itself has no result.
     fn note_fall(&mut self, step: &Step, plan: &crate::Plan) {
         let report = &mut self.calls[step.call];
-        let (outcome, stopped) = match step.failure.cause {
+        let (outcome, why) = match step.failure.cause {
             Cause::Dependency => {
                 let of = step.of.map_or("", |of| &plan.nodes()[of].name);
-                (Outcome::Skipped, Stopped::dependency(of))
+                (Outcome::Skipped, Why::Dependency(of.into()))
             }
-            Cause::NoTool => (Outcome::Skipped, Stopped::no_tool(&report.tool)),
+            Cause::NoTool => (Outcome::Skipped, Why::NoTool((&*report.tool).into())),
             Cause::TurnTimeout => {
                 let after = plan.limits().timeout;
-                (Outcome::TimedOut, Stopped::turn_timeout(after, step.failure.ran))
+                (Outcome::TimedOut, Why::Turn(after, step.failure.ran))
             }
-            Cause::Cancelled => (Outcome::Cancelled, Stopped::cancelled(step.failure.ran)),
+            Cause::Cancelled => (Outcome::Cancelled, Why::Cancelled(step.failure.ran)),
             Cause::Failed(_) => return,
         };
+        let stopped = Stopped::from(why);
         let found = tr_core::failure_info(&stopped).expect("it says so");
         report.failure = Some(Failure {
             code: found.code().into(),
