@@ -311,7 +311,17 @@ impl Health {
             "what is understood of it is valid; only {} or the agent itself can say more",
             found.provider
         );
-        Some(NotJudged { reason: format!("{line}{}", found.what), agent: None, help })
+        Some(NotJudged::new(format!("{line}{}", found.what), help))
+    }
+
+    /// Shows what is left after a change.
+    pub(crate) fn show_remaining(&self, target: &Target, out: &mut String) {
+        if !self.is_valid() {
+            let _ = writeln!(out, "  {BAD}remaining errors:{BAD:#}");
+            self.show(target, out);
+        } else if let Some(why) = self.not_judged() {
+            let _ = write!(out, "{why}");
+        }
     }
 
     pub(crate) fn show(&self, target: &Target, out: &mut String) {

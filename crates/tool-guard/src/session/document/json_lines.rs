@@ -242,16 +242,14 @@ impl Document for JsonLines {
 fn unsure(report: &FileReport) -> Option<NotJudged> {
     let is_unsure = |finding: &&FileFinding| finding.fault == FileFault::UnsurePlace;
     let line = report.findings.iter().find(is_unsure)?.line;
-    Some(NotJudged {
-        reason: format!(
+    Some(NotJudged::new(
+        format!(
             "the position of line {line} in the session is uncertain: its parent or its call is \
              missing or not named, or another line has the same id with other content"
         ),
-        agent: None,
-        help: "it is left as it is, since a repair would be a guess; checkpoints lists the turns \
-               that rollback --to goes back to"
-            .into(),
-    })
+        "it is left as it is, since a repair would be a guess; checkpoints lists the turns \
+         that rollback --to goes back to",
+    ))
 }
 
 /// Refuses a file in which most lines are no records of a session.
@@ -263,7 +261,7 @@ fn refuse_others(report: &FileReport) -> Result<(), Failure> {
         );
         let help = "no model and no agent is known to write such a message, so nothing is said of \
                     the session; it is left as it is";
-        return Err(NotJudged { reason, agent: None, help: help.into() }.into());
+        return Err(NotJudged::new(reason, help).into());
     }
     match report.form {
         FileForm::Other if report.records == 0 => {
@@ -285,12 +283,8 @@ fn refuse_others(report: &FileReport) -> Result<(), Failure> {
             let others = count(report.other_records, "line");
             let help = "the program that wrote it is not known here; to have its messages judged, \
                         check a copy with nothing but them";
-            Err(NotJudged {
-                reason: format!("{others} in it are no recognised messages"),
-                agent: None,
-                help: help.into(),
-            }
-            .into())
+            let reason = format!("{others} in it are no recognised messages");
+            Err(NotJudged::new(reason, help).into())
         }
         _ => Ok(()),
     }
