@@ -27,7 +27,6 @@
 //! way. These calls block the thread, for about ten milliseconds when a server starts: in an async
 //! test, no other task of that thread runs meanwhile.
 
-mod client;
 mod options;
 mod sentinel;
 mod start;
@@ -134,7 +133,7 @@ impl Server {
     /// that of the error.
     pub fn command<S: AsRef<[u8]>>(&self, args: impl IntoIterator<Item = S>) -> io::Result<Value> {
         let args: Vec<S> = args.into_iter().collect();
-        client::ask(&self.socket(), self.options.password.as_deref(), &args)
+        value::ask(&self.socket(), self.options.password.as_deref(), &args)
     }
 
     /// Kills it like `kill -9`. It keeps its address.

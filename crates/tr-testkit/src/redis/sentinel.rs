@@ -1,6 +1,9 @@
 //! Sentinels that watch a primary and promote a replica.
 
-use super::{Server, Value, client, start};
+use super::{
+    Server, start,
+    value::{Value, ask},
+};
 use crate::launch::{Folder, StartError, Tethered, free_port, wait};
 use std::{
     fs, io,
@@ -128,7 +131,7 @@ impl Sentinel {
 
     fn command<S: AsRef<[u8]>>(&self, args: impl IntoIterator<Item = S>) -> io::Result<Value> {
         let args: Vec<S> = args.into_iter().collect();
-        client::ask(&start::socket(self.folder.path()), None, &args)
+        ask(&start::socket(self.folder.path()), None, &args)
     }
 
     /// Whether it knows this many replicas and other sentinels.

@@ -1,9 +1,9 @@
 //! The part of [`Core`] that handles ends: of a call, and of the turn's time.
 use super::Core;
 use crate::{
-    decide::{Cause, Recovery},
+    decide::{Cause, FailedCall, Recovery},
     error::{Stopped, Why},
-    planner::{CallFailure, Step},
+    planner::Step,
     report::{CutShort, Failure, Report},
     running::{End, RunContext},
     summary::words,
@@ -21,41 +21,34 @@ impl Core {
     /// Handles any end of a call.
     pub(crate) fn ended(&mut self, now: Instant, index: usize, context: &RunContext, end: End) {
         let run = &context.run;
-        match end {
+        let (end, made) = match end {
             End::Answered(Ok(outcome)) if is_unkept(&outcome) => {
-                let made = outcome.retried().len() + 1;
-                let error = Stopped::from(Why::NotKept);
-                self.fell(now, index, run, context.effect, Err(error.into()), made);
+                (Err(Stopped::from(Why::NotKept).into()), outcome.retried().len() + 1)
             }
             End::Answered(Ok(outcome)) if outcome.error().is_none() => {
-                self.succeeded(now, index, run, outcome);
+                return self.succeeded(now, index, run, outcome);
             }
             // The deadline that an inner layer enforced is the call's own timeout: reported as that
             // timeout.
             End::Answered(Err(error)) if is_past(context, now, &error) => {
                 let ran = failure_info(&*error).map_or(Ran::Unknown, FailureInfo::ran);
-                self.timed_out(now, index, context, ran);
+                return self.timed_out(now, index, context, ran);
             }
-            End::Answered(end) => {
-                let made = match &end {
-                    Ok(outcome) => outcome.retried().len() + 1,
-                    Err(error) => {
-                        find::<RetryExhausted>(&**error).map_or(1, RetryExhausted::attempts)
-                    }
-                };
-                self.fell(now, index, run, context.effect, end, made);
+            End::Answered(Ok(outcome)) => {
+                let made = outcome.retried().len() + 1;
+                (Ok(outcome), made)
             }
-            End::TimedOut(ran) => self.timed_out(now, index, context, ran),
+            End::Answered(Err(error)) => {
+                let made = find::<RetryExhausted>(&*error).map_or(1, RetryExhausted::attempts);
+                (Err(error), made)
+            }
+            End::TimedOut(ran) => return self.timed_out(now, index, context, ran),
             End::Cancelled(ran) => {
-                let made = usize::from(ran != Ran::No);
-                let error = Stopped::from(Why::Cancelled(ran));
-                self.fell(now, index, run, context.effect, Err(error.into()), made);
+                (Err(Stopped::from(Why::Cancelled(ran)).into()), usize::from(ran != Ran::No))
             }
-            End::Panicked => {
-                let error = Stopped::from(Why::Panicked);
-                self.fell(now, index, run, context.effect, Err(error.into()), 1);
-            }
-        }
+            End::Panicked => (Err(Stopped::from(Why::Panicked).into()), 1),
+        };
+        self.fell(now, index, run, context.effect, end, made);
     }
 
     /// Handles a call that timed out.
@@ -138,7 +131,7 @@ impl Core {
             verdict => Cause::Failed(verdict),
         };
         self.calls[index].answer = end.ok();
-        self.planner.fell(index, CallFailure { cause, ran, effect }, &mut self.steps);
+        self.planner.fell(index, FailedCall::new(cause, ran, effect), &mut self.steps);
         self.take_steps(now);
     }
 
