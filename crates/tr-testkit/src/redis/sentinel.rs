@@ -1,9 +1,6 @@
 //! Sentinels that watch a primary and promote a replica.
 
-use super::{
-    Server, start,
-    value::{Value, ask},
-};
+use super::{Server, Value, start, value};
 use crate::launch::{Folder, StartError, Tethered, free_port, wait};
 use std::{
     fs, io,
@@ -131,7 +128,7 @@ impl Sentinel {
 
     fn command<S: AsRef<[u8]>>(&self, args: impl IntoIterator<Item = S>) -> io::Result<Value> {
         let args: Vec<S> = args.into_iter().collect();
-        ask(&start::socket(self.folder.path()), None, &args)
+        value::ask(&start::socket(self.folder.path()), None, &args)
     }
 
     /// Whether it knows this many replicas and other sentinels.
