@@ -3,12 +3,14 @@ mod effective;
 mod toml_text;
 
 use self::effective::{Door, Effective};
-use crate::mcp::{Overrides, failure, read_config, setup::source};
+use crate::{
+    mcp::{Overrides, failure, read_config, setup::source},
+    terminal::print,
+};
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use std::{
     env,
-    io::{self, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -75,7 +77,7 @@ pub(crate) fn run(options: Options) -> anyhow::Result<ExitCode> {
         What::Show(show) => self::show(*show),
         What::Schema => {
             let schema = serde_json::to_string_pretty(&schemas::config())?;
-            print(&format!("{schema}\n"))?;
+            print(format!("{schema}\n").as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -128,7 +130,7 @@ fn check(file: Option<&Path>) -> anyhow::Result<ExitCode> {
         1 => "1 tool".to_owned(),
         count => format!("{count} tools"),
     };
-    print(&format!("{}: no mistakes, {tools}\n", printable(&name_of(file))))?;
+    print(format!("{}: no mistakes, {tools}\n", printable(&name_of(file))).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -141,16 +143,9 @@ fn show(show: Show) -> anyhow::Result<ExitCode> {
     let settings = tr_config::settings::settings(&text, language, variables())?;
     let effective = Effective::new(settings, overrides.settings(), door);
     let switches = Environment::from_env();
-    print(&toml_text::write(&effective, &name_of(config.as_deref()), door, switches))?;
+    let text = toml_text::write(&effective, &name_of(config.as_deref()), door, switches);
+    print(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Writes to standard output; a reader that has enough is no error.
-fn print(text: &str) -> io::Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
-    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@ mod scenes;
 mod server;
 mod turn;
 
+use self::scenes::SCENES;
 pub(crate) use self::server::{Options as ServerOptions, serve};
-use self::{report::Report, scenes::SCENES};
 use agent::Guarding;
 use clap::Args;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::Value;
 use std::process::ExitCode;
 
 /// Shows the same agent without and with the guard, against a demo server whose tools fail.
@@ -26,7 +27,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     if is_shown {
         report::show_head();
     }
-    let mut report = Report::default();
+    let mut figures = Vec::new();
     // Concurrently: each side of each scene has its own processes, and measures its own time.
     let plays = SCENES.iter().map(|scene| async move {
         let (without, with) =
@@ -39,8 +40,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         while let Some((scene, without, with)) = played.try_next().await? {
             if is_shown {
                 report::show_scene(scene, &without, &with);
+            } else {
+                figures.push(report::scene_json(scene, &without, &with));
             }
-            report.add(scene, without, with);
         }
         Ok(())
     };
@@ -48,8 +50,8 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     if is_shown {
         report::show_turn(&turn);
     } else {
-        report.set_turn(turn);
-        println!("{}", tr_core::printable_json(&report.to_json().to_string()));
+        figures.push(report::turn_json(&turn));
+        println!("{}", tr_core::printable_json(&Value::from(figures).to_string()));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,12 +1,9 @@
 //! Completions for shells, and manual pages.
+use crate::terminal::print;
 use anyhow::Context as _;
 use clap::{Args, Command};
 use clap_complete::Shell;
-use std::{
-    io::{self, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode};
 
 /// Prints the manual page, or writes all of them.
 #[derive(Debug, Args)]
@@ -23,7 +20,8 @@ pub(crate) fn completions(shell: Shell, command: &Command) -> anyhow::Result<Exi
     let known = command.get_subcommands().filter(|it| !it.is_hide_set()).cloned();
     let mut known = Command::new("tool-guard").version("").subcommands(known);
     clap_complete::generate(shell, &mut known, "tool-guard", &mut text);
-    print(&text)
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints or writes the manual.
@@ -39,13 +37,6 @@ pub(crate) fn man(options: &ManOptions, command: Command) -> anyhow::Result<Exit
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
-    print(&page)
-}
-
-/// A reader that closed the pipe (`| head`) is no error.
-fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
-    match io::stdout().lock().write_all(text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    print(&page)?;
+    Ok(ExitCode::SUCCESS)
 }

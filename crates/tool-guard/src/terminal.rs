@@ -21,9 +21,18 @@ pub(crate) const PLUS: Style = AnsiColor::Green.on_default();
 /// Prints `text`, with colours if the terminal supports them. A reader that closed the pipe (`|
 /// head`) is no error.
 pub(crate) fn say(text: &str) -> io::Result<()> {
-    match anstream::stdout().lock().write_all(harmless(text).as_bytes()) {
+    unless_closed(anstream::stdout().lock().write_all(harmless(text).as_bytes()))
+}
+
+/// Prints `text` as it is. A reader that closed the pipe is no error.
+pub(crate) fn print(text: &[u8]) -> io::Result<()> {
+    unless_closed(io::stdout().lock().write_all(text))
+}
+
+fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        end => end,
+        written => written,
     }
 }
 

@@ -1,7 +1,6 @@
 //! Polls a future only when its waker was woken, and counts the polls.
 
 use std::{
-    fmt,
     future::{Future, poll_fn},
     pin::Pin,
     sync::{
@@ -124,11 +123,5 @@ impl<F: Future> Driven<F> {
             return Poll::Ready(output);
         }
         future.as_mut().poll(&mut Context::from_waker(&self.waker))
-    }
-}
-
-impl<F> fmt::Debug for Driven<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driven").field("polls", &self.polls).finish_non_exhaustive()
     }
 }

@@ -155,7 +155,7 @@ impl Proxy {
 
     /// Refuses new connections, until it is healed; old ones go on.
     pub fn refuse(&self) {
-        *self.listener() = None;
+        *self.shared.listener() = None;
         self.change(|_| {});
     }
 
@@ -179,7 +179,7 @@ impl Proxy {
     /// If its port cannot be bound again; or outside of a tokio runtime.
     pub fn heal(&self) {
         self.shared.losses.clear();
-        self.listener().get_or_insert_with(|| listen(self.addr).expect("the port is kept"));
+        self.shared.listener().get_or_insert_with(|| listen(self.addr).expect("the port is kept"));
         self.change(|lasting| {
             let Lasting { resets, heals, .. } = *lasting;
             *lasting = Lasting { resets, heals: heals + 1, ..Lasting::default() };
@@ -190,15 +190,11 @@ impl Proxy {
     fn change(&self, change: impl FnOnce(&mut Lasting)) {
         self.lasting.send_modify(change);
     }
-
-    fn listener(&self) -> MutexGuard<'_, Option<TcpListener>> {
-        self.shared.listener()
-    }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        *self.listener() = None;
+        *self.shared.listener() = None;
     }
 }
 

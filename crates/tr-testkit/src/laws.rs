@@ -36,11 +36,9 @@
 //! in-memory engine. If the layer spawns a task that wakes itself forever, the clock does not
 //! advance, and the test hangs.
 
-mod cancelling;
-mod errors;
+mod calls;
 mod law;
 mod readiness;
-mod running;
 mod scene;
 
 pub use self::law::{Broken, Law};

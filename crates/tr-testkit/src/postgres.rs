@@ -32,7 +32,7 @@ mod start;
 pub use self::start::Options;
 pub use crate::launch::StartError;
 
-use crate::launch::{Folder, Tethered, free_port};
+use crate::launch::{Folder, Tethered, on_free_port};
 use start::Programs;
 use std::{
     fmt,
@@ -42,11 +42,12 @@ use std::{
 /// A PostgreSQL server for a test, with the superuser `postgres` and the database `postgres`.
 pub struct Server {
     programs: Programs,
+    /// Ends before its folder goes.
+    process: Option<Tethered>,
     /// Its data.
     folder: Folder,
     options: Options,
     port: u16,
-    process: Option<Tethered>,
 }
 
 impl Options {
@@ -63,23 +64,9 @@ impl Options {
         if let Some(issued) = &self.tls {
             start::give(issued, folder.path(), &programs)?;
         }
-        loop {
-            let port = free_port();
-            match start::run(&programs, folder.path(), &self.parameters, port) {
-                Ok(process) => {
-                    return Ok(Server {
-                        programs,
-                        folder,
-                        options: self,
-                        port,
-                        process: Some(process),
-                    });
-                }
-                // Another process took the port meanwhile.
-                Err(error) if error.says("Address already in use") => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let run = |port| start::run(&programs, folder.path(), &self.parameters, port);
+        let (port, process) = on_free_port(run)?;
+        Ok(Server { programs, process, folder, options: self, port })
     }
 }
 
@@ -134,13 +121,6 @@ impl Server {
         let Self { programs, folder, options, port, .. } = self;
         self.process = Some(start::run(programs, folder.path(), &options.parameters, *port)?);
         Ok(())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Before its folder goes.
-        self.kill();
     }
 }
 

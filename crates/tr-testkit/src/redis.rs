@@ -27,7 +27,6 @@
 //! way. These calls block the thread, for about ten milliseconds when a server starts: in an async
 //! test, no other task of that thread runs meanwhile.
 
-mod client;
 mod options;
 mod sentinel;
 mod start;
@@ -40,7 +39,7 @@ pub use self::{
 };
 pub use crate::launch::StartError;
 
-use crate::launch::{Folder, Tethered, find, free_port, path};
+use crate::launch::{Folder, Tethered, on_free_port};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fmt, io,
@@ -52,10 +51,11 @@ use std::{
 pub struct Server {
     options: Options,
     program: PathBuf,
+    /// Ends before its folder goes.
+    process: Option<Tethered>,
     /// Its data, and its own socket.
     folder: Folder,
     port: u16,
-    process: Option<Tethered>,
 }
 
 impl Options {
@@ -71,22 +71,10 @@ impl Options {
     ///
     /// If there is no `redis-server`, or it does not get ready.
     pub fn start(self) -> Result<Server, StartError> {
-        let program = find(start::PROGRAM, path());
-        let program =
-            program.ok_or_else(|| StartError::no_program(start::PROGRAM, start::PROGRAM))?;
-        let folder = Folder::new("redis")?;
-        loop {
-            let port = free_port();
-            match start::start(&self, &program, folder.path(), port) {
-                Ok(process) => {
-                    let process = Some(process);
-                    return Ok(Server { options: self, program, folder, port, process });
-                }
-                // Another process took the port meanwhile.
-                Err(error) if error.says("Address already in use") => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let (program, folder) = (start::program()?, Folder::new("redis")?);
+        let start = |port| start::start(&self, &program, folder.path(), port);
+        let (port, process) = on_free_port(start)?;
+        Ok(Server { options: self, program, process, folder, port })
     }
 }
 
@@ -145,7 +133,7 @@ impl Server {
     /// that of the error.
     pub fn command<S: AsRef<[u8]>>(&self, args: impl IntoIterator<Item = S>) -> io::Result<Value> {
         let args: Vec<S> = args.into_iter().collect();
-        client::ask(&self.socket(), self.options.password.as_deref(), &args)
+        value::ask(&self.socket(), self.options.password.as_deref(), &args)
     }
 
     /// Kills it like `kill -9`. It keeps its address.
@@ -197,13 +185,6 @@ impl Server {
 
     fn socket(&self) -> PathBuf {
         start::socket(self.folder.path())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Before its folder goes.
-        self.kill();
     }
 }
 

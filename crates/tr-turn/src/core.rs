@@ -2,7 +2,7 @@
 //! `turn.rs` polls the calls and calls this.
 use crate::{
     cancel::{Canceller, Token},
-    error::Stopped,
+    error::{Stopped, Why},
     plan::{Candidate, Node, Plan},
     planner::{Planner, Settled, Start, Step},
     recorder::Recorder,
@@ -11,6 +11,7 @@ use crate::{
     summary,
     trace::{Fact, Log, Outcome, Run},
 };
+use serde_json::value::RawValue;
 use std::{
     sync::{
         Arc,
@@ -20,7 +21,7 @@ use std::{
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tr_core::{BoxError, BreakerState, CallParts, Effect, Params, Ran, ToolCall};
+use tr_core::{BoxError, BreakerState, CallParts, Effect, Json, Params, Ran, ToolCall};
 
 mod ended;
 
@@ -28,7 +29,6 @@ mod ended;
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 /// A running turn, without its futures.
-#[derive(Debug)]
 pub(crate) struct Core {
     plan: Plan,
     planner: Planner,
@@ -43,7 +43,6 @@ pub(crate) struct Core {
 }
 
 /// A call to run.
-#[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) index: usize,
     pub(crate) call: ToolCall,
@@ -86,7 +85,10 @@ impl Core {
             let start = self.planner.start_next()?;
             match self.prepare(start, now) {
                 Ok(launch) => return Some(launch),
-                Err((run, stopped)) => self.stopped(now, start.call, &run, stopped),
+                // Nothing has run.
+                Err((run, stopped)) => {
+                    self.fell(now, start.call, &run, Effect::Mutating, Err(stopped), 0);
+                }
             }
         }
         None
@@ -102,7 +104,7 @@ impl Core {
         let deadline = until.map_or(self.deadline, |(at, _)| self.deadline.min(at));
         let mut run = Run::new(self.log.clone(), node.name.clone(), candidate, deadline);
         if token.is_cancelled() {
-            return Err((Arc::new(run), Stopped::cancelled(Ran::No).into()));
+            return Err((Arc::new(run), Stopped::from(Why::Cancelled(Ran::No)).into()));
         }
         let report = &mut self.calls[start.call];
         // An alternative, if the call's own tool is not available or has failed.
@@ -161,7 +163,7 @@ impl Core {
     }
 
     /// The result of the call of this name, or its default.
-    fn value<'p>(&'p self, node: &'p Node, name: &str) -> &'p str {
+    fn value<'p>(&'p self, node: &'p Node, name: &str) -> &'p RawValue {
         let nodes = self.plan.nodes();
         let Some(need) = node.needs.iter().find(|need| *nodes[need.of].name == *name) else {
             unreachable!("params take from what the call needs")
@@ -170,7 +172,7 @@ impl Core {
             Some(Settled::Result) => self.calls[need.of].content(),
             _ => self.plan.default_for(need),
         };
-        value.map_or("null", |value| value.get())
+        value.map_or(RawValue::NULL, Json::as_raw)
     }
 
     /// The last known state of a run's breaker.

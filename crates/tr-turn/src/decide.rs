@@ -35,6 +35,13 @@ pub struct FailedCall {
     pub has_default: bool,
 }
 
+impl FailedCall {
+    /// An optional call without an alternative and without a default value.
+    pub(crate) const fn new(cause: Cause, ran: Ran, effect: Effect) -> Self {
+        Self { cause, ran, effect, required: false, has_alternative: false, has_default: false }
+    }
+}
+
 /// The recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recovery {

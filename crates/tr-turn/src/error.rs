@@ -14,69 +14,42 @@ pub(crate) struct Stopped {
     facts: FailureInfo,
 }
 
+/// Why, and whether the tool ran where that is not always the same.
 #[derive(Debug, Error)]
-enum Why {
+pub(crate) enum Why {
     #[error("Call timeout after {}", Compact(*.0))]
-    Call(Duration),
+    Call(Duration, Ran),
     #[error("Turn timeout after {}", Compact(*.0))]
-    Turn(Duration),
+    Turn(Duration, Ran),
+    /// The tool panicked, or a layer around it did.
     #[error("The tool panicked")]
     Panicked,
     #[error("The tool ran, but its answer cannot be read")]
     NotKept,
+    /// The result of a call has no value at the pointer that the params use.
     #[error("The result of {call} has no value at {at:?}")]
     Missing { call: Box<str>, at: Box<str> },
+    /// None of its tools is available.
     #[error("Unknown tool {0}")]
     NoTool(Box<str>),
     #[error("Its dependency {0} has no result")]
     Dependency(Box<str>),
     #[error("Cancelled by the caller")]
-    Cancelled,
+    Cancelled(Ran),
 }
 
-impl Stopped {
-    const fn new(why: Why, code: &'static str, ran: Ran, verdict: Verdict) -> Self {
+impl From<Why> for Stopped {
+    fn from(why: Why) -> Self {
+        let (code, ran, verdict) = match why {
+            Why::Call(_, ran) | Why::Turn(_, ran) => (code::TIMEOUT, ran, Verdict::TRANSIENT),
+            Why::Panicked => ("panicked", Ran::Unknown, Verdict::Permanent),
+            Why::NotKept => (code::ANSWER_NOT_KEPT, Ran::Yes, Verdict::Permanent),
+            Why::Missing { .. } => ("missing_input", Ran::No, Verdict::Permanent),
+            Why::NoTool(_) => ("no_such_tool", Ran::No, Verdict::Permanent),
+            Why::Dependency(_) => ("dependency_failed", Ran::No, Verdict::Permanent),
+            Why::Cancelled(ran) => (code::CANCELLED, ran, Verdict::Cancelled),
+        };
         Self { why, facts: FailureInfo::new(code, ran, verdict).by_layer() }
-    }
-
-    /// The call timed out.
-    pub(crate) const fn call_timeout(after: Duration, ran: Ran) -> Self {
-        Self::new(Why::Call(after), code::TIMEOUT, ran, Verdict::TRANSIENT)
-    }
-
-    /// The turn timed out.
-    pub(crate) const fn turn_timeout(after: Duration, ran: Ran) -> Self {
-        Self::new(Why::Turn(after), code::TIMEOUT, ran, Verdict::TRANSIENT)
-    }
-
-    /// The tool panicked, or a layer around it did.
-    pub(crate) const fn panicked() -> Self {
-        Self::new(Why::Panicked, "panicked", Ran::Unknown, Verdict::Permanent)
-    }
-
-    /// The tool succeeded with an answer that cannot be read.
-    pub(crate) const fn not_kept() -> Self {
-        Self::new(Why::NotKept, code::ANSWER_NOT_KEPT, Ran::Yes, Verdict::Permanent)
-    }
-
-    /// The result of `call` has no value at the pointer that the params use.
-    pub(crate) const fn missing(call: Box<str>, at: Box<str>) -> Self {
-        Self::new(Why::Missing { call, at }, "missing_input", Ran::No, Verdict::Permanent)
-    }
-
-    /// None of its tools is available.
-    pub(crate) fn no_tool(tool: &str) -> Self {
-        Self::new(Why::NoTool(tool.into()), "no_such_tool", Ran::No, Verdict::Permanent)
-    }
-
-    /// A call that it needs has no result.
-    pub(crate) fn dependency(of: &str) -> Self {
-        Self::new(Why::Dependency(of.into()), "dependency_failed", Ran::No, Verdict::Permanent)
-    }
-
-    /// It was cancelled.
-    pub(crate) const fn cancelled(ran: Ran) -> Self {
-        Self::new(Why::Cancelled, code::CANCELLED, ran, Verdict::Cancelled)
     }
 }
 
@@ -99,12 +72,12 @@ mod tests {
     #[test]
     fn the_innermost_names_itself() {
         let seconds = Duration::from_secs_f64;
-        for (error, text) in [
-            (Stopped::call_timeout(seconds(30.0), Ran::Unknown), "Call timeout after 30s"),
-            (Stopped::turn_timeout(seconds(1.5), Ran::No), "Turn timeout after 1.5s"),
-            (Stopped::call_timeout(seconds(0.25), Ran::Unknown), "Call timeout after 250ms"),
+        for (why, text) in [
+            (Why::Call(seconds(30.0), Ran::Unknown), "Call timeout after 30s"),
+            (Why::Turn(seconds(1.5), Ran::No), "Turn timeout after 1.5s"),
+            (Why::Call(seconds(0.25), Ran::Unknown), "Call timeout after 250ms"),
         ] {
-            assert_eq!(error.to_string(), text);
+            assert_eq!(Stopped::from(why).to_string(), text);
         }
     }
 }

@@ -50,34 +50,19 @@ pub(crate) struct Start {
     pub(crate) candidate: usize,
 }
 
-/// How a call ended without a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CallFailure {
-    pub(crate) cause: Cause,
-    pub(crate) ran: Ran,
-    pub(crate) effect: Effect,
-}
-
-impl CallFailure {
-    const fn before_start(cause: Cause) -> Self {
-        Self { cause, ran: Ran::No, effect: Effect::Mutating }
-    }
-}
-
 /// A call without a result, and the decision about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) call: usize,
-    /// The index of the tool that failed; `None` if no tool was tried.
-    pub(crate) candidate: Option<usize>,
-    pub(crate) failure: CallFailure,
+    /// Without what the plan says of it.
+    pub(crate) failure: FailedCall,
     /// The dependency without a result.
     pub(crate) of: Option<usize>,
     pub(crate) decision: Decision,
 }
 
 /// A failed call, and the dependency that caused it.
-type FailingCall = (usize, CallFailure, Option<usize>);
+type FailingCall = (usize, FailedCall, Option<usize>);
 
 impl Planner {
     pub(crate) fn new(plan: Plan, steps: &mut Vec<Step>) -> Self {
@@ -132,7 +117,7 @@ impl Planner {
         self.fall_all(falling, steps);
     }
 
-    pub(crate) fn fell(&mut self, call: usize, failure: CallFailure, steps: &mut Vec<Step>) {
+    pub(crate) fn fell(&mut self, call: usize, failure: FailedCall, steps: &mut Vec<Step>) {
         self.running -= 1;
         self.fall_all(VecDeque::from([(call, failure, None)]), steps);
     }
@@ -145,22 +130,18 @@ impl Planner {
         steps: &mut Vec<Step>,
     ) {
         for call in 0..self.calls.len() {
-            let (candidate, failure) = match self.calls[call] {
+            let failure = match self.calls[call] {
                 State::Settled(_) => continue,
-                State::Running { candidate } => {
+                State::Running { .. } => {
                     let (ran, effect) = fall_of(call);
-                    (Some(candidate), CallFailure { cause, ran, effect })
+                    FailedCall::new(cause, ran, effect)
                 }
-                State::Due { candidate } => {
-                    (candidate.checked_sub(1), CallFailure::before_start(cause))
-                }
-                State::Waiting(_) => (None, CallFailure::before_start(cause)),
+                State::Due { .. } | State::Waiting(_) => before_start(cause),
             };
             // The turn is over: no alternatives and no defaults any more.
-            let node = self.node(call);
-            let required = node.required;
-            let decision = decide(&failed_call(failure, required, false, false));
-            steps.push(Step { call, candidate, failure, of: None, decision });
+            let required = self.node(call).required;
+            let decision = decide(&FailedCall { required, ..failure });
+            steps.push(Step { call, failure, of: None, decision });
             self.calls[call] = State::Settled(Settled::Nothing);
         }
         (self.open, self.running) = (0, 0);
@@ -170,7 +151,7 @@ impl Planner {
     fn make_due(&mut self, call: usize, candidate: usize, falling: &mut VecDeque<FailingCall>) {
         let node = self.node(call);
         if node.candidates.is_empty() {
-            falling.push_back((call, CallFailure::before_start(Cause::NoTool), None));
+            falling.push_back((call, before_start(Cause::NoTool), None));
             return;
         }
         self.due.push((node.priority, Reverse(call)));
@@ -179,17 +160,18 @@ impl Planner {
 
     fn fall_all(&mut self, mut falling: VecDeque<FailingCall>, steps: &mut Vec<Step>) {
         while let Some((call, failure, of)) = falling.pop_front() {
-            let (candidate, next) = match self.calls[call] {
-                State::Running { candidate } => (Some(candidate), candidate + 1),
-                State::Waiting(_) => (None, 0),
+            let next = match self.calls[call] {
+                State::Running { candidate } => candidate + 1,
+                State::Waiting(_) => 0,
                 // Two of its dependencies failed; this is the second.
                 State::Due { .. } | State::Settled(_) => continue,
             };
             let node = self.node(call);
-            let has_alternative = candidate.is_some() && next < node.candidates.len();
+            let has_alternative = (1..node.candidates.len()).contains(&next);
             let (required, has_default) = (node.required, self.has_default(call));
-            let decision = decide(&failed_call(failure, required, has_alternative, has_default));
-            steps.push(Step { call, candidate, failure, of, decision });
+            let decision =
+                decide(&FailedCall { required, has_alternative, has_default, ..failure });
+            steps.push(Step { call, failure, of, decision });
             match decision.recovery {
                 Recovery::UseAlternative => self.make_due(call, next, &mut falling),
                 // Its dependents continue with the default, also if it is escalated.
@@ -220,7 +202,7 @@ impl Planner {
         for by in plan.nodes()[call].needed_by.iter().copied() {
             let State::Waiting(unmet) = self.calls[by] else { continue };
             if settled == Settled::Nothing && !self.default_for(by, call) {
-                falling.push_back((by, CallFailure::before_start(Cause::Dependency), Some(call)));
+                falling.push_back((by, before_start(Cause::Dependency), Some(call)));
             } else if unmet == 1 {
                 self.make_due(by, 0, falling);
             } else {
@@ -230,14 +212,9 @@ impl Planner {
     }
 }
 
-const fn failed_call(
-    failure: CallFailure,
-    required: bool,
-    has_alternative: bool,
-    has_default: bool,
-) -> FailedCall {
-    let CallFailure { cause, ran, effect } = failure;
-    FailedCall { cause, ran, effect, required, has_alternative, has_default }
+/// A call that did not start.
+const fn before_start(cause: Cause) -> FailedCall {
+    FailedCall::new(cause, Ran::No, Effect::Mutating)
 }
 
 #[cfg(test)]

@@ -34,7 +34,6 @@ pin_project! {
 }
 
 /// What the turn needs to know of a call when it has ended.
-#[derive(Debug)]
 pub(crate) struct RunContext {
     pub(crate) run: Arc<Run>,
     pub(crate) effect: Effect,

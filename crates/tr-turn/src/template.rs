@@ -1,14 +1,18 @@
 //! Params with placeholders for results of other calls.
 use crate::{
-    error::Stopped,
-    json::{self, at, below, members},
+    error::{Stopped, Why},
+    json::{at, below},
 };
-use std::ops::Range;
+use serde_json::value::RawValue;
+use std::{borrow::Cow, ops::Range};
 use tr_core::{
     BoxError, Json,
     canonical::{self, Pointer},
 };
-use tr_wire::{EnvelopeFault, read::Faults};
+use tr_wire::{
+    EnvelopeFault,
+    read::{Faults, Kind, Source},
+};
 
 /// Params, and the placeholders that are filled when the call starts.
 ///
@@ -44,7 +48,7 @@ impl Template {
         if text.contains("\"$from\"") || text.contains("\"$literal\"") {
             match canonical::to_string(text) {
                 Ok(_) => Search { whole: text, placeholders: &mut placeholders, faults }
-                    .value(text, pointer),
+                    .value(Source::Json(params.as_raw()), pointer),
                 // Nested too deep, or with a duplicate name.
                 Err(error) => {
                     let found = error.kind().to_string();
@@ -64,7 +68,7 @@ impl Template {
     }
 
     /// The filled params.
-    pub(crate) fn fill<'r>(&self, result: impl Fn(&str) -> &'r str) -> Result<Json, BoxError> {
+    pub(crate) fn fill<'r>(&self, result: impl Fn(&str) -> &'r RawValue) -> Result<Json, BoxError> {
         if self.placeholders.is_empty() {
             return Ok(self.text.clone());
         }
@@ -74,8 +78,9 @@ impl Template {
             filled.push_str(match &placeholder.replacement {
                 Replacement::Literal(range) => &text[range.clone()],
                 Replacement::From(call, pointer) => {
-                    let missing = || Stopped::missing(call.clone(), pointer.to_string().into());
-                    at(result(call), pointer).ok_or_else(missing)?
+                    let why =
+                        || Why::Missing { call: call.clone(), at: pointer.to_string().into() };
+                    at(result(call), pointer).ok_or_else(|| Stopped::from(why()))?.get()
                 }
             });
             done = placeholder.range.end;
@@ -93,11 +98,11 @@ struct Search<'s> {
 
 impl Search<'_> {
     /// Recursion is bounded: a text with a canonical form nests at most 128 levels deep.
-    fn value(&mut self, text: &str, pointer: &str) {
-        match text.as_bytes().first() {
-            Some(b'{') => self.object(text, pointer),
-            Some(b'[') => {
-                for (i, element) in json::elements(text).into_iter().flatten().enumerate() {
+    fn value(&mut self, value: Source<'_>, pointer: &str) {
+        match value.kind() {
+            Kind::Object => self.object(value, pointer),
+            Kind::Array => {
+                for (i, element) in value.elements().into_iter().flatten().enumerate() {
                     self.value(element, &below(pointer, i));
                 }
             }
@@ -105,8 +110,8 @@ impl Search<'_> {
         }
     }
 
-    fn object(&mut self, text: &str, pointer: &str) {
-        let members = members(text).unwrap_or_default();
+    fn object(&mut self, object: Source<'_>, pointer: &str) {
+        let members = object.members().unwrap_or_default();
         let get = |name: &str| members.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
         let replacement = match (get("$from"), get("$literal")) {
             (Some(from), None) => self.from(from, get("at"), members.len(), pointer),
@@ -115,7 +120,7 @@ impl Search<'_> {
             }
             (None, None) => {
                 for (name, value) in &members {
-                    self.value(value, &below(pointer, name));
+                    self.value(*value, &below(pointer, name));
                 }
                 return;
             }
@@ -129,21 +134,20 @@ impl Search<'_> {
             }
         };
         if let Some(replacement) = replacement {
-            self.placeholders.push(Placeholder { range: self.range(text), replacement });
+            self.placeholders.push(Placeholder { range: self.range(object), replacement });
         }
     }
 
     fn from(
         &mut self,
-        from: &str,
-        at: Option<&str>,
+        from: Source<'_>,
+        at: Option<Source<'_>>,
         members: usize,
         pointer: &str,
     ) -> Option<Replacement> {
-        let text = |raw: &str| serde_json::from_str::<String>(raw).ok();
-        let call = text(from);
-        let inside: Option<Pointer> = text(at.unwrap_or("\"\"")).and_then(|at| at.parse().ok());
-        match (call, inside) {
+        let inside = at.map_or(Some(Cow::Borrowed("")), Source::text);
+        let inside: Option<Pointer> = inside.and_then(|at| at.parse().ok());
+        match (from.text(), inside) {
             (Some(call), Some(inside)) if members == 1 + usize::from(at.is_some()) => {
                 Some(Replacement::From(call.into(), inside))
             }
@@ -154,7 +158,8 @@ impl Search<'_> {
         }
     }
 
-    fn range(&self, part: &str) -> Range<usize> {
+    fn range(&self, part: Source<'_>) -> Range<usize> {
+        let part = part.raw().map_or("", RawValue::get);
         let start = part.as_ptr() as usize - self.whole.as_ptr() as usize;
         start..start + part.len()
     }
@@ -170,6 +175,10 @@ mod tests {
         (template, faults.into_sorted().0)
     }
 
+    fn raw(text: &str) -> &RawValue {
+        serde_json::from_str(text).unwrap()
+    }
+
     #[test]
     fn results_are_put_in_as_they_are() {
         let (template, faults) = template(
@@ -177,12 +186,13 @@ mod tests {
         );
         assert!(faults.is_empty());
         assert_eq!(template.sources().map(|(call, _)| call).collect::<Vec<_>>(), ["a", "b"]);
-        let filled = template.fill(|call| if call == "a" { r#"{"x":[1.50]}"# } else { "null" });
+        let filled =
+            template.fill(|call| raw(if call == "a" { r#"{"x":[1.50]}"# } else { "null" }));
         assert_eq!(
             filled.unwrap().get(),
             r#"{"id": 123456789012345678901, "of": [1.50, null], "raw": {"$from": "c"}}"#
         );
-        let missing = template.fill(|_| "[]").unwrap_err().to_string();
+        let missing = template.fill(|_| raw("[]")).unwrap_err().to_string();
         assert_eq!(missing, r#"The result of a has no value at "/x/0""#);
     }
 
@@ -191,7 +201,10 @@ mod tests {
         let deep = |n| format!("{}{}", "[".repeat(n), "]".repeat(n));
         let (shallow, _) = template(r#"{"of": {"$from": "a"}}"#);
         let result = deep(100_000);
-        assert_eq!(shallow.fill(|_| &result).unwrap().get().len(), 200_000 + r#"{"of": }"#.len());
+        assert_eq!(
+            shallow.fill(|_| raw(&result)).unwrap().get().len(),
+            200_000 + r#"{"of": }"#.len()
+        );
         let (_, faults) = template(&format!(r#"[{{"$from": "a"}}, {}]"#, deep(100_000)));
         assert_eq!(faults.iter().map(EnvelopeFault::pointer).collect::<Vec<_>>(), ["/p"]);
     }

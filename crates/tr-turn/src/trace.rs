@@ -1,7 +1,6 @@
 //! Traces of turns: errors, their classes, breakers, decisions, outcomes.
 mod json;
 pub(crate) mod log;
-mod text;
 mod waterfall;
 
 pub(crate) use self::log::{Log, Run, lock};

@@ -99,13 +99,7 @@ impl<S> Turns<S> {
         let canceller = Canceller::of(&plan);
         let cancelled = canceller.turn.clone().cancelled_owned();
         Turn {
-            turns: Turns {
-                service: self.service.clone(),
-                recorder: self.recorder.clone(),
-                watchers: self.watchers.clone(),
-                redactor: self.redactor.clone(),
-                clock: self.clock.clone(),
-            },
+            turns: self.clone(),
             plan,
             canceller,
             state: State::NotStarted,

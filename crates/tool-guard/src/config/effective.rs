@@ -231,8 +231,7 @@ impl Node {
             retry.remove("jitter");
         }
         for name in ["consecutive", "failure_rate", "cooldown_ms"] {
-            let general = self.get(&["breaker", name]);
-            if !matches!(general, Some(Self::Value(_, from)) if !from.is_default()) {
+            if !is_said(self.get(&["breaker", name])) {
                 continue;
             }
             for effect in EFFECTS {

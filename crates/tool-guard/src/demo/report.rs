@@ -1,54 +1,38 @@
 //! The figures side by side.
 use super::{agent::Figures, scenes::Scene};
+use crate::terminal::{DIM, TITLE};
 use anstream::println;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-const TITLE: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const PLAIN: Style = Style::new();
 
-/// What happened in all scenes.
-#[derive(Debug, Default)]
-pub(crate) struct Report {
-    rows: Vec<(Scene, Figures, Figures)>,
-    turn: Option<tr_turn::Report>,
+/// The figures of a scene.
+pub(super) fn scene_json(scene: &Scene, without: &Figures, with: &Figures) -> Value {
+    let figures = |figures: &Figures| {
+        json!({
+            "calls": figures.calls,
+            "failures": figures.failures,
+            "executions": figures.executions.len(),
+            "duplicates": figures.duplicates(),
+            "elapsedMs": millis(figures.elapsed),
+            "medianMs": millis(figures.median),
+            "told": figures.told,
+            "breakers": figures.breakers,
+        })
+    };
+    json!({ "scene": scene.name, "without": figures(without), "with": figures(with) })
 }
 
-impl Report {
-    pub(crate) fn add(&mut self, scene: &Scene, without: Figures, with: Figures) {
-        self.rows.push((*scene, without, with));
-    }
-
-    pub(crate) fn set_turn(&mut self, turn: tr_turn::Report) {
-        self.turn = Some(turn);
-    }
-
-    pub(crate) fn to_json(&self) -> Value {
-        let figures = |figures: &Figures| {
-            json!({
-                "calls": figures.calls,
-                "failures": figures.failures,
-                "executions": figures.executions.len(),
-                "duplicates": figures.duplicates(),
-                "elapsedMs": millis(figures.elapsed),
-                "medianMs": millis(figures.median),
-                "told": figures.told,
-                "breakers": figures.breakers,
-            })
-        };
-        let scene = |(scene, without, with): &(Scene, Figures, Figures)| json!({ "scene": scene.name, "without": figures(without), "with": figures(with) });
-        let turn = self.turn.iter().map(|turn| {
-            let outcome =
-                |call: &tr_turn::CallReport| (call.name.to_string(), json!(call.outcome.as_str()));
-            let calls: serde_json::Map<_, _> = turn.calls.iter().map(outcome).collect();
-            json!({ "scene": "turn", "summary": turn.summary, "calls": calls })
-        });
-        self.rows.iter().map(scene).chain(turn).collect()
-    }
+/// The end of the turn.
+pub(super) fn turn_json(turn: &tr_turn::Report) -> Value {
+    let outcome =
+        |call: &tr_turn::CallReport| (call.name.to_string(), json!(call.outcome.as_str()));
+    let calls: serde_json::Map<_, _> = turn.calls.iter().map(outcome).collect();
+    json!({ "scene": "turn", "summary": turn.summary, "calls": calls })
 }
 
 /// What stands above the scenes.

@@ -168,23 +168,18 @@ impl Server {
         };
         self.write_down("charge_card", order);
         match arguments["then"].as_str() {
-            Some("crash") => End::Crash,
-            Some("hang") => End::Never,
-            Some("soon") => {
-                sleep(SOON).await;
-                End::Text(format!("charged order {order}"))
-            }
+            Some("crash") => return End::Crash,
+            Some("hang") => return End::Never,
+            Some("soon") => sleep(SOON).await,
             // After every caller's timeout.
-            Some("late") => {
-                sleep(LATE).await;
-                End::Text(format!("charged order {order}"))
-            }
+            Some("late") => sleep(LATE).await,
             Some("error") => {
                 let message = arguments["message"].as_str().unwrap_or("Request timed out");
-                End::Error(arguments["code"].as_i64().unwrap_or(-32001), message.into())
+                return End::Error(arguments["code"].as_i64().unwrap_or(-32001), message.into());
             }
-            _ => End::Text(format!("charged order {order}")),
+            _ => {}
         }
+        End::Text(format!("charged order {order}"))
     }
 
     /// Takes `ms`, and reports progress `steps` times.

@@ -8,18 +8,10 @@ use hyper::{
 };
 use opentelemetry_prometheus::PrometheusExporter;
 use prometheus::{Encoder as _, Registry, TextEncoder};
-use std::{
-    convert::Infallible,
-    fs,
-    future::{Ready, ready},
-    net::SocketAddr,
-    path::Path,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{convert::Infallible, fs, future::ready, net::SocketAddr, path::Path, sync::Arc};
 use tokio::net::TcpListener;
 use tool_reliability::{admin::Access, telemetry::TARGET};
-use tower_service::Service;
+use tower::service_fn;
 
 /// A listener that is not served yet.
 pub(super) struct Scrape {
@@ -69,7 +61,8 @@ impl Scrape {
         if let Ok(address) = self.listener.local_addr() {
             tracing::warn!(target: TARGET, event = "metrics_listening", address = %address);
         }
-        listener::serve(self.listener, self.metrics).await;
+        let answer = move |request| ready(Ok::<_, Infallible>(self.metrics.answer(request)));
+        listener::serve(self.listener, service_fn(answer)).await;
     }
 }
 
@@ -80,16 +73,8 @@ struct Metrics {
     access: Arc<Access>,
 }
 
-impl Service<Request<Incoming>> for Metrics {
-    type Response = Response<String>;
-    type Error = Infallible;
-    type Future = Ready<Result<Response<String>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+impl Metrics {
+    fn answer(&self, request: Request<Incoming>) -> Response<String> {
         let (head, _) = request.into_parts();
         let (status, body) = if let Err(why) = self.access.check(&head) {
             (StatusCode::FORBIDDEN, format!("{why}\n"))
@@ -113,11 +98,9 @@ impl Service<Request<Incoming>> for Metrics {
         if status == StatusCode::METHOD_NOT_ALLOWED {
             headers.insert(header::ALLOW, of("GET, HEAD"));
         }
-        ready(Ok(response))
+        response
     }
-}
 
-impl Metrics {
     fn text(&self) -> anyhow::Result<String> {
         let mut text = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut text)?;

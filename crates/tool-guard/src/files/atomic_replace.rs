@@ -132,16 +132,9 @@ impl BackedUp<'_> {
         if matches!(carried, Ok(true)) {
             return changed();
         }
-        match take_free_name(source.name(), self.ending, |name| new.give_name(name)) {
-            Ok(kept) => CliError::new(
-                "was changed by another program meanwhile, at the very moment of the exchange",
-                format!(
-                    "stop that program; a part of what it wrote is in {}",
-                    folder.path().join(kept).display()
-                ),
-            ),
-            Err(error) => CliError::writing(folder.path(), &error),
-        }
+        let kept = take_free_name(source.name(), self.ending, |name| new.give_name(name));
+        let what = "was changed by another program meanwhile, at the very moment of the exchange";
+        written_to(folder, what, "a part of what it wrote is in", kept)
     }
 
     /// The file in place is the new one, or another program's.
@@ -153,16 +146,19 @@ impl BackedUp<'_> {
         } else {
             copy(source, self.ending)
         };
-        match kept {
-            Ok(kept) => CliError::new(
-                "another program wrote to it at the very moment of the exchange",
-                format!(
-                    "stop that program; the file that was there is {}",
-                    folder.path().join(kept).display()
-                ),
-            ),
-            Err(error) => CliError::writing(folder.path(), &error),
+        let what = "another program wrote to it at the very moment of the exchange";
+        written_to(folder, what, "the file that was there is", kept)
+    }
+}
+
+/// Another program wrote to the file; `what_is` says what is kept.
+fn written_to(folder: &Folder, what: &str, what_is: &str, kept: io::Result<OsString>) -> CliError {
+    match kept {
+        Ok(kept) => {
+            let kept = folder.path().join(kept);
+            CliError::new(what, format!("stop that program; {what_is} {}", kept.display()))
         }
+        Err(error) => CliError::writing(folder.path(), &error),
     }
 }
 

@@ -30,17 +30,11 @@ pub(crate) struct File {
 /// The identity and content of a file at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    seen: Seen,
-    digest: Hash,
-}
-
-/// The part of it that needs no reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
     device: u64,
     inode: u64,
     len: u64,
     changed: (i64, i64),
+    digest: Hash,
 }
 
 impl File {
@@ -144,10 +138,16 @@ impl File {
     /// The stamp of its current content.
     pub(crate) fn stamp(&self) -> Result<Stamp, CliError> {
         let mut hasher = blake3::Hasher::new();
-        let seen = self.seen()?;
-        io::copy(&mut self.rewound()?, &mut hasher)
-            .map_err(|error| CliError::reading(&self.real, &error))?;
-        Ok(Stamp { seen, digest: hasher.finalize() })
+        let reading = |error| CliError::reading(&self.real, &error);
+        let found = self.open.metadata().map_err(reading)?;
+        io::copy(&mut self.rewound()?, &mut hasher).map_err(reading)?;
+        Ok(Stamp {
+            device: found.dev(),
+            inode: found.ino(),
+            len: found.len(),
+            changed: (found.mtime(), found.mtime_nsec()),
+            digest: hasher.finalize(),
+        })
     }
 
     /// Refuses if it differs from `before`, or if another file has its name.
@@ -162,11 +162,6 @@ impl File {
     /// it.
     pub(crate) fn is_still(&self, before: &Stamp) -> bool {
         self.stamp().is_ok_and(|now| now == *before)
-    }
-
-    fn seen(&self) -> Result<Seen, CliError> {
-        let found = self.open.metadata();
-        found.map(|found| Seen::of(&found)).map_err(|error| CliError::reading(&self.real, &error))
     }
 }
 
@@ -188,15 +183,4 @@ fn too_large(length: u64) -> CliError {
     let (length, largest) = (size(length), size(LARGEST));
     let help = "is it a session? If so, split a copy of it at a line, or begin a new session";
     CliError::new(format!("has {length}, and no more than {largest} are held in memory"), help)
-}
-
-impl Seen {
-    fn of(found: &Metadata) -> Self {
-        Self {
-            device: found.dev(),
-            inode: found.ino(),
-            len: found.len(),
-            changed: (found.mtime(), found.mtime_nsec()),
-        }
-    }
 }

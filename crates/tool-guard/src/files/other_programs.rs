@@ -24,22 +24,18 @@ pub(crate) fn refuse_writers(file: &Path) -> Result<(), CliError> {
 /// A program that has the file open for writing, if one is found.
 pub(crate) fn writer_of(file: &Path) -> Option<String> {
     let proc = Path::new("/proc");
-    open_for_writing(proc, file).map(|pid| format!("{} (process {pid})", name(proc, pid)))
+    open_for_writing(proc, file).map(|pid| name(proc, pid))
 }
 
 fn refuse(proc: &Path, file: &Path) -> Result<(), CliError> {
-    let stop = "stop the agent first, and start it again afterwards";
-    if let Some(pid) = locked_by(proc, file) {
-        let name = name(proc, pid);
-        let what = format!("is locked by {name} (process {pid}); the file is as it was");
-        return Err(CliError::new(what, stop));
-    }
-    if let Some(pid) = open_for_writing(proc, file) {
-        let name = name(proc, pid);
-        let what = format!("{name} (process {pid}) has it open for writing; the file is as it was");
-        return Err(CliError::new(what, stop));
-    }
-    Ok(())
+    let what = if let Some(pid) = locked_by(proc, file) {
+        format!("is locked by {}; the file is as it was", name(proc, pid))
+    } else if let Some(pid) = open_for_writing(proc, file) {
+        format!("{} has it open for writing; the file is as it was", name(proc, pid))
+    } else {
+        return Ok(());
+    };
+    Err(CliError::new(what, "stop the agent first, and start it again afterwards"))
 }
 
 /// A lock file of OpenClaw's.
@@ -82,9 +78,10 @@ fn can_write(info: &str) -> bool {
     flags.is_some_and(|flags| flags & ACCESS != READ_ONLY)
 }
 
+/// The name of a process, with its number.
 fn name(proc: &Path, pid: u32) -> String {
     let name = fs::read_to_string(proc.join(pid.to_string()).join("comm"));
-    name.map_or_else(|_| "a program".to_owned(), |name| name.trim().to_owned())
+    format!("{} (process {pid})", name.as_deref().map_or("a program", str::trim))
 }
 
 #[cfg(test)]

@@ -292,7 +292,8 @@ impl Editor<'_> {
 
     /// Whether commas separate the entry's members.
     fn is_inline(&self) -> bool {
-        self.form.syntax != Syntax::Toml || self.text[self.entry.range.clone()].starts_with('{')
+        self.form.syntax != Syntax::Toml
+            || self.text[self.entry.value.range.clone()].starts_with('{')
     }
 
     const fn equals(&self) -> &'static str {

@@ -15,11 +15,7 @@ pub(crate) struct Entry<'t> {
     pub(crate) project: Option<&'t str>,
     /// A byte of its name.
     pub(crate) at: usize,
-    members: &'t [Member],
-    /// Whether its value is an object.
-    is_object: bool,
-    /// The bytes of its value.
-    pub(crate) range: std::ops::Range<usize>,
+    pub(crate) value: &'t Node,
 }
 
 /// How a server is reached.
@@ -69,7 +65,7 @@ fn descend<'t>(
             for it in members {
                 // Refuses a name that is there twice.
                 member(members, &it.name)?;
-                all.push(Entry::of(it, project)?);
+                all.push(Entry { name: &it.name, project, at: it.key.start, value: &it.value });
             }
             Ok(())
         }
@@ -88,20 +84,6 @@ fn descend<'t>(
 }
 
 impl<'t> Entry<'t> {
-    fn of(found: &'t Member, project: Option<&'t str>) -> Result<Self, Refusal> {
-        let members = found.value.members();
-        let is_object = members.is_some();
-        let members = members.unwrap_or_default();
-        Ok(Self {
-            name: &found.name,
-            project,
-            at: found.key.start,
-            members,
-            is_object,
-            range: found.value.range.clone(),
-        })
-    }
-
     /// Its name and project, for people.
     pub(crate) fn title(&self) -> String {
         match self.project {
@@ -111,12 +93,12 @@ impl<'t> Entry<'t> {
     }
 
     pub(crate) fn member(&self, name: &str) -> Result<Option<&'t Member>, Refusal> {
-        member(self.members, name)
+        member(self.value.members().unwrap_or_default(), name)
     }
 
     /// A member with a text.
     pub(crate) fn text(&self, name: &str) -> Result<Option<(&'t Member, &'t str)>, Refusal> {
-        let Some(found) = member(self.members, name)? else { return Ok(None) };
+        let Some(found) = self.member(name)? else { return Ok(None) };
         match found.value.text() {
             Some(text) => Ok(Some((found, text))),
             None => Err(self.refused(found, &format!("its `{name}` must be a string"))),
@@ -125,7 +107,7 @@ impl<'t> Entry<'t> {
 
     /// Members whose values are texts, such as those of `env`.
     pub(crate) fn texts(&self, name: &str) -> Result<Vec<(&'t str, &'t str)>, Refusal> {
-        let Some(found) = member(self.members, name)? else { return Ok(Vec::new()) };
+        let Some(found) = self.member(name)? else { return Ok(Vec::new()) };
         let members = found.value.members().unwrap_or_default();
         Ok(members.iter().filter_map(|it| Some((&*it.name, it.value.text()?))).collect())
     }
@@ -133,7 +115,7 @@ impl<'t> Entry<'t> {
     /// Whether its client starts it.
     pub(crate) fn is_enabled(&self) -> Result<bool, Refusal> {
         let is = |name, flag| -> Result<bool, Refusal> {
-            let found = member(self.members, name)?;
+            let found = self.member(name)?;
             Ok(found.is_some_and(|it| matches!(it.value.value, Value::Bool(it) if it == flag)))
         };
         Ok(!is("disabled", true)? && !is("enabled", false)?)
@@ -151,19 +133,19 @@ impl<'t> Entry<'t> {
 
     /// How it is reached.
     pub(crate) fn reached(&self, form: &Form) -> Result<Reached<'t>, Refusal> {
-        if !self.is_object {
+        if self.value.members().is_none() {
             let what = format!(
                 "the server {:?} is no object; correct it, or choose others with --server",
                 self.name
             );
             return Err(Refusal::new(self.at, what));
         }
-        if let Some(command) = member(self.members, "command")? {
+        if let Some(command) = self.member("command")? {
             return self.commanded(command, form);
         }
         let other = |what: &str| Ok(Reached::Other(what.to_owned()));
         let Some((url, address)) = self.text(form.url)? else {
-            return match member(self.members, "url")? {
+            return match self.member("url")? {
                 Some(_) => other(&format!(
                     "its `url` may speak SSE, which the guard does not: if it speaks Streamable HTTP, name it `{}`",
                     form.url
@@ -194,7 +176,7 @@ impl<'t> Entry<'t> {
             }
         }
         for name in form.only_remote {
-            if member(self.members, name)?.is_some() {
+            if self.member(name)?.is_some() {
                 return other(&format!(
                     "its `{name}` would not reach the guard: write headers into a file, and `tool-guard mcp --upstream URL --header-file FILE` as its command"
                 ));
@@ -221,7 +203,7 @@ impl<'t> Entry<'t> {
         if program.is_empty() {
             return Err(self.refused(command, "its `command` is empty"));
         }
-        let args = member(self.members, "args")?;
+        let args = self.member("args")?;
         if let Some(args) = args {
             words(args, "args")?;
         }

@@ -1,7 +1,10 @@
 //! A configuration as a tree of values with their places in the text, whatever its syntax.
 use jsonc_parser::{CollectOptions, ParseOptions, ast, common::Ranged as _, parse_to_ast};
 use std::ops::Range;
-use toml::de::{DeTable, DeValue};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 /// The syntax of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,30 +134,22 @@ fn of_table(table: &DeTable<'_>, skipped: usize) -> Value {
         .map(|(key, value)| Member {
             name: key.get_ref().to_string(),
             key: key.span().start + skipped..key.span().end + skipped,
-            value: Node {
-                range: value.span().start + skipped..value.span().end + skipped,
-                value: of_toml(value.get_ref(), skipped),
-            },
+            value: of_toml(value, skipped),
         })
         .collect();
     members.sort_by_key(|member| member.key.start);
     Value::Object(members)
 }
 
-fn of_toml(value: &DeValue<'_>, skipped: usize) -> Value {
-    match value {
+fn of_toml(found: &Spanned<DeValue<'_>>, skipped: usize) -> Node {
+    let value = match found.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Boolean(flag) => Value::Bool(*flag),
         DeValue::Table(table) => of_table(table, skipped),
-        DeValue::Array(list) => {
-            let node = |it: &toml::Spanned<DeValue<'_>>| Node {
-                range: it.span().start + skipped..it.span().end + skipped,
-                value: of_toml(it.get_ref(), skipped),
-            };
-            Value::List(list.iter().map(node).collect())
-        }
+        DeValue::Array(list) => Value::List(list.iter().map(|it| of_toml(it, skipped)).collect()),
         DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => Value::Other,
-    }
+    };
+    Node { range: found.span().start + skipped..found.span().end + skipped, value }
 }
 
 impl Node {

@@ -36,13 +36,15 @@ pub(crate) fn ending(mark: &str, now: u64) -> String {
     format!(".{mark}-{}Z", seconds.replace(['-', ':'], ""))
 }
 
-/// The state of a change, and the session before it.
+/// The state of a change, the session before it, and what its command says of it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Change {
-    status: &'static str,
+pub(crate) struct Change<T> {
     #[serde(skip)]
     state: State,
+    /// The status of a written change.
+    #[serde(skip)]
+    done: &'static str,
     #[serde(flatten)]
     pub(crate) about: About,
     /// How many other names the old file has (hard links): they keep its content.
@@ -51,6 +53,8 @@ pub(crate) struct Change {
     /// The path of the old file, or of the old messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) backup: Option<PathBuf>,
+    #[serde(flatten)]
+    pub(crate) said: T,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +67,12 @@ enum State {
 }
 
 /// Applies `decide` to a session's content, and writes the result if that was requested and
-/// anything changed; also returns the other result of `decide`.
+/// anything changed; it says the other result of `decide`.
 pub(crate) fn change<T>(
     target: &Target,
     order: Order<'_>,
     decide: impl FnOnce(&Source, &dyn Document) -> Result<(Option<Box<dyn Document>>, T), Failure>,
-) -> Result<(Change, T), Failure> {
+) -> Result<Change<T>, Failure> {
     let source = if order.write { Source::open_to_change(target) } else { Source::open(target) }?;
     let content = source.content()?;
     let (after, said) = decide(&source, &*content)?;
@@ -79,35 +83,32 @@ pub(crate) fn change<T>(
         }
         Some(_) => (State::Planned, None),
     };
-    let status = match state {
-        State::Clean => "clean",
-        State::Planned => "planned",
-        State::Done => order.done,
-    };
     let other_names = Some(source.other_names()).filter(|it| *it > 0 && state != State::Clean);
-    Ok((Change { status, state, about: content.about(), other_names, backup }, said))
+    Ok(Change { state, done: order.done, about: content.about(), other_names, backup, said })
 }
 
-impl Change {
+impl<T> Change<T> {
     pub(crate) fn is_planned(&self) -> bool {
         self.state == State::Planned
     }
 
-    /// Sets the verdict of an unchanged session as its status.
-    pub(crate) fn settle(&mut self, verdict: Verdict) {
-        if self.state == State::Clean {
-            self.status = verdict.status();
+    /// The command's status, given that of an unchanged session.
+    pub(crate) fn state_name(&self, unchanged: &'static str) -> &'static str {
+        match self.state {
+            State::Clean => unchanged,
+            State::Planned => "planned",
+            State::Done => self.done,
         }
     }
 
     /// The command's verdict, given the verdict of the changed session.
-    pub(crate) fn verdict(&self, left: Verdict) -> Verdict {
+    pub(crate) fn verdict_of(&self, left: Verdict) -> Verdict {
         if self.is_planned() { Verdict::Findings } else { left }
     }
 
     /// Describes the state for display: nothing to do, what would be done, or what was done and
     /// where the old file is.
-    pub(crate) fn show(
+    pub(crate) fn show_state(
         &self,
         target: &Target,
         nothing: &str,

@@ -1,10 +1,7 @@
 //! A database of durable sessions, as `tr-integrity` writes it.
 use super::verdict::Failure;
 use crate::files::{CliError, writer_of};
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 use tokio::runtime::{self, Runtime};
 use tr_integrity::{
     Layer0Config, ResetOptions, Session, Sessions,
@@ -122,12 +119,6 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         self.runtime.block_on(self.store.close());
-    }
-}
-
-impl fmt::Debug for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database").field("file", &self.file).finish_non_exhaustive()
     }
 }
 

@@ -170,13 +170,11 @@ pub(crate) fn plan(
     let repair = Repair::new(mode).with_members();
     let planned = document.plan(if close_tail { repair.close_tail() } else { repair })?;
     match planned.doubt(document.about().form) {
-        Some(reason) => Err(NotJudged {
+        Some(reason) => Err(NotJudged::new(
             reason,
-            agent: None,
-            help: "nothing was changed; check names what is wrong, and rollback --before-fault \
-                   goes back to before it"
-                .into(),
-        }),
+            "nothing was changed; check names what is wrong, and rollback --before-fault \
+             goes back to before it",
+        )),
         None => Ok(planned),
     }
 }

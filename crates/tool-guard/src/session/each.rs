@@ -8,6 +8,7 @@ use crate::{
     terminal::{BAD, DIM, GOOD, TITLE, WARN, say, say_error},
 };
 use serde::Serialize;
+use serde_json::json;
 use std::{
     fmt::Write as _,
     path::{Path, PathBuf},
@@ -17,9 +18,14 @@ use tr_core::{printable, printable_json};
 /// How many skipped files are named in the summary.
 const NAMED: usize = 5;
 
-/// The result for a file. Its JSON has a `status`.
+/// The result for a file.
 pub(crate) trait Outcome: Serialize {
     fn verdict(&self) -> Verdict;
+
+    /// The `status` in its JSON.
+    fn status(&self) -> &'static str {
+        self.verdict().status()
+    }
 
     /// Writes it for display.
     fn show(&self, target: &Target, out: &mut String);
@@ -38,28 +44,20 @@ struct Line<'f, T> {
     file: &'f str,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'f str>,
+    status: &'f str,
     #[serde(flatten)]
     what: T,
 }
 
-#[derive(Serialize)]
-#[serde(tag = "status", rename_all = "camelCase")]
-enum Other<'t> {
-    NotJudged(&'t NotJudged),
-    Skipped { reason: &'t str },
-    Unreadable { error: &'t str, help: &'t str },
-}
-
 /// The results printed so far.
+#[derive(Default)]
 struct Tally {
     json: bool,
     worst: Verdict,
     /// Whether a write to standard output failed.
     is_cut_off: bool,
-    clean: usize,
-    not_judged: usize,
-    findings: usize,
-    unreadable: usize,
+    /// How many sessions have each verdict, in the order of [`Verdict`].
+    sessions: [usize; 4],
     skipped: Vec<String>,
     next: Option<String>,
 }
@@ -71,17 +69,7 @@ pub(crate) fn each<T: Outcome>(
     json: bool,
     mut act: impl FnMut(&Target) -> Result<T, Failure>,
 ) -> Verdict {
-    let mut tally = Tally {
-        json,
-        worst: Verdict::Clean,
-        is_cut_off: false,
-        clean: 0,
-        not_judged: 0,
-        findings: 0,
-        unreadable: 0,
-        skipped: Vec::new(),
-        next: None,
-    };
+    let mut tally = Tally { json, ..Tally::default() };
     for path in paths {
         let before = tally.sessions();
         for entry in entries(path) {
@@ -123,12 +111,17 @@ pub(crate) fn each<T: Outcome>(
 fn no_session(what: &str) -> NotJudged {
     let help = "it is left as it is; give an array of messages, a request with messages, an agent's \
                 JSON lines, or a database of tr-integrity's";
-    NotJudged { reason: format!("it is no session: {what}"), agent: None, help: help.into() }
+    NotJudged::new(format!("it is no session: {what}"), help)
 }
 
 impl Tally {
     fn sessions(&self) -> usize {
-        self.clean + self.not_judged + self.findings + self.unreadable
+        self.sessions.iter().sum()
+    }
+
+    fn count(&mut self, verdict: Verdict) {
+        self.worst = self.worst.max(verdict);
+        self.sessions[verdict as usize] += 1;
     }
 
     fn failed(&mut self, target: &Target, failure: Failure, is_named: bool) {
@@ -141,16 +134,9 @@ impl Tally {
     }
 
     fn done<T: Outcome>(&mut self, target: &Target, outcome: &T) {
-        let verdict = outcome.verdict();
-        self.worst = self.worst.max(verdict);
-        *match verdict {
-            Verdict::Clean => &mut self.clean,
-            Verdict::NotJudged => &mut self.not_judged,
-            Verdict::Findings => &mut self.findings,
-            Verdict::Unreadable => &mut self.unreadable,
-        } += 1;
+        self.count(outcome.verdict());
         if self.json {
-            self.print_json(target, outcome);
+            self.print_json(target, outcome.status(), outcome);
         } else {
             let mut out = String::new();
             outcome.show(target, &mut out);
@@ -163,28 +149,28 @@ impl Tally {
 
     fn skip(&mut self, file: &Path, reason: &str) {
         if self.json {
-            self.print_json(&Target::file(file.into()), Other::Skipped { reason });
+            let what = json!({ "reason": reason });
+            self.print_json(&Target::file(file.into()), "skipped", what);
         }
         let skipped = format!("{} ({reason})", file.display());
         self.skipped.push(printable(&skipped).into_owned());
     }
 
     fn not_judged(&mut self, target: &Target, why: &NotJudged) {
-        self.worst = self.worst.max(Verdict::NotJudged);
-        self.not_judged += 1;
+        self.count(Verdict::NotJudged);
         if self.json {
-            self.print_json(target, Other::NotJudged(why));
+            self.print_json(target, Verdict::NotJudged.status(), why);
         } else {
             self.say(&format!("{WARN}?{WARN:#} {TITLE}{target}{TITLE:#}\n{why}"));
         }
     }
 
     fn unreadable(&mut self, target: &Target, cli_error: &CliError) {
-        self.worst = Verdict::Unreadable;
-        self.unreadable += 1;
+        self.count(Verdict::Unreadable);
         let CliError { what, help } = cli_error;
         if self.json {
-            self.print_json(target, Other::Unreadable { error: what, help });
+            let what = json!({ "error": what, "help": help });
+            self.print_json(target, Verdict::Unreadable.status(), what);
         } else {
             let (what, help) = (printable(what), printable(help));
             say_error(&format!(
@@ -200,14 +186,15 @@ impl Tally {
         }
         let mut out = String::new();
         if self.sessions() > 1 {
-            let parts = [
-                (self.clean, "clean", GOOD),
-                (self.not_judged, "not judged", WARN),
-                (self.findings, "with findings", BAD),
-                (self.unreadable, "unreadable", BAD),
+            let names = [
+                ("clean", GOOD),
+                ("not judged", WARN),
+                ("with findings", BAD),
+                ("unreadable", BAD),
             ];
-            let parts = parts.iter().filter(|(count, _, _)| *count > 0);
-            let parts = parts.map(|(count, what, style)| format!("{style}{count} {what}{style:#}"));
+            let parts = self.sessions.iter().zip(names).filter(|(count, _)| **count > 0);
+            let parts =
+                parts.map(|(count, (what, style))| format!("{style}{count} {what}{style:#}"));
             let parts = parts.collect::<Vec<_>>().join(", ");
             let _ = writeln!(out, "\n{} sessions: {parts}", self.sessions());
         }
@@ -226,10 +213,10 @@ impl Tally {
     }
 
     /// Prints a JSON line.
-    fn print_json(&mut self, target: &Target, what: impl Serialize) {
+    fn print_json(&mut self, target: &Target, status: &str, what: impl Serialize) {
         let session = target.stored.as_ref().map(|stored| &*stored.id);
         let file = &target.file.to_string_lossy();
-        let line = Line { version: VERSION, file, session, what };
+        let line = Line { version: VERSION, file, session, status, what };
         let line = serde_json::to_string(&line).expect("what was made here can be written");
         let mut line = printable_json(&line).into_owned();
         line.push('\n');

@@ -88,17 +88,21 @@ pub(crate) struct Act {
     what: What,
 }
 
-/// An action on a message, or on the file's lines.
+/// An action on a message, on bytes that are no record, or on the file's lines.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum What {
     Message(RepairAction),
+    Bytes {
+        action: &'static str,
+        length: u64,
+        why: &'static str,
+    },
     Lines {
         action: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        length: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        why: Option<&'static str>,
+        /// For display.
+        #[serde(skip)]
+        says: &'static str,
     },
 }
 
@@ -199,32 +203,31 @@ impl Act {
     }
 
     pub(crate) fn of_file(FileAction { action, line, .. }: FileAction) -> Self {
-        let lines = |action| What::Lines { action, length: None, why: None };
-        let what = match action {
-            FileActionKind::Message(action) => What::Message(action),
+        let (action, says) = match action {
+            FileActionKind::Message(action) => return Self { line, what: What::Message(action) },
             FileActionKind::DropBytes { length, why } => {
-                What::Lines { action: "drop_bytes", length: Some(length), why: Some(skipped(why)) }
+                let what = What::Bytes { action: "drop_bytes", length, why: skipped(why) };
+                return Self { line, what };
             }
-            FileActionKind::SplitRecords => lines("split_records"),
-            FileActionKind::Relink => lines("relink"),
-            FileActionKind::GiveId => lines("give_id"),
-            FileActionKind::Rewrite => lines("rewrite"),
-            _ => lines("other"),
+            FileActionKind::SplitRecords => ("split_records", "give the record its own line"),
+            FileActionKind::Relink => ("relink", "link the entry to the one before it"),
+            FileActionKind::GiveId => ("give_id", "give the entry an id of its own"),
+            FileActionKind::Rewrite => ("rewrite", "change this line of the message too"),
+            _ => ("other", "change the line"),
         };
-        Self { line, what }
+        Self { line, what: What::Lines { action, says } }
     }
 
     /// An action that adds to a record and keeps all of its content.
     pub(crate) fn extend(line: Option<u64>) -> Self {
-        Self { line, what: What::Lines { action: "extend", length: None, why: None } }
+        let says = "add to the message; what it says stays";
+        Self { line, what: What::Lines { action: "extend", says } }
     }
 
     /// How many removed bytes may have held content.
     pub(crate) fn may_lose(&self) -> u64 {
         match self.what {
-            What::Lines { action: "drop_bytes", length, why } if why != Some("nul") => {
-                length.unwrap_or_default()
-            }
+            What::Bytes { length, why, .. } if why != "nul" => length,
             _ => 0,
         }
     }
@@ -243,25 +246,18 @@ impl Act {
                 let new = new.unwrap_or_default();
                 format!("{}  {DIM}{id}{new}{DIM:#}", done(action.action)).trim_end().to_owned()
             }
-            What::Lines { action: "drop_bytes", length, why: Some("nul") } => {
-                format!("take out {}", count(length.unwrap_or_default(), "NUL byte"))
+            What::Bytes { length, why: "nul", .. } => {
+                format!("take out {}", count(*length, "NUL byte"))
             }
-            What::Lines { action: "drop_bytes", length, why: Some("not_utf8") } => {
-                let length = length.unwrap_or_default();
-                let are = if length == 1 { "is" } else { "are" };
-                format!("take out {} that {are} no UTF-8", count(length, "byte"))
+            What::Bytes { length, why: "not_utf8", .. } => {
+                let are = if *length == 1 { "is" } else { "are" };
+                format!("take out {} that {are} no UTF-8", count(*length, "byte"))
             }
-            What::Lines { action: "drop_bytes", length, .. } => {
-                let length = length.unwrap_or_default();
-                let belong = if length == 1 { "belongs" } else { "belong" };
-                format!("take out {} that {belong} to no record", count(length, "byte"))
+            What::Bytes { length, .. } => {
+                let belong = if *length == 1 { "belongs" } else { "belong" };
+                format!("take out {} that {belong} to no record", count(*length, "byte"))
             }
-            What::Lines { action: "split_records", .. } => "give the record its own line".into(),
-            What::Lines { action: "relink", .. } => "link the entry to the one before it".into(),
-            What::Lines { action: "give_id", .. } => "give the entry an id of its own".into(),
-            What::Lines { action: "rewrite", .. } => "change this line of the message too".into(),
-            What::Lines { action: "extend", .. } => "add to the message; what it says stays".into(),
-            What::Lines { .. } => "change the line".into(),
+            What::Lines { says, .. } => (*says).into(),
         }
     }
 }
@@ -311,7 +307,17 @@ impl Health {
             "what is understood of it is valid; only {} or the agent itself can say more",
             found.provider
         );
-        Some(NotJudged { reason: format!("{line}{}", found.what), agent: None, help })
+        Some(NotJudged::new(format!("{line}{}", found.what), help))
+    }
+
+    /// Shows what is left after a change.
+    pub(crate) fn show_remaining(&self, target: &Target, out: &mut String) {
+        if !self.is_valid() {
+            let _ = writeln!(out, "  {BAD}remaining errors:{BAD:#}");
+            self.show(target, out);
+        } else if let Some(why) = self.not_judged() {
+            let _ = write!(out, "{why}");
+        }
     }
 
     pub(crate) fn show(&self, target: &Target, out: &mut String) {

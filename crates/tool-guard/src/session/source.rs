@@ -18,7 +18,6 @@ use std::{fs, path::PathBuf, rc::Rc};
 use tr_integrity::store::StoreErrorKind;
 
 /// An open session. One that was opened for reading cannot be changed.
-#[derive(Debug)]
 pub(crate) enum Source {
     /// A file, with its stamp if it was opened to be changed.
     File(File, Option<Stamp>),

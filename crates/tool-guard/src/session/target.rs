@@ -19,7 +19,7 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const NAMED: usize = 5;
 
 /// A session for a command.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Target {
     /// The path as the user gave it.
     pub(crate) file: PathBuf,
@@ -27,7 +27,7 @@ pub(crate) struct Target {
 }
 
 /// A session in a database.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct InDatabase {
     pub(crate) database: Rc<Database>,
     pub(crate) id: String,

@@ -8,9 +8,10 @@ use std::{fmt, process::ExitCode};
 use tr_core::printable;
 
 /// The result for a file, from best to worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     /// It is valid, or was repaired.
+    #[default]
     Clean,
     /// It is or may be a session, but too little is understood to judge it.
     NotJudged,
@@ -66,18 +67,19 @@ pub(crate) struct NotJudged {
 }
 
 impl NotJudged {
+    /// A session of no known program.
+    pub(crate) fn new(reason: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { reason: reason.into(), agent: None, help: help.into() }
+    }
+
     /// The last answer came from an API whose rules are not known.
     pub(crate) fn of_unknown_api(api: &str) -> Self {
-        Self {
-            reason: format!(
-                "its last answer came by the API {}, whose rules are not known here",
-                printable(api)
-            ),
-            agent: None,
-            help: "it is left as it is; with an answer of a model whose API is known behind it, it is \
-                   judged by the rules of that"
-                .into(),
-        }
+        let api = printable(api);
+        Self::new(
+            format!("its last answer came by the API {api}, whose rules are not known here"),
+            "it is left as it is; with an answer of a model whose API is known behind it, it is \
+             judged by the rules of that",
+        )
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::{
     frames::{Frames, Piece},
-    loss::{Loss, Losses, Then},
+    loss::{Armed, Losses, Then},
 };
+use crate::BoxError;
 use std::{
     collections::VecDeque,
-    io,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -17,7 +17,7 @@ use tokio::{
         TcpStream,
         tcp::{ReadHalf, WriteHalf},
     },
-    sync::{oneshot::Sender, watch},
+    sync::watch,
     time::sleep,
 };
 
@@ -44,22 +44,8 @@ pub(super) struct Carrier {
     asked: Mutex<VecDeque<Option<String>>>,
 }
 
-/// The connection has to be reset.
-#[derive(Debug)]
-struct Broken;
-
-impl From<io::Error> for Broken {
-    fn from(_: io::Error) -> Self {
-        Self
-    }
-}
-
-/// The proxy was dropped.
-impl From<watch::error::RecvError> for Broken {
-    fn from(_: watch::error::RecvError) -> Self {
-        Self
-    }
-}
+/// An error resets the connection.
+type Carried = Result<(), BoxError>;
 
 impl Carrier {
     pub(super) fn new(lasting: watch::Receiver<Lasting>, losses: Arc<Losses>) -> Self {
@@ -93,7 +79,7 @@ impl Carrier {
         }
     }
 
-    async fn requests(&self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Result<(), Broken> {
+    async fn requests(&self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Carried {
         let (mut lasting, mut frames, mut chunk) =
             (self.lasting.clone(), Frames::new(), [0; 16 * 1024]);
         loop {
@@ -112,7 +98,7 @@ impl Carrier {
         }
     }
 
-    async fn replies(&self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Result<(), Broken> {
+    async fn replies(&self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Carried {
         let (mut lasting, mut frames, mut chunk) =
             (self.lasting.clone(), Frames::new(), [0; 16 * 1024]);
         loop {
@@ -132,8 +118,8 @@ impl Carrier {
         }
     }
 
-    /// The loss for this piece, if there is one, and the channel to report it.
-    fn loss(&self, piece: &Piece) -> Option<(Loss, Sender<()>)> {
+    /// The loss for this piece, if there is one.
+    fn loss(&self, piece: &Piece) -> Option<Armed> {
         if !piece.is_reply {
             return None;
         }
@@ -144,11 +130,11 @@ impl Carrier {
     /// Drops the rest of a piece and, until the connection is reset, everything after it.
     async fn lose(
         &self,
-        (Loss { kept, then }, fired): (Loss, Sender<()>),
+        Armed { kept, then, fired, .. }: Armed,
         piece: &Piece,
         from: &mut ReadHalf<'_>,
         to: &mut WriteHalf<'_>,
-    ) -> Result<(), Broken> {
+    ) -> Carried {
         to.write_all(&piece.bytes[..kept.min(piece.bytes.len())]).await?;
         let mut lasting = self.lasting.clone();
         let heals = lasting.borrow().heals;
@@ -166,7 +152,7 @@ impl Carrier {
                 }
             }
         }
-        Err(Broken)
+        Err("a part of a reply is lost".into())
     }
 
     fn asked(&self) -> MutexGuard<'_, VecDeque<Option<String>>> {

@@ -39,26 +39,22 @@ impl Future for Fired {
 #[derive(Debug, Default)]
 pub(super) struct Losses(Mutex<Vec<Armed>>);
 
+/// The loss of a reply: all bytes after the first `kept`.
 #[derive(Debug)]
-struct Armed {
+pub(super) struct Armed {
     /// The command whose reply it waits for; any reply if `None`.
     name: Option<String>,
-    loss: Loss,
-    fired: oneshot::Sender<()>,
-}
-
-/// The loss of a reply: all bytes after the first `kept`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Loss {
     pub(super) kept: usize,
     pub(super) then: Then,
+    /// Reports that it has happened.
+    pub(super) fired: oneshot::Sender<()>,
 }
 
 impl Losses {
     pub(super) fn arm(&self, name: Option<&str>, kept: usize, then: Then) -> Fired {
         let (fired, happened) = oneshot::channel();
         let name = name.map(str::to_owned);
-        self.armed().push(Armed { name, loss: Loss { kept, then }, fired });
+        self.armed().push(Armed { name, kept, then, fired });
         Fired(happened)
     }
 
@@ -67,7 +63,7 @@ impl Losses {
     }
 
     /// The loss for the reply to a command of this name, if there is one.
-    pub(super) fn take(&self, command: Option<&str>) -> Option<(Loss, oneshot::Sender<()>)> {
+    pub(super) fn take(&self, command: Option<&str>) -> Option<Armed> {
         let mut armed = self.armed();
         let fits = |armed: &Armed| match (&armed.name, command) {
             (None, _) => true,
@@ -75,8 +71,7 @@ impl Losses {
             (Some(_), None) => false,
         };
         let at = armed.iter().position(fits)?;
-        let Armed { loss, fired, .. } = armed.remove(at);
-        Some((loss, fired))
+        Some(armed.remove(at))
     }
 
     fn armed(&self) -> MutexGuard<'_, Vec<Armed>> {

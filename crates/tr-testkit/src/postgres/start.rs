@@ -1,13 +1,13 @@
 //! Starts the process of a server: its options, programs and folder, and the wait until it is ready.
 
-use crate::launch::{Folder, LOOK, LOOKS, LogTail, StartError, Tethered, User, find, path};
+use crate::launch::{Folder, LOOKS, LogTail, StartError, Tethered, User, find, path, wait};
 #[cfg(feature = "tls")]
 use crate::tls::Issued;
 use std::{
     fs,
     os::unix::fs::{MetadataExt as _, chown},
     path::{Path, PathBuf},
-    sync::mpsc::{Receiver, RecvTimeoutError},
+    sync::mpsc::Receiver,
 };
 
 /// The options of a server. By default, commits survive a kill of the process, not of the machine.
@@ -148,7 +148,8 @@ pub(super) fn run(
     let mut tries = 0..LOOKS;
     loop {
         let (process, lines) = programs.start(PROGRAM, &args)?;
-        match wait(&lines) {
+        let faults = ("postgres ended", "postgres does not get ready");
+        match wait(&[lines], faults, |log| log.says(READY)) {
             Ok(()) => return Ok(process),
             Err(error)
                 if NOT_YET.iter().any(|words| error.says(words)) && tries.next().is_some() =>
@@ -178,20 +179,4 @@ fn args(folder: &Path, parameters: &[(String, String)], port: u16) -> Vec<String
         .chain(all)
         .flat_map(|(name, value)| ["-c".into(), format!("{name}={value}")]);
     ["-D".into(), folder.clone().into_owned()].into_iter().chain(all).collect()
-}
-
-/// Waits until it accepts connections.
-fn wait(lines: &Receiver<String>) -> Result<(), StartError> {
-    let mut log = LogTail::default();
-    for _ in 0..LOOKS {
-        match lines.recv_timeout(LOOK) {
-            Ok(line) if line.contains(READY) => return Ok(()),
-            Ok(line) => log.push(line),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(StartError::log("postgres ended", log));
-            }
-        }
-    }
-    Err(StartError::log("postgres does not get ready", log))
 }

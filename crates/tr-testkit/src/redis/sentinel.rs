@@ -1,11 +1,11 @@
 //! Sentinels that watch a primary and promote a replica.
 
-use super::{Server, Value, client, start};
-use crate::launch::{Folder, LOOK, LOOKS, LogTail, StartError, Tethered, find, free_port, path};
+use super::{Server, Value, start, value};
+use crate::launch::{Folder, StartError, Tethered, free_port, wait};
 use std::{
     fs, io,
     net::{Ipv4Addr, SocketAddr},
-    sync::mpsc::{Receiver, RecvTimeoutError},
+    sync::mpsc::Receiver,
 };
 
 /// How long a server is silent before a sentinel considers it down.
@@ -56,20 +56,10 @@ impl Sentinels {
         let replicas = replicas.as_ref().and_then(|info| {
             info.text()?.lines().find_map(|line| line.strip_prefix("connected_slaves:"))
         });
-        let mut log = LogTail::default();
-        for at in 0..LOOKS {
-            if this.all.iter().all(|one| one.knows(name, replicas, count - 1)) {
-                return Ok(this);
-            }
-            match lines[at % count].recv_timeout(LOOK) {
-                Ok(line) => log.push(line),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(StartError::log("a sentinel ended", log));
-                }
-            }
-        }
-        Err(StartError::log("the sentinels did not find one another", log))
+        let faults = ("a sentinel ended", "the sentinels did not find one another");
+        let know_all = || this.all.iter().all(|one| one.knows(name, replicas, count - 1));
+        wait(&lines, faults, |_| know_all())?;
+        Ok(this)
     }
 
     /// Their URLs for clients.
@@ -100,9 +90,7 @@ impl Sentinel {
         primary: &Server,
         quorum: usize,
     ) -> Result<(Self, Receiver<String>), StartError> {
-        let program = find(start::PROGRAM, path());
-        let program =
-            program.ok_or_else(|| StartError::no_program(start::PROGRAM, start::PROGRAM))?;
+        let program = start::program()?;
         let folder = Folder::new("sentinel")?;
         let (home, port) = (folder.path(), free_port());
         let socket = start::socket(home);
@@ -140,7 +128,7 @@ impl Sentinel {
 
     fn command<S: AsRef<[u8]>>(&self, args: impl IntoIterator<Item = S>) -> io::Result<Value> {
         let args: Vec<S> = args.into_iter().collect();
-        client::ask(&start::socket(self.folder.path()), None, &args)
+        value::ask(&start::socket(self.folder.path()), None, &args)
     }
 
     /// Whether it knows this many replicas and other sentinels.

@@ -1,14 +1,17 @@
 //! Starts the process of a server, and waits until it is ready.
 
-use super::{Options, Value, client};
-use crate::launch::{LOOK, LOOKS, LogTail, StartError, Tethered};
+use super::{Options, Value, value};
+use crate::launch::{StartError, Tethered, find, path, wait};
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::mpsc::RecvTimeoutError,
 };
 
 pub(super) const PROGRAM: &str = "redis-server";
+
+pub(super) fn program() -> Result<PathBuf, StartError> {
+    find(PROGRAM, path()).ok_or_else(|| StartError::no_program(PROGRAM, PROGRAM))
+}
 
 /// Starts a server in its folder and on its port.
 pub(super) fn start(
@@ -27,25 +30,13 @@ pub(super) fn start(
     let args = options.args(&folder.to_string_lossy(), &socket.to_string_lossy(), port);
     let (process, lines) = Tethered::start(program.as_os_str(), &args, None)
         .map_err(|error| StartError::of(PROGRAM, &error))?;
-    let mut log = LogTail::default();
-    for _ in 0..LOOKS {
-        if is_ready(options, &socket) {
-            return Ok(process);
-        }
-        match lines.recv_timeout(LOOK) {
-            Ok(line) => log.push(line),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(StartError::log("redis-server ended", log));
-            }
-        }
-    }
-    Err(StartError::log("redis-server does not get ready", log))
+    let faults = ("redis-server ended", "redis-server does not get ready");
+    wait(&[lines], faults, |_| is_ready(options, &socket)).map(|()| process)
 }
 
 /// Over its own socket, since another process may listen on the port.
 fn is_ready(options: &Options, socket: &Path) -> bool {
-    let ask = |args: &[&str]| client::ask(socket, options.password.as_deref(), args);
+    let ask = |args: &[&str]| value::ask(socket, options.password.as_deref(), args);
     let answers = ask(&["PING"]).is_ok_and(|pong| pong.text() == Some("PONG"));
     let is_in_step = |info: &Value| {
         info.text().is_some_and(|text| text.lines().any(|line| line == "master_link_status:up"))

@@ -1,7 +1,13 @@
-//! Writes commands and reads replies of Redis's protocol, for `client.rs`.
+//! Commands and replies of Redis's protocol, over a server's own socket.
 
-use crate::resp::Header;
-use std::fmt;
+use crate::resp::{Header, frame_end};
+use std::{
+    fmt,
+    io::{self, Read as _, Write as _},
+    os::unix::net::UnixStream,
+    path::Path,
+    time::Duration,
+};
 
 /// A reply of a Redis server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +27,7 @@ pub enum Value {
 
 impl Value {
     /// The value of a complete RESP2 frame.
-    pub(super) fn read(frame: &[u8]) -> Option<Self> {
+    fn read(frame: &[u8]) -> Option<Self> {
         Self::read_at(frame, &mut 0)
     }
 
@@ -67,7 +73,7 @@ impl Value {
 }
 
 /// A command's bytes.
-pub(super) fn command<S: AsRef<[u8]>>(args: &[S]) -> Vec<u8> {
+fn command<S: AsRef<[u8]>>(args: &[S]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", args.len()).into_bytes();
     for arg in args {
         let arg = arg.as_ref();
@@ -89,6 +95,40 @@ impl fmt::Display for Value {
                 _ => write!(f, " {value}"),
             }),
         }
+    }
+}
+
+/// How long a reply may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Sends one command and reads the reply.
+pub(super) fn ask<S: AsRef<[u8]>>(
+    socket: &Path,
+    password: Option<&str>,
+    args: &[S],
+) -> io::Result<Value> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    if let Some(password) = password {
+        exchange(&mut stream, &["AUTH", password])?;
+    }
+    exchange(&mut stream, args)
+}
+
+fn exchange<S: AsRef<[u8]>>(stream: &mut UnixStream, args: &[S]) -> io::Result<Value> {
+    stream.write_all(&command(args))?;
+    let (mut reply, mut chunk) = (Vec::new(), [0; 16 * 1024]);
+    while frame_end(&reply) == Ok(None) {
+        match stream.read(&mut chunk)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => reply.extend_from_slice(&chunk[..count]),
+        }
+    }
+    match Value::read(&reply) {
+        Some(Value::Error(error)) => Err(io::Error::other(error)),
+        Some(value) => Ok(value),
+        None => Err(io::Error::new(io::ErrorKind::InvalidData, "not a Redis reply")),
     }
 }
 

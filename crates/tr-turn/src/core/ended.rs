@@ -1,9 +1,9 @@
 //! The part of [`Core`] that handles ends: of a call, and of the turn's time.
 use super::Core;
 use crate::{
-    decide::{Cause, Recovery},
-    error::Stopped,
-    planner::{CallFailure, Step},
+    decide::{Cause, FailedCall, Recovery},
+    error::{Stopped, Why},
+    planner::Step,
     report::{CutShort, Failure, Report},
     running::{End, RunContext},
     summary::words,
@@ -21,51 +21,34 @@ impl Core {
     /// Handles any end of a call.
     pub(crate) fn ended(&mut self, now: Instant, index: usize, context: &RunContext, end: End) {
         let run = &context.run;
-        match end {
+        let (end, made) = match end {
             End::Answered(Ok(outcome)) if is_unkept(&outcome) => {
-                let made = outcome.retried().len() + 1;
-                self.fell(now, index, run, context.effect, Err(Stopped::not_kept().into()), made);
+                (Err(Stopped::from(Why::NotKept).into()), outcome.retried().len() + 1)
             }
             End::Answered(Ok(outcome)) if outcome.error().is_none() => {
-                self.succeeded(now, index, run, outcome);
+                return self.succeeded(now, index, run, outcome);
             }
             // The deadline that an inner layer enforced is the call's own timeout: reported as that
             // timeout.
             End::Answered(Err(error)) if is_past(context, now, &error) => {
                 let ran = failure_info(&*error).map_or(Ran::Unknown, FailureInfo::ran);
-                self.timed_out(now, index, context, ran);
+                return self.timed_out(now, index, context, ran);
             }
-            End::Answered(end) => {
-                let made = match &end {
-                    Ok(outcome) => outcome.retried().len() + 1,
-                    Err(error) => {
-                        find::<RetryExhausted>(&**error).map_or(1, RetryExhausted::attempts)
-                    }
-                };
-                self.fell(now, index, run, context.effect, end, made);
+            End::Answered(Ok(outcome)) => {
+                let made = outcome.retried().len() + 1;
+                (Ok(outcome), made)
             }
-            End::TimedOut(ran) => self.timed_out(now, index, context, ran),
+            End::Answered(Err(error)) => {
+                let made = find::<RetryExhausted>(&*error).map_or(1, RetryExhausted::attempts);
+                (Err(error), made)
+            }
+            End::TimedOut(ran) => return self.timed_out(now, index, context, ran),
             End::Cancelled(ran) => {
-                let made = usize::from(ran != Ran::No);
-                let error = Stopped::cancelled(ran);
-                self.fell(now, index, run, context.effect, Err(error.into()), made);
+                (Err(Stopped::from(Why::Cancelled(ran)).into()), usize::from(ran != Ran::No))
             }
-            End::Panicked => {
-                let error = Stopped::panicked();
-                self.fell(now, index, run, context.effect, Err(error.into()), 1);
-            }
-        }
-    }
-
-    /// Handles a call that could not start.
-    pub(super) fn stopped(
-        &mut self,
-        now: Instant,
-        index: usize,
-        run: &Arc<Run>,
-        stopped: BoxError,
-    ) {
-        self.fell(now, index, run, Effect::Mutating, Err(stopped), 0);
+            End::Panicked => (Err(Stopped::from(Why::Panicked).into()), 1),
+        };
+        self.fell(now, index, run, context.effect, end, made);
     }
 
     /// Handles a call that timed out.
@@ -75,7 +58,7 @@ impl Core {
         if now < self.deadline {
             run.push(now, run.notes().attempts.max(1), Fact::ToolTimeout { after });
         }
-        let error = Stopped::call_timeout(after, ran);
+        let error = Stopped::from(Why::Call(after, ran));
         self.fell(now, index, run, context.effect, Err(error.into()), made);
     }
 
@@ -101,8 +84,8 @@ impl Core {
         self.take_steps(now);
     }
 
-    /// Handles a call that failed or was cancelled.
-    fn fell(
+    /// Handles a call that failed, was cancelled or could not start.
+    pub(super) fn fell(
         &mut self,
         now: Instant,
         index: usize,
@@ -148,7 +131,7 @@ impl Core {
             verdict => Cause::Failed(verdict),
         };
         self.calls[index].answer = end.ok();
-        self.planner.fell(index, CallFailure { cause, ran, effect }, &mut self.steps);
+        self.planner.fell(index, FailedCall::new(cause, ran, effect), &mut self.steps);
         self.take_steps(now);
     }
 
@@ -250,19 +233,20 @@ impl Core {
     /// Records why a call that did not end by itself has no result.
     fn note_fall(&mut self, step: &Step, plan: &crate::Plan) {
         let report = &mut self.calls[step.call];
-        let (outcome, stopped) = match step.failure.cause {
+        let (outcome, why) = match step.failure.cause {
             Cause::Dependency => {
                 let of = step.of.map_or("", |of| &plan.nodes()[of].name);
-                (Outcome::Skipped, Stopped::dependency(of))
+                (Outcome::Skipped, Why::Dependency(of.into()))
             }
-            Cause::NoTool => (Outcome::Skipped, Stopped::no_tool(&report.tool)),
+            Cause::NoTool => (Outcome::Skipped, Why::NoTool((&*report.tool).into())),
             Cause::TurnTimeout => {
                 let after = plan.limits().timeout;
-                (Outcome::TimedOut, Stopped::turn_timeout(after, step.failure.ran))
+                (Outcome::TimedOut, Why::Turn(after, step.failure.ran))
             }
-            Cause::Cancelled => (Outcome::Cancelled, Stopped::cancelled(step.failure.ran)),
+            Cause::Cancelled => (Outcome::Cancelled, Why::Cancelled(step.failure.ran)),
             Cause::Failed(_) => return,
         };
+        let stopped = Stopped::from(why);
         let found = tr_core::failure_info(&stopped).expect("it says so");
         report.failure = Some(Failure {
             code: found.code().into(),

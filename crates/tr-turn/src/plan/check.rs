@@ -288,7 +288,7 @@ fn check_values(nodes: &[Node], faults: &mut Faults) {
                 continue;
             };
             let value = need.default.as_ref().or(nodes[need.of].default_value.as_ref());
-            let missing = value.is_some_and(|value| at(value.get(), pointer).is_none());
+            let missing = value.is_some_and(|value| at(value.as_raw(), pointer).is_none());
             if missing && seen.insert((name, pointer)) {
                 let at = match need.default {
                     Some(_) => below(&format!("/calls/{own}/defaults"), name),

@@ -130,7 +130,7 @@ proptest! {
             let Start { call, .. } = model.running.swap_remove(at);
             match FALLS.get(*how) {
                 Some(&(cause, ran)) => {
-                    let failure = CallFailure { cause, ran, effect: Effect::Mutating };
+                    let failure = FailedCall::new(cause, ran, Effect::Mutating);
                     planner.fell(call, failure, &mut steps);
                 }
                 None => planner.succeeded(call, &mut steps),

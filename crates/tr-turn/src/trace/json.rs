@@ -2,7 +2,7 @@
 use super::{Entry, Fact, Trace};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::{fmt::Write as _, time::Duration};
-use tr_core::{Ran, Verdict, rfc3339};
+use tr_core::{Verdict, rfc3339};
 
 impl Trace {
     /// The trace as JSON lines, one per entry, with `event_type`, `tool_id`, the members of the
@@ -85,7 +85,7 @@ fn fact<M: SerializeMap>(fact: &Fact, map: &mut M) -> Result<(), M::Error> {
             map.serialize_entry("error", error)?;
             map.serialize_entry("classification", class(*verdict))?;
             map.serialize_entry("reason", reason)?;
-            map.serialize_entry("ran", ran_name(*ran))?;
+            map.serialize_entry("ran", ran)?;
             map.serialize_entry("circuit_breaker", breaker)
         }
         Fact::CircuitBreaker { breaker, from, to } => {
@@ -106,7 +106,7 @@ fn fact<M: SerializeMap>(fact: &Fact, map: &mut M) -> Result<(), M::Error> {
         }
         Fact::ToolOutcome { outcome, ran, .. } => {
             map.serialize_entry("outcome", outcome.as_str())?;
-            map.serialize_entry("ran", ran_name(*ran))
+            map.serialize_entry("ran", ran)
         }
         Fact::ToolStarted | Fact::Escalated { .. } | Fact::TurnEnded { .. } => Ok(()),
     }
@@ -119,13 +119,5 @@ pub(super) const fn class(verdict: Verdict) -> &'static str {
         Verdict::Transient { .. } => "Transient",
         Verdict::Permanent => "Permanent",
         Verdict::Cancelled => "Cancelled",
-    }
-}
-
-const fn ran_name(ran: Ran) -> &'static str {
-    match ran {
-        Ran::No => "no",
-        Ran::Yes => "yes",
-        Ran::Unknown => "unknown",
     }
 }

@@ -6,7 +6,6 @@ use crate::{
 };
 use std::{
     error::Error,
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -61,7 +60,6 @@ impl Log {
 }
 
 /// One tool's run for one call, with all its attempts.
-#[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) log: Arc<Log>,
     pub(crate) call: Arc<str>,
@@ -198,12 +196,6 @@ impl Run {
             breaker,
         };
         self.push(now, attempt, fact);
-    }
-}
-
-impl fmt::Debug for Log {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("turn", &self.turn).finish_non_exhaustive()
     }
 }
 

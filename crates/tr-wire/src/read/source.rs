@@ -140,7 +140,8 @@ impl<'a> Source<'a> {
     }
 
     /// The text of a value that stands in a JSON text.
-    pub(crate) fn raw(self) -> Option<&'a RawValue> {
+    #[must_use]
+    pub fn raw(self) -> Option<&'a RawValue> {
         match self {
             Self::Json(raw) => Some(raw),
             #[cfg(feature = "toml")]

@@ -16,7 +16,6 @@ use std::fmt::Write as _;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Checked {
-    status: &'static str,
     #[serde(flatten)]
     about: About,
     #[serde(flatten)]
@@ -32,18 +31,13 @@ pub(crate) struct Checked {
 pub(crate) fn check(target: &Target, is_strict: bool) -> Result<Checked, Failure> {
     let (about, health) = Source::open(target)?.check()?;
     let not_judged = health.not_judged();
-    let status = verdict(&health, is_strict).status();
-    Ok(Checked { status, about, health, not_judged, is_strict })
-}
-
-fn verdict(health: &Health, is_strict: bool) -> Verdict {
-    let waits = is_strict && !health.pending.is_empty();
-    health.verdict().max(if waits { Verdict::Findings } else { Verdict::Clean })
+    Ok(Checked { about, health, not_judged, is_strict })
 }
 
 impl Outcome for Checked {
     fn verdict(&self) -> Verdict {
-        verdict(&self.health, self.is_strict)
+        let waits = self.is_strict && !self.health.pending.is_empty();
+        self.health.verdict().max(if waits { Verdict::Findings } else { Verdict::Clean })
     }
 
     fn show(&self, target: &Target, out: &mut String) {

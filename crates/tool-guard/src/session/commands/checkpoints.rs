@@ -26,7 +26,6 @@ const TURNS: usize = 5;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Listed {
-    status: &'static str,
     #[serde(flatten)]
     about: About,
     /// The id of the new checkpoint.
@@ -90,7 +89,6 @@ pub(crate) fn checkpoints(
     };
     let listing = |checkpoint| Listing { holds: content.holds(&checkpoint), checkpoint };
     Ok(Listed {
-        status: "clean",
         about: content.about(),
         created,
         checkpoints: kept.checkpoints.into_iter().map(listing).collect(),

@@ -25,7 +25,6 @@ const NULS: &str = "\0\0\0\0\0\0\0\0";
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Differs {
-    status: &'static str,
     #[serde(flatten)]
     about: About,
     changes: Vec<Change>,
@@ -54,16 +53,7 @@ pub(crate) fn diff(target: &Target, how: How) -> Result<Differs, Failure> {
     let changes = after.map_or_else(Vec::new, |after| changes(&*content, after));
     let not_judged = after.unwrap_or(&*content).health().not_judged();
     let not_judged = not_judged.filter(|_| changes.is_empty());
-    let verdict = verdict(&changes, not_judged.as_ref());
-    Ok(Differs { status: verdict.status(), about: content.about(), changes, not_judged })
-}
-
-fn verdict(changes: &[Change], not_judged: Option<&NotJudged>) -> Verdict {
-    match not_judged {
-        _ if !changes.is_empty() => Verdict::Findings,
-        Some(_) => Verdict::NotJudged,
-        None => Verdict::Clean,
-    }
+    Ok(Differs { about: content.about(), changes, not_judged })
 }
 
 fn changes(before: &dyn Document, after: &dyn Document) -> Vec<Change> {
@@ -98,7 +88,11 @@ fn shown(record: &[u8]) -> String {
 
 impl Outcome for Differs {
     fn verdict(&self) -> Verdict {
-        verdict(&self.changes, self.not_judged.as_ref())
+        match self.not_judged {
+            _ if !self.changes.is_empty() => Verdict::Findings,
+            Some(_) => Verdict::NotJudged,
+            None => Verdict::Clean,
+        }
     }
 
     fn show(&self, target: &Target, out: &mut String) {

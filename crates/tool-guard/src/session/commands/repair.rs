@@ -28,8 +28,6 @@ const NAMED: usize = 5;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Repaired {
-    #[serde(flatten)]
-    change: Change,
     mode: RepairMode,
     close_tail: bool,
     repairs: Vec<Act>,
@@ -51,10 +49,10 @@ pub(crate) fn repair(
     target: &Target,
     options: &options::Repair,
     now: u64,
-) -> Result<Repaired, Failure> {
+) -> Result<Change<Repaired>, Failure> {
     let (mode, close_tail) = (options.how.mode.into(), options.how.close_tail);
     let order = Order { write: options.write, ending: &ending("bak", now), done: "repaired" };
-    let (mut change, said) = change(target, order, |_, content| {
+    change(target, order, |_, content| {
         let mut planned = document::plan(content, mode, close_tail)?;
         let refused = refusal(content, &mut planned).filter(|_| !options.force);
         if let Some(refusal) = refused.as_ref().filter(|_| options.write) {
@@ -69,23 +67,19 @@ pub(crate) fn repair(
             return Err(why.into());
         }
         let thinking = Thinking::behind(&planned.acts, content);
-        let said = (after.about(), remaining, refused, planned.acts, planned.losses, thinking);
+        let About { messages: messages_after, bytes: bytes_after, .. } = after.about();
+        let said = Repaired {
+            mode,
+            close_tail,
+            repairs: planned.acts,
+            losses: planned.losses,
+            messages_after,
+            bytes_after,
+            refused,
+            thinking,
+            remaining,
+        };
         Ok((planned.after, said))
-    })?;
-    let (after, remaining, refused, repairs, losses, thinking) = said;
-    change.settle(remaining.verdict());
-    let (messages_after, bytes_after) = (after.messages, after.bytes);
-    Ok(Repaired {
-        change,
-        mode,
-        close_tail,
-        repairs,
-        losses,
-        messages_after,
-        bytes_after,
-        refused,
-        thinking,
-        remaining,
     })
 }
 
@@ -200,49 +194,50 @@ fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mut String) {
     more(losses.len() as u64, "loss", out);
 }
 
-impl Outcome for Repaired {
+impl Outcome for Change<Repaired> {
     fn verdict(&self) -> Verdict {
-        self.change.verdict(self.remaining.verdict())
+        self.verdict_of(self.said.remaining.verdict())
+    }
+
+    fn status(&self) -> &'static str {
+        self.state_name(self.said.remaining.verdict().status())
     }
 
     fn show(&self, target: &Target, out: &mut String) {
-        head(target, &self.change.about, self.verdict(), out);
-        show_plan(&self.repairs, &self.losses, target, out);
-        if let Some(thinking) = &self.thinking {
+        let said = &self.said;
+        head(target, &self.about, self.verdict(), out);
+        show_plan(&said.repairs, &said.losses, target, out);
+        if let Some(thinking) = &said.thinking {
             let _ = writeln!(out, "  {WARN}{}{WARN:#}", thinking.show(target));
         }
-        if !self.remaining.is_valid() {
-            let _ = writeln!(out, "  {BAD}remaining errors:{BAD:#}");
-            self.remaining.show(target, out);
-        } else if let Some(why) = self.remaining.not_judged() {
-            let _ = write!(out, "{why}");
-        }
-        if !self.repairs.is_empty() {
-            let About { messages, bytes, .. } = self.change.about;
+        said.remaining.show_remaining(target, out);
+        if !said.repairs.is_empty() {
+            let About { messages, bytes, .. } = self.about;
             let sum = |messages: usize, bytes: u64| {
                 format!("{}, {}", count(messages as u64, "message"), count(bytes, "byte"))
             };
             let (before, after) =
-                (sum(messages, bytes), sum(self.messages_after, self.bytes_after));
+                (sum(messages, bytes), sum(said.messages_after, said.bytes_after));
             let _ = writeln!(out, "  before: {before}; after: {after}");
         }
-        if let Some(refused) = &self.refused {
+        if let Some(refused) = &said.refused {
             let _ = writeln!(out, "  {BAD}--write is refused without --force{BAD:#}: {refused}");
         }
-        let changes = count(self.repairs.len() as u64, "change");
+        let changes = count(said.repairs.len() as u64, "change");
         let planned = format!("{changes} planned");
-        self.change.show(target, "nothing to repair", &planned, ("repaired", &changes), out);
+        self.show_state(target, "nothing to repair", &planned, ("repaired", &changes), out);
     }
 
     fn next(&self, target: &Target) -> Option<String> {
-        if !self.change.is_planned() {
+        let said = &self.said;
+        if !self.is_planned() {
             // A repair cannot fix what remains.
-            let is_left = self.repairs.is_empty() && !self.remaining.is_valid();
+            let is_left = said.repairs.is_empty() && !said.remaining.is_valid();
             return is_left.then(|| target.go_back());
         }
         let target = target.argument();
-        let flags = flags(self.mode, self.close_tail);
-        let force = if self.refused.is_some() { " --force" } else { "" };
+        let flags = flags(said.mode, said.close_tail);
+        let force = if said.refused.is_some() { " --force" } else { "" };
         Some(format!(
             "Look at it closer:  tool-guard session diff{flags} {target}\n\
              Do it:              tool-guard session repair{flags} --write{force} {target}"

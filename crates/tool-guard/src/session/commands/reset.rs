@@ -20,25 +20,29 @@ use std::{fs, io, path::PathBuf};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Reset {
-    #[serde(flatten)]
-    change: Change,
     archived: bool,
     remaining_messages: usize,
 }
 
 /// Resets a session to its system prompt, or reports what would be removed.
-pub(crate) fn reset(target: &Target, options: &options::Reset, now: u64) -> Result<Reset, Failure> {
+pub(crate) fn reset(
+    target: &Target,
+    options: &options::Reset,
+    now: u64,
+) -> Result<Change<Reset>, Failure> {
     let mark = if options.archive { "archive" } else { "bak" };
     let order = Order { write: options.write, ending: &ending(mark, now), done: "reset" };
-    let (change, (real, remaining_messages)) = change(target, order, |source, content| {
+    let mut real = None;
+    let mut change = change(target, order, |source, content| {
         if let Some(why) = content.health().not_judged() {
             let help = "nothing was changed; to start over, move the file away yourself and let the \
                         agent begin another session";
             return Err(NotJudged { help: help.into(), ..why }.into());
         }
         let after = content.prompt(options.archive);
-        let left = after.about().messages;
-        Ok((Some(after), (real(source), left)))
+        let remaining_messages = after.about().messages;
+        real = file_of(source);
+        Ok((Some(after), Reset { archived: false, remaining_messages }))
     })?;
     if let (Some(real), Some(backup)) = (real, &change.backup) {
         // Its checkpoints refer to the old content.
@@ -49,38 +53,42 @@ pub(crate) fn reset(target: &Target, options: &options::Reset, now: u64) -> Resu
             _ => {}
         }
     }
-    let archived = options.archive && change.backup.is_some();
-    Ok(Reset { change, archived, remaining_messages })
+    change.said.archived = options.archive && change.backup.is_some();
+    Ok(change)
 }
 
 /// The file whose checkpoints may be next to it.
-fn real(source: &Source) -> Option<PathBuf> {
+fn file_of(source: &Source) -> Option<PathBuf> {
     match source {
         Source::File(file, _) => Some(file.real().to_owned()),
         Source::Stored(_) => None,
     }
 }
 
-impl Outcome for Reset {
+impl Outcome for Change<Reset> {
     fn verdict(&self) -> Verdict {
-        self.change.verdict(Verdict::Clean)
+        self.verdict_of(Verdict::Clean)
+    }
+
+    fn status(&self) -> &'static str {
+        self.state_name(Verdict::Clean.status())
     }
 
     fn show(&self, target: &Target, out: &mut String) {
-        head(target, &self.change.about, self.verdict(), out);
-        let left = count(self.remaining_messages as u64, "message");
-        let gone = self.change.about.messages.saturating_sub(self.remaining_messages);
+        head(target, &self.about, self.verdict(), out);
+        let left = self.said.remaining_messages;
+        let gone = self.about.messages.saturating_sub(left);
+        let left = count(left as u64, "message");
         let gone = count(gone as u64, "message");
         let nothing = "nothing to reset: it has the system's prompt alone";
         let planned = format!("{gone} would go, {left} of the system's would stay");
         let done = format!("{gone} went, {left} of the system's stay");
-        self.change.show(target, nothing, &planned, ("reset", &done), out);
+        self.show_state(target, nothing, &planned, ("reset", &done), out);
     }
 
     fn next(&self, target: &Target) -> Option<String> {
         let target = target.argument();
-        self.change
-            .is_planned()
+        self.is_planned()
             .then(|| format!("Do it:  tool-guard session reset --archive --write {target}"))
     }
 }

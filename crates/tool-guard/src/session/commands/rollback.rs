@@ -11,18 +11,16 @@ use crate::{
         target::Target,
         verdict::{Failure, Verdict},
     },
-    terminal::{BAD, count, quoted, size},
+    terminal::{count, quoted, size},
 };
 use serde::Serialize;
-use std::{fmt::Write as _, path::Path};
+use std::path::Path;
 use tr_transcript::CheckpointError;
 
 /// The result or the plan of a rollback.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RolledBack {
-    #[serde(flatten)]
-    change: Change,
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
     messages_removed: usize,
@@ -37,9 +35,9 @@ pub(crate) fn rollback(
     target: &Target,
     options: &options::Rollback,
     now: u64,
-) -> Result<RolledBack, Failure> {
+) -> Result<Change<RolledBack>, Failure> {
     let order = Order { write: options.write, ending: &ending("bak", now), done: "rolledBack" };
-    let (change, (checkpoint, left, remaining)) = change(target, order, |source, content| {
+    change(target, order, |source, content| {
         let (checkpoint, after) = match &options.to.to {
             Some(id) => {
                 let (id, after) = at_checkpoint(source, content, id)?;
@@ -47,18 +45,16 @@ pub(crate) fn rollback(
             }
             None => (None, content.before_fault()),
         };
-        let said = (checkpoint, after.about(), after.health());
+        let (about, left) = (content.about(), after.about());
+        let said = RolledBack {
+            checkpoint,
+            // If a compaction is rolled back, there are more messages than before.
+            messages_removed: about.messages.saturating_sub(left.messages),
+            new_message_count: left.messages,
+            bytes_removed: about.bytes.saturating_sub(left.bytes),
+            remaining: after.health(),
+        };
         Ok((Some(after), said))
-    })?;
-    let about = &change.about;
-    Ok(RolledBack {
-        checkpoint,
-        // If a compaction is rolled back, there are more messages than before.
-        messages_removed: about.messages.saturating_sub(left.messages),
-        new_message_count: left.messages,
-        bytes_removed: about.bytes.saturating_sub(left.bytes),
-        remaining,
-        change,
     })
 }
 
@@ -93,36 +89,35 @@ fn at_checkpoint(
     }
 }
 
-impl Outcome for RolledBack {
+impl Outcome for Change<RolledBack> {
     fn verdict(&self) -> Verdict {
-        self.change.verdict(self.remaining.verdict())
+        self.verdict_of(self.said.remaining.verdict())
+    }
+
+    fn status(&self) -> &'static str {
+        self.state_name(Verdict::Clean.status())
     }
 
     fn show(&self, target: &Target, out: &mut String) {
-        head(target, &self.change.about, self.verdict(), out);
-        let left = count(self.new_message_count as u64, "message");
-        let gone = count(self.messages_removed as u64, "message");
-        let gone = format!("the last {gone} ({})", size(self.bytes_removed));
+        let said = &self.said;
+        head(target, &self.about, self.verdict(), out);
+        let left = count(said.new_message_count as u64, "message");
+        let gone = count(said.messages_removed as u64, "message");
+        let gone = format!("the last {gone} ({})", size(said.bytes_removed));
         let nothing = format!("nothing to roll back: it ends there, with {left}");
         let planned = format!("{gone} would go, {left} would be left");
         let done = format!("{gone} went, {left} left");
-        self.change.show(target, &nothing, &planned, ("rolled back", &done), out);
-        if !self.remaining.is_valid() {
-            let _ = writeln!(out, "  {BAD}remaining errors:{BAD:#}");
-            self.remaining.show(target, out);
-        } else if let Some(why) = self.remaining.not_judged() {
-            let _ = write!(out, "{why}");
-        }
+        self.show_state(target, &nothing, &planned, ("rolled back", &done), out);
+        said.remaining.show_remaining(target, out);
     }
 
     fn next(&self, target: &Target) -> Option<String> {
-        let to = match &self.checkpoint {
+        let to = match &self.said.checkpoint {
             Some(id) => format!("--to {}", quoted(Path::new(id))),
             None => "--before-fault".to_owned(),
         };
         let target = target.argument();
-        self.change
-            .is_planned()
+        self.is_planned()
             .then(|| format!("Do it:  tool-guard session rollback {to} --write {target}"))
     }
 }

@@ -49,7 +49,7 @@ fn refuse_envelope(names: &str) -> Result<(), Failure> {
     let help = "it may be a log, and the program that wrote it is not known here; to have its \
                 messages judged, check a copy with nothing but them";
     let reason = format!("each line has members that no message has: {names}");
-    Err(NotJudged { reason, agent: None, help: help.into() }.into())
+    Err(NotJudged::new(reason, help).into())
 }
 
 fn refuse(agent: &'static str) -> Result<(), Failure> {

@@ -150,7 +150,7 @@ impl Document for JsonDocument {
 
 /// A list of more messages than any provider accepts is not judged; without roles it is no session.
 fn too_many(text: &str) -> Failure {
-    let reason = "it has more than 100,000 messages, and no provider takes so many".to_owned();
+    let reason = "it has more than 100,000 messages, and no provider takes so many";
     if !names_a_role(text) {
         return Failure::NoSession(
             "it is a list of more than 100,000 elements, and none has a role".into(),
@@ -158,7 +158,7 @@ fn too_many(text: &str) -> Failure {
     }
     let help =
         "it was not changed; to have it judged, check a copy with only the messages that are sent";
-    NotJudged { reason, agent: None, help: help.into() }.into()
+    NotJudged::new(reason, help).into()
 }
 
 /// Distinguishes a damaged session from other content.
@@ -173,7 +173,7 @@ fn unread(text: &str, error: &ReadError) -> Failure {
     if error.message_index().is_some() {
         let help = "the program that wrote it is not known here; to have it judged, give a request whose \
                     messages are all in the provider's form";
-        return NotJudged { reason: what, agent: None, help: help.into() }.into();
+        return NotJudged::new(what, help).into();
     }
     let help = if serde_json::from_str::<IgnoredAny>(text).is_ok() {
         "nothing in it is broken: another program keeps its sessions so, and this one does not \

@@ -43,9 +43,8 @@ pub(crate) fn check(file: &File) -> Result<(About, Health), Failure> {
 }
 
 fn run(file: &File, check: &FileCheck) -> Result<FileReport, CliError> {
-    let mut bar = Progress::of(file.found().len());
-    let checked = check.run(file.rewound()?, |done| bar.at(done));
-    bar.finish();
+    let open = file.rewound()?;
+    let checked = under_bar(file.found().len(), |at| check.run(open, at));
     checked.map_err(|error| CliError::reading(file.real(), &error))
 }
 
@@ -76,9 +75,7 @@ impl JsonLines {
     }
 
     fn checked(bytes: Vec<u8>, check: &FileCheck) -> Self {
-        let mut bar = Progress::of(bytes.len() as u64);
-        let report = check.run(&*bytes, |done| bar.at(done));
-        bar.finish();
+        let report = under_bar(bytes.len() as u64, |at| check.run(&*bytes, at));
         Self { report: report.expect("a slice can always be read"), bytes }
     }
 
@@ -153,10 +150,9 @@ impl Document for JsonLines {
         if let Some(why) = unsure(&self.report) {
             return Err(why);
         }
-        let mut bar = Progress::of(2 * self.bytes.len() as u64);
         let planner = FilePlanner::new(repair).damaged(!self.report.is_clean());
-        let plan = planner.plan_with(&self.bytes, |done| bar.at(done));
-        bar.finish();
+        let bytes = 2 * self.bytes.len() as u64;
+        let plan = under_bar(bytes, |at| planner.plan_with(&self.bytes, at));
         let lines = plan.actions().iter().map(|action| action.line);
         let reported = lines.chain(plan.losses().iter().map(|lost| lost.line)).flatten().collect();
         let dropped = plan.dropped().iter().map(|dropped| dropped.skipped);
@@ -242,16 +238,14 @@ impl Document for JsonLines {
 fn unsure(report: &FileReport) -> Option<NotJudged> {
     let is_unsure = |finding: &&FileFinding| finding.fault == FileFault::UnsurePlace;
     let line = report.findings.iter().find(is_unsure)?.line;
-    Some(NotJudged {
-        reason: format!(
+    Some(NotJudged::new(
+        format!(
             "the position of line {line} in the session is uncertain: its parent or its call is \
              missing or not named, or another line has the same id with other content"
         ),
-        agent: None,
-        help: "it is left as it is, since a repair would be a guess; checkpoints lists the turns \
-               that rollback --to goes back to"
-            .into(),
-    })
+        "it is left as it is, since a repair would be a guess; checkpoints lists the turns \
+         that rollback --to goes back to",
+    ))
 }
 
 /// Refuses a file in which most lines are no records of a session.
@@ -263,7 +257,7 @@ fn refuse_others(report: &FileReport) -> Result<(), Failure> {
         );
         let help = "no model and no agent is known to write such a message, so nothing is said of \
                     the session; it is left as it is";
-        return Err(NotJudged { reason, agent: None, help: help.into() }.into());
+        return Err(NotJudged::new(reason, help).into());
     }
     match report.form {
         FileForm::Other if report.records == 0 => {
@@ -285,12 +279,8 @@ fn refuse_others(report: &FileReport) -> Result<(), Failure> {
             let others = count(report.other_records, "line");
             let help = "the program that wrote it is not known here; to have its messages judged, \
                         check a copy with nothing but them";
-            Err(NotJudged {
-                reason: format!("{others} in it are no recognised messages"),
-                agent: None,
-                help: help.into(),
-            }
-            .into())
+            let reason = format!("{others} in it are no recognised messages");
+            Err(NotJudged::new(reason, help).into())
         }
         _ => Ok(()),
     }
@@ -322,34 +312,22 @@ const LARGE: u64 = 64 << 20;
 /// The bar moves after this many bytes: that takes a look at the clock.
 const STEP: u64 = 1 << 20;
 
-/// A bar on standard error; hidden unless that is a terminal.
-struct Progress {
-    bar: ProgressBar,
-    next: u64,
-}
-
-impl Progress {
-    /// A bar for `bytes`.
-    fn of(bytes: u64) -> Self {
-        if bytes < LARGE {
-            return Self { bar: ProgressBar::hidden(), next: u64::MAX };
+/// Works through `bytes`, under a bar on standard error if they are many; hidden unless that is a
+/// terminal. What is given to `work` moves the bar; it counts from the beginning.
+fn under_bar<T>(bytes: u64, work: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
+    if bytes < LARGE {
+        return work(&mut |_| {});
+    }
+    let style = ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {eta} left");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(bytes).with_style(style);
+    let mut next = 0;
+    let result = work(&mut |done| {
+        if done >= next {
+            bar.set_position(done);
+            next = done.saturating_add(STEP);
         }
-        let look = "{bar:40} {bytes} of {total_bytes}, {eta} left";
-        let style = ProgressStyle::with_template(look);
-        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        Self { bar: ProgressBar::new(bytes).with_style(style), next: 0 }
-    }
-
-    /// Moves the bar; `done` counts from the beginning.
-    fn at(&mut self, done: u64) {
-        if done >= self.next {
-            self.bar.set_position(done);
-            self.next = done.saturating_add(STEP);
-        }
-    }
-
-    /// Removes the bar.
-    fn finish(self) {
-        self.bar.finish_and_clear();
-    }
+    });
+    bar.finish_and_clear();
+    result
 }
