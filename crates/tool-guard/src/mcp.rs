@@ -40,7 +40,7 @@ pub(crate) mod setup;
 pub(crate) mod signals;
 pub(crate) mod stack;
 mod status_rules;
-mod stdio;
+pub(crate) mod stdio;
 mod summary;
 mod timeout_sweeper;
 mod tool;
@@ -58,5 +58,4 @@ pub(crate) use self::{
     run::run,
     server::Server,
     stack::read_config,
-    stdio::{Input, Output},
 };

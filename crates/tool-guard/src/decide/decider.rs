@@ -5,7 +5,12 @@ use super::{
     mcp_lines::{self, GuardAnswer},
     table::{Call, Connection, State, Table, Turns},
 };
-use crate::mcp::{failure::Failure, guard::Guarding, lines::Item, message::Token};
+use crate::mcp::{
+    failure::Failure,
+    lines::Item,
+    message::Token,
+    proxy::{Finished, Proxy},
+};
 use std::{
     collections::{HashSet, VecDeque},
     time::Duration,
@@ -21,7 +26,7 @@ pub(super) type Outgoing = (Connection, Answer);
 
 /// The calls of hosts, and the guard that decides about them.
 pub(super) struct Decider {
-    pub(super) proxy: Guarding,
+    pub(super) proxy: Proxy,
     table: Table,
     turns: Turns,
     /// What hosts said about tools, so that the guard learns each word once.
@@ -42,7 +47,7 @@ fn token(number: u64) -> Token {
 }
 
 impl Decider {
-    pub(super) fn new(proxy: Guarding, patience: Duration) -> Self {
+    pub(super) fn new(proxy: Proxy, patience: Duration) -> Self {
         Self {
             proxy: proxy.with_messages(),
             table: Table::default(),
@@ -167,7 +172,7 @@ impl Decider {
     }
 
     /// Handles calls that have made progress.
-    pub(super) fn on_step(&mut self, finished: Option<crate::mcp::proxy::Finished>) {
+    pub(super) fn on_step(&mut self, finished: Option<Finished>) {
         self.proxy.on_step(finished);
         self.collect();
     }

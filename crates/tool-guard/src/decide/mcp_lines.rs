@@ -202,9 +202,7 @@ struct Meta {
 
 #[derive(Default, Deserialize)]
 struct ErrorMeta {
-    #[serde(default)]
     code: Option<Box<str>>,
-    #[serde(default)]
     ran: Option<Ran>,
     #[serde(default)]
     retriable: bool,
@@ -212,7 +210,6 @@ struct ErrorMeta {
 
 #[derive(Deserialize)]
 struct Block {
-    #[serde(default)]
     text: Option<String>,
     #[serde(default, rename = "_meta")]
     meta: Value,

@@ -4,11 +4,10 @@ use super::{
     decider::Decider,
     mcp_lines,
     socket::{self, Socket},
-    streams::{Answers, EventSender, Place, StreamEvent},
+    streams::{self, Answers, Place, StreamEvent},
     table::Connection,
 };
-use crate::mcp::until::until;
-use crate::mcp::{Input, Output, guard::Guard, log, signals::Signals};
+use crate::mcp::{guard::Guard, log, signals::Signals, stdio, until::until};
 use anyhow::Context as _;
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -16,7 +15,10 @@ use std::{
     process::ExitCode,
     time::Duration,
 };
-use tokio::time::{Instant, timeout};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout},
+};
 
 /// How long open calls may take to be recorded as unknown at the end, and answers to be written.
 const GRACE: Duration = Duration::from_secs(5);
@@ -41,7 +43,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let connection = format!("decide-{:016x}", fastrand::u64(..));
     let client = guard.host(&connection, mcp_lines::identity());
     let decider = Decider::new(guard.proxy(client), within);
-    let (events, event) = EventSender::new();
+    let (events, event) = mpsc::channel(streams::WAITING);
     let mut hosts = Hosts {
         decider,
         event,
@@ -51,10 +53,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     };
     let signal = match socket {
         None => {
-            let input = Input::open().context("cannot read standard input")?;
-            let output = Output::open().context("cannot write standard output")?;
-            let written = events.serve(0, input, output, options.max_line);
-            drop(events);
+            let input = stdio::input().context("cannot read standard input")?;
+            let output = stdio::output().context("cannot write standard output")?;
+            let written = streams::serve(events, 0, input, output, options.max_line);
             let signal = hosts.serve(None, signal).await;
             hosts.finish().await;
             drop(hosts);
@@ -81,7 +82,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 /// The connections, and the decider of their calls.
 struct Hosts {
     decider: Decider,
-    event: tokio::sync::mpsc::Receiver<StreamEvent>,
+    event: mpsc::Receiver<StreamEvent>,
     open: HashMap<Connection, Answers>,
     /// The places of lines that are not answered, which come back as the answers are written.
     places: HashMap<Connection, VecDeque<Place>>,

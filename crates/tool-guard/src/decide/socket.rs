@@ -1,6 +1,6 @@
 //! A Unix socket for hosts that are several processes. A lock beside it says who serves it: the system releases the
 //! lock of a guard that was killed, so the next one can take the socket over.
-use super::streams::EventSender;
+use super::streams::{self, EventSender};
 use anyhow::{Context as _, bail};
 use rustix::fs::{FlockOperation, flock};
 use std::{
@@ -69,7 +69,7 @@ impl Socket {
             };
             connection += 1;
             let (input, output) = stream.into_split();
-            drop(events.serve(connection, input, output, max_line));
+            drop(streams::serve(events.clone(), connection, input, output, max_line));
         }
     }
 }

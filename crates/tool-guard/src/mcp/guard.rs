@@ -27,7 +27,6 @@ use std::{
     time::Duration,
 };
 use tool_reliability::{
-    Guarded,
     admin::Admin,
     config::{IdentityConfig, Limit, Live},
     idempotency::DerivedKeys,
@@ -43,9 +42,6 @@ const HOST_IDLE: Duration = Duration::from_secs(3600);
 const HOST_HARD: Duration = Duration::from_secs(24 * 3600);
 /// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
 const OBSERVED: Duration = Duration::from_secs(24 * 3600);
-
-/// A proxy around the guarded server.
-pub(crate) type Guarding = Proxy<Guarded<ServerTool>>;
 
 /// What the connections to one server share.
 pub(crate) struct Guard {
@@ -182,14 +178,15 @@ impl Guard {
     }
 
     /// A proxy for this client.
-    pub(crate) fn proxy(&self, client: Client) -> Guarding {
+    pub(crate) fn proxy(&self, client: Client) -> Proxy {
         // A client cannot guess the prefix.
         let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
         let observe = self.mode.only_watches();
         let records = self.live.stack().records();
-        let wire = Wire::new(InFlight::new(prefix), self.limits, observe, self.keys, records);
-        let wire = wire.comparing(self.compares).sharing(self.unknowns.clone());
-        let wire = Arc::new(wire.telling_timeouts_to(self.timeouts.clone()));
+        let mut wire = Wire::new(InFlight::new(prefix), self.limits, observe, self.keys, records);
+        (wire.compares, wire.unknowns) = (self.compares, self.unknowns.clone());
+        wire.timeouts = Some(self.timeouts.clone());
+        let wire = Arc::new(wire);
         let stack = self.live.stack().service(ServerTool(wire.clone()));
         let effects = self.effects.clone();
         let (mode, host_runs) = (self.mode, self.host_runs);

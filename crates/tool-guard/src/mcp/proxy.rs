@@ -30,7 +30,7 @@ use super::{
     notes,
     out::Out,
     timeout_sweeper::TimeoutSweeper,
-    tool::Wire,
+    tool::{ServerTool, Wire},
     unknowns::{self, Barred},
     watching::Watching,
 };
@@ -38,16 +38,15 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tool_reliability::telemetry::TARGET;
-use tower_service::Service;
-use tr_core::{BoxError, ToolCall, ToolOutcome, canonical::Key};
+use tool_reliability::{Guarded, telemetry::TARGET};
+use tr_core::canonical::Key;
 
 /// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
 /// [`to_client`](Self::to_client) and [`to_server`](Self::to_server).
-pub(crate) struct Proxy<S> {
+pub(crate) struct Proxy {
     mode: Mode,
     wire: Arc<Wire>,
-    stack: S,
+    stack: Guarded<ServerTool>,
     client: Client,
     effects: Arc<Mutex<Effects>>,
     host_runs: bool,
@@ -68,10 +67,10 @@ pub(crate) struct Proxy<S> {
 }
 
 /// The parts of a proxy.
-pub(crate) struct Parts<S> {
+pub(crate) struct Parts {
     pub(crate) mode: Mode,
     pub(crate) wire: Arc<Wire>,
-    pub(crate) stack: S,
+    pub(crate) stack: Guarded<ServerTool>,
     pub(crate) client: Client,
     pub(crate) effects: Arc<Mutex<Effects>>,
     /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
@@ -79,14 +78,8 @@ pub(crate) struct Parts<S> {
     pub(crate) host_runs: bool,
 }
 
-impl<S> Proxy<S>
-where
-    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send>
-        + Clone
-        + Send
-        + 'static,
-{
-    pub(crate) fn new(parts: Parts<S>) -> Self {
+impl Proxy {
+    pub(crate) fn new(parts: Parts) -> Self {
         let Parts { mode, wire, stack, client, effects, host_runs } = parts;
         Self {
             calls: Calls::new(wire.clone()),

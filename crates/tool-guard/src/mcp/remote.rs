@@ -11,15 +11,15 @@ use self::talk::Talk;
 use super::{
     Mode, Options, answer,
     failure::Failure,
-    guard::{Guard, Guarding},
+    guard::Guard,
     line_reader::LineReader,
     lines::{Item, Oversized},
     log,
     message::{self, Line, Token},
     out::Outgoing,
-    proxy::too_long,
+    proxy::{Proxy, too_long},
     signals::Signals,
-    stdio::{Input, Output},
+    stdio::{self, Input, Output},
     until,
     unwritten::{Unwritten, write},
     upstream::{Heard, Upstream},
@@ -59,10 +59,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
             guard.limits.idle,
         ),
         from_client: LineReader::new(
-            Input::open().context("cannot read standard input")?,
+            stdio::input().context("cannot read standard input")?,
             options.max_line,
         ),
-        client_out: Some(Output::open().context("cannot write standard output")?),
+        client_out: Some(stdio::output().context("cannot write standard output")?),
         unwritten: Unwritten::default(),
         refusals: Vec::new(),
         longest: guard.limits.hard,
@@ -76,7 +76,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 }
 
 struct Pump {
-    proxy: Guarding,
+    proxy: Proxy,
     talk: Talk,
     from_client: LineReader<Input>,
     /// `None` once the client has stopped reading.

@@ -1,8 +1,4 @@
 //! Whether a server that crashed is started again, and how it takes the place of the one before.
-mod place;
-
-pub(crate) use place::{Place, Started};
-
 use super::{
     in_flight::token,
     lines::Item,
@@ -94,9 +90,9 @@ impl Restarts {
         if self.recent.len() >= MOST {
             return None;
         }
-        let delay = FIRST_DELAY * (1 << self.recent.len());
+        let delay = self.next_delay();
         self.recent.push_back(now);
-        Some(delay.min(LONGEST_DELAY))
+        Some(delay)
     }
 
     /// The delay before the next restart, if there is one.
@@ -107,7 +103,7 @@ impl Restarts {
     /// Reads an item of the client's.
     pub(crate) fn on_client(&mut self, item: &Item) {
         let shake = &mut self.handshake;
-        if !self.when.is_crash() || shake.ended.is_some() || shake.lines > HANDSHAKE_LINES {
+        if self.when != Restart::Crash || shake.ended.is_some() || shake.lines > HANDSHAKE_LINES {
             return;
         }
         let Item::Line(line) = item else { return };
@@ -154,12 +150,6 @@ impl Restarts {
             Some(server) if server.is_some() && server == self.handshake.answered => Greeted::Same,
             Some(_) => Greeted::Other,
         }
-    }
-}
-
-impl Restart {
-    const fn is_crash(self) -> bool {
-        matches!(self, Self::Crash)
     }
 }
 

@@ -1,5 +1,4 @@
 //! The loop between the client, the guard and the server process.
-use super::until::until;
 use super::{
     Mode, Options,
     guard::Guard,
@@ -9,14 +8,16 @@ use super::{
     options::OnServerExit,
     proxy::Proxy,
     remote,
-    restart::{Place, Restart, Restarts, Started},
+    restart::{Greeted, Restart, Restarts},
     server::{self, Server},
     signals::Signals,
-    stdio::{Input, Output},
+    stdio::{self, Input, Output},
+    until::until,
     unwritten::write,
 };
 use crate::supervise::{NOT_FOUND, NOT_STARTED};
 use anyhow::Context as _;
+use bytes::BytesMut;
 use futures_util::FutureExt;
 use std::{
     ffi::OsString,
@@ -27,7 +28,11 @@ use std::{
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::{task::JoinHandle, time::Instant};
+use tokio::{
+    process::ChildStdout,
+    task::JoinHandle,
+    time::{Instant, sleep_until},
+};
 
 /// How many bytes may wait for one side before the other is no longer read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -61,8 +66,8 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let proxy = guard.proxy(guard.client(&connection));
 
-    let client_in = Input::open().context("cannot read standard input")?;
-    let client_out = Output::open().context("cannot write standard output")?;
+    let client_in = stdio::input().context("cannot read standard input")?;
+    let client_out = stdio::output().context("cannot write standard output")?;
     let server = Server::start(&options.command).context("cannot start the MCP server")?;
     let streams = Streams {
         from_client: LineReader::of(options.mode, client_in, options.max_line),
@@ -136,22 +141,20 @@ impl Again {
     }
 }
 
+/// How the start of another server went.
+enum Started {
+    /// It takes the place of the one before; its output.
+    Up(Box<LineReader<ChildStdout>>),
+    /// It ended with this code.
+    Crashed(Option<u8>),
+    /// It is not the server before, or does not say that it is.
+    Other,
+    /// The guard is to end.
+    Signal(u8),
+}
+
 impl Streams {
-    async fn pump<S>(
-        mut self,
-        mut proxy: Proxy<S>,
-        on_exit: OnServerExit,
-    ) -> anyhow::Result<ExitCode>
-    where
-        S: tower_service::Service<
-                tr_core::ToolCall,
-                Response = tr_core::ToolOutcome,
-                Error = tr_core::BoxError,
-                Future: Send,
-            > + Clone
-            + Send
-            + 'static,
-    {
+    async fn pump(mut self, mut proxy: Proxy, on_exit: OnServerExit) -> anyhow::Result<ExitCode> {
         let mut from_server =
             LineReader::of(proxy.mode(), self.server.take_output(), self.max_line);
         let (mut heard, mut gone, mut ended_first) = (false, false, false);
@@ -339,33 +342,43 @@ impl Streams {
     }
 
     /// Starts a server in the place of the one that crashed.
-    async fn again<S>(&mut self, proxy: &mut Proxy<S>) -> Started
-    where
-        S: tower_service::Service<
-                tr_core::ToolCall,
-                Response = tr_core::ToolOutcome,
-                Error = tr_core::BoxError,
-                Future: Send,
-            > + Clone
-            + Send
-            + 'static,
-    {
+    async fn again(&mut self, proxy: &mut Proxy) -> Started {
         let Ok(server) = Server::start(&self.command) else { return Started::Crashed(Some(1)) };
         self.server = server;
         let output = LineReader::of(proxy.mode(), self.server.take_output(), self.max_line);
-        let place = Place {
-            restarts: &self.restarts,
-            server: &mut self.server,
-            ended: &mut self.ended,
-            timeout: self.timeout,
-        };
-        let started = place.take(output, |item| proxy.on_server(item)).await;
+        let started = self.greet(output, proxy).await;
         if matches!(started, Started::Up(_))
             && let Some(ready) = self.restarts.ready()
         {
             proxy.to_server.first(ready);
         }
         started
+    }
+
+    /// Sends the client's own first line, and waits for the answer. What else the server says goes to the
+    /// client.
+    async fn greet(&mut self, mut output: LineReader<ChildStdout>, proxy: &mut Proxy) -> Started {
+        let Some(hello) = self.restarts.hello() else { return Started::Up(Box::new(output)) };
+        let mut unwritten = BytesMut::from(&hello[..]);
+        let deadline = Instant::now() + self.timeout;
+        loop {
+            tokio::select! {
+                biased;
+                signal = &mut self.ended => return Started::Signal(signal),
+                wrote = server::write(&mut self.server.input, &mut unwritten), if !unwritten.is_empty() => {
+                    if wrote.is_err() {
+                        unwritten.clear();
+                    }
+                }
+                Some(item) = output.next(), if output.is_open() => match self.restarts.greeted(&item) {
+                    Greeted::Same => return Started::Up(Box::new(output)),
+                    Greeted::Other => return Started::Other,
+                    Greeted::No => proxy.on_server(&item),
+                },
+                code = server::exit(&mut self.server.supervisor) => return Started::Crashed(code),
+                () = sleep_until(deadline) => return Started::Other,
+            }
+        }
     }
 
     /// The exit code of a server that did not start.

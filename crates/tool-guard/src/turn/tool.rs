@@ -1,16 +1,15 @@
 //! The server's tools as a service: a call is a request.
 use super::client::{Link, Pending};
-use crate::mcp::{answer, guessed};
+use crate::mcp::{answer, failure::Failure, guessed};
 use serde_json::json;
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{BoxError, FailureInfo, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict};
+use tr_core::{BoxError, ToolCall, ToolManifest, ToolOutcome};
 
 /// Calls the tools of a server.
 #[derive(Clone, Debug)]
@@ -56,31 +55,11 @@ impl Future for RemoteCall {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(pending) = &mut self.pending else {
-            return Poll::Ready(Err(ServerGone::new(Ran::No).into()));
+            return Poll::Ready(Err(Failure::SERVER_GONE_BEFORE.into()));
         };
         let Ok(line) = ready!(Pin::new(&mut pending.answer).poll(cx)) else {
-            return Poll::Ready(Err(ServerGone::new(Ran::Unknown).into()));
+            return Poll::Ready(Err(Failure::GONE_OR_TOO_LONG.into()));
         };
         Poll::Ready(Ok(answer::judged(guessed::of_line(&line), self.codes.as_deref())))
-    }
-}
-
-/// The server has ended, or its answer is longer than the longest line.
-#[derive(Debug, thiserror::Error)]
-struct ServerGone(#[source] FailureInfo);
-
-impl ServerGone {
-    /// Permanent: the server is not restarted, so no retry can help.
-    const fn new(ran: Ran) -> Self {
-        Self(FailureInfo::new("server_gone", ran, Verdict::Permanent))
-    }
-}
-
-impl fmt::Display for ServerGone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0.ran() {
-            Ran::No => "The MCP server has ended; the tool did not run",
-            _ => "The MCP server ended, or its answer was too long to read",
-        })
     }
 }

@@ -9,10 +9,10 @@ use super::{
 use crate::mcp::{
     Mode, answer,
     failure::Failure,
-    guard::Guarding,
     lines::Item,
     message::{Token, answered, cancelled},
     out::{Outgoing, Sent},
+    proxy::Proxy,
     upstream::{Heard, Posted},
 };
 use bytes::Bytes;
@@ -33,7 +33,7 @@ const NOT_FORWARDED: i64 = -32000;
 
 /// An exchange.
 pub(crate) struct Exchange<B: Behind> {
-    proxy: Guarding,
+    proxy: Proxy,
     behind: B,
     /// The client's headers.
     headers: HeaderMap,
@@ -76,7 +76,7 @@ struct Open<H> {
 
 /// What an exchange begins with.
 pub(crate) struct Begun<B> {
-    pub(crate) proxy: Guarding,
+    pub(crate) proxy: Proxy,
     pub(crate) behind: B,
     pub(crate) headers: HeaderMap,
     pub(crate) id: Token,

@@ -18,8 +18,7 @@ use futures_util::FutureExt;
 use std::ops::Range;
 use tokio::time::Instant;
 use tool_reliability::telemetry::TARGET;
-use tower_service::Service;
-use tr_core::{BoxError, Ran, ToolCall, ToolOutcome};
+use tr_core::{Ran, ToolOutcome};
 
 /// The notice that the list of tools is no longer current.
 pub(crate) const LIST_CHANGED: &str = "notifications/tools/list_changed";
@@ -41,13 +40,7 @@ enum Concern {
     None,
 }
 
-impl<S> Proxy<S>
-where
-    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send>
-        + Clone
-        + Send
-        + 'static,
-{
+impl Proxy {
     /// Handles an item from the server.
     pub(crate) fn on_server(&mut self, item: &Item) {
         match item {
@@ -242,7 +235,7 @@ where
                 let _ = ending.send(Ending::Answered(answer, outcome));
             }
             Answered::Late { owed, pass } => {
-                self.wire.settle(owed, outcome);
+                self.wire.settle(&owed, outcome);
                 if pass {
                     self.pass_to_client(line);
                 }
@@ -276,7 +269,7 @@ where
         let answered = self.wire.lock().in_flight.answered(&id);
         match answered {
             Answered::Attempt { ending, recorded } => {
-                let outcome = answer::outcome(message, recorded || self.wire.compares());
+                let outcome = answer::outcome(message, recorded || self.wire.compares);
                 let id_range = message::range(line, raw);
                 let answer = Answer { line: line.clone(), id_range, opaque: false };
                 // If sending fails, the call was dropped between two polls, and its drop has cancelled the
@@ -284,7 +277,7 @@ where
                 let _ = ending.send(Ending::Answered(answer, outcome));
             }
             Answered::Late { owed, pass } => {
-                self.wire.settle(owed, answer::outcome(message, true));
+                self.wire.settle(&owed, answer::outcome(message, true));
                 if pass {
                     self.pass_to_client(line);
                 }
@@ -316,7 +309,7 @@ where
             }
             // Whether another answer says that the tool ran is not known.
             Answered::Late { owed, .. } if !line.is_no_success => {
-                self.wire.settle(owed, ToolOutcome::not_kept());
+                self.wire.settle(&owed, ToolOutcome::not_kept());
             }
             Answered::Late { .. } | Answered::Unmatched => {}
         }

@@ -9,19 +9,11 @@ use crate::mcp::{
 };
 use std::sync::Arc;
 use tower::ServiceExt;
-use tower_service::Service;
 use tr_core::{
-    BoxError, CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall,
-    ToolOutcome, call::Attachment,
+    CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall, call::Attachment,
 };
 
-impl<S> Proxy<S>
-where
-    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send>
-        + Clone
-        + Send
-        + 'static,
-{
+impl Proxy {
     pub(super) fn start(&mut self, request: Request) {
         let Request { call: mut mcp, tool, arguments, identity, continues, traceparent, said } =
             request;
