@@ -132,17 +132,12 @@ enum SettledAs {
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let answer = match &options.what {
         What::Settle { answer: Some(_), how: SettledAs::DidNotRun, .. } => {
-            eprintln!(
-                "tool-guard: --answer is for `settle ID done`: a call that did not run has no answer"
-            );
-            return Ok(ExitCode::from(UNUSABLE));
+            let why = "--answer is for `settle ID done`: a call that did not run has no answer";
+            return refuse(UNUSABLE, why);
         }
         What::Settle { answer: Some(file), .. } => match answer_file::read(file) {
             Ok(answer) => Some(answer),
-            Err(error) => {
-                eprintln!("tool-guard: {}", printable_lines(&format!("{error:#}")));
-                return Ok(ExitCode::from(UNUSABLE));
-            }
+            Err(error) => return refuse(UNUSABLE, &printable_lines(&format!("{error:#}"))),
         },
         _ => None,
     };
@@ -163,15 +158,17 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
                 RecordAction::Show { json } => unreadable::show(&record, json),
                 _ => {}
             }
-            eprintln!("tool-guard: {}", unreadable::advice(&record, &command));
-            return Ok(ExitCode::from(UNREADABLE));
+            return refuse(UNREADABLE, &unreadable::advice(&record, &command));
         }
-        Err(why) => {
-            eprintln!("tool-guard: {}", printable(&why));
-            return Ok(ExitCode::from(NOT_FOUND));
-        }
+        Err(why) => return refuse(NOT_FOUND, &printable(&why)),
     };
     act_on(&records, &record, act, &command).await
+}
+
+/// Says why nothing was done.
+fn refuse(code: u8, why: &str) -> anyhow::Result<ExitCode> {
+    eprintln!("tool-guard: {why}");
+    Ok(ExitCode::from(code))
 }
 
 /// What to do with one record.
@@ -250,8 +247,7 @@ async fn list(
     }
     print!("{out}");
     if let Some(first) = found.unreadable.first() {
-        eprintln!("tool-guard: {}", unreadable::advice(first, command));
-        return Ok(ExitCode::from(UNREADABLE));
+        return refuse(UNREADABLE, &unreadable::advice(first, command));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -279,8 +275,7 @@ async fn act_on(
         }
         RecordAction::Forget { .. } => {
             if !records.clear(&key).await.context("the record cannot be forgotten")? {
-                eprintln!("tool-guard: the record is gone already");
-                return Ok(ExitCode::from(NOT_FOUND));
+                return refuse(NOT_FOUND, "the record is gone already");
             }
             println!("forgotten: a repeat of this call runs");
         }
@@ -290,8 +285,7 @@ async fn act_on(
                 && let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown)
                 && let Some(why) = still.refusal()
             {
-                eprintln!("tool-guard: {}", refused(record, still, why, command));
-                return Ok(ExitCode::from(MAY_STILL_RUN));
+                return refuse(MAY_STILL_RUN, &refused(record, still, why, command));
             }
             return settle(records, record, &key, how, answer).await;
         }
@@ -351,6 +345,6 @@ async fn settle(
         println!("{says} (already settled)");
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("tool-guard: the call cannot be settled: its record is {stands}, not unknown");
-    Ok(ExitCode::from(OTHERWISE))
+    let why = format!("the call cannot be settled: its record is {stands}, not unknown");
+    refuse(OTHERWISE, &why)
 }

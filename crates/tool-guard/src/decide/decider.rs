@@ -99,7 +99,7 @@ impl Decider {
     fn on_before(&mut self, connection: Connection, id: Token, before: &Before<'_>, now: Instant) {
         if self.table.is_open(connection, &id) {
             let error = "a call with this id has not ended: give each call an id of its own";
-            return self.fault(connection, Fault { id: Some(id), error: error.into() });
+            return self.refuse(connection, id, error);
         }
         let number = self.table.number();
         let counted = self.turns.of(before.session.as_deref());
@@ -141,16 +141,15 @@ impl Decider {
         let found = number.and_then(|number| Some((number, self.table.get_mut(number)?)));
         let Some((number, call)) = found else {
             let error = "no such call is open: it was never announced to this guard, was not allowed, or has ended";
-            return self.fault(connection, Fault { id: Some(id), error: error.into() });
+            return self.refuse(connection, id, error);
         };
         let is_late = match &call.state {
             State::Deciding(_) => {
                 let error = "the call is not decided yet: wait for the answer to its line, and make it only if that allows it";
-                return self.fault(connection, Fault { id: Some(id), error: error.into() });
+                return self.refuse(connection, id, error);
             }
             State::Ending(..) => {
-                let error = "this call has an end already";
-                return self.fault(connection, Fault { id: Some(id), error: error.into() });
+                return self.refuse(connection, id, "this call has an end already");
             }
             State::Allowed => {
                 call.state = State::Ending(connection, id.clone());
@@ -165,6 +164,10 @@ impl Decider {
             self.answers.push_back((connection, Answer::new(&id, Decision::None)));
         }
         self.collect();
+    }
+
+    fn refuse(&mut self, connection: Connection, id: Token, error: &str) {
+        self.fault(connection, Fault { id: Some(id), error: error.into() });
     }
 
     fn fault(&mut self, connection: Connection, fault: Fault) {

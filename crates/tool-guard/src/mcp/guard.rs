@@ -73,8 +73,8 @@ impl Guard {
     /// # Errors
     /// If options, variables or files cannot be used, or the records cannot be opened.
     pub(crate) async fn new(options: &Options, logs: bool) -> anyhow::Result<Self> {
-        let files = Files::new(options.config.as_deref(), options.catalog.as_deref());
-        let files = files.in_mode(options.mode);
+        let (config, catalog) = (options.config.as_deref(), options.catalog.as_deref());
+        let files = Files::new(config, catalog, options.mode);
         let setup = files.read().map_err(anyhow::Error::msg)?;
         let declared = Declared::default();
         setup.declare(&declared);

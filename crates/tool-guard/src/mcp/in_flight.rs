@@ -11,7 +11,7 @@ pub(crate) use self::late::{Claim, Owed};
 use self::{groups::Groups, late::Late};
 use super::{
     call::{Ending, Limits, McpCall},
-    message::{self, Token},
+    message::Token,
 };
 use bytes::Bytes;
 use std::{
@@ -388,11 +388,6 @@ impl InFlight {
         }
         Some(attempt)
     }
-}
-
-/// Reads an id of a line, if it can be matched.
-pub(crate) fn token(raw: Option<&serde_json::value::RawValue>) -> Option<Token> {
-    raw.and_then(message::Token::read)
 }
 
 #[cfg(test)]

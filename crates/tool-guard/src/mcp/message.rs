@@ -101,12 +101,12 @@ impl Guess {
         let mut scan = IdScan::default();
         scan.feed(line);
         let bare = scan::bare(line);
-        let whole = scan.ended() && bare.starts_with(b"{") && bare.ends_with(b"}");
-        let is_answer = whole && scan.answers() && !scan.asks();
-        let (error, result) = (scan.error(), scan.result());
-        let (text, place) = scan.placed()?;
+        let whole = scan.ended && bare.starts_with(b"{") && bare.ends_with(b"}");
+        let is_answer = whole && scan.answers && !scan.asks;
+        let result = scan.result();
+        let (text, place) = scan.found?;
         let id = Token::read(serde_json::from_str(&text).ok()?)?;
-        Some(Self { id, place, is_answer, error, result })
+        Some(Self { id, place, is_answer, error: scan.error, result })
     }
 }
 

@@ -24,7 +24,7 @@ use super::{
     call::{Refused, Request},
     effects::Effects,
     identity::Client,
-    in_flight::{Relay, Unopened, token},
+    in_flight::{Relay, Unopened},
     lines::Item,
     message::{self, Guess, Line, Message, NoteParams, Token},
     notes,
@@ -44,7 +44,7 @@ use tr_core::canonical::Key;
 /// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
 /// [`to_client`](Self::to_client) and [`to_server`](Self::to_server).
 pub(crate) struct Proxy {
-    mode: Mode,
+    pub(crate) mode: Mode,
     wire: Arc<Wire>,
     stack: Guarded<ServerTool>,
     client: Client,
@@ -57,7 +57,7 @@ pub(crate) struct Proxy {
     pub(crate) sweeper: TimeoutSweeper,
     requests: Requests,
     /// The key by which the last call is recognised.
-    key: Option<Key>,
+    pub(crate) key: Option<Key>,
     /// Whether the server was started again, and no result has said so.
     is_back: bool,
     /// Lines for the client that are not written yet.
@@ -119,15 +119,6 @@ impl Proxy {
     /// Reads what is said about tools, in the form of a server's list.
     pub(crate) fn learn(&self, list: &RawValue) {
         self.effects().learn(list);
-    }
-
-    /// The key by which the last call is recognised.
-    pub(crate) const fn key(&self) -> Option<Key> {
-        self.key
-    }
-
-    pub(crate) const fn mode(&self) -> Mode {
-        self.mode
     }
 
     /// Whether a begun call is still to be sent to the server: its claim may still be written to the disk.
@@ -308,7 +299,7 @@ impl Proxy {
         let params =
             message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
         let raw_id = params.and_then(|params| params.request_id);
-        let relay = match token(raw_id) {
+        let relay = match raw_id.and_then(Token::read) {
             Some(id) => self.wire.lock().in_flight.cancel(&id).unwrap_or_else(|| {
                 let renamed = self.requests.renamed(&id);
                 let relay =

@@ -103,7 +103,7 @@ impl Pump {
             let is_open = self.from_client.is_open();
             if !is_open {
                 // What is not guarded, only the talk knows.
-                let is_asked = self.proxy.mode() != Mode::Enforce && self.talk.is_asked();
+                let is_asked = self.proxy.mode != Mode::Enforce && self.talk.is_asked();
                 let owes = !self.proxy.calls.is_empty() || self.proxy.is_asked() || is_asked;
                 let leaves = *leaving.get_or_insert_with(|| Instant::now() + LAST);
                 let is_busy = self.talk.is_busy() && Instant::now() < leaves;
@@ -201,7 +201,7 @@ impl Pump {
     }
 
     fn is_enforcing(&self) -> bool {
-        self.proxy.mode() == Mode::Enforce
+        self.proxy.mode == Mode::Enforce
     }
 
     fn fail(&mut self, open: &open::Open, failure: Failure) {

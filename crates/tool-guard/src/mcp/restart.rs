@@ -1,6 +1,5 @@
 //! Whether a server that crashed is started again, and how it takes the place of the one before.
 use super::{
-    in_flight::token,
     lines::Item,
     message::{self, Line, Token},
 };
@@ -109,7 +108,7 @@ impl Restarts {
         let Item::Line(line) = item else { return };
         shake.lines += 1;
         let Line::One(message) = message::read(line) else { return };
-        match (message.method.as_deref(), token(message.id)) {
+        match (message.method.as_deref(), message.id.and_then(Token::read)) {
             (Some("initialize"), Some(id)) if shake.asked.is_none() => {
                 shake.asked = Some((id, line.clone()));
             }
@@ -172,7 +171,7 @@ struct Info {
 /// Who answers `id` with this line; `None` if it answers something else, `Some(None)` if it is an error.
 fn answer(line: &Bytes, id: &Token) -> Option<Option<Server>> {
     let Line::One(message) = message::read(line) else { return None };
-    if message.method.is_some() || token(message.id).as_ref() != Some(id) {
+    if message.method.is_some() || message.id.and_then(Token::read).as_ref() != Some(id) {
         return None;
     }
     let read = |result: &RawValue| {

@@ -155,8 +155,7 @@ enum Started {
 
 impl Streams {
     async fn pump(mut self, mut proxy: Proxy, on_exit: OnServerExit) -> anyhow::Result<ExitCode> {
-        let mut from_server =
-            LineReader::of(proxy.mode(), self.server.take_output(), self.max_line);
+        let mut from_server = LineReader::of(proxy.mode, self.server.take_output(), self.max_line);
         let (mut heard, mut gone, mut ended_first) = (false, false, false);
         // How long the server may run after the client has disconnected, and whether it may owe answers.
         let (mut patience, mut owed): (Option<Instant>, bool) = (None, false);
@@ -215,8 +214,8 @@ impl Streams {
                     break;
                 }
                 // If calls are not guarded, only the server knows which answers it owes.
-                let may_owe = self.client_out.is_some()
-                    && (proxy.mode() != Mode::Enforce || proxy.is_asked());
+                let may_owe =
+                    self.client_out.is_some() && (proxy.mode != Mode::Enforce || proxy.is_asked());
                 if std::mem::replace(&mut owed, may_owe) != may_owe {
                     patience = None;
                 }
@@ -345,7 +344,7 @@ impl Streams {
     async fn again(&mut self, proxy: &mut Proxy) -> Started {
         let Ok(server) = Server::start(&self.command) else { return Started::Crashed(Some(1)) };
         self.server = server;
-        let output = LineReader::of(proxy.mode(), self.server.take_output(), self.max_line);
+        let output = LineReader::of(proxy.mode, self.server.take_output(), self.max_line);
         let started = self.greet(output, proxy).await;
         if matches!(started, Started::Up(_))
             && let Some(ready) = self.restarts.ready()

@@ -144,12 +144,11 @@ fn may_repeat(call: &ToolCall) -> bool {
 
 impl Counted {
     /// Counts the end of the call.
-    pub(crate) fn end(&mut self, end: &Result<ToolOutcome, BoxError>) {
+    pub(crate) fn end(mut self, end: &Result<ToolOutcome, BoxError>) {
         self.is_over = true;
-        if self.shadow {
-            return;
+        if !self.shadow {
+            self.counts.count(&fate(self.mcp.is_own_id_used(), self.may_repeat, end));
         }
-        self.counts.count(&fate(self.mcp.is_own_id_used(), self.may_repeat, end));
     }
 }
 

@@ -228,7 +228,7 @@ impl Service<ToolCall> for ServerTool {
             let wait = at.saturating_duration_since(Instant::now()).max(AGAIN);
             return refused(Failure::starting(wait));
         }
-        mcp.forget();
+        mcp.keep(None);
         let now = Instant::now();
         let Some(launched) = wire.in_flight.launch(mcp, owed, now.into_std()) else {
             return refused(Failure::CANCELLED_BEFORE);
@@ -273,7 +273,7 @@ impl Waiting {
         self.wire_id = None;
         match ending {
             Ok(Ending::Answered(answer, outcome)) => {
-                self.mcp.keep(answer);
+                self.mcp.keep(Some(answer));
                 Ok(answer::judged(outcome, self.codes.as_deref()))
             }
             Ok(Ending::Oversized(bytes, ran)) => Err(Failure::oversized(bytes, ran).into()),

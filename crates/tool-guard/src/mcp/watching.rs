@@ -10,7 +10,7 @@ use super::{
 };
 use std::{path::Path, sync::Arc};
 use tool_reliability::{Builder, telemetry::TARGET};
-use tr_core::{BoxError, CallParts, ToolCall, ToolOutcome, canonical::Key};
+use tr_core::{CallParts, ToolCall, canonical::Key};
 
 /// The observers; none by default.
 #[derive(Clone, Debug, Default)]
@@ -69,8 +69,8 @@ impl Watching {
     }
 
     /// Counts the beginning of a call.
-    pub(crate) fn begin(&self, mcp: &Arc<McpCall>, call: &ToolCall) -> Watched {
-        Watched(self.counts.as_ref().map(|counts| counts.begin(mcp, call, self.shadow)))
+    pub(crate) fn begin(&self, mcp: &Arc<McpCall>, call: &ToolCall) -> Option<Counted> {
+        self.counts.as_ref().map(|counts| counts.begin(mcp, call, self.shadow))
     }
 
     /// Logs the summary, and writes the rest of the attribution log, after all calls have ended.
@@ -80,19 +80,6 @@ impl Watching {
         }
         if let Some(log) = &self.attribution {
             log.finish();
-        }
-    }
-}
-
-/// A call in flight. A call that is dropped before its end counts as unfinished.
-#[derive(Debug)]
-pub(crate) struct Watched(Option<Counted>);
-
-impl Watched {
-    /// Counts the end of the call.
-    pub(crate) fn end(mut self, end: &Result<ToolOutcome, BoxError>) {
-        if let Some(counted) = &mut self.0 {
-            counted.end(end);
         }
     }
 }

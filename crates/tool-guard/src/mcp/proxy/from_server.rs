@@ -7,7 +7,7 @@ use crate::mcp::{
     elements::unchecked_elements,
     failure::Failure,
     guessed,
-    in_flight::{Answered, Relay, token},
+    in_flight::{Answered, Relay},
     lines::{Item, Oversized},
     mark,
     message::{self, Guess, Line, Message, NoteParams, Token},
@@ -149,7 +149,7 @@ impl Proxy {
             return;
         }
         let Line::One(message) = message::read(part) else { return };
-        match (message.method.as_deref(), token(message.id)) {
+        match (message.method.as_deref(), message.id.and_then(Token::read)) {
             (Some(LIST_CHANGED), _) => self.effects().forget(),
             (None, Some(id)) => drop(self.on_others_answer(&id, &message)),
             _ => {}
@@ -178,7 +178,7 @@ impl Proxy {
     /// What reads a message of a batch, besides the client.
     fn concern(&self, part: &[u8]) -> Concern {
         let answered = match message::read(part) {
-            Line::One(message) if message.method.is_none() => token(message.id),
+            Line::One(message) if message.method.is_none() => message.id.and_then(Token::read),
             Line::One(message) => {
                 return match message.method.as_deref() {
                     Some("notifications/progress") => Concern::Call,
@@ -211,7 +211,10 @@ impl Proxy {
         if let Some(repaired) = message::repaired(line)
             && let Line::One(message) = message::read(&repaired)
             && message.method.is_none()
-            && token(message.id).is_some_and(|id| self.wire.lock().in_flight.knows(&id))
+            && message
+                .id
+                .and_then(Token::read)
+                .is_some_and(|id| self.wire.lock().in_flight.knows(&id))
         {
             return self.on_answer(&repaired, &message);
         }
@@ -250,7 +253,7 @@ impl Proxy {
         let progress = params.as_ref().and_then(|params| params.progress);
         let raw = params.and_then(|params| params.progress_token);
         let now = Instant::now().into_std();
-        let relay = match token(raw) {
+        let relay = match raw.and_then(Token::read) {
             Some(token) => self.wire.lock().in_flight.progressed(&token, progress, now),
             None => Relay::Raw,
         };
@@ -260,7 +263,7 @@ impl Proxy {
     }
 
     fn on_answer(&mut self, line: &Bytes, message: &Message<'_>) {
-        let (Some(raw), Some(id)) = (message.id, token(message.id)) else {
+        let (Some(raw), Some(id)) = (message.id, message.id.and_then(Token::read)) else {
             return self.pass_to_client(line);
         };
         if let Some(open) = self.on_others_answer(&id, message) {
@@ -292,7 +295,7 @@ impl Proxy {
             tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes = line.bytes);
         }
         let parsed = line.id.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        let Some(id) = token(parsed) else { return };
+        let Some(id) = parsed.and_then(Token::read) else { return };
         if line.asks {
             // The server has its own ids: this request answers no call.
             return self.pass_to_server(&too_long(line, "line", line.id.as_deref()));
