@@ -39,14 +39,11 @@ pub(crate) mod server;
 pub(crate) mod setup;
 pub(crate) mod signals;
 pub(crate) mod stack;
-mod status_rules;
 pub(crate) mod stdio;
-mod summary;
 mod timeout_sweeper;
 mod tool;
 mod unknowns;
 pub(crate) mod until;
-mod unwritten;
 mod upstream;
 mod watching;
 

@@ -1,7 +1,6 @@
 //! `tool-guard records`: lists the records of calls, and settles calls of unknown outcome.
 //!
 //! It works on the store itself, whether or not a guard runs.
-mod answer_file;
 mod find;
 mod shown;
 mod unreadable;
@@ -18,7 +17,13 @@ use crate::mcp::{
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
+use serde_json::value::RawValue;
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 use tool_reliability::{
     config::variables,
     idempotency::{
@@ -27,7 +32,9 @@ use tool_reliability::{
     },
 };
 use tr_core::{
-    SystemClock, ToolOutcome, WallClock, canonical::Key, printable, printable_json, printable_lines,
+    Json, SystemClock, ToolOutcome, WallClock,
+    canonical::{self, Key},
+    one_line, printable, printable_json, printable_lines,
 };
 
 /// The exit codes, for the help.
@@ -135,7 +142,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
             let why = "--answer is for `settle ID done`: a call that did not run has no answer";
             return refuse(UNUSABLE, why);
         }
-        What::Settle { answer: Some(file), .. } => match answer_file::read(file) {
+        What::Settle { answer: Some(file), .. } => match read_answer(file) {
             Ok(answer) => Some(answer),
             Err(error) => return refuse(UNUSABLE, &printable_lines(&format!("{error:#}"))),
         },
@@ -169,6 +176,23 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 fn refuse(code: u8, why: &str) -> anyhow::Result<ExitCode> {
     eprintln!("tool-guard: {why}");
     Ok(ExitCode::from(code))
+}
+
+/// Reads a result, which is sent to clients as one line.
+fn read_answer(file: &Path) -> anyhow::Result<ToolOutcome> {
+    let what = || format!("the answer {} cannot be used", file.display());
+    let text = fs::read_to_string(file).with_context(what)?;
+    let text = text.trim();
+    let json: Option<Box<RawValue>> = RawValue::from_string(one_line(text).into_owned()).ok();
+    let json = json
+        .filter(|_| text.starts_with('{'))
+        .context(
+            "expected a JSON object, such as {\"content\":[{\"type\":\"text\",\"text\":\"…\"}]}",
+        )
+        .with_context(what)?;
+    // Of two members with one name, clients differ in which they read.
+    canonical::to_string(json.get()).with_context(what)?;
+    Ok(ToolOutcome::success(Json::from(json)))
 }
 
 /// What to do with one record.
@@ -317,18 +341,17 @@ async fn settle(
     how: SettledAs,
     answer: Option<ToolOutcome>,
 ) -> anyhow::Result<ExitCode> {
-    let (wanted, says) = match how {
-        SettledAs::Done => {
-            (RecordState::Done, "settled: it ran; a repeat of this call does not run")
-        }
-        SettledAs::DidNotRun => {
-            (RecordState::Cancelled, "settled: it did not run; a repeat of this call runs")
-        }
-    };
-    let settlement = match (how, answer) {
-        (SettledAs::Done, Some(answer)) => Resolution::Done(answer),
-        (SettledAs::Done, None) => Resolution::DoneNotKept,
-        (SettledAs::DidNotRun, _) => Resolution::DidNotRun,
+    let (wanted, settlement, says) = match how {
+        SettledAs::Done => (
+            RecordState::Done,
+            answer.map_or(Resolution::DoneNotKept, Resolution::Done),
+            "settled: it ran; a repeat of this call does not run",
+        ),
+        SettledAs::DidNotRun => (
+            RecordState::Cancelled,
+            Resolution::DidNotRun,
+            "settled: it did not run; a repeat of this call runs",
+        ),
     };
     let settled = records.settle(key, Some(record.epoch), settlement).await;
     // A guard refuses a settlement of a sealed record that was made without its key.

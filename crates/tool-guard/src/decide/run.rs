@@ -10,7 +10,7 @@ use super::{
 use crate::mcp::{guard::Guard, log, signals::Signals, stdio, until::until};
 use anyhow::Context as _;
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashMap, VecDeque},
     pin::pin,
     process::ExitCode,
     time::Duration,
@@ -44,13 +44,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let client = guard.host(&connection, mcp_lines::identity());
     let decider = Decider::new(guard.proxy(client), within);
     let (events, event) = mpsc::channel(streams::WAITING);
-    let mut hosts = Hosts {
-        decider,
-        event,
-        open: HashMap::new(),
-        places: HashMap::new(),
-        closing: HashSet::new(),
-    };
+    let mut hosts = Hosts { decider, event, open: HashMap::new() };
     let signal = match socket {
         None => {
             let input = stdio::input().context("cannot read standard input")?;
@@ -83,11 +77,16 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 struct Hosts {
     decider: Decider,
     event: mpsc::Receiver<StreamEvent>,
-    open: HashMap<Connection, Answers>,
+    open: HashMap<Connection, Host>,
+}
+
+/// The host of a connection.
+struct Host {
+    answers: Answers,
     /// The places of lines that are not answered, which come back as the answers are written.
-    places: HashMap<Connection, VecDeque<Place>>,
-    /// The connections whose hosts send no more.
-    closing: HashSet<Connection>,
+    places: VecDeque<Place>,
+    /// It sends no more.
+    is_closing: bool,
 }
 
 impl Hosts {
@@ -102,11 +101,9 @@ impl Hosts {
         let mut quiet_since = Instant::now();
         loop {
             self.answer();
-            let left: Vec<_> = self.closing.iter().copied().filter(|it| !self.waits(*it)).collect();
-            for connection in left {
-                self.closing.remove(&connection);
-                self.open.remove(&connection);
-                self.places.remove(&connection);
+            let before = self.open.len();
+            self.open.retain(|_, host| !host.is_closing || !host.places.is_empty());
+            if self.open.len() < before {
                 // On standard input and output there is no other host.
                 idle?;
             }
@@ -125,14 +122,19 @@ impl Hosts {
                 () = until(ends) => return None,
                 event = self.event.recv() => match event {
                     Some(StreamEvent::Opened(connection, answers)) => {
-                        self.open.insert(connection, answers);
+                        let host = Host { answers, places: VecDeque::new(), is_closing: false };
+                        self.open.insert(connection, host);
                     }
                     Some(StreamEvent::Line(connection, item, place)) => {
-                        self.places.entry(connection).or_default().push_back(place);
+                        if let Some(host) = self.open.get_mut(&connection) {
+                            host.places.push_back(place);
+                        }
                         self.decider.on_item(connection, &item, Instant::now());
                     }
                     Some(StreamEvent::Closed(connection)) => {
-                        self.closing.insert(connection);
+                        if let Some(host) = self.open.get_mut(&connection) {
+                            host.is_closing = true;
+                        }
                     }
                     None => return None,
                 },
@@ -140,17 +142,11 @@ impl Hosts {
         }
     }
 
-    /// Whether a line of this connection is not answered.
-    fn waits(&self, connection: Connection) -> bool {
-        self.places.get(&connection).is_some_and(|places| !places.is_empty())
-    }
-
     /// Hands the answers to their connections. The answer of a host that has gone is lost.
     fn answer(&mut self) {
         while let Some((connection, answer)) = self.decider.answer() {
-            let Some(answers) = self.open.get(&connection) else { continue };
-            let place = self.places.get_mut(&connection).and_then(VecDeque::pop_front);
-            let _ = answers.send((answer.line(), place));
+            let Some(host) = self.open.get_mut(&connection) else { continue };
+            let _ = host.answers.send((answer.line(), host.places.pop_front()));
         }
     }
 

@@ -146,10 +146,7 @@ impl Request {
             arguments: params
                 .arguments
                 .map_or_else(Json::empty_object, |raw| raw.to_owned().into()),
-            identity: {
-                let tool = params.name.as_deref().unwrap_or_default();
-                client.identify(tool, key(&meta, client)?.as_deref(), &meta, params.meta)
-            },
+            identity: client.identify(tool, key(&meta, client)?.as_deref(), &meta, params.meta),
             continues: continues(&params),
             said: meta.said(),
             traceparent: meta.traceparent.map(|text| text.into_owned().into()),

@@ -142,7 +142,8 @@ impl Effects {
             let annotations: Option<Annotations> =
                 tool.annotations.and_then(|raw| message::object(raw.get()).ok());
             let said = self.trust.of(annotations.as_ref().and_then(Annotations::effect));
-            let effect = match self.listed.get(&tool.name) {
+            let known = self.listed.get(&tool.name);
+            let effect = match known {
                 None if self.listed.len() >= MAX_TOOLS => return,
                 Some(known) if rank(known.manifest.effect) < rank(said) => {
                     tracing::warn!(
@@ -155,9 +156,8 @@ impl Effects {
                 }
                 _ => said,
             };
-            let was_harmful = self.listed.get(&tool.name).is_some_and(|known| known.is_harmful);
-            let is_harmful =
-                was_harmful || annotations.as_ref().is_some_and(Annotations::is_harmful);
+            let is_harmful = known.is_some_and(|known| known.is_harmful)
+                || annotations.as_ref().is_some_and(Annotations::is_harmful);
             let mut manifest = ToolManifest::new(&*tool.name);
             manifest.effect = effect;
             let listed = Listed { is_harmful, manifest: Arc::new(manifest), is_current: true };

@@ -6,14 +6,13 @@ use super::{
     identity::{Client, Recognised},
     in_flight::InFlight,
     mark,
-    message::{self, Line, Message},
-    options::signals,
-    proxy::{LIST_CHANGED, Parts, Proxy},
+    message::{self, Line},
+    options::{StatusRules, signals},
+    proxy::{LIST_CHANGED, Proxy},
     records::{Records, RecordsCommand},
     setup::Files,
     signals::reload,
     stack,
-    status_rules::StatusRules,
     tool::{ServerTool, Wire},
     unknowns::Unknowns,
     watching::Watching,
@@ -65,7 +64,7 @@ pub(crate) struct Guard {
     effects: Arc<Mutex<Effects>>,
     declared: Declared,
     files: Files,
-    watching: Watching,
+    pub(crate) watching: Watching,
     export: Mutex<Option<Export>>,
 }
 
@@ -113,7 +112,8 @@ impl Guard {
             Mode::Off | Mode::Observe | Mode::Shadow => Records::default(),
         };
         let identity = setup.identity.clone();
-        let statuses = StatusRules::new(&setup.config.upstream, &options.http.status);
+        let statuses = setup.config.upstream.status.iter().flatten();
+        let statuses = statuses.chain(&options.http.status).copied().collect();
         let log_path = options.overrides.attribution_log.clone();
         let log_path = log_path.or_else(|| setup.attribution_log());
         let guards_loops =
@@ -189,9 +189,9 @@ impl Guard {
         let wire = Arc::new(wire);
         let stack = self.live.stack().service(ServerTool(wire.clone()));
         let effects = self.effects.clone();
-        let (mode, host_runs) = (self.mode, self.host_runs);
-        let proxy = Proxy::new(Parts { mode, wire, stack, client, effects, host_runs });
-        proxy.watched_by(self.watching.clone())
+        let mut proxy = Proxy::new(self.mode, wire, stack, client, effects);
+        (proxy.host_runs, proxy.watching) = (self.host_runs, self.watching.clone());
+        proxy
     }
 
     /// What is known of the server's tools.
@@ -209,11 +209,6 @@ impl Guard {
         }
         let without = mark::without(line);
         (without != *line).then_some(without)
-    }
-
-    /// Handles a request of a client's that is no call.
-    pub(crate) fn on_request(&self, message: &Message<'_>) {
-        self.watching.on_request(message);
     }
 
     /// Forgets expired records, until the result is dropped.

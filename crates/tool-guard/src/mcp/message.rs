@@ -64,19 +64,13 @@ pub(crate) enum Line<'l> {
 /// Reads a line. Bytes that are no UTF-8 make it unreadable wherever they are: some servers replace them, and
 /// a line made from them would be no valid JSON either.
 pub(crate) fn read(line: &[u8]) -> Line<'_> {
-    let Ok(text) = std::str::from_utf8(line) else {
-        return Line::Unreadable { may_call_tool: may_call_tool(line) };
-    };
-    if text.trim_ascii_start().starts_with('[') {
-        return match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => Line::Batch,
-            Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
-        };
-    }
-    match serde_json::from_str(text) {
-        Ok(message) => Line::One(message),
-        Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
-    }
+    let read = std::str::from_utf8(line).ok().and_then(|text| {
+        if text.trim_ascii_start().starts_with('[') {
+            return serde_json::from_str::<IgnoredAny>(text).ok().map(|_| Line::Batch);
+        }
+        serde_json::from_str(text).ok().map(Line::One)
+    });
+    read.unwrap_or_else(|| Line::Unreadable { may_call_tool: may_call_tool(line) })
 }
 
 /// What can be read of a line that is no JSON, or ambiguous.

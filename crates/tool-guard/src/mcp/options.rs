@@ -1,7 +1,7 @@
 //! The command line of `tool-guard mcp`.
 use super::recording::{Recording, word};
 pub(crate) use super::{
-    http_options::{HttpOptions, Preflight, endpoint},
+    http_options::{HttpOptions, Preflight, StatusRules, endpoint},
     restart::Restart,
 };
 pub(crate) use crate::connect::address;

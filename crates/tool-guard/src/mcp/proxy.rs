@@ -49,8 +49,11 @@ pub(crate) struct Proxy {
     stack: Guarded<ServerTool>,
     client: Client,
     effects: Arc<Mutex<Effects>>,
-    host_runs: bool,
-    watching: Watching,
+    /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
+    /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
+    pub(super) host_runs: bool,
+    /// Hears of the calls.
+    pub(super) watching: Watching,
     /// The calls in flight.
     pub(crate) calls: Calls,
     /// Times out attempts.
@@ -66,21 +69,14 @@ pub(crate) struct Proxy {
     pub(crate) to_server: Out,
 }
 
-/// The parts of a proxy.
-pub(crate) struct Parts {
-    pub(crate) mode: Mode,
-    pub(crate) wire: Arc<Wire>,
-    pub(crate) stack: Guarded<ServerTool>,
-    pub(crate) client: Client,
-    pub(crate) effects: Arc<Mutex<Effects>>,
-    /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
-    /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
-    pub(crate) host_runs: bool,
-}
-
 impl Proxy {
-    pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { mode, wire, stack, client, effects, host_runs } = parts;
+    pub(crate) fn new(
+        mode: Mode,
+        wire: Arc<Wire>,
+        stack: Guarded<ServerTool>,
+        client: Client,
+        effects: Arc<Mutex<Effects>>,
+    ) -> Self {
         Self {
             calls: Calls::new(wire.clone()),
             sweeper: TimeoutSweeper::new(wire.clone()),
@@ -89,7 +85,7 @@ impl Proxy {
             stack,
             client,
             effects,
-            host_runs,
+            host_runs: false,
             watching: Watching::default(),
             requests: Requests::default(),
             key: None,
@@ -102,12 +98,6 @@ impl Proxy {
     /// Keeps the messages for both sides apart.
     pub(crate) fn with_messages(mut self) -> Self {
         (self.to_client, self.to_server) = (Out::apart(), Out::apart());
-        self
-    }
-
-    /// Reports the calls to `watching`.
-    pub(crate) fn watched_by(mut self, watching: Watching) -> Self {
-        self.watching = watching;
         self
     }
 
@@ -168,13 +158,12 @@ impl Proxy {
         }
     }
 
-    /// Handles a line of the client's that was read together with the one before it. A call of that line is
-    /// begun first.
-    pub(crate) fn on_next_of_client(&mut self, item: &Item) {
+    /// To be called between two items that were read together: a call of the client's line before is begun
+    /// first, and one that the server's line before ended is answered first, so that answers keep their order.
+    pub(crate) fn between(&mut self) {
         if let Some(finished) = self.calls.step().now_or_never() {
             self.on_step(finished);
         }
-        self.on_client(item);
     }
 
     /// Handles an item of the client's.

@@ -16,12 +16,11 @@ use super::{
     lines::{Item, Oversized},
     log,
     message::{self, Line, Token},
-    out::Outgoing,
+    out::{Outgoing, Unwritten, write},
     proxy::{Proxy, too_long},
     signals::Signals,
     stdio::{self, Input, Output},
     until,
-    unwritten::{Unwritten, write},
     upstream::{Heard, Upstream},
 };
 use anyhow::Context as _;

@@ -6,6 +6,7 @@ use super::{
     line_reader::LineReader,
     log,
     options::OnServerExit,
+    out::write,
     proxy::Proxy,
     remote,
     restart::{Greeted, Restart, Restarts},
@@ -13,21 +14,12 @@ use super::{
     signals::Signals,
     stdio::{self, Input, Output},
     until::until,
-    unwritten::write,
 };
 use crate::supervise::{NOT_FOUND, NOT_STARTED};
 use anyhow::Context as _;
 use bytes::BytesMut;
 use futures_util::FutureExt;
-use std::{
-    ffi::OsString,
-    future::Future,
-    panic::resume_unwind,
-    pin::Pin,
-    process::ExitCode,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{ffi::OsString, panic::resume_unwind, process::ExitCode, time::Duration};
 use tokio::{
     process::ChildStdout,
     task::JoinHandle,
@@ -46,6 +38,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// that the server left behind may hold it open.
 const LINGER: Duration = Duration::from_millis(200);
 
+/// The task that waits for a signal does nothing that could fail.
+const WAITS: &str = "waits for a signal";
+
 /// Runs the guard until the client disconnects, or the server ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(address) = options.http.listen {
@@ -61,8 +56,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let logging = log::start(options.log, options.log_file.as_deref())?;
     let guard = Guard::new(&options, logging.is_some()).await?;
     let _janitor = guard.janitor();
-    let ended = AbortOnDrop(tokio::spawn(Signals::new()?.end(guard.reload())));
-    let _admin = guard.admin(&options).await?.map(|admin| AbortOnDrop(tokio::spawn(admin)));
+    let ended = tokio::spawn(Signals::new()?.end(guard.reload()));
+    let signals = ended.abort_handle();
+    let _admin = guard.admin(&options).await?.map(tokio::spawn);
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let proxy = guard.proxy(guard.client(&connection));
 
@@ -83,26 +79,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     // A separate task: waking the runtime's main future costs a system call each time.
     let pumped = tokio::spawn(streams.pump(proxy, options.on_server_exit)).await;
     let code = pumped.unwrap_or_else(|error| resume_unwind(error.into_panic()));
+    signals.abort();
     guard.finish().await;
     code
-}
-
-/// A task that ends when this is dropped, and its result.
-struct AbortOnDrop<T>(JoinHandle<T>);
-
-impl<T> Future for AbortOnDrop<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        let end = ready!(Pin::new(&mut self.0).poll(cx));
-        Poll::Ready(end.unwrap_or_else(|error| resume_unwind(error.into_panic())))
-    }
-}
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 struct Streams {
@@ -114,7 +93,7 @@ struct Streams {
     /// The server's command.
     command: Vec<OsString>,
     /// The signal that ended the guard. A separate task waits for it, which costs a call almost nothing.
-    ended: AbortOnDrop<u8>,
+    ended: JoinHandle<u8>,
     max_line: usize,
     /// How long a server that is started again may take to answer `initialize`.
     timeout: Duration,
@@ -250,7 +229,8 @@ impl Streams {
                             && let Some(item) = self.from_client.buffered()
                         {
                             self.restarts.on_client(&item);
-                            proxy.on_next_of_client(&item);
+                            proxy.between();
+                            proxy.on_client(&item);
                         }
                     }
                 }
@@ -265,7 +245,8 @@ impl Streams {
                             && let Some(item) = from_server.buffered()
                         {
                             self.restarts.on_server(&item);
-                            proxy.on_next_of_server(&item);
+                            proxy.between();
+                            proxy.on_server(&item);
                         }
                     }
                     // The output may end with a line, so its end is handled below.
@@ -305,7 +286,7 @@ impl Streams {
                 () = until(patience) => break,
                 signal = &mut self.ended => {
                     self.server.end().await;
-                    return Ok(ExitCode::from(128 + signal));
+                    return Ok(ExitCode::from(128 + signal.expect(WAITS)));
                 }
             }
             if !from_server.is_open() && !std::mem::replace(&mut gone, true) {
@@ -363,7 +344,7 @@ impl Streams {
         loop {
             tokio::select! {
                 biased;
-                signal = &mut self.ended => return Started::Signal(signal),
+                signal = &mut self.ended => return Started::Signal(signal.expect(WAITS)),
                 wrote = server::write(&mut self.server.input, &mut unwritten), if !unwritten.is_empty() => {
                     if wrote.is_err() {
                         unwritten.clear();

@@ -123,12 +123,8 @@ impl Wire {
         self.resolve(owed, how);
     }
 
-    /// Settles a given-up call of which it is known now that it did not run.
-    pub(crate) fn settle_not_run(&self, owed: &Owed) {
-        self.resolve(owed, Resolution::DidNotRun);
-    }
-
-    fn resolve(&self, owed: &Owed, how: Resolution<ToolOutcome>) {
+    /// Settles a given-up call of which it is known now how it ended.
+    pub(crate) fn resolve(&self, owed: &Owed, how: Resolution<ToolOutcome>) {
         if let Some(equals) = &owed.equals {
             self.unknowns.settled(equals);
         }

@@ -1,5 +1,5 @@
 //! Runs the turn, and reports its result.
-use super::{Client, Keys, Options, tool::RemoteTool};
+use super::{Client, Keys, Options, client::RemoteTool};
 use crate::mcp::{
     self, Effects, failure,
     records::{Place, Records, RecordsCommand},

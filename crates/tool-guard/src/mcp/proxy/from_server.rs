@@ -14,10 +14,9 @@ use crate::mcp::{
     scan,
 };
 use bytes::Bytes;
-use futures_util::FutureExt;
 use std::ops::Range;
 use tokio::time::Instant;
-use tool_reliability::telemetry::TARGET;
+use tool_reliability::{idempotency::Resolution, telemetry::TARGET};
 use tr_core::{Ran, ToolOutcome};
 
 /// The notice that the list of tools is no longer current.
@@ -57,15 +56,6 @@ impl Proxy {
             Item::Oversized(_) if self.mode == Mode::Off => {}
             Item::Oversized(line) => self.on_oversized(line),
         }
-    }
-
-    /// Handles an item that was read together with the one before it. A call that the item before
-    /// ended is answered first, so that answers keep their order.
-    pub(crate) fn on_next_of_server(&mut self, item: &Item) {
-        if let Some(finished) = self.calls.step().now_or_never() {
-            self.on_step(finished);
-        }
-        self.on_server(item);
     }
 
     fn on_server_line(&mut self, line: &Bytes) {
@@ -231,20 +221,8 @@ impl Proxy {
             return self.pass_to_client(&open.answer(line, guess.place));
         }
         let outcome = guessed::guessed(line, &guess, false);
-        let answered = self.wire.lock().in_flight.answered(&guess.id);
-        match answered {
-            Answered::Attempt { ending, .. } => {
-                let answer = Answer { line: line.clone(), id_range: guess.place, opaque: true };
-                let _ = ending.send(Ending::Answered(answer, outcome));
-            }
-            Answered::Late { owed, pass } => {
-                self.wire.settle(&owed, outcome);
-                if pass {
-                    self.pass_to_client(line);
-                }
-            }
-            Answered::Unmatched => self.pass_to_client(line),
-        }
+        let answer = Answer { line: line.clone(), id_range: guess.place, opaque: true };
+        self.end_attempt(&guess.id, answer, |_| outcome);
     }
 
     fn on_progress(&mut self, line: &Bytes, message: &Message<'_>) {
@@ -269,23 +247,33 @@ impl Proxy {
         if let Some(open) = self.on_others_answer(&id, message) {
             return self.pass_to_client(&open.answer(line, message::range(line, raw)));
         }
-        let answered = self.wire.lock().in_flight.answered(&id);
+        let id_range = message::range(line, raw);
+        let answer = Answer { line: line.clone(), id_range, opaque: false };
+        self.end_attempt(&id, answer, |kept| answer::outcome(message, kept));
+    }
+
+    /// Ends the attempt that this answers with the outcome, which is to be kept or not; else it may pass.
+    fn end_attempt(
+        &mut self,
+        id: &Token,
+        answer: Answer,
+        outcome: impl FnOnce(bool) -> ToolOutcome,
+    ) {
+        let answered = self.wire.lock().in_flight.answered(id);
         match answered {
             Answered::Attempt { ending, recorded } => {
-                let outcome = answer::outcome(message, recorded || self.wire.compares);
-                let id_range = message::range(line, raw);
-                let answer = Answer { line: line.clone(), id_range, opaque: false };
+                let outcome = outcome(recorded || self.wire.compares);
                 // If sending fails, the call was dropped between two polls, and its drop has cancelled the
                 // attempt.
                 let _ = ending.send(Ending::Answered(answer, outcome));
             }
             Answered::Late { owed, pass } => {
-                self.wire.settle(&owed, answer::outcome(message, true));
+                self.wire.settle(&owed, outcome(true));
                 if pass {
-                    self.pass_to_client(line);
+                    self.pass_to_client(&answer.line);
                 }
             }
-            Answered::Unmatched => self.pass_to_client(line),
+            Answered::Unmatched => self.pass_to_client(&answer.line),
         }
     }
 
@@ -328,7 +316,7 @@ impl Proxy {
         match answered {
             Answered::Attempt { ending, .. } => drop(ending.send(Ending::Failed(failure))),
             Answered::Late { owed, .. } if failure.ran() == Ran::No => {
-                self.wire.settle_not_run(&owed);
+                self.wire.resolve(&owed, Resolution::DidNotRun);
             }
             Answered::Late { .. } | Answered::Unmatched => {}
         }

@@ -44,15 +44,7 @@ impl Bench {
         let watches = mode.only_watches();
         let wire = Arc::new(Wire::new(in_flight, limits, watches, keys, records.clone()));
         let stack = live.stack().service(ServerTool(wire.clone()));
-        let effects = Arc::default();
-        let proxy = Proxy::new(Parts {
-            mode,
-            wire,
-            stack,
-            client: Client::default(),
-            effects,
-            host_runs: false,
-        });
+        let proxy = Proxy::new(mode, wire, stack, Client::default(), Arc::default());
         Self { proxy, records, breakers, begun: Instant::now() }
     }
 
