@@ -27,7 +27,7 @@ use std::{
 use tool_reliability::{
     config::variables,
     idempotency::{
-        DedupeRecord, IdempotencyLayer, MayStillRun, RecordListing, RecordState, Resolution,
+        DedupeRecord, IdempotencyLayer, MayStillRun, RecordState, Resolution,
         store::{Query, Selector, StateFilter, StoreError, StoreErrorKind},
     },
 };
@@ -239,23 +239,18 @@ async fn open(options: &Options) -> anyhow::Result<(Records, RecordsCommand)> {
     Ok((records, command))
 }
 
-/// All of them; for people, without the runs before the last, which are kept with the answers.
-async fn all(records: &Records, unknown: bool, runs: bool) -> anyhow::Result<RecordListing> {
-    let state = if unknown { StateFilter::Unknown } else { StateFilter::Any };
-    let query = Query { selector: Selector::All, state };
-    let found = records.listing(&query, ALL, !runs).await;
-    let mut found = found.context("the records cannot be read")?;
-    found.records.sort_by_key(|record| record.updated_at_ms);
-    Ok(found)
-}
-
 async fn list(
     records: &Records,
     unknown: bool,
     json: bool,
     command: &RecordsCommand,
 ) -> anyhow::Result<ExitCode> {
-    let found = all(records, unknown, json).await?;
+    let state = if unknown { StateFilter::Unknown } else { StateFilter::Any };
+    let query = Query { selector: Selector::All, state };
+    // For people, without the runs before the last, which are kept with the answers.
+    let found = records.listing(&query, ALL, !json).await;
+    let mut found = found.context("the records cannot be read")?;
+    found.records.sort_by_key(|record| record.updated_at_ms);
     let now = SystemClock.unix_ms();
     let mut out = String::new();
     for record in &found.records {

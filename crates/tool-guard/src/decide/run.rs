@@ -3,8 +3,7 @@ use super::{
     Options,
     decider::Decider,
     mcp_lines,
-    socket::{self, Socket},
-    streams::{self, Answers, Place, StreamEvent},
+    streams::{self, Answers, Place, Socket, StreamEvent},
     table::Connection,
 };
 use crate::mcp::{guard::Guard, log, signals::Signals, stdio, until::until};
@@ -26,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Runs until the host closes standard input, a signal, or, on a socket, until nothing has happened for long.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let socket = match &options.socket {
-        Some(path) => match socket::claim(path)? {
+        Some(path) => match streams::claim(path)? {
             Some(socket) => Some(socket),
             // Another guard serves it.
             None => return Ok(ExitCode::SUCCESS),

@@ -13,7 +13,6 @@ use std::{
 use tool_reliability::{
     Builder,
     idempotency::error::{AnswerNotKept, SharedFailure},
-    rollout::ShadowEnd,
     telemetry::TARGET,
 };
 use tr_core::{
@@ -48,7 +47,10 @@ impl Watching {
         match self.counts.clone() {
             Some(counts) if self.shadow => builder
                 .shadow_observer(counts.clone())
-                .on_shadow_end(move |end| counts.would_have_ended(end)),
+                // As the call would have ended.
+                .on_shadow_end(move |shadow| {
+                    counts.count(&fate(shadow.is_run, may_repeat(shadow.call), shadow.end));
+                }),
             Some(counts) => builder.observer(counts),
             None => builder,
         }
@@ -73,13 +75,16 @@ impl Watching {
         let record = records::short(key);
         tracing::warn!(target: TARGET, event = "end_not_recorded", record);
         if let Some(counts) = &self.counts {
-            counts.unrecorded();
+            add(&counts.unrecorded);
         }
     }
 
-    /// Counts the beginning of a call.
+    /// Counts the beginning of a call; in `shadow` mode its end is counted as the stack would have made it.
     pub(crate) fn begin(&self, mcp: &Arc<McpCall>, call: &ToolCall) -> Option<Counted> {
-        self.counts.as_ref().map(|counts| counts.begin(mcp, call, self.shadow))
+        let counts = self.counts.clone()?;
+        add(&counts.calls);
+        let (mcp, may_repeat, shadow) = (mcp.clone(), may_repeat(call), self.shadow);
+        Some(Counted { counts, mcp, may_repeat, shadow, is_over: false })
     }
 
     /// Logs the summary, and writes the rest of the attribution log, after all calls have ended.
@@ -124,28 +129,6 @@ enum Fate<'e> {
 }
 
 impl Counts {
-    /// A call begins; in `shadow` mode its end is counted as the stack would have made it.
-    pub(crate) fn begin(
-        self: &Arc<Self>,
-        mcp: &Arc<McpCall>,
-        call: &ToolCall,
-        shadow: bool,
-    ) -> Counted {
-        add(&self.calls);
-        let (counts, mcp, may_repeat) = (self.clone(), mcp.clone(), may_repeat(call));
-        Counted { counts, mcp, may_repeat, shadow, is_over: false }
-    }
-
-    /// Counts how a call in shadow mode would have ended.
-    pub(crate) fn would_have_ended(&self, shadow: &ShadowEnd<'_>) {
-        self.count(&fate(shadow.is_run, may_repeat(shadow.call), shadow.end));
-    }
-
-    /// Counts an answer whose call's end is not recorded.
-    pub(crate) fn unrecorded(&self) {
-        add(&self.unrecorded);
-    }
-
     /// Logs the summary.
     pub(crate) fn tell(&self) {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -206,7 +189,7 @@ pub(crate) struct Counted {
     mcp: Arc<McpCall>,
     /// Whether it may be repeated although it may have run.
     may_repeat: bool,
-    /// Its end is counted as the stack would have made it, by [`Counts::would_have_ended`].
+    /// Its end is counted as the stack would have made it, when its shadow ends.
     shadow: bool,
     is_over: bool,
 }
