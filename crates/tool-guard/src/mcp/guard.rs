@@ -103,7 +103,7 @@ impl Guard {
             eprintln!("tool-guard: {deprecated}");
         }
         let compares = signals(loops, setup.config.loops.signals.as_ref()).is_some();
-        let recording = setup.recording.clone().under(options.overrides.recording.clone());
+        let recording = setup.recording(options.overrides.recording.clone());
         let server = recording.server(&options.server_words());
         let command = RecordsCommand::of(recording.place.as_ref());
         let records = match options.mode {
@@ -111,7 +111,7 @@ impl Guard {
             // Calls that are only watched are not recorded.
             Mode::Off | Mode::Observe | Mode::Shadow => Records::default(),
         };
-        let identity = setup.identity.clone();
+        let identity = setup.config.identity.iter().map(|(_, rule)| rule.clone()).collect();
         let statuses = setup.config.upstream.status.iter().flatten();
         let statuses = statuses.chain(&options.http.status).copied().collect();
         let log_path = options.overrides.attribution_log.clone();

@@ -6,7 +6,7 @@ use super::{
 use bytes::Bytes;
 use clap::ValueEnum;
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use std::{collections::VecDeque, time::Duration};
 use tokio::time::Instant;
 
@@ -49,11 +49,20 @@ struct Handshake {
 }
 
 /// Who the server said it is.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 struct Server {
-    name: Value,
-    version: Value,
+    #[serde(rename = "serverInfo")]
+    info: Info,
+    #[serde(default)]
     capabilities: Value,
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Info {
+    #[serde(default)]
+    name: Value,
+    #[serde(default)]
+    version: Value,
 }
 
 /// What a line of a server says that was started again.
@@ -152,34 +161,13 @@ impl Restarts {
     }
 }
 
-#[derive(Deserialize)]
-struct Initialized<'l> {
-    #[serde(borrow, default, rename = "serverInfo")]
-    info: Option<&'l RawValue>,
-    #[serde(default)]
-    capabilities: Value,
-}
-
-#[derive(Deserialize)]
-struct Info {
-    #[serde(default)]
-    name: Value,
-    #[serde(default)]
-    version: Value,
-}
-
 /// Who answers `id` with this line; `None` if it answers something else, `Some(None)` if it is an error.
 fn answer(line: &Bytes, id: &Token) -> Option<Option<Server>> {
     let Line::One(message) = message::read(line) else { return None };
     if message.method.is_some() || message.id.and_then(Token::read).as_ref() != Some(id) {
         return None;
     }
-    let read = |result: &RawValue| {
-        let result: Initialized<'_> = serde_json::from_str(result.get()).ok()?;
-        let Info { name, version } = serde_json::from_str(result.info?.get()).ok()?;
-        Some(Server { name, version, capabilities: result.capabilities })
-    };
-    Some(message.result.and_then(read))
+    Some(message.result.and_then(|result| serde_json::from_str(result.get()).ok()))
 }
 
 #[cfg(test)]

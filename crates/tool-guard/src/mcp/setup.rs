@@ -12,7 +12,7 @@ use std::{
 };
 use tool_reliability::{
     Environment,
-    config::{Config, DeriveKeys, IdentityConfig, Live, LoopMode, Reloaded, variables},
+    config::{Config, DeriveKeys, Live, LoopMode, Reloaded, variables},
     idempotency::DerivedKeys,
     loopguard,
 };
@@ -30,8 +30,6 @@ pub(crate) struct Files {
 /// The setup of the files and the environment.
 pub(crate) struct Setup {
     pub(crate) config: Config,
-    pub(crate) recording: Recording,
-    pub(crate) identity: Vec<IdentityConfig>,
     declared: ToolCatalog,
 }
 
@@ -68,12 +66,7 @@ impl Files {
                 if let Some(rollout) = self.mode.rollout() {
                     config.rollout = Some(rollout);
                 }
-                Ok(Setup {
-                    recording: Recording::configured(&config.records),
-                    identity: config.identity.iter().map(|(_, rule)| rule.clone()).collect(),
-                    config,
-                    declared: declared.unwrap_or_default(),
-                })
+                Ok(Setup { config, declared: declared.unwrap_or_default() })
             }
             _ => Err(faults.join("\n")),
         }
@@ -119,6 +112,11 @@ impl Setup {
             Some(effect) => catalog.with_undeclared_effect(effect),
             None => catalog,
         })
+    }
+
+    /// What is recorded and where: an option overrides the configuration.
+    pub(crate) fn recording(&self, options: Recording) -> Recording {
+        Recording::configured(&self.config.records).under(options)
     }
 
     /// The mode of the loop guard, and the warning for a deprecated option: an option overrides the

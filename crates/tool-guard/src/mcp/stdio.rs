@@ -1,4 +1,5 @@
 //! Our own standard input and output, without an extra thread if the system allows it.
+use rustix::fs::{FileType, fstat};
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
@@ -18,9 +19,10 @@ pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 pub(crate) fn input() -> io::Result<Input> {
     let fd = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(match kind(&fd)? {
-        Kind::Pipe => Box::new(pipe::Receiver::from_owned_fd(fd)?),
-        Kind::Socket => Box::new(socket(fd)?),
-        Kind::Other => Box::new(tokio::io::stdin()),
+        FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(fd)?),
+        FileType::Socket => Box::new(socket(fd)?),
+        // A file or a terminal.
+        _ => Box::new(tokio::io::stdin()),
     })
 }
 
@@ -28,29 +30,17 @@ pub(crate) fn input() -> io::Result<Input> {
 pub(crate) fn output() -> io::Result<Output> {
     let fd = io::stdout().as_fd().try_clone_to_owned()?;
     Ok(match kind(&fd)? {
-        Kind::Pipe => Box::new(pipe::Sender::from_owned_fd(fd)?),
-        Kind::Socket => Box::new(socket(fd)?),
-        Kind::Other => Box::new(tokio::io::stdout()),
+        FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(fd)?),
+        FileType::Socket => Box::new(socket(fd)?),
+        _ => Box::new(tokio::io::stdout()),
     })
 }
 
-enum Kind {
-    Pipe,
-    /// Node starts its children with sockets.
-    Socket,
-    /// A file or a terminal.
-    Other,
+fn kind(fd: &OwnedFd) -> io::Result<FileType> {
+    Ok(FileType::from_raw_mode(fstat(fd)?.st_mode))
 }
 
-fn kind(fd: &OwnedFd) -> io::Result<Kind> {
-    use rustix::fs::{FileType, fstat};
-    Ok(match FileType::from_raw_mode(fstat(fd)?.st_mode) {
-        FileType::Fifo => Kind::Pipe,
-        FileType::Socket => Kind::Socket,
-        _ => Kind::Other,
-    })
-}
-
+/// Node starts its children with sockets.
 fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
     let socket = std::os::unix::net::UnixStream::from(fd);
     socket.set_nonblocking(true)?;

@@ -31,7 +31,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let upstream = Upstream::new(setup.config.catalog.endpoints(), &options.reach)
         .with_context(|| format!("{} cannot be used", options.config.display()))?;
     let (loops, _) = setup.loops(None);
-    let recording = setup.recording.clone().under(options.recording.clone());
+    let recording = setup.recording(options.recording.clone());
     // The records of calls that name no session belong to the front of this file, whenever it runs.
     let server = recording.server(&["serve".into(), fs::canonicalize(&options.config)?.into()]);
     let records = recording.open(&server).await?;

@@ -84,7 +84,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Err(error) => return unusable(&error.into()),
     };
     let run = options.run.as_deref();
-    let recording = setup.recording.clone().under(options.recording);
+    let recording = setup.recording(options.recording);
     let server = recording.server(&options.command);
     let command = RecordsCommand::of(recording.place.as_ref());
     if run.is_some() && recording.place == Some(Place::Memory) {
