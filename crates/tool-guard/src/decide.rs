@@ -5,7 +5,6 @@ mod events;
 mod mcp_lines;
 mod options;
 mod run;
-mod socket;
 mod streams;
 mod table;
 

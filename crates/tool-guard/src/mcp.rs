@@ -39,14 +39,11 @@ pub(crate) mod server;
 pub(crate) mod setup;
 pub(crate) mod signals;
 pub(crate) mod stack;
-mod status_rules;
-mod stdio;
-mod summary;
+pub(crate) mod stdio;
 mod timeout_sweeper;
 mod tool;
 mod unknowns;
 pub(crate) mod until;
-mod unwritten;
 mod upstream;
 mod watching;
 
@@ -58,5 +55,4 @@ pub(crate) use self::{
     run::run,
     server::Server,
     stack::read_config,
-    stdio::{Input, Output},
 };

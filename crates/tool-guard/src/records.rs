@@ -1,7 +1,6 @@
 //! `tool-guard records`: lists the records of calls, and settles calls of unknown outcome.
 //!
 //! It works on the store itself, whether or not a guard runs.
-mod answer_file;
 mod find;
 mod shown;
 mod unreadable;
@@ -18,16 +17,24 @@ use crate::mcp::{
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
+use serde_json::value::RawValue;
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 use tool_reliability::{
     config::variables,
     idempotency::{
-        DedupeRecord, IdempotencyLayer, MayStillRun, RecordListing, RecordState, Resolution,
+        DedupeRecord, IdempotencyLayer, MayStillRun, RecordState, Resolution,
         store::{Query, Selector, StateFilter, StoreError, StoreErrorKind},
     },
 };
 use tr_core::{
-    SystemClock, ToolOutcome, WallClock, canonical::Key, printable, printable_json, printable_lines,
+    Json, SystemClock, ToolOutcome, WallClock,
+    canonical::{self, Key},
+    one_line, printable, printable_json, printable_lines,
 };
 
 /// The exit codes, for the help.
@@ -132,17 +139,12 @@ enum SettledAs {
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let answer = match &options.what {
         What::Settle { answer: Some(_), how: SettledAs::DidNotRun, .. } => {
-            eprintln!(
-                "tool-guard: --answer is for `settle ID done`: a call that did not run has no answer"
-            );
-            return Ok(ExitCode::from(UNUSABLE));
+            let why = "--answer is for `settle ID done`: a call that did not run has no answer";
+            return refuse(UNUSABLE, why);
         }
-        What::Settle { answer: Some(file), .. } => match answer_file::read(file) {
+        What::Settle { answer: Some(file), .. } => match read_answer(file) {
             Ok(answer) => Some(answer),
-            Err(error) => {
-                eprintln!("tool-guard: {}", printable_lines(&format!("{error:#}")));
-                return Ok(ExitCode::from(UNUSABLE));
-            }
+            Err(error) => return refuse(UNUSABLE, &printable_lines(&format!("{error:#}"))),
         },
         _ => None,
     };
@@ -163,15 +165,34 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
                 RecordAction::Show { json } => unreadable::show(&record, json),
                 _ => {}
             }
-            eprintln!("tool-guard: {}", unreadable::advice(&record, &command));
-            return Ok(ExitCode::from(UNREADABLE));
+            return refuse(UNREADABLE, &unreadable::advice(&record, &command));
         }
-        Err(why) => {
-            eprintln!("tool-guard: {}", printable(&why));
-            return Ok(ExitCode::from(NOT_FOUND));
-        }
+        Err(why) => return refuse(NOT_FOUND, &printable(&why)),
     };
     act_on(&records, &record, act, &command).await
+}
+
+/// Says why nothing was done.
+fn refuse(code: u8, why: &str) -> anyhow::Result<ExitCode> {
+    eprintln!("tool-guard: {why}");
+    Ok(ExitCode::from(code))
+}
+
+/// Reads a result, which is sent to clients as one line.
+fn read_answer(file: &Path) -> anyhow::Result<ToolOutcome> {
+    let what = || format!("the answer {} cannot be used", file.display());
+    let text = fs::read_to_string(file).with_context(what)?;
+    let text = text.trim();
+    let json: Option<Box<RawValue>> = RawValue::from_string(one_line(text).into_owned()).ok();
+    let json = json
+        .filter(|_| text.starts_with('{'))
+        .context(
+            "expected a JSON object, such as {\"content\":[{\"type\":\"text\",\"text\":\"…\"}]}",
+        )
+        .with_context(what)?;
+    // Of two members with one name, clients differ in which they read.
+    canonical::to_string(json.get()).with_context(what)?;
+    Ok(ToolOutcome::success(Json::from(json)))
 }
 
 /// What to do with one record.
@@ -218,23 +239,18 @@ async fn open(options: &Options) -> anyhow::Result<(Records, RecordsCommand)> {
     Ok((records, command))
 }
 
-/// All of them; for people, without the runs before the last, which are kept with the answers.
-async fn all(records: &Records, unknown: bool, runs: bool) -> anyhow::Result<RecordListing> {
-    let state = if unknown { StateFilter::Unknown } else { StateFilter::Any };
-    let query = Query { selector: Selector::All, state };
-    let found = records.listing(&query, ALL, !runs).await;
-    let mut found = found.context("the records cannot be read")?;
-    found.records.sort_by_key(|record| record.updated_at_ms);
-    Ok(found)
-}
-
 async fn list(
     records: &Records,
     unknown: bool,
     json: bool,
     command: &RecordsCommand,
 ) -> anyhow::Result<ExitCode> {
-    let found = all(records, unknown, json).await?;
+    let state = if unknown { StateFilter::Unknown } else { StateFilter::Any };
+    let query = Query { selector: Selector::All, state };
+    // For people, without the runs before the last, which are kept with the answers.
+    let found = records.listing(&query, ALL, !json).await;
+    let mut found = found.context("the records cannot be read")?;
+    found.records.sort_by_key(|record| record.updated_at_ms);
     let now = SystemClock.unix_ms();
     let mut out = String::new();
     for record in &found.records {
@@ -250,8 +266,7 @@ async fn list(
     }
     print!("{out}");
     if let Some(first) = found.unreadable.first() {
-        eprintln!("tool-guard: {}", unreadable::advice(first, command));
-        return Ok(ExitCode::from(UNREADABLE));
+        return refuse(UNREADABLE, &unreadable::advice(first, command));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -279,8 +294,7 @@ async fn act_on(
         }
         RecordAction::Forget { .. } => {
             if !records.clear(&key).await.context("the record cannot be forgotten")? {
-                eprintln!("tool-guard: the record is gone already");
-                return Ok(ExitCode::from(NOT_FOUND));
+                return refuse(NOT_FOUND, "the record is gone already");
             }
             println!("forgotten: a repeat of this call runs");
         }
@@ -290,8 +304,7 @@ async fn act_on(
                 && let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown)
                 && let Some(why) = still.refusal()
             {
-                eprintln!("tool-guard: {}", refused(record, still, why, command));
-                return Ok(ExitCode::from(MAY_STILL_RUN));
+                return refuse(MAY_STILL_RUN, &refused(record, still, why, command));
             }
             return settle(records, record, &key, how, answer).await;
         }
@@ -323,18 +336,17 @@ async fn settle(
     how: SettledAs,
     answer: Option<ToolOutcome>,
 ) -> anyhow::Result<ExitCode> {
-    let (wanted, says) = match how {
-        SettledAs::Done => {
-            (RecordState::Done, "settled: it ran; a repeat of this call does not run")
-        }
-        SettledAs::DidNotRun => {
-            (RecordState::Cancelled, "settled: it did not run; a repeat of this call runs")
-        }
-    };
-    let settlement = match (how, answer) {
-        (SettledAs::Done, Some(answer)) => Resolution::Done(answer),
-        (SettledAs::Done, None) => Resolution::DoneNotKept,
-        (SettledAs::DidNotRun, _) => Resolution::DidNotRun,
+    let (wanted, settlement, says) = match how {
+        SettledAs::Done => (
+            RecordState::Done,
+            answer.map_or(Resolution::DoneNotKept, Resolution::Done),
+            "settled: it ran; a repeat of this call does not run",
+        ),
+        SettledAs::DidNotRun => (
+            RecordState::Cancelled,
+            Resolution::DidNotRun,
+            "settled: it did not run; a repeat of this call runs",
+        ),
     };
     let settled = records.settle(key, Some(record.epoch), settlement).await;
     // A guard refuses a settlement of a sealed record that was made without its key.
@@ -351,6 +363,6 @@ async fn settle(
         println!("{says} (already settled)");
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("tool-guard: the call cannot be settled: its record is {stands}, not unknown");
-    Ok(ExitCode::from(OTHERWISE))
+    let why = format!("the call cannot be settled: its record is {stands}, not unknown");
+    refuse(OTHERWISE, &why)
 }

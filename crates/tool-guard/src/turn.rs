@@ -6,7 +6,6 @@ mod client;
 mod keys;
 mod options;
 mod run;
-mod tool;
 
 pub(crate) use self::{
     client::Client,

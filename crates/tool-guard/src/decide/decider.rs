@@ -5,7 +5,12 @@ use super::{
     mcp_lines::{self, GuardAnswer},
     table::{Call, Connection, State, Table, Turns},
 };
-use crate::mcp::{failure::Failure, guard::Guarding, lines::Item, message::Token};
+use crate::mcp::{
+    failure::Failure,
+    lines::Item,
+    message::Token,
+    proxy::{Finished, Proxy},
+};
 use std::{
     collections::{HashSet, VecDeque},
     time::Duration,
@@ -21,7 +26,7 @@ pub(super) type Outgoing = (Connection, Answer);
 
 /// The calls of hosts, and the guard that decides about them.
 pub(super) struct Decider {
-    pub(super) proxy: Guarding,
+    pub(super) proxy: Proxy,
     table: Table,
     turns: Turns,
     /// What hosts said about tools, so that the guard learns each word once.
@@ -42,7 +47,7 @@ fn token(number: u64) -> Token {
 }
 
 impl Decider {
-    pub(super) fn new(proxy: Guarding, patience: Duration) -> Self {
+    pub(super) fn new(proxy: Proxy, patience: Duration) -> Self {
         Self {
             proxy: proxy.with_messages(),
             table: Table::default(),
@@ -94,7 +99,7 @@ impl Decider {
     fn on_before(&mut self, connection: Connection, id: Token, before: &Before<'_>, now: Instant) {
         if self.table.is_open(connection, &id) {
             let error = "a call with this id has not ended: give each call an id of its own";
-            return self.fault(connection, Fault { id: Some(id), error: error.into() });
+            return self.refuse(connection, id, error);
         }
         let number = self.table.number();
         let counted = self.turns.of(before.session.as_deref());
@@ -136,16 +141,15 @@ impl Decider {
         let found = number.and_then(|number| Some((number, self.table.get_mut(number)?)));
         let Some((number, call)) = found else {
             let error = "no such call is open: it was never announced to this guard, was not allowed, or has ended";
-            return self.fault(connection, Fault { id: Some(id), error: error.into() });
+            return self.refuse(connection, id, error);
         };
         let is_late = match &call.state {
             State::Deciding(_) => {
                 let error = "the call is not decided yet: wait for the answer to its line, and make it only if that allows it";
-                return self.fault(connection, Fault { id: Some(id), error: error.into() });
+                return self.refuse(connection, id, error);
             }
             State::Ending(..) => {
-                let error = "this call has an end already";
-                return self.fault(connection, Fault { id: Some(id), error: error.into() });
+                return self.refuse(connection, id, "this call has an end already");
             }
             State::Allowed => {
                 call.state = State::Ending(connection, id.clone());
@@ -162,12 +166,16 @@ impl Decider {
         self.collect();
     }
 
+    fn refuse(&mut self, connection: Connection, id: Token, error: &str) {
+        self.fault(connection, Fault { id: Some(id), error: error.into() });
+    }
+
     fn fault(&mut self, connection: Connection, fault: Fault) {
         self.answers.push_back((connection, Answer::fault(fault)));
     }
 
     /// Handles calls that have made progress.
-    pub(super) fn on_step(&mut self, finished: Option<crate::mcp::proxy::Finished>) {
+    pub(super) fn on_step(&mut self, finished: Option<Finished>) {
         self.proxy.on_step(finished);
         self.collect();
     }

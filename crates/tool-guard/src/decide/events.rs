@@ -76,7 +76,6 @@ pub(super) struct TurnEnd {
 struct Head<'l> {
     #[serde(borrow, default)]
     id: Option<&'l RawValue>,
-    #[serde(default)]
     event: Option<Box<str>>,
 }
 
@@ -191,7 +190,7 @@ pub(super) enum Decision {
 }
 
 /// An answer to a line.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Answer {
     pub(super) id: Box<RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -217,26 +216,9 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// To the line with this id.
-    fn to(id: &Token) -> Self {
-        Self {
-            id: RawValue::from_string(id.to_json()).expect("made of JSON"),
-            decision: None,
-            params: None,
-            code: None,
-            ran: None,
-            retriable: None,
-            reason: None,
-            result: None,
-            notes: Vec::new(),
-            recorded: None,
-            error: None,
-        }
-    }
-
     /// A decision about the line with this id.
     pub(super) fn new(id: &Token, decision: Decision) -> Self {
-        Self { decision: Some(decision), ..Self::to(id) }
+        Self { id: raw(id), decision: Some(decision), ..Self::default() }
     }
 
     /// The call is not to be made, since this happened to it and not to an earlier one.
@@ -252,12 +234,10 @@ impl Answer {
 
     /// The line cannot be used.
     pub(super) fn fault(fault: Fault) -> Self {
-        let id = fault.id.unwrap_or(Token::Text("".into()));
-        let mut answer = Self { error: Some(fault.error), ..Self::to(&id) };
-        if matches!(&id, Token::Text(text) if text.is_empty()) {
-            answer.id = RawValue::from_string("null".into()).expect("JSON");
-        }
-        answer
+        let id = fault.id.filter(|id| !matches!(id, Token::Text(text) if text.is_empty()));
+        // Without an id it is null.
+        let id = id.as_ref().map(raw).unwrap_or_default();
+        Self { id, error: Some(fault.error), ..Self::default() }
     }
 
     /// As a line.
@@ -270,6 +250,10 @@ impl Answer {
         line.push('\n');
         line
     }
+}
+
+fn raw(id: &Token) -> Box<RawValue> {
+    RawValue::from_string(id.to_json()).expect("made of JSON")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::mcp::{
     message::{self, Line, Message, Token},
 };
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use std::borrow::Cow;
 use tool_reliability::{config::IdentityConfig, wire::utee};
@@ -24,22 +24,6 @@ pub(crate) fn identity() -> IdentityConfig {
     let mut rule = IdentityConfig::default();
     (rule.call, rule.conversation) = (Some(CALL.into()), Some(SESSION.into()));
     rule
-}
-
-#[derive(Serialize)]
-struct Request<'l> {
-    jsonrpc: &'static str,
-    id: u64,
-    method: &'static str,
-    params: Params<'l>,
-}
-
-#[derive(Serialize)]
-struct Params<'l> {
-    name: &'l str,
-    arguments: &'l RawValue,
-    #[serde(rename = "_meta")]
-    meta: Value,
 }
 
 /// A call as a line of a client's.
@@ -76,17 +60,12 @@ pub(super) fn call(number: u64, before: &Before<'_>, turn: Option<&str>) -> Resu
     if let Some(client) = &before.client {
         meta.insert("io.modelcontextprotocol/clientInfo".into(), json!({ "name": client }));
     }
-    let arguments = serde_json::from_str(own.get()).expect("params are JSON");
-    let params = Params { name: &before.tool, arguments, meta: meta.into() };
-    let request = Request { jsonrpc: "2.0", id: number, method: "tools/call", params };
+    let (name, arguments, meta) = (Value::from(&*before.tool), own.get(), Value::from(meta));
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{{"name":{name},"arguments":{arguments},"_meta":{meta}}}}}"#
+    );
     let params = changed.map(|text| RawValue::from_string(text).expect("params are JSON"));
-    Ok(Call { line: line(&request), params })
-}
-
-fn line(message: &impl Serialize) -> Bytes {
-    let mut line = serde_json::to_vec(message).expect("text has a JSON form");
-    line.push(b'\n');
-    line.into()
+    Ok(Call { line: (line + "\n").into(), params })
 }
 
 /// What a host says about a tool, as a server's list of tools.
@@ -104,34 +83,16 @@ pub(super) fn listed(tool: &str, effect: Option<Effect>) -> Box<RawValue> {
 /// The order to give up a call.
 pub(super) fn cancellation(number: u64) -> Bytes {
     let params = json!({ "requestId": number, "reason": "the host no longer waits" });
-    line(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }))
-}
-
-#[derive(Serialize)]
-struct Response<'l> {
-    jsonrpc: &'static str,
-    id: u64,
-    result: CallResult<'l>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CallResult<'l> {
-    content: Cow<'l, RawValue>,
-    is_error: bool,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<Value>,
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+    format!("{note}\n").into()
 }
 
 /// The line that ends a call.
 pub(super) fn end(number: u64, after: &After<'_>) -> Bytes {
-    let text = |text: &str| {
-        let blocks = json!([{ "type": "text", "text": text }]).to_string();
-        Cow::Owned(RawValue::from_string(blocks).expect("made of JSON"))
-    };
+    let text = |text: &str| Cow::Owned(json!([{ "type": "text", "text": text }]).to_string());
     let content = match (&after.error, after.output) {
         (Some(error), _) => text(error),
-        (None, Some(raw)) if is_blocks(raw) => Cow::Borrowed(raw),
+        (None, Some(raw)) if is_blocks(raw) => Cow::Borrowed(raw.get()),
         (None, Some(raw)) => match serde_json::from_str::<String>(raw.get()) {
             Ok(output) => text(&output),
             Err(_) => text(raw.get()),
@@ -141,9 +102,11 @@ pub(super) fn end(number: u64, after: &After<'_>) -> Bytes {
     let is_error = after.is_error || after.error.is_some();
     let ran = after.ran.filter(|_| is_error);
     let meta = ran.map(|ran| json!({ "tool-reliability/error": { "ran": ran } }));
-    let response =
-        Response { jsonrpc: "2.0", id: number, result: CallResult { content, is_error, meta } };
-    mark::without(&line(&response))
+    let meta = meta.map_or_else(String::new, |meta| format!(r#","_meta":{meta}"#));
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","id":{number},"result":{{"content":{content},"isError":{is_error}{meta}}}}}"#
+    );
+    mark::without(&(line + "\n").into())
 }
 
 /// Whether an output has the form of a model's content: a list of objects with a type.
@@ -202,9 +165,7 @@ struct Meta {
 
 #[derive(Default, Deserialize)]
 struct ErrorMeta {
-    #[serde(default)]
     code: Option<Box<str>>,
-    #[serde(default)]
     ran: Option<Ran>,
     #[serde(default)]
     retriable: bool,
@@ -212,7 +173,6 @@ struct ErrorMeta {
 
 #[derive(Deserialize)]
 struct Block {
-    #[serde(default)]
     text: Option<String>,
     #[serde(default, rename = "_meta")]
     meta: Value,

@@ -3,20 +3,21 @@ use super::{
     Options,
     decider::Decider,
     mcp_lines,
-    socket::{self, Socket},
-    streams::{Answers, EventSender, Place, StreamEvent},
+    streams::{self, Answers, Place, Socket, StreamEvent},
     table::Connection,
 };
-use crate::mcp::until::until;
-use crate::mcp::{Input, Output, guard::Guard, log, signals::Signals};
+use crate::mcp::{guard::Guard, log, signals::Signals, stdio, until::until};
 use anyhow::Context as _;
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashMap, VecDeque},
     pin::pin,
     process::ExitCode,
     time::Duration,
 };
-use tokio::time::{Instant, timeout};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout},
+};
 
 /// How long open calls may take to be recorded as unknown at the end, and answers to be written.
 const GRACE: Duration = Duration::from_secs(5);
@@ -24,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Runs until the host closes standard input, a signal, or, on a socket, until nothing has happened for long.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let socket = match &options.socket {
-        Some(path) => match socket::claim(path)? {
+        Some(path) => match streams::claim(path)? {
             Some(socket) => Some(socket),
             // Another guard serves it.
             None => return Ok(ExitCode::SUCCESS),
@@ -41,20 +42,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let connection = format!("decide-{:016x}", fastrand::u64(..));
     let client = guard.host(&connection, mcp_lines::identity());
     let decider = Decider::new(guard.proxy(client), within);
-    let (events, event) = EventSender::new();
-    let mut hosts = Hosts {
-        decider,
-        event,
-        open: HashMap::new(),
-        places: HashMap::new(),
-        closing: HashSet::new(),
-    };
+    let (events, event) = mpsc::channel(streams::WAITING);
+    let mut hosts = Hosts { decider, event, open: HashMap::new() };
     let signal = match socket {
         None => {
-            let input = Input::open().context("cannot read standard input")?;
-            let output = Output::open().context("cannot write standard output")?;
-            let written = events.serve(0, input, output, options.max_line);
-            drop(events);
+            let input = stdio::input().context("cannot read standard input")?;
+            let output = stdio::output().context("cannot write standard output")?;
+            let written = streams::serve(events, 0, input, output, options.max_line);
             let signal = hosts.serve(None, signal).await;
             hosts.finish().await;
             drop(hosts);
@@ -81,12 +75,17 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 /// The connections, and the decider of their calls.
 struct Hosts {
     decider: Decider,
-    event: tokio::sync::mpsc::Receiver<StreamEvent>,
-    open: HashMap<Connection, Answers>,
+    event: mpsc::Receiver<StreamEvent>,
+    open: HashMap<Connection, Host>,
+}
+
+/// The host of a connection.
+struct Host {
+    answers: Answers,
     /// The places of lines that are not answered, which come back as the answers are written.
-    places: HashMap<Connection, VecDeque<Place>>,
-    /// The connections whose hosts send no more.
-    closing: HashSet<Connection>,
+    places: VecDeque<Place>,
+    /// It sends no more.
+    is_closing: bool,
 }
 
 impl Hosts {
@@ -101,11 +100,9 @@ impl Hosts {
         let mut quiet_since = Instant::now();
         loop {
             self.answer();
-            let left: Vec<_> = self.closing.iter().copied().filter(|it| !self.waits(*it)).collect();
-            for connection in left {
-                self.closing.remove(&connection);
-                self.open.remove(&connection);
-                self.places.remove(&connection);
+            let before = self.open.len();
+            self.open.retain(|_, host| !host.is_closing || !host.places.is_empty());
+            if self.open.len() < before {
                 // On standard input and output there is no other host.
                 idle?;
             }
@@ -124,14 +121,19 @@ impl Hosts {
                 () = until(ends) => return None,
                 event = self.event.recv() => match event {
                     Some(StreamEvent::Opened(connection, answers)) => {
-                        self.open.insert(connection, answers);
+                        let host = Host { answers, places: VecDeque::new(), is_closing: false };
+                        self.open.insert(connection, host);
                     }
                     Some(StreamEvent::Line(connection, item, place)) => {
-                        self.places.entry(connection).or_default().push_back(place);
+                        if let Some(host) = self.open.get_mut(&connection) {
+                            host.places.push_back(place);
+                        }
                         self.decider.on_item(connection, &item, Instant::now());
                     }
                     Some(StreamEvent::Closed(connection)) => {
-                        self.closing.insert(connection);
+                        if let Some(host) = self.open.get_mut(&connection) {
+                            host.is_closing = true;
+                        }
                     }
                     None => return None,
                 },
@@ -139,17 +141,11 @@ impl Hosts {
         }
     }
 
-    /// Whether a line of this connection is not answered.
-    fn waits(&self, connection: Connection) -> bool {
-        self.places.get(&connection).is_some_and(|places| !places.is_empty())
-    }
-
     /// Hands the answers to their connections. The answer of a host that has gone is lost.
     fn answer(&mut self) {
         while let Some((connection, answer)) = self.decider.answer() {
-            let Some(answers) = self.open.get(&connection) else { continue };
-            let place = self.places.get_mut(&connection).and_then(VecDeque::pop_front);
-            let _ = answers.send((answer.line(), place));
+            let Some(host) = self.open.get_mut(&connection) else { continue };
+            let _ = host.answers.send((answer.line(), host.places.pop_front()));
         }
     }
 

@@ -1,18 +1,32 @@
-//! The streams of hosts: lines in, answers out, each connection with a bound.
+//! The streams of hosts: lines in, answers out, each connection with a bound; and a Unix socket for hosts that are
+//! several processes. A lock beside it says who serves it: the system releases the lock of a guard that was killed, so
+//! the next one can take the socket over.
 use super::table::Connection;
 use crate::mcp::{Item, LineReader};
-use std::{sync::Arc, time::Duration};
+use anyhow::{Context as _, bail};
+use rustix::fs::{FlockOperation, flock};
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, Permissions},
+    io,
+    os::unix::fs::{
+        DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    },
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
+    net::UnixListener,
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     task::JoinHandle,
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 /// How many lines of a connection wait for their answers; more are not read.
 const UNANSWERED: usize = 1_000;
 /// How many lines wait to be looked at, of all connections.
-const WAITING: usize = 64;
+pub(super) const WAITING: usize = 64;
 /// How long a host may read nothing of what is written to it.
 const STALLED: Duration = Duration::from_secs(30);
 
@@ -34,64 +48,110 @@ pub(super) type Place = OwnedSemaphorePermit;
 pub(super) type Answers = mpsc::UnboundedSender<(String, Option<Place>)>;
 
 /// Where connections report.
-#[derive(Clone, Debug)]
-pub(super) struct EventSender(mpsc::Sender<StreamEvent>);
+pub(super) type EventSender = mpsc::Sender<StreamEvent>;
 
-impl EventSender {
-    /// A desk, and what is reported there.
-    pub(super) fn new() -> (Self, mpsc::Receiver<StreamEvent>) {
-        let (events, event) = mpsc::channel(WAITING);
-        (Self(events), event)
-    }
-
-    /// Carries the lines and answers of a connection. The result ends once the host has all answers, or reads
-    /// none.
-    pub(super) fn serve<R, W>(
-        &self,
-        connection: Connection,
-        input: R,
-        mut output: W,
-        max_line: usize,
-    ) -> JoinHandle<()>
-    where
-        R: AsyncRead + Unpin + Send + 'static,
-        W: AsyncWrite + Unpin + Send + 'static,
-    {
-        let events = self.0.clone();
-        let (answers, mut waiting) = mpsc::unbounded_channel::<(String, Option<Place>)>();
-        let reader = tokio::spawn(async move {
-            let places = Arc::new(Semaphore::new(UNANSWERED));
-            let mut lines = LineReader::new(input, max_line);
-            if events.send(StreamEvent::Opened(connection, answers)).await.is_err() {
+/// Carries the lines and answers of a connection, and reports to `events`. The result ends once the host has all
+/// answers, or reads none.
+pub(super) fn serve(
+    events: EventSender,
+    connection: Connection,
+    input: impl AsyncRead + Unpin + Send + 'static,
+    mut output: impl AsyncWrite + Unpin + Send + 'static,
+    max_line: usize,
+) -> JoinHandle<()> {
+    let (answers, mut waiting) = mpsc::unbounded_channel::<(String, Option<Place>)>();
+    let reader = tokio::spawn(async move {
+        let places = Arc::new(Semaphore::new(UNANSWERED));
+        let mut lines = LineReader::new(input, max_line);
+        if events.send(StreamEvent::Opened(connection, answers)).await.is_err() {
+            return;
+        }
+        while lines.is_open() {
+            let Some(item) = lines.next().await else { break };
+            if matches!(&item, Item::Line(line) if line.trim_ascii().is_empty()) {
+                continue;
+            }
+            let place = places.clone().acquire_owned().await.expect("never closed");
+            if events.send(StreamEvent::Line(connection, item, place)).await.is_err() {
                 return;
             }
-            while lines.is_open() {
-                let Some(item) = lines.next().await else { break };
-                if matches!(&item, Item::Line(line) if line.trim_ascii().is_empty()) {
-                    continue;
-                }
-                let place = places.clone().acquire_owned().await.expect("never closed");
-                if events.send(StreamEvent::Line(connection, item, place)).await.is_err() {
-                    return;
-                }
+        }
+        let _ = events.send(StreamEvent::Closed(connection)).await;
+    });
+    tokio::spawn(async move {
+        while let Some((line, place)) = waiting.recv().await {
+            let written = timeout(STALLED, async {
+                output.write_all(line.as_bytes()).await?;
+                output.flush().await
+            });
+            if !matches!(written.await, Ok(Ok(()))) {
+                break;
             }
-            let _ = events.send(StreamEvent::Closed(connection)).await;
-        });
-        tokio::spawn(async move {
-            while let Some((line, place)) = waiting.recv().await {
-                let written = timeout(STALLED, async {
-                    output.write_all(line.as_bytes()).await?;
-                    output.flush().await
-                });
-                if !matches!(written.await, Ok(Ok(()))) {
-                    break;
-                }
-                drop(place);
-            }
-            // A host that reads nothing is answered no more; its open calls may still end.
-            drop(waiting);
-            let _ = output.shutdown().await;
-            drop(reader);
-        })
+            drop(place);
+        }
+        // A host that reads nothing is answered no more; its open calls may still end.
+        drop(waiting);
+        let _ = output.shutdown().await;
+        drop(reader);
+    })
+}
+
+/// A socket that this process serves.
+#[derive(Debug)]
+pub(super) struct Socket {
+    listener: UnixListener,
+    /// Held as long as the socket is served.
+    _lock: File,
+}
+
+/// Binds the socket at `path`; `None` if another guard serves it.
+///
+/// # Errors
+/// If it cannot be bound.
+pub(super) fn claim(path: &Path) -> anyhow::Result<Option<Socket>> {
+    let said = || {
+        format!(
+            "--socket {}: cannot listen: give a path in a folder that this user may write",
+            path.display()
+        )
+    };
+    if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(said)?;
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".lock");
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(beside);
+    let lock = lock.with_context(said)?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(error) if error == rustix::io::Errno::WOULDBLOCK => return Ok(None),
+        Err(error) => return Err(io::Error::from(error)).with_context(said),
+    }
+    match fs::symlink_metadata(path) {
+        // A guard that was killed has left it.
+        Ok(old) if old.file_type().is_socket() => fs::remove_file(path).with_context(said)?,
+        Ok(_) => bail!("--socket {}: there is a file that is no socket", path.display()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error).with_context(said),
+    }
+    let listener = UnixListener::bind(path).with_context(said)?;
+    fs::set_permissions(path, Permissions::from_mode(0o600)).with_context(said)?;
+    Ok(Some(Socket { listener, _lock: lock }))
+}
+
+impl Socket {
+    /// Accepts connections until it is dropped.
+    pub(super) async fn serve(self, events: EventSender, max_line: usize) {
+        let mut connection = 0;
+        loop {
+            let Ok((stream, _)) = self.listener.accept().await else {
+                // Most likely no file handle is left; the host can connect again.
+                sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            connection += 1;
+            let (input, output) = stream.into_split();
+            drop(serve(events.clone(), connection, input, output, max_line));
+        }
     }
 }

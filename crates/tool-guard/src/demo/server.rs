@@ -2,7 +2,7 @@
 //!
 //! Every execution of a tool with a side effect is a line in a ledger, so that the executions can be
 //! counted.
-use crate::mcp::{Input, Item, LineReader, Output};
+use crate::mcp::{Item, LineReader, stdio};
 use clap::Args;
 use serde_json::{Value, json};
 use std::{
@@ -57,8 +57,8 @@ pub(crate) async fn serve(options: Options) -> io::Result<()> {
     let ledger = OpenOptions::new().create(true).append(true).open(&options.ledger)?;
     let (out, mut lines) = unbounded_channel::<String>();
     let server = Rc::new(Server { ledger, out, calls: std::cell::RefCell::default() });
-    let mut output = Output::open()?;
-    let mut input = LineReader::new(Input::open()?, 1024 * 1024);
+    let mut output = stdio::output()?;
+    let mut input = LineReader::new(stdio::input()?, 1024 * 1024);
     let tasks = LocalSet::new();
     tasks
         .run_until(async {

@@ -5,7 +5,7 @@ use super::{
     failure_text,
     message::{self, Message},
     notes, pending,
-    unknowns::{self, CHECK_FIRST, Unknowns},
+    unknowns::{Barred, CHECK_FIRST, Unknowns},
 };
 use bytes::Bytes;
 use serde::Deserialize;
@@ -218,7 +218,7 @@ pub(crate) fn line(
                 (code::IDEMPOTENCY_CONFLICT, Ran::No) => OTHER_ID,
                 // What may have run is an earlier call, and not this one.
                 (code::STORE_UNAVAILABLE, Ran::Yes | Ran::Unknown) => CHECK_FIRST,
-                _ if unknowns::is_barred(error) => CHECK_FIRST,
+                _ if error.is::<Barred>() => CHECK_FIRST,
                 (_, ran) => repeatable.warning(ran),
             });
             if found.code != code::IDEMPOTENCY_IN_FLIGHT {

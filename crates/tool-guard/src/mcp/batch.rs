@@ -1,20 +1,11 @@
 //! Batches: lines of several messages. The members are not collected, since there may be millions.
 use super::{
-    elements::elements,
+    elements::{elements, unchecked_elements},
     message::{self, Message, Token},
     scan,
 };
 use bytes::Bytes;
-use serde::{
-    Deserializer as _,
-    de::{SeqAccess, Visitor},
-};
-use serde_json::value::RawValue;
-use std::{
-    fmt,
-    marker::PhantomData,
-    ops::{ControlFlow, Range},
-};
+use std::ops::Range;
 
 /// A request in a line of the client's.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,29 +16,10 @@ pub(crate) struct Asked {
     pub(crate) is_list: bool,
 }
 
-/// Visits the elements of a JSON array until the visitor stops.
-pub(crate) fn each<'l>(text: &'l str, take: impl FnMut(&'l RawValue) -> ControlFlow<()>) {
-    struct Each<'l, F>(F, PhantomData<&'l ()>);
-
-    impl<'l, F: FnMut(&'l RawValue) -> ControlFlow<()>> Visitor<'l> for Each<'l, F> {
-        type Value = ();
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an array")
-        }
-
-        fn visit_seq<A: SeqAccess<'l>>(mut self, mut all: A) -> Result<(), A::Error> {
-            while let Some(one) = all.next_element()? {
-                if (self.0)(one).is_break() {
-                    break;
-                }
-            }
-            Ok(())
-        }
-    }
-
-    // If parsing stops there, all elements before were visited.
-    let _ = serde_json::Deserializer::from_str(text).deserialize_seq(Each(take, PhantomData));
+/// The members of a batch in JSON.
+fn each(line: &[u8]) -> impl Iterator<Item = &str> {
+    let all = unchecked_elements(line).into_iter().flatten();
+    all.filter_map(|one| str::from_utf8(one).ok()).filter(|one| !one.is_empty())
 }
 
 /// What a client's batch asks for.
@@ -61,11 +33,11 @@ pub(crate) enum Asks {
 
 /// Reads a batch in JSON, and up to `most` of its requests; beyond, only those whose id `is_taken`.
 pub(crate) fn asks(line: &[u8], most: usize, is_taken: impl Fn(&Token) -> bool) -> Asks {
-    let (mut calls, mut others) = (false, Vec::new());
-    each(str::from_utf8(line).unwrap_or_default(), |one| {
-        match message::object::<Message<'_>>(one.get()) {
+    let mut others = Vec::new();
+    for one in each(line) {
+        match message::object::<Message<'_>>(one) {
+            Ok(message) if message.is_tool_call() => return Asks::Tool,
             Ok(message) => {
-                calls = message.is_tool_call();
                 if let (Some(method), Some(raw)) = (&message.method, message.id)
                     && let Some(id) = Token::read(raw)
                     && (others.len() < most || is_taken(&id))
@@ -74,11 +46,11 @@ pub(crate) fn asks(line: &[u8], most: usize, is_taken: impl Fn(&Token) -> bool) 
                     others.push(Asked { id, place, is_list });
                 }
             }
-            Err(_) => calls = message::may_call_tool(one.get().as_bytes()),
+            Err(_) if message::may_call_tool(one.as_bytes()) => return Asks::Tool,
+            Err(_) => {}
         }
-        if calls { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    if calls { Asks::Tool } else { Asks::Others(others) }
+    }
+    Asks::Others(others)
 }
 
 /// The messages of a batch, which need not be JSON; none if the line is no complete batch.
@@ -98,18 +70,17 @@ const MANY: usize = 100;
 /// without a usable id or that is no message. There may be millions of the latter, so only the first
 /// hundred are answered. Notifications and answers get no reply.
 pub(crate) fn asked(line: &[u8]) -> Vec<&str> {
-    let (mut ids, mut nulls) = (Vec::new(), 0);
-    each(str::from_utf8(line).unwrap_or_default(), |one| {
-        let id = match message::object::<Message<'_>>(one.get()) {
-            Ok(message) if message.is_answer() => None,
-            Ok(message) => message.id.map(|id| Token::read(id).map_or("null", |_| id.get())),
-            Err(_) => Some("null"),
-        };
-        nulls += usize::from(id == Some("null"));
-        ids.extend(id.filter(|id| *id != "null" || nulls <= MANY));
-        ControlFlow::Continue(())
+    let ids = each(line).filter_map(|one| match message::object::<Message<'_>>(one) {
+        Ok(message) if message.is_answer() => None,
+        Ok(message) => message.id.map(|id| Token::read(id).map_or("null", |_| id.get())),
+        Err(_) => Some("null"),
     });
-    ids
+    let mut nulls = 0;
+    ids.filter(|id| {
+        nulls += usize::from(*id == "null");
+        *id != "null" || nulls <= MANY
+    })
+    .collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use std::{
     ops::Range,
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -146,10 +146,7 @@ impl Request {
             arguments: params
                 .arguments
                 .map_or_else(Json::empty_object, |raw| raw.to_owned().into()),
-            identity: {
-                let tool = params.name.as_deref().unwrap_or_default();
-                client.identify(tool, key(&meta, client)?.as_deref(), &meta, params.meta)
-            },
+            identity: client.identify(tool, key(&meta, client)?.as_deref(), &meta, params.meta),
             continues: continues(&params),
             said: meta.said(),
             traceparent: meta.traceparent.map(|text| text.into_owned().into()),
@@ -159,10 +156,8 @@ impl Request {
 
 /// The caller's key.
 fn key(meta: &Meta<'_>, client: &Client) -> Result<Option<Box<str>>, Refused> {
-    if client.has_bad_key() {
-        return Err(Refused::Params("the header idempotency-key must be UTF-8 text".into()));
-    }
-    let header = client.header_key();
+    let bad = |_| Refused::Params("the header idempotency-key must be UTF-8 text".into());
+    let header = client.header_key().transpose().map_err(bad)?;
     if header.is_some_and(str::is_empty) {
         return Err(Refused::Params("the header idempotency-key must not be empty".into()));
     }
@@ -239,31 +234,29 @@ impl McpCall {
         self.own_id_used.load(Ordering::Relaxed)
     }
 
-    /// Keeps the answer of the latest attempt.
-    pub(crate) fn keep(&self, answer: Answer) {
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
-    }
-
-    /// Forgets the answer of an earlier attempt.
-    pub(crate) fn forget(&self) {
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Keeps the answer of the latest attempt, `None` while there is none, in place of that of an earlier one.
+    pub(crate) fn keep(&self, answer: Option<Answer>) {
+        *self.kept() = answer;
     }
 
     /// Whether the answer of the latest attempt must pass unchanged.
     pub(crate) fn is_opaque(&self) -> bool {
-        let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
-        answer.as_ref().is_some_and(|answer| answer.opaque)
+        self.kept().as_ref().is_some_and(|answer| answer.opaque)
     }
 
     /// The answer of the latest attempt, under the client's id.
     pub(crate) fn answer(&self) -> Option<Bytes> {
-        let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let answer = self.kept().take()?;
         let theirs = serde_json::from_slice(&answer.line[answer.id_range.clone()]).ok();
         // The server may spell the client's id in its own way; that passes too.
         if theirs.and_then(Token::read).is_some_and(|theirs| theirs == self.id) {
             return Some(answer.line);
         }
         Some(message::splice(&answer.line, &[(answer.id_range, self.id_text())]))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Answer>> {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,5 +1,5 @@
 //! What the server's `tools/list` says about its tools, and how far it is trusted.
-use super::{elements::unchecked_elements, message, mirrored::Mirrored, options::Trust};
+use super::{elements::listed_tools, message, mirrored::Mirrored, options::Trust};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{
@@ -73,12 +73,6 @@ impl Declared {
 }
 
 #[derive(Deserialize)]
-struct List<'l> {
-    #[serde(borrow)]
-    tools: &'l RawValue,
-}
-
-#[derive(Deserialize)]
 struct Tool<'l> {
     name: Box<str>,
     #[serde(borrow)]
@@ -105,9 +99,7 @@ impl Annotations {
             _ => None,
         }
     }
-}
 
-impl Annotations {
     /// Whether the server itself says that it changes something for good.
     const fn is_harmful(&self) -> bool {
         matches!((self.destructive, self.read_only), (Some(true), _) | (_, Some(false)))
@@ -145,16 +137,13 @@ impl Effects {
     /// connection.
     pub(crate) fn learn(&mut self, result: &RawValue) {
         self.mirrored.learn(result);
-        let Ok(list) = message::object::<List<'_>>(result.get()) else { return };
-        // It is JSON, so its elements are.
-        let tools = unchecked_elements(list.tools.get().as_bytes()).into_iter().flatten();
-        for tool in tools.filter(|tool| tool.starts_with(b"{")) {
-            let tool = str::from_utf8(tool).map(message::object::<Tool<'_>>);
-            let Ok(Ok(tool)) = tool else { continue };
+        for tool in listed_tools(result) {
+            let Ok(tool) = message::object::<Tool<'_>>(tool) else { continue };
             let annotations: Option<Annotations> =
                 tool.annotations.and_then(|raw| message::object(raw.get()).ok());
             let said = self.trust.of(annotations.as_ref().and_then(Annotations::effect));
-            let effect = match self.listed.get(&tool.name) {
+            let known = self.listed.get(&tool.name);
+            let effect = match known {
                 None if self.listed.len() >= MAX_TOOLS => return,
                 Some(known) if rank(known.manifest.effect) < rank(said) => {
                     tracing::warn!(
@@ -167,9 +156,8 @@ impl Effects {
                 }
                 _ => said,
             };
-            let was_harmful = self.listed.get(&tool.name).is_some_and(|known| known.is_harmful);
-            let is_harmful =
-                was_harmful || annotations.as_ref().is_some_and(Annotations::is_harmful);
+            let is_harmful = known.is_some_and(|known| known.is_harmful)
+                || annotations.as_ref().is_some_and(Annotations::is_harmful);
             let mut manifest = ToolManifest::new(&*tool.name);
             manifest.effect = effect;
             let listed = Listed { is_harmful, manifest: Arc::new(manifest), is_current: true };

@@ -1,5 +1,7 @@
 //! The elements of an array in a line, which need not be JSON.
-use super::scan::bare;
+use super::{message, scan::bare};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// The elements of the array in `line`; `None` if the line is no complete array. They are not collected, so a
 /// line of millions takes no memory.
@@ -17,7 +19,7 @@ pub(crate) fn unchecked_elements(line: &[u8]) -> Option<Elements<'_>> {
 }
 
 /// The end of a string, behind its quotation mark; `text` begins inside of it. `None` if it does not end.
-fn string_end(text: &[u8]) -> Option<usize> {
+pub(crate) fn string_end(text: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
         let at = from + memchr::memchr2(b'"', b'\\', text.get(from..)?)?;
@@ -26,6 +28,20 @@ fn string_end(text: &[u8]) -> Option<usize> {
             _ => from = at + 2,
         }
     }
+}
+
+#[derive(Deserialize)]
+struct List<'l> {
+    #[serde(borrow)]
+    tools: &'l RawValue,
+}
+
+/// The elements of a page of a server's list of tools.
+pub(crate) fn listed_tools(page: &RawValue) -> impl Iterator<Item = &str> {
+    let list = message::object::<List<'_>>(page.get()).ok();
+    // It is JSON, so its elements are.
+    let tools = list.and_then(|list| unchecked_elements(list.tools.get().as_bytes()));
+    tools.into_iter().flatten().filter_map(|tool| str::from_utf8(tool).ok())
 }
 
 /// Advances to the next comma.

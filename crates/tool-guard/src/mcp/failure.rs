@@ -1,5 +1,5 @@
 //! Why the server did not answer an attempt, and errors as text.
-use std::{error::Error, fmt::Write as _, time::Duration};
+use std::{borrow::Cow, error::Error, fmt::Write as _, time::Duration};
 use tool_reliability::idempotency::store::StoreError;
 use tr_core::{FailureInfo, Ran, Verdict, code};
 
@@ -7,27 +7,9 @@ use tr_core::{FailureInfo, Ran, Verdict, code};
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Failure {
-    message: Message,
+    message: Cow<'static, str>,
     #[source]
     facts: FailureInfo,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Message {
-    #[error("{0}")]
-    Text(&'static str),
-    #[error("{0}")]
-    Said(Box<str>),
-    #[error("Tool timeout after {0:?}")]
-    TimedOut(Duration),
-    #[error(
-        "The server answered with a failure or a request for input of {0} bytes, more than the guard forwards: raise --max-line"
-    )]
-    OversizedFailure(usize),
-    #[error(
-        "The tool ran, but its answer has {0} bytes, more than the guard forwards: raise --max-line"
-    )]
-    OversizedAnswer(usize),
 }
 
 impl Failure {
@@ -45,6 +27,11 @@ impl Failure {
         "The MCP server crashed before it answered; it is started again",
         FailureInfo::new("server_gone", Ran::Unknown, Verdict::TRANSIENT),
     );
+    /// Of a server that is not started again, too.
+    pub(crate) const GONE_OR_TOO_LONG: Self = Self::new(
+        "The MCP server ended, or its answer was too long to read",
+        FailureInfo::new("server_gone", Ran::Unknown, Verdict::Permanent),
+    );
     pub(crate) const UNANSWERED: Self = Self::new(
         "The MCP server's response ended without an answer",
         FailureInfo::new("server_gone", Ran::Unknown, Verdict::TRANSIENT),
@@ -59,7 +46,7 @@ impl Failure {
     );
 
     const fn new(text: &'static str, facts: FailureInfo) -> Self {
-        Self { message: Message::Text(text), facts }
+        Self { message: Cow::Borrowed(text), facts }
     }
 
     /// A call while the server is started again.
@@ -72,8 +59,8 @@ impl Failure {
     }
 
     /// A failure of the way to the server, in these words.
-    pub(crate) fn said(text: impl Into<Box<str>>, facts: FailureInfo) -> Self {
-        Self { message: Message::Said(text.into()), facts }
+    pub(crate) fn said(text: impl Into<Cow<'static, str>>, facts: FailureInfo) -> Self {
+        Self { message: text.into(), facts }
     }
 
     /// Whether the tool ran.
@@ -81,21 +68,20 @@ impl Failure {
         self.facts.ran()
     }
 
-    pub(crate) const fn oversized(bytes: usize, ran: Ran) -> Self {
-        Self {
-            message: match ran {
-                Ran::Unknown => Message::OversizedFailure(bytes),
-                _ => Message::OversizedAnswer(bytes),
-            },
-            facts: FailureInfo::new("answer_too_large", ran, Verdict::Permanent),
-        }
+    pub(crate) fn oversized(bytes: usize, ran: Ran) -> Self {
+        let what = match ran {
+            Ran::Unknown => {
+                format!("The server answered with a failure or a request for input of {bytes}")
+            }
+            _ => format!("The tool ran, but its answer has {bytes}"),
+        };
+        let facts = FailureInfo::new("answer_too_large", ran, Verdict::Permanent);
+        Self::said(format!("{what} bytes, more than the guard forwards: raise --max-line"), facts)
     }
 
-    pub(crate) const fn timeout(after: Duration) -> Self {
-        Self {
-            message: Message::TimedOut(after),
-            facts: FailureInfo::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT),
-        }
+    pub(crate) fn timeout(after: Duration) -> Self {
+        let facts = FailureInfo::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT);
+        Self::said(format!("Tool timeout after {after:?}"), facts)
     }
 }
 

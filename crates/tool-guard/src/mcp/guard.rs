@@ -6,14 +6,13 @@ use super::{
     identity::{Client, Recognised},
     in_flight::InFlight,
     mark,
-    message::{self, Line, Message},
-    options::signals,
-    proxy::{LIST_CHANGED, Parts, Proxy},
+    message::{self, Line},
+    options::{StatusRules, signals},
+    proxy::{LIST_CHANGED, Proxy},
     records::{Records, RecordsCommand},
     setup::Files,
     signals::reload,
     stack,
-    status_rules::StatusRules,
     tool::{ServerTool, Wire},
     unknowns::Unknowns,
     watching::Watching,
@@ -27,7 +26,6 @@ use std::{
     time::Duration,
 };
 use tool_reliability::{
-    Guarded,
     admin::Admin,
     config::{IdentityConfig, Limit, Live},
     idempotency::DerivedKeys,
@@ -43,9 +41,6 @@ const HOST_IDLE: Duration = Duration::from_secs(3600);
 const HOST_HARD: Duration = Duration::from_secs(24 * 3600);
 /// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
 const OBSERVED: Duration = Duration::from_secs(24 * 3600);
-
-/// A proxy around the guarded server.
-pub(crate) type Guarding = Proxy<Guarded<ServerTool>>;
 
 /// What the connections to one server share.
 pub(crate) struct Guard {
@@ -69,7 +64,7 @@ pub(crate) struct Guard {
     effects: Arc<Mutex<Effects>>,
     declared: Declared,
     files: Files,
-    watching: Watching,
+    pub(crate) watching: Watching,
     export: Mutex<Option<Export>>,
 }
 
@@ -77,8 +72,8 @@ impl Guard {
     /// # Errors
     /// If options, variables or files cannot be used, or the records cannot be opened.
     pub(crate) async fn new(options: &Options, logs: bool) -> anyhow::Result<Self> {
-        let files = Files::new(options.config.as_deref(), options.catalog.as_deref());
-        let files = files.in_mode(options.mode);
+        let (config, catalog) = (options.config.as_deref(), options.catalog.as_deref());
+        let files = Files::new(config, catalog, options.mode);
         let setup = files.read().map_err(anyhow::Error::msg)?;
         let declared = Declared::default();
         setup.declare(&declared);
@@ -108,7 +103,7 @@ impl Guard {
             eprintln!("tool-guard: {deprecated}");
         }
         let compares = signals(loops, setup.config.loops.signals.as_ref()).is_some();
-        let recording = setup.recording.clone().under(options.overrides.recording.clone());
+        let recording = setup.recording(options.overrides.recording.clone());
         let server = recording.server(&options.server_words());
         let command = RecordsCommand::of(recording.place.as_ref());
         let records = match options.mode {
@@ -116,8 +111,9 @@ impl Guard {
             // Calls that are only watched are not recorded.
             Mode::Off | Mode::Observe | Mode::Shadow => Records::default(),
         };
-        let identity = setup.identity.clone();
-        let statuses = StatusRules::new(&setup.config.upstream, &options.http.status);
+        let identity = setup.config.identity.iter().map(|(_, rule)| rule.clone()).collect();
+        let statuses = setup.config.upstream.status.iter().flatten();
+        let statuses = statuses.chain(&options.http.status).copied().collect();
         let log_path = options.overrides.attribution_log.clone();
         let log_path = log_path.or_else(|| setup.attribution_log());
         let guards_loops =
@@ -182,19 +178,20 @@ impl Guard {
     }
 
     /// A proxy for this client.
-    pub(crate) fn proxy(&self, client: Client) -> Guarding {
+    pub(crate) fn proxy(&self, client: Client) -> Proxy {
         // A client cannot guess the prefix.
         let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
         let observe = self.mode.only_watches();
         let records = self.live.stack().records();
-        let wire = Wire::new(InFlight::new(prefix), self.limits, observe, self.keys, records);
-        let wire = wire.comparing(self.compares).sharing(self.unknowns.clone());
-        let wire = Arc::new(wire.telling_timeouts_to(self.timeouts.clone()));
+        let mut wire = Wire::new(InFlight::new(prefix), self.limits, observe, self.keys, records);
+        (wire.compares, wire.unknowns) = (self.compares, self.unknowns.clone());
+        wire.timeouts = Some(self.timeouts.clone());
+        let wire = Arc::new(wire);
         let stack = self.live.stack().service(ServerTool(wire.clone()));
         let effects = self.effects.clone();
-        let (mode, host_runs) = (self.mode, self.host_runs);
-        let proxy = Proxy::new(Parts { mode, wire, stack, client, effects, host_runs });
-        proxy.watched_by(self.watching.clone())
+        let mut proxy = Proxy::new(self.mode, wire, stack, client, effects);
+        (proxy.host_runs, proxy.watching) = (self.host_runs, self.watching.clone());
+        proxy
     }
 
     /// What is known of the server's tools.
@@ -212,11 +209,6 @@ impl Guard {
         }
         let without = mark::without(line);
         (without != *line).then_some(without)
-    }
-
-    /// Handles a request of a client's that is no call.
-    pub(crate) fn on_request(&self, message: &Message<'_>) {
-        self.watching.on_request(message);
     }
 
     /// Forgets expired records, until the result is dropped.

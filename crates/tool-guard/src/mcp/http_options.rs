@@ -2,7 +2,7 @@
 use crate::connect::{Reach, address};
 use clap::{Args, ValueEnum};
 use hyper::Uri;
-use std::{net::SocketAddr, path::PathBuf};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 use tool_reliability::config::StatusMeaning;
 
 /// The options of MCP over HTTP.
@@ -50,6 +50,9 @@ pub(crate) struct HttpOptions {
     #[command(flatten)]
     pub(crate) reach: Reach,
 }
+
+/// What an operator knows about the server's statuses, where the guard's own rules are not to be used.
+pub(crate) type StatusRules = BTreeMap<u16, StatusMeaning>;
 
 /// Whether a ping goes before mutating calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -18,7 +18,7 @@ pub(crate) use self::via::{KEY as KEY_HEADER, SESSION, Via};
 use self::random::is_random;
 use super::meta::{Meta, text};
 use serde_json::value::RawValue;
-use std::{env, ffi::OsString, time::Duration};
+use std::{env, ffi::OsString, str::Utf8Error, time::Duration};
 use tool_reliability::config::IdentityConfig;
 use tr_core::{
     CallParts, DedupeKey, Effect, ToolCall,
@@ -142,14 +142,9 @@ impl Client {
         self.via.is_some()
     }
 
-    /// Whether the key in the header of the HTTP request is no text.
-    pub(crate) fn has_bad_key(&self) -> bool {
-        self.via.as_ref().is_some_and(|via| via.has_bad_key)
-    }
-
-    /// The key in the header of the HTTP request.
-    pub(crate) fn header_key(&self) -> Option<&str> {
-        self.via.as_ref()?.key.as_deref()
+    /// The key in the header of the HTTP request; an error if it is no text.
+    pub(crate) fn header_key(&self) -> Option<Result<&str, &Utf8Error>> {
+        Some(self.via.as_ref()?.key.as_ref()?.as_deref())
     }
 
     /// The identity of the call, by its key, if it has one, and the other members of its `_meta`.

@@ -11,7 +11,7 @@ pub(crate) use self::late::{Claim, Owed};
 use self::{groups::Groups, late::Late};
 use super::{
     call::{Ending, Limits, McpCall},
-    message::{self, Token},
+    message::Token,
 };
 use bytes::Bytes;
 use std::{
@@ -343,29 +343,25 @@ impl InFlight {
 
     /// Handles the client's cancellation of the call `id`; `None` if no call with this id is in flight.
     pub(crate) fn cancel(&mut self, id: &Token) -> Option<Relay> {
-        self.calls.contains_key(id).then(|| self.cancel_call(id))
-    }
-
-    fn cancel_call(&mut self, id: &Token) -> Relay {
-        let Some(call) = self.calls.get_mut(id) else { return Relay::Discarded };
+        let call = self.calls.get_mut(id)?;
         let mut running = id.clone();
         if let Some(key) = call.key {
             let was_wanted = !std::mem::replace(&mut call.unwanted, true);
             match self.groups.unwant(&key, id, was_wanted) {
                 Some(id) => running = id,
-                None => return Relay::Discarded,
+                None => return Some(Relay::Discarded),
             }
         }
-        let Some(call) = self.calls.get_mut(&running) else { return Relay::Discarded };
+        let Some(call) = self.calls.get_mut(&running) else { return Some(Relay::Discarded) };
         call.cancelled = true;
-        let Some(wire_id) = call.current.take() else { return Relay::Discarded };
-        let Some(attempt) = self.take(&wire_id) else { return Relay::Discarded };
+        let Some(wire_id) = call.current.take() else { return Some(Relay::Discarded) };
+        let Some(attempt) = self.take(&wire_id) else { return Some(Relay::Discarded) };
         // Under the client's own id and token it is the same line as without the guard.
         let own = wire_id == running;
         self.late.remember(wire_id.clone(), attempt.owed, own);
         // A dropped attempt has stopped waiting.
         let _ = attempt.ending.send(Ending::Cancelled);
-        if wire_id == *id { Relay::Raw } else { Relay::With(wire_id.to_json().into()) }
+        Some(if wire_id == *id { Relay::Raw } else { Relay::With(wire_id.to_json().into()) })
     }
 
     /// Ends all attempts, since the server has ended.
@@ -388,11 +384,6 @@ impl InFlight {
         }
         Some(attempt)
     }
-}
-
-/// Reads an id of a line, if it can be matched.
-pub(crate) fn token(raw: Option<&serde_json::value::RawValue>) -> Option<Token> {
-    raw.and_then(message::Token::read)
 }
 
 #[cfg(test)]

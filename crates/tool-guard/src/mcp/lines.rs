@@ -44,6 +44,14 @@ pub(crate) struct Oversized {
     pub(crate) is_no_success: bool,
 }
 
+impl Oversized {
+    /// What was read of a line of this length.
+    pub(crate) fn of(bytes: usize, scan: IdScan) -> Self {
+        let (asks, is_no_success) = (scan.asks, scan.is_no_success());
+        Self { bytes, id: scan.found.map(|(text, _)| text), asks, is_no_success }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Skipped {
     bytes: usize,
@@ -167,9 +175,7 @@ fn may_concern_call(line: &[u8]) -> bool {
 
 impl From<Skipped> for Item {
     fn from(skipped: Skipped) -> Self {
-        let Skipped { bytes, id } = skipped;
-        let (asks, is_no_success) = (id.asks(), id.is_no_success());
-        Self::Oversized(Oversized { bytes, id: id.found(), asks, is_no_success })
+        Self::Oversized(Oversized::of(skipped.bytes, skipped.id))
     }
 }
 

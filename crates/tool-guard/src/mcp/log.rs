@@ -2,7 +2,7 @@
 mod human;
 
 use self::human::HumanLines;
-use super::{options::Log, summary::SUMMARY};
+use super::{options::Log, watching::SUMMARY};
 use crate::files::Folder;
 use anyhow::Context as _;
 use rustix::fs::OFlags;

@@ -1,6 +1,6 @@
 //! The mark by which a client distinguishes the guard's words from the server's: members of `_meta` that the
 //! guard removes from every line of the server's.
-use super::message;
+use super::{elements::string_end, message};
 use bytes::Bytes;
 use memchr::{memchr, memmem};
 use std::ops::Range;
@@ -56,7 +56,7 @@ fn cuts(line: &[u8]) -> Vec<(Range<usize>, &'static str)> {
         let inside = meta.as_mut().filter(|meta| meta.depth == depth);
         match byte {
             b'"' => {
-                at = string_end(line, at);
+                at = string_end(&line[at..]).map_or(line.len(), |end| at + end);
                 (name, is_meta) = (Some(here..at), false);
                 continue;
             }
@@ -103,18 +103,6 @@ fn cuts(line: &[u8]) -> Vec<(Range<usize>, &'static str)> {
         (name, is_meta) = (None, false);
     }
     cuts
-}
-
-/// The end of the string that continues at `at`.
-fn string_end(line: &[u8], mut at: usize) -> usize {
-    while let Some(found) = memchr::memchr2(b'"', b'\\', &line[at.min(line.len())..]) {
-        at += found + 1;
-        if line[at - 1] == b'"' {
-            return at;
-        }
-        at += 1;
-    }
-    line.len()
 }
 
 fn is_ours(name: &[u8]) -> bool {

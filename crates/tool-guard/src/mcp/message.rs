@@ -64,19 +64,13 @@ pub(crate) enum Line<'l> {
 /// Reads a line. Bytes that are no UTF-8 make it unreadable wherever they are: some servers replace them, and
 /// a line made from them would be no valid JSON either.
 pub(crate) fn read(line: &[u8]) -> Line<'_> {
-    let Ok(text) = std::str::from_utf8(line) else {
-        return Line::Unreadable { may_call_tool: may_call_tool(line) };
-    };
-    if text.trim_ascii_start().starts_with('[') {
-        return match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => Line::Batch,
-            Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
-        };
-    }
-    match serde_json::from_str(text) {
-        Ok(message) => Line::One(message),
-        Err(_) => Line::Unreadable { may_call_tool: may_call_tool(line) },
-    }
+    let read = std::str::from_utf8(line).ok().and_then(|text| {
+        if text.trim_ascii_start().starts_with('[') {
+            return serde_json::from_str::<IgnoredAny>(text).ok().map(|_| Line::Batch);
+        }
+        serde_json::from_str(text).ok().map(Line::One)
+    });
+    read.unwrap_or_else(|| Line::Unreadable { may_call_tool: may_call_tool(line) })
 }
 
 /// What can be read of a line that is no JSON, or ambiguous.
@@ -101,12 +95,12 @@ impl Guess {
         let mut scan = IdScan::default();
         scan.feed(line);
         let bare = scan::bare(line);
-        let whole = scan.ended() && bare.starts_with(b"{") && bare.ends_with(b"}");
-        let is_answer = whole && scan.answers() && !scan.asks();
-        let (error, result) = (scan.error(), scan.result());
-        let (text, place) = scan.placed()?;
+        let whole = scan.ended && bare.starts_with(b"{") && bare.ends_with(b"}");
+        let is_answer = whole && scan.answers && !scan.asks;
+        let result = scan.result();
+        let (text, place) = scan.found?;
         let id = Token::read(serde_json::from_str(&text).ok()?)?;
-        Some(Self { id, place, is_answer, error, result })
+        Some(Self { id, place, is_answer, error: scan.error, result })
     }
 }
 

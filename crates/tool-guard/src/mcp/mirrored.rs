@@ -1,5 +1,5 @@
 //! The arguments that a tool's schema has repeated in headers `mcp-param-…`: `x-mcp-header` of MCP 2026-07-28.
-use super::{elements::unchecked_elements, message};
+use super::{elements::listed_tools, message};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use std::{borrow::Cow, collections::HashMap};
@@ -25,12 +25,6 @@ struct Argument {
 }
 
 #[derive(Deserialize)]
-struct List<'l> {
-    #[serde(borrow)]
-    tools: &'l RawValue,
-}
-
-#[derive(Deserialize)]
 struct Tool<'l> {
     name: Box<str>,
     #[serde(borrow, rename = "inputSchema")]
@@ -45,10 +39,8 @@ impl Mirrored {
         if !says && self.0.is_empty() {
             return;
         }
-        let Ok(list) = message::object::<List<'_>>(result.get()) else { return };
-        for tool in unchecked_elements(list.tools.get().as_bytes()).into_iter().flatten() {
-            let tool = str::from_utf8(tool).map(message::object::<Tool<'_>>);
-            let Ok(Ok(Tool { name, schema })) = tool else { continue };
+        for tool in listed_tools(result) {
+            let Ok(Tool { name, schema }) = message::object::<Tool<'_>>(tool) else { continue };
             let schema = schema.filter(|schema| schema.get().contains(ANNOTATION));
             let schema: Option<Value> = schema.and_then(|it| serde_json::from_str(it.get()).ok());
             let arguments = schema.and_then(|schema| arguments(&schema)).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The command line of `tool-guard mcp`.
-use super::recording::{RecordOptions, word};
+use super::recording::{Recording, word};
 pub(crate) use super::{
-    http_options::{HttpOptions, Preflight, endpoint},
+    http_options::{HttpOptions, Preflight, StatusRules, endpoint},
     restart::Restart,
 };
 pub(crate) use crate::connect::address;
@@ -118,7 +118,7 @@ pub(crate) struct Overrides {
     pub(crate) attribution_log: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) recording: RecordOptions,
+    pub(crate) recording: Recording,
 
     #[command(flatten)]
     pub(crate) export: ExportOptions,
@@ -127,28 +127,25 @@ pub(crate) struct Overrides {
 impl Overrides {
     /// The keys that these options set, their values, and the options.
     pub(crate) fn settings(&self) -> Vec<(&'static str, Value, &'static str)> {
-        let mut set = Vec::new();
-        if let Some(timeout) = self.timeout {
+        let timeout = self.timeout.map(|timeout| {
             let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-            set.push(("attempt_timeout_ms", millis.max(1).into(), "--timeout"));
-        }
-        if let Some(keys) = self.derive_keys {
-            set.push(("idempotency.derived_keys", word(&keys), "--derive-keys"));
-        }
-        if let Some(loops) = self.loops {
-            let current = match loops {
-                Loops::Signals => Loops::Block,
-                Loops::Failures => Loops::Strict,
-                loops => loops,
-            };
-            set.push(("loops.mode", word(&current), "--loops"));
-        }
-        if let Some(path) = &self.attribution_log {
-            set.push(("loops.log_path", path.to_string_lossy().into(), "--attribution-log"));
-        }
-        set.extend(self.recording.settings());
-        set.extend(self.export.settings());
-        set
+            millis.max(1).into()
+        });
+        let loops = self.loops.map(|loops| match loops {
+            Loops::Signals => word(&Loops::Block),
+            Loops::Failures => word(&Loops::Strict),
+            loops => word(&loops),
+        });
+        let log = self.attribution_log.as_ref().map(|path| path.to_string_lossy().into());
+        let own = [
+            ("attempt_timeout_ms", timeout, "--timeout"),
+            ("idempotency.derived_keys", self.derive_keys.as_ref().map(word), "--derive-keys"),
+            ("loops.mode", loops, "--loops"),
+            ("loops.log_path", log, "--attribution-log"),
+        ];
+        let all = own.into_iter().chain(self.recording.settings());
+        let set = all.filter_map(|(key, value, option)| Some((key, value?, option)));
+        set.chain(self.export.settings()).collect()
     }
 }
 

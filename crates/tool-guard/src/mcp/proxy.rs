@@ -24,13 +24,13 @@ use super::{
     call::{Refused, Request},
     effects::Effects,
     identity::Client,
-    in_flight::{Relay, Unopened, token},
+    in_flight::{Relay, Unopened},
     lines::Item,
     message::{self, Guess, Line, Message, NoteParams, Token},
     notes,
     out::Out,
     timeout_sweeper::TimeoutSweeper,
-    tool::Wire,
+    tool::{ServerTool, Wire},
     unknowns::{self, Barred},
     watching::Watching,
 };
@@ -38,27 +38,29 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tool_reliability::telemetry::TARGET;
-use tower_service::Service;
-use tr_core::{BoxError, ToolCall, ToolOutcome, canonical::Key};
+use tool_reliability::{Guarded, telemetry::TARGET};
+use tr_core::canonical::Key;
 
 /// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
 /// [`to_client`](Self::to_client) and [`to_server`](Self::to_server).
-pub(crate) struct Proxy<S> {
-    mode: Mode,
+pub(crate) struct Proxy {
+    pub(crate) mode: Mode,
     wire: Arc<Wire>,
-    stack: S,
+    stack: Guarded<ServerTool>,
     client: Client,
     effects: Arc<Mutex<Effects>>,
-    host_runs: bool,
-    watching: Watching,
+    /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
+    /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
+    pub(super) host_runs: bool,
+    /// Hears of the calls.
+    pub(super) watching: Watching,
     /// The calls in flight.
     pub(crate) calls: Calls,
     /// Times out attempts.
     pub(crate) sweeper: TimeoutSweeper,
     requests: Requests,
     /// The key by which the last call is recognised.
-    key: Option<Key>,
+    pub(crate) key: Option<Key>,
     /// Whether the server was started again, and no result has said so.
     is_back: bool,
     /// Lines for the client that are not written yet.
@@ -67,27 +69,14 @@ pub(crate) struct Proxy<S> {
     pub(crate) to_server: Out,
 }
 
-/// The parts of a proxy.
-pub(crate) struct Parts<S> {
-    pub(crate) mode: Mode,
-    pub(crate) wire: Arc<Wire>,
-    pub(crate) stack: S,
-    pub(crate) client: Client,
-    pub(crate) effects: Arc<Mutex<Effects>>,
-    /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
-    /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
-    pub(crate) host_runs: bool,
-}
-
-impl<S> Proxy<S>
-where
-    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send>
-        + Clone
-        + Send
-        + 'static,
-{
-    pub(crate) fn new(parts: Parts<S>) -> Self {
-        let Parts { mode, wire, stack, client, effects, host_runs } = parts;
+impl Proxy {
+    pub(crate) fn new(
+        mode: Mode,
+        wire: Arc<Wire>,
+        stack: Guarded<ServerTool>,
+        client: Client,
+        effects: Arc<Mutex<Effects>>,
+    ) -> Self {
         Self {
             calls: Calls::new(wire.clone()),
             sweeper: TimeoutSweeper::new(wire.clone()),
@@ -96,7 +85,7 @@ where
             stack,
             client,
             effects,
-            host_runs,
+            host_runs: false,
             watching: Watching::default(),
             requests: Requests::default(),
             key: None,
@@ -112,12 +101,6 @@ where
         self
     }
 
-    /// Reports the calls to `watching`.
-    pub(crate) fn watched_by(mut self, watching: Watching) -> Self {
-        self.watching = watching;
-        self
-    }
-
     /// What is known about the server's tools.
     fn effects(&self) -> MutexGuard<'_, Effects> {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner)
@@ -126,15 +109,6 @@ where
     /// Reads what is said about tools, in the form of a server's list.
     pub(crate) fn learn(&self, list: &RawValue) {
         self.effects().learn(list);
-    }
-
-    /// The key by which the last call is recognised.
-    pub(crate) const fn key(&self) -> Option<Key> {
-        self.key
-    }
-
-    pub(crate) const fn mode(&self) -> Mode {
-        self.mode
     }
 
     /// Whether a begun call is still to be sent to the server: its claim may still be written to the disk.
@@ -184,13 +158,12 @@ where
         }
     }
 
-    /// Handles a line of the client's that was read together with the one before it. A call of that line is
-    /// begun first.
-    pub(crate) fn on_next_of_client(&mut self, item: &Item) {
+    /// To be called between two items that were read together: a call of the client's line before is begun
+    /// first, and one that the server's line before ended is answered first, so that answers keep their order.
+    pub(crate) fn between(&mut self) {
         if let Some(finished) = self.calls.step().now_or_never() {
             self.on_step(finished);
         }
-        self.on_client(item);
     }
 
     /// Handles an item of the client's.
@@ -315,7 +288,7 @@ where
         let params =
             message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
         let raw_id = params.and_then(|params| params.request_id);
-        let relay = match token(raw_id) {
+        let relay = match raw_id.and_then(Token::read) {
             Some(id) => self.wire.lock().in_flight.cancel(&id).unwrap_or_else(|| {
                 let renamed = self.requests.renamed(&id);
                 let relay =

@@ -19,22 +19,22 @@ pub(crate) enum Bodies {
     Digest,
 }
 
-/// The options of records.
+/// What is recorded and where: the options, or what the configuration says of them.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct RecordOptions {
+pub(crate) struct Recording {
     /// Where to record mutating calls with an id, so that none runs twice even if the guard ends: a file,
     /// redis://HOST:PORT or memory [default: the configuration's, or tool-guard/records.db in the user's
     /// state folder]
-    #[arg(long, value_name = "WHERE")]
-    records: Option<Place>,
+    #[arg(long = "records", value_name = "WHERE")]
+    pub(crate) place: Option<Place>,
 
     /// What is kept of their answers [default: full, or the configuration's]
-    #[arg(long, value_enum, value_name = "WHAT")]
-    record_bodies: Option<Bodies>,
+    #[arg(long = "record-bodies", value_enum, value_name = "WHAT")]
+    bodies: Option<Bodies>,
 
     /// Encrypt the records: 64 hexadecimal digits in a file that only you can read
-    #[arg(long, value_name = "FILE")]
-    records_key_file: Option<PathBuf>,
+    #[arg(long = "records-key-file", value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
 
     /// The server's name in the records, which several servers may share [default: by the command]
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
@@ -46,36 +46,24 @@ pub(super) fn word<V: ValueEnum>(value: &V) -> Value {
     value.to_possible_value().map(|value| value.get_name().to_owned()).into()
 }
 
-impl RecordOptions {
-    /// The keys of the configuration that these options set, their values, and the options.
-    pub(super) fn settings(&self) -> Vec<(&'static str, Value, &'static str)> {
+impl Recording {
+    /// The keys of the configuration for these options, the values that they set, and the options.
+    pub(super) fn settings(&self) -> [(&'static str, Option<Value>, &'static str); 4] {
         let text = |text: Cow<'_, str>| Value::from(text.into_owned());
-        let place = self.records.as_ref().map(|place| match place {
+        let place = self.place.as_ref().map(|place| match place {
             Place::Memory => "memory".into(),
             Place::File(file) => text(file.to_string_lossy()),
             Place::Redis(url) => Value::from(&**url),
         });
-        let key_file = self.records_key_file.as_ref().map(|file| text(file.to_string_lossy()));
-        let all = [
+        let key_file = self.key_file.as_ref().map(|file| text(file.to_string_lossy()));
+        [
             ("records.where", place, "--records"),
-            ("records.bodies", self.record_bodies.as_ref().map(word), "--record-bodies"),
+            ("records.bodies", self.bodies.as_ref().map(word), "--record-bodies"),
             ("records.key_file", key_file, "--records-key-file"),
             ("records.name", self.name.clone().map(Value::from), "--name"),
-        ];
-        all.into_iter().filter_map(|(key, value, option)| Some((key, value?, option))).collect()
+        ]
     }
-}
 
-/// What is recorded and where.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Recording {
-    pub(crate) place: Option<Place>,
-    pub(crate) key_file: Option<PathBuf>,
-    bodies: Option<Bodies>,
-    name: Option<String>,
-}
-
-impl Recording {
     /// The configuration's settings.
     pub(crate) fn configured(config: &RecordsConfig) -> Self {
         Self {
@@ -93,11 +81,11 @@ impl Recording {
     }
 
     /// The options override the configuration.
-    pub(crate) fn under(self, options: RecordOptions) -> Self {
+    pub(crate) fn under(self, options: Self) -> Self {
         Self {
-            place: options.records.or(self.place),
-            key_file: options.records_key_file.or(self.key_file),
-            bodies: options.record_bodies.or(self.bodies),
+            place: options.place.or(self.place),
+            key_file: options.key_file.or(self.key_file),
+            bodies: options.bodies.or(self.bodies),
             name: options.name.or(self.name),
         }
     }
@@ -145,10 +133,8 @@ mod tests {
         config.place = Some(Place::Memory);
         config.bodies = Some(RecordBodies::Digest);
         config.name = Some("shop".into());
-        let options = RecordOptions {
-            records: Some(Place::File("calls.db".into())),
-            ..RecordOptions::default()
-        };
+        let options =
+            Recording { place: Some(Place::File("calls.db".into())), ..Recording::default() };
         let recording = Recording::configured(&config).under(options);
         assert_eq!(recording.place, Some(Place::File("calls.db".into())));
         assert_eq!(recording.bodies, Some(Bodies::Digest));

@@ -34,7 +34,7 @@ pub(crate) const UNKNOWN: Duration = Duration::from_secs(30 * 24 * 3600);
 const LOCK_WAIT: Duration = Duration::from_millis(800);
 
 /// How many digits of an ID distinguish records.
-const SHORT: usize = 12;
+pub(crate) const SHORT: usize = 12;
 
 /// The place as a word for a shell, without a server's password.
 fn word_of(place: &Place) -> String {

@@ -11,17 +11,16 @@ use self::talk::Talk;
 use super::{
     Mode, Options, answer,
     failure::Failure,
-    guard::{Guard, Guarding},
+    guard::Guard,
     line_reader::LineReader,
     lines::{Item, Oversized},
     log,
     message::{self, Line, Token},
-    out::Outgoing,
-    proxy::too_long,
+    out::{Outgoing, Unwritten, write},
+    proxy::{Proxy, too_long},
     signals::Signals,
-    stdio::{Input, Output},
+    stdio::{self, Input, Output},
     until,
-    unwritten::{Unwritten, write},
     upstream::{Heard, Upstream},
 };
 use anyhow::Context as _;
@@ -59,10 +58,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
             guard.limits.idle,
         ),
         from_client: LineReader::new(
-            Input::open().context("cannot read standard input")?,
+            stdio::input().context("cannot read standard input")?,
             options.max_line,
         ),
-        client_out: Some(Output::open().context("cannot write standard output")?),
+        client_out: Some(stdio::output().context("cannot write standard output")?),
         unwritten: Unwritten::default(),
         refusals: Vec::new(),
         longest: guard.limits.hard,
@@ -76,7 +75,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
 }
 
 struct Pump {
-    proxy: Guarding,
+    proxy: Proxy,
     talk: Talk,
     from_client: LineReader<Input>,
     /// `None` once the client has stopped reading.
@@ -103,7 +102,7 @@ impl Pump {
             let is_open = self.from_client.is_open();
             if !is_open {
                 // What is not guarded, only the talk knows.
-                let is_asked = self.proxy.mode() != Mode::Enforce && self.talk.is_asked();
+                let is_asked = self.proxy.mode != Mode::Enforce && self.talk.is_asked();
                 let owes = !self.proxy.calls.is_empty() || self.proxy.is_asked() || is_asked;
                 let leaves = *leaving.get_or_insert_with(|| Instant::now() + LAST);
                 let is_busy = self.talk.is_busy() && Instant::now() < leaves;
@@ -201,7 +200,7 @@ impl Pump {
     }
 
     fn is_enforcing(&self) -> bool {
-        self.proxy.mode() == Mode::Enforce
+        self.proxy.mode == Mode::Enforce
     }
 
     fn fail(&mut self, open: &open::Open, failure: Failure) {

@@ -1,17 +1,12 @@
 //! Whether a server that crashed is started again, and how it takes the place of the one before.
-mod place;
-
-pub(crate) use place::{Place, Started};
-
 use super::{
-    in_flight::token,
     lines::Item,
     message::{self, Line, Token},
 };
 use bytes::Bytes;
 use clap::ValueEnum;
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use std::{collections::VecDeque, time::Duration};
 use tokio::time::Instant;
 
@@ -54,11 +49,20 @@ struct Handshake {
 }
 
 /// Who the server said it is.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 struct Server {
-    name: Value,
-    version: Value,
+    #[serde(rename = "serverInfo")]
+    info: Info,
+    #[serde(default)]
     capabilities: Value,
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Info {
+    #[serde(default)]
+    name: Value,
+    #[serde(default)]
+    version: Value,
 }
 
 /// What a line of a server says that was started again.
@@ -94,9 +98,9 @@ impl Restarts {
         if self.recent.len() >= MOST {
             return None;
         }
-        let delay = FIRST_DELAY * (1 << self.recent.len());
+        let delay = self.next_delay();
         self.recent.push_back(now);
-        Some(delay.min(LONGEST_DELAY))
+        Some(delay)
     }
 
     /// The delay before the next restart, if there is one.
@@ -107,13 +111,13 @@ impl Restarts {
     /// Reads an item of the client's.
     pub(crate) fn on_client(&mut self, item: &Item) {
         let shake = &mut self.handshake;
-        if !self.when.is_crash() || shake.ended.is_some() || shake.lines > HANDSHAKE_LINES {
+        if self.when != Restart::Crash || shake.ended.is_some() || shake.lines > HANDSHAKE_LINES {
             return;
         }
         let Item::Line(line) = item else { return };
         shake.lines += 1;
         let Line::One(message) = message::read(line) else { return };
-        match (message.method.as_deref(), token(message.id)) {
+        match (message.method.as_deref(), message.id.and_then(Token::read)) {
             (Some("initialize"), Some(id)) if shake.asked.is_none() => {
                 shake.asked = Some((id, line.clone()));
             }
@@ -157,40 +161,13 @@ impl Restarts {
     }
 }
 
-impl Restart {
-    const fn is_crash(self) -> bool {
-        matches!(self, Self::Crash)
-    }
-}
-
-#[derive(Deserialize)]
-struct Initialized<'l> {
-    #[serde(borrow, default, rename = "serverInfo")]
-    info: Option<&'l RawValue>,
-    #[serde(default)]
-    capabilities: Value,
-}
-
-#[derive(Deserialize)]
-struct Info {
-    #[serde(default)]
-    name: Value,
-    #[serde(default)]
-    version: Value,
-}
-
 /// Who answers `id` with this line; `None` if it answers something else, `Some(None)` if it is an error.
 fn answer(line: &Bytes, id: &Token) -> Option<Option<Server>> {
     let Line::One(message) = message::read(line) else { return None };
-    if message.method.is_some() || token(message.id).as_ref() != Some(id) {
+    if message.method.is_some() || message.id.and_then(Token::read).as_ref() != Some(id) {
         return None;
     }
-    let read = |result: &RawValue| {
-        let result: Initialized<'_> = serde_json::from_str(result.get()).ok()?;
-        let Info { name, version } = serde_json::from_str(result.info?.get()).ok()?;
-        Some(Server { name, version, capabilities: result.capabilities })
-    };
-    Some(message.result.and_then(read))
+    Some(message.result.and_then(|result| serde_json::from_str(result.get()).ok()))
 }
 
 #[cfg(test)]

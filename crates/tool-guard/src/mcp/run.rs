@@ -1,5 +1,4 @@
 //! The loop between the client, the guard and the server process.
-use super::until::until;
 use super::{
     Mode, Options,
     guard::Guard,
@@ -7,27 +6,25 @@ use super::{
     line_reader::LineReader,
     log,
     options::OnServerExit,
+    out::write,
     proxy::Proxy,
     remote,
-    restart::{Place, Restart, Restarts, Started},
+    restart::{Greeted, Restart, Restarts},
     server::{self, Server},
     signals::Signals,
-    stdio::{Input, Output},
-    unwritten::write,
+    stdio::{self, Input, Output},
+    until::until,
 };
 use crate::supervise::{NOT_FOUND, NOT_STARTED};
 use anyhow::Context as _;
+use bytes::BytesMut;
 use futures_util::FutureExt;
-use std::{
-    ffi::OsString,
-    future::Future,
-    panic::resume_unwind,
-    pin::Pin,
-    process::ExitCode,
-    task::{Context, Poll, ready},
-    time::Duration,
+use std::{ffi::OsString, panic::resume_unwind, process::ExitCode, time::Duration};
+use tokio::{
+    process::ChildStdout,
+    task::JoinHandle,
+    time::{Instant, sleep_until},
 };
-use tokio::{task::JoinHandle, time::Instant};
 
 /// How many bytes may wait for one side before the other is no longer read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -40,6 +37,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long the output of a server that has ended may be silent before it counts as closed, too: a process
 /// that the server left behind may hold it open.
 const LINGER: Duration = Duration::from_millis(200);
+
+/// The task that waits for a signal does nothing that could fail.
+const WAITS: &str = "waits for a signal";
 
 /// Runs the guard until the client disconnects, or the server ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
@@ -56,13 +56,14 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let logging = log::start(options.log, options.log_file.as_deref())?;
     let guard = Guard::new(&options, logging.is_some()).await?;
     let _janitor = guard.janitor();
-    let ended = AbortOnDrop(tokio::spawn(Signals::new()?.end(guard.reload())));
-    let _admin = guard.admin(&options).await?.map(|admin| AbortOnDrop(tokio::spawn(admin)));
+    let ended = tokio::spawn(Signals::new()?.end(guard.reload()));
+    let signals = ended.abort_handle();
+    let _admin = guard.admin(&options).await?.map(tokio::spawn);
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let proxy = guard.proxy(guard.client(&connection));
 
-    let client_in = Input::open().context("cannot read standard input")?;
-    let client_out = Output::open().context("cannot write standard output")?;
+    let client_in = stdio::input().context("cannot read standard input")?;
+    let client_out = stdio::output().context("cannot write standard output")?;
     let server = Server::start(&options.command).context("cannot start the MCP server")?;
     let streams = Streams {
         from_client: LineReader::of(options.mode, client_in, options.max_line),
@@ -78,26 +79,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     // A separate task: waking the runtime's main future costs a system call each time.
     let pumped = tokio::spawn(streams.pump(proxy, options.on_server_exit)).await;
     let code = pumped.unwrap_or_else(|error| resume_unwind(error.into_panic()));
+    signals.abort();
     guard.finish().await;
     code
-}
-
-/// A task that ends when this is dropped, and its result.
-struct AbortOnDrop<T>(JoinHandle<T>);
-
-impl<T> Future for AbortOnDrop<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        let end = ready!(Pin::new(&mut self.0).poll(cx));
-        Poll::Ready(end.unwrap_or_else(|error| resume_unwind(error.into_panic())))
-    }
-}
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 struct Streams {
@@ -109,7 +93,7 @@ struct Streams {
     /// The server's command.
     command: Vec<OsString>,
     /// The signal that ended the guard. A separate task waits for it, which costs a call almost nothing.
-    ended: AbortOnDrop<u8>,
+    ended: JoinHandle<u8>,
     max_line: usize,
     /// How long a server that is started again may take to answer `initialize`.
     timeout: Duration,
@@ -136,24 +120,21 @@ impl Again {
     }
 }
 
+/// How the start of another server went.
+enum Started {
+    /// It takes the place of the one before; its output.
+    Up(Box<LineReader<ChildStdout>>),
+    /// It ended with this code.
+    Crashed(Option<u8>),
+    /// It is not the server before, or does not say that it is.
+    Other,
+    /// The guard is to end.
+    Signal(u8),
+}
+
 impl Streams {
-    async fn pump<S>(
-        mut self,
-        mut proxy: Proxy<S>,
-        on_exit: OnServerExit,
-    ) -> anyhow::Result<ExitCode>
-    where
-        S: tower_service::Service<
-                tr_core::ToolCall,
-                Response = tr_core::ToolOutcome,
-                Error = tr_core::BoxError,
-                Future: Send,
-            > + Clone
-            + Send
-            + 'static,
-    {
-        let mut from_server =
-            LineReader::of(proxy.mode(), self.server.take_output(), self.max_line);
+    async fn pump(mut self, mut proxy: Proxy, on_exit: OnServerExit) -> anyhow::Result<ExitCode> {
+        let mut from_server = LineReader::of(proxy.mode, self.server.take_output(), self.max_line);
         let (mut heard, mut gone, mut ended_first) = (false, false, false);
         // How long the server may run after the client has disconnected, and whether it may owe answers.
         let (mut patience, mut owed): (Option<Instant>, bool) = (None, false);
@@ -212,8 +193,8 @@ impl Streams {
                     break;
                 }
                 // If calls are not guarded, only the server knows which answers it owes.
-                let may_owe = self.client_out.is_some()
-                    && (proxy.mode() != Mode::Enforce || proxy.is_asked());
+                let may_owe =
+                    self.client_out.is_some() && (proxy.mode != Mode::Enforce || proxy.is_asked());
                 if std::mem::replace(&mut owed, may_owe) != may_owe {
                     patience = None;
                 }
@@ -248,7 +229,8 @@ impl Streams {
                             && let Some(item) = self.from_client.buffered()
                         {
                             self.restarts.on_client(&item);
-                            proxy.on_next_of_client(&item);
+                            proxy.between();
+                            proxy.on_client(&item);
                         }
                     }
                 }
@@ -263,7 +245,8 @@ impl Streams {
                             && let Some(item) = from_server.buffered()
                         {
                             self.restarts.on_server(&item);
-                            proxy.on_next_of_server(&item);
+                            proxy.between();
+                            proxy.on_server(&item);
                         }
                     }
                     // The output may end with a line, so its end is handled below.
@@ -303,7 +286,7 @@ impl Streams {
                 () = until(patience) => break,
                 signal = &mut self.ended => {
                     self.server.end().await;
-                    return Ok(ExitCode::from(128 + signal));
+                    return Ok(ExitCode::from(128 + signal.expect(WAITS)));
                 }
             }
             if !from_server.is_open() && !std::mem::replace(&mut gone, true) {
@@ -339,33 +322,43 @@ impl Streams {
     }
 
     /// Starts a server in the place of the one that crashed.
-    async fn again<S>(&mut self, proxy: &mut Proxy<S>) -> Started
-    where
-        S: tower_service::Service<
-                tr_core::ToolCall,
-                Response = tr_core::ToolOutcome,
-                Error = tr_core::BoxError,
-                Future: Send,
-            > + Clone
-            + Send
-            + 'static,
-    {
+    async fn again(&mut self, proxy: &mut Proxy) -> Started {
         let Ok(server) = Server::start(&self.command) else { return Started::Crashed(Some(1)) };
         self.server = server;
-        let output = LineReader::of(proxy.mode(), self.server.take_output(), self.max_line);
-        let place = Place {
-            restarts: &self.restarts,
-            server: &mut self.server,
-            ended: &mut self.ended,
-            timeout: self.timeout,
-        };
-        let started = place.take(output, |item| proxy.on_server(item)).await;
+        let output = LineReader::of(proxy.mode, self.server.take_output(), self.max_line);
+        let started = self.greet(output, proxy).await;
         if matches!(started, Started::Up(_))
             && let Some(ready) = self.restarts.ready()
         {
             proxy.to_server.first(ready);
         }
         started
+    }
+
+    /// Sends the client's own first line, and waits for the answer. What else the server says goes to the
+    /// client.
+    async fn greet(&mut self, mut output: LineReader<ChildStdout>, proxy: &mut Proxy) -> Started {
+        let Some(hello) = self.restarts.hello() else { return Started::Up(Box::new(output)) };
+        let mut unwritten = BytesMut::from(&hello[..]);
+        let deadline = Instant::now() + self.timeout;
+        loop {
+            tokio::select! {
+                biased;
+                signal = &mut self.ended => return Started::Signal(signal.expect(WAITS)),
+                wrote = server::write(&mut self.server.input, &mut unwritten), if !unwritten.is_empty() => {
+                    if wrote.is_err() {
+                        unwritten.clear();
+                    }
+                }
+                Some(item) = output.next(), if output.is_open() => match self.restarts.greeted(&item) {
+                    Greeted::Same => return Started::Up(Box::new(output)),
+                    Greeted::Other => return Started::Other,
+                    Greeted::No => proxy.on_server(&item),
+                },
+                code = server::exit(&mut self.server.supervisor) => return Started::Crashed(code),
+                () = sleep_until(deadline) => return Started::Other,
+            }
+        }
     }
 
     /// The exit code of a server that did not start.

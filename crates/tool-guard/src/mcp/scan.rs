@@ -19,11 +19,15 @@ pub(crate) struct IdScan {
     flag: Flag,
     /// Whether a value comes next, and not a name.
     value: bool,
-    found: Option<Found>,
-    asks: bool,
-    answers: bool,
+    /// The id's JSON text and its position, if it was a string or a number. Of several it is the last, as JSON
+    /// readers take it.
+    pub(super) found: Option<(Box<str>, Range<usize>)>,
+    /// Whether it is a request or notification, and no answer.
+    pub(super) asks: bool,
+    /// Whether it is an answer to a request.
+    pub(super) answers: bool,
     /// The positions of the last `error` and the last `result`, unless they are `null`.
-    error: Option<Range<usize>>,
+    pub(super) error: Option<Range<usize>>,
     result: Option<Range<usize>>,
     /// Whether the last `result` has `isError: true`.
     is_error: bool,
@@ -36,7 +40,7 @@ pub(crate) struct IdScan {
     /// The beginning of the top-level value that is being read, of any kind.
     value_begun: Option<usize>,
     /// Whether the object has ended.
-    ended: bool,
+    pub(super) ended: bool,
 }
 
 /// The members of a message that the scanner distinguishes.
@@ -58,13 +62,6 @@ enum Flag {
     Other,
 }
 
-/// An id, and its position.
-#[derive(Debug)]
-struct Found {
-    text: Box<str>,
-    place: Range<usize>,
-}
-
 impl IdScan {
     /// Continues with more of the text.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
@@ -72,37 +69,6 @@ impl IdScan {
             self.step(byte);
             self.read += 1;
         }
-    }
-
-    /// The id's JSON text, if it was a string or a number. Of several it is the last, as JSON readers take
-    /// it.
-    pub(crate) fn found(self) -> Option<Box<str>> {
-        self.found.map(|found| found.text)
-    }
-
-    /// The same, with its position.
-    pub(crate) fn placed(self) -> Option<(Box<str>, Range<usize>)> {
-        self.found.map(|found| (found.text, found.place))
-    }
-
-    /// Whether the object is complete.
-    pub(crate) const fn ended(&self) -> bool {
-        self.ended
-    }
-
-    /// Whether it is a request or notification, and no answer.
-    pub(crate) const fn asks(&self) -> bool {
-        self.asks
-    }
-
-    /// Whether it is an answer to a request.
-    pub(crate) const fn answers(&self) -> bool {
-        self.answers
-    }
-
-    /// The position of the answer's `error`, if it has one.
-    pub(crate) fn error(&self) -> Option<Range<usize>> {
-        self.error.clone()
     }
 
     /// The position of its `result`, if it has one, and whether it has `isError: true`.
@@ -209,7 +175,7 @@ impl IdScan {
                 let place = self.begun..self.begun + token.len();
                 let text = String::from_utf8(token).ok();
                 let usable = text.filter(|text| !text.is_empty() && text != "null");
-                self.found = usable.map(|text| Found { text: text.into(), place });
+                self.found = usable.map(|text| (text.into(), place));
             }
             Member::Error => self.error = whole,
             Member::Result => self.result = whole,
@@ -231,7 +197,7 @@ mod tests {
     fn id(text: &str) -> Option<Box<str>> {
         let mut scan = IdScan::default();
         text.as_bytes().chunks(3).for_each(|chunk| scan.feed(chunk));
-        scan.found()
+        Some(scan.found?.0)
     }
 
     #[test]
@@ -239,7 +205,7 @@ mod tests {
         let asks = |text: &str| {
             let mut scan = IdScan::default();
             scan.feed(text.as_bytes());
-            scan.asks()
+            scan.asks
         };
         assert!(asks(r#"{"id":1,"params":{},"method":"x"}"#));
         assert!(!asks(r#"{"id":1,"result":{"method":"x"},"error":"method"}"#));
@@ -264,7 +230,7 @@ mod tests {
             text.as_bytes().chunks(5).for_each(|chunk| scan.feed(chunk));
             let part = |place: Range<usize>| text[place].trim_end().to_owned();
             let result = scan.result().map(|(place, is_error)| (part(place), is_error));
-            (scan.error().map(part), result)
+            (scan.error.map(part), result)
         };
         let result = |text: &str, is_error| (None, Some((text.to_owned(), is_error)));
         for (text, is_error) in [
@@ -321,8 +287,8 @@ mod tests {
         ] {
             let mut scan = IdScan::default();
             scan.feed(text.as_bytes());
-            assert_eq!(scan.ended(), whole, "{text}");
-            let (id, place) = scan.placed().unwrap();
+            assert_eq!(scan.ended, whole, "{text}");
+            let (id, place) = scan.found.unwrap();
             assert_eq!((&*id, &text[place]), ("\"a b\"", "\"a b\""));
         }
     }

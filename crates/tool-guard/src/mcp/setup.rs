@@ -12,7 +12,7 @@ use std::{
 };
 use tool_reliability::{
     Environment,
-    config::{Config, DeriveKeys, IdentityConfig, Live, LoopMode, Reloaded, variables},
+    config::{Config, DeriveKeys, Live, LoopMode, Reloaded, variables},
     idempotency::DerivedKeys,
     loopguard,
 };
@@ -30,8 +30,6 @@ pub(crate) struct Files {
 /// The setup of the files and the environment.
 pub(crate) struct Setup {
     pub(crate) config: Config,
-    pub(crate) recording: Recording,
-    pub(crate) identity: Vec<IdentityConfig>,
     declared: ToolCatalog,
 }
 
@@ -43,18 +41,9 @@ pub(crate) fn source(file: Option<&Path>) -> anyhow::Result<(String, Language)> 
 }
 
 impl Files {
-    pub(crate) fn new(config: Option<&Path>, catalog: Option<&Path>) -> Self {
-        Self {
-            config: config.map(Path::to_owned),
-            catalog: catalog.map(Path::to_owned),
-            mode: Mode::Enforce,
-        }
-    }
-
     /// For a guard in this mode, which overrides the configured rollout if it changes no call.
-    pub(crate) const fn in_mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
-        self
+    pub(crate) fn new(config: Option<&Path>, catalog: Option<&Path>, mode: Mode) -> Self {
+        Self { config: config.map(Path::to_owned), catalog: catalog.map(Path::to_owned), mode }
     }
 
     /// Whether there are any.
@@ -68,19 +57,16 @@ impl Files {
     /// Reports all mistakes of the files and of the environment.
     pub(crate) fn read(&self) -> Result<Setup, String> {
         let mut faults = Environment::faults(|name| env::var(name).ok());
-        let config = faults.take(read_config(self.config.as_deref(), variables()));
-        let declared = faults.take(self.catalog.as_deref().map(read_catalog).transpose());
+        let config = read_config(self.config.as_deref(), variables());
+        let declared = self.catalog.as_deref().map(read_catalog).transpose();
+        let config = read_or_say(config, &mut faults);
+        let declared = read_or_say(declared, &mut faults);
         match (config, declared) {
             (Some(mut config), Some(declared)) if faults.is_empty() => {
                 if let Some(rollout) = self.mode.rollout() {
                     config.rollout = Some(rollout);
                 }
-                Ok(Setup {
-                    recording: Recording::configured(&config.records),
-                    identity: config.identity.iter().map(|(_, rule)| rule.clone()).collect(),
-                    config,
-                    declared: declared.unwrap_or_default(),
-                })
+                Ok(Setup { config, declared: declared.unwrap_or_default() })
             }
             _ => Err(faults.join("\n")),
         }
@@ -128,6 +114,11 @@ impl Setup {
         })
     }
 
+    /// What is recorded and where: an option overrides the configuration.
+    pub(crate) fn recording(&self, options: Recording) -> Recording {
+        Recording::configured(&self.config.records).under(options)
+    }
+
     /// The mode of the loop guard, and the warning for a deprecated option: an option overrides the
     /// configuration.
     pub(crate) fn loops(&self, option: Option<Loops>) -> (loopguard::Mode, Option<&'static str>) {
@@ -162,13 +153,7 @@ impl Setup {
     }
 }
 
-/// Collects the errors.
-trait Faults {
-    fn take<T>(&mut self, read: anyhow::Result<T>) -> Option<T>;
-}
-
-impl Faults for Vec<String> {
-    fn take<T>(&mut self, read: anyhow::Result<T>) -> Option<T> {
-        read.map_err(|error| self.push(format!("{error:#}"))).ok()
-    }
+/// What was read, or its error among the others.
+fn read_or_say<T>(read: anyhow::Result<T>, faults: &mut Vec<String>) -> Option<T> {
+    read.map_err(|error| faults.push(format!("{error:#}"))).ok()
 }

@@ -23,36 +23,21 @@ const FREED: Duration = Duration::from_millis(1);
 /// The lease of a killed guard's claims if its end cannot be observed (Redis): clients give up at 60 s.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// The default times to live of records.
-pub(crate) struct Times {
-    unknown: Option<Duration>,
-    failed: Option<Duration>,
-    lease: Option<Duration>,
-}
-
-impl Times {
-    /// The times that this configuration does not set.
-    pub(crate) fn beside(config: &IdempotencyConfig) -> Self {
-        Self {
-            unknown: config.unknown_ttl_ms.is_none().then_some(UNKNOWN),
-            failed: config.failed_ttl_ms.is_none().then_some(FREED),
-            lease: config.inflight_ttl_ms.is_none().then_some(LEASE),
-        }
+/// Sets the times to live of records that this configuration does not.
+pub(crate) fn timed(
+    mut layer: idempotency::Builder,
+    config: &IdempotencyConfig,
+) -> idempotency::Builder {
+    if config.unknown_ttl_ms.is_none() {
+        layer = layer.unknown_ttl(UNKNOWN);
     }
-
-    /// Applies them.
-    pub(crate) fn set(&self, mut layer: idempotency::Builder) -> idempotency::Builder {
-        if let Some(unknown) = self.unknown {
-            layer = layer.unknown_ttl(unknown);
-        }
-        if let Some(failed) = self.failed {
-            layer = layer.failed_ttl(failed);
-        }
-        if let Some(lease) = self.lease {
-            layer = layer.inflight_ttl(lease);
-        }
-        layer
+    if config.failed_ttl_ms.is_none() {
+        layer = layer.failed_ttl(FREED);
     }
+    if config.inflight_ttl_ms.is_none() {
+        layer = layer.inflight_ttl(LEASE);
+    }
+    layer
 }
 
 /// The stack of `config`, without the parts that the proxy decides itself.
@@ -64,7 +49,7 @@ pub(crate) fn live(
     told: &Signals,
     watch: impl FnOnce(Builder) -> Builder,
 ) -> anyhow::Result<Live> {
-    let times = Times::beside(&config.idempotency);
+    let configured = config.idempotency.clone();
     let signals = signals(loops, config.loops.signals.as_ref());
     // The guard sees no transcript.
     config.sessions = None;
@@ -72,7 +57,7 @@ pub(crate) fn live(
         watch(builder)
             // The tool bounds its attempts itself, since progress prolongs them.
             .attempt_timeout(AttemptTimeoutBuilder::only_as_requested)
-            .idempotency(|layer| records.keep(times.set(layer.derived_keys(keys))))
+            .idempotency(|layer| records.keep(timed(layer.derived_keys(keys), &configured)))
             .loop_guard(|guard| guard.mode(loops).signals(signals))
             // MCP marks a failure by `isError`; other members are the server's answer.
             .silent_failures(false)

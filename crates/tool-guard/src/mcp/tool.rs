@@ -10,8 +10,9 @@ use super::{
     unknowns::Unknowns,
 };
 use bytes::Bytes;
+use futures_util::future::Either;
 use std::{
-    future::Future,
+    future::{self, Future, Ready},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
@@ -37,14 +38,14 @@ pub(crate) struct Wire {
     state: Mutex<WireState>,
     limits: Limits,
     records: Handle<ToolOutcome>,
-    /// This process's calls that may have run.
+    /// This process's calls that may have run, which several connections may share.
     pub(crate) unknowns: Arc<Unknowns>,
     /// Whether calls without a key are recorded too.
     derived: bool,
     /// Whether answers are compared with earlier ones.
-    compares: bool,
+    pub(crate) compares: bool,
     /// Hears of attempts that timed out, which only this service knows: progress prolongs them.
-    timeouts: Option<Arc<dyn Observer>>,
+    pub(crate) timeouts: Option<Arc<dyn Observer>>,
 }
 
 /// How often a late answer is offered to the store.
@@ -82,29 +83,6 @@ impl Wire {
         Self { state: Mutex::new(state), limits, records, unknowns, derived, compares, timeouts }
     }
 
-    /// Sets the observer of attempts that timed out.
-    pub(crate) fn telling_timeouts_to(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.timeouts = Some(observer);
-        self
-    }
-
-    /// Sets whether answers are compared with earlier ones.
-    pub(crate) const fn comparing(mut self, compares: bool) -> Self {
-        self.compares = compares;
-        self
-    }
-
-    /// Sets the calls that may have run, which several connections may share.
-    pub(crate) fn sharing(mut self, unknowns: Arc<Unknowns>) -> Self {
-        self.unknowns = unknowns;
-        self
-    }
-
-    /// Whether answers are compared with earlier ones.
-    pub(crate) const fn compares(&self) -> bool {
-        self.compares
-    }
-
     /// The claim under which the call runs, if it is recorded. The recording layer refuses an unusable key,
     /// and does not record a call without a key.
     pub(crate) fn claim_of(&self, call: &ToolCall) -> Option<Claim> {
@@ -131,36 +109,26 @@ impl Wire {
 
     /// Handles the server's answer to a given-up call. A failure that does not say whether the call ran, such
     /// as one that answers the guard's own cancellation, leaves it unknown.
-    pub(crate) fn settle(&self, owed: Owed, outcome: ToolOutcome) {
-        let Owed { claim, equals, codes } = owed;
-        let outcome = answer::judged(outcome, codes.as_deref());
+    pub(crate) fn settle(&self, owed: &Owed, outcome: ToolOutcome) {
+        let outcome = answer::judged(outcome, owed.codes.as_deref());
         if leaves_unknown(&outcome) {
             return;
         }
-        if let Some(equals) = &equals {
-            self.unknowns.settled(equals);
-        }
-        let Some(claim) = claim else { return };
         let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
         let how = match outcome {
             _ if did_not_run => Resolution::DidNotRun,
             outcome if outcome.can_be_kept() => Resolution::Done(outcome),
             _ => Resolution::DoneNotKept,
         };
-        self.resolve(claim, how);
+        self.resolve(owed, how);
     }
 
-    /// Settles a given-up call of which it is known now that it did not run.
-    pub(crate) fn settle_not_run(&self, owed: &Owed) {
+    /// Settles a given-up call of which it is known now how it ended.
+    pub(crate) fn resolve(&self, owed: &Owed, how: Resolution<ToolOutcome>) {
         if let Some(equals) = &owed.equals {
             self.unknowns.settled(equals);
         }
-        let Some(claim) = owed.claim else { return };
-        self.resolve(claim, Resolution::DidNotRun);
-    }
-
-    fn resolve(&self, claim: Claim, how: Resolution<ToolOutcome>) {
-        let Claim { fence, in_store } = claim;
+        let Some(Claim { fence, in_store }) = owed.claim else { return };
         match self.store().filter(|_| in_store) {
             Some(store) => drop(tokio::spawn(settle_in_store(store, fence, how))),
             // Nothing to do for a record that is settled already, gone, or of another run.
@@ -236,29 +204,30 @@ pub(crate) struct ServerTool(pub(crate) Arc<Wire>);
 impl Service<ToolCall> for ServerTool {
     type Response = ToolOutcome;
     type Error = BoxError;
-    type Future = Attempt;
+    type Future = Either<Ready<Result<ToolOutcome, BoxError>>, Waiting>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, call: ToolCall) -> Attempt {
+    fn call(&mut self, call: ToolCall) -> Self::Future {
+        let refused = |failure: Failure| Either::Left(future::ready(Err(failure.into())));
         let mcp = McpCall::of(&call).expect("the proxy attaches it");
         let codes = call.parts().manifest.clone().filter(|tool| !tool.not_run.is_empty());
         let claim = self.0.claim_of(&call);
         let owed = Owed { claim, equals: mcp.trace.equals, codes: codes.clone() };
         let mut wire = self.0.lock();
         if wire.gone {
-            return Attempt::Refused(Some(Failure::SERVER_GONE_BEFORE));
+            return refused(Failure::SERVER_GONE_BEFORE);
         }
         if let Some(at) = wire.up_at {
             let wait = at.saturating_duration_since(Instant::now()).max(AGAIN);
-            return Attempt::Refused(Some(Failure::starting(wait)));
+            return refused(Failure::starting(wait));
         }
-        mcp.forget();
+        mcp.keep(None);
         let now = Instant::now();
         let Some(launched) = wire.in_flight.launch(mcp, owed, now.into_std()) else {
-            return Attempt::Refused(Some(Failure::CANCELLED_BEFORE));
+            return refused(Failure::CANCELLED_BEFORE);
         };
         if !wire.observe {
             let is_mutating = DefaultPolicy.effect(&call) == Effect::Mutating;
@@ -268,7 +237,7 @@ impl Service<ToolCall> for ServerTool {
             wire.outbox.push(Outgoing { line: launched.line, attempt });
         }
         drop(wire);
-        Attempt::Waiting(Waiting {
+        Either::Right(Waiting {
             wire: self.0.clone(),
             mcp: mcp.clone(),
             wire_id: Some(launched.wire_id),
@@ -277,13 +246,6 @@ impl Service<ToolCall> for ServerTool {
             call,
         })
     }
-}
-
-/// One attempt.
-#[derive(Debug)]
-pub(crate) enum Attempt {
-    Refused(Option<Failure>),
-    Waiting(Waiting),
 }
 
 /// Waits for an answer; dropping it gives up the attempt.
@@ -307,7 +269,7 @@ impl Waiting {
         self.wire_id = None;
         match ending {
             Ok(Ending::Answered(answer, outcome)) => {
-                self.mcp.keep(answer);
+                self.mcp.keep(Some(answer));
                 Ok(answer::judged(outcome, self.codes.as_deref()))
             }
             Ok(Ending::Oversized(bytes, ran)) => Err(Failure::oversized(bytes, ran).into()),
@@ -354,19 +316,12 @@ fn cancellation(wire_id: &Token) -> Bytes {
     line.into()
 }
 
-impl Future for Attempt {
+impl Future for Waiting {
     type Output = Result<ToolOutcome, BoxError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.get_mut() {
-            Self::Refused(failure) => {
-                let failure = failure.take().expect("polled after completion");
-                Poll::Ready(Err(failure.into()))
-            }
-            Self::Waiting(waiting) => {
-                let ending = ready!(Pin::new(&mut waiting.ending).poll(cx));
-                Poll::Ready(waiting.ended(ending))
-            }
-        }
+        let waiting = self.get_mut();
+        let ending = ready!(Pin::new(&mut waiting.ending).poll(cx));
+        Poll::Ready(waiting.ended(ending))
     }
 }

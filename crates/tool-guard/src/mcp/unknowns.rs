@@ -146,11 +146,6 @@ impl Barred {
 pub(crate) const CHECK_FIRST: &str =
     " (do not repeat it; check first whether the earlier call ran)";
 
-/// Whether an equal call blocked this one.
-pub(crate) fn is_barred(error: &BoxError) -> bool {
-    error.is::<Barred>()
-}
-
 fn settles(key: &Key, command: &RecordsCommand) -> String {
     let short = records::short(key);
     format!(

@@ -24,7 +24,10 @@ use self::{
     faults::{About, Judged, Kind, judge},
     shared::Shared,
 };
-use super::{failure::Failure, options::HttpOptions, status_rules::StatusRules};
+use super::{
+    failure::Failure,
+    options::{HttpOptions, StatusRules},
+};
 use anyhow::Context as _;
 use hyper::{Method, Request, Response, Uri, body::Incoming};
 use std::sync::Arc;

@@ -1,16 +1,24 @@
-//! Observers of the calls besides the events: the attribution log and the summary.
-use super::{
-    Mode,
-    attribution::ClientLog,
-    call::McpCall,
-    message::Message,
-    meta::Said,
-    records,
-    summary::{Counted, Counts},
+//! Observers of the calls besides the events: the attribution log, and the counts of the ends of calls, of which a
+//! summary is logged when the guard ends.
+use super::{Mode, attribution::ClientLog, call::McpCall, message::Message, meta::Said, records};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
-use std::{path::Path, sync::Arc};
-use tool_reliability::{Builder, telemetry::TARGET};
-use tr_core::{BoxError, CallParts, ToolCall, ToolOutcome, canonical::Key};
+use tool_reliability::{
+    Builder,
+    idempotency::error::{AnswerNotKept, SharedFailure},
+    telemetry::TARGET,
+};
+use tr_core::{
+    BoxError, CallInfo, CallParts, DefaultPolicy, Event, Observer, Ran, RequestPolicy as _,
+    ToolCall, ToolOutcome, Verdict, canonical::Key, causes, classify,
+};
 
 /// The observers; none by default.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +47,10 @@ impl Watching {
         match self.counts.clone() {
             Some(counts) if self.shadow => builder
                 .shadow_observer(counts.clone())
-                .on_shadow_end(move |end| counts.would_have_ended(end)),
+                // As the call would have ended.
+                .on_shadow_end(move |shadow| {
+                    counts.count(&fate(shadow.is_run, may_repeat(shadow.call), shadow.end));
+                }),
             Some(counts) => builder.observer(counts),
             None => builder,
         }
@@ -64,13 +75,16 @@ impl Watching {
         let record = records::short(key);
         tracing::warn!(target: TARGET, event = "end_not_recorded", record);
         if let Some(counts) = &self.counts {
-            counts.unrecorded();
+            add(&counts.unrecorded);
         }
     }
 
-    /// Counts the beginning of a call.
-    pub(crate) fn begin(&self, mcp: &Arc<McpCall>, call: &ToolCall) -> Watched {
-        Watched(self.counts.as_ref().map(|counts| counts.begin(mcp, call, self.shadow)))
+    /// Counts the beginning of a call; in `shadow` mode its end is counted as the stack would have made it.
+    pub(crate) fn begin(&self, mcp: &Arc<McpCall>, call: &ToolCall) -> Option<Counted> {
+        let counts = self.counts.clone()?;
+        add(&counts.calls);
+        let (mcp, may_repeat, shadow) = (mcp.clone(), may_repeat(call), self.shadow);
+        Some(Counted { counts, mcp, may_repeat, shadow, is_over: false })
     }
 
     /// Logs the summary, and writes the rest of the attribution log, after all calls have ended.
@@ -84,15 +98,194 @@ impl Watching {
     }
 }
 
-/// A call in flight. A call that is dropped before its end counts as unfinished.
-#[derive(Debug)]
-pub(crate) struct Watched(Option<Counted>);
+/// The event of the summary, which is written at every level but `off`.
+pub(crate) const SUMMARY: &str = "summary";
 
-impl Watched {
+/// The counts of one guard.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    calls: AtomicU64,
+    retried: AtomicU64,
+    retries: AtomicU64,
+    replayed: AtomicU64,
+    unknown: AtomicU64,
+    unfinished: AtomicU64,
+    unrecorded: AtomicU64,
+    /// By the code of the refusal; there are few codes.
+    refused: Mutex<BTreeMap<Box<str>, u64>>,
+}
+
+/// The end of a call.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate<'e> {
+    /// The server's answer, success or failure, or a failure with a known outcome.
+    Ended,
+    /// A recorded end, or that of the same call that was running.
+    Replayed,
+    /// A refusal with this code; nothing was sent.
+    Refused(&'e str),
+    /// It may have run, and must not be repeated.
+    Unknown,
+}
+
+impl Counts {
+    /// Logs the summary.
+    pub(crate) fn tell(&self) {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut by = String::new();
+        for (code, calls) in &refused {
+            let space = if by.is_empty() { "" } else { " " };
+            let _ = write!(by, "{space}{code}={calls}");
+        }
+        tracing::event!(
+            name: SUMMARY,
+            target: TARGET,
+            tracing::Level::INFO,
+            event = SUMMARY,
+            calls = self.calls.load(Relaxed),
+            retried = self.retried.load(Relaxed),
+            retries = self.retries.load(Relaxed),
+            replayed = self.replayed.load(Relaxed),
+            refused = refused.values().sum::<u64>(),
+            refusedBy = by,
+            unknown = self.unknown.load(Relaxed),
+            unfinished = self.unfinished.load(Relaxed),
+            unrecorded = self.unrecorded.load(Relaxed),
+        );
+    }
+
+    fn count(&self, fate: &Fate<'_>) {
+        match fate {
+            Fate::Ended => {}
+            Fate::Replayed => add(&self.replayed),
+            Fate::Unknown => add(&self.unknown),
+            Fate::Refused(code) => {
+                let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+                *refused.entry((*code).into()).or_default() += 1;
+            }
+        }
+    }
+}
+
+fn add(count: &AtomicU64) {
+    count.fetch_add(1, Relaxed);
+}
+
+impl Observer for Counts {
+    fn on_event(&self, _: &CallInfo<'_>, event: &Event<'_>) {
+        if let Event::Retry { attempt, .. } = event {
+            add(&self.retries);
+            if *attempt == 0 {
+                add(&self.retried);
+            }
+        }
+    }
+}
+
+/// A call that is counted. A call that is dropped before its end counts as unfinished.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    counts: Arc<Counts>,
+    mcp: Arc<McpCall>,
+    /// Whether it may be repeated although it may have run.
+    may_repeat: bool,
+    /// Its end is counted as the stack would have made it, when its shadow ends.
+    shadow: bool,
+    is_over: bool,
+}
+
+/// Whether the call may be repeated although it may have run.
+fn may_repeat(call: &ToolCall) -> bool {
+    let declared_safe = DefaultPolicy.is_repeat_safe(call);
+    DefaultPolicy.effect(call).may_repeat(Ran::Unknown, declared_safe)
+}
+
+impl Counted {
     /// Counts the end of the call.
     pub(crate) fn end(mut self, end: &Result<ToolOutcome, BoxError>) {
-        if let Some(counted) = &mut self.0 {
-            counted.end(end);
+        self.is_over = true;
+        if !self.shadow {
+            self.counts.count(&fate(self.mcp.is_own_id_used(), self.may_repeat, end));
         }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if !self.is_over {
+            add(&self.counts.unfinished);
+            if self.mcp.is_own_id_used() && !self.may_repeat {
+                add(&self.counts.unknown);
+            }
+        }
+    }
+}
+
+fn fate<'e>(was_sent: bool, may_repeat: bool, end: &'e Result<ToolOutcome, BoxError>) -> Fate<'e> {
+    let (found, is_answer) = match end {
+        Ok(outcome) if outcome.from_cache() => return Fate::Replayed,
+        Ok(outcome) => match outcome.error() {
+            Some(error) => (classify::tool_error(error).end, true),
+            None => return Fate::Ended,
+        },
+        Err(error) => {
+            let replays = |it: &(dyn std::error::Error + 'static)| {
+                it.is::<SharedFailure>() || it.is::<AnswerNotKept>()
+            };
+            if !was_sent && causes(&**error).any(replays) {
+                return Fate::Replayed;
+            }
+            (classify::error(&**error).end, false)
+        }
+    };
+    // A server's own failure has a known outcome, unless it is transient: the call may have run.
+    let is_open = !is_answer || matches!(found.verdict, Verdict::Transient { .. });
+    match found.verdict {
+        Verdict::Cancelled if found.ran == Ran::No => Fate::Ended,
+        _ if !was_sent => Fate::Refused(found.code),
+        _ if found.ran == Ran::Unknown && is_open && !may_repeat => Fate::Unknown,
+        _ => Fate::Ended,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_core::{FailureInfo, Json, ToolError, code};
+
+    fn failure(verdict: Verdict, ran: Ran) -> Result<ToolOutcome, BoxError> {
+        let mut error = ToolError::new("e", "failed");
+        (error.verdict, error.ran) = (Some(verdict), ran);
+        Ok(ToolOutcome::failure(error))
+    }
+
+    fn error(code: &'static str, ran: Ran, verdict: Verdict) -> Result<ToolOutcome, BoxError> {
+        Err(Box::new(FailureInfo::new(code, ran, verdict)))
+    }
+
+    #[test]
+    fn what_a_call_came_to() {
+        let (transient, permanent) = (Verdict::TRANSIENT, Verdict::Permanent);
+        let refusal = error(code::CIRCUIT_OPEN, Ran::No, transient);
+        let unknown = error(code::OUTCOME_UNKNOWN, Ran::Unknown, permanent);
+        let timeout = error(code::TIMEOUT, Ran::Unknown, transient);
+        let withdrawn = error(code::CANCELLED, Ran::No, Verdict::Cancelled);
+        let cases = [
+            (true, Ok(ToolOutcome::success(Json::empty_object())), Fate::Ended),
+            (true, failure(permanent, Ran::Unknown), Fate::Ended),
+            (true, failure(transient, Ran::Unknown), Fate::Unknown),
+            (true, failure(transient, Ran::No), Fate::Ended),
+            (true, timeout, Fate::Unknown),
+            (true, withdrawn, Fate::Ended),
+            (false, refusal, Fate::Refused(code::CIRCUIT_OPEN)),
+            (false, unknown, Fate::Refused(code::OUTCOME_UNKNOWN)),
+            (false, failure(permanent, Ran::No), Fate::Refused("e")),
+            (false, error(code::CANCELLED, Ran::No, Verdict::Cancelled), Fate::Ended),
+        ];
+        for (was_sent, end, wanted) in cases {
+            assert_eq!(fate(was_sent, false, &end), wanted, "{end:?}");
+        }
+        let timeout = error(code::TIMEOUT, Ran::Unknown, transient);
+        assert_eq!(fate(true, true, &timeout), Fate::Ended, "a read leaves nothing open");
     }
 }

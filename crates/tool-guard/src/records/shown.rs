@@ -1,5 +1,5 @@
 //! Formats records for people.
-use crate::mcp::records::RecordsCommand;
+use crate::mcp::records::{RecordsCommand, SHORT};
 use std::fmt::Write as _;
 use tool_reliability::idempotency::{DedupeRecord, MayStillRun, RecordState};
 use tr_core::printable;
@@ -11,7 +11,7 @@ const STILL_RUNS: &str = "It may still run: the guard that sent it is running, a
 const CANNOT_TELL: &str = "It may still run if the guard that sent it is running.\n";
 
 /// How many digits of an ID are shown.
-pub(super) const SHOWN: usize = 12;
+pub(super) const SHOWN: usize = SHORT;
 
 /// The longest foreign text of a line, in characters.
 const MOST: usize = 60;

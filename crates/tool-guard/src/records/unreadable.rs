@@ -1,9 +1,9 @@
 //! Records that cannot be read: what is known of them, and what a person can do.
 use super::{
     find::Records,
-    shown::{SHOWN, ago, row},
+    shown::{ago, row},
 };
-use crate::mcp::records::RecordsCommand;
+use crate::mcp::records::{RecordsCommand, short};
 use anyhow::Context as _;
 use serde_json::json;
 use std::process::ExitCode;
@@ -13,17 +13,11 @@ use tr_core::{SystemClock, WallClock as _, printable, printable_json};
 /// The exit code if a record cannot be read.
 pub(super) const UNREADABLE: u8 = 6;
 
-fn short(record: &UnreadableRecord) -> String {
-    let mut id = record.key.to_string();
-    id.truncate(SHOWN);
-    id
-}
-
 /// The record in one line.
 pub(super) fn line(record: &UnreadableRecord, now: u64) -> String {
     let age = record.changed_at.map_or("-".into(), |at| ago(now.saturating_sub(at)));
     let tool = record.tool.as_deref().unwrap_or("-");
-    row(&short(record), "unreadable", &age, tool, "-")
+    row(&short(&record.key), "unreadable", &age, tool, "-")
 }
 
 /// The record as a line of JSON.
@@ -37,7 +31,7 @@ pub(super) fn as_json(record: &UnreadableRecord) -> String {
 
 /// Why the record cannot be used, and what to do.
 pub(super) fn advice(record: &UnreadableRecord, command: &RecordsCommand) -> String {
-    let (short, why) = (short(record), &record.why);
+    let (short, why) = (short(&record.key), &record.why);
     let said = format!(
         "the record {short} cannot be read: {why}; its call may have run, and a repeat of it is refused: if a newer tool-guard wrote the record, use that; else find out whether the call ran, and use {command} forget {short} --force (a repeat then runs)"
     );

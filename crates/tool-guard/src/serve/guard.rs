@@ -1,6 +1,6 @@
 //! The stack around the tools, behind envelopes.
 use super::upstream::Upstream;
-use crate::mcp::{records::Records, setup::Setup, stack::Times};
+use crate::mcp::{records::Records, setup::Setup, stack::timed};
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -55,11 +55,11 @@ impl Guard {
         signals: &Signals,
         max_body: usize,
     ) -> anyhow::Result<Self> {
-        let times = Times::beside(&setup.config.idempotency);
+        let configured = setup.config.idempotency.clone();
         let guards = setup.guards_loops(loops);
         let live = Live::new(setup.config, |builder| {
             builder
-                .idempotency(|layer| records.keep(times.set(layer)))
+                .idempotency(|layer| records.keep(timed(layer, &configured)))
                 .loop_guard(|guard| guard.mode(loops).enabled(guards))
                 .telemetry(signals.clone())
         });

@@ -1,7 +1,7 @@
 //! The command line of `tool-guard serve`.
 use crate::mcp::{
     options::{Log, address},
-    recording::RecordOptions,
+    recording::Recording,
 };
 use crate::{connect::Reach, export::ExportOptions};
 use clap::Args;
@@ -55,7 +55,7 @@ pub(crate) struct Options {
     pub(crate) admin_token_file: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) recording: RecordOptions,
+    pub(crate) recording: Recording,
 
     #[command(flatten)]
     pub(crate) export: ExportOptions,

@@ -12,7 +12,7 @@ use crate::front::{
     listener,
 };
 use crate::mcp::{
-    admin,
+    Mode, admin,
     effects::Declared,
     log,
     setup::Files,
@@ -26,12 +26,12 @@ use tool_reliability::{admin::Admin, telemetry::TARGET};
 /// Serves until a signal, or until standard input ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let _logging = log::start(options.log, options.log_file.as_deref())?;
-    let files = Files::new(Some(&options.config), None);
+    let files = Files::new(Some(&options.config), None, Mode::Enforce);
     let setup = files.read().map_err(anyhow::Error::msg)?;
     let upstream = Upstream::new(setup.config.catalog.endpoints(), &options.reach)
         .with_context(|| format!("{} cannot be used", options.config.display()))?;
     let (loops, _) = setup.loops(None);
-    let recording = setup.recording.clone().under(options.recording.clone());
+    let recording = setup.recording(options.recording.clone());
     // The records of calls that name no session belong to the front of this file, whenever it runs.
     let server = recording.server(&["serve".into(), fs::canonicalize(&options.config)?.into()]);
     let records = recording.open(&server).await?;

@@ -1,6 +1,9 @@
-//! A minimal MCP client over a server process: requests, matched with answers by id.
+//! A minimal MCP client over a server process: requests, matched with answers by id, and its tools as a service,
+//! of which a call is a request.
 use crate::mcp::{
-    Effects, Item, LineReader, Server, batch, guessed, mark,
+    Effects, Item, LineReader, Server, answer, batch,
+    failure::Failure,
+    guessed, mark,
     message::{self, Guess, Line, Token},
     server,
 };
@@ -10,12 +13,16 @@ use serde_json::{Value, json, value::RawValue};
 use std::{
     collections::HashMap,
     ffi::OsString,
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
 };
 use tokio::{
     process::ChildStdout,
     sync::{Notify, oneshot},
 };
+use tower_service::Service;
+use tr_core::{BoxError, ToolCall, ToolManifest, ToolOutcome};
 
 /// The longest answer that is read, in bytes.
 const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -245,5 +252,58 @@ impl Client {
     /// Ends the server.
     pub(crate) async fn end(&mut self) {
         self.server.end().await;
+    }
+}
+
+/// Calls the tools of a server.
+#[derive(Clone, Debug)]
+pub(crate) struct RemoteTool(pub(crate) Arc<Link>);
+
+impl Service<ToolCall> for RemoteTool {
+    type Response = ToolOutcome;
+    type Error = BoxError;
+    type Future = RemoteCall;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: ToolCall) -> RemoteCall {
+        let parts = call.parts();
+        let knows_keys = call.manifest().is_some_and(|tool| tool.capabilities.idempotency);
+        let key = parts.idempotency.key.as_deref().filter(|_| knows_keys);
+        let meta = key.map_or_else(String::new, |key| {
+            format!(r#","_meta":{}"#, json!({ "idempotencyKey": key }))
+        });
+        let params = format!(
+            r#"{{"name":{},"arguments":{}{meta}}}"#,
+            Value::from(parts.tool.name()),
+            parts.params.get()
+        );
+        let codes = call.parts().manifest.clone().filter(|tool| !tool.not_run.is_empty());
+        RemoteCall { pending: self.0.request("tools/call", &params), codes }
+    }
+}
+
+/// A call in flight.
+#[derive(Debug)]
+pub(crate) struct RemoteCall {
+    /// `None` if the server had ended before.
+    pending: Option<Pending>,
+    /// The manifest with the codes by which the tool says that it did not run.
+    codes: Option<Arc<ToolManifest>>,
+}
+
+impl Future for RemoteCall {
+    type Output = Result<ToolOutcome, BoxError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(pending) = &mut self.pending else {
+            return Poll::Ready(Err(Failure::SERVER_GONE_BEFORE.into()));
+        };
+        let Ok(line) = ready!(Pin::new(&mut pending.answer).poll(cx)) else {
+            return Poll::Ready(Err(Failure::GONE_OR_TOO_LONG.into()));
+        };
+        Poll::Ready(Ok(answer::judged(guessed::of_line(&line), self.codes.as_deref())))
     }
 }

@@ -1,5 +1,5 @@
 //! The command line of `tool-guard turn`.
-use crate::mcp::recording::RecordOptions;
+use crate::mcp::recording::Recording;
 use clap::{Args, builder::NonEmptyStringValueParser};
 use std::{ffi::OsString, path::PathBuf};
 
@@ -44,7 +44,7 @@ pub(crate) struct Options {
     pub(crate) run: Option<String>,
 
     #[command(flatten)]
-    pub(crate) recording: RecordOptions,
+    pub(crate) recording: Recording,
 
     /// The MCP server's command; everything after its name belongs to it
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]

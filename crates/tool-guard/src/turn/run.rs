@@ -1,10 +1,10 @@
 //! Runs the turn, and reports its result.
-use super::{Client, Keys, Options, tool::RemoteTool};
+use super::{Client, Keys, Options, client::RemoteTool};
 use crate::mcp::{
-    Effects, failure,
+    self, Effects, failure,
     records::{Place, Records, RecordsCommand},
     setup::{Files, Setup},
-    stack::Times,
+    stack::timed,
 };
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -58,7 +58,8 @@ pub(crate) struct Run<'p> {
 
 /// Runs a turn.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
-    let files = Files::new(options.config.as_deref(), options.catalog.as_deref());
+    let (config, catalog) = (options.config.as_deref(), options.catalog.as_deref());
+    let files = Files::new(config, catalog, mcp::Mode::Enforce);
     let text = fs::read_to_string(&options.plan)
         .with_context(|| format!("cannot read {}", options.plan.display()));
     let text = text.map_err(|error| format!("{error:#}"));
@@ -83,7 +84,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Err(error) => return unusable(&error.into()),
     };
     let run = options.run.as_deref();
-    let recording = setup.recording.clone().under(options.recording);
+    let recording = setup.recording(options.recording);
     let server = recording.server(&options.command);
     let command = RecordsCommand::of(recording.place.as_ref());
     if run.is_some() && recording.place == Some(Place::Memory) {
@@ -176,7 +177,7 @@ fn builder(config: &Config) -> Builder {
         .loop_guard(|guard| guard.enabled(false))
         // MCP marks a failure by `isError`; other members are the server's answer.
         .silent_failures(false)
-        .idempotency(|layer| Times::beside(&config.idempotency).set(layer))
+        .idempotency(|layer| timed(layer, &config.idempotency))
 }
 
 /// Runs the plan over `client`'s tools. A signal cancels the calls that have not ended.

@@ -5,7 +5,6 @@
 use crate::mcp::{
     batch,
     elements::elements,
-    in_flight::token,
     lines::Oversized,
     message::{self, Guess, Line, Message, NoteParams, Token, present},
     scan,
@@ -168,7 +167,7 @@ impl Ids {
             None => Params::default(),
         };
         let Some(method) = message.method.as_deref() else {
-            if let Some(id) = token(message.id) {
+            if let Some(id) = message.id.and_then(Token::read) {
                 self.asked.remove(&id);
             }
             return Ok(true);
@@ -260,7 +259,7 @@ impl Ids {
             }
             "notifications/cancelled" => {
                 let raw = note.and_then(|note| note.request_id);
-                if token(raw).is_some_and(|id| self.asked.remove(&id)) {
+                if raw.and_then(Token::read).is_some_and(|id| self.asked.remove(&id)) {
                     return For::Client { line: line.clone(), asks: false };
                 }
                 let Some((raw, number)) = raw.and_then(|raw| Some((raw, number(raw)?))) else {
@@ -289,7 +288,7 @@ impl Ids {
             let line = message::splice(line, &[part]);
             return For::Post { post: open.post, line, answers: false };
         }
-        let id = token(message.id);
+        let id = message.id.and_then(Token::read);
         if let Some(id) = &id
             && self.asked.len() < MAX_ASKED
         {

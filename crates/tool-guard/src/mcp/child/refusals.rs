@@ -31,7 +31,7 @@ impl Gone {
         match self {
             Self::NotStarted(why) => {
                 let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::Permanent);
-                Failure::said(why.clone(), facts)
+                Failure::said(why.to_string(), facts)
             }
             Self::Ended => Failure::SERVER_GONE_BEFORE,
         }

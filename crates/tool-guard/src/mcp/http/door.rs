@@ -174,7 +174,7 @@ impl<B: Behind> Inside<B> {
                 respond(StatusCode::ACCEPTED, Bytes::new())
             }
             _ => {
-                self.guard.on_request(&read);
+                self.guard.watching.on_request(&read);
                 self.behind.other(Request::from_parts(head, body.clone())).await
             }
         }

@@ -9,10 +9,10 @@ use super::{
 use crate::mcp::{
     Mode, answer,
     failure::Failure,
-    guard::Guarding,
     lines::Item,
     message::{Token, answered, cancelled},
     out::{Outgoing, Sent},
+    proxy::Proxy,
     upstream::{Heard, Posted},
 };
 use bytes::Bytes;
@@ -33,7 +33,7 @@ const NOT_FORWARDED: i64 = -32000;
 
 /// An exchange.
 pub(crate) struct Exchange<B: Behind> {
-    proxy: Guarding,
+    proxy: Proxy,
     behind: B,
     /// The client's headers.
     headers: HeaderMap,
@@ -76,7 +76,7 @@ struct Open<H> {
 
 /// What an exchange begins with.
 pub(crate) struct Begun<B> {
-    pub(crate) proxy: Guarding,
+    pub(crate) proxy: Proxy,
     pub(crate) behind: B,
     pub(crate) headers: HeaderMap,
     pub(crate) id: Token,
@@ -110,7 +110,7 @@ impl<B: Behind> Exchange<B> {
         let begun = Instant::now();
         let takes_events = self.takes_events();
         self.proxy.on_client(&Item::Line(message));
-        let mut wanted = self.proxy.key().map(|key| orders.wants(key));
+        let mut wanted = self.proxy.key.map(|key| orders.wants(key));
         let mut leaving = None;
         loop {
             self.flush().await;
@@ -302,9 +302,9 @@ impl<B: Behind> Exchange<B> {
             Some(Heard::Refused(refusal)) => {
                 let open = self.open.remove(at);
                 let failure = refused(refusal.status());
-                if self.proxy.mode() != Mode::Enforce || open.attempt.is_none() {
+                if self.proxy.mode != Mode::Enforce || open.attempt.is_none() {
                     let said = failure.to_string();
-                    if self.proxy.mode() != Mode::Enforce {
+                    if self.proxy.mode != Mode::Enforce {
                         self.proxy.on_failed(&open.id, failure);
                     }
                     let (head, body) = refusal.into_parts();
@@ -315,7 +315,7 @@ impl<B: Behind> Exchange<B> {
             }
             Some(Heard::Failed(failure)) => {
                 let open = self.open.remove(at);
-                if self.proxy.mode() == Mode::Enforce {
+                if self.proxy.mode == Mode::Enforce {
                     return self.proxy.on_failed(&open.id, failure);
                 }
                 let said = failure.to_string();

@@ -8,26 +8,28 @@ const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 
 /// The forms that known generators draw: a prefix, and this many letters and digits, with `_` and `-` among
 /// them if `dashes`. The host of a model may add a part to Anthropic's.
-const DRAWN: [Form; 5] = [
-    Form { prefix: "toolu_", length: 24, dashes: false, has_names: false },
-    Form { prefix: "toolu_bdrk_", length: 24, dashes: false, has_names: false },
-    Form { prefix: "toolu_vrtx_", length: 24, dashes: false, has_names: false },
+const DRAWN: [Form; 8] = [
+    Form { prefix: "toolu_", length: 24, dashes: false, is_drawn: |_| true },
+    Form { prefix: "toolu_bdrk_", length: 24, dashes: false, is_drawn: |_| true },
+    Form { prefix: "toolu_vrtx_", length: 24, dashes: false, is_drawn: |_| true },
     // OpenAI's.
-    Form { prefix: "call_", length: 24, dashes: false, has_names: true },
+    Form { prefix: "call_", length: 24, dashes: false, is_drawn: is_no_name },
     // Bedrock's: 16 bytes in Base64url.
-    Form { prefix: "tooluse_", length: 22, dashes: true, has_names: true },
+    Form { prefix: "tooluse_", length: 22, dashes: true, is_drawn: is_no_name },
+    // Nano IDs.
+    Form { prefix: "", length: 21, dashes: true, is_drawn: is_mixed },
+    Form { prefix: "call_", length: 21, dashes: true, is_drawn: is_mixed },
+    Form { prefix: "toolu_", length: 21, dashes: true, is_drawn: is_mixed },
 ];
 
 struct Form {
     prefix: &'static str,
     length: usize,
     dashes: bool,
-    /// Whether a name may have this form, too: it must not read like words then.
-    has_names: bool,
+    /// Whether the letters and digits were drawn: where a name may have this form, too, they must not read
+    /// like words.
+    is_drawn: fn(&str) -> bool,
 }
-
-/// The prefixes of Nano IDs: 21 characters that may contain `_` and `-` themselves.
-const PREFIXES: [&str; 3] = ["", "call_", "toolu_"];
 
 /// Whether the id has a random part: the form of a known generator, a UUID, a ULID, 20 hexadecimal digits or
 /// 20 letters and digits in a row, or a Nano ID. Names are chosen, however many words of them `_` joins: in
@@ -39,7 +41,6 @@ pub(super) fn is_random(id: &str, tool: &str) -> bool {
     DRAWN.iter().any(|form| form.fits(&id))
         || runs.any(|run| run.len() >= RANDOM && (is_hex(run) || is_ulid(run) || is_mixed(run)))
         || has_uuid(&id)
-        || has_nano_id(&id)
 }
 
 impl Form {
@@ -49,9 +50,7 @@ impl Form {
                 byte.is_ascii_alphanumeric() || self.dashes && matches!(byte, b'_' | b'-')
             };
             let letters: String = drawn.chars().filter(char::is_ascii_alphanumeric).collect();
-            drawn.len() == self.length
-                && drawn.bytes().all(is_of_it)
-                && (!self.has_names || is_no_name(&letters))
+            drawn.len() == self.length && drawn.bytes().all(is_of_it) && (self.is_drawn)(&letters)
         })
     }
 }
@@ -83,14 +82,6 @@ fn is_ulid(run: &str) -> bool {
         && run.starts_with("01")
         && run.bytes().all(is_of_it)
         && different(&run[10..]) >= 6
-}
-
-fn has_nano_id(id: &str) -> bool {
-    PREFIXES.iter().filter_map(|prefix| id.strip_prefix(prefix)).any(|rest| {
-        let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        let letters: String = rest.chars().filter(char::is_ascii_alphanumeric).collect();
-        rest.len() == 21 && rest.bytes().all(is_of_it) && is_mixed(&letters)
-    })
 }
 
 /// Whether letters and digits alternate as often as in random text: words with a number in them alternate

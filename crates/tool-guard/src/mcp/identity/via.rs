@@ -4,6 +4,7 @@ use hyper::{
     header::{AUTHORIZATION, COOKIE, HeaderName},
     http::request::Parts,
 };
+use std::str::Utf8Error;
 use tr_core::canonical::Digest;
 
 /// The session of a client and a server.
@@ -20,10 +21,8 @@ pub(crate) struct Via {
     pub(super) credential: Option<Digest>,
     /// The session, if there is one.
     pub(super) session: Option<Box<str>>,
-    /// The key in the request's header.
-    pub(super) key: Option<Box<str>>,
-    /// Whether the key there is no text.
-    pub(super) has_bad_key: bool,
+    /// The key in the request's header; an error if it is no text.
+    pub(super) key: Option<Result<Box<str>, Utf8Error>>,
     /// By what a call that has no id is recognised, for a minute.
     pub(super) unnamed: Option<Box<str>>,
 }
@@ -62,17 +61,17 @@ impl Via {
             Some(credential) => label("credential", credential),
             None => label("anybody", &anybody()),
         };
-        let key = headers.get(KEY).map(|key| std::str::from_utf8(key.as_bytes()));
+        let key = headers.get(KEY).map(|key| {
+            let key = std::str::from_utf8(key.as_bytes())?;
+            // A quoted string, as the draft has it, or bare.
+            let quoted = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
+            Ok(quoted.unwrap_or(key).into())
+        });
         Self {
             caller,
-            has_bad_key: matches!(key, Some(Err(_))),
             credential,
             session: digest(&[SESSION]).map(|digest| label("session", &digest)),
-            key: key.and_then(Result::ok).map(|key| {
-                // A quoted string, as the draft has it, or bare.
-                let quoted = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
-                quoted.unwrap_or(key).into()
-            }),
+            key,
             unnamed: None,
         }
     }
@@ -171,15 +170,15 @@ mod tests {
             Via::at("shop", None, &headers)
         };
         let via = of("zahlung-\u{fc}-1".as_bytes());
-        assert_eq!((via.key.as_deref(), via.has_bad_key), (Some("zahlung-\u{fc}-1"), false));
+        assert_eq!(via.key.unwrap().as_deref(), Ok("zahlung-\u{fc}-1"));
         let via = of(b"zahlung-\xfc-1");
-        assert_eq!((via.key.as_deref(), via.has_bad_key), (None, true));
+        assert!(via.key.unwrap().is_err());
     }
 
     #[test]
     fn a_key_may_be_quoted() {
         for key in ["k-1", "\"k-1\""] {
-            assert_eq!(via(&[("idempotency-key", key)]).key.as_deref(), Some("k-1"));
+            assert_eq!(via(&[("idempotency-key", key)]).key.unwrap().as_deref(), Ok("k-1"));
         }
     }
 }

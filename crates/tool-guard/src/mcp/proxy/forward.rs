@@ -12,18 +12,10 @@ use crate::mcp::{
     scan,
 };
 use bytes::Bytes;
-use tower_service::Service;
-use tr_core::{BoxError, ToolCall, ToolOutcome};
 
 const TOO_MANY: &str = "too many requests are open: this one was not forwarded";
 
-impl<S> Proxy<S>
-where
-    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send>
-        + Clone
-        + Send
-        + 'static,
-{
+impl Proxy {
     /// Whether the server may send another answer under this id.
     pub(super) fn is_taken(&self, id: &Token) -> bool {
         self.requests.contains(id) || self.wire.lock().in_flight.may_be_answered(id)

@@ -7,19 +7,17 @@ use crate::mcp::{
     elements::unchecked_elements,
     failure::Failure,
     guessed,
-    in_flight::{Answered, Relay, token},
+    in_flight::{Answered, Relay},
     lines::{Item, Oversized},
     mark,
     message::{self, Guess, Line, Message, NoteParams, Token},
     scan,
 };
 use bytes::Bytes;
-use futures_util::FutureExt;
 use std::ops::Range;
 use tokio::time::Instant;
-use tool_reliability::telemetry::TARGET;
-use tower_service::Service;
-use tr_core::{BoxError, Ran, ToolCall, ToolOutcome};
+use tool_reliability::{idempotency::Resolution, telemetry::TARGET};
+use tr_core::{Ran, ToolOutcome};
 
 /// The notice that the list of tools is no longer current.
 pub(crate) const LIST_CHANGED: &str = "notifications/tools/list_changed";
@@ -41,13 +39,7 @@ enum Concern {
     None,
 }
 
-impl<S> Proxy<S>
-where
-    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send>
-        + Clone
-        + Send
-        + 'static,
-{
+impl Proxy {
     /// Handles an item from the server.
     pub(crate) fn on_server(&mut self, item: &Item) {
         match item {
@@ -64,15 +56,6 @@ where
             Item::Oversized(_) if self.mode == Mode::Off => {}
             Item::Oversized(line) => self.on_oversized(line),
         }
-    }
-
-    /// Handles an item that was read together with the one before it. A call that the item before
-    /// ended is answered first, so that answers keep their order.
-    pub(crate) fn on_next_of_server(&mut self, item: &Item) {
-        if let Some(finished) = self.calls.step().now_or_never() {
-            self.on_step(finished);
-        }
-        self.on_server(item);
     }
 
     fn on_server_line(&mut self, line: &Bytes) {
@@ -156,7 +139,7 @@ where
             return;
         }
         let Line::One(message) = message::read(part) else { return };
-        match (message.method.as_deref(), token(message.id)) {
+        match (message.method.as_deref(), message.id.and_then(Token::read)) {
             (Some(LIST_CHANGED), _) => self.effects().forget(),
             (None, Some(id)) => drop(self.on_others_answer(&id, &message)),
             _ => {}
@@ -185,7 +168,7 @@ where
     /// What reads a message of a batch, besides the client.
     fn concern(&self, part: &[u8]) -> Concern {
         let answered = match message::read(part) {
-            Line::One(message) if message.method.is_none() => token(message.id),
+            Line::One(message) if message.method.is_none() => message.id.and_then(Token::read),
             Line::One(message) => {
                 return match message.method.as_deref() {
                     Some("notifications/progress") => Concern::Call,
@@ -218,7 +201,10 @@ where
         if let Some(repaired) = message::repaired(line)
             && let Line::One(message) = message::read(&repaired)
             && message.method.is_none()
-            && token(message.id).is_some_and(|id| self.wire.lock().in_flight.knows(&id))
+            && message
+                .id
+                .and_then(Token::read)
+                .is_some_and(|id| self.wire.lock().in_flight.knows(&id))
         {
             return self.on_answer(&repaired, &message);
         }
@@ -235,20 +221,8 @@ where
             return self.pass_to_client(&open.answer(line, guess.place));
         }
         let outcome = guessed::guessed(line, &guess, false);
-        let answered = self.wire.lock().in_flight.answered(&guess.id);
-        match answered {
-            Answered::Attempt { ending, .. } => {
-                let answer = Answer { line: line.clone(), id_range: guess.place, opaque: true };
-                let _ = ending.send(Ending::Answered(answer, outcome));
-            }
-            Answered::Late { owed, pass } => {
-                self.wire.settle(owed, outcome);
-                if pass {
-                    self.pass_to_client(line);
-                }
-            }
-            Answered::Unmatched => self.pass_to_client(line),
-        }
+        let answer = Answer { line: line.clone(), id_range: guess.place, opaque: true };
+        self.end_attempt(&guess.id, answer, |_| outcome);
     }
 
     fn on_progress(&mut self, line: &Bytes, message: &Message<'_>) {
@@ -257,7 +231,7 @@ where
         let progress = params.as_ref().and_then(|params| params.progress);
         let raw = params.and_then(|params| params.progress_token);
         let now = Instant::now().into_std();
-        let relay = match token(raw) {
+        let relay = match raw.and_then(Token::read) {
             Some(token) => self.wire.lock().in_flight.progressed(&token, progress, now),
             None => Relay::Raw,
         };
@@ -267,29 +241,39 @@ where
     }
 
     fn on_answer(&mut self, line: &Bytes, message: &Message<'_>) {
-        let (Some(raw), Some(id)) = (message.id, token(message.id)) else {
+        let (Some(raw), Some(id)) = (message.id, message.id.and_then(Token::read)) else {
             return self.pass_to_client(line);
         };
         if let Some(open) = self.on_others_answer(&id, message) {
             return self.pass_to_client(&open.answer(line, message::range(line, raw)));
         }
-        let answered = self.wire.lock().in_flight.answered(&id);
+        let id_range = message::range(line, raw);
+        let answer = Answer { line: line.clone(), id_range, opaque: false };
+        self.end_attempt(&id, answer, |kept| answer::outcome(message, kept));
+    }
+
+    /// Ends the attempt that this answers with the outcome, which is to be kept or not; else it may pass.
+    fn end_attempt(
+        &mut self,
+        id: &Token,
+        answer: Answer,
+        outcome: impl FnOnce(bool) -> ToolOutcome,
+    ) {
+        let answered = self.wire.lock().in_flight.answered(id);
         match answered {
             Answered::Attempt { ending, recorded } => {
-                let outcome = answer::outcome(message, recorded || self.wire.compares());
-                let id_range = message::range(line, raw);
-                let answer = Answer { line: line.clone(), id_range, opaque: false };
+                let outcome = outcome(recorded || self.wire.compares);
                 // If sending fails, the call was dropped between two polls, and its drop has cancelled the
                 // attempt.
                 let _ = ending.send(Ending::Answered(answer, outcome));
             }
             Answered::Late { owed, pass } => {
-                self.wire.settle(owed, answer::outcome(message, true));
+                self.wire.settle(&owed, outcome(true));
                 if pass {
-                    self.pass_to_client(line);
+                    self.pass_to_client(&answer.line);
                 }
             }
-            Answered::Unmatched => self.pass_to_client(line),
+            Answered::Unmatched => self.pass_to_client(&answer.line),
         }
     }
 
@@ -299,7 +283,7 @@ where
             tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes = line.bytes);
         }
         let parsed = line.id.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        let Some(id) = token(parsed) else { return };
+        let Some(id) = parsed.and_then(Token::read) else { return };
         if line.asks {
             // The server has its own ids: this request answers no call.
             return self.pass_to_server(&too_long(line, "line", line.id.as_deref()));
@@ -316,7 +300,7 @@ where
             }
             // Whether another answer says that the tool ran is not known.
             Answered::Late { owed, .. } if !line.is_no_success => {
-                self.wire.settle(owed, ToolOutcome::not_kept());
+                self.wire.settle(&owed, ToolOutcome::not_kept());
             }
             Answered::Late { .. } | Answered::Unmatched => {}
         }
@@ -332,7 +316,7 @@ where
         match answered {
             Answered::Attempt { ending, .. } => drop(ending.send(Ending::Failed(failure))),
             Answered::Late { owed, .. } if failure.ran() == Ran::No => {
-                self.wire.settle_not_run(&owed);
+                self.wire.resolve(&owed, Resolution::DidNotRun);
             }
             Answered::Late { .. } | Answered::Unmatched => {}
         }

@@ -9,19 +9,11 @@ use crate::mcp::{
 };
 use std::sync::Arc;
 use tower::ServiceExt;
-use tower_service::Service;
 use tr_core::{
-    BoxError, CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall,
-    ToolOutcome, call::Attachment,
+    CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall, call::Attachment,
 };
 
-impl<S> Proxy<S>
-where
-    S: Service<ToolCall, Response = ToolOutcome, Error = BoxError, Future: Send>
-        + Clone
-        + Send
-        + 'static,
-{
+impl Proxy {
     pub(super) fn start(&mut self, request: Request) {
         let Request { call: mut mcp, tool, arguments, identity, continues, traceparent, said } =
             request;
@@ -67,7 +59,7 @@ where
         let mcp = Arc::new(mcp);
         call.parts_mut().attachment = Attachment::new(mcp.clone());
         let repeatable = Repeatable::of(&call);
-        let watched = self.watching.begin(&mcp, &call);
+        let counted = self.watching.begin(&mcp, &call);
         if self.mode == Mode::Enforce
             && self.wire.lock().gone
             && mcp.trace.record.is_none()
@@ -76,7 +68,9 @@ where
             // No layer may retry it, delay it or count it for a breaker. A recorded end of the same call
             // is still returned.
             let refused = Err(Failure::SERVER_GONE_BEFORE.into());
-            watched.end(&refused);
+            if let Some(counted) = counted {
+                counted.end(&refused);
+            }
             return self.on_step(Some((mcp, repeatable, refused)));
         }
         // A caller that gives it a key of its own declares that it is intended. A host that runs its tools may
@@ -105,7 +99,9 @@ where
                 Ok(None) => stack.oneshot(call).await,
                 Err(not_compared) => Err(not_compared.into()),
             };
-            watched.end(&end);
+            if let Some(counted) = counted {
+                counted.end(&end);
+            }
             (mcp, repeatable, end)
         };
         let finished = self.calls.begin(Box::pin(run));

@@ -8,26 +8,24 @@ mod refused;
 mod reused;
 
 use super::*;
-use crate::mcp::{
-    call::Limits, in_flight::InFlight, lines::Oversized, records::Records, stack, tool::ServerTool,
-};
+use crate::mcp::{call::Limits, in_flight::InFlight, lines::Oversized, records::Records, stack};
 use futures_util::FutureExt;
 use std::time::Duration;
 use tokio::{task::yield_now, time::Instant};
 use tool_reliability::{
-    Guarded,
     breaker::Registry,
     config::Config,
     idempotency::{DerivedKeys, Handle, RecordState},
     loopguard,
     telemetry::Signals,
 };
+use tr_core::ToolOutcome;
 
 /// What ids of the guard's own begin with.
 const PREFIX: &str = "guards-own-";
 
 struct Bench {
-    proxy: Proxy<Guarded<ServerTool>>,
+    proxy: Proxy,
     records: Handle<ToolOutcome>,
     breakers: Registry,
     begun: Instant,
@@ -46,15 +44,7 @@ impl Bench {
         let watches = mode.only_watches();
         let wire = Arc::new(Wire::new(in_flight, limits, watches, keys, records.clone()));
         let stack = live.stack().service(ServerTool(wire.clone()));
-        let effects = Arc::default();
-        let proxy = Proxy::new(Parts {
-            mode,
-            wire,
-            stack,
-            client: Client::default(),
-            effects,
-            host_runs: false,
-        });
+        let proxy = Proxy::new(mode, wire, stack, Client::default(), Arc::default());
         Self { proxy, records, breakers, begun: Instant::now() }
     }
 

@@ -58,8 +58,7 @@ pub(super) async fn skip(begun: &[u8], mut rest: Incoming) -> Oversized {
             scan.feed(&data);
         }
     }
-    let (asks, is_no_success) = (scan.asks(), scan.is_no_success());
-    Oversized { bytes, id: scan.found(), asks, is_no_success }
+    Oversized::of(bytes, scan)
 }
 
 /// The innermost cause, which says what happened.

@@ -1,7 +1,7 @@
 //! What a fault on the way to the server says about a request: whether the tool ran, whether a repeat may help,
 //! and what the client gets.
 use crate::mcp::failure::Failure;
-use crate::mcp::status_rules::StatusRules;
+use crate::mcp::options::StatusRules;
 use hyper::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -101,7 +101,7 @@ pub(super) fn judge(fault: &Fault<'_>, about: About<'_>, rules: &StatusRules) ->
             };
             let transient = Verdict::Transient { retry_after: retry_after(*status, headers) };
             let may_pass = is_transient(*status);
-            match rules.of(*status) {
+            match rules.get(&status.as_u16()) {
                 Some(StatusMeaning::NotRun) if may_pass => return said(Ran::No, transient),
                 Some(StatusMeaning::NotRun) => return Judged::Pass,
                 Some(StatusMeaning::Unknown) if kind == Mutating => {

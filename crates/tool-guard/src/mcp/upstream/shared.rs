@@ -1,7 +1,6 @@
 //! What all requests to one server share.
 use super::{alive::Alive, http::Target};
-use crate::mcp::options::{HttpOptions, Preflight};
-use crate::mcp::status_rules::StatusRules;
+use crate::mcp::options::{HttpOptions, Preflight, StatusRules};
 use hyper::Uri;
 
 /// What all requests to one server share.

@@ -208,9 +208,8 @@ impl Splitter {
         }
         self.after_cr = skipped.after_cr;
         let Skipped { bytes, scan, has_data, is_other, id: of_event, retry, .. } = *skipped;
-        let (asks, is_no_success) = (scan.asks(), scan.is_no_success());
         let content = if has_data && !is_other {
-            Content::Oversized(Oversized { bytes, id: scan.found(), asks, is_no_success })
+            Content::Oversized(Oversized::of(bytes, scan))
         } else {
             Content::None
         };
