@@ -1,8 +1,9 @@
 //! Applies the lease protocol (`protocol.rs`) to the records of a table, under the table's lock.
 use super::{
     notes::Notes,
-    slots::Slot,
-    table::{Caller, Common, Entry, Found, LocalClaim, New, Settled, Successor, Table, Waiters},
+    table::{
+        Caller, Common, Entry, Found, LocalClaim, New, Settled, Slot, Successor, Table, Waiters,
+    },
 };
 use crate::{
     end::{Refusal, Run, State, answer},

@@ -1,8 +1,8 @@
 //! The records of one shard, and what is asked of them.
 use super::{
     budget::{Budget, Reserved},
+    notes::Notes,
     slot_pool::SlotPool,
-    slots::{Row, Slots},
 };
 use crate::{
     clock::Clock,
@@ -10,14 +10,8 @@ use crate::{
     failure::RecordedFailure,
     protocol::{Ask, Millis, Record, Token, Ttls},
 };
-use std::{
-    collections::HashMap,
-    mem,
-    ops::{Deref, DerefMut},
-    sync::Arc,
-    task::Waker,
-    time::Duration,
-};
+use hashbrown::HashTable;
+use std::{collections::HashMap, mem, sync::Arc, task::Waker, time::Duration};
 use tr_core::{
     DedupeKey, MatchedOn, Replay,
     canonical::{FingerprintKey, Key},
@@ -35,7 +29,19 @@ pub(crate) struct Common {
 /// One shard's records. `N` is the node of a waiter.
 #[derive(Debug)]
 pub(crate) struct Table<V, N> {
-    rows: Slots<Entry<V, N>>,
+    pub(super) places: HashTable<u32>,
+    pub(super) slots: Vec<Slot<V, N>>,
+    pub(super) free: Vec<u32>,
+    /// Where eviction continues.
+    pub(super) evict_cursor: usize,
+    /// Where sweeping continues.
+    pub(super) sweep_cursor: usize,
+    /// The capacity of this shard.
+    pub(super) quota: usize,
+    /// The number of records.
+    pub(super) live: usize,
+    /// The number of records that may be evicted.
+    pub(super) settled: usize,
     /// The epoch of the last claim.
     pub(super) epoch: u64,
     /// Makes this store's owners differ from other stores'.
@@ -44,10 +50,29 @@ pub(crate) struct Table<V, N> {
     pub(super) drivers: Drivers,
 }
 
+/// A place for a record and its notes.
+#[derive(Debug)]
+pub(crate) struct Slot<V, N> {
+    pub(crate) entry: Option<Entry<V, N>>,
+    pub(crate) notes: Notes,
+}
+
 impl<V, N> Table<V, N> {
     pub(crate) fn new(quota: usize, seed: u64) -> Self {
-        let (pool, drivers) = (SlotPool::default(), Drivers::default());
-        Self { rows: Slots::new(quota), epoch: 0, seed, pool, drivers }
+        Self {
+            places: HashTable::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            evict_cursor: 0,
+            sweep_cursor: 0,
+            quota,
+            live: 0,
+            settled: 0,
+            epoch: 0,
+            seed,
+            pool: SlotPool::default(),
+            drivers: Drivers::default(),
+        }
     }
 
     /// The record at `at`, if this claim is in force.
@@ -62,27 +87,11 @@ impl<V, N> Table<V, N> {
     }
 }
 
-impl<V, N> Deref for Table<V, N> {
-    type Target = Slots<Entry<V, N>>;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &self.rows
-    }
-}
-
-impl<V, N> DerefMut for Table<V, N> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.rows
-    }
-}
-
 /// One record.
 #[derive(Debug)]
 pub(crate) struct Entry<V, N> {
     pub(crate) key: Key,
-    hash: u64,
+    pub(super) hash: u64,
     pub(crate) record: Record<Option<V>, Failure<V>>,
     pub(crate) waiters: Waiters<N>,
     pub(crate) caller: Caller,
@@ -125,6 +134,40 @@ pub(crate) struct New<'n> {
 }
 
 impl<V, N> Entry<V, N> {
+    #[inline]
+    pub(super) fn new(new: &New<'_>) -> Self {
+        Self {
+            key: *new.key,
+            hash: new.hash,
+            record: Record::new(&new.ask),
+            waiters: Vec::new(),
+            caller: new.caller,
+            reserved: None,
+            touched: false,
+            fingerprint: None,
+            earlier: Vec::new(),
+        }
+    }
+
+    /// Turns it into the record of another key, and returns its state, to be dropped outside the
+    /// lock.
+    #[inline]
+    pub(super) fn renew(&mut self, new: &New<'_>) -> State<V> {
+        let before = mem::replace(&mut self.record.state, State::Inflight);
+        self.record = Record::new(&new.ask);
+        (self.key, self.hash, self.caller) = (*new.key, new.hash, new.caller);
+        (self.touched, self.fingerprint, self.reserved) = (false, None, None);
+        self.waiters.clear();
+        self.earlier.clear();
+        before
+    }
+
+    /// Whether it has expired. A call in flight does not: its run is alive.
+    #[inline]
+    pub(super) fn is_over(&self, now: Millis) -> bool {
+        !matches!(self.record.state, State::Inflight) && now >= self.record.until
+    }
+
     /// Whether the call's caller is still there, or has retried: no other caller joins it.
     pub(crate) fn is_attended(&self) -> bool {
         match self.caller {
@@ -165,68 +208,6 @@ impl<V, N> Entry<V, N> {
     /// The failure of the record, if it has one.
     pub(crate) fn cause(&self) -> Option<Arc<RecordedFailure>> {
         recorded(&self.record.state).cloned()
-    }
-}
-
-impl<V, N> Row for Entry<V, N> {
-    type New<'n> = New<'n>;
-    type Removed = State<V>;
-
-    #[inline]
-    fn new(new: &New<'_>) -> Self {
-        Self {
-            key: *new.key,
-            hash: new.hash,
-            record: Record::new(&new.ask),
-            waiters: Vec::new(),
-            caller: new.caller,
-            reserved: None,
-            touched: false,
-            fingerprint: None,
-            earlier: Vec::new(),
-        }
-    }
-
-    #[inline]
-    fn renew(&mut self, new: &New<'_>) -> State<V> {
-        let before = mem::replace(&mut self.record.state, State::Inflight);
-        self.record = Record::new(&new.ask);
-        (self.key, self.hash, self.caller) = (*new.key, new.hash, new.caller);
-        (self.touched, self.fingerprint, self.reserved) = (false, None, None);
-        self.waiters.clear();
-        self.earlier.clear();
-        before
-    }
-
-    #[inline]
-    fn into_removed(self) -> State<V> {
-        self.record.state
-    }
-
-    #[inline]
-    fn key(&self) -> &Key {
-        &self.key
-    }
-
-    #[inline]
-    fn hash(&self) -> u64 {
-        self.hash
-    }
-
-    #[inline]
-    fn is_pinned(&self) -> bool {
-        self.record.is_pinned()
-    }
-
-    /// A call in flight does not expire: its run is alive.
-    #[inline]
-    fn is_over(&self, now: Millis) -> bool {
-        !matches!(self.record.state, State::Inflight) && now >= self.record.until
-    }
-
-    #[inline]
-    fn take_touched(&mut self) -> bool {
-        mem::take(&mut self.touched)
     }
 }
 
