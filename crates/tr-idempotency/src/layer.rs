@@ -88,7 +88,7 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
             Arc::new(remote)
         });
         let probe = it.probe.map(|probe| LocalProbe::new(probe, it.probe_patience));
-        let handle = Handle::new(store.clone(), config.ttls, remote.clone());
+        let handle = Handle { store: store.clone(), ttls: config.ttls, remote: remote.clone() };
         let remote = remote.map(|remote| remote as Arc<dyn Remote<V>>);
         let shared = Shared { config, store, observer: it.observer, remote, probe };
         IdempotencyLayer { answers, shared: Sharded::new(shared), handle }

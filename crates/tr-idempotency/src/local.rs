@@ -20,7 +20,7 @@ use self::{
     table::{Common, Entry, Found, LocalClaim, Table},
 };
 use crate::{
-    end::{Answer, Refusal, State, recorded},
+    end::{Answer, Refusal, State},
     protocol::{Millis, Ttls},
     record::DedupeRecord,
 };
@@ -110,7 +110,7 @@ impl<V> Store<V> {
 
     /// The record as it stands now.
     fn shown(&self, entry: &Entry<V, Node<V>>, notes: &Notes) -> DedupeRecord {
-        let failure = recorded(&entry.record.state).map(|failure| &**failure);
+        let failure = entry.record.state.recorded();
         let unix = |at| self.common.clock.unix_ms(at);
         let (record, earlier) = (&entry.record, &entry.earlier);
         DedupeRecord::new(&entry.key, record, &notes.shown(), earlier, failure, unix)

@@ -113,7 +113,7 @@ where
         run.answers = answers;
         run.phase = Phase::Fresh;
         if let (Some(_), Some(claim)) = (&run.store_call, &mut run.claim) {
-            claim.set_fronting();
+            claim.fronts = true;
         }
         Self(Some(cell))
     }
@@ -164,7 +164,7 @@ where
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<S::Response, BoxError>> {
-        let attended = self.claim.as_ref().is_some_and(Claim::is_attended);
+        let attended = self.claim.as_ref().is_some_and(|claim| claim.attended);
         if attended && self.is_cancelled(cx) {
             return Poll::Ready(Err(self.withdraw()));
         }
@@ -173,7 +173,7 @@ where
         run.phase = Phase::Polled;
         // If the poll or the classification panics, the tool may have started.
         if let Some(claim) = &mut run.claim {
-            claim.set_started(true);
+            claim.started = true;
         }
         let panicked = LoseClaimOnUnwind(&mut run.claim);
         let poll = poll_called(driver.called, &mut run.service, &mut run.req, cx);
@@ -181,7 +181,7 @@ where
         let Poll::Ready(end) = poll else {
             run.phase = if run.req.is_none() { Phase::Called } else { Phase::Fresh };
             if let Some(claim) = &mut run.claim {
-                claim.set_started(run.phase == Phase::Called);
+                claim.started = run.phase == Phase::Called;
             }
             let answers = run.answers;
             if let Some(req) = run.req.as_mut() {

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     end::{Refusal, Run, State, answer},
     protocol::{Millis, Reply, Token, Ttls},
+    record::RecordState,
 };
 use std::{mem, sync::Arc};
 use tr_core::{DedupeKey, Replay, canonical::Key};
@@ -204,7 +205,8 @@ impl<V: Clone, N: Default> Table<V, N> {
             Reply::Conflict => (Found::Refused(Refusal::Conflict), None),
             Reply::Unknown => {
                 let entry = self.slots[at].entry.as_ref().expect("found");
-                (Found::Refused(Refusal::Unknown(entry.cause())), None)
+                let cause = entry.record.state.failure().map(|failure| failure.recorded.clone());
+                (Found::Refused(Refusal::Unknown(cause)), None)
             }
         }
     }
@@ -218,7 +220,8 @@ impl<V: Clone, N: Default> Table<V, N> {
     ) -> (Found<V, N>, Option<State<V>>) {
         let entry = self.slots[at].entry.as_mut().expect("found");
         let replay = entry.replay(local.now, common);
-        let (state, once) = (entry.state_name(), entry.caller == Caller::Dropped);
+        let state = RecordState::of(entry.record.state.phase()).as_str();
+        let once = entry.caller == Caller::Dropped;
         let answer = answer(&entry.record.state, entry.record.mutating);
         let spent = if once { self.forget(at) } else { None };
         (Found::Replays { answer, replay, state }, spent)

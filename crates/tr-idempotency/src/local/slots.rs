@@ -155,7 +155,10 @@ impl<V, N> Table<V, N> {
     }
 
     /// Deletes every record that the predicate selects.
-    pub(crate) fn forget_all(&mut self, is_to_go: impl Fn(&Entry<V, N>, &Notes) -> bool) -> Vec<State<V>> {
+    pub(crate) fn forget_all(
+        &mut self,
+        is_to_go: impl Fn(&Entry<V, N>, &Notes) -> bool,
+    ) -> Vec<State<V>> {
         let going =
             |slot: &Slot<V, N>| slot.entry.as_ref().is_some_and(|it| is_to_go(it, &slot.notes));
         let places: Vec<_> = (0..self.slots.len()).filter(|&at| going(&self.slots[at])).collect();

@@ -6,8 +6,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    end::{Answer, Failure, RUNS, Refusal, Run, State, recorded},
-    failure::RecordedFailure,
+    end::{Answer, Failure, RUNS, Refusal, Run, State},
     protocol::{Ask, Millis, Record, Token, Ttls},
 };
 use hashbrown::HashTable;
@@ -199,15 +198,6 @@ impl<V, N> Entry<V, N> {
                 Replay { matched_on: MatchedOn::Completed, age, fingerprint }
             }
         }
-    }
-
-    pub(crate) const fn state_name(&self) -> &'static str {
-        self.record.state.name()
-    }
-
-    /// The failure of the record, if it has one.
-    pub(crate) fn cause(&self) -> Option<Arc<RecordedFailure>> {
-        recorded(&self.record.state).cloned()
     }
 }
 

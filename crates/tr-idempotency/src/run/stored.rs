@@ -4,6 +4,7 @@ use crate::{
     bounds::{Answers, Detachable},
     end::{Refusal, State, answer},
     error::Cancelled,
+    record::RecordState,
     remote::{Lease, LeaseCheck, Obtained, Stage, StoreCall, StoreRequest, WhenStoreFails},
     store::StoreError,
 };
@@ -150,10 +151,11 @@ where
         waited: bool,
     ) -> Result<S::Response, BoxError> {
         let matched_on = if waited { MatchedOn::Inflight } else { MatchedOn::Completed };
-        self.tell(&Event::Replayed { matched: matched_on, state: state.name() });
+        let name = RecordState::of(state.phase()).as_str();
+        self.tell(&Event::Replayed { matched: matched_on, state: name });
         let key = self.store_call().store_request.request.claim.key;
         let mut claim = self.claim.take().expect("a store call holds a claim");
-        claim.set_size(self.size_of(Some(&state)));
+        claim.size = self.size_of(Some(&state));
         let fingerprint = claim.fingerprint(&key);
         let replay = Replay { matched_on, age: Duration::from_millis(age), fingerprint };
         let mine = answer(&state, self.mutating);
