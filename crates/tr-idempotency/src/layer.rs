@@ -9,7 +9,7 @@ use crate::{
     handle::Handle,
     local::{Store, budget::Budget, table::Common},
     protocol::Ttls,
-    remote::{Remote, Settings, local_probe::LocalProbe},
+    remote::{Remote, client::Client, local_probe::LocalProbe},
     service::Idempotency,
 };
 use std::{fmt, sync::Arc};
@@ -75,17 +75,10 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
             budget: Budget::new(it.most_kept, it.most_bytes),
         };
         let store = Arc::new(Store::new(it.capacity, common));
-        let remote = it.remote.map(|mut remote| {
-            (remote.format.most_bytes, remote.format.frames) = (it.most_bytes, frames);
-            remote.settings = Settings {
-                policy: it.policy,
-                memory: it.memory.map(millis),
-                keeps_answers: it.keeps_answers,
-                instance: it.instance,
-            };
-            (remote.patience, remote.probe) = (it.patience, it.probe.clone());
-            remote.probe_patience = it.probe_patience;
-            Arc::new(remote)
+        let remote = it.store.map(|(records, format)| {
+            let (format, probe) = (format(it.most_bytes, frames), it.probe.clone());
+            let probe = (probe, it.probe_patience);
+            Arc::new(Client::new(records, format, it.stored, it.patience, probe))
         });
         let probe = it.probe.map(|probe| LocalProbe::new(probe, it.probe_patience));
         let handle = Handle { store: store.clone(), ttls: config.ttls, remote: remote.clone() };

@@ -89,7 +89,7 @@ pub(crate) trait Lease<V>: Send {
 pub(crate) struct Settings {
     pub(crate) policy: Policy,
     /// How long a recorded success is replayed from memory, without a request.
-    pub(crate) memory: Option<Millis>,
+    pub(crate) memory: Option<Duration>,
     /// Whether the store keeps responses and error texts, and not only states.
     pub(crate) keeps_answers: bool,
     /// The name of the service, for callers without a session.
@@ -114,10 +114,11 @@ pub(crate) struct Policy {
     pub(crate) mutating: WhenStoreFails,
 }
 
-impl Default for Policy {
+impl Default for Settings {
     fn default() -> Self {
         use WhenStoreFails::{Refuse, Run};
-        Self { read_only: Run, idempotent: Run, mutating: Refuse }
+        let policy = Policy { read_only: Run, idempotent: Run, mutating: Refuse };
+        Self { policy, memory: None, keeps_answers: true, instance: None }
     }
 }
 

@@ -1,5 +1,5 @@
 //! The client of a layer's store: its settings, and what its requests share.
-use super::{Boxed, Policy, Settings, probe::Probe, unrecorded::Unrecorded};
+use super::{Boxed, Settings, probe::Probe, unrecorded::Unrecorded};
 use crate::{
     codec::{Found, body::Format, notes::RequestNote},
     local::notes::Shown,
@@ -42,19 +42,20 @@ pub(crate) struct Client<V> {
 }
 
 impl<V> Client<V> {
-    pub(crate) fn new(store: Arc<dyn RecordStore>, format: Format<V>) -> Self {
+    pub(crate) fn new(
+        store: Arc<dyn RecordStore>,
+        format: Format<V>,
+        settings: Settings,
+        patience: Duration,
+        (probe, probe_patience): (Option<Arc<dyn Probe<V>>>, Duration),
+    ) -> Self {
         Self {
             store,
             format,
-            settings: Settings {
-                policy: Policy::default(),
-                memory: None,
-                keeps_answers: true,
-                instance: None,
-            },
-            patience: Duration::from_secs(1),
-            probe: None,
-            probe_patience: Duration::from_secs(30),
+            settings,
+            patience,
+            probe,
+            probe_patience,
             owners: RandomState::new().hash_one("owner").into(),
             later: Arc::new(Semaphore::new(LATER)),
             releases: Releases::new(),

@@ -159,7 +159,7 @@ where
         claim.size = self.size_of(state.as_ref());
         let ttl = state.as_ref().and_then(|state| {
             let most = match recorded {
-                Recorded::Yes if matches!(state, State::Done(Some(_))) => memory,
+                Recorded::Yes if matches!(state, State::Done(Some(_))) => memory.map(millis),
                 Recorded::Yes | Recorded::No => None,
                 Recorded::Later => Some(millis(TRIED)),
             };
@@ -186,7 +186,7 @@ where
         claim.size = self.size_of(state.as_ref());
         let done = matches!(state, Some(State::Done(Some(_))));
         let answers = self.answers;
-        claim.finish_for(state, memory.filter(|_| done), 0, self.empty_cell());
+        claim.finish_for(state, memory.filter(|_| done).map(millis), 0, self.empty_cell());
         end.map(|mut response| {
             answers.note_unrecorded(&mut response);
             response

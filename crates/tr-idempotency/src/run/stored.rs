@@ -2,6 +2,7 @@
 use super::{CellOf, DetachedCall, Phase};
 use crate::{
     bounds::{Answers, Detachable},
+    clock::millis,
     end::{Refusal, State, answer},
     error::Cancelled,
     record::RecordState,
@@ -167,7 +168,7 @@ where
             .settings()
             .memory
             .filter(|_| done)
-            .map(|ttl| ttl.min(left));
+            .map(|ttl| millis(ttl).min(left));
         let answers = self.answers;
         claim.finish_for(Some(state), memory, age, self.empty_cell());
         mine.into_result(replay).map(|kept| answers.load(kept, replay))
