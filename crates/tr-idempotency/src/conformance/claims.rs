@@ -205,7 +205,7 @@ pub(super) async fn a_claim_returns_the_former_state(cx: Cx<'_, impl Subject>) -
     Ok(())
 }
 
-pub(super) async fn epochs_grow_past_records_that_are_gone(cx: Cx<'_, impl Subject>) -> Verdict {
+pub(super) async fn epochs_grow_past_deleted_records(cx: Cx<'_, impl Subject>) -> Verdict {
     let mut last = 0;
     let grows = |epoch: u64, last: &mut u64| {
         let grown = epoch > *last;
@@ -228,7 +228,7 @@ pub(super) async fn epochs_grow_past_records_that_are_gone(cx: Cx<'_, impl Subje
     Ok(())
 }
 
-pub(super) async fn a_full_store_refuses_and_forgets_no_claim(cx: Cx<'_, impl Subject>) -> Verdict {
+pub(super) async fn a_full_store_refuses_and_keeps_its_claims(cx: Cx<'_, impl Subject>) -> Verdict {
     let Some(store) = cx.subject.with_room_for(4).await else { return Ok(()) };
     let mut held: Vec<(_, Token)> = Vec::new();
     let mut full = false;

@@ -34,7 +34,7 @@ pub(super) async fn an_older_claim_neither_records_nor_deletes(
     cx.stands("a", &done("new")).await.map(drop)
 }
 
-pub(super) async fn a_late_end_counts_while_unclaimed(cx: Cx<'_, impl Subject>) -> Verdict {
+pub(super) async fn a_late_end_is_recorded_while_unclaimed(cx: Cx<'_, impl Subject>) -> Verdict {
     for (key, state) in [("a", State::Unknown(Some(b"?".to_vec()))), ("b", done("late"))] {
         let token = cx.lose(&cx.short_claim(key)).await?.token;
         cx.stands(key, &State::Unknown(None)).await?;
@@ -60,7 +60,7 @@ pub(super) async fn an_end_sent_again_is_recognised(cx: Cx<'_, impl Subject>) ->
     Ok(())
 }
 
-pub(super) async fn the_first_end_stands(cx: Cx<'_, impl Subject>) -> Verdict {
+pub(super) async fn the_first_end_is_kept(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("a"), done("first")).await?;
     for state in [done("second"), State::Cancelled(None), State::Unknown(None)] {
         ok(cx.store.finalise(&cx.key("a"), token, &lasting(state)).await)?;

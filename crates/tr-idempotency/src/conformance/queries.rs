@@ -130,7 +130,7 @@ pub(super) async fn stale_and_unknown_calls_are_found(cx: Cx<'_, impl Subject>) 
     Ok(())
 }
 
-pub(super) async fn a_flush_keeps_what_may_run_twice(cx: Cx<'_, impl Subject>) -> Verdict {
+pub(super) async fn a_flush_keeps_calls_that_may_run_twice(cx: Cx<'_, impl Subject>) -> Verdict {
     let failed = State::Failed(b"no".to_vec(), Again::Never);
     cx.run(&cx.claim("inflight")).await?;
     cx.end(&cx.claim("unknown"), State::Unknown(None)).await?;
@@ -165,7 +165,7 @@ pub(super) async fn a_flush_keeps_what_may_run_twice(cx: Cx<'_, impl Subject>) -
     Ok(())
 }
 
-pub(super) async fn a_sweep_forgets_only_what_is_over(cx: Cx<'_, impl Subject>) -> Verdict {
+pub(super) async fn a_sweep_deletes_only_expired_records(cx: Cx<'_, impl Subject>) -> Verdict {
     let over = cx.claim("over");
     let token = cx.run(&over).await?.token;
     let end = crate::store::End { state: done("x"), ttl: cx.short() };

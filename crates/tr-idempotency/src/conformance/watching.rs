@@ -76,9 +76,7 @@ pub(super) async fn a_watcher_wakes_when_the_call_is_settled(cx: Cx<'_, impl Sub
         .await
 }
 
-pub(super) async fn a_watcher_of_what_has_passed_wakes_at_once(
-    cx: Cx<'_, impl Subject>,
-) -> Verdict {
+pub(super) async fn a_watcher_wakes_at_once_after_a_change(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.claim("a");
     let token = cx.run(&claim).await?.token;
     let then = seen(cx, "a").await?;
