@@ -195,7 +195,7 @@ impl Log {
 }
 
 /// Ignores poisoning: a panic can only occur between two operations.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

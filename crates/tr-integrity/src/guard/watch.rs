@@ -34,15 +34,6 @@ pub(super) struct Settled {
 impl Watch {
     /// Settles abandoned cycles, repairs the session where that is allowed, and makes a checkpoint.
     /// `told` says that the observer already knows of the repair.
-    pub(super) fn begin(
-        sessions: &Sessions,
-        name: &str,
-        observer: Option<&Arc<dyn Observer>>,
-        told: bool,
-    ) -> Self {
-        Self::begin_in(sessions, sessions.open_slot(name), name, observer, told)
-    }
-
     pub(crate) fn begin_in(
         sessions: &Sessions,
         slot: Slot,

@@ -3,7 +3,6 @@ use super::{
     CycleId, CycleMode, CycleState, Operation, RecordedCycle, Session, ToolCycleResult,
     ToolCycleTransaction, ToolResult, ToolUse, cycle::UsePosition,
 };
-use std::mem;
 use tr_core::{Answer, CycleRef, Ran};
 use tr_transcript::OUTCOME_UNKNOWN;
 
@@ -141,9 +140,7 @@ impl Session {
 
     /// Rolls these cycles back: nothing of them is recorded.
     pub(super) fn drop_cycles(&mut self, goes: impl Fn(&ToolCycleTransaction) -> bool) {
-        let (gone, stay) = mem::take(&mut self.cycles).into_iter().partition(goes);
-        self.cycles = stay;
-        let gone: Vec<ToolCycleTransaction> = gone;
+        let gone: Vec<_> = self.cycles.extract_if(.., |cycle| goes(cycle)).collect();
         gone.into_iter().for_each(|cycle| self.ended(cycle.id, CycleState::RolledBack));
     }
 

@@ -3,7 +3,7 @@ use super::{
     CycleId, CycleState, RecordedCycle, Session, ToolCycleTransaction, ToolResult, ToolUse,
     cycle::UsePosition,
 };
-use std::{collections::HashMap, mem};
+use std::collections::HashMap;
 use tr_transcript::{
     Message,
     internal::{self, Answer, NewResult},
@@ -194,9 +194,8 @@ impl Session {
 
     /// Takes all held results as messages, in the order of their uses.
     pub(super) fn release_held(&mut self) -> Vec<Message> {
-        let (mut held, rest): (Vec<_>, Vec<_>) =
-            mem::take(&mut self.cycles).into_iter().partition(|cycle| cycle.held.is_some());
-        self.cycles = rest;
+        let held = self.cycles.extract_if(.., |cycle| cycle.held.is_some());
+        let mut held: Vec<_> = held.collect();
         let mut order: HashMap<&str, usize> = HashMap::new();
         for (at, id) in self.validator.pending().enumerate() {
             order.entry(id).or_insert(at);
