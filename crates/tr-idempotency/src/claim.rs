@@ -33,7 +33,6 @@ use tr_core::{
 const NO_SCOPE: &str = "the call has no session, so its record could collide with another service's in the shared store: set a session, or the layer's `instance`";
 
 /// What the services of one layer share.
-#[derive(Debug)]
 pub(crate) struct Shared<V> {
     pub(crate) config: Config,
     pub(crate) store: Arc<Store<V>>,

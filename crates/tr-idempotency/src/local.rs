@@ -38,14 +38,12 @@ const RECORDS_PER_SHARD: usize = 64;
 
 /// Bounded records in memory. Calls in flight and mutating calls of unknown outcome are never
 /// evicted: if there is nothing else, the store is full.
-#[derive(Debug)]
 pub(crate) struct Store<V> {
     shards: Box<[Arc<Shard<V>>]>,
     pub(crate) common: Arc<Common>,
 }
 
 /// What a call has to do after its claim.
-#[derive(Debug)]
 pub(crate) enum Task<V, D> {
     /// Run, and record the end. Perhaps in a recycled cell.
     Run(Claim<V>, Option<Cell<D>>),

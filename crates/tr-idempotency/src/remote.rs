@@ -19,7 +19,6 @@ use crate::{
     store::{ClaimRequest, StoreError},
 };
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     sync::{
@@ -41,7 +40,7 @@ pub(crate) fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> Boxe
 }
 
 /// The records that a layer keeps in a store.
-pub(crate) trait Remote<V>: fmt::Debug + Send + Sync {
+pub(crate) trait Remote<V>: Send + Sync {
     fn settings(&self) -> &Settings;
 
     /// A claim of this call, by an owner of its own.
@@ -238,18 +237,5 @@ impl<R, V: Clone + Send + 'static> StoreCall<R, V> {
         let StoreRequest { remote, request, .. } = &mut self.store_request;
         request.claim = Arc::new(remote.by_another_owner(&request.claim));
         self.stage = Stage::Claiming(remote.clone().obtain(request.clone()));
-    }
-}
-
-impl<R, V> fmt::Debug for StoreCall<R, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = match &self.stage {
-            Stage::Claiming(_) => "claiming",
-            Stage::Held(_) => "held",
-            Stage::Open => "open",
-            Stage::Ending(_) => "ending",
-            Stage::Over => "over",
-        };
-        f.debug_struct("StoreCall").field("stage", &stage).finish_non_exhaustive()
     }
 }

@@ -349,9 +349,3 @@ impl<V> Shard<V> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-impl<V> fmt::Debug for Shard<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shard").finish_non_exhaustive()
-    }
-}

@@ -17,7 +17,6 @@ use tr_core::{
 };
 
 /// What all shards of a store share, read only.
-#[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) clock: Clock,
     pub(crate) fingerprints: FingerprintKey,
@@ -26,7 +25,6 @@ pub(crate) struct Common {
 }
 
 /// One shard's records. `N` is the node of a waiter.
-#[derive(Debug)]
 pub(crate) struct Table<V, N> {
     pub(super) places: HashTable<u32>,
     pub(super) slots: Vec<Slot<V, N>>,
@@ -50,7 +48,6 @@ pub(crate) struct Table<V, N> {
 }
 
 /// A place for a record and its notes.
-#[derive(Debug)]
 pub(crate) struct Slot<V, N> {
     pub(crate) entry: Option<Entry<V, N>>,
     pub(crate) notes: Notes,
@@ -87,7 +84,6 @@ impl<V, N> Table<V, N> {
 }
 
 /// One record.
-#[derive(Debug)]
 pub(crate) struct Entry<V, N> {
     pub(crate) key: Key,
     pub(super) hash: u64,
@@ -124,7 +120,6 @@ impl Caller {
 }
 
 /// The parts of a new record.
-#[derive(Debug)]
 pub(crate) struct New<'n> {
     pub(crate) key: &'n Key,
     pub(crate) hash: u64,
@@ -208,7 +203,7 @@ pub(crate) type Waiters<N> = Vec<Arc<N>>;
 pub(crate) type Successor<N> = (Arc<N>, Token);
 
 /// A claim of a call in this process's tables.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct LocalClaim<'i> {
     // By reference: its 64 unaligned bytes are slow to move.
     pub(crate) id: &'i DedupeKey,
@@ -226,7 +221,6 @@ pub(crate) struct LocalClaim<'i> {
 }
 
 /// The result of a claim.
-#[derive(Debug)]
 pub(crate) enum Found<V, N> {
     Claimed {
         at: usize,
@@ -249,7 +243,6 @@ pub(crate) enum Found<V, N> {
 }
 
 /// What to do outside the lock once a call has ended.
-#[derive(Debug)]
 pub(crate) struct Settled<V, N> {
     pub(crate) waiters: Waiters<N>,
     pub(crate) answer: Option<Answer<V>>,
@@ -267,10 +260,9 @@ impl LocalClaim<'_> {
 
 /// The runs that had to wait, by the epochs of their claims. A call that never waits is not among
 /// them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Drivers(pub(super) HashMap<u64, Driver>);
 
-#[derive(Debug)]
 pub(super) struct Driver {
     pub(super) at: usize,
     pub(super) token: Token,
