@@ -1,7 +1,7 @@
 //! A cycle that a future drives; if it is dropped early, recovery settles the cycle.
 use super::error::INTENT_NOT_RECORDED;
 use crate::session::{CycleId, NEVER_STARTED, Occurrence, Session, Sessions, Slot, ToolUse};
-use std::{fmt, mem, sync::Arc};
+use std::{mem, sync::Arc};
 use tr_core::{Answer, CallInfo, CycleRef, Event, Observer, Ran, SessionAction};
 
 /// A cycle that a future drives; if it is dropped early, recovery settles the cycle.
@@ -233,11 +233,5 @@ impl EventContext {
         call.tool_call_id = Some(&self.tool_use_id);
         call.session = Some(&self.session);
         self.observer.on_event(&call, &Event::Session { action, removed: 0 });
-    }
-}
-
-impl fmt::Debug for OpenCycle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OpenCycle").field(&self.id).finish()
     }
 }

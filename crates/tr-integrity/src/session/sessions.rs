@@ -58,7 +58,7 @@ type Listener = dyn Fn(&str) + Send + Sync;
 type Shard = HashMap<Box<str>, Slot>;
 
 /// An open session and its log.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Slot {
     pub(crate) session: Arc<Mutex<Session>>,
     pub(crate) log: Option<Arc<Log>>,
