@@ -8,12 +8,16 @@ mod outcome;
 mod persist;
 #[cfg(feature = "encryption")]
 mod seal;
+#[cfg(not(feature = "encryption"))]
+mod unsealed;
 mod verdict;
 
 pub(crate) use self::frame::{Found, Frames, Place};
 pub use self::persist::Persist;
 #[cfg(feature = "encryption")]
 pub use self::seal::SealingKey;
+#[cfg(not(feature = "encryption"))]
+pub(crate) use self::unsealed::SealingKey;
 
 /// The latest format that this version reads.
 const VERSION: u8 = 2;
@@ -33,21 +37,18 @@ pub(crate) enum Unreadable {
     #[error("it is sealed with a key that this program does not have")]
     Sealed,
     /// They are not sealed, and should be.
-    #[cfg(feature = "encryption")]
     #[error(
         "it is not sealed: another writer of the store forged it, or it is from before the store \
          was sealed; to read those, set `SealingKey::opens_plain_until`"
     )]
     Plain,
     /// They were sealed by a version that did not bind them to state and run.
-    #[cfg(feature = "encryption")]
     #[error(
         "it was sealed by a version that did not bind it to its state and run; to read those, \
          set `SealingKey::opens_unbound_until`"
     )]
     Unbound,
     /// They were sealed for a record that differs in this.
-    #[cfg(feature = "encryption")]
     #[error("it was sealed for another {0}: another writer changed the store")]
     Elsewhere(&'static str),
     /// They hold something that this program cannot read.

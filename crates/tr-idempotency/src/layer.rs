@@ -1,10 +1,9 @@
 //! The layer: everything put together.
-#[cfg(feature = "encryption")]
-use crate::codec::Frames;
 use crate::{
     builder::Builder,
     claim::Shared,
     clock::{Clock, millis},
+    codec::Frames,
     config::Config,
     handle::Handle,
     local::{Store, budget::Budget, table::Common},
@@ -64,10 +63,7 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
             grace: millis(it.grace),
             max_wait: it.max_wait,
         };
-        #[cfg(feature = "encryption")]
         let frames = Frames { wall: Some(it.wall.clone()), ..it.frames };
-        #[cfg(not(feature = "encryption"))]
-        let frames = it.frames;
         let common = Common {
             clock: Clock::new(&*it.wall),
             fingerprints: it.fingerprints,

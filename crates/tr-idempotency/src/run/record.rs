@@ -1,5 +1,5 @@
 //! Records how a run ended: in this process, and first in a store if it has the claim.
-use super::{DetachedCall, Phase, Run, return_cell};
+use super::{DetachedCall, Phase, Run};
 use crate::{
     bounds::{Answers, Detachable},
     clock::millis,
@@ -99,7 +99,7 @@ where
         let mut cell = self.take_cell();
         let run = cell.as_mut().project().run;
         let Some(mut claim) = run.claim.take() else {
-            return_cell(cell);
+            Self::return_cell(cell);
             return end;
         };
         match end {

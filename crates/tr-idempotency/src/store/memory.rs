@@ -1,14 +1,17 @@
 //! A store in memory: the reference for other stores, and a way to test several processes in one.
 use super::{ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreFuture, Stored};
-use crate::protocol::{Millis, Token};
+use crate::{
+    clock::SteadyClock,
+    protocol::{Millis, Token},
+};
 use std::{
     collections::HashMap,
     future::ready,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use tokio::{sync::Notify, time::Instant};
-use tr_core::{SystemClock, WallClock, canonical::Key};
+use tokio::sync::Notify;
+use tr_core::{WallClock, canonical::Key};
 
 /// The default capacity.
 const CAPACITY: usize = 1 << 20;
@@ -34,8 +37,7 @@ struct Shared {
     table: Mutex<Table>,
     changed: Notify,
     capacity: usize,
-    made: Instant,
-    made_unix_ms: u64,
+    clock: SteadyClock,
 }
 
 #[derive(Debug, Default)]
@@ -59,13 +61,12 @@ impl Memory {
             table: Mutex::default(),
             changed: Notify::new(),
             capacity: records,
-            made: Instant::now(),
-            made_unix_ms: SystemClock.unix_ms(),
+            clock: SteadyClock::new(),
         }))
     }
 
     fn now(&self) -> Millis {
-        self.0.made_unix_ms + crate::clock::millis(self.0.made.elapsed())
+        self.0.clock.unix_ms()
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
