@@ -3,7 +3,7 @@ pub(crate) mod body;
 mod bounded;
 mod failure;
 mod frame;
-pub(crate) mod notes;
+mod notes;
 mod outcome;
 mod persist;
 #[cfg(feature = "encryption")]

@@ -6,9 +6,10 @@ pub use self::{late::LateEnd, still_runs::MayStillRun};
 
 use crate::{
     clock::millis,
-    codec::{Place, Unreadable, body::Format, notes::RequestNote},
+    codec::{Place, Unreadable, body::Format},
     end::State,
     handle::{Filter, Handle, NotUnknown, Resolution},
+    local::notes::RequestNote,
     protocol::Millis,
     record::DedupeRecord,
     remote::client::Client,

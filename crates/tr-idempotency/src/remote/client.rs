@@ -1,8 +1,8 @@
 //! The client of a layer's store: its settings, and what its requests share.
 use super::{Boxed, Settings, probe::Probe, unrecorded::Unrecorded};
 use crate::{
-    codec::{Found, body::Format, notes::RequestNote},
-    local::notes::Shown,
+    codec::{Found, body::Format},
+    local::notes::RequestNote,
     protocol::Token,
     record::DedupeRecord,
     store::{ClaimRequest, RecordStore, StoreError, Stored},
@@ -81,18 +81,11 @@ impl<V> Client<V> {
     /// The record as operators see it. Parts that cannot be read are left empty.
     pub(crate) fn shown(&self, stored: &Stored) -> DedupeRecord {
         let record = &stored.record;
-        let note = RequestNote::read(stored, &self.format.frames).unwrap_or_default();
+        let mut note = RequestNote::read(stored, &self.format.frames).unwrap_or_default();
+        note.tool = (&*stored.tool).into();
         let found = Found::body(&stored.key, record);
         let (earlier, failure) = self.format.history(&found, &record.state).unwrap_or_default();
-        let notes = Shown {
-            tool: &stored.tool,
-            key: note.key.as_deref(),
-            session: note.session.as_deref(),
-            actor: note.actor.as_deref(),
-            request_id: note.request_id.as_deref(),
-            tool_call_id: note.tool_call_id.as_deref(),
-        };
-        DedupeRecord::new(&stored.key, record, &notes, &earlier, failure.as_deref(), |at| at)
+        DedupeRecord::new(&stored.key, record, &note, &earlier, failure.as_deref(), |at| at)
     }
 
     /// Runs one request within the store timeout and the deadline.
