@@ -1,7 +1,7 @@
 //! Without the feature `encryption`: there is no key, so all records are plain.
 use super::Unreadable;
 
-/// A key that nobody can have.
+/// A key without values.
 #[derive(Clone, Debug)]
 pub(crate) enum SealingKey {}
 
