@@ -137,10 +137,8 @@ impl<V> State<V> {
 impl<V> Failure<V> {
     /// A failure that was returned as an error.
     pub(crate) fn of_error(recorded: Arc<RecordedFailure>) -> Self {
-        let brief = recorded
-            .brief()
-            .map(|recorded| Self::new(Arc::new(recorded), None, None))
-            .map(Box::new);
+        let brief = recorded.brief();
+        let brief = brief.map(|brief| Box::new(Self::new(Arc::new(brief), None, None)));
         Self { recorded, response: None, brief }
     }
 

@@ -159,11 +159,8 @@ struct Ended(Duration);
 impl StoreUnavailable {
     pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
         let verdict = if cause.is_transient() { Verdict::TRANSIENT } else { Verdict::Permanent };
-        Self(
-            FailureInfo::new(code::STORE_UNAVAILABLE, ran, verdict)
-                .by_layer()
-                .because_shared(cause),
-        )
+        let facts = FailureInfo::new(code::STORE_UNAVAILABLE, ran, verdict).by_layer();
+        Self(facts.because_shared(cause))
     }
 }
 

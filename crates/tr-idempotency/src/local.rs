@@ -148,9 +148,7 @@ impl<V> Store<V> {
         drop(evicted);
         true
     }
-}
 
-impl<V> Store<V> {
     /// Finds the record of a key, and keeps its shard locked.
     #[inline]
     pub(crate) fn ask(&self, key: &Key) -> Lookup<'_, V> {

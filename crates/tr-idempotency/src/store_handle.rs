@@ -82,7 +82,7 @@ impl<V> StoreHandle<V> {
     /// run.
     #[must_use]
     pub fn left_to_leases(&self) -> u64 {
-        self.remote.left_to_leases()
+        self.remote.releases.left()
     }
 
     /// Whether the call of this key has ended in this process and the store does not have its end:

@@ -114,9 +114,7 @@ impl<V, N> Table<V, N> {
             (mem::take(&mut entry.waiters), before.ok().flatten())
         })
     }
-}
 
-impl<V, N> Table<V, N> {
     /// Makes a record for a call that has none, where there [is room](Self::has_room).
     #[inline]
     pub(crate) fn open(

@@ -62,7 +62,7 @@ impl<V, N> Table<V, N> {
     fn make_room(&mut self, but: usize, bytes: usize, gone: &mut Vec<Dropped<V>>) {
         let weight = |slot: &Slot<V, N>| {
             let entry = slot.entry.as_ref()?;
-            Some((entry.record.changed_at, entry.reserved.as_ref()?.bytes()))
+            Some((entry.record.changed_at, entry.reserved.as_ref()?.bytes.get()))
         };
         let slots = self.slots.iter().enumerate().filter(|(at, _)| *at != but);
         let mut all: Vec<_> = slots.filter_map(|(at, slot)| Some((weight(slot)?, at))).collect();

@@ -37,7 +37,7 @@ pub(crate) struct Client<V> {
     pub(crate) probe_patience: Duration,
     owners: AtomicU64,
     pub(super) later: Arc<Semaphore>,
-    pub(super) releases: Arc<Releases>,
+    pub(crate) releases: Arc<Releases>,
     pub(crate) unrecorded: Unrecorded,
 }
 
@@ -61,11 +61,6 @@ impl<V> Client<V> {
             releases: Releases::new(),
             unrecorded: Unrecorded::default(),
         }
-    }
-
-    /// How many claims could not be released since the layer was built.
-    pub(crate) fn left_to_leases(&self) -> u64 {
-        self.releases.left()
     }
 
     /// An owner id: unique, and never [`BY_HAND`](Token::BY_HAND).
@@ -142,7 +137,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 ///
 /// The lease of a claim that is not released ends and leaves `unknown`, which blocks a mutating
 /// call. That errs on the safe side.
-pub(super) struct Releases {
+pub(crate) struct Releases {
     places: Arc<Semaphore>,
     left: AtomicU64,
 }
@@ -153,7 +148,7 @@ impl Releases {
     }
 
     /// The number of claims that were left to their leases.
-    pub(super) fn left(&self) -> u64 {
+    pub(crate) fn left(&self) -> u64 {
         self.left.load(Relaxed)
     }
 

@@ -149,17 +149,16 @@ where
     /// recorded it.
     pub(super) fn end_recorded(&mut self, recorded: Recorded) -> Result<S::Response, BoxError> {
         self.phase = Phase::Polled;
-        let store_call = self.store_call();
-        let stage = std::mem::replace(&mut store_call.stage, Stage::Over);
+        let stage = std::mem::replace(&mut self.store_call().stage, Stage::Over);
         let Stage::Ending(Ending { end, state, whole, .. }) = stage else {
             panic!("polled after completion")
         };
-        let memory = store_call.store_request.remote.settings().memory;
+        let memory = self.memory();
         let mut claim = self.claim.take().expect("a store call holds a claim");
         claim.size = self.size_of(state.as_ref());
         let ttl = state.as_ref().and_then(|state| {
             let most = match recorded {
-                Recorded::Yes if matches!(state, State::Done(Some(_))) => memory.map(millis),
+                Recorded::Yes if matches!(state, State::Done(Some(_))) => memory,
                 Recorded::Yes | Recorded::No => None,
                 Recorded::Later => Some(millis(TRIED)),
             };
@@ -180,13 +179,13 @@ where
         &mut self,
         end: Result<S::Response, BoxError>,
     ) -> Result<S::Response, BoxError> {
-        let memory = self.store_call().store_request.remote.settings().memory;
+        let memory = self.memory();
         let mut claim = self.claim.take().expect("a store call holds a claim");
         let (state, _, end) = self.judge(end, claim.mutating);
         claim.size = self.size_of(state.as_ref());
         let done = matches!(state, Some(State::Done(Some(_))));
         let answers = self.answers;
-        claim.finish_for(state, memory.filter(|_| done).map(millis), 0, self.empty_cell());
+        claim.finish_for(state, memory.filter(|_| done), 0, self.empty_cell());
         end.map(|mut response| {
             answers.note_unrecorded(&mut response);
             response

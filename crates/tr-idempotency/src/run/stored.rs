@@ -5,6 +5,7 @@ use crate::{
     clock::millis,
     end::{Refusal, State, answer},
     error::Cancelled,
+    protocol::Millis,
     record::RecordState,
     remote::{Lease, LeaseCheck, Obtained, Stage, StoreCall, StoreRequest, WhenStoreFails},
     store::StoreError,
@@ -106,6 +107,11 @@ where
         self.store_call.as_mut().expect("it has a store call")
     }
 
+    /// How long this process replays a recorded success without a request.
+    pub(super) fn memory(&mut self) -> Option<Millis> {
+        self.store_call().store_request.remote.settings().memory.map(millis)
+    }
+
     /// The result of an unavailable store before the start: the policy for the call's effect
     /// decides.
     fn without_store(&self, error: StoreError) -> Obtained<V> {
@@ -161,14 +167,7 @@ where
         let replay = Replay { matched_on, age: Duration::from_millis(age), fingerprint };
         let mine = answer(&state, self.mutating);
         let done = matches!(state, State::Done(Some(_)));
-        let memory = self
-            .store_call()
-            .store_request
-            .remote
-            .settings()
-            .memory
-            .filter(|_| done)
-            .map(|ttl| millis(ttl).min(left));
+        let memory = self.memory().filter(|_| done).map(|ttl| ttl.min(left));
         let answers = self.answers;
         claim.finish_for(Some(state), memory, age, self.empty_cell());
         mine.into_result(replay).map(|kept| answers.load(kept, replay))

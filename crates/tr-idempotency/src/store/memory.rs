@@ -85,6 +85,18 @@ impl Memory {
         }
         changed
     }
+
+    /// Deletes the record of this key, if it is there and `goes`, and wakes the watchers.
+    fn remove(&self, key: &Key, goes: impl FnOnce(&Stored) -> bool) -> bool {
+        let now = self.now();
+        let mut table = self.lock();
+        let gone = table.get(key, now).is_some_and(|stored| goes(stored));
+        if gone {
+            table.records.remove(key);
+            self.0.changed.notify_waiters();
+        }
+        gone
+    }
 }
 
 impl Default for Memory {
@@ -148,14 +160,7 @@ impl RecordStore for Memory {
     }
 
     fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        let now = self.now();
-        let mut table = self.lock();
-        let free = table.get(key, now).is_some_and(|stored| stored.record.is_released_by(owner));
-        if free {
-            table.records.remove(key);
-            self.0.changed.notify_waiters();
-        }
-        done(free)
+        done(self.remove(key, |stored| stored.record.is_released_by(owner)))
     }
 
     fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
@@ -227,14 +232,7 @@ impl RecordStore for Memory {
     }
 
     fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
-        let now = self.now();
-        let mut table = self.lock();
-        let there = table.get(key, now).is_some();
-        if there {
-            table.records.remove(key);
-            self.0.changed.notify_waiters();
-        }
-        done(there)
+        done(self.remove(key, |_| true))
     }
 
     fn sweep(&self) -> StoreFuture<'_, u64> {

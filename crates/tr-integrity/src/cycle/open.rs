@@ -6,8 +6,8 @@ use tr_core::{Answer, CallInfo, CycleRef, Event, Observer, Ran, SessionAction};
 
 /// A cycle that a future drives; if it is dropped early, recovery settles the cycle.
 pub(crate) struct OpenCycle {
-    sessions: Sessions,
-    slot: Slot,
+    pub(crate) sessions: Sessions,
+    pub(crate) slot: Slot,
     id: CycleId,
     stage: Stage,
     /// What a second attempt needs, if another writer's change may force one.
@@ -96,14 +96,6 @@ impl OpenCycle {
         });
         let event = observer.and_then(|observer| EventContext::of(observer, cycle));
         Self { sessions: sessions.clone(), slot, id, stage: Stage::Intended, again: None, event }
-    }
-
-    pub(crate) fn sessions(&self) -> &Sessions {
-        &self.sessions
-    }
-
-    pub(crate) fn slot(&self) -> &Slot {
-        &self.slot
     }
 
     /// The session's id, if another writer's change may force a second attempt.

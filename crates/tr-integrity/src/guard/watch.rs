@@ -15,9 +15,9 @@ use tr_transcript::{AnswerScanner, ModelEnd};
 
 /// A running call of the model; if it is dropped early, it is rolled back.
 pub(crate) struct Watch {
-    sessions: Sessions,
-    slot: Slot,
-    name: Box<str>,
+    pub(crate) sessions: Sessions,
+    pub(crate) slot: Slot,
+    pub(crate) name: Box<str>,
     checkpoint: Option<Box<str>>,
     observer: Option<Arc<dyn Observer>>,
 }
@@ -58,18 +58,6 @@ impl Watch {
             watch.tell(SessionAction::Repaired, 0);
         }
         watch
-    }
-
-    pub(crate) fn sessions(&self) -> &Sessions {
-        &self.sessions
-    }
-
-    pub(crate) fn slot(&self) -> &Slot {
-        &self.slot
-    }
-
-    pub(crate) fn session(&self) -> &str {
-        &self.name
     }
 
     /// The model was not called: removes the checkpoint.

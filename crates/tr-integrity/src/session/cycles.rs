@@ -23,18 +23,8 @@ impl Session {
         });
         self.cycles_begun += 1;
         let id = CycleId(self.cycles_begun);
-        self.keep_cycle(ToolCycleTransaction {
-            id,
-            checkpoint,
-            used,
-            tool_use,
-            state: CycleState::Pending,
-            abandoned: false,
-            held: None,
-            refused: false,
-            starts_once_written: false,
-            driver: self.driver,
-        });
+        let cycle = ToolCycleTransaction::new(id, checkpoint, tool_use, self.driver);
+        self.keep_cycle(ToolCycleTransaction { used, ..cycle });
         self.note_cycle("cycle_begun", id, now);
         id
     }

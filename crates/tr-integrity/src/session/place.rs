@@ -115,18 +115,9 @@ impl Session {
         if !self.waits(used, &tool_use.id) {
             return self.append_pair(id, tool_use, result, refused);
         }
-        self.keep_cycle(ToolCycleTransaction {
-            id,
-            checkpoint: Box::default(),
-            tool_use,
-            state: CycleState::Recording,
-            abandoned: false,
-            used,
-            held: Some(result),
-            refused,
-            starts_once_written: false,
-            driver: self.driver,
-        });
+        let cycle = ToolCycleTransaction::new(id, Box::default(), tool_use, self.driver);
+        let (state, held) = (CycleState::Recording, Some(result));
+        self.keep_cycle(ToolCycleTransaction { state, used, held, refused, ..cycle });
         self.flush_tail();
     }
 

@@ -150,18 +150,9 @@ impl Session {
         self.cycles_begun = self.cycles_begun.max(id);
         let last = || self.validator.last_use_of(&begun.tool_use.id);
         let used = UsePosition::of(used.or_else(|| last().filter(|_| begun.in_transcript)), gone);
-        self.keep_cycle(ToolCycleTransaction {
-            id: CycleId(id),
-            checkpoint: begun.checkpoint,
-            tool_use: begun.tool_use,
-            state,
-            abandoned,
-            used,
-            held,
-            refused,
-            starts_once_written: false,
-            driver: begun.driver,
-        });
+        let NewCycle { checkpoint, tool_use, driver, .. } = begun;
+        let cycle = ToolCycleTransaction::new(CycleId(id), checkpoint, tool_use, driver);
+        self.keep_cycle(ToolCycleTransaction { state, abandoned, used, held, refused, ..cycle });
         Ok(())
     }
 
