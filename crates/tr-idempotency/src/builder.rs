@@ -31,6 +31,9 @@ pub struct Builder<A = DefaultPolicy, V = ToolOutcome> {
     pub(crate) settings: Settings<V>,
 }
 
+/// Makes the format of records from their largest size and their frames.
+pub(crate) type MakeFormat<V> = fn(usize, Frames) -> Format<V>;
+
 /// All settings of a layer except its policy.
 pub(crate) struct Settings<V> {
     pub(crate) capacity: usize,
@@ -47,7 +50,7 @@ pub(crate) struct Settings<V> {
     pub(crate) wall: Arc<dyn WallClock>,
     pub(crate) fingerprints: FingerprintKey,
     /// The store, and what makes the format of its records.
-    pub(crate) store: Option<(Arc<dyn RecordStore>, fn(usize, Frames) -> Format<V>)>,
+    pub(crate) store: Option<(Arc<dyn RecordStore>, MakeFormat<V>)>,
     pub(crate) stored: remote::Settings,
     pub(crate) patience: Duration,
     pub(crate) most_bytes: usize,
