@@ -4,7 +4,7 @@ use crate::codec::SealingKey;
 use crate::{
     codec::{Frames, Persist, body::Format},
     config::{ConflictPolicy, DerivedKeys},
-    remote::{Policy, WhenStoreFails, client::Client, probe::Probe},
+    remote::{self, WhenStoreFails, probe::Probe},
     store::RecordStore,
 };
 use std::{fmt, sync::Arc, time::Duration};
@@ -31,6 +31,9 @@ pub struct Builder<A = DefaultPolicy, V = ToolOutcome> {
     pub(crate) settings: Settings<V>,
 }
 
+/// Makes the format of records from their largest size and their frames.
+pub(crate) type MakeFormat<V> = fn(usize, Frames) -> Format<V>;
+
 /// All settings of a layer except its policy.
 pub(crate) struct Settings<V> {
     pub(crate) capacity: usize,
@@ -46,17 +49,15 @@ pub(crate) struct Settings<V> {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) wall: Arc<dyn WallClock>,
     pub(crate) fingerprints: FingerprintKey,
-    pub(crate) remote: Option<Client<V>>,
-    pub(crate) policy: Policy,
+    /// The store, and what makes the format of its records.
+    pub(crate) store: Option<(Arc<dyn RecordStore>, MakeFormat<V>)>,
+    pub(crate) stored: remote::Settings,
     pub(crate) patience: Duration,
-    pub(crate) memory: Option<Duration>,
     pub(crate) most_bytes: usize,
     pub(crate) most_kept: usize,
     pub(crate) probe: Option<Arc<dyn Probe<V>>>,
     pub(crate) probe_patience: Duration,
     pub(crate) frames: Frames,
-    pub(crate) instance: Option<Box<str>>,
-    pub(crate) keeps_answers: bool,
 }
 
 impl<V> Default for Builder<DefaultPolicy, V> {
@@ -77,17 +78,14 @@ impl<V> Default for Builder<DefaultPolicy, V> {
                 observer: None,
                 wall: Arc::new(SystemClock),
                 fingerprints: FingerprintKey::of_process().clone(),
-                remote: None,
-                policy: Policy::default(),
+                store: None,
+                stored: remote::Settings::default(),
                 patience: Duration::from_secs(1),
-                memory: None,
                 most_bytes: 1 << 20,
                 most_kept: 64 << 20,
                 probe: None,
                 probe_patience: Duration::from_secs(30),
                 frames: Frames::default(),
-                instance: None,
-                keeps_answers: true,
             },
         }
     }
@@ -198,8 +196,7 @@ impl<A, V> Builder<A, V> {
     where
         V: Persist,
     {
-        self.settings.remote =
-            Some(Client::new(store, Format::new(self.settings.most_bytes, Frames::default())));
+        self.settings.store = Some((store, Format::new));
         self
     }
 
@@ -207,9 +204,9 @@ impl<A, V> Builder<A, V> {
     /// calls are refused, and all others run.
     pub const fn when_store_fails(mut self, effect: Effect, policy: WhenStoreFails) -> Self {
         match effect {
-            Effect::ReadOnly => self.settings.policy.read_only = policy,
-            Effect::Idempotent => self.settings.policy.idempotent = policy,
-            Effect::Mutating => self.settings.policy.mutating = policy,
+            Effect::ReadOnly => self.settings.stored.policy.read_only = policy,
+            Effect::Idempotent => self.settings.stored.policy.idempotent = policy,
+            Effect::Mutating => self.settings.stored.policy.mutating = policy,
         }
         self
     }
@@ -225,7 +222,7 @@ impl<A, V> Builder<A, V> {
     /// store; off by default. A record that another process clears is still replayed here until
     /// then.
     pub const fn replay_from_memory(mut self, ttl: Duration) -> Self {
-        self.settings.memory = Some(ttl);
+        self.settings.stored.memory = Some(ttl);
         self
     }
 
@@ -253,7 +250,7 @@ impl<A, V> Builder<A, V> {
     /// Otherwise a duplicate gets [`AnswerNotKept`](crate::error::AnswerNotKept), or the failure's
     /// code.
     pub const fn keep_answers(mut self, keep: bool) -> Self {
-        self.settings.keeps_answers = keep;
+        self.settings.stored.keeps_answers = keep;
         self
     }
 
@@ -264,7 +261,7 @@ impl<A, V> Builder<A, V> {
     /// mutating call with a derived key. Request types of your own say whether they have a session
     /// by `has_scope`.
     pub fn instance(mut self, name: impl Into<Box<str>>) -> Self {
-        self.settings.instance = Some(name.into());
+        self.settings.stored.instance = Some(name.into());
         self
     }
 
@@ -302,7 +299,7 @@ impl<A, V> Builder<A, V> {
             ("store_timeout", self.settings.patience),
             ("probe_timeout", self.settings.probe_patience),
             ("max_wait", self.settings.max_wait),
-            ("replay_from_memory", self.settings.memory.unwrap_or(SHORTEST)),
+            ("replay_from_memory", self.settings.stored.memory.unwrap_or(SHORTEST)),
         ] {
             if !(SHORTEST..=LONGEST).contains(&ttl) {
                 faults.push(format!("`{name}` is {ttl:?}, must be 1ms to 366 days"));

@@ -20,7 +20,6 @@ use crate::{
 use pin_project_lite::pin_project;
 use std::{pin::Pin, sync::Arc};
 use tokio::time::{Instant, Sleep};
-use tower_service::Service;
 use tr_core::{
     BoxError, DedupeKey, DedupeMode, DedupeScope, Derive, Effect, Event, InvalidKey, Observer,
     Replay, StoreResponse,
@@ -33,7 +32,6 @@ use tr_core::{
 const NO_SCOPE: &str = "the call has no session, so its record could collide with another service's in the shared store: set a session, or the layer's `instance`";
 
 /// What the services of one layer share.
-#[derive(Debug)]
 pub(crate) struct Shared<V> {
     pub(crate) config: Config,
     pub(crate) store: Arc<Store<V>>,
@@ -58,10 +56,6 @@ pub(crate) enum State<S, F, Req, R, A, V> {
     Wait(Pin<Box<Wait<S, Req, A, V>>>),
     Probing(Box<Probing<S, Req, A, V>>),
 }
-
-/// The state of a call of `S`.
-pub(crate) type StateOf<S, Req, A, V> =
-    State<S, <S as Service<Req>>::Future, Req, <S as Service<Req>>::Response, A, V>;
 
 /// Waits for the probe, then calls again or is refused.
 pub(crate) struct Probing<S, Req, A, V> {
@@ -95,64 +89,66 @@ impl<S: Clone, A: Copy, V> Clone for Claims<S, A, V> {
     }
 }
 
-impl<S, A, V> Claims<S, A, V> {
+impl<S, Req, A, V> State<S, S::Future, Req, S::Response, A, V>
+where
+    S: Detachable<Req>,
+    Req: Send + 'static,
+    A: Answers<Req, S::Response, V>,
+    V: Clone + Send + 'static,
+{
     /// Claims the call, or finds what its record says.
     #[inline]
-    pub(crate) fn start<Req>(&self, mut req: Req) -> StateOf<S, Req, A, V>
-    where
-        S: Detachable<Req>,
-        Req: Send + 'static,
-        A: Answers<Req, S::Response, V>,
-        V: Clone + Send + 'static,
-    {
-        let answers = self.answers;
+    pub(crate) fn start(claims: &Claims<S, A, V>, mut req: Req) -> Self {
+        let answers = claims.answers;
         let effect = answers.effect(&req);
         let mode = answers.dedupe_mode(&req);
         if mode == DedupeMode::Disabled {
-            return self.plain(req);
+            return Self::plain(claims, req);
         }
         let mut cut_off = false;
         let mut found = answers.idempotency_key(&req);
         let is_derived = matches!(found, Ok(None));
         if is_derived {
-            found = Ok(self.derived::<Req, S::Response>(&req, &mut cut_off));
+            found = Ok(Self::derived(claims, &req, &mut cut_off));
         }
         // By reference: 64 bytes of no alignment are slow to move.
         let id = match &mut found {
             Ok(Some(id)) => id,
-            Ok(None) => return self.plain(req),
-            Err(invalid) => return self.reject(&req, effect, invalid.clone()),
+            Ok(None) => return Self::plain(claims, req),
+            Err(invalid) => return Self::reject(claims, &req, effect, invalid.clone()),
         };
         let scope = answers.scope(&req);
         if effect != Effect::ReadOnly && scope == DedupeScope::Global {
             let why = "scope `global` is allowed only for tools that are declared read-only";
-            return self.reject(&req, effect, InvalidKey::new(why));
+            return Self::reject(claims, &req, effect, InvalidKey::new(why));
         }
         // Keys that only join cut-off calls stay in this process, where no other service has keys.
         let in_process = cut_off || answers.stays_in_process(&req);
-        if let Some(remote) = &self.shared.remote
+        if let Some(remote) = &claims.shared.remote
             && !in_process
             && !answers.has_scope(&req)
         {
             match &remote.settings().instance {
                 Some(instance) => id.key = id.key.of_instance(instance),
                 // The caller gave no key, so it needs no record.
-                None if is_derived && effect != Effect::Mutating => return self.plain(req),
-                None => return self.reject(&req, effect, InvalidKey::new(NO_SCOPE)),
+                None if is_derived && effect != Effect::Mutating => {
+                    return Self::plain(claims, req);
+                }
+                None => return Self::reject(claims, &req, effect, InvalidKey::new(NO_SCOPE)),
             }
         }
-        if self.shared.config.conflicts == ConflictPolicy::Independent {
+        if claims.shared.config.conflicts == ConflictPolicy::Independent {
             id.key = id.key.joined(&id.digest);
         }
         let id = &*id;
         let mutating = effect == Effect::Mutating;
-        let now = self.shared.store.common.clock.now_for(&mut req, &answers);
-        let mut asked = self.shared.store.ask(&id.key);
+        let now = claims.shared.store.common.clock.now_for(&mut req, &answers);
+        let mut asked = claims.shared.store.ask(&id.key);
         if let Some((kept, replay)) = asked.hit(id, now) {
             drop(asked);
             let replayed = Event::Replayed { matched: replay.matched_on, state: "done" };
-            self.tell::<Req, S::Response>(&req, || replayed);
-            return known(Ok(answers.load(kept, replay)));
+            Self::tell(claims, &req, || replayed);
+            return Self::Known(Some(Ok(answers.load(kept, replay))));
         }
         let local = LocalClaim {
             id,
@@ -162,97 +158,82 @@ impl<S, A, V> Claims<S, A, V> {
             cut_off,
             in_process,
             now,
-            ttls: self.shared.config.ttls(cut_off, answers.record_ttls(&req)),
+            ttls: claims.shared.config.ttls(cut_off, answers.record_ttls(&req)),
         };
         let (info, record) = (answers.info(&req), answers.record(&req));
         match asked.open(&local, |notes| notes.set(&info, &record, scope)) {
-            Ok((claim, cell)) => self.run_claimed(req, claim, cell, &local, effect),
+            Ok((claim, cell)) => Self::run_claimed(claims, req, claim, cell, &local, effect),
             Err(asked) => {
                 let task = asked.claim(&local, |notes| notes.set(&info, &record, scope));
-                self.on_existing(req, task, &local, effect)
+                Self::on_existing(claims, req, task, &local, effect)
             }
         }
     }
 
     /// Runs a call without a record: it has no key, and has no duplicates.
-    fn plain<Req>(&self, req: Req) -> StateOf<S, Req, A, V>
-    where
-        S: Detachable<Req>,
-        Req: Send + 'static,
-        A: Answers<Req, S::Response, V>,
-        V: Clone + Send + 'static,
-    {
-        let home = self.shared.store.of_stripe(stripe());
+    fn plain(claims: &Claims<S, A, V>, req: Req) -> Self {
+        let home = claims.shared.store.of_stripe(stripe());
         let cell = home.lock().pool.take();
-        let call = DetachedCall::new(cell, &self.inner, req, None, None, false, self.answers);
-        State::Running(Attended(call.plain(home.clone())))
+        let call = DetachedCall::new(cell, &claims.inner, req, None, None, false, claims.answers);
+        Self::Running(Attended(call.plain(home.clone())))
     }
 
     /// A call that runs under a claim, once a store has granted it too, if there is one.
     #[inline]
-    fn run_claimed<Req>(
-        &self,
+    fn run_claimed(
+        claims: &Claims<S, A, V>,
         mut req: Req,
         claim: Claim<V>,
         cell: Option<CellOf<S, Req, A, V>>,
         local: &LocalClaim<'_>,
         effect: Effect,
-    ) -> StateOf<S, Req, A, V>
-    where
-        S: Detachable<Req>,
-        Req: Send + 'static,
-        A: Answers<Req, S::Response, V>,
-        V: Clone + Send + 'static,
-    {
-        let request = self.store_request(&req, local, effect);
+    ) -> Self {
+        let request = Self::store_request(claims, &req, local, effect);
         let store_call = request.map(|request| Box::new(StoreCall::new(*request)));
         if store_call.is_some() {
             // It is stale once the store has replied.
-            self.answers.set_stamp(&mut req, None);
+            claims.answers.set_stamp(&mut req, None);
         }
-        let (claim, mutating, answers) = (Some(claim), local.mutating, self.answers);
-        let call = DetachedCall::new(cell, &self.inner, req, claim, store_call, mutating, answers);
-        State::Running(Attended(call))
+        let (claim, mutating, answers) = (Some(claim), local.mutating, claims.answers);
+        let call =
+            DetachedCall::new(cell, &claims.inner, req, claim, store_call, mutating, answers);
+        Self::Running(Attended(call))
     }
 
     /// Handles a call whose key has a record already, or whose table is full.
     #[inline(never)]
-    fn on_existing<Req>(
-        &self,
+    fn on_existing(
+        claims: &Claims<S, A, V>,
         mut req: Req,
         task: Task<V, DriverOf<S, Req, A, V>>,
         local: &LocalClaim<'_>,
         effect: Effect,
-    ) -> StateOf<S, Req, A, V>
-    where
-        S: Detachable<Req>,
-        Req: Send + 'static,
-        A: Answers<Req, S::Response, V>,
-        V: Clone + Send + 'static,
-    {
-        let (answers, mutating) = (self.answers, local.mutating);
+    ) -> Self {
+        let (answers, mutating) = (claims.answers, local.mutating);
         match task {
-            Task::Run(claim, cell) => self.run_claimed(req, claim, cell, local, effect),
+            Task::Run(claim, cell) => Self::run_claimed(claims, req, claim, cell, local, effect),
             Task::Unrecorded => {
-                let call = DetachedCall::new(None, &self.inner, req, None, None, mutating, answers);
-                State::Running(Attended(call))
+                let call =
+                    DetachedCall::new(None, &claims.inner, req, None, None, mutating, answers);
+                Self::Running(Attended(call))
             }
             Task::Replay(answer, replay, state) => {
                 let replayed = Event::Replayed { matched: replay.matched_on, state };
-                self.tell::<Req, S::Response>(&req, || replayed);
-                known(answer.into_result(replay).map(|kept| answers.load(kept, replay)))
+                Self::tell(claims, &req, || replayed);
+                let end = answer.into_result(replay).map(|kept| answers.load(kept, replay));
+                Self::Known(Some(end))
             }
             Task::Wait(waiter, replay) => {
                 let joined = Event::Replayed { matched: replay.matched_on, state: "inflight" };
-                self.tell::<Req, S::Response>(&req, || joined);
+                Self::tell(claims, &req, || joined);
                 let deadline = answers.deadline(&req).map(Instant::from_std);
-                let store_request = self.store_request(&req, local, effect);
+                let store_request = Self::store_request(claims, &req, local, effect);
                 // It is stale once this caller may run the call.
                 answers.set_stamp(&mut req, None);
-                State::Wait(Pin::from(Box::new(Wait {
+                Self::Wait(Pin::from(Box::new(Wait {
                     waiter,
                     replay,
-                    call: Some((self.clone(), req)),
+                    call: Some((claims.clone(), req)),
                     mutating,
                     deadline,
                     store_request,
@@ -260,62 +241,51 @@ impl<S, A, V> Claims<S, A, V> {
                     timer: None,
                 })))
             }
-            Task::Refuse(refusal @ Refusal::Unknown(_)) if self.can_probe(local) => {
+            Task::Refuse(refusal @ Refusal::Unknown(_)) if Self::can_probe(claims, local) => {
                 let deadline = answers.deadline(&req).map(Instant::from_std);
                 let size_of = move |kept: &V| StoreResponse::<S::Response>::size_of(&answers, kept);
-                let (shared, key) = (self.shared.clone(), local.id.key);
+                let (shared, key) = (claims.shared.clone(), local.id.key);
                 let probe = probe_local(shared, key, local.ttls, deadline, size_of);
-                let call = Some((self.clone(), req, refusal));
-                State::Probing(Box::new(Probing { probe, call }))
+                let call = Some((claims.clone(), req, refusal));
+                Self::Probing(Box::new(Probing { probe, call }))
             }
-            Task::Refuse(refusal) => known(Err(self.refuse(&req, refusal))),
+            Task::Refuse(refusal) => Self::Known(Some(Err(Self::refuse(claims, &req, refusal)))),
         }
     }
 
     /// Whether the local probe applies: records in a store are probed where they are claimed.
-    fn can_probe(&self, local: &LocalClaim<'_>) -> bool {
-        self.shared.probe.is_some() && (local.in_process || self.shared.remote.is_none())
+    fn can_probe(claims: &Claims<S, A, V>, local: &LocalClaim<'_>) -> bool {
+        claims.shared.probe.is_some() && (local.in_process || claims.shared.remote.is_none())
     }
 
     #[cold]
-    pub(crate) fn refuse<Req>(&self, req: &Req, refusal: Refusal) -> BoxError
-    where
-        S: Detachable<Req>,
-        A: Answers<Req, S::Response, V>,
-    {
-        let effect = self.answers.effect(req);
-        self.tell::<Req, S::Response>(req, || refusal.event(effect));
+    pub(crate) fn refuse(claims: &Claims<S, A, V>, req: &Req, refusal: Refusal) -> BoxError {
+        let effect = claims.answers.effect(req);
+        Self::tell(claims, req, || refusal.event(effect));
         refusal.into_error(effect == Effect::Mutating)
     }
 
     /// The request to the store, if there is one, that has to succeed before this call may run.
     #[inline]
-    fn store_request<Req>(
-        &self,
+    fn store_request(
+        claims: &Claims<S, A, V>,
         req: &Req,
         local: &LocalClaim<'_>,
         effect: Effect,
-    ) -> Option<Box<StoreRequest<V>>>
-    where
-        S: Detachable<Req>,
-        A: Answers<Req, S::Response, V>,
-    {
-        let remote = self.shared.remote.as_ref().filter(|_| !local.in_process)?;
-        Some(Box::new(self.build_store_request::<Req, S::Response>(req, remote, local, effect)))
+    ) -> Option<Box<StoreRequest<V>>> {
+        let remote = claims.shared.remote.as_ref().filter(|_| !local.in_process)?;
+        Some(Box::new(Self::build_store_request(claims, req, remote, local, effect)))
     }
 
     /// The derived key of a call that gave none. Sets `cut_off` where the key only joins cut-off
     /// calls. Params without a canonical form have no derived key; the call then runs without a
     /// record.
-    fn derived<Req, Res>(&self, req: &Req, cut_off: &mut bool) -> Option<DedupeKey>
-    where
-        A: Answers<Req, Res, V>,
-    {
-        let from = self.shared.config.derived;
+    fn derived(claims: &Claims<S, A, V>, req: &Req, cut_off: &mut bool) -> Option<DedupeKey> {
+        let from = claims.shared.config.derived;
         if from == DerivedKeys::Off {
             return None;
         }
-        let derive = |from| self.answers.derived_key(req, from).ok().flatten();
+        let derive = |from| claims.answers.derived_key(req, from).ok().flatten();
         if from == DerivedKeys::Step
             && let Some(id) = derive(Derive::Step)
         {
@@ -326,50 +296,34 @@ impl<S, A, V> Claims<S, A, V> {
     }
 
     #[cold]
-    fn build_store_request<Req, Res>(
-        &self,
+    fn build_store_request(
+        claims: &Claims<S, A, V>,
         req: &Req,
         remote: &Arc<dyn Remote<V>>,
         local: &LocalClaim<'_>,
         effect: Effect,
-    ) -> StoreRequest<V>
-    where
-        A: Answers<Req, Res, V>,
-    {
-        let claim = remote.claim_of(local, &self.answers.info(req), &self.answers.record(req));
-        let deadline = self.answers.deadline(req).map(Instant::from_std);
+    ) -> StoreRequest<V> {
+        let claim = remote.claim_of(local, &claims.answers.info(req), &claims.answers.record(req));
+        let deadline = claims.answers.deadline(req).map(Instant::from_std);
         let (claim, wait, found) = (Arc::new(claim), local.wait, Arc::default());
-        let (max_wait, until) = (self.shared.config.max_wait, None);
+        let (max_wait, until) = (claims.shared.config.max_wait, None);
         let request = Request { claim, effect, wait, deadline, max_wait, until, found };
-        StoreRequest { remote: remote.clone(), request, observer: self.shared.observer.clone() }
+        StoreRequest { remote: remote.clone(), request, observer: claims.shared.observer.clone() }
     }
 
     #[cold]
-    fn reject<S2, Req>(&self, req: &Req, effect: Effect, why: InvalidKey) -> StateOf<S2, Req, A, V>
-    where
-        S2: Detachable<Req>,
-        Req: Send + 'static,
-        A: Answers<Req, S2::Response, V>,
-        V: Clone + Send + 'static,
-    {
+    fn reject(claims: &Claims<S, A, V>, req: &Req, effect: Effect, why: InvalidKey) -> Self {
         let refused = Event::Refused { code: code::INVALID_ENVELOPE, effect };
-        self.tell::<Req, S2::Response>(req, || refused);
-        known(Err(KeyRejected::new(why).into()))
+        Self::tell(claims, req, || refused);
+        Self::Known(Some(Err(KeyRejected::new(why).into())))
     }
 
     #[inline]
-    fn tell<'r, Req, Res>(&self, req: &'r Req, event: impl FnOnce() -> Event<'r>)
-    where
-        A: Answers<Req, Res, V>,
-    {
-        if let Some(observer) = self.shared.observer.as_ref().filter(|it| it.enabled()) {
-            observer.on_event(&self.answers.info(req), &event());
+    fn tell<'r>(claims: &Claims<S, A, V>, req: &'r Req, event: impl FnOnce() -> Event<'r>) {
+        if let Some(observer) = claims.shared.observer.as_ref().filter(|it| it.enabled()) {
+            observer.on_event(&claims.answers.info(req), &event());
         }
     }
-}
-
-const fn known<S, F, Req, R, A, V>(end: Result<R, BoxError>) -> State<S, F, Req, R, A, V> {
-    State::Known(Some(end))
 }
 
 /// Asks the probe how a call of unknown outcome ended. Returns whether the record has been settled,

@@ -1,12 +1,14 @@
-//! The store's clock: milliseconds since it was made.
+//! The clocks of records.
 use crate::protocol::Millis;
 use std::{
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     time::Duration,
 };
 use tokio::time::Instant;
-use tr_core::{RequestPolicy, WallClock, internal::CoarseInstant};
+use tr_core::{RequestPolicy, SystemClock, WallClock, internal::CoarseInstant};
 
+/// The clock of this process's tables: milliseconds since it was made.
+///
 /// Reads the exact time, or the last tick of a janitor while one lives: reading the clock would be
 /// half the cost of a replay.
 #[derive(Debug)]
@@ -75,6 +77,26 @@ impl Clock {
 
     pub(crate) fn janitor_stopped(&self) {
         self.janitors.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The clock of a store: the machine's time, read once and then advanced by a monotonic clock, so it
+/// does not jump when the machine's clock does.
+#[derive(Debug)]
+pub(crate) struct SteadyClock {
+    made: Instant,
+    made_unix_ms: u64,
+}
+
+impl SteadyClock {
+    pub(crate) fn new() -> Self {
+        Self { made: Instant::now(), made_unix_ms: SystemClock.unix_ms() }
+    }
+}
+
+impl WallClock for SteadyClock {
+    fn unix_ms(&self) -> u64 {
+        self.made_unix_ms.saturating_add(millis(self.made.elapsed()))
     }
 }
 

@@ -77,8 +77,8 @@ macro_rules! conformance_cases {
             a_failed_call_runs_again_as_its_record_says
             a_cancelled_call_runs_again
             a_claim_returns_the_former_state
-            epochs_grow_past_records_that_are_gone
-            a_full_store_refuses_and_forgets_no_claim
+            epochs_grow_past_deleted_records
+            a_full_store_refuses_and_keeps_its_claims
             a_lease_that_ends_leaves_unknown
             a_lost_call_that_is_not_mutating_runs_again
             a_mutating_claim_of_a_lost_call_is_refused
@@ -89,9 +89,9 @@ macro_rules! conformance_cases {
             an_unknown_call_lasts_for_its_time
             a_record_lasts_for_its_time
             an_older_claim_neither_records_nor_deletes
-            a_late_end_counts_while_unclaimed
+            a_late_end_is_recorded_while_unclaimed
             an_end_sent_again_is_recognised
-            the_first_end_stands
+            the_first_end_is_kept
             bytes_come_back_as_they_are
             a_released_claim_leaves_nothing
             a_release_by_another_owner_does_nothing
@@ -106,14 +106,14 @@ macro_rules! conformance_cases {
             a_watcher_wakes_when_the_claim_is_released
             a_watcher_wakes_when_the_record_is_cleared
             a_watcher_wakes_when_the_call_is_settled
-            a_watcher_of_what_has_passed_wakes_at_once
+            a_watcher_wakes_at_once_after_a_change
             a_renewal_is_no_change
             a_record_reads_as_it_stands
             records_are_found_by_key_session_and_tool
             records_are_found_by_a_range_of_keys
             stale_and_unknown_calls_are_found
-            a_flush_keeps_what_may_run_twice
-            a_sweep_forgets_only_what_is_over
+            a_flush_keeps_calls_that_may_run_twice
+            a_sweep_deletes_only_expired_records
             a_check_answers
             records_survive_a_restart
         }

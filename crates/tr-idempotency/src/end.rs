@@ -75,13 +75,10 @@ pub(crate) struct Run {
 
 impl<V> State<V> {
     /// The response that it keeps.
-    pub(crate) const fn kept(&self) -> Option<&V> {
+    pub(crate) fn kept(&self) -> Option<&V> {
         match self {
             Self::Done(value) => value.as_ref(),
-            Self::Failed(failure, _)
-            | Self::Cancelled(Some(failure))
-            | Self::Unknown(Some(failure)) => failure.response.as_ref(),
-            Self::Inflight | Self::Cancelled(None) | Self::Unknown(None) => None,
+            _ => self.failure()?.response.as_ref(),
         }
     }
 
@@ -93,6 +90,11 @@ impl<V> State<V> {
             | Self::Unknown(Some(failure)) => Some(failure),
             _ => None,
         }
+    }
+
+    /// What a record says of that failure.
+    pub(crate) fn recorded(&self) -> Option<&RecordedFailure> {
+        self.failure().map(|failure| &*failure.recorded)
     }
 
     /// Whether there is something that [`shrink`](Self::shrink) drops.
@@ -130,26 +132,13 @@ impl<V> State<V> {
     pub(crate) const fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown(_))
     }
-
-    /// The name in events and records.
-    pub(crate) const fn name(&self) -> &'static str {
-        match self {
-            Self::Inflight => "inflight",
-            Self::Done(_) => "done",
-            Self::Failed(..) => "failed",
-            Self::Cancelled(_) => "cancelled",
-            Self::Unknown(_) => "unknown",
-        }
-    }
 }
 
 impl<V> Failure<V> {
     /// A failure that was returned as an error.
     pub(crate) fn of_error(recorded: Arc<RecordedFailure>) -> Self {
-        let brief = recorded
-            .brief()
-            .map(|recorded| Self::new(Arc::new(recorded), None, None))
-            .map(Box::new);
+        let brief = recorded.brief();
+        let brief = brief.map(|brief| Box::new(Self::new(Arc::new(brief), None, None)));
         Self { recorded, response: None, brief }
     }
 
@@ -175,7 +164,7 @@ impl<V> Failure<V> {
 
 impl Run {
     pub(crate) fn of<V>(state: &State<V>, started_at: Millis, finished_at: Millis) -> Option<Self> {
-        Self::ended(state, recorded(state).map(|recorded| &**recorded), started_at, finished_at)
+        Self::ended(state, state.recorded(), started_at, finished_at)
     }
 
     /// The run that led to a state, with its failure.
@@ -207,16 +196,6 @@ pub(crate) fn is_retriable<D, F>(
         _ => false,
     };
     may_run_again && recorded.verdict.is_transient()
-}
-
-/// The failure of a state, if it has one.
-pub(crate) const fn recorded<V>(state: &State<V>) -> Option<&Arc<RecordedFailure>> {
-    match state {
-        State::Failed(failure, _)
-        | State::Cancelled(Some(failure))
-        | State::Unknown(Some(failure)) => Some(&failure.recorded),
-        _ => None,
-    }
 }
 
 /// The state in which a failure leaves its record.
@@ -251,11 +230,10 @@ pub(crate) fn answer<V: Clone>(state: &State<V>, mutating: bool) -> Answer<V> {
     match state {
         State::Done(Some(value)) => Answer::Response(value.clone()),
         State::Done(None) => Answer::NotKept,
-        State::Failed(failure, _) => failure.answer(),
-        State::Cancelled(Some(failure)) | State::Unknown(Some(failure)) => failure.answer(),
-        State::Inflight | State::Cancelled(None) | State::Unknown(None) => {
-            Answer::Unknown { mutating, cause: None }
-        }
+        _ => match state.failure() {
+            Some(failure) => failure.answer(),
+            None => Answer::Unknown { mutating, cause: None },
+        },
     }
 }
 

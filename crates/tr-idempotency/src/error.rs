@@ -22,20 +22,9 @@ macro_rules! leaf {
     };
     ($(#[$doc:meta])* $name:ident: $text:literal) => {
         $(#[$doc])*
-        #[derive(Debug)]
-        pub struct $name(FailureInfo);
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str($text)
-            }
-        }
-
-        impl Error for $name {
-            fn source(&self) -> Option<&(dyn Error + 'static)> {
-                Some(&self.0)
-            }
-        }
+        #[derive(Debug, thiserror::Error)]
+        #[error($text)]
+        pub struct $name(#[source] FailureInfo);
     };
 }
 
@@ -93,8 +82,8 @@ leaf! {
 /// leads to the [`StoreError`]. The tool did not run, or may have run for an earlier call with this
 /// key if the store reported that. Code `store_unavailable`, transient; permanent if the store
 /// refuses.
-#[derive(Debug)]
-pub struct StoreUnavailable(FailureInfo);
+#[derive(Debug, thiserror::Error)]
+pub struct StoreUnavailable(#[source] FailureInfo);
 
 impl fmt::Display for StoreUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,12 +93,6 @@ impl fmt::Display for StoreUnavailable {
             Ran::Yes => f.write_str("; an earlier call with its key has run"),
             Ran::Unknown => f.write_str("; an earlier call with its key may have run"),
         }
-    }
-}
-
-impl Error for StoreUnavailable {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
     }
 }
 
@@ -128,8 +111,8 @@ leaf! {
 /// The call failed, and its duplicates get the same failure. Its text is that of the tool's own
 /// error, and its source leads to it. Code and verdict are those of that error; the failure info
 /// says whether the tool ran.
-#[derive(Debug)]
-pub struct SharedFailure(FailureInfo);
+#[derive(Debug, thiserror::Error)]
+pub struct SharedFailure(#[source] FailureInfo);
 
 impl fmt::Display for SharedFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,12 +120,6 @@ impl fmt::Display for SharedFailure {
             Some(cause) => fmt::Display::fmt(cause, f),
             None => fmt::Display::fmt(&self.0, f),
         }
-    }
-}
-
-impl Error for SharedFailure {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
     }
 }
 
@@ -175,25 +152,15 @@ impl AnswerNotKept {
 }
 
 /// The age of a call whose response was not kept.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("it ended {} s ago", .0.as_secs())]
 struct Ended(Duration);
-
-impl fmt::Display for Ended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it ended {} s ago", self.0.as_secs())
-    }
-}
-
-impl Error for Ended {}
 
 impl StoreUnavailable {
     pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
         let verdict = if cause.is_transient() { Verdict::TRANSIENT } else { Verdict::Permanent };
-        Self(
-            FailureInfo::new(code::STORE_UNAVAILABLE, ran, verdict)
-                .by_layer()
-                .because_shared(cause),
-        )
+        let facts = FailureInfo::new(code::STORE_UNAVAILABLE, ran, verdict).by_layer();
+        Self(facts.because_shared(cause))
     }
 }
 

@@ -61,27 +61,17 @@ impl RecordedFailure {
 }
 
 /// An error whose text was recorded.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub(crate) struct RecordedText {
     text: String,
+    #[source]
     cause: Option<Box<Self>>,
 }
 
 impl RecordedText {
     pub(crate) const fn new(text: String, cause: Option<Box<Self>>) -> Self {
         Self { text, cause }
-    }
-}
-
-impl fmt::Display for RecordedText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl Error for RecordedText {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.cause.as_deref().map(|cause| cause as _)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     record::{DedupeRecord, RecordState},
     remote::client::Client,
 };
-use std::{collections::HashMap, error::Error, fmt, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use tr_core::{DedupeScope, DefaultPolicy, StoreResponse, canonical::Key};
 
 /// Lists, settles and clears the records of one layer.
@@ -46,7 +46,8 @@ pub enum Filter<'f> {
 }
 
 /// Error: there is no call of unknown outcome under this key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no call of unknown outcome has this key")]
 pub struct NotUnknown(());
 
 /// The number of records and waiters in this process.
@@ -99,14 +100,6 @@ impl NotUnknown {
 }
 
 impl<V> Handle<V> {
-    pub(crate) const fn new(
-        store: Arc<Store<V>>,
-        ttls: Ttls,
-        remote: Option<Arc<Client<V>>>,
-    ) -> Self {
-        Self { store, ttls, remote }
-    }
-
     /// The record of this key.
     #[must_use]
     pub fn record(&self, key: &Key) -> Option<DedupeRecord> {
@@ -220,7 +213,7 @@ impl<V> Handle<V> {
         size: usize,
     ) -> Result<(), NotUnknown> {
         let settled = self.store.settle(key, of, how.into_state(), size, &self.ttls);
-        settled.then_some(()).ok_or(NotUnknown(()))
+        if settled { Ok(()) } else { Err(NotUnknown(())) }
     }
 
     /// Deletes the record of this key, whatever its state; `false` if there is none.
@@ -349,11 +342,3 @@ impl<V> fmt::Debug for Handle<V> {
         f.debug_struct("Handle").field("counts", &self.counts()).finish_non_exhaustive()
     }
 }
-
-impl fmt::Display for NotUnknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no call of unknown outcome has this key")
-    }
-}
-
-impl Error for NotUnknown {}

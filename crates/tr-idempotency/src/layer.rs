@@ -1,15 +1,14 @@
 //! The layer: everything put together.
-#[cfg(feature = "encryption")]
-use crate::codec::Frames;
 use crate::{
     builder::Builder,
     claim::Shared,
     clock::{Clock, millis},
+    codec::Frames,
     config::Config,
     handle::Handle,
     local::{Store, budget::Budget, table::Common},
     protocol::Ttls,
-    remote::{Remote, Settings, local_probe::LocalProbe},
+    remote::{Remote, client::Client, local_probe::LocalProbe},
     service::Idempotency,
 };
 use std::{fmt, sync::Arc};
@@ -64,10 +63,7 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
             grace: millis(it.grace),
             max_wait: it.max_wait,
         };
-        #[cfg(feature = "encryption")]
         let frames = Frames { wall: Some(it.wall.clone()), ..it.frames };
-        #[cfg(not(feature = "encryption"))]
-        let frames = it.frames;
         let common = Common {
             clock: Clock::new(&*it.wall),
             fingerprints: it.fingerprints,
@@ -75,20 +71,13 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
             budget: Budget::new(it.most_kept, it.most_bytes),
         };
         let store = Arc::new(Store::new(it.capacity, common));
-        let remote = it.remote.map(|mut remote| {
-            (remote.format.most_bytes, remote.format.frames) = (it.most_bytes, frames);
-            remote.settings = Settings {
-                policy: it.policy,
-                memory: it.memory.map(millis),
-                keeps_answers: it.keeps_answers,
-                instance: it.instance,
-            };
-            (remote.patience, remote.probe) = (it.patience, it.probe.clone());
-            remote.probe_patience = it.probe_patience;
-            Arc::new(remote)
+        let remote = it.store.map(|(records, format)| {
+            let (format, probe) = (format(it.most_bytes, frames), it.probe.clone());
+            let probe = (probe, it.probe_patience);
+            Arc::new(Client::new(records, format, it.stored, it.patience, probe))
         });
         let probe = it.probe.map(|probe| LocalProbe::new(probe, it.probe_patience));
-        let handle = Handle::new(store.clone(), config.ttls, remote.clone());
+        let handle = Handle { store: store.clone(), ttls: config.ttls, remote: remote.clone() };
         let remote = remote.map(|remote| remote as Arc<dyn Remote<V>>);
         let shared = Shared { config, store, observer: it.observer, remote, probe };
         IdempotencyLayer { answers, shared: Sharded::new(shared), handle }

@@ -20,7 +20,7 @@ use self::{
     table::{Common, Entry, Found, LocalClaim, Table},
 };
 use crate::{
-    end::{Answer, Refusal, State, recorded},
+    end::{Answer, Refusal, State},
     protocol::{Millis, Ttls},
     record::DedupeRecord,
 };
@@ -38,14 +38,12 @@ const RECORDS_PER_SHARD: usize = 64;
 
 /// Bounded records in memory. Calls in flight and mutating calls of unknown outcome are never
 /// evicted: if there is nothing else, the store is full.
-#[derive(Debug)]
 pub(crate) struct Store<V> {
     shards: Box<[Arc<Shard<V>>]>,
     pub(crate) common: Arc<Common>,
 }
 
 /// What a call has to do after its claim.
-#[derive(Debug)]
 pub(crate) enum Task<V, D> {
     /// Run, and record the end. Perhaps in a recycled cell.
     Run(Claim<V>, Option<Cell<D>>),
@@ -110,7 +108,7 @@ impl<V> Store<V> {
 
     /// The record as it stands now.
     fn shown(&self, entry: &Entry<V, Node<V>>, notes: &Notes) -> DedupeRecord {
-        let failure = recorded(&entry.record.state).map(|failure| &**failure);
+        let failure = entry.record.state.recorded();
         let unix = |at| self.common.clock.unix_ms(at);
         let (record, earlier) = (&entry.record, &entry.earlier);
         DedupeRecord::new(&entry.key, record, &notes.shown(), earlier, failure, unix)
@@ -150,9 +148,7 @@ impl<V> Store<V> {
         drop(evicted);
         true
     }
-}
 
-impl<V> Store<V> {
     /// Finds the record of a key, and keeps its shard locked.
     #[inline]
     pub(crate) fn ask(&self, key: &Key) -> Lookup<'_, V> {

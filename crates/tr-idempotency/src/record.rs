@@ -2,10 +2,11 @@
 use crate::{
     end::{Run, is_retriable},
     failure::RecordedFailure,
-    local::notes::Shown,
+    local::notes::RequestNote,
     protocol::{self, Millis, Phase, Record},
 };
 use serde::Serialize;
+use std::borrow::Cow;
 use tr_core::canonical::Key;
 
 /// A record, as the admin page and other programs read it.
@@ -183,7 +184,7 @@ impl DedupeRecord {
     pub(crate) fn new<D, F>(
         key: &Key,
         record: &Record<D, F>,
-        notes: &Shown<'_>,
+        notes: &RequestNote<'_>,
         earlier: &[Run],
         failure: Option<&RecordedFailure>,
         unix: impl Fn(Millis) -> u64,
@@ -191,21 +192,24 @@ impl DedupeRecord {
         let state = RecordState::of(record.state.phase());
         let last = Run::ended(&record.state, failure, record.claimed_at, record.changed_at);
         let first = earlier.first().map_or(record.claimed_at, |run| run.started_at);
-        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        let text = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or_default().to_owned();
         Self {
             key: key.to_string(),
-            tool: notes.tool.to_owned(),
-            idempotency_key: notes.key.map_or_else(|| key.to_string(), str::to_owned),
+            tool: notes.tool.to_string(),
+            idempotency_key: notes
+                .key
+                .as_ref()
+                .map_or_else(|| key.to_string(), ToString::to_string),
             state,
             created_at_ms: unix(first),
             updated_at_ms: unix(record.changed_at),
             expires_at_ms: unix(record.until),
             ttl_ms: record.until.saturating_sub(record.changed_at),
             request: RequestNotes {
-                session_key: text(notes.session),
-                actor_id: text(notes.actor),
-                request_id: text(notes.request_id),
-                tool_call_id: notes.tool_call_id.map(str::to_owned),
+                session_key: text(&notes.session),
+                actor_id: text(&notes.actor),
+                request_id: text(&notes.request_id),
+                tool_call_id: notes.tool_call_id.as_ref().map(ToString::to_string),
                 params_digest: record.digest.to_string(),
             },
             execution: Some(Execution {

@@ -19,7 +19,6 @@ use crate::{
     store::{ClaimRequest, StoreError},
 };
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     sync::{
@@ -41,7 +40,7 @@ pub(crate) fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> Boxe
 }
 
 /// The records that a layer keeps in a store.
-pub(crate) trait Remote<V>: fmt::Debug + Send + Sync {
+pub(crate) trait Remote<V>: Send + Sync {
     fn settings(&self) -> &Settings;
 
     /// A claim of this call, by an owner of its own.
@@ -89,7 +88,7 @@ pub(crate) trait Lease<V>: Send {
 pub(crate) struct Settings {
     pub(crate) policy: Policy,
     /// How long a recorded success is replayed from memory, without a request.
-    pub(crate) memory: Option<Millis>,
+    pub(crate) memory: Option<Duration>,
     /// Whether the store keeps responses and error texts, and not only states.
     pub(crate) keeps_answers: bool,
     /// The name of the service, for callers without a session.
@@ -114,10 +113,11 @@ pub(crate) struct Policy {
     pub(crate) mutating: WhenStoreFails,
 }
 
-impl Default for Policy {
+impl Default for Settings {
     fn default() -> Self {
         use WhenStoreFails::{Refuse, Run};
-        Self { read_only: Run, idempotent: Run, mutating: Refuse }
+        let policy = Policy { read_only: Run, idempotent: Run, mutating: Refuse };
+        Self { policy, memory: None, keeps_answers: true, instance: None }
     }
 }
 
@@ -237,18 +237,5 @@ impl<R, V: Clone + Send + 'static> StoreCall<R, V> {
         let StoreRequest { remote, request, .. } = &mut self.store_request;
         request.claim = Arc::new(remote.by_another_owner(&request.claim));
         self.stage = Stage::Claiming(remote.clone().obtain(request.clone()));
-    }
-}
-
-impl<R, V> fmt::Debug for StoreCall<R, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = match &self.stage {
-            Stage::Claiming(_) => "claiming",
-            Stage::Held(_) => "held",
-            Stage::Open => "open",
-            Stage::Ending(_) => "ending",
-            Stage::Over => "over",
-        };
-        f.debug_struct("StoreCall").field("stage", &stage).finish_non_exhaustive()
     }
 }

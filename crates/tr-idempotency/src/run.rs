@@ -113,7 +113,7 @@ where
         run.answers = answers;
         run.phase = Phase::Fresh;
         if let (Some(_), Some(claim)) = (&run.store_call, &mut run.claim) {
-            claim.set_fronting();
+            claim.fronts = true;
         }
         Self(Some(cell))
     }
@@ -130,7 +130,7 @@ where
             answers,
             phase: Phase::Fresh,
         };
-        Box::pin(Driver { called: None, run, leave })
+        Box::pin(Driver { called: None, run, leave: Self::leave })
     }
 
     /// Marks a run without a record, which ends with its caller.
@@ -164,7 +164,7 @@ where
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<S::Response, BoxError>> {
-        let attended = self.claim.as_ref().is_some_and(Claim::is_attended);
+        let attended = self.claim.as_ref().is_some_and(|claim| claim.attended);
         if attended && self.is_cancelled(cx) {
             return Poll::Ready(Err(self.withdraw()));
         }
@@ -173,7 +173,7 @@ where
         run.phase = Phase::Polled;
         // If the poll or the classification panics, the tool may have started.
         if let Some(claim) = &mut run.claim {
-            claim.set_started(true);
+            claim.started = true;
         }
         let panicked = LoseClaimOnUnwind(&mut run.claim);
         let poll = poll_called(driver.called, &mut run.service, &mut run.req, cx);
@@ -181,7 +181,7 @@ where
         let Poll::Ready(end) = poll else {
             run.phase = if run.req.is_none() { Phase::Called } else { Phase::Fresh };
             if let Some(claim) = &mut run.claim {
-                claim.set_started(run.phase == Phase::Called);
+                claim.started = run.phase == Phase::Called;
             }
             let answers = run.answers;
             if let Some(req) = run.req.as_mut() {
@@ -222,6 +222,31 @@ where
     fn driver(&mut self) -> Pin<&mut DriverOf<S, Req, A, V>> {
         self.0.as_mut().expect("polled after completion").as_mut()
     }
+
+    /// Returns the cell of a run without a claim to its pool.
+    pub(super) fn return_cell(mut cell: CellOf<S, Req, A, V>) {
+        if let Some(home) = cell.as_mut().project().run.home.take() {
+            home.lock().pool.give(cell);
+        }
+    }
+
+    /// The caller dropped the future before the end.
+    fn leave(mut cell: CellOf<S, Req, A, V>) {
+        if cell.run.home.is_some() {
+            empty(&mut cell);
+            return Self::return_cell(cell);
+        }
+        if !matches!(cell.run.phase, Phase::Called | Phase::Ending) {
+            return; // It did not start, or has panicked.
+        }
+        if let Some(claim) = &cell.run.claim {
+            claim.detach();
+        }
+        // Without a runtime, nothing would poll it: it ends here, and leaves `unknown`.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(Unattended(Self(Some(cell))));
+        }
+    }
 }
 
 /// Calls the tool once it is ready, and polls its future.
@@ -247,19 +272,6 @@ fn empty<S, F, Req, R, A, V>(cell: &mut Cell<Driver<S, F, Req, R, A, V>>) {
     let mut driver = cell.as_mut().project();
     driver.called.set(None);
     (driver.run.service, driver.run.req) = (None, None);
-}
-
-/// Returns the cell of a run without a claim to its pool.
-fn return_cell<S, Req, A, V>(mut cell: CellOf<S, Req, A, V>)
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    if let Some(home) = cell.as_mut().project().run.home.take() {
-        home.lock().pool.give(cell);
-    }
 }
 
 impl<S, F, Req, R, A, V> Deref for DetachedCall<S, F, Req, R, A, V> {
@@ -298,30 +310,6 @@ impl<S, F, Req, R, A, V> Drop for Attended<S, F, Req, R, A, V> {
         if let Some(cell) = self.0.0.take() {
             (cell.leave)(cell);
         }
-    }
-}
-
-/// The caller dropped the future before the end.
-fn leave<S, Req, A, V>(mut cell: CellOf<S, Req, A, V>)
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    if cell.run.home.is_some() {
-        empty(&mut cell);
-        return return_cell(cell);
-    }
-    if !matches!(cell.run.phase, Phase::Called | Phase::Ending) {
-        return; // It did not start, or has panicked.
-    }
-    if let Some(claim) = &cell.run.claim {
-        claim.detach();
-    }
-    // Without a runtime, nothing would poll it: it ends here, and leaves `unknown`.
-    if let Ok(runtime) = Handle::try_current() {
-        runtime.spawn(Unattended(DetachedCall(Some(cell))));
     }
 }
 

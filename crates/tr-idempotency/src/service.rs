@@ -1,7 +1,7 @@
 //! The service and its response future.
 use crate::{
     bounds::{Answers, Detachable},
-    claim::{Claims, Probing, Shared, State, StateOf, Wait},
+    claim::{Claims, Probing, Shared, State, Wait},
     end::Refusal,
     error::WaitTimedOut,
     local::claim::Delivery,
@@ -86,7 +86,7 @@ where
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
         self.claims.shared.settle();
-        IdempotencyFuture { state: self.claims.start(req) }
+        IdempotencyFuture { state: State::start(&self.claims, req) }
     }
 }
 
@@ -108,43 +108,34 @@ where
                     return Poll::Ready(end.take().expect("polled after completion"));
                 }
                 State::Running(Attended(call)) => return call.poll(cx),
-                State::Wait(wait) => *state = ready!(wait.as_mut().poll(cx)),
-                State::Probing(probing) => *state = ready!(probing.poll(cx)),
+                State::Wait(wait) => *state = ready!(State::after_wait(wait.as_mut(), cx)),
+                State::Probing(probing) => *state = ready!(State::after_probe(probing, cx)),
             }
         }
     }
 }
 
-impl<S, Req, A, V> Probing<S, Req, A, V>
+impl<S, Req, A, V> State<S, S::Future, Req, S::Response, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StateOf<S, Req, A, V>> {
-        let is_settled = ready!(self.probe.as_mut().poll(cx));
-        let (claims, mut req, refusal) = self.call.take().expect("polled after completion");
+    fn after_probe(probing: &mut Probing<S, Req, A, V>, cx: &mut Context<'_>) -> Poll<Self> {
+        let is_settled = ready!(probing.probe.as_mut().poll(cx));
+        let (claims, mut req, refusal) = probing.call.take().expect("polled after completion");
         Poll::Ready(if is_settled {
             // The time stamp is stale after the probe.
             claims.answers.set_stamp(&mut req, None);
-            claims.start(req)
+            Self::start(&claims, req)
         } else {
-            State::Known(Some(Err(claims.refuse(&req, refusal))))
+            Self::Known(Some(Err(Self::refuse(&claims, &req, refusal))))
         })
     }
-}
 
-impl<S, Req, A, V> Wait<S, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    /// The state after the wait.
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<StateOf<S, Req, A, V>> {
-        let mut this = self.project();
+    fn after_wait(wait: Pin<&mut Wait<S, Req, A, V>>, cx: &mut Context<'_>) -> Poll<Self> {
+        let mut this = wait.project();
         let Poll::Ready(delivery) = this.waiter.poll(cx) else {
             if this.timer.is_none() {
                 // Without a tokio runtime there is no timer.
@@ -162,16 +153,16 @@ where
             let is_due = this.deadline.is_some_and(|deadline| Instant::now() >= deadline);
             let error = match is_due {
                 true => WaitTimedOut::new().into(),
-                false => claims.refuse(req, Refusal::InFlight),
+                false => Self::refuse(claims, req, Refusal::InFlight),
             };
-            return Poll::Ready(State::Known(Some(Err(error))));
+            return Poll::Ready(Self::Known(Some(Err(error))));
         };
         let claim = match delivery {
             Delivery::Answer(answer) => {
                 let (claims, _) = this.call.as_ref().expect("polled after completion");
                 let (answers, replay) = (claims.answers, *this.replay);
                 let end = answer.into_result(replay).map(|kept| answers.load(kept, replay));
-                return Poll::Ready(State::Known(Some(end)));
+                return Poll::Ready(Self::Known(Some(end)));
             }
             Delivery::Claim(claim) => Some(claim),
             Delivery::Alone => None,
@@ -186,7 +177,7 @@ where
         let (mutating, answers) = (*this.mutating, claims.answers);
         let call =
             DetachedCall::new(None, &claims.inner, req, claim, store_call, mutating, answers);
-        Poll::Ready(State::Running(Attended(call)))
+        Poll::Ready(Self::Running(Attended(call)))
     }
 }
 

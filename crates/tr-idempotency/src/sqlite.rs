@@ -46,7 +46,6 @@
 //! damage [`Unreadable`](crate::store::StoreErrorKind::Unreadable), a replaced file and missing
 //! permissions [`Refused`](crate::store::StoreErrorKind::Refused).
 mod change;
-mod clock;
 mod layout;
 mod owners;
 #[cfg(test)]
@@ -57,8 +56,9 @@ mod table;
 
 pub use tr_sqlite::{Database, Durability, ErrorKind};
 
-use self::{clock::SteadyClock, owners::Owners, selection::Selection, table::Table};
+use self::{owners::Owners, selection::Selection, table::Table};
 use crate::{
+    clock::SteadyClock,
     protocol::{Millis, Token},
     store::{
         ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreError, StoreErrorKind,

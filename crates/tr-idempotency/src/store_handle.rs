@@ -6,9 +6,10 @@ pub use self::{late::LateEnd, still_runs::MayStillRun};
 
 use crate::{
     clock::millis,
-    codec::{Place, Unreadable, body::Format, notes::RequestNote},
+    codec::{Place, Unreadable, body::Format},
     end::State,
     handle::{Filter, Handle, NotUnknown, Resolution},
+    local::notes::RequestNote,
     protocol::Millis,
     record::DedupeRecord,
     remote::client::Client,
@@ -81,7 +82,7 @@ impl<V> StoreHandle<V> {
     /// run.
     #[must_use]
     pub fn left_to_leases(&self) -> u64 {
-        self.remote.left_to_leases()
+        self.remote.releases.left()
     }
 
     /// Whether the call of this key has ended in this process and the store does not have its end:

@@ -62,7 +62,7 @@ macro_rules! conformance_cases {
     ($to:path: $given:tt) => {
         $to! {
             $given
-            a_session_that_nobody_wrote_has_no_entries
+            an_unknown_session_has_no_entries
             entries_come_back_in_order_and_as_they_are
             long_entries_come_back_whole
             any_stamp_comes_back
@@ -76,7 +76,7 @@ macro_rules! conformance_cases {
             an_entry_sent_again_is_recognised
             an_entry_sent_again_is_recognised_behind_others
             an_append_that_was_dropped_is_there_or_not
-            a_session_begun_anew_is_not_the_old_one
+            a_session_created_after_a_deletion_is_another_one
             odd_ids_are_different_sessions
             a_compacted_session_is_its_base
             a_compacted_session_goes_on
@@ -85,7 +85,7 @@ macro_rules! conformance_cases {
             a_compaction_sent_again_changes_nothing
             a_compaction_spares_other_sessions
             a_deleted_session_is_gone
-            who_had_a_deleted_session_gets_a_conflict
+            a_writer_of_a_deleted_session_gets_a_conflict
             a_deletion_spares_other_sessions
             sessions_are_listed_in_the_order_of_their_bytes
             sessions_are_listed_in_pages

@@ -65,7 +65,7 @@ pub use self::builder::Builder;
 
 use crate::store::{Entry, Head, Revision, SessionStore, StoreError, StoreFuture};
 use deadpool_postgres::{ClientWrapper, Object, Pool};
-use std::{fmt, future::Future, time::Duration};
+use std::{fmt, time::Duration};
 use tokio::{sync::OnceCell, time::timeout};
 
 /// Sessions in PostgreSQL. Clients of one database share their sessions.
@@ -96,15 +96,16 @@ impl Postgres {
         Ok(lease)
     }
 
-    /// The reply to a statement on a lease.
-    async fn answer<T>(
+    /// The reply to the statements of one operation.
+    async fn run<T>(
         &self,
-        statement: impl Future<Output = Result<T, tokio_postgres::Error>>,
+        operation: impl AsyncFnOnce(&ClientWrapper) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, StoreError> {
-        match timeout(self.patience, statement).await {
-            Ok(answer) => answer.map_err(fault::of_statement),
-            Err(overdue) => Err(StoreError::uncertain(overdue)),
-        }
+        let lease = self.lease().await?;
+        let reply = timeout(self.patience, operation(lease.client())).await;
+        let done = reply.map_err(StoreError::uncertain)?.map_err(fault::of_statement)?;
+        lease.end();
+        Ok(done)
     }
 }
 
@@ -133,12 +134,7 @@ impl Drop for Lease {
 
 impl SessionStore for Postgres {
     fn load<'s>(&'s self, session: &'s str) -> StoreFuture<'s, Vec<Entry>> {
-        Box::pin(async move {
-            let lease = self.lease().await?;
-            let entries = self.answer(table::load(lease.client(), session)).await?;
-            lease.end();
-            Ok(entries)
-        })
+        Box::pin(self.run(async |client| table::load(client, session).await))
     }
 
     fn append<'s>(
@@ -148,28 +144,22 @@ impl SessionStore for Postgres {
         entry: &'s Entry,
     ) -> StoreFuture<'s, ()> {
         Box::pin(async move {
-            let lease = self.lease().await?;
-            let append = table::append(lease.client(), session, after, entry);
-            let end = self.answer(append).await?;
-            lease.end();
-            end.map_err(StoreError::conflict)
+            let append =
+                self.run(async |client| table::append(client, session, after, entry).await);
+            append.await?.map_err(StoreError::conflict)
         })
     }
 
     fn compact<'s>(&'s self, session: &'s str, base: &'s Entry) -> StoreFuture<'s, ()> {
         Box::pin(async move {
-            let lease = self.lease().await?;
-            let end = self.answer(table::compact(lease.client(), session, base)).await?;
-            lease.end();
-            end.map_err(StoreError::conflict)
+            let compact = self.run(async |client| table::compact(client, session, base).await);
+            compact.await?.map_err(StoreError::conflict)
         })
     }
 
     fn list<'s>(&'s self, after: Option<&'s str>, limit: usize) -> StoreFuture<'s, Vec<Head>> {
         Box::pin(async move {
-            let lease = self.lease().await?;
-            let heads = self.answer(table::list(lease.client(), after, limit)).await?;
-            lease.end();
+            let heads = self.run(async |client| table::list(client, after, limit).await).await?;
             let head = |(id, revision, at)| {
                 let session = String::from_utf8(id).map_err(StoreError::unreadable)?;
                 Ok(Head { session, revision, at })
@@ -179,21 +169,11 @@ impl SessionStore for Postgres {
     }
 
     fn delete<'s>(&'s self, session: &'s str) -> StoreFuture<'s, bool> {
-        Box::pin(async move {
-            let lease = self.lease().await?;
-            let was_there = self.answer(table::delete(lease.client(), session)).await?;
-            lease.end();
-            Ok(was_there)
-        })
+        Box::pin(self.run(async |client| table::delete(client, session).await))
     }
 
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
-        Box::pin(async move {
-            let lease = self.lease().await?;
-            let warnings = self.answer(schema::check(lease.client())).await?;
-            lease.end();
-            Ok(warnings)
-        })
+        Box::pin(self.run(schema::check))
     }
 }
 

@@ -18,7 +18,6 @@ use crate::{
     store::{Entry, Revision, SessionStore, StoreError, StoreErrorKind},
 };
 use std::{
-    fmt,
     hash::{BuildHasher, RandomState},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -56,7 +55,6 @@ pub(crate) struct Log {
 }
 
 /// The stored head, and the entry being written.
-#[derive(Debug)]
 struct Writer {
     head: Option<Revision>,
     unsent: Option<UnsentEntry>,
@@ -65,14 +63,12 @@ struct Writer {
 }
 
 /// An entry that is not sent, or not confirmed.
-#[derive(Debug)]
 struct UnsentEntry {
     entry: Entry,
     holds_more: bool,
     serves: u64,
 }
 
-#[derive(Debug)]
 struct LostChanges {
     head: Option<Revision>,
     /// Whether changes were lost that no call makes again.
@@ -195,12 +191,6 @@ impl Log {
 }
 
 /// Ignores poisoning: a panic can only occur between two operations.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl fmt::Debug for Log {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("session", &self.session).finish_non_exhaustive()
-    }
 }

@@ -98,10 +98,6 @@ impl Error {
         Self::new(ErrorKind::Closed)
     }
 
-    pub(crate) fn panicked(message: &str) -> Self {
-        Self::saying(ErrorKind::Panicked, message)
-    }
-
     /// The error of a job that reads a row which this program cannot have written.
     #[must_use]
     pub fn unreadable(what: impl fmt::Display) -> Self {

@@ -62,33 +62,19 @@ impl<'c> Group<'c> {
     }
 
     /// Commits all jobs, or none.
-    pub(crate) fn commit(self, at: impl FnOnce(Error) -> Error) -> Ended {
+    ///
+    /// Returns the ended jobs, whose results have to be sent with this one.
+    pub(crate) fn commit(self) -> (Vec<Box<dyn Job>>, Result<()>) {
         let Self { connection, jobs, broken } = self;
         let fate = match broken {
             Some(error) => Err(error),
             None => step(connection, "COMMIT").map_err(Error::of_commit),
         };
-        let fate = fate.map_err(at);
         if fate.is_err() && !connection.is_autocommit() {
             // It fails only if there is nothing to roll back.
             drop(step(connection, "ROLLBACK"));
         }
-        Ended { jobs, fate }
-    }
-}
-
-/// Ended jobs, whose results have to be sent.
-#[must_use]
-pub(crate) struct Ended {
-    jobs: Vec<Box<dyn Job>>,
-    fate: Result<()>,
-}
-
-impl Ended {
-    pub(crate) fn answer(self) {
-        for job in self.jobs {
-            job.end(self.fate.as_ref().copied());
-        }
+        (jobs, fate)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Jobs: closures on a connection, and the channels for their results.
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use rusqlite::Connection;
 use std::{
     any::Any,
@@ -72,7 +72,7 @@ where
         // Unwind safe: the changes of a panicked job are rolled back.
         self.state = match catch_unwind(AssertUnwindSafe(|| work(connection))) {
             Ok(end) => State::Ended(end),
-            Err(panic) => State::Panicked(Error::panicked(message(&*panic))),
+            Err(panic) => State::Panicked(Error::saying(ErrorKind::Panicked, message(&*panic))),
         };
         matches!(self.state, State::Ended(Ok(_)))
     }

@@ -9,7 +9,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+        mpsc::{Receiver, Sender, channel},
     },
     time::Duration,
 };
@@ -72,31 +72,17 @@ impl JobSender {
 impl Queue {
     /// Waits for the next job; `None` once the queue is closed.
     pub(crate) fn wait(&mut self) -> Option<Box<dyn Job>> {
-        if self.closed.is_some() {
-            return None;
-        }
-        let message = self.receiver.recv().ok()?;
-        self.open(message)
+        self.receive(|receiver| receiver.recv().ok())
     }
 
     /// The next job, if there is one within this time.
     pub(crate) fn wait_for(&mut self, time: Duration) -> Option<Box<dyn Job>> {
-        if self.closed.is_some() {
-            return None;
-        }
-        match self.receiver.recv_timeout(time) {
-            Ok(message) => self.open(message),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.receive(|receiver| receiver.recv_timeout(time).ok())
     }
 
     /// The next job, if there is one.
     pub(crate) fn poll(&mut self) -> Option<Box<dyn Job>> {
-        if self.closed.is_some() {
-            return None;
-        }
-        let message = self.receiver.try_recv().ok()?;
-        self.open(message)
+        self.receive(|receiver| receiver.try_recv().ok())
     }
 
     /// The number of waiting jobs.
@@ -104,8 +90,14 @@ impl Queue {
         self.waiting.load(Relaxed)
     }
 
-    fn open(&mut self, message: Message) -> Option<Box<dyn Job>> {
-        match message {
+    fn receive(
+        &mut self,
+        next: impl FnOnce(&Receiver<Message>) -> Option<Message>,
+    ) -> Option<Box<dyn Job>> {
+        if self.closed.is_some() {
+            return None;
+        }
+        match next(&self.receiver)? {
             Message::Job(job) => {
                 self.waiting.fetch_sub(1, Relaxed);
                 Some(job)

@@ -122,11 +122,12 @@ fn fill<'c>(
 
 fn finish(group: Group<'_>, place: &Place, counters: &Counters) -> LastGroup {
     let (jobs, begun) = (group.len(), now());
-    let ended = group.commit(|error| error.at(&place.path));
+    let (ended, fate) = group.commit();
+    let fate = fate.map_err(|error| error.at(&place.path));
     let last = LastGroup { jobs, commit: begun.elapsed() };
     counters.jobs.fetch_add(jobs as u64, Relaxed);
     counters.commits.fetch_add(1, Relaxed);
-    ended.answer();
+    ended.into_iter().for_each(|job| job.end(fate.as_ref().copied()));
     last
 }
 

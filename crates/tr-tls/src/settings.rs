@@ -12,13 +12,8 @@ use std::{fmt, sync::Arc};
 #[derive(Clone, Default)]
 pub struct Settings {
     roots: Option<Vec<u8>>,
-    certificate: Option<Shown>,
-}
-
-#[derive(Clone)]
-struct Shown {
-    chain: Vec<u8>,
-    key: Vec<u8>,
+    /// The chain, and its key.
+    certificate: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Settings {
@@ -29,7 +24,7 @@ impl Settings {
 
     /// Presents this certificate chain to servers that ask for one. Both are PEM texts.
     pub fn set_certificate(&mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) {
-        self.certificate = Some(Shown { chain: chain.into(), key: key.into() });
+        self.certificate = Some((chain.into(), key.into()));
     }
 
     /// Whether nothing was set.
@@ -47,7 +42,7 @@ impl Settings {
     /// The client's certificate chain, and its key.
     #[must_use]
     pub fn certificate(&self) -> Option<(&[u8], &[u8])> {
-        self.certificate.as_ref().map(|shown| (&*shown.chain, &*shown.key))
+        self.certificate.as_ref().map(|(chain, key)| (&**chain, &**key))
     }
 
     /// The rustls configuration of these settings.
@@ -69,7 +64,7 @@ impl Settings {
             ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let config = config.map_err(|error| Error(format!("TLS: {error}")))?;
         let config = config.with_root_certificates(self.trusted(more_roots)?);
-        let Some(Shown { chain, key }) = &self.certificate else {
+        let Some((chain, key)) = &self.certificate else {
             return Ok(config.with_no_client_auth());
         };
         let chain = certificates(chain, "invalid client certificate")?;

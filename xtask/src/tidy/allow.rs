@@ -27,11 +27,6 @@ pub(super) const ALLOWED: &[Allowed] = &[
         why: "the timer of a deadline, a named `Sleep`, made only while a tool is not ready",
     },
     Allowed {
-        rule: "unfinished",
-        path: "crates/tr-idempotency/src/codec/frame.rs",
-        why: "without the feature `encryption` nothing looks at what seals are bound to",
-    },
-    Allowed {
         rule: "boxed",
         path: "crates/tr-turn/src/cancel.rs",
         why: "a withdrawal is the caller's own type, and made once per attempt of a turn",

@@ -3,7 +3,7 @@ use super::verdict::VerdictForm;
 use crate::failure::{CAUSES, RecordedFailure, RecordedText};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
-use tr_core::{FailureInfo, Ran, causes};
+use tr_core::{FailureInfo, Ran, Verdict, causes};
 
 /// Longer texts are cut.
 const LONGEST: usize = 4_096;
@@ -12,7 +12,8 @@ const LONGEST: usize = 4_096;
 #[serde(rename_all = "camelCase")]
 pub(super) struct FailureForm {
     code: String,
-    verdict: VerdictForm,
+    #[serde(with = "VerdictForm")]
+    verdict: Verdict,
     ran: Ran,
     #[serde(default)]
     exhausted: bool,
@@ -33,7 +34,7 @@ impl FailureForm {
         let error = recorded.error.as_deref().into_iter().flat_map(|error| causes(error));
         Self {
             code: recorded.code.to_string(),
-            verdict: recorded.verdict.into(),
+            verdict: recorded.verdict,
             ran: recorded.ran,
             exhausted: recorded.exhausted,
             causes: error.filter(kept).take(CAUSES).map(text).collect(),
@@ -45,7 +46,7 @@ impl FailureForm {
         let error = self.causes.into_iter().rfold(None, cause);
         RecordedFailure {
             code: self.code.into(),
-            verdict: self.verdict.into(),
+            verdict: self.verdict,
             ran: self.ran,
             exhausted: self.exhausted,
             error: error.map(|error| error as _),
@@ -57,7 +58,7 @@ impl FailureForm {
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tr_core::{Verdict, code};
+    use tr_core::code;
 
     #[test]
     fn a_failure_keeps_its_facts_and_the_words_of_its_causes() {

@@ -6,19 +6,13 @@
 //!
 //! Version 1 is plain, or sealed and bound to its key alone. Version 2 is sealed, and bound to all
 //! fields of the record: its [`Context`], which a writer of the store could change.
-#![cfg_attr(
-    not(feature = "encryption"),
-    expect(dead_code, reason = "only seals look at the context")
-)]
-use super::{Unreadable, VERSION};
-#[cfg(feature = "encryption")]
-use crate::protocol::Token;
-use crate::protocol::{Millis, Phase, Record, State};
-#[cfg(feature = "encryption")]
+use super::{SealingKey, Unreadable, VERSION};
+use crate::protocol::{Millis, Phase, Record, State, Token};
 use std::sync::Arc;
-#[cfg(feature = "encryption")]
-use tr_core::WallClock;
-use tr_core::canonical::{Digest, Key};
+use tr_core::{
+    WallClock,
+    canonical::{Digest, Key},
+};
 
 /// The format without a seal.
 const PLAIN: u8 = 1;
@@ -123,7 +117,6 @@ impl<'r> Found<'r> {
     }
 }
 
-#[cfg(feature = "encryption")]
 impl Context {
     fn to_bytes(self) -> [u8; CONTEXT] {
         let mut bytes = [0; CONTEXT];
@@ -199,10 +192,8 @@ const fn number(phase: Phase) -> u8 {
 /// Writes and reads frames.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frames {
-    #[cfg(feature = "encryption")]
-    pub(crate) seal: Option<super::seal::SealingKey>,
+    pub(crate) seal: Option<SealingKey>,
     /// Decides whether frames of earlier formats are still accepted; the machine's clock if `None`.
-    #[cfg(feature = "encryption")]
     pub(crate) wall: Option<Arc<dyn WallClock>>,
 }
 
@@ -242,12 +233,10 @@ impl Frames {
         }
     }
 
-    #[cfg(feature = "encryption")]
     fn now(&self) -> u64 {
         self.wall.as_ref().map_or_else(|| tr_core::SystemClock.unix_ms(), |wall| wall.unix_ms())
     }
 
-    #[cfg(feature = "encryption")]
     fn seal(&self, key: &Key, context: &Context, payload: Vec<u8>) -> (u8, u8, Vec<u8>) {
         match &self.seal {
             Some(seal) => {
@@ -258,7 +247,6 @@ impl Frames {
         }
     }
 
-    #[cfg(feature = "encryption")]
     fn plain(&self, payload: &[u8]) -> Result<Vec<u8>, Unreadable> {
         match &self.seal {
             Some(seal) if !seal.opens_plain_at(self.now()) => Err(Unreadable::Plain),
@@ -266,7 +254,6 @@ impl Frames {
         }
     }
 
-    #[cfg(feature = "encryption")]
     fn open(
         &self,
         unbound: bool,
@@ -290,65 +277,33 @@ impl Frames {
     }
 
     /// Whether the store's records have to be sealed.
-    #[cfg(feature = "encryption")]
     pub(crate) const fn is_sealed(&self) -> bool {
         self.seal.is_some()
     }
 
     /// Checks that a holder of the key wrote a state. A state without a body passes only while
     /// plain frames are accepted.
-    #[cfg(feature = "encryption")]
     pub(super) fn prove(
         &self,
         found: &Found<'_>,
         body: Option<&Vec<u8>>,
     ) -> Result<(), Unreadable> {
+        if cfg!(not(feature = "encryption")) {
+            return Ok(()); // No store can be sealed.
+        }
         match body {
             Some(body) => self.unwrap(found, body).map(drop),
             None => self.plain(&[]).map(drop),
         }
     }
 
-    #[cfg(not(feature = "encryption"))]
-    pub(crate) const fn is_sealed(&self) -> bool {
-        false
-    }
-
-    #[cfg(not(feature = "encryption"))]
-    pub(super) fn prove(&self, _: &Found<'_>, _: Option<&Vec<u8>>) -> Result<(), Unreadable> {
-        Ok(())
-    }
-
-    #[cfg(not(feature = "encryption"))]
-    fn seal(&self, _: &Key, _: &Context, payload: Vec<u8>) -> (u8, u8, Vec<u8>) {
-        (PLAIN, 0, payload)
-    }
-
-    #[cfg(not(feature = "encryption"))]
-    fn plain(&self, payload: &[u8]) -> Result<Vec<u8>, Unreadable> {
-        Ok(payload.to_vec())
-    }
-
-    #[cfg(not(feature = "encryption"))]
-    fn open(&self, _: bool, _: &Found<'_>, _: &[u8]) -> Result<Vec<u8>, Unreadable> {
-        Err(Unreadable::Sealed)
-    }
-
     /// The session's name in the store.
-    #[cfg(feature = "encryption")]
     pub(crate) fn session(&self, session: &str) -> String {
         self.seal.as_ref().map_or_else(|| session.to_owned(), |seal| seal.name(session))
-    }
-
-    /// The session's name in the store.
-    #[cfg(not(feature = "encryption"))]
-    pub(crate) fn session(&self, session: &str) -> String {
-        session.to_owned()
     }
 }
 
 /// What a seal of the second format is bound to.
-#[cfg(feature = "encryption")]
 fn bound(key: &Key, context: &[u8]) -> Vec<u8> {
     [&b"tr-seal2"[..], key.as_bytes(), context].concat()
 }

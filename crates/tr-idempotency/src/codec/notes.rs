@@ -1,34 +1,17 @@
 //! Notes about the request of a store's record, for operators.
 use super::{Found, Frames, Place, Unreadable};
-use crate::store::Stored;
-use serde::{Deserialize, Serialize};
+use crate::{local::notes::RequestNote, store::Stored};
 use tr_core::{CallInfo, RecordRef};
 
-/// Who made a request.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(crate) struct RequestNote {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) session: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) actor: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) request_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tool_call_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) key: Option<String>,
-}
-
-impl RequestNote {
-    pub(crate) fn of(info: &CallInfo<'_>, record: &RecordRef<'_>) -> Self {
-        let text = |text: Option<&str>| text.map(str::to_owned);
+impl<'n> RequestNote<'n> {
+    pub(crate) fn of(info: &CallInfo<'n>, record: &RecordRef<'n>) -> Self {
         Self {
-            session: text(info.session),
-            actor: text(record.actor),
-            request_id: text(info.request_id),
-            tool_call_id: text(info.tool_call_id),
-            key: text(record.key),
+            tool: info.tool.into(),
+            session: info.session.map(Into::into),
+            actor: record.actor.map(Into::into),
+            request_id: info.request_id.map(Into::into),
+            tool_call_id: info.tool_call_id.map(Into::into),
+            key: record.key.map(Into::into),
         }
     }
 

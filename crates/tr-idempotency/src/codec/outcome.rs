@@ -1,5 +1,5 @@
 //! Tool outcomes as JSON. Content, metadata and details stay byte for byte what they were.
-use super::verdict::VerdictForm;
+use super::verdict::ThisVerdict;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, io::Write, ops::Not, time::Duration};
@@ -53,7 +53,7 @@ struct ErrorForm<'b> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     retryable: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    verdict: Option<VerdictForm>,
+    verdict: Option<ThisVerdict>,
     ran: Ran,
     #[serde(borrow, default, deserialize_with = "there", skip_serializing_if = "Option::is_none")]
     details: Option<&'b RawValue>,
@@ -85,7 +85,7 @@ pub(super) fn write(outcome: &ToolOutcome, out: impl Write) -> Result<(), BoxErr
             code: (&*error.code).into(),
             message: (&*error.message).into(),
             retryable: error.retryable,
-            verdict: error.verdict.map(Into::into),
+            verdict: error.verdict.map(ThisVerdict),
             ran: error.ran,
             details: error.details.as_ref().map(Json::as_raw),
             breaker: error.breaker,
@@ -130,7 +130,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ToolOutcome, BoxError> {
     parts.error = form.error.map(|form| {
         let mut error = ToolError::new(text(form.code), text(form.message));
         error.retryable = form.retryable;
-        error.verdict = form.verdict.map(Into::into);
+        error.verdict = form.verdict.map(|it| it.0);
         error.ran = form.ran;
         error.details = json(form.details);
         error.breaker = form.breaker;

@@ -3,8 +3,9 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tr_core::Verdict;
 
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// For `#[serde(with)]`.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Verdict", rename_all = "camelCase")]
 pub(super) enum VerdictForm {
     Success,
     Transient { retry_after: Option<Duration> },
@@ -12,24 +13,6 @@ pub(super) enum VerdictForm {
     Cancelled,
 }
 
-impl From<Verdict> for VerdictForm {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Success => Self::Success,
-            Verdict::Transient { retry_after } => Self::Transient { retry_after },
-            Verdict::Permanent => Self::Permanent,
-            Verdict::Cancelled => Self::Cancelled,
-        }
-    }
-}
-
-impl From<VerdictForm> for Verdict {
-    fn from(form: VerdictForm) -> Self {
-        match form {
-            VerdictForm::Success => Self::Success,
-            VerdictForm::Transient { retry_after } => Self::Transient { retry_after },
-            VerdictForm::Permanent => Self::Permanent,
-            VerdictForm::Cancelled => Self::Cancelled,
-        }
-    }
-}
+/// For a member that may be absent.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct ThisVerdict(#[serde(with = "VerdictForm")] pub(super) Verdict);

@@ -2,7 +2,7 @@
 use super::subject::*;
 use crate::{
     protocol::{Again, State, Token},
-    store::{Claimed, RecordStore},
+    store::{ClaimRequest, Claimed, RecordStore},
 };
 use std::{
     collections::HashSet,
@@ -12,7 +12,7 @@ use std::{
 };
 use tr_core::canonical::Digest;
 
-pub(super) async fn a_new_key_is_granted<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_new_key_is_granted(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.claim("a");
     let grant = cx.run(&claim).await?;
     must!(grant.token.owner == claim.owner => "the grant is for another owner: {:?}", grant.token);
@@ -21,7 +21,7 @@ pub(super) async fn a_new_key_is_granted<S: Subject>(cx: Cx<'_, '_, S>) -> Verdi
     granted(ok(cx.other.claim(&cx.claim("b")).await)?).map(drop)
 }
 
-pub(super) async fn a_claim_in_force_makes_others_busy<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_claim_in_force_makes_others_busy(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.run(&cx.claim("a")).await?.token;
     for store in [&cx.store, &cx.other] {
         let mut claim = cx.claim("a");
@@ -37,7 +37,7 @@ pub(super) async fn a_claim_in_force_makes_others_busy<S: Subject>(cx: Cx<'_, '_
     Ok(())
 }
 
-pub(super) async fn a_claim_sent_again_is_the_same_claim<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_claim_sent_again_is_the_same_claim(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.claim("a");
     let token = cx.run(&claim).await?.token;
     for store in [&cx.store, &cx.other] {
@@ -50,8 +50,8 @@ pub(super) async fn a_claim_sent_again_is_the_same_claim<S: Subject>(cx: Cx<'_, 
     Ok(())
 }
 
-pub(super) async fn a_claim_whose_reply_was_lost_is_recognised<S: Subject>(
-    cx: Cx<'_, '_, S>,
+pub(super) async fn a_claim_whose_reply_was_lost_is_recognised(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     for polls in 0..4 {
         let claim = cx.claim(&format!("a{polls}"));
@@ -73,7 +73,7 @@ pub(super) async fn a_claim_whose_reply_was_lost_is_recognised<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn of_many_claims_one_is_granted<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn of_many_claims_one_is_granted(cx: Cx<'_, impl Subject>) -> Verdict {
     for round in 0..8 {
         let key = format!("a{round}");
         let claims: Vec<_> = (0..16).map(|_| cx.claim(&key)).collect();
@@ -110,8 +110,8 @@ pub(super) async fn of_many_claims_one_is_granted<S: Subject>(cx: Cx<'_, '_, S>)
     Ok(())
 }
 
-pub(super) async fn other_params_are_a_conflict_in_every_state<S: Subject>(
-    cx: Cx<'_, '_, S>,
+pub(super) async fn other_params_are_a_conflict_in_every_state(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     cx.run(&cx.claim("inflight")).await?;
     let body = || b"x".to_vec();
@@ -137,11 +137,10 @@ pub(super) async fn other_params_are_a_conflict_in_every_state<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn a_done_call_is_replayed<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_done_call_is_replayed(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("a"), done("answer")).await?;
     for (store, again) in [(&cx.store, true), (&cx.other, false)] {
-        let mut claim = cx.claim("a");
-        claim.again = again;
+        let claim = ClaimRequest { again, ..cx.claim("a") };
         let Claimed::Settled(stored) = ok(store.claim(&claim).await)? else {
             return Err("a claim of a done call did not return its record".into());
         };
@@ -153,8 +152,8 @@ pub(super) async fn a_done_call_is_replayed<S: Subject>(cx: Cx<'_, '_, S>) -> Ve
     Ok(())
 }
 
-pub(super) async fn a_failed_call_runs_again_as_its_record_says<S: Subject>(
-    cx: Cx<'_, '_, S>,
+pub(super) async fn a_failed_call_runs_again_as_its_record_says(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     for (how, plain, asked) in
         [(Again::Never, false, false), (Again::WhenAsked, false, true), (Again::Freely, true, true)]
@@ -162,8 +161,7 @@ pub(super) async fn a_failed_call_runs_again_as_its_record_says<S: Subject>(
         for (again, runs) in [(false, plain), (true, asked)] {
             let key = format!("{how:?}{again}");
             let token = cx.end(&cx.claim(&key), State::Failed(b"no".to_vec(), how)).await?;
-            let mut claim = cx.claim(&key);
-            claim.again = again;
+            let claim = ClaimRequest { again, ..cx.claim(&key) };
             match ok(cx.other.claim(&claim).await)? {
                 Claimed::Run(grant) if runs => {
                     must!(grant.token.epoch > token.epoch => "the epoch does not grow");
@@ -183,14 +181,14 @@ pub(super) async fn a_failed_call_runs_again_as_its_record_says<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn a_cancelled_call_runs_again<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_cancelled_call_runs_again(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("a"), State::Cancelled(Some(b"why".to_vec()))).await?;
     let grant = granted(ok(cx.other.claim(&cx.claim("a")).await)?)?;
     must!(grant.token.epoch > token.epoch => "the epoch does not grow");
     Ok(())
 }
 
-pub(super) async fn a_claim_returns_the_former_state<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_claim_returns_the_former_state(cx: Cx<'_, impl Subject>) -> Verdict {
     let failed = State::Failed(b"no".to_vec(), Again::Freely);
     cx.end(&cx.claim("a"), failed.clone()).await?;
     let mut claim = cx.claim("a");
@@ -207,9 +205,7 @@ pub(super) async fn a_claim_returns_the_former_state<S: Subject>(cx: Cx<'_, '_, 
     Ok(())
 }
 
-pub(super) async fn epochs_grow_past_records_that_are_gone<S: Subject>(
-    cx: Cx<'_, '_, S>,
-) -> Verdict {
+pub(super) async fn epochs_grow_past_deleted_records(cx: Cx<'_, impl Subject>) -> Verdict {
     let mut last = 0;
     let grows = |epoch: u64, last: &mut u64| {
         let grown = epoch > *last;
@@ -232,9 +228,7 @@ pub(super) async fn epochs_grow_past_records_that_are_gone<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn a_full_store_refuses_and_forgets_no_claim<S: Subject>(
-    cx: Cx<'_, '_, S>,
-) -> Verdict {
+pub(super) async fn a_full_store_refuses_and_keeps_its_claims(cx: Cx<'_, impl Subject>) -> Verdict {
     let Some(store) = cx.subject.with_room_for(4).await else { return Ok(()) };
     let mut held: Vec<(_, Token)> = Vec::new();
     let mut full = false;

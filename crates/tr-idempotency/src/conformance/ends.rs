@@ -2,22 +2,20 @@
 use super::subject::*;
 use crate::{
     protocol::{Again, State, Token},
-    store::Claimed,
+    store::{ClaimRequest, Claimed},
 };
 
 /// A call that one owner lost and another claimed.
-async fn taken_over<S: Subject>(cx: Cx<'_, '_, S>) -> Result<(Token, Token), String> {
-    let mut claim = cx.short_claim("a");
-    claim.mutating = false;
+async fn taken_over<S: Subject>(cx: Cx<'_, S>) -> Result<(Token, Token), String> {
+    let claim = ClaimRequest { mutating: false, ..cx.short_claim("a") };
     let old = cx.lose(&claim).await?.token;
-    let mut claim = cx.claim("a");
-    claim.mutating = false;
+    let claim = ClaimRequest { mutating: false, ..cx.claim("a") };
     let new = granted(ok(cx.other.claim(&claim).await)?)?.token;
     Ok((old, new))
 }
 
-pub(super) async fn an_older_claim_neither_records_nor_deletes<S: Subject>(
-    cx: Cx<'_, '_, S>,
+pub(super) async fn an_older_claim_neither_records_nor_deletes(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let (old, new) = taken_over(cx).await?;
     let key = cx.key("a");
@@ -36,7 +34,7 @@ pub(super) async fn an_older_claim_neither_records_nor_deletes<S: Subject>(
     cx.stands("a", &done("new")).await.map(drop)
 }
 
-pub(super) async fn a_late_end_counts_while_unclaimed<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_late_end_is_recorded_while_unclaimed(cx: Cx<'_, impl Subject>) -> Verdict {
     for (key, state) in [("a", State::Unknown(Some(b"?".to_vec()))), ("b", done("late"))] {
         let token = cx.lose(&cx.short_claim(key)).await?.token;
         cx.stands(key, &State::Unknown(None)).await?;
@@ -50,7 +48,7 @@ pub(super) async fn a_late_end_counts_while_unclaimed<S: Subject>(cx: Cx<'_, '_,
     Ok(())
 }
 
-pub(super) async fn an_end_sent_again_is_recognised<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn an_end_sent_again_is_recognised(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("a"), done("x")).await?;
     let before = cx.stands("a", &done("x")).await?;
     for store in [&cx.store, &cx.other] {
@@ -62,7 +60,7 @@ pub(super) async fn an_end_sent_again_is_recognised<S: Subject>(cx: Cx<'_, '_, S
     Ok(())
 }
 
-pub(super) async fn the_first_end_stands<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn the_first_end_is_kept(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("a"), done("first")).await?;
     for state in [done("second"), State::Cancelled(None), State::Unknown(None)] {
         ok(cx.store.finalise(&cx.key("a"), token, &lasting(state)).await)?;
@@ -71,7 +69,7 @@ pub(super) async fn the_first_end_stands<S: Subject>(cx: Cx<'_, '_, S>) -> Verdi
     Ok(())
 }
 
-pub(super) async fn bytes_come_back_as_they_are<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn bytes_come_back_as_they_are(cx: Cx<'_, impl Subject>) -> Verdict {
     let all: Vec<u8> = (0..=255).collect();
     let bodies = [Vec::new(), vec![0], all.clone(), all.repeat(1_024)];
     for (n, body) in bodies.into_iter().enumerate() {
@@ -89,15 +87,14 @@ pub(super) async fn bytes_come_back_as_they_are<S: Subject>(cx: Cx<'_, '_, S>) -
         must!(stored.session == claim.session => "the session came back changed");
         must!(stored.tool == claim.tool => "the tool came back changed");
     }
-    let mut claim = cx.claim("b");
-    claim.session = None;
+    let claim = ClaimRequest { session: None, ..cx.claim("b") };
     cx.end(&claim, State::Cancelled(None)).await?;
     let stored = cx.stands("b", &State::Cancelled(None)).await?;
     must!(stored.session.is_none() => "a missing session came back as a session");
     Ok(())
 }
 
-pub(super) async fn a_released_claim_leaves_nothing<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_released_claim_leaves_nothing(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.claim("a");
     cx.run(&claim).await?;
     must!(ok(cx.other.release(&claim.key, claim.owner).await)? => "a claim could not be released");
@@ -106,9 +103,7 @@ pub(super) async fn a_released_claim_leaves_nothing<S: Subject>(cx: Cx<'_, '_, S
     granted(ok(cx.other.claim(&cx.claim("a")).await)?).map(drop)
 }
 
-pub(super) async fn a_release_by_another_owner_does_nothing<S: Subject>(
-    cx: Cx<'_, '_, S>,
-) -> Verdict {
+pub(super) async fn a_release_by_another_owner_does_nothing(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.claim("a");
     let token = cx.run(&claim).await?.token;
     let rejected = cx.claim("a");
@@ -120,9 +115,7 @@ pub(super) async fn a_release_by_another_owner_does_nothing<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn a_call_that_has_ended_is_not_released<S: Subject>(
-    cx: Cx<'_, '_, S>,
-) -> Verdict {
+pub(super) async fn a_call_that_has_ended_is_not_released(cx: Cx<'_, impl Subject>) -> Verdict {
     for (key, state) in [("a", done("x")), ("b", State::Unknown(Some(b"?".to_vec())))] {
         let claim = cx.claim(key);
         cx.end(&claim, state.clone()).await?;
@@ -133,7 +126,7 @@ pub(super) async fn a_call_that_has_ended_is_not_released<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn a_lapsed_claim_can_be_released<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_lapsed_claim_can_be_released(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.short_claim("a");
     cx.lose(&claim).await?;
     let released = ok(cx.store.release(&claim.key, claim.owner).await)?;
@@ -141,7 +134,7 @@ pub(super) async fn a_lapsed_claim_can_be_released<S: Subject>(cx: Cx<'_, '_, S>
     granted(ok(cx.other.claim(&cx.claim("a")).await)?).map(drop)
 }
 
-pub(super) async fn an_unknown_call_is_settled_once<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn an_unknown_call_is_settled_once(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.lose(&cx.short_claim("a")).await?.token;
     let settled = ok(cx.other.settle(&cx.key("a"), Some(token), &lasting(done("x"))).await)?;
     must!(settled => "a call of unknown outcome could not be settled");
@@ -159,7 +152,7 @@ pub(super) async fn an_unknown_call_is_settled_once<S: Subject>(cx: Cx<'_, '_, S
     granted(ok(cx.other.claim(&cx.claim("b")).await)?).map(drop)
 }
 
-pub(super) async fn only_unknown_calls_are_settled<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn only_unknown_calls_are_settled(cx: Cx<'_, impl Subject>) -> Verdict {
     cx.run(&cx.claim("inflight")).await?;
     cx.end(&cx.claim("done"), done("x")).await?;
     cx.end(&cx.claim("failed"), State::Failed(b"no".to_vec(), Again::Never)).await?;
@@ -171,7 +164,7 @@ pub(super) async fn only_unknown_calls_are_settled<S: Subject>(cx: Cx<'_, '_, S>
     cx.stands("inflight", &State::Inflight).await.map(drop)
 }
 
-pub(super) async fn a_later_run_is_not_settled<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_later_run_is_not_settled(cx: Cx<'_, impl Subject>) -> Verdict {
     let (old, new) = taken_over(cx).await?;
     let key = cx.key("a");
     ok(cx.other.finalise(&key, new, &lasting(State::Unknown(Some(b"?".to_vec())))).await)?;
@@ -184,8 +177,8 @@ pub(super) async fn a_later_run_is_not_settled<S: Subject>(cx: Cx<'_, '_, S>) ->
     Ok(())
 }
 
-pub(super) async fn a_former_owner_records_nothing_once_settled<S: Subject>(
-    cx: Cx<'_, '_, S>,
+pub(super) async fn a_former_owner_records_nothing_once_settled(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let claim = cx.short_claim("a");
     let token = cx.lose(&claim).await?.token;
@@ -197,9 +190,7 @@ pub(super) async fn a_former_owner_records_nothing_once_settled<S: Subject>(
     cx.stands("a", &done("settled")).await.map(drop)
 }
 
-pub(super) async fn a_cleared_record_is_gone_in_every_state<S: Subject>(
-    cx: Cx<'_, '_, S>,
-) -> Verdict {
+pub(super) async fn a_cleared_record_is_gone_in_every_state(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.run(&cx.claim("inflight")).await?.token;
     cx.end(&cx.claim("done"), done("x")).await?;
     cx.end(&cx.claim("unknown"), State::Unknown(None)).await?;

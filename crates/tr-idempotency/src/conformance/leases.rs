@@ -2,17 +2,16 @@
 use super::subject::*;
 use crate::{
     protocol::{Again, State},
-    store::{Claimed, End},
+    store::{ClaimRequest, Claimed, End},
 };
 
-pub(super) async fn a_lease_that_ends_leaves_unknown<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_lease_that_ends_leaves_unknown(cx: Cx<'_, impl Subject>) -> Verdict {
     let grant = cx.lose(&cx.short_claim("a")).await?;
     let stored = cx.stands("a", &State::Unknown(None)).await?;
     must!(stored.record.token == grant.token => "the record belongs to another claim: {stored:?}");
     for (store, again) in [(&cx.store, false), (&cx.other, true)] {
         for mutating in [true, false] {
-            let mut claim = cx.claim("a");
-            (claim.again, claim.mutating) = (again, mutating);
+            let claim = ClaimRequest { again, mutating, ..cx.claim("a") };
             match ok(store.claim(&claim).await)? {
                 Claimed::Unknown(stored) => {
                     let same = stored.record.state == State::Unknown(None);
@@ -29,14 +28,12 @@ pub(super) async fn a_lease_that_ends_leaves_unknown<S: Subject>(cx: Cx<'_, '_, 
     Ok(())
 }
 
-pub(super) async fn a_lost_call_that_is_not_mutating_runs_again<S: Subject>(
-    cx: Cx<'_, '_, S>,
+pub(super) async fn a_lost_call_that_is_not_mutating_runs_again(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
-    let mut claim = cx.short_claim("a");
-    claim.mutating = false;
+    let claim = ClaimRequest { mutating: false, ..cx.short_claim("a") };
     let lost = cx.lose(&claim).await?;
-    let mut claim = cx.claim("a");
-    claim.mutating = false;
+    let claim = ClaimRequest { mutating: false, ..cx.claim("a") };
     let grant = granted(ok(cx.other.claim(&claim).await)?)?;
     must!(grant.token.epoch > lost.token.epoch => "the epoch does not grow");
     let before = grant.before.map(|before| before.state);
@@ -44,19 +41,18 @@ pub(super) async fn a_lost_call_that_is_not_mutating_runs_again<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn a_mutating_claim_of_a_lost_call_is_refused<S: Subject>(
-    cx: Cx<'_, '_, S>,
+pub(super) async fn a_mutating_claim_of_a_lost_call_is_refused(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
-    let mut claim = cx.short_claim("a");
-    claim.mutating = false;
+    let claim = ClaimRequest { mutating: false, ..cx.short_claim("a") };
     cx.lose(&claim).await?;
     let met = ok(cx.other.claim(&cx.claim("a")).await)?;
     must!(matches!(met, Claimed::Unknown(_)) => "the reply was {met:?}");
     Ok(())
 }
 
-pub(super) async fn a_lapsed_claim_sent_again_gets_a_new_lease<S: Subject>(
-    cx: Cx<'_, '_, S>,
+pub(super) async fn a_lapsed_claim_sent_again_gets_a_new_lease(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let mut claim = cx.short_claim("a");
     let lost = cx.lose(&claim).await?;
@@ -67,7 +63,7 @@ pub(super) async fn a_lapsed_claim_sent_again_gets_a_new_lease<S: Subject>(
     cx.stands("a", &State::Inflight).await.map(drop)
 }
 
-pub(super) async fn a_renewed_lease_lasts<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_renewed_lease_lasts(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.short_claim("a");
     let token = cx.run(&claim).await?.token;
     must!(ok(cx.store.renew(&claim.key, token, LONG).await)? => "the lease was lost at once");
@@ -79,9 +75,7 @@ pub(super) async fn a_renewed_lease_lasts<S: Subject>(cx: Cx<'_, '_, S>) -> Verd
     Ok(())
 }
 
-pub(super) async fn a_lapsed_lease_is_renewed_while_unclaimed<S: Subject>(
-    cx: Cx<'_, '_, S>,
-) -> Verdict {
+pub(super) async fn a_lapsed_lease_is_renewed_while_unclaimed(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.short_claim("a");
     let token = cx.lose(&claim).await?.token;
     let met = ok(cx.other.claim(&cx.claim("a")).await)?;
@@ -93,12 +87,10 @@ pub(super) async fn a_lapsed_lease_is_renewed_while_unclaimed<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn a_lost_claim_is_not_renewed<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
-    let mut claim = cx.short_claim("a");
-    claim.mutating = false;
+pub(super) async fn a_lost_claim_is_not_renewed(cx: Cx<'_, impl Subject>) -> Verdict {
+    let claim = ClaimRequest { mutating: false, ..cx.short_claim("a") };
     let old = cx.lose(&claim).await?.token;
-    let mut claim = cx.claim("a");
-    claim.mutating = false;
+    let claim = ClaimRequest { mutating: false, ..cx.claim("a") };
     let new = cx.run(&claim).await?.token;
     must!(!ok(cx.store.renew(&claim.key, old, LONG).await)? => "an older claim was renewed");
     must!(ok(cx.store.renew(&claim.key, new, LONG).await)? => "the newer claim was lost");
@@ -111,7 +103,7 @@ pub(super) async fn a_lost_claim_is_not_renewed<S: Subject>(cx: Cx<'_, '_, S>) -
     Ok(())
 }
 
-pub(super) async fn an_unknown_call_lasts_for_its_time<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn an_unknown_call_lasts_for_its_time(cx: Cx<'_, impl Subject>) -> Verdict {
     let mut claim = cx.short_claim("a");
     claim.ttls.unknown = cx.short();
     cx.run(&claim).await?;
@@ -126,7 +118,7 @@ pub(super) async fn an_unknown_call_lasts_for_its_time<S: Subject>(cx: Cx<'_, '_
     Ok(())
 }
 
-pub(super) async fn a_record_lasts_for_its_time<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_record_lasts_for_its_time(cx: Cx<'_, impl Subject>) -> Verdict {
     let failed = State::Failed(b"no".to_vec(), Again::Never);
     for (key, state) in [("done", done("x")), ("failed", failed)] {
         let claim = cx.claim(key);

@@ -2,7 +2,7 @@
 use super::subject::*;
 use crate::{
     protocol::{Again, State},
-    store::{Claimed, Query, Selector, StateFilter},
+    store::{ClaimRequest, Claimed, Query, Selector, StateFilter},
 };
 use std::collections::HashSet;
 use tr_core::canonical::Digest;
@@ -13,7 +13,7 @@ fn query(selector: Selector, state: StateFilter) -> Query {
 
 /// The keys that a query lists; fails if the count differs.
 async fn found<S: Subject>(
-    cx: Cx<'_, '_, S>,
+    cx: Cx<'_, S>,
     query: &Query,
     names: &[&str],
 ) -> Result<Vec<String>, String> {
@@ -29,7 +29,7 @@ async fn found<S: Subject>(
     Ok(found)
 }
 
-pub(super) async fn a_record_reads_as_it_stands<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_record_reads_as_it_stands(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.claim("a");
     let token = cx.run(&claim).await?.token;
     for store in [&cx.store, &cx.other] {
@@ -49,9 +49,7 @@ pub(super) async fn a_record_reads_as_it_stands<S: Subject>(cx: Cx<'_, '_, S>) -
     Ok(())
 }
 
-pub(super) async fn records_are_found_by_key_session_and_tool<S: Subject>(
-    cx: Cx<'_, '_, S>,
-) -> Verdict {
+pub(super) async fn records_are_found_by_key_session_and_tool(cx: Cx<'_, impl Subject>) -> Verdict {
     for (key, session, tool) in [
         ("a", Some("one"), "mail.send"),
         ("b", Some("one"), "mail.read"),
@@ -88,7 +86,7 @@ pub(super) async fn records_are_found_by_key_session_and_tool<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn records_are_found_by_a_range_of_keys<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn records_are_found_by_a_range_of_keys(cx: Cx<'_, impl Subject>) -> Verdict {
     let all = ["a", "b", "c", "d"];
     for name in all {
         cx.end(&cx.claim(name), done("x")).await?;
@@ -111,7 +109,7 @@ pub(super) async fn records_are_found_by_a_range_of_keys<S: Subject>(cx: Cx<'_, 
     Ok(())
 }
 
-pub(super) async fn stale_and_unknown_calls_are_found<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn stale_and_unknown_calls_are_found(cx: Cx<'_, impl Subject>) -> Verdict {
     let old = cx.claim("old");
     cx.run(&old).await?;
     cx.lose(&cx.short_claim("lost")).await?;
@@ -132,13 +130,12 @@ pub(super) async fn stale_and_unknown_calls_are_found<S: Subject>(cx: Cx<'_, '_,
     Ok(())
 }
 
-pub(super) async fn a_flush_keeps_what_may_run_twice<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_flush_keeps_calls_that_may_run_twice(cx: Cx<'_, impl Subject>) -> Verdict {
     let failed = State::Failed(b"no".to_vec(), Again::Never);
     cx.run(&cx.claim("inflight")).await?;
     cx.end(&cx.claim("unknown"), State::Unknown(None)).await?;
     cx.lose(&cx.short_claim("lost")).await?;
-    let mut read = cx.claim("read");
-    read.mutating = false;
+    let read = ClaimRequest { mutating: false, ..cx.claim("read") };
     cx.end(&read, State::Unknown(None)).await?;
     cx.end(&cx.claim("done"), done("x")).await?;
     cx.end(&cx.claim("failed"), failed).await?;
@@ -168,7 +165,7 @@ pub(super) async fn a_flush_keeps_what_may_run_twice<S: Subject>(cx: Cx<'_, '_, 
     Ok(())
 }
 
-pub(super) async fn a_sweep_forgets_only_what_is_over<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_sweep_deletes_only_expired_records(cx: Cx<'_, impl Subject>) -> Verdict {
     let over = cx.claim("over");
     let token = cx.run(&over).await?.token;
     let end = crate::store::End { state: done("x"), ttl: cx.short() };
@@ -183,14 +180,14 @@ pub(super) async fn a_sweep_forgets_only_what_is_over<S: Subject>(cx: Cx<'_, '_,
     cx.stands("lost", &State::Unknown(None)).await.map(drop)
 }
 
-pub(super) async fn a_check_answers<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_check_answers(cx: Cx<'_, impl Subject>) -> Verdict {
     for warning in ok(cx.store.check().await)? {
         must!(!warning.trim().is_empty() => "a warning is empty");
     }
     Ok(())
 }
 
-pub(super) async fn records_survive_a_restart<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn records_survive_a_restart(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("done"), done("answer")).await?;
     let running = cx.claim("inflight");
     let held = cx.run(&running).await?.token;

@@ -64,7 +64,7 @@ pub(super) struct Case<'s, S> {
 }
 
 /// What each case is given.
-pub(super) type Cx<'c, 's, S> = &'c Case<'s, S>;
+pub(super) type Cx<'c, S> = &'c Case<'c, S>;
 
 impl<'s, S: Subject> Case<'s, S> {
     pub(super) fn new(subject: &'s S) -> Self {

@@ -11,7 +11,7 @@ use std::{
 };
 
 /// What a second caller has to watch.
-async fn seen<S: Subject>(cx: Cx<'_, '_, S>, key: &str) -> Result<Seen, String> {
+async fn seen<S: Subject>(cx: Cx<'_, S>, key: &str) -> Result<Seen, String> {
     match ok(cx.other.claim(&cx.claim(key)).await)? {
         Claimed::Busy { seen, .. } => Ok(seen),
         other => Err(format!("expected `Busy` for a call in flight, got {other:?}")),
@@ -20,7 +20,7 @@ async fn seen<S: Subject>(cx: Cx<'_, '_, S>, key: &str) -> Result<Seen, String> 
 
 /// Watches through one client while the other client makes a change, which must wake the watcher.
 async fn wakes<S: Subject>(
-    cx: Cx<'_, '_, S>,
+    cx: Cx<'_, S>,
     key: &str,
     seen: Seen,
     act: impl AsyncFnOnce(&dyn RecordStore) -> Verdict,
@@ -39,7 +39,7 @@ async fn wakes<S: Subject>(
     }
 }
 
-pub(super) async fn a_watcher_wakes_when_the_call_ends<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_watcher_wakes_when_the_call_ends(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.claim("a");
     let token = cx.run(&claim).await?.token;
     let seen = seen(cx, "a").await?;
@@ -48,8 +48,8 @@ pub(super) async fn a_watcher_wakes_when_the_call_ends<S: Subject>(cx: Cx<'_, '_
         .await
 }
 
-pub(super) async fn a_watcher_wakes_when_the_claim_is_released<S: Subject>(
-    cx: Cx<'_, '_, S>,
+pub(super) async fn a_watcher_wakes_when_the_claim_is_released(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let claim = cx.claim("a");
     cx.run(&claim).await?;
@@ -58,8 +58,8 @@ pub(super) async fn a_watcher_wakes_when_the_claim_is_released<S: Subject>(
         .await
 }
 
-pub(super) async fn a_watcher_wakes_when_the_record_is_cleared<S: Subject>(
-    cx: Cx<'_, '_, S>,
+pub(super) async fn a_watcher_wakes_when_the_record_is_cleared(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let claim = cx.claim("a");
     cx.run(&claim).await?;
@@ -67,9 +67,7 @@ pub(super) async fn a_watcher_wakes_when_the_record_is_cleared<S: Subject>(
     wakes(cx, "a", seen, async |store| ok(store.clear(&claim.key).await).map(drop)).await
 }
 
-pub(super) async fn a_watcher_wakes_when_the_call_is_settled<S: Subject>(
-    cx: Cx<'_, '_, S>,
-) -> Verdict {
+pub(super) async fn a_watcher_wakes_when_the_call_is_settled(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.short_claim("a");
     cx.lose(&claim).await?;
     let seen = cx.stands("a", &State::Unknown(None)).await?.seen();
@@ -78,9 +76,7 @@ pub(super) async fn a_watcher_wakes_when_the_call_is_settled<S: Subject>(
         .await
 }
 
-pub(super) async fn a_watcher_of_what_has_passed_wakes_at_once<S: Subject>(
-    cx: Cx<'_, '_, S>,
-) -> Verdict {
+pub(super) async fn a_watcher_wakes_at_once_after_a_change(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.claim("a");
     let token = cx.run(&claim).await?.token;
     let then = seen(cx, "a").await?;
@@ -96,7 +92,7 @@ pub(super) async fn a_watcher_of_what_has_passed_wakes_at_once<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn a_renewal_is_no_change<S: Subject>(cx: Cx<'_, '_, S>) -> Verdict {
+pub(super) async fn a_renewal_is_no_change(cx: Cx<'_, impl Subject>) -> Verdict {
     let claim = cx.claim("a");
     let token = cx.run(&claim).await?.token;
     let before = seen(cx, "a").await?;

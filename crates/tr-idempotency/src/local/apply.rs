@@ -1,12 +1,14 @@
 //! Applies the lease protocol (`protocol.rs`) to the records of a table, under the table's lock.
 use super::{
     notes::Notes,
-    slots::Slot,
-    table::{Caller, Common, Entry, Found, LocalClaim, New, Settled, Successor, Table, Waiters},
+    table::{
+        Caller, Common, Entry, Found, LocalClaim, New, Settled, Slot, Successor, Table, Waiters,
+    },
 };
 use crate::{
     end::{Refusal, Run, State, answer},
     protocol::{Millis, Reply, Token, Ttls},
+    record::RecordState,
 };
 use std::{mem, sync::Arc};
 use tr_core::{DedupeKey, Replay, canonical::Key};
@@ -112,9 +114,7 @@ impl<V, N> Table<V, N> {
             (mem::take(&mut entry.waiters), before.ok().flatten())
         })
     }
-}
 
-impl<V, N> Table<V, N> {
     /// Makes a record for a call that has none, where there [is room](Self::has_room).
     #[inline]
     pub(crate) fn open(
@@ -203,7 +203,8 @@ impl<V: Clone, N: Default> Table<V, N> {
             Reply::Conflict => (Found::Refused(Refusal::Conflict), None),
             Reply::Unknown => {
                 let entry = self.slots[at].entry.as_ref().expect("found");
-                (Found::Refused(Refusal::Unknown(entry.cause())), None)
+                let cause = entry.record.state.failure().map(|failure| failure.recorded.clone());
+                (Found::Refused(Refusal::Unknown(cause)), None)
             }
         }
     }
@@ -217,7 +218,8 @@ impl<V: Clone, N: Default> Table<V, N> {
     ) -> (Found<V, N>, Option<State<V>>) {
         let entry = self.slots[at].entry.as_mut().expect("found");
         let replay = entry.replay(local.now, common);
-        let (state, once) = (entry.state_name(), entry.caller == Caller::Dropped);
+        let state = RecordState::of(entry.record.state.phase()).as_str();
+        let once = entry.caller == Caller::Dropped;
         let answer = answer(&entry.record.state, entry.record.mutating);
         let spent = if once { self.forget(at) } else { None };
         (Found::Replays { answer, replay, state }, spent)

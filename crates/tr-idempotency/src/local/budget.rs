@@ -21,7 +21,7 @@ pub(crate) struct Budget {
 /// Some of the budget's bytes, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Reserved {
-    bytes: NonZeroUsize,
+    pub(super) bytes: NonZeroUsize,
     budget: Arc<Budget>,
 }
 
@@ -60,12 +60,6 @@ impl Budget {
             Ok(_) => Reservation::Fits(Some(Reserved { bytes, budget: self.clone() })),
             Err(_) => Reservation::Full(bytes.get()),
         }
-    }
-}
-
-impl Reserved {
-    pub(crate) const fn bytes(&self) -> usize {
-        self.bytes.get()
     }
 }
 

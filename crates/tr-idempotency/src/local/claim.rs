@@ -38,16 +38,17 @@ pub(crate) struct Claim<V> {
     token: Token,
     /// When it was granted.
     since: Millis,
-    ttls: Ttls,
-    mutating: bool,
-    started: bool,
+    pub(crate) ttls: Ttls,
+    pub(crate) mutating: bool,
+    /// The tool may have started.
+    pub(crate) started: bool,
     settled: bool,
     /// A store has the record; this entry only joins the callers in this process.
-    fronts: bool,
+    pub(crate) fronts: bool,
     /// Its run had to wait.
-    attended: bool,
-    /// The bytes of its response.
-    size: usize,
+    pub(crate) attended: bool,
+    /// The bytes of the response that its end keeps.
+    pub(crate) size: usize,
 }
 
 impl<V> Claim<V> {
@@ -85,20 +86,6 @@ impl<V> Claim<V> {
         }
     }
 
-    /// A store has the record: this entry only joins the callers in this process.
-    pub(crate) const fn set_fronting(&mut self) {
-        self.fronts = true;
-    }
-
-    /// Sets the size of the response that the end keeps.
-    pub(crate) const fn set_size(&mut self, bytes: usize) {
-        self.size = bytes;
-    }
-
-    pub(crate) const fn ttls(&self) -> &Ttls {
-        &self.ttls
-    }
-
     /// Registers the waker for a cancellation. Returns whether the call is cancelled already.
     pub(crate) fn attend(&mut self, driver: &Waker) -> bool {
         self.attended = true;
@@ -107,21 +94,8 @@ impl<V> Claim<V> {
         cancelled
     }
 
-    pub(crate) const fn is_attended(&self) -> bool {
-        self.attended
-    }
-
     pub(crate) fn fingerprint(&self, key: &Key) -> [u8; 8] {
         self.shard.common.fingerprints.fingerprint(key).to_bytes()
-    }
-
-    pub(crate) const fn is_mutating(&self) -> bool {
-        self.mutating
-    }
-
-    /// Sets whether the tool may have started.
-    pub(crate) const fn set_started(&mut self, started: bool) {
-        self.started = started;
     }
 
     /// The caller is gone, and the call goes on.
@@ -373,11 +347,5 @@ impl<V> Shard<V> {
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Table<V, Node<V>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<V> fmt::Debug for Shard<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shard").finish_non_exhaustive()
     }
 }

@@ -1,4 +1,6 @@
 //! Notes about a record's request, for operators.
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use tr_core::{CallInfo, DedupeScope, RecordRef};
 
 /// A buffer that grew beyond this is shrunk.
@@ -17,15 +19,22 @@ pub(crate) struct Notes {
     is_global: bool,
 }
 
-/// The notes of a request that a record shows.
-#[derive(Default)]
-pub(crate) struct Shown<'n> {
-    pub(crate) tool: &'n str,
-    pub(crate) key: Option<&'n str>,
-    pub(crate) session: Option<&'n str>,
-    pub(crate) actor: Option<&'n str>,
-    pub(crate) request_id: Option<&'n str>,
-    pub(crate) tool_call_id: Option<&'n str>,
+/// Who made a request: what a record shows of it, and a store keeps beside the tool.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct RequestNote<'n> {
+    #[serde(skip)]
+    pub(crate) tool: Cow<'n, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<Cow<'n, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) actor: Option<Cow<'n, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request_id: Option<Cow<'n, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_call_id: Option<Cow<'n, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<Cow<'n, str>>,
 }
 
 impl Notes {
@@ -73,14 +82,15 @@ impl Notes {
     }
 
     /// What a record shows of them.
-    pub(crate) fn shown(&self) -> Shown<'_> {
-        Shown {
-            tool: self.tool(),
-            session: self.session(),
-            request_id: self.field(2),
-            tool_call_id: self.field(3),
-            key: self.field(4),
-            actor: self.field(5),
+    pub(crate) fn shown(&self) -> RequestNote<'_> {
+        let field = |n| self.field(n).map(Into::into);
+        RequestNote {
+            tool: self.tool().into(),
+            session: field(1),
+            request_id: field(2),
+            tool_call_id: field(3),
+            key: field(4),
+            actor: field(5),
         }
     }
 }
@@ -97,7 +107,8 @@ mod tests {
         notes.set(&info, &RecordRef { key: Some("k"), actor: None }, DedupeScope::Global);
         assert_eq!(notes.scope(), DedupeScope::Global);
         let shown = notes.shown();
-        assert_eq!((shown.tool, shown.session, shown.key), ("pay", Some(""), Some("k")));
+        let (session, key) = (shown.session.as_deref(), shown.key.as_deref());
+        assert_eq!((&*shown.tool, session, key), ("pay", Some(""), Some("k")));
         assert_eq!((shown.request_id, shown.tool_call_id, shown.actor), (None, None, None));
     }
 }

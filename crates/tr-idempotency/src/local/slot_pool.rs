@@ -1,5 +1,5 @@
 //! Recycled pinned allocations for runs.
-use std::{any::Any, fmt, pin::Pin};
+use std::{any::Any, pin::Pin};
 
 /// A pinned allocation that holds a run, and is reused by the next.
 pub(crate) type Cell<D> = Pin<Box<D>>;
@@ -36,11 +36,5 @@ impl SlotPool {
 
     fn of<D: Send + 'static>(&mut self) -> Option<&mut Vec<Cell<D>>> {
         self.0.iter_mut().find_map(|cells| cells.downcast_mut())
-    }
-}
-
-impl fmt::Debug for SlotPool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SlotPool({} types)", self.0.len())
     }
 }

@@ -1,73 +1,17 @@
 //! A bounded table: rows found by key, evicted by the clock algorithm.
-use super::notes::Notes;
-use crate::protocol::Millis;
-use hashbrown::HashTable;
+use super::{
+    notes::Notes,
+    table::{Entry, New, Slot, Table},
+};
+use crate::{end::State, protocol::Millis};
 use std::{
     hash::{BuildHasher as _, RandomState},
+    mem,
     sync::LazyLock,
 };
 use tr_core::canonical::Key;
 
-/// What a table holds.
-pub(crate) trait Row {
-    /// What a row is made of.
-    type New<'n>;
-    /// What is left of a deleted row, to be dropped outside the lock.
-    type Removed;
-
-    fn new(new: &Self::New<'_>) -> Self;
-    /// Turns it into the row of another key.
-    fn renew(&mut self, new: &Self::New<'_>) -> Self::Removed;
-    fn into_removed(self) -> Self::Removed;
-    fn key(&self) -> &Key;
-    /// The hash of the key.
-    fn hash(&self) -> u64;
-    /// Whether it must not be evicted.
-    fn is_pinned(&self) -> bool;
-    /// Whether it has expired.
-    fn is_over(&self, now: Millis) -> bool;
-    /// Whether it was used since this was last called.
-    fn take_touched(&mut self) -> bool;
-}
-
-/// One shard's rows.
-#[derive(Debug)]
-pub(crate) struct Slots<R> {
-    places: HashTable<u32>,
-    pub(super) slots: Vec<Slot<R>>,
-    free: Vec<u32>,
-    /// Where eviction continues.
-    evict_cursor: usize,
-    /// Where sweeping continues.
-    sweep_cursor: usize,
-    /// The capacity of this shard.
-    quota: usize,
-    /// The number of rows.
-    live: usize,
-    /// The number of rows that may be evicted.
-    pub(super) settled: usize,
-}
-
-#[derive(Debug)]
-pub(crate) struct Slot<R> {
-    pub(crate) entry: Option<R>,
-    pub(crate) notes: Notes,
-}
-
-impl<R: Row> Slots<R> {
-    pub(super) fn new(quota: usize) -> Self {
-        Self {
-            places: HashTable::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            evict_cursor: 0,
-            sweep_cursor: 0,
-            quota,
-            live: 0,
-            settled: 0,
-        }
-    }
-
+impl<V, N> Table<V, N> {
     pub(crate) fn find(&self, key: &Key) -> Option<usize> {
         self.find_hashed(hash(key), key)
     }
@@ -78,11 +22,11 @@ impl<R: Row> Slots<R> {
         self.places.find(hash, is_it).map(|&at| at as usize)
     }
 
-    pub(crate) fn slots(&self) -> impl Iterator<Item = (&R, &Notes)> {
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (&Entry<V, N>, &Notes)> {
         self.slots.iter().filter_map(|slot| Some((slot.entry.as_ref()?, &slot.notes)))
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<(&R, &Notes)> {
+    pub(crate) fn get(&self, key: &Key) -> Option<(&Entry<V, N>, &Notes)> {
         let slot = &self.slots[self.find(key)?];
         Some((slot.entry.as_ref()?, &slot.notes))
     }
@@ -93,11 +37,11 @@ impl<R: Row> Slots<R> {
 
     /// Changes the record at `at`, and updates the count of those that may be evicted.
     #[inline]
-    pub(super) fn change<T>(&mut self, at: usize, change: impl FnOnce(&mut R) -> T) -> T {
+    pub(super) fn change<T>(&mut self, at: usize, change: impl FnOnce(&mut Entry<V, N>) -> T) -> T {
         let entry = self.slots[at].entry.as_mut().expect("a record lies here");
-        let before = entry.is_pinned();
+        let before = entry.record.is_pinned();
         let result = change(entry);
-        match (before, entry.is_pinned()) {
+        match (before, entry.record.is_pinned()) {
             (true, false) => self.settled += 1,
             (false, true) => self.settled -= 1,
             _ => {}
@@ -112,20 +56,20 @@ impl<R: Row> Slots<R> {
         &mut self,
         hash: u64,
         now: Millis,
-        new: &R::New<'_>,
-    ) -> (usize, Option<R::Removed>) {
+        new: &New<'_>,
+    ) -> (usize, Option<State<V>>) {
         let going = if self.live < self.quota { None } else { self.next_to_go(now) };
         let Some(at) = going else {
             let swept = self.sweep_one(now);
             let at = self.free_slot();
-            self.slots[at].entry = Some(R::new(new));
+            self.slots[at].entry = Some(Entry::new(new));
             self.live += 1;
             self.list(at, hash);
             return (at, swept);
         };
         self.unlist(at);
         let entry = self.slots[at].entry.as_mut().expect("a record lies here");
-        self.settled -= usize::from(!entry.is_pinned());
+        self.settled -= usize::from(!entry.record.is_pinned());
         let gone = entry.renew(new);
         self.list(at, hash);
         (at, Some(gone))
@@ -165,14 +109,14 @@ impl<R: Row> Slots<R> {
     }
 
     /// Deletes the record at `at`, whatever its state. The caller serves its waiters.
-    pub(crate) fn forget(&mut self, at: usize) -> Option<R::Removed> {
+    pub(crate) fn forget(&mut self, at: usize) -> Option<State<V>> {
         self.slots[at].entry.as_ref()?;
         self.unlist(at);
         let entry = self.slots[at].entry.take()?;
         self.live -= 1;
-        self.settled -= usize::from(!entry.is_pinned());
+        self.settled -= usize::from(!entry.record.is_pinned());
         self.free.push(number(at));
-        Some(entry.into_removed())
+        Some(entry.record.state)
     }
 
     /// Whether a record can be added, if need be by evicting another.
@@ -191,7 +135,7 @@ impl<R: Row> Slots<R> {
         loop {
             let at = advance(&mut self.evict_cursor, self.slots.len());
             let Some(entry) = &mut self.slots[at].entry else { continue };
-            let is_spare = !entry.is_pinned() && !entry.take_touched();
+            let is_spare = !entry.record.is_pinned() && !mem::take(&mut entry.touched);
             if is_spare || entry.is_over(now) {
                 return Some(at);
             }
@@ -199,27 +143,30 @@ impl<R: Row> Slots<R> {
     }
 
     /// Looks at one more record and deletes it if it has expired.
-    fn sweep_one(&mut self, now: Millis) -> Option<R::Removed> {
+    fn sweep_one(&mut self, now: Millis) -> Option<State<V>> {
         let at = advance(&mut self.sweep_cursor, self.slots.len());
         let over = self.slots.get(at)?.entry.as_ref()?.is_over(now);
         if over { self.forget(at) } else { None }
     }
 
     /// Deletes every expired record.
-    pub(crate) fn sweep(&mut self, now: Millis) -> Vec<R::Removed> {
+    pub(crate) fn sweep(&mut self, now: Millis) -> Vec<State<V>> {
         self.forget_all(|entry, _| entry.is_over(now))
     }
 
     /// Deletes every record that the predicate selects.
-    pub(crate) fn forget_all(&mut self, is_to_go: impl Fn(&R, &Notes) -> bool) -> Vec<R::Removed> {
+    pub(crate) fn forget_all(
+        &mut self,
+        is_to_go: impl Fn(&Entry<V, N>, &Notes) -> bool,
+    ) -> Vec<State<V>> {
         let going =
-            |slot: &Slot<R>| slot.entry.as_ref().is_some_and(|it| is_to_go(it, &slot.notes));
+            |slot: &Slot<V, N>| slot.entry.as_ref().is_some_and(|it| is_to_go(it, &slot.notes));
         let places: Vec<_> = (0..self.slots.len()).filter(|&at| going(&self.slots[at])).collect();
         places.into_iter().filter_map(|at| self.forget(at)).collect()
     }
 
     /// Gives the quota of one record to another shard, if possible; returns the evicted state.
-    pub(crate) fn lend(&mut self, now: Millis) -> Option<Option<R::Removed>> {
+    pub(crate) fn lend(&mut self, now: Millis) -> Option<Option<State<V>>> {
         let evicted = if self.live < self.quota {
             None
         } else {
@@ -266,13 +213,13 @@ fn hash_with(secret: u64, key: &Key) -> u64 {
     hash ^ (hash >> 32)
 }
 
-impl<R: Row> Slot<R> {
+impl<V, N> Slot<V, N> {
     fn is(&self, key: &Key) -> bool {
-        self.entry.as_ref().is_some_and(|entry| entry.key() == key)
+        self.entry.as_ref().is_some_and(|entry| entry.key == *key)
     }
 
     fn hash(&self) -> u64 {
-        self.entry.as_ref().map_or(0, Row::hash)
+        self.entry.as_ref().map_or(0, |entry| entry.hash)
     }
 }
 

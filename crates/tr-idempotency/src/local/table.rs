@@ -1,30 +1,22 @@
 //! The records of one shard, and what is asked of them.
 use super::{
     budget::{Budget, Reserved},
+    notes::Notes,
     slot_pool::SlotPool,
-    slots::{Row, Slots},
 };
 use crate::{
     clock::Clock,
-    end::{Answer, Failure, RUNS, Refusal, Run, State, recorded},
-    failure::RecordedFailure,
+    end::{Answer, Failure, RUNS, Refusal, Run, State},
     protocol::{Ask, Millis, Record, Token, Ttls},
 };
-use std::{
-    collections::HashMap,
-    mem,
-    ops::{Deref, DerefMut},
-    sync::Arc,
-    task::Waker,
-    time::Duration,
-};
+use hashbrown::HashTable;
+use std::{collections::HashMap, mem, sync::Arc, task::Waker, time::Duration};
 use tr_core::{
     DedupeKey, MatchedOn, Replay,
     canonical::{FingerprintKey, Key},
 };
 
 /// What all shards of a store share, read only.
-#[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) clock: Clock,
     pub(crate) fingerprints: FingerprintKey,
@@ -33,9 +25,20 @@ pub(crate) struct Common {
 }
 
 /// One shard's records. `N` is the node of a waiter.
-#[derive(Debug)]
 pub(crate) struct Table<V, N> {
-    rows: Slots<Entry<V, N>>,
+    pub(super) places: HashTable<u32>,
+    pub(super) slots: Vec<Slot<V, N>>,
+    pub(super) free: Vec<u32>,
+    /// Where eviction continues.
+    pub(super) evict_cursor: usize,
+    /// Where sweeping continues.
+    pub(super) sweep_cursor: usize,
+    /// The capacity of this shard.
+    pub(super) quota: usize,
+    /// The number of records.
+    pub(super) live: usize,
+    /// The number of records that may be evicted.
+    pub(super) settled: usize,
     /// The epoch of the last claim.
     pub(super) epoch: u64,
     /// Makes this store's owners differ from other stores'.
@@ -44,10 +47,28 @@ pub(crate) struct Table<V, N> {
     pub(super) drivers: Drivers,
 }
 
+/// A place for a record and its notes.
+pub(crate) struct Slot<V, N> {
+    pub(crate) entry: Option<Entry<V, N>>,
+    pub(crate) notes: Notes,
+}
+
 impl<V, N> Table<V, N> {
     pub(crate) fn new(quota: usize, seed: u64) -> Self {
-        let (pool, drivers) = (SlotPool::default(), Drivers::default());
-        Self { rows: Slots::new(quota), epoch: 0, seed, pool, drivers }
+        Self {
+            places: HashTable::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            evict_cursor: 0,
+            sweep_cursor: 0,
+            quota,
+            live: 0,
+            settled: 0,
+            epoch: 0,
+            seed,
+            pool: SlotPool::default(),
+            drivers: Drivers::default(),
+        }
     }
 
     /// The record at `at`, if this claim is in force.
@@ -62,27 +83,10 @@ impl<V, N> Table<V, N> {
     }
 }
 
-impl<V, N> Deref for Table<V, N> {
-    type Target = Slots<Entry<V, N>>;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &self.rows
-    }
-}
-
-impl<V, N> DerefMut for Table<V, N> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.rows
-    }
-}
-
 /// One record.
-#[derive(Debug)]
 pub(crate) struct Entry<V, N> {
     pub(crate) key: Key,
-    hash: u64,
+    pub(super) hash: u64,
     pub(crate) record: Record<Option<V>, Failure<V>>,
     pub(crate) waiters: Waiters<N>,
     pub(crate) caller: Caller,
@@ -116,7 +120,6 @@ impl Caller {
 }
 
 /// The parts of a new record.
-#[derive(Debug)]
 pub(crate) struct New<'n> {
     pub(crate) key: &'n Key,
     pub(crate) hash: u64,
@@ -125,6 +128,40 @@ pub(crate) struct New<'n> {
 }
 
 impl<V, N> Entry<V, N> {
+    #[inline]
+    pub(super) fn new(new: &New<'_>) -> Self {
+        Self {
+            key: *new.key,
+            hash: new.hash,
+            record: Record::new(&new.ask),
+            waiters: Vec::new(),
+            caller: new.caller,
+            reserved: None,
+            touched: false,
+            fingerprint: None,
+            earlier: Vec::new(),
+        }
+    }
+
+    /// Turns it into the record of another key, and returns its state, to be dropped outside the
+    /// lock.
+    #[inline]
+    pub(super) fn renew(&mut self, new: &New<'_>) -> State<V> {
+        let before = mem::replace(&mut self.record.state, State::Inflight);
+        self.record = Record::new(&new.ask);
+        (self.key, self.hash, self.caller) = (*new.key, new.hash, new.caller);
+        (self.touched, self.fingerprint, self.reserved) = (false, None, None);
+        self.waiters.clear();
+        self.earlier.clear();
+        before
+    }
+
+    /// Whether it has expired. A call in flight does not: its run is alive.
+    #[inline]
+    pub(super) fn is_over(&self, now: Millis) -> bool {
+        !matches!(self.record.state, State::Inflight) && now >= self.record.until
+    }
+
     /// Whether the call's caller is still there, or has retried: no other caller joins it.
     pub(crate) fn is_attended(&self) -> bool {
         match self.caller {
@@ -157,77 +194,6 @@ impl<V, N> Entry<V, N> {
             }
         }
     }
-
-    pub(crate) const fn state_name(&self) -> &'static str {
-        self.record.state.name()
-    }
-
-    /// The failure of the record, if it has one.
-    pub(crate) fn cause(&self) -> Option<Arc<RecordedFailure>> {
-        recorded(&self.record.state).cloned()
-    }
-}
-
-impl<V, N> Row for Entry<V, N> {
-    type New<'n> = New<'n>;
-    type Removed = State<V>;
-
-    #[inline]
-    fn new(new: &New<'_>) -> Self {
-        Self {
-            key: *new.key,
-            hash: new.hash,
-            record: Record::new(&new.ask),
-            waiters: Vec::new(),
-            caller: new.caller,
-            reserved: None,
-            touched: false,
-            fingerprint: None,
-            earlier: Vec::new(),
-        }
-    }
-
-    #[inline]
-    fn renew(&mut self, new: &New<'_>) -> State<V> {
-        let before = mem::replace(&mut self.record.state, State::Inflight);
-        self.record = Record::new(&new.ask);
-        (self.key, self.hash, self.caller) = (*new.key, new.hash, new.caller);
-        (self.touched, self.fingerprint, self.reserved) = (false, None, None);
-        self.waiters.clear();
-        self.earlier.clear();
-        before
-    }
-
-    #[inline]
-    fn into_removed(self) -> State<V> {
-        self.record.state
-    }
-
-    #[inline]
-    fn key(&self) -> &Key {
-        &self.key
-    }
-
-    #[inline]
-    fn hash(&self) -> u64 {
-        self.hash
-    }
-
-    #[inline]
-    fn is_pinned(&self) -> bool {
-        self.record.is_pinned()
-    }
-
-    /// A call in flight does not expire: its run is alive.
-    #[inline]
-    fn is_over(&self, now: Millis) -> bool {
-        !matches!(self.record.state, State::Inflight) && now >= self.record.until
-    }
-
-    #[inline]
-    fn take_touched(&mut self) -> bool {
-        mem::take(&mut self.touched)
-    }
 }
 
 /// The waiters of one call.
@@ -237,7 +203,7 @@ pub(crate) type Waiters<N> = Vec<Arc<N>>;
 pub(crate) type Successor<N> = (Arc<N>, Token);
 
 /// A claim of a call in this process's tables.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct LocalClaim<'i> {
     // By reference: its 64 unaligned bytes are slow to move.
     pub(crate) id: &'i DedupeKey,
@@ -255,7 +221,6 @@ pub(crate) struct LocalClaim<'i> {
 }
 
 /// The result of a claim.
-#[derive(Debug)]
 pub(crate) enum Found<V, N> {
     Claimed {
         at: usize,
@@ -278,7 +243,6 @@ pub(crate) enum Found<V, N> {
 }
 
 /// What to do outside the lock once a call has ended.
-#[derive(Debug)]
 pub(crate) struct Settled<V, N> {
     pub(crate) waiters: Waiters<N>,
     pub(crate) answer: Option<Answer<V>>,
@@ -296,10 +260,9 @@ impl LocalClaim<'_> {
 
 /// The runs that had to wait, by the epochs of their claims. A call that never waits is not among
 /// them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Drivers(pub(super) HashMap<u64, Driver>);
 
-#[derive(Debug)]
 pub(super) struct Driver {
     pub(super) at: usize,
     pub(super) token: Token,

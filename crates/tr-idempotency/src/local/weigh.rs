@@ -1,8 +1,7 @@
 //! Which responses a table keeps within the budget of bytes.
 use super::{
     budget::{Budget, Reservation},
-    slots::Slot,
-    table::{Entry, Table},
+    table::{Entry, Slot, Table},
 };
 use crate::{end::Dropped, protocol::Token};
 use std::sync::Arc;
@@ -61,9 +60,9 @@ impl<V, N> Table<V, N> {
 
     /// Drops the oldest responses of this shard until `bytes` are free, if it has that many.
     fn make_room(&mut self, but: usize, bytes: usize, gone: &mut Vec<Dropped<V>>) {
-        let weight = |slot: &Slot<Entry<V, N>>| {
+        let weight = |slot: &Slot<V, N>| {
             let entry = slot.entry.as_ref()?;
-            Some((entry.record.changed_at, entry.reserved.as_ref()?.bytes()))
+            Some((entry.record.changed_at, entry.reserved.as_ref()?.bytes.get()))
         };
         let slots = self.slots.iter().enumerate().filter(|(at, _)| *at != but);
         let mut all: Vec<_> = slots.filter_map(|(at, slot)| Some((weight(slot)?, at))).collect();

@@ -1,5 +1,5 @@
 //! The states of a call, how long each lasts, and their names in a store.
-use std::{error::Error, fmt, str::FromStr, time::Duration};
+use std::{fmt, str::FromStr, time::Duration};
 
 /// Milliseconds on the store's clock: since the Unix epoch, for records that outlive a process.
 pub type Millis = u64;
@@ -84,7 +84,8 @@ pub enum Phase {
 }
 
 /// A text that names no phase known to this version.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown state `{0}`; a newer version may have written it: update this program")]
 pub struct UnknownPhase(Box<str>);
 
 const ALL: [Phase; 7] = [
@@ -182,18 +183,6 @@ impl fmt::Display for Phase {
         f.write_str(self.as_str())
     }
 }
-
-impl fmt::Display for UnknownPhase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "unknown state `{}`; a newer version may have written it: update this program",
-            self.0
-        )
-    }
-}
-
-impl Error for UnknownPhase {}
 
 #[cfg(test)]
 mod tests {

@@ -4,8 +4,9 @@ use redis::{ErrorKind, RedisError};
 use std::{error::Error, fmt, io, sync::Arc};
 
 /// A Redis error, with what to do about it where that is known.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 struct Fault {
+    #[source]
     cause: RedisError,
     advice: Option<&'static str>,
 }
@@ -20,8 +21,9 @@ pub(super) fn store_error(cause: RedisError) -> StoreError {
 }
 
 /// An error before any change was sent.
-#[derive(Debug)]
-struct Unsent(RedisError);
+#[derive(Debug, thiserror::Error)]
+#[error("connecting failed: {0}")]
+struct Unsent(#[source] RedisError);
 
 /// Marks the error of a connection on which the server has not replied yet.
 pub(super) fn unsent(error: RedisError) -> RedisError {
@@ -108,28 +110,10 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
     }
 }
 
-impl fmt::Display for Unsent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "connecting failed: {}", self.0)
-    }
-}
-
-impl Error for Unsent {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
-    }
-}
-
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.cause)?;
         self.advice.map_or(Ok(()), |advice| write!(f, " ({advice})"))
-    }
-}
-
-impl Error for Fault {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.cause)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The client of a layer's store: its settings, and what its requests share.
-use super::{Boxed, Policy, Settings, probe::Probe, unrecorded::Unrecorded};
+use super::{Boxed, Settings, probe::Probe, unrecorded::Unrecorded};
 use crate::{
-    codec::{Found, body::Format, notes::RequestNote},
-    local::notes::Shown,
+    codec::{Found, body::Format},
+    local::notes::RequestNote,
     protocol::Token,
     record::DedupeRecord,
     store::{ClaimRequest, RecordStore, StoreError, Stored},
@@ -37,34 +37,30 @@ pub(crate) struct Client<V> {
     pub(crate) probe_patience: Duration,
     owners: AtomicU64,
     pub(super) later: Arc<Semaphore>,
-    pub(super) releases: Arc<Releases>,
+    pub(crate) releases: Arc<Releases>,
     pub(crate) unrecorded: Unrecorded,
 }
 
 impl<V> Client<V> {
-    pub(crate) fn new(store: Arc<dyn RecordStore>, format: Format<V>) -> Self {
+    pub(crate) fn new(
+        store: Arc<dyn RecordStore>,
+        format: Format<V>,
+        settings: Settings,
+        patience: Duration,
+        (probe, probe_patience): (Option<Arc<dyn Probe<V>>>, Duration),
+    ) -> Self {
         Self {
             store,
             format,
-            settings: Settings {
-                policy: Policy::default(),
-                memory: None,
-                keeps_answers: true,
-                instance: None,
-            },
-            patience: Duration::from_secs(1),
-            probe: None,
-            probe_patience: Duration::from_secs(30),
+            settings,
+            patience,
+            probe,
+            probe_patience,
             owners: RandomState::new().hash_one("owner").into(),
             later: Arc::new(Semaphore::new(LATER)),
             releases: Releases::new(),
             unrecorded: Unrecorded::default(),
         }
-    }
-
-    /// How many claims could not be released since the layer was built.
-    pub(crate) fn left_to_leases(&self) -> u64 {
-        self.releases.left()
     }
 
     /// An owner id: unique, and never [`BY_HAND`](Token::BY_HAND).
@@ -80,18 +76,11 @@ impl<V> Client<V> {
     /// The record as operators see it. Parts that cannot be read are left empty.
     pub(crate) fn shown(&self, stored: &Stored) -> DedupeRecord {
         let record = &stored.record;
-        let note = RequestNote::read(stored, &self.format.frames).unwrap_or_default();
+        let mut note = RequestNote::read(stored, &self.format.frames).unwrap_or_default();
+        note.tool = (&*stored.tool).into();
         let found = Found::body(&stored.key, record);
         let (earlier, failure) = self.format.history(&found, &record.state).unwrap_or_default();
-        let notes = Shown {
-            tool: &stored.tool,
-            key: note.key.as_deref(),
-            session: note.session.as_deref(),
-            actor: note.actor.as_deref(),
-            request_id: note.request_id.as_deref(),
-            tool_call_id: note.tool_call_id.as_deref(),
-        };
-        DedupeRecord::new(&stored.key, record, &notes, &earlier, failure.as_deref(), |at| at)
+        DedupeRecord::new(&stored.key, record, &note, &earlier, failure.as_deref(), |at| at)
     }
 
     /// Runs one request within the store timeout and the deadline.
@@ -148,7 +137,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 ///
 /// The lease of a claim that is not released ends and leaves `unknown`, which blocks a mutating
 /// call. That errs on the safe side.
-pub(super) struct Releases {
+pub(crate) struct Releases {
     places: Arc<Semaphore>,
     left: AtomicU64,
 }
@@ -159,7 +148,7 @@ impl Releases {
     }
 
     /// The number of claims that were left to their leases.
-    pub(super) fn left(&self) -> u64 {
+    pub(crate) fn left(&self) -> u64 {
         self.left.load(Relaxed)
     }
 

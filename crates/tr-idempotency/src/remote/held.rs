@@ -12,7 +12,6 @@ use crate::{
     store::{ClaimRequest, End, Grant, StoreError},
 };
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     sync::Arc,
@@ -201,16 +200,6 @@ impl<V> Drop for Held<V> {
             let _ = timeout(patience, store.finalise(&claim.key, token, &end)).await;
             drop(place);
         });
-    }
-}
-
-impl<V> fmt::Debug for Held<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held")
-            .field("token", &self.token)
-            .field("lost", &self.lost)
-            .field("started", &self.started)
-            .finish_non_exhaustive()
     }
 }
 

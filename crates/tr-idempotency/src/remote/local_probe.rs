@@ -3,7 +3,6 @@ use super::probe::{Probe, UnresolvedCall};
 use crate::end::State;
 use std::{
     collections::HashMap,
-    fmt,
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -72,14 +71,5 @@ impl<V> Drop for Place<'_, V> {
         if is_ours && (self.cell.initialized() || Arc::strong_count(&self.cell) == 2) {
             in_flight.remove(&self.key);
         }
-    }
-}
-
-impl<V> fmt::Debug for LocalProbe<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalProbe")
-            .field("probe", &self.probe)
-            .field("patience", &self.patience)
-            .finish_non_exhaustive()
     }
 }

@@ -7,10 +7,10 @@ use super::{
     probe::{Finding, UnresolvedCall},
 };
 use crate::{
-    codec::{Found, Place, Unreadable, notes::RequestNote},
+    codec::{Found, Place, Unreadable},
     end::{Failure, Refusal, Run, State},
     failure::RecordedFailure,
-    local::table::LocalClaim,
+    local::{notes::RequestNote, table::LocalClaim},
     protocol::{self, Again},
     store::{ClaimRequest, Claimed, End, Grant, Seen, StoreError, StoreErrorKind, Stored},
 };

@@ -1,5 +1,5 @@
 //! Records how a run ended: in this process, and first in a store if it has the claim.
-use super::{DetachedCall, Phase, Run, return_cell};
+use super::{DetachedCall, Phase, Run};
 use crate::{
     bounds::{Answers, Detachable},
     clock::millis,
@@ -99,13 +99,13 @@ where
         let mut cell = self.take_cell();
         let run = cell.as_mut().project().run;
         let Some(mut claim) = run.claim.take() else {
-            return_cell(cell);
+            Self::return_cell(cell);
             return end;
         };
         match end {
             Ok(mut response) => {
-                let (state, keeps_answer) = run.state_of(&response, claim.is_mutating());
-                claim.set_size(run.size_of(state.as_ref()));
+                let (state, keeps_answer) = run.state_of(&response, claim.mutating);
+                claim.size = run.size_of(state.as_ref());
                 let answers = run.answers;
                 if !(claim.finish(state, cell) && keeps_answer) {
                     answers.note_unrecorded(&mut response);
@@ -114,7 +114,7 @@ where
             }
             Err(error) => {
                 let (state, error) = run.state_of_error(error);
-                claim.set_size(run.size_of(Some(&state)));
+                claim.size = run.size_of(Some(&state));
                 claim.finish(Some(state), cell);
                 Err(error)
             }
@@ -125,8 +125,8 @@ where
     pub(super) fn begin_end(&mut self, end: Result<S::Response, BoxError>) {
         // Taken out, so that its drop wakes the waiters if something panics here.
         let claim = self.claim.take().expect("a store call holds a claim");
-        let (state, keeps, end) = self.judge(end, claim.is_mutating());
-        let (ttls, mutating) = (*claim.ttls(), self.mutating);
+        let (state, keeps, end) = self.judge(end, claim.mutating);
+        let (ttls, mutating) = (claim.ttls, self.mutating);
         self.drop_call();
         let stage = std::mem::replace(&mut self.store_call().stage, Stage::Over);
         let Stage::Held(held) = stage else { return };
@@ -149,21 +149,20 @@ where
     /// recorded it.
     pub(super) fn end_recorded(&mut self, recorded: Recorded) -> Result<S::Response, BoxError> {
         self.phase = Phase::Polled;
-        let store_call = self.store_call();
-        let stage = std::mem::replace(&mut store_call.stage, Stage::Over);
+        let stage = std::mem::replace(&mut self.store_call().stage, Stage::Over);
         let Stage::Ending(Ending { end, state, whole, .. }) = stage else {
             panic!("polled after completion")
         };
-        let memory = store_call.store_request.remote.settings().memory;
+        let memory = self.memory();
         let mut claim = self.claim.take().expect("a store call holds a claim");
-        claim.set_size(self.size_of(state.as_ref()));
+        claim.size = self.size_of(state.as_ref());
         let ttl = state.as_ref().and_then(|state| {
             let most = match recorded {
                 Recorded::Yes if matches!(state, State::Done(Some(_))) => memory,
                 Recorded::Yes | Recorded::No => None,
                 Recorded::Later => Some(millis(TRIED)),
             };
-            most.map(|most| most.min(claim.ttls().of(state)))
+            most.map(|most| most.min(claim.ttls.of(state)))
         });
         let answers = self.answers;
         let held = claim.finish_for(state, ttl, 0, self.empty_cell());
@@ -180,10 +179,10 @@ where
         &mut self,
         end: Result<S::Response, BoxError>,
     ) -> Result<S::Response, BoxError> {
-        let memory = self.store_call().store_request.remote.settings().memory;
+        let memory = self.memory();
         let mut claim = self.claim.take().expect("a store call holds a claim");
-        let (state, _, end) = self.judge(end, claim.is_mutating());
-        claim.set_size(self.size_of(state.as_ref()));
+        let (state, _, end) = self.judge(end, claim.mutating);
+        claim.size = self.size_of(state.as_ref());
         let done = matches!(state, Some(State::Done(Some(_))));
         let answers = self.answers;
         claim.finish_for(state, memory.filter(|_| done), 0, self.empty_cell());

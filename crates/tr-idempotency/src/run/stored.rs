@@ -2,8 +2,11 @@
 use super::{CellOf, DetachedCall, Phase};
 use crate::{
     bounds::{Answers, Detachable},
+    clock::millis,
     end::{Refusal, State, answer},
     error::Cancelled,
+    protocol::Millis,
+    record::RecordState,
     remote::{Lease, LeaseCheck, Obtained, Stage, StoreCall, StoreRequest, WhenStoreFails},
     store::StoreError,
 };
@@ -104,6 +107,11 @@ where
         self.store_call.as_mut().expect("it has a store call")
     }
 
+    /// How long this process replays a recorded success without a request.
+    pub(super) fn memory(&mut self) -> Option<Millis> {
+        self.store_call().store_request.remote.settings().memory.map(millis)
+    }
+
     /// The result of an unavailable store before the start: the policy for the call's effect
     /// decides.
     fn without_store(&self, error: StoreError) -> Obtained<V> {
@@ -150,22 +158,16 @@ where
         waited: bool,
     ) -> Result<S::Response, BoxError> {
         let matched_on = if waited { MatchedOn::Inflight } else { MatchedOn::Completed };
-        self.tell(&Event::Replayed { matched: matched_on, state: state.name() });
+        let name = RecordState::of(state.phase()).as_str();
+        self.tell(&Event::Replayed { matched: matched_on, state: name });
         let key = self.store_call().store_request.request.claim.key;
         let mut claim = self.claim.take().expect("a store call holds a claim");
-        claim.set_size(self.size_of(Some(&state)));
+        claim.size = self.size_of(Some(&state));
         let fingerprint = claim.fingerprint(&key);
         let replay = Replay { matched_on, age: Duration::from_millis(age), fingerprint };
         let mine = answer(&state, self.mutating);
         let done = matches!(state, State::Done(Some(_)));
-        let memory = self
-            .store_call()
-            .store_request
-            .remote
-            .settings()
-            .memory
-            .filter(|_| done)
-            .map(|ttl| ttl.min(left));
+        let memory = self.memory().filter(|_| done).map(|ttl| ttl.min(left));
         let answers = self.answers;
         claim.finish_for(Some(state), memory, age, self.empty_cell());
         mine.into_result(replay).map(|kept| answers.load(kept, replay))

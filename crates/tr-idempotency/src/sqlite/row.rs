@@ -1,7 +1,7 @@
 //! A record as a row of `calls`, and back.
 use crate::{
     protocol::{Millis, Phase, Record, State, Token},
-    store::{Stored, StoredRecord},
+    store::Stored,
 };
 use tr_core::canonical::{Digest, Key};
 use tr_sqlite::{Error, Result, rusqlite::Row};
@@ -21,37 +21,6 @@ const LATEST: u64 = i64::MAX.cast_unsigned() / 2;
 /// A time as a column.
 pub(super) fn time(at: Millis) -> i64 {
     at.min(LATEST).cast_signed()
-}
-
-/// A record's fields as columns.
-pub(super) struct Fields<'r> {
-    pub(super) state: &'static str,
-    pub(super) epoch: i64,
-    pub(super) owner: i64,
-    pub(super) version: i64,
-    pub(super) runs: u32,
-    pub(super) claimed_at: i64,
-    pub(super) changed_at: i64,
-    pub(super) until: i64,
-    pub(super) unknown_ttl: i64,
-    pub(super) body: Option<&'r Vec<u8>>,
-}
-
-impl<'r> Fields<'r> {
-    pub(super) fn of(record: &'r StoredRecord) -> Self {
-        Self {
-            state: record.state.phase().as_str(),
-            epoch: record.token.epoch.cast_signed(),
-            owner: record.token.owner.cast_signed(),
-            version: record.version.cast_signed(),
-            runs: record.runs,
-            claimed_at: time(record.claimed_at),
-            changed_at: time(record.changed_at),
-            until: time(record.until),
-            unknown_ttl: time(record.unknown_ttl),
-            body: record.state.body(),
-        }
-    }
 }
 
 /// Which process holds the claim of a row of [`columns`], if that is known.

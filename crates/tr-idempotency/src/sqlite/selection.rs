@@ -1,7 +1,6 @@
 //! A [`Query`] as a condition on the rows of `calls`.
 use super::row::time;
 use crate::store::{Query, Selector, StateFilter};
-use tr_core::canonical::{Digest, Key};
 use tr_sqlite::rusqlite::ToSql;
 
 /// The condition of the index of open calls; SQLite uses the index only if a query repeats it.
@@ -17,18 +16,9 @@ macro_rules! known_states {
 pub(super) use known_states;
 
 /// A condition and its parameters, except `:now`.
-#[derive(Debug)]
 pub(super) struct Selection {
     sql: String,
-    params: Vec<(&'static str, Value)>,
-}
-
-#[derive(Debug)]
-enum Value {
-    Key(Key),
-    Digest(Digest),
-    Text(String),
-    Whole(i64),
+    params: Vec<(&'static str, Box<dyn ToSql + Send>)>,
 }
 
 impl Selection {
@@ -51,7 +41,7 @@ impl Selection {
             StateFilter::Inflight { at_least } => {
                 selection.sql += " AND state = 'inflight' AND until > :now AND \
                                   max(:now - claimed_at, 0) >= :at_least";
-                selection.params.push((":at_least", Value::Whole(time(at_least))));
+                selection.params.push((":at_least", Box::new(time(at_least))));
             }
             StateFilter::Unknown => {
                 selection.sql +=
@@ -72,35 +62,35 @@ impl Selection {
     }
 
     fn of_selector(selector: &Selector) -> Self {
-        let mut params = Vec::new();
+        let mut params: Vec<(&str, Box<dyn ToSql + Send>)> = Vec::new();
         // Every selection has the parameter `:now`.
         let mut sql = ":now IS NOT NULL".to_owned();
         match selector {
             Selector::All => {}
             Selector::Key(key) => {
                 sql += " AND key = :key";
-                params.push((":key", Value::Key(*key)));
+                params.push((":key", Box::new(*key.as_bytes())));
             }
             Selector::Keys(keys) => {
                 sql += " AND key BETWEEN :first AND :last";
-                params.push((":first", Value::Key(*keys.start())));
-                params.push((":last", Value::Key(*keys.end())));
+                params.push((":first", Box::new(*keys.start().as_bytes())));
+                params.push((":last", Box::new(*keys.end().as_bytes())));
             }
             Selector::Session(session) => {
                 sql += " AND session = :session";
-                params.push((":session", Value::Text(session.clone())));
+                params.push((":session", Box::new(session.clone())));
             }
             Selector::Equal(session, digest) => {
                 sql += " AND session = :session AND digest = :digest";
-                params.push((":session", Value::Text(session.clone())));
-                params.push((":digest", Value::Digest(*digest)));
+                params.push((":session", Box::new(session.clone())));
+                params.push((":digest", Box::new(*digest.as_bytes())));
             }
             Selector::Tool(prefix) => {
                 sql += " AND tool >= :tool";
-                params.push((":tool", Value::Text(prefix.clone())));
+                params.push((":tool", Box::new(prefix.clone())));
                 if let Some(past) = past(prefix) {
                     sql += " AND tool < :past";
-                    params.push((":past", Value::Text(past)));
+                    params.push((":past", Box::new(past)));
                 }
             }
         }
@@ -113,15 +103,7 @@ impl Selection {
 
     pub(super) fn params<'p>(&'p self, now: &'p i64) -> Vec<(&'static str, &'p dyn ToSql)> {
         let mut params: Vec<(_, &dyn ToSql)> = vec![(":now", now)];
-        params.extend(self.params.iter().map(|(name, value)| {
-            let value: &dyn ToSql = match value {
-                Value::Key(key) => key.as_bytes(),
-                Value::Digest(digest) => digest.as_bytes(),
-                Value::Text(text) => text,
-                Value::Whole(whole) => whole,
-            };
-            (*name, value)
-        }));
+        params.extend(self.params.iter().map(|(name, value)| (*name, &**value as &dyn ToSql)));
         params
     }
 }

@@ -1,7 +1,7 @@
 //! The statements of one transaction, at one time.
 use super::{
     owners::Owners,
-    row::{Fields, columns, holder, stored, time},
+    row::{columns, holder, stored, time},
     selection::{OPEN, Selection, known_states},
 };
 use crate::{
@@ -145,14 +145,16 @@ impl<'c> Table<'c> {
              :session, :notes, :body, :holder)"
         ))?;
         let Stored { key, record, tool, session, notes, .. } = stored;
-        let it = Fields::of(record);
         insert.execute(named_params! {
             ":key": key.as_bytes(), ":digest": record.digest.as_bytes(),
-            ":mutating": record.mutating, ":state": it.state, ":epoch": it.epoch,
-            ":owner": it.owner, ":version": it.version, ":runs": it.runs,
-            ":claimed_at": it.claimed_at, ":changed_at": it.changed_at, ":until": it.until,
-            ":unknown_ttl": it.unknown_ttl, ":tool": tool, ":session": session,
-            ":notes": notes, ":body": it.body, ":holder": self.owners.map(Owners::own),
+            ":mutating": record.mutating, ":state": record.state.phase().as_str(),
+            ":epoch": record.token.epoch.cast_signed(),
+            ":owner": record.token.owner.cast_signed(),
+            ":version": record.version.cast_signed(), ":runs": record.runs,
+            ":claimed_at": time(record.claimed_at), ":changed_at": time(record.changed_at),
+            ":until": time(record.until), ":unknown_ttl": time(record.unknown_ttl),
+            ":tool": tool, ":session": session, ":notes": notes, ":body": record.state.body(),
+            ":holder": self.owners.map(Owners::own),
         })?;
         Ok(())
     }
@@ -163,11 +165,12 @@ impl<'c> Table<'c> {
             "UPDATE calls SET state = :state, epoch = :epoch, owner = :owner, version = :version, \
              changed_at = :changed_at, until = :until, body = :body WHERE key = :key",
         )?;
-        let it = Fields::of(record);
         update.execute(named_params! {
-            ":key": key.as_bytes(), ":state": it.state, ":epoch": it.epoch, ":owner": it.owner,
-            ":version": it.version, ":changed_at": it.changed_at, ":until": it.until,
-            ":body": it.body,
+            ":key": key.as_bytes(), ":state": record.state.phase().as_str(),
+            ":epoch": record.token.epoch.cast_signed(),
+            ":owner": record.token.owner.cast_signed(),
+            ":version": record.version.cast_signed(), ":changed_at": time(record.changed_at),
+            ":until": time(record.until), ":body": record.state.body(),
         })?;
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! Errors of a store.
-use std::{error::Error, fmt};
+use std::fmt;
 use tr_core::BoxError;
 
 /// A store's failure. [`kind`](Self::kind) says what may have happened and what is safe; its
 /// source is the engine's own error.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct StoreError {
     kind: StoreErrorKind,
+    #[source]
     cause: BoxError,
 }
 
@@ -86,11 +87,5 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Refused => "the record store refused the request; nothing has changed",
         })?;
         write!(f, ": {}", self.cause)
-    }
-}
-
-impl Error for StoreError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&*self.cause)
     }
 }

@@ -1,14 +1,17 @@
 //! A store in memory: the reference for other stores, and a way to test several processes in one.
 use super::{ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreFuture, Stored};
-use crate::protocol::{Millis, Token};
+use crate::{
+    clock::SteadyClock,
+    protocol::{Millis, Token},
+};
 use std::{
     collections::HashMap,
     future::ready,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use tokio::{sync::Notify, time::Instant};
-use tr_core::{SystemClock, WallClock, canonical::Key};
+use tokio::sync::Notify;
+use tr_core::{WallClock, canonical::Key};
 
 /// The default capacity.
 const CAPACITY: usize = 1 << 20;
@@ -34,8 +37,7 @@ struct Shared {
     table: Mutex<Table>,
     changed: Notify,
     capacity: usize,
-    made: Instant,
-    made_unix_ms: u64,
+    clock: SteadyClock,
 }
 
 #[derive(Debug, Default)]
@@ -59,13 +61,12 @@ impl Memory {
             table: Mutex::default(),
             changed: Notify::new(),
             capacity: records,
-            made: Instant::now(),
-            made_unix_ms: SystemClock.unix_ms(),
+            clock: SteadyClock::new(),
         }))
     }
 
     fn now(&self) -> Millis {
-        self.0.made_unix_ms + crate::clock::millis(self.0.made.elapsed())
+        self.0.clock.unix_ms()
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -83,6 +84,18 @@ impl Memory {
             self.0.changed.notify_waiters();
         }
         changed
+    }
+
+    /// Deletes the record of this key, if it is there and `goes`, and wakes the watchers.
+    fn remove(&self, key: &Key, goes: impl FnOnce(&Stored) -> bool) -> bool {
+        let now = self.now();
+        let mut table = self.lock();
+        let gone = table.get(key, now).is_some_and(|stored| goes(stored));
+        if gone {
+            table.records.remove(key);
+            self.0.changed.notify_waiters();
+        }
+        gone
     }
 }
 
@@ -147,14 +160,7 @@ impl RecordStore for Memory {
     }
 
     fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        let now = self.now();
-        let mut table = self.lock();
-        let free = table.get(key, now).is_some_and(|stored| stored.record.is_released_by(owner));
-        if free {
-            table.records.remove(key);
-            self.0.changed.notify_waiters();
-        }
-        done(free)
+        done(self.remove(key, |stored| stored.record.is_released_by(owner)))
     }
 
     fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
@@ -226,14 +232,7 @@ impl RecordStore for Memory {
     }
 
     fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
-        let now = self.now();
-        let mut table = self.lock();
-        let there = table.get(key, now).is_some();
-        if there {
-            table.records.remove(key);
-            self.0.changed.notify_waiters();
-        }
-        done(there)
+        done(self.remove(key, |_| true))
     }
 
     fn sweep(&self) -> StoreFuture<'_, u64> {

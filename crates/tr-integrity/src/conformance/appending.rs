@@ -1,5 +1,5 @@
 //! Cases: appends; no entry is lost, and of several concurrent writers exactly one wins.
-use super::subject::{Case, Subject, Verdict, conflicts, entry, must, ok};
+use super::subject::{Cx, Subject, Verdict, conflicts, entry, must, ok};
 use crate::store::{Entry, Revision, StoreErrorKind};
 use std::{
     future::poll_fn,
@@ -7,14 +7,12 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-pub(super) async fn a_session_that_nobody_wrote_has_no_entries<S: Subject>(
-    cx: &Case<'_, S>,
-) -> Verdict {
+pub(super) async fn an_unknown_session_has_no_entries(cx: Cx<'_, impl Subject>) -> Verdict {
     cx.holds(&cx.session("none"), &[]).await
 }
 
-pub(super) async fn entries_come_back_in_order_and_as_they_are<S: Subject>(
-    cx: &Case<'_, S>,
+pub(super) async fn entries_come_back_in_order_and_as_they_are(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let session = cx.session("order");
     let bodies: [&[u8]; 6] =
@@ -29,7 +27,7 @@ pub(super) async fn entries_come_back_in_order_and_as_they_are<S: Subject>(
     cx.holds(&session, &written).await
 }
 
-pub(super) async fn long_entries_come_back_whole<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn long_entries_come_back_whole(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("long");
     let body: Vec<u8> = (0..1_200_000_u32).map(|at| (at % 251) as u8).collect();
     let first = Entry { body, ..entry(1, 1, "") };
@@ -37,7 +35,7 @@ pub(super) async fn long_entries_come_back_whole<S: Subject>(cx: &Case<'_, S>) -
     cx.holds(&session, &[first]).await
 }
 
-pub(super) async fn any_stamp_comes_back<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn any_stamp_comes_back(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("stamps");
     let mut written: Vec<Entry> = Vec::new();
     for (number, stamp) in (1..).zip([0, u64::MAX, 1, 1 << 63, (1 << 53) + 1]) {
@@ -48,7 +46,7 @@ pub(super) async fn any_stamp_comes_back<S: Subject>(cx: &Case<'_, S>) -> Verdic
     cx.holds(&session, &written).await
 }
 
-pub(super) async fn another_client_sees_what_was_appended<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn another_client_sees_what_was_appended(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("shared");
     let mut written: Vec<Entry> = Vec::new();
     for number in 1..=10 {
@@ -61,9 +59,7 @@ pub(super) async fn another_client_sees_what_was_appended<S: Subject>(cx: &Case<
     Ok(())
 }
 
-pub(super) async fn an_entry_behind_an_old_head_is_a_conflict<S: Subject>(
-    cx: &Case<'_, S>,
-) -> Verdict {
+pub(super) async fn an_entry_behind_an_old_head_is_a_conflict(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("old");
     let written = cx.written(&session, 3).await?;
     for old in &written[..2] {
@@ -74,8 +70,8 @@ pub(super) async fn an_entry_behind_an_old_head_is_a_conflict<S: Subject>(
     cx.holds(&session, &written).await
 }
 
-pub(super) async fn an_entry_behind_no_head_is_a_conflict_if_there_is_one<S: Subject>(
-    cx: &Case<'_, S>,
+pub(super) async fn an_entry_behind_no_head_is_a_conflict_if_there_is_one(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let session = cx.session("begun");
     let written = cx.written(&session, 2).await?;
@@ -84,8 +80,8 @@ pub(super) async fn an_entry_behind_no_head_is_a_conflict_if_there_is_one<S: Sub
     cx.holds(&session, &written).await
 }
 
-pub(super) async fn an_entry_behind_a_head_that_is_not_there_is_a_conflict<S: Subject>(
-    cx: &Case<'_, S>,
+pub(super) async fn an_entry_behind_a_head_that_is_not_there_is_a_conflict(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let (none, some) = (cx.session("none"), cx.session("some"));
     let nowhere = Revision { number: 7, stamp: 7 };
@@ -97,8 +93,8 @@ pub(super) async fn an_entry_behind_a_head_that_is_not_there_is_a_conflict<S: Su
     cx.holds(&some, &written).await
 }
 
-pub(super) async fn another_writers_entry_of_the_same_number_is_a_conflict<S: Subject>(
-    cx: &Case<'_, S>,
+pub(super) async fn another_writers_entry_of_the_same_number_is_a_conflict(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let session = cx.session("stamp");
     let written = cx.written(&session, 2).await?;
@@ -112,7 +108,7 @@ pub(super) async fn another_writers_entry_of_the_same_number_is_a_conflict<S: Su
     cx.holds(&session, &written).await
 }
 
-pub(super) async fn of_many_writers_one_wins<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn of_many_writers_one_wins(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("race");
     let mut written = cx.written(&session, 1).await?;
     for round in 0..10 {
@@ -143,9 +139,7 @@ pub(super) async fn of_many_writers_one_wins<S: Subject>(cx: &Case<'_, S>) -> Ve
     Ok(())
 }
 
-pub(super) async fn writers_of_different_sessions_do_not_meet<S: Subject>(
-    cx: &Case<'_, S>,
-) -> Verdict {
+pub(super) async fn writers_of_different_sessions_do_not_meet(cx: Cx<'_, impl Subject>) -> Verdict {
     let sessions: Vec<String> = (0..8).map(|n| cx.session(&format!("own-{n}"))).collect();
     let entries: Vec<Entry> = (0..8).map(|n| entry(1, n, &format!("of {n}"))).collect();
     let appends = sessions.iter().zip(&entries).enumerate().map(|(at, (session, first))| {
@@ -161,7 +155,7 @@ pub(super) async fn writers_of_different_sessions_do_not_meet<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn an_entry_sent_again_is_recognised<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn an_entry_sent_again_is_recognised(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("again");
     let written = cx.written(&session, 2).await?;
     for client in [&cx.store, &cx.other] {
@@ -170,8 +164,8 @@ pub(super) async fn an_entry_sent_again_is_recognised<S: Subject>(cx: &Case<'_, 
     cx.holds(&session, &written).await
 }
 
-pub(super) async fn an_entry_sent_again_is_recognised_behind_others<S: Subject>(
-    cx: &Case<'_, S>,
+pub(super) async fn an_entry_sent_again_is_recognised_behind_others(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let session = cx.session("again");
     let written = cx.written(&session, 4).await?;
@@ -180,8 +174,8 @@ pub(super) async fn an_entry_sent_again_is_recognised_behind_others<S: Subject>(
     cx.holds(&session, &written).await
 }
 
-pub(super) async fn an_append_that_was_dropped_is_there_or_not<S: Subject>(
-    cx: &Case<'_, S>,
+pub(super) async fn an_append_that_was_dropped_is_there_or_not(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let session = cx.session("dropped");
     let mut written = cx.written(&session, 1).await?;

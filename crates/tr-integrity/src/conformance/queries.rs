@@ -1,9 +1,9 @@
 //! Cases: `list` and `check`.
-use super::subject::{Case, Subject, Verdict, entry, must, ok};
+use super::subject::{Cx, Subject, Verdict, entry, must, ok};
 use crate::store::{Entry, Head};
 
 /// Lists the sessions of this case, page by page.
-async fn listed<S: Subject>(cx: &Case<'_, S>, page: usize) -> Result<Vec<Head>, String> {
+async fn listed<S: Subject>(cx: Cx<'_, S>, page: usize) -> Result<Vec<Head>, String> {
     let mut listed: Vec<Head> = Vec::new();
     // Skips the ids of other cases that sort before this prefix.
     let mut after = cx.prefix();
@@ -23,8 +23,8 @@ async fn listed<S: Subject>(cx: &Case<'_, S>, page: usize) -> Result<Vec<Head>, 
     }
 }
 
-pub(super) async fn sessions_are_listed_in_the_order_of_their_bytes<S: Subject>(
-    cx: &Case<'_, S>,
+pub(super) async fn sessions_are_listed_in_the_order_of_their_bytes(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let mut sessions =
         ["b", "a", "B", "a b", "a-b", "\u{e9}", "z", "\u{1f980}", "_", "10", "9", "a\0"]
@@ -38,7 +38,7 @@ pub(super) async fn sessions_are_listed_in_the_order_of_their_bytes<S: Subject>(
     must(found == sessions, &format!("listed are {found:?} and not {sessions:?}"))
 }
 
-pub(super) async fn sessions_are_listed_in_pages<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn sessions_are_listed_in_pages(cx: Cx<'_, impl Subject>) -> Verdict {
     let sessions: Vec<String> = (10..27).map(|n| cx.session(&n.to_string())).collect();
     for session in &sessions {
         cx.written(session, 2).await?;
@@ -53,7 +53,7 @@ pub(super) async fn sessions_are_listed_in_pages<S: Subject>(cx: &Case<'_, S>) -
     must(first.len() == 1, "from the beginning there is none")
 }
 
-pub(super) async fn a_list_tells_the_last_entry<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn a_list_tells_the_last_entry(cx: Cx<'_, impl Subject>) -> Verdict {
     let (one, other, gone) = (cx.session("1"), cx.session("2"), cx.session("3"));
     let written = [cx.written(&one, 3).await?, cx.written(&other, 3).await?];
     cx.written(&gone, 1).await?;
@@ -69,7 +69,7 @@ pub(super) async fn a_list_tells_the_last_entry<S: Subject>(cx: &Case<'_, S>) ->
     must(heads == expected, &format!("listed are {heads:?} and not {expected:?}"))
 }
 
-pub(super) async fn a_check_answers<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn a_check_answers(cx: Cx<'_, impl Subject>) -> Verdict {
     ok(cx.store.check().await)?;
     ok(cx.other.check().await).map(drop)
 }

@@ -33,6 +33,9 @@ pub(super) struct Case<'s, S> {
     seed: u64,
 }
 
+/// What each case is given.
+pub(super) type Cx<'c, S> = &'c Case<'c, S>;
+
 impl<'s, S: Subject> Case<'s, S> {
     pub(super) fn new(subject: &'s S) -> Self {
         let seed = RandomState::new().hash_one("case");

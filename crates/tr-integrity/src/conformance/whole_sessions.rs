@@ -1,10 +1,10 @@
 //! Conformance cases for session stores: compaction, deletion, a new session under a deleted id, unusual
 //! ids, restart. The name of each function is the rule; `conformance.rs` lists and runs them.
-use super::subject::{Case, Subject, Verdict, conflicts, entry, must, ok};
+use super::subject::{Case, Cx, Subject, Verdict, conflicts, entry, must, ok};
 use crate::store::{Entry, Revision};
 
-pub(super) async fn a_session_begun_anew_is_not_the_old_one<S: Subject>(
-    cx: &Case<'_, S>,
+pub(super) async fn a_session_created_after_a_deletion_is_another_one(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let session = cx.session("begun again");
     let old = cx.written(&session, 2).await?;
@@ -23,7 +23,7 @@ pub(super) async fn a_session_begun_anew_is_not_the_old_one<S: Subject>(
     cx.holds(&session, &new).await
 }
 
-pub(super) async fn odd_ids_are_different_sessions<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn odd_ids_are_different_sessions(cx: Cx<'_, impl Subject>) -> Verdict {
     let ids = [
         "",
         " ",
@@ -65,7 +65,7 @@ pub(super) async fn odd_ids_are_different_sessions<S: Subject>(cx: &Case<'_, S>)
     Ok(())
 }
 
-pub(super) async fn a_compacted_session_is_its_base<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn a_compacted_session_is_its_base(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("compacted");
     let written = cx.written(&session, 5).await?;
     let base = Entry { revision: written[4].revision, ..entry(5, 0, "all of it") };
@@ -73,7 +73,7 @@ pub(super) async fn a_compacted_session_is_its_base<S: Subject>(cx: &Case<'_, S>
     cx.holds(&session, &[base]).await
 }
 
-pub(super) async fn a_compacted_session_goes_on<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn a_compacted_session_goes_on(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("goes on");
     let written = cx.written(&session, 5).await?;
     let head = written[4].revision;
@@ -85,7 +85,7 @@ pub(super) async fn a_compacted_session_goes_on<S: Subject>(cx: &Case<'_, S>) ->
     cx.holds(&session, &[base, next]).await
 }
 
-pub(super) async fn a_base_of_another_head_is_a_conflict<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn a_base_of_another_head_is_a_conflict(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("stale base");
     let written = cx.written(&session, 3).await?;
     let head = written[2].revision;
@@ -98,15 +98,13 @@ pub(super) async fn a_base_of_another_head_is_a_conflict<S: Subject>(cx: &Case<'
     cx.holds(&session, &written).await
 }
 
-pub(super) async fn a_base_of_no_session_is_a_conflict<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn a_base_of_no_session_is_a_conflict(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("no base");
     conflicts(cx.store.compact(&session, &entry(1, 1, "base")).await, None)?;
     cx.holds(&session, &[]).await
 }
 
-pub(super) async fn a_compaction_sent_again_changes_nothing<S: Subject>(
-    cx: &Case<'_, S>,
-) -> Verdict {
+pub(super) async fn a_compaction_sent_again_changes_nothing(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("compacted twice");
     let written = cx.written(&session, 3).await?;
     let base = Entry { revision: written[2].revision, ..entry(3, 0, "all of it") };
@@ -117,7 +115,7 @@ pub(super) async fn a_compaction_sent_again_changes_nothing<S: Subject>(
     Ok(())
 }
 
-pub(super) async fn a_compaction_spares_other_sessions<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn a_compaction_spares_other_sessions(cx: Cx<'_, impl Subject>) -> Verdict {
     let (one, other) = (cx.session("one"), cx.session("other"));
     let spared = cx.written(&other, 3).await?;
     let written = cx.written(&one, 3).await?;
@@ -126,7 +124,7 @@ pub(super) async fn a_compaction_spares_other_sessions<S: Subject>(cx: &Case<'_,
     cx.holds(&other, &spared).await
 }
 
-pub(super) async fn a_deleted_session_is_gone<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn a_deleted_session_is_gone(cx: Cx<'_, impl Subject>) -> Verdict {
     let session = cx.session("deleted");
     must(
         !ok(cx.store.delete(&session).await)?,
@@ -144,8 +142,8 @@ pub(super) async fn a_deleted_session_is_gone<S: Subject>(cx: &Case<'_, S>) -> V
     cx.holds(&session, &[]).await
 }
 
-pub(super) async fn who_had_a_deleted_session_gets_a_conflict<S: Subject>(
-    cx: &Case<'_, S>,
+pub(super) async fn a_writer_of_a_deleted_session_gets_a_conflict(
+    cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let session = cx.session("deleted");
     let written = cx.written(&session, 2).await?;
@@ -157,7 +155,7 @@ pub(super) async fn who_had_a_deleted_session_gets_a_conflict<S: Subject>(
     cx.holds(&session, &[]).await
 }
 
-pub(super) async fn a_deletion_spares_other_sessions<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn a_deletion_spares_other_sessions(cx: Cx<'_, impl Subject>) -> Verdict {
     let sessions = ["a%", "a", "ab", "A"].map(|id| cx.session(id));
     for session in &sessions {
         cx.written(session, 2).await?;
@@ -170,7 +168,7 @@ pub(super) async fn a_deletion_spares_other_sessions<S: Subject>(cx: &Case<'_, S
     Ok(())
 }
 
-pub(super) async fn entries_survive_a_restart<S: Subject>(cx: &Case<'_, S>) -> Verdict {
+pub(super) async fn entries_survive_a_restart(cx: Cx<'_, impl Subject>) -> Verdict {
     let (session, compacted) = (cx.session("kept"), cx.session("compacted"));
     let mut written = cx.written(&session, 3).await?;
     let head = cx.written(&compacted, 2).await?[1].revision;

@@ -1,13 +1,13 @@
 //! A cycle that a future drives; if it is dropped early, recovery settles the cycle.
 use super::error::INTENT_NOT_RECORDED;
 use crate::session::{CycleId, NEVER_STARTED, Occurrence, Session, Sessions, Slot, ToolUse};
-use std::{fmt, mem, sync::Arc};
+use std::{mem, sync::Arc};
 use tr_core::{Answer, CallInfo, CycleRef, Event, Observer, Ran, SessionAction};
 
 /// A cycle that a future drives; if it is dropped early, recovery settles the cycle.
 pub(crate) struct OpenCycle {
-    sessions: Sessions,
-    slot: Slot,
+    pub(crate) sessions: Sessions,
+    pub(crate) slot: Slot,
     id: CycleId,
     stage: Stage,
     /// What a second attempt needs, if another writer's change may force one.
@@ -96,14 +96,6 @@ impl OpenCycle {
         });
         let event = observer.and_then(|observer| EventContext::of(observer, cycle));
         Self { sessions: sessions.clone(), slot, id, stage: Stage::Intended, again: None, event }
-    }
-
-    pub(crate) fn sessions(&self) -> &Sessions {
-        &self.sessions
-    }
-
-    pub(crate) fn slot(&self) -> &Slot {
-        &self.slot
     }
 
     /// The session's id, if another writer's change may force a second attempt.
@@ -233,11 +225,5 @@ impl EventContext {
         call.tool_call_id = Some(&self.tool_use_id);
         call.session = Some(&self.session);
         self.observer.on_event(&call, &Event::Session { action, removed: 0 });
-    }
-}
-
-impl fmt::Debug for OpenCycle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OpenCycle").field(&self.id).finish()
     }
 }

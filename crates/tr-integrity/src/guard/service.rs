@@ -150,7 +150,10 @@ where
             let ready = (mem::replace(&mut self.inner, stays), req);
             return ModelGuardFuture::durable(begin, ready, policy);
         }
-        let watch = session.map(|session| Watch::begin(sessions, session, observer.as_ref(), told));
+        let watch = session.map(|session| {
+            let slot = sessions.open_slot(session);
+            Watch::begin_in(sessions, slot, session, observer.as_ref(), told)
+        });
         let policy = policy.clone();
         ModelGuardFuture::called(self.inner.call(req), Guarded::on(watch), policy)
     }

@@ -15,9 +15,9 @@ use tr_transcript::{AnswerScanner, ModelEnd};
 
 /// A running call of the model; if it is dropped early, it is rolled back.
 pub(crate) struct Watch {
-    sessions: Sessions,
-    slot: Slot,
-    name: Box<str>,
+    pub(crate) sessions: Sessions,
+    pub(crate) slot: Slot,
+    pub(crate) name: Box<str>,
     checkpoint: Option<Box<str>>,
     observer: Option<Arc<dyn Observer>>,
 }
@@ -34,15 +34,6 @@ pub(super) struct Settled {
 impl Watch {
     /// Settles abandoned cycles, repairs the session where that is allowed, and makes a checkpoint.
     /// `told` says that the observer already knows of the repair.
-    pub(super) fn begin(
-        sessions: &Sessions,
-        name: &str,
-        observer: Option<&Arc<dyn Observer>>,
-        told: bool,
-    ) -> Self {
-        Self::begin_in(sessions, sessions.open_slot(name), name, observer, told)
-    }
-
     pub(crate) fn begin_in(
         sessions: &Sessions,
         slot: Slot,
@@ -67,18 +58,6 @@ impl Watch {
             watch.tell(SessionAction::Repaired, 0);
         }
         watch
-    }
-
-    pub(crate) fn sessions(&self) -> &Sessions {
-        &self.sessions
-    }
-
-    pub(crate) fn slot(&self) -> &Slot {
-        &self.slot
-    }
-
-    pub(crate) fn session(&self) -> &str {
-        &self.name
     }
 
     /// The model was not called: removes the checkpoint.

@@ -37,16 +37,16 @@ impl OpenCycle {
                 };
                 let mut cycle =
                     Self::begin_in(&sessions, slot, &session, &tool_use, observer.as_ref());
-                let Err(error) = cycle.slot().flush().await else { return Ok(Some(cycle)) };
+                let Err(error) = cycle.slot.flush().await else { return Ok(Some(cycle)) };
                 let is_conflict = error.is_conflict();
                 // No other change was lost: retry with the session as it is now.
-                if is_conflict && tries < TRIES && cycle.slot().is_alone() {
+                if is_conflict && tries < TRIES && cycle.slot.is_alone() {
                     cycle.begin_again();
                     tries += 1;
                     continue;
                 }
                 tell(SessionAction::NotRecorded);
-                cycle.slot().not_recorded(&sessions);
+                cycle.slot.not_recorded(&sessions);
                 // Recorded in memory; written as soon as the store is back.
                 if !is_conflict && when == WhenStoreFails::Run {
                     return Ok(Some(cycle));
@@ -68,7 +68,7 @@ impl OpenCycle {
             let recorded = self.write(&ended).await;
             if recorded.is_err() {
                 self.tell(SessionAction::NotRecorded);
-                self.slot().not_recorded(self.sessions());
+                self.slot.not_recorded(&self.sessions);
             }
             recorded
         })
@@ -77,15 +77,15 @@ impl OpenCycle {
     async fn write(&mut self, ended: &Ended) -> Result<(), StoreError> {
         let mut tries = 1;
         loop {
-            let Some(log) = &self.slot().log else { return Ok(()) };
-            let error = match log.write(&self.slot().session).await {
+            let Some(log) = &self.slot.log else { return Ok(()) };
+            let error = match log.write(&self.slot.session).await {
                 Ok(()) => return Ok(()),
                 Err(error) if error.is_conflict() && tries < TRIES => error,
                 Err(error) => return Err(error),
             };
             tries += 1;
             let owed = log.owes(error);
-            let slot = self.sessions().opened(self.session()).await?;
+            let slot = self.sessions.opened(self.session()).await?;
             if let (Some(owed), Some(log)) = (owed, &slot.log) {
                 *lock(&log.owed) = Some(owed);
             }

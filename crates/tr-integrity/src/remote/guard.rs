@@ -32,15 +32,15 @@ impl Watch {
                     }
                 };
                 let watch = Self::begin_in(&sessions, slot, &session, observer.as_ref(), told);
-                let Err(error) = watch.slot().flush().await else { return Ok(Some(watch)) };
+                let Err(error) = watch.slot.flush().await else { return Ok(Some(watch)) };
                 // No other change was lost: retry with the session as it is now.
-                if error.is_conflict() && tries < TRIES && watch.slot().is_alone() {
+                if error.is_conflict() && tries < TRIES && watch.slot.is_alone() {
                     tries += 1;
                     watch.give_up();
                     continue;
                 }
                 watch.tell(SessionAction::NotRecorded, 0);
-                watch.slot().not_recorded(&sessions);
+                watch.slot.not_recorded(&sessions);
                 // Made in memory; written as soon as the store is back.
                 if !error.is_conflict() && when == WhenStoreFails::Run {
                     return Ok(Some(watch));
@@ -58,21 +58,21 @@ impl Watch {
             let recorded = self.record().await;
             if recorded.is_err() {
                 self.tell(SessionAction::NotRecorded, 0);
-                self.slot().not_recorded(self.sessions());
+                self.slot.not_recorded(&self.sessions);
             }
             recorded
         })
     }
 
     async fn record(&self) -> Result<(), StoreError> {
-        let Some(log) = &self.slot().log else { return Ok(()) };
-        let Err(error) = log.write(&self.slot().session).await else { return Ok(()) };
+        let Some(log) = &self.slot.log else { return Ok(()) };
+        let Err(error) = log.write(&self.slot.session).await else { return Ok(()) };
         if !error.is_conflict() {
             return Err(error);
         }
         let head = log.lost.get().and_then(|lost| lost.head);
         if let Some(owed) = log.owes(error)
-            && let Some(log) = &self.sessions().opened(self.session()).await?.log
+            && let Some(log) = &self.sessions.opened(&self.name).await?.log
         {
             *lock(&log.owed) = Some(owed);
         }

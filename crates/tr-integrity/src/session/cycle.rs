@@ -122,6 +122,22 @@ impl ToolUse {
 }
 
 impl ToolCycleTransaction {
+    /// A cycle whose tool has not started.
+    pub(super) fn new(id: CycleId, checkpoint: Box<str>, tool_use: ToolUse, driver: u64) -> Self {
+        Self {
+            id,
+            checkpoint,
+            tool_use,
+            state: CycleState::Pending,
+            abandoned: false,
+            used: UsePosition::Absent,
+            held: None,
+            refused: false,
+            starts_once_written: false,
+            driver,
+        }
+    }
+
     pub(crate) fn driver(&self) -> u64 {
         self.driver
     }

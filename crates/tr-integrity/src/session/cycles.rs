@@ -3,7 +3,6 @@ use super::{
     CycleId, CycleMode, CycleState, Operation, RecordedCycle, Session, ToolCycleResult,
     ToolCycleTransaction, ToolResult, ToolUse, cycle::UsePosition,
 };
-use std::mem;
 use tr_core::{Answer, CycleRef, Ran};
 use tr_transcript::OUTCOME_UNKNOWN;
 
@@ -24,18 +23,8 @@ impl Session {
         });
         self.cycles_begun += 1;
         let id = CycleId(self.cycles_begun);
-        self.keep_cycle(ToolCycleTransaction {
-            id,
-            checkpoint,
-            used,
-            tool_use,
-            state: CycleState::Pending,
-            abandoned: false,
-            held: None,
-            refused: false,
-            starts_once_written: false,
-            driver: self.driver,
-        });
+        let cycle = ToolCycleTransaction::new(id, checkpoint, tool_use, self.driver);
+        self.keep_cycle(ToolCycleTransaction { used, ..cycle });
         self.note_cycle("cycle_begun", id, now);
         id
     }
@@ -141,9 +130,7 @@ impl Session {
 
     /// Rolls these cycles back: nothing of them is recorded.
     pub(super) fn drop_cycles(&mut self, goes: impl Fn(&ToolCycleTransaction) -> bool) {
-        let (gone, stay) = mem::take(&mut self.cycles).into_iter().partition(goes);
-        self.cycles = stay;
-        let gone: Vec<ToolCycleTransaction> = gone;
+        let gone: Vec<_> = self.cycles.extract_if(.., |cycle| goes(cycle)).collect();
         gone.into_iter().for_each(|cycle| self.ended(cycle.id, CycleState::RolledBack));
     }
 

@@ -3,7 +3,7 @@ use super::{
     CycleId, CycleState, RecordedCycle, Session, ToolCycleTransaction, ToolResult, ToolUse,
     cycle::UsePosition,
 };
-use std::{collections::HashMap, mem};
+use std::collections::HashMap;
 use tr_transcript::{
     Message,
     internal::{self, Answer, NewResult},
@@ -115,18 +115,9 @@ impl Session {
         if !self.waits(used, &tool_use.id) {
             return self.append_pair(id, tool_use, result, refused);
         }
-        self.keep_cycle(ToolCycleTransaction {
-            id,
-            checkpoint: Box::default(),
-            tool_use,
-            state: CycleState::Recording,
-            abandoned: false,
-            used,
-            held: Some(result),
-            refused,
-            starts_once_written: false,
-            driver: self.driver,
-        });
+        let cycle = ToolCycleTransaction::new(id, Box::default(), tool_use, self.driver);
+        let (state, held) = (CycleState::Recording, Some(result));
+        self.keep_cycle(ToolCycleTransaction { state, used, held, refused, ..cycle });
         self.flush_tail();
     }
 
@@ -194,9 +185,8 @@ impl Session {
 
     /// Takes all held results as messages, in the order of their uses.
     pub(super) fn release_held(&mut self) -> Vec<Message> {
-        let (mut held, rest): (Vec<_>, Vec<_>) =
-            mem::take(&mut self.cycles).into_iter().partition(|cycle| cycle.held.is_some());
-        self.cycles = rest;
+        let held = self.cycles.extract_if(.., |cycle| cycle.held.is_some());
+        let mut held: Vec<_> = held.collect();
         let mut order: HashMap<&str, usize> = HashMap::new();
         for (at, id) in self.validator.pending().enumerate() {
             order.entry(id).or_insert(at);

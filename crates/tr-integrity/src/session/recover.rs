@@ -4,7 +4,6 @@ use super::{
     Session, ToolCycleTransaction, cycle::UsePosition,
 };
 use serde_json::{Map, Value};
-use std::mem;
 use tr_transcript::{Complaint, Message, ModelEnd, Repair};
 
 impl Session {
@@ -28,7 +27,7 @@ impl Session {
             (ModelEnd::Filtered, None) => {
                 let message = "Content filtered with no checkpoint. Validating session state.";
                 self.note("content_filter", None, None, now);
-                self.validate_and_repair(message, now)
+                self.repair_or_offer(message, self.validator.is_valid(), Repair::preserve(), now)
             }
             (_, None) => {
                 let message = "API error with no checkpoint. The session is unchanged.";
@@ -84,7 +83,8 @@ impl Session {
             return None;
         }
         let index = found.message_index;
-        let mut kept = self.cycles_since(index);
+        let since = self.done.extract_if(.., |done| done.at >= index);
+        let mut kept: Vec<RecordedCycle> = since.collect();
         let held = self.cycles.iter().filter_map(|cycle| {
             let ToolCycleTransaction { id, used, ref tool_use, ref held, refused, .. } = *cycle;
             let (tool_use, result) = (tool_use.clone(), held.clone()?);
@@ -114,18 +114,7 @@ impl Session {
         let message = format!("{what} Rolled back {removed} messages.");
         let mut recovery = ErrorRecovery::new(RecoveryAction::RolledBack, &message);
         recovery.checkpoint = Some(id);
-        if count > 0 {
-            recovery.detail("cyclesKept", count);
-        }
-        Some(recovery)
-    }
-
-    /// Takes the cycles that were recorded from message `index` on.
-    fn cycles_since(&mut self, index: usize) -> Vec<RecordedCycle> {
-        let (since, before): (Vec<RecordedCycle>, Vec<RecordedCycle>) =
-            mem::take(&mut self.done).into_iter().partition(|done| done.at >= index);
-        self.done = before;
-        since
+        Some(if count > 0 { recovery.with("cyclesKept", count) } else { recovery })
     }
 
     /// Repairs a session that the provider refused. If it refuses the session again although
@@ -155,10 +144,6 @@ impl Session {
         })
     }
 
-    fn validate_and_repair(&mut self, message: &str, now: u64) -> ErrorRecovery {
-        self.repair_or_offer(message, self.validator.is_valid(), Repair::preserve(), now)
-    }
-
     fn repair_or_offer(
         &mut self,
         message: &str,
@@ -168,24 +153,19 @@ impl Session {
     ) -> ErrorRecovery {
         if is_valid {
             let action = RecoveryAction::ValidateAndRepair;
-            let mut recovery = ErrorRecovery::new(action, message);
-            recovery.detail("valid", true);
-            return recovery;
+            return ErrorRecovery::new(action, message).with("valid", true);
         }
         let plan = self.plan(repair);
         let repairs = plan.actions().len();
         if !self.config.auto_repair {
-            let mut recovery = ErrorRecovery::new(RecoveryAction::ValidateAndRepair, message);
-            recovery.detail("valid", false);
-            recovery.detail("repairsOffered", repairs);
-            return recovery;
+            let recovery = ErrorRecovery::new(RecoveryAction::ValidateAndRepair, message);
+            return recovery.with("valid", false).with("repairsOffered", repairs);
         }
         let applied = self.apply(plan, now).is_ok();
         if applied && self.validator.is_valid() {
             let message = format!("{message} Made {repairs} repairs.");
-            let mut recovery = ErrorRecovery::new(RecoveryAction::Repaired, &message);
-            recovery.detail("repairs", repairs);
-            return recovery;
+            let recovery = ErrorRecovery::new(RecoveryAction::Repaired, &message);
+            return recovery.with("repairs", repairs);
         }
         self.give_up(message, now)
     }
@@ -193,9 +173,8 @@ impl Session {
     fn give_up(&mut self, message: &str, now: u64) -> ErrorRecovery {
         let reset = self.reset(ResetOptions { archive: true }, now);
         let message = format!("{message} It could not be repaired and was reset.");
-        let mut recovery = ErrorRecovery::new(RecoveryAction::Reset, &message);
-        recovery.detail("remainingMessages", reset.remaining_messages);
-        recovery
+        let recovery = ErrorRecovery::new(RecoveryAction::Reset, &message);
+        recovery.with("remainingMessages", reset.remaining_messages)
     }
 }
 
@@ -204,7 +183,8 @@ impl ErrorRecovery {
         Self { action, message: message.into(), checkpoint: None, details: None }
     }
 
-    fn detail(&mut self, name: &str, value: impl Into<Value>) {
+    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.get_or_insert_with(Map::new).insert(name.into(), value.into());
+        self
     }
 }

@@ -2,13 +2,13 @@
 use super::{CycleMode, Session, cycle::LoadNote};
 use crate::{
     config::Layer0Config,
-    remote::{Log, Remote},
+    remote::{Log, Remote, lock},
     store::SessionStore,
 };
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 use tr_core::{CallInfo, ConfigError, Event, KeyRef, Observer, SystemClock, WallClock};
 use tr_transcript::Format;
@@ -58,7 +58,7 @@ type Listener = dyn Fn(&str) + Send + Sync;
 type Shard = HashMap<Box<str>, Slot>;
 
 /// An open session and its log.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Slot {
     pub(crate) session: Arc<Mutex<Session>>,
     pub(crate) log: Option<Arc<Log>>,
@@ -148,7 +148,7 @@ impl Sessions {
     /// With a store, [load](Self::load) the session first: a session that is opened here is empty,
     /// and its first write is a conflict if the store has one with this id.
     pub fn with<T>(&self, id: &str, work: impl FnOnce(&mut Session, u64) -> T) -> T {
-        self.work(&self.open(id), work)
+        self.work(&self.open_slot(id).session, work)
     }
 
     /// Calls `work` with a session if it is open.
@@ -210,10 +210,6 @@ impl Sessions {
     /// The session, if it is open.
     pub(crate) fn slot(&self, id: &str) -> Option<Slot> {
         lock(self.shard(id)).get(id).cloned()
-    }
-
-    pub(crate) fn open(&self, id: &str) -> Arc<Mutex<Session>> {
-        self.open_slot(id).session
     }
 
     /// The session; opened empty if necessary, without a look into the store.
@@ -298,11 +294,6 @@ impl Sessions {
         let hash = KeyRef::new(id).hash as usize;
         &self.0.shards[hash % SHARDS]
     }
-}
-
-/// Ignores poisoning: a panic can only occur between two operations.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SessionsBuilder {

@@ -59,10 +59,7 @@ impl Table<'_> {
         after: Option<Revision>,
         entry: &Entry,
     ) -> Result<CompareResult> {
-        let (number, head) = match self.head(session)? {
-            Some((number, head)) => (Some(number), Some(head)),
-            None => (None, None),
-        };
+        let (number, head) = self.head(session)?.unzip();
         if head != after {
             let is_there = match number {
                 Some(number) => self.has(number, entry.revision)?,

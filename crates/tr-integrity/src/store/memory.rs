@@ -66,13 +66,9 @@ impl SessionStore for Memory {
     fn compact<'s>(&'s self, session: &'s str, base: &'s Entry) -> StoreFuture<'s, ()> {
         let compact = || {
             let mut logs = self.lock();
-            let log = logs.get_mut(session).filter(|log| head(log) == Some(base.revision));
-            match log {
-                Some(log) => *log = vec![base.clone()],
-                None => {
-                    let head = logs.get(session).and_then(|log| head(log));
-                    return Err(StoreError::conflict(head));
-                }
+            match logs.get_mut(session) {
+                Some(log) if head(log) == Some(base.revision) => *log = vec![base.clone()],
+                log => return Err(StoreError::conflict(log.and_then(|log| head(log)))),
             }
             Ok(())
         };

@@ -145,10 +145,15 @@ impl Clone for SessionJournal {
 }
 
 impl SessionJournal {
-    pub(in super::super) fn appended(&mut self, message: &Message) {
+    /// Notes a change, unless no journal is kept.
+    fn push(&mut self, change: impl FnOnce() -> Change) {
         if let Some(journal) = &mut self.0 {
-            journal.changes.push(Change::Message(Line::of(message)));
+            journal.changes.push(change());
         }
+    }
+
+    pub(in super::super) fn appended(&mut self, message: &Message) {
+        self.push(|| Change::Message(Line::of(message)));
     }
 
     /// Notes that of `of` messages only the first `len` are left.
@@ -165,16 +170,12 @@ impl SessionJournal {
     }
 
     pub(in super::super) fn noted(&mut self, incident: &Incident) {
-        if let Some(journal) = &mut self.0 {
-            journal.changes.push(Change::Incident(incident.clone()));
-        }
+        self.push(|| Change::Incident(incident.clone()));
     }
 
     /// Notes that the current messages were archived.
     pub(in super::super) fn archived(&mut self, timestamp: u64) {
-        if let Some(journal) = &mut self.0 {
-            journal.changes.push(Change::Archived { timestamp, messages: None });
-        }
+        self.push(|| Change::Archived { timestamp, messages: None });
     }
 }
 

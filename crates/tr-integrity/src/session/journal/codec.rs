@@ -2,32 +2,24 @@
 use super::Change;
 use crate::store::Revision;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The header of the bytes: the version, the checksum in hexadecimal, and a line break.
 const VERSION: &str = "trs1 ";
 const SUM: usize = 64;
 
 /// Why bytes cannot be decoded.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
     /// They are damaged.
+    #[error("it is damaged: the checksum is another")]
     Damaged,
     /// They are intact, but a newer version wrote them.
-    Newer(Option<serde_json::Error>),
+    #[error("a newer version wrote it")]
+    Newer,
+    /// The same, and a change is of a kind that this version does not know.
+    #[error("a newer version wrote it: {0}")]
+    NewerChange(serde_json::Error),
 }
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Damaged => f.write_str("it is damaged: the checksum is another"),
-            Self::Newer(None) => f.write_str("a newer version wrote it"),
-            Self::Newer(Some(error)) => write!(f, "a newer version wrote it: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Unreadable {}
 
 #[derive(Serialize)]
 struct Written<'c> {
@@ -60,14 +52,14 @@ pub(crate) fn decode(
 ) -> Result<Vec<Change>, Unreadable> {
     let Some(rest) = body.strip_prefix(VERSION.as_bytes()) else {
         let is_ours = body.starts_with(b"trs") && body.get(3).is_some_and(u8::is_ascii_digit);
-        return Err(if is_ours { Unreadable::Newer(None) } else { Unreadable::Damaged });
+        return Err(if is_ours { Unreadable::Newer } else { Unreadable::Damaged });
     };
     let (sum, json) = rest.split_at_checked(SUM).ok_or(Unreadable::Damaged)?;
     let json = json.strip_prefix(b"\n").ok_or(Unreadable::Damaged)?;
     if sum != checksum(session, revision, json).to_hex().as_bytes() {
         return Err(Unreadable::Damaged);
     }
-    let read: Read = serde_json::from_slice(json).map_err(|e| Unreadable::Newer(Some(e)))?;
+    let read: Read = serde_json::from_slice(json).map_err(Unreadable::NewerChange)?;
     Ok(read.changes)
 }
 

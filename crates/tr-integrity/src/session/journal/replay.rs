@@ -3,35 +3,15 @@ use super::change::{Change, CycleUpdate, Line, NewCheckpoint, NewCycle, Recorded
 use crate::session::{
     self, Archive, Checkpoint, CycleId, Session, ToolCycleTransaction, cycle::UsePosition,
 };
-use std::fmt;
 use tr_transcript::{Format, Message, ReadError, Transcript};
 
 /// A change that is invalid after those before it.
-#[derive(Debug)]
-pub(crate) struct InvalidChange {
-    what: &'static str,
-    source: Option<ReadError>,
-}
-
-impl InvalidChange {
-    const fn new(what: &'static str) -> Self {
-        Self { what, source: None }
-    }
-}
-
-impl fmt::Display for InvalidChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.what)?;
-        self.source.as_ref().map_or(Ok(()), |source| write!(f, ": {source}"))
-    }
-}
-
-impl std::error::Error for InvalidChange {}
-
-impl From<ReadError> for InvalidChange {
-    fn from(source: ReadError) -> Self {
-        Self { what: "a message is not in the session's form", source: Some(source) }
-    }
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InvalidChange {
+    #[error("{0}")]
+    Misplaced(&'static str),
+    #[error("a message is not in the session's form: {0}")]
+    Message(#[from] ReadError),
 }
 
 /// The limit for a session's counters, so that they cannot overflow.
@@ -45,7 +25,7 @@ impl Session {
     ) -> Result<Self, InvalidChange> {
         let mut changes = changes.into_iter();
         let Some(Change::Opened { format, head, tail }) = changes.next() else {
-            return Err(InvalidChange::new("the log does not begin with the session's form"));
+            return Err(InvalidChange::Misplaced("the log does not begin with the session's form"));
         };
         let mut session = Self::load(id, Transcript::with_around(format, head, tail));
         changes.try_for_each(|change| session.again(change))?;
@@ -59,10 +39,10 @@ impl Session {
         let uses =
             self.cycles.iter().map(|cycle| cycle.used).chain(self.done.iter().map(|it| it.used));
         if uses.filter_map(UsePosition::at).any(|at| at >= len) {
-            return Err(InvalidChange::new("a cycle's use is behind the last message"));
+            return Err(InvalidChange::Misplaced("a cycle's use is behind the last message"));
         }
         if self.checkpoints_made.max(self.cycles_begun) > MOST {
-            return Err(InvalidChange::new("more is counted than can have been"));
+            return Err(InvalidChange::Misplaced("more is counted than can have been"));
         }
         Ok(())
     }
@@ -71,12 +51,12 @@ impl Session {
     fn again(&mut self, change: Change) -> Result<(), InvalidChange> {
         match change {
             Change::Opened { .. } => {
-                return Err(InvalidChange::new("the session's form is there twice"));
+                return Err(InvalidChange::Misplaced("the session's form is there twice"));
             }
             Change::Message(line) => self.append_as_is(line.read(self.transcript.format())?),
             Change::Cut(len) if len <= self.transcript.len() => self.cut(len),
             Change::Cut(_) => {
-                return Err(InvalidChange::new("more messages are kept than there are"));
+                return Err(InvalidChange::Misplaced("more messages are kept than there are"));
             }
             Change::Checkpoint(made) => self.made(*made)?,
             Change::Committed(numbers) => {
@@ -112,8 +92,9 @@ impl Session {
             Change::DoneWith(ids) => {
                 for id in ids {
                     let at = self.done.binary_search_by_key(&id, |done| done.id.0);
-                    self.done
-                        .remove(at.map_err(|_| InvalidChange::new("a cycle was not recorded"))?);
+                    self.done.remove(
+                        at.map_err(|_| InvalidChange::Misplaced("a cycle was not recorded"))?,
+                    );
                 }
             }
             Change::Counted { checkpoints, cycles } => {
@@ -134,14 +115,15 @@ impl Session {
     fn made(&mut self, made: NewCheckpoint) -> Result<(), InvalidChange> {
         let last = self.checkpoints.last().map_or(0, |last| last.number);
         if made.number <= last {
-            return Err(InvalidChange::new("a checkpoint is there twice"));
+            return Err(InvalidChange::Misplaced("a checkpoint is there twice"));
         }
         let snapshot = match made.snapshot {
             None => None,
             Some(Snapshot::Messages(lines)) => Some(read(lines, self.transcript.format())?),
             Some(Snapshot::Prefix) => {
                 let prefix = self.transcript.messages().get(..made.message_index);
-                let missing = InvalidChange::new("a checkpoint has more messages than there are");
+                let missing =
+                    InvalidChange::Misplaced("a checkpoint has more messages than there are");
                 Some(prefix.ok_or(missing)?.to_vec())
             }
         };
@@ -163,23 +145,14 @@ impl Session {
     fn begun(&mut self, begun: NewCycle) -> Result<(), InvalidChange> {
         let CycleUpdate { id, state, abandoned, held, refused, used, gone } = begun.moved;
         if self.cycle_at(id).is_ok() {
-            return Err(InvalidChange::new("a cycle is there twice"));
+            return Err(InvalidChange::Misplaced("a cycle is there twice"));
         }
         self.cycles_begun = self.cycles_begun.max(id);
         let last = || self.validator.last_use_of(&begun.tool_use.id);
         let used = UsePosition::of(used.or_else(|| last().filter(|_| begun.in_transcript)), gone);
-        self.keep_cycle(ToolCycleTransaction {
-            id: CycleId(id),
-            checkpoint: begun.checkpoint,
-            tool_use: begun.tool_use,
-            state,
-            abandoned,
-            used,
-            held,
-            refused,
-            starts_once_written: false,
-            driver: begun.driver,
-        });
+        let NewCycle { checkpoint, tool_use, driver, .. } = begun;
+        let cycle = ToolCycleTransaction::new(CycleId(id), checkpoint, tool_use, driver);
+        self.keep_cycle(ToolCycleTransaction { state, abandoned, used, held, refused, ..cycle });
         Ok(())
     }
 
@@ -187,7 +160,7 @@ impl Session {
         let RecordedCycle { id, at, used, tool_use, result, refused } = done;
         let used = UsePosition::of(used, false);
         let Err(place) = self.done.binary_search_by_key(&id, |done| done.id.0) else {
-            return Err(InvalidChange::new("a recorded cycle is there twice"));
+            return Err(InvalidChange::Misplaced("a recorded cycle is there twice"));
         };
         self.done.insert(
             place,
@@ -198,12 +171,12 @@ impl Session {
 
     fn checkpoint_at(&self, number: u64) -> Result<usize, InvalidChange> {
         let found = self.checkpoints.binary_search_by_key(&number, |checkpoint| checkpoint.number);
-        found.map_err(|_| InvalidChange::new("there is no checkpoint of this number"))
+        found.map_err(|_| InvalidChange::Misplaced("there is no checkpoint of this number"))
     }
 
     fn cycle_at(&self, id: u64) -> Result<usize, InvalidChange> {
         let found = self.cycles.binary_search_by_key(&id, |cycle| cycle.id.0);
-        found.map_err(|_| InvalidChange::new("there is no cycle of this number"))
+        found.map_err(|_| InvalidChange::Misplaced("there is no cycle of this number"))
     }
 }
 
