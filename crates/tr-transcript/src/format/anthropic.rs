@@ -1,9 +1,9 @@
 //! Anthropic's Messages API: uses and results are blocks of a message's content.
 use super::{
     ReadError,
-    form::{Form, as_text, id, role, text},
+    form::{Form, as_text, id, role, step, text},
     known,
-    refused::{PATTERN, Refused, Text, Why, object, type_of},
+    refused::{PATTERN, Refused, Text, Why, must_be, type_of},
     written::{Asked, NewUse, is_synthetic, with_mark_of},
 };
 use crate::{
@@ -18,10 +18,9 @@ use serde_json::value::RawValue;
 struct Wire<'t> {
     #[serde(borrow)]
     role: Option<&'t RawValue>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     content: Option<&'t RawValue>,
     /// The model that answered, in a session of Claude Code's.
-    #[serde(borrow)]
     model: Option<&'t RawValue>,
 }
 
@@ -29,21 +28,16 @@ struct Wire<'t> {
 struct WireBlock<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     id: Option<&'t RawValue>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     name: Option<&'t RawValue>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     input: Option<&'t RawValue>,
-    #[serde(borrow)]
     tool_use_id: Option<&'t RawValue>,
-    #[serde(borrow)]
     content: Option<&'t RawValue>,
-    #[serde(borrow)]
     caller: Option<&'t RawValue>,
-    #[serde(borrow)]
     text: Option<&'t RawValue>,
-    #[serde(borrow, rename = "isSystemPrompt")]
+    #[serde(rename = "isSystemPrompt")]
     is_system_prompt: Option<&'t RawValue>,
 }
 
@@ -135,14 +129,9 @@ impl Form for Anthropic {
     }
 
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
-        let blocks: Vec<_> = uses
-            .iter()
-            .map(|NewUse { id, name, input }| {
-                let (id, name) = (quote(id), quote(name));
-                format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{input}}}"#)
-            })
-            .collect();
-        vec![format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","))]
+        step(r#"{"role":"assistant","content":["#, uses, |id, name, input| {
+            format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{input}}}"#)
+        })
     }
 
     fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
@@ -303,7 +292,7 @@ fn refused_in(block: &str, kind: &Kind, role: Role) -> Option<Refused> {
     match kind {
         Kind::Use { id, .. } => {
             let wire: WireBlock<'_> = json::object(block).ok()?;
-            let input = || object(Fault::RefusedInput, "tool_use.input", wire.input);
+            let input = || must_be("an object", Fault::RefusedInput, "tool_use.input", wire.input);
             ID.refused_id(id).or_else(|| NAME.refused(wire.name)).or_else(input)
         }
         Kind::Other if role == Role::User => {
