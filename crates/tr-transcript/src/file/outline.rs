@@ -6,11 +6,7 @@ mod message;
 mod part;
 mod scan;
 
-use self::{
-    message::Body,
-    part::{Seen, unescaped_or_null},
-    scan::Scan,
-};
+use self::{message::Body, part::Seen, scan::Scan};
 use super::{
     entry::{Entry, Link, What},
     form::FileForm,
@@ -93,60 +89,26 @@ impl<'t> Line<'t> {
     fn read(&mut self, scan: &mut Scan<'t>, is_openclaws: bool) -> Option<()> {
         let (line, mut seen) = (self, Seen::default());
         scan.object(|scan, name| {
-            match name {
-                "type" => {
-                    seen.once(0)?;
-                    line.kind = unescaped_or_null(scan)?;
-                }
-                "message" => {
+            match (name, is_openclaws) {
+                ("type", _) => line.kind = seen.string(0, scan)?,
+                ("message", _) => {
                     seen.once(1)?;
                     line.message =
                         if scan.null()? { None } else { Some(Body::read(scan, is_openclaws)?) };
                 }
-                "isSidechain" if !is_openclaws => {
-                    seen.once(2)?;
-                    line.is_sidechain = scan.boolean()?;
+                ("isSidechain", false) => line.is_sidechain = seen.boolean(2, scan)?,
+                ("isApiErrorMessage", false) => line.is_api_error = seen.boolean(3, scan)?,
+                ("isVisibleInTranscriptOnly", false) => {
+                    line.is_transcript_only = seen.boolean(4, scan)?;
                 }
-                "isApiErrorMessage" if !is_openclaws => {
-                    seen.once(3)?;
-                    line.is_api_error = scan.boolean()?;
+                ("uuid", false) | ("id", true) => line.id = seen.string(5, scan)?,
+                ("parentUuid", false) | ("parentId", true) => {
+                    line.parent = seen.string(6, scan)?.map_or(Parent::Null, Parent::Of);
                 }
-                "isVisibleInTranscriptOnly" if !is_openclaws => {
-                    seen.once(4)?;
-                    line.is_transcript_only = scan.boolean()?;
-                }
-                "uuid" if !is_openclaws => {
-                    seen.once(5)?;
-                    line.id = unescaped_or_null(scan)?;
-                }
-                "parentUuid" if !is_openclaws => {
-                    seen.once(6)?;
-                    line.parent = unescaped_or_null(scan)?.map_or(Parent::Null, Parent::Of);
-                }
-                "id" if is_openclaws => {
-                    seen.once(5)?;
-                    line.id = unescaped_or_null(scan)?;
-                }
-                "parentId" if is_openclaws => {
-                    seen.once(6)?;
-                    line.parent = unescaped_or_null(scan)?.map_or(Parent::Null, Parent::Of);
-                }
-                "subtype" if !is_openclaws => {
-                    seen.once(7)?;
-                    line.subtype = unescaped_or_null(scan)?;
-                }
-                "summary" => {
-                    seen.once(7)?;
-                    scan.skip_value()?;
-                }
-                "leafUuid" | "firstKeptEntryId" => {
-                    seen.once(8)?;
-                    scan.skip_value()?;
-                }
-                "firstKeptEntryIndex" => {
-                    seen.once(9)?;
-                    scan.skip_value()?;
-                }
+                ("subtype", false) => line.subtype = seen.string(7, scan)?,
+                ("summary", _) => seen.skip(7, scan)?,
+                ("leafUuid" | "firstKeptEntryId", _) => seen.skip(8, scan)?,
+                ("firstKeptEntryIndex", _) => seen.skip(9, scan)?,
                 _ => scan.skip_value()?,
             }
             Some(())
