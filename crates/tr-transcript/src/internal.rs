@@ -1,4 +1,5 @@
-//! Where the result of a use stands, and how one is written, for those who add results one by one.
+//! What the sessions of tr-integrity use of transcripts: where the result of a use stands, and how one is
+//! written, for those who add results one by one. It may change at any time.
 use crate::{
     format::{Asked, Format, NewUse, Results},
     json::Piece,

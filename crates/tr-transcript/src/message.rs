@@ -1,6 +1,5 @@
 //! A message of a transcript: its original JSON text, and the positions of its blocks.
 mod judged;
-mod key;
 
 use crate::{
     format::{Format, Refused, Rules},
@@ -152,21 +151,18 @@ impl Blank {
 impl Body {
     /// The body of a message without blocks.
     pub(crate) fn of(raw: Box<str>) -> Self {
-        let (list, blocks, is_system, item) = (None, Vec::new(), false, None);
-        let (role, is_signed, unknown, refused) = (Role::Other, false, None, None);
-        let (answered_in, unknown_api) = (None, None);
         Self {
             raw,
-            role,
-            list,
-            blocks,
-            is_system,
-            item,
-            is_signed,
-            unknown,
-            refused,
-            answered_in,
-            unknown_api,
+            role: Role::Other,
+            list: None,
+            blocks: Vec::new(),
+            is_system: false,
+            item: None,
+            is_signed: false,
+            unknown: None,
+            refused: None,
+            answered_in: None,
+            unknown_api: None,
         }
     }
 }
@@ -226,10 +222,12 @@ impl Message {
     /// Whether it is a user's message with more than results: such a message begins a turn.
     #[must_use]
     pub fn begins_turn(&self) -> bool {
-        let is_result = |block: &Block| matches!(block.kind, Kind::Result { .. });
-        self.role() == Role::User
-            && !self.is_system_prompt()
-            && (self.blocks().is_empty() || !self.blocks().iter().all(is_result))
+        self.role() == Role::User && !self.is_system_prompt() && !self.has_only_results()
+    }
+
+    /// Whether it consists of results.
+    pub(crate) fn has_only_results(&self) -> bool {
+        !self.blocks().is_empty() && self.blocks().iter().all(|block| block.kind.is_result())
     }
 
     /// Whether a reset of the session keeps it.

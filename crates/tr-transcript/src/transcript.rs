@@ -30,12 +30,13 @@ pub struct Transcript {
     tail: Box<str>,
     /// The message for a list that is a single string, as long as it is the only one.
     words: Option<Message>,
-    /// The provider stores earlier messages that are not here.
-    continues: bool,
-    /// Whether it is a complete request.
-    is_request: bool,
-    /// Whether the form's own provider is asked, as far as is known.
-    has_limits: bool,
+    /// The provider stores earlier messages that are not here, whose uses a result here may answer.
+    pub(crate) continues: bool,
+    /// Whether it is a complete request, which no further message need follow.
+    pub(crate) is_request: bool,
+    /// Whether the form's own provider is asked, as far as is known. Other providers that use the
+    /// form have their own limits.
+    pub(crate) has_limits: bool,
     /// The form in which the provider is asked, if that is known from another source.
     asked: Option<Format>,
 }
@@ -119,22 +120,6 @@ impl Transcript {
     #[must_use]
     pub fn is_words(&self) -> bool {
         self.plain_words().is_some()
-    }
-
-    /// Whether the provider stores earlier messages, whose uses a result here may answer.
-    pub(crate) fn continues(&self) -> bool {
-        self.continues
-    }
-
-    /// Whether it is a complete request, which no further message need follow.
-    pub(crate) fn is_request(&self) -> bool {
-        self.is_request
-    }
-
-    /// Whether the form's own provider is asked, as far as is known. Other providers that use the
-    /// form have their own limits.
-    pub(crate) fn has_limits(&self) -> bool {
-        self.has_limits
     }
 
     /// Adds a message that was read in this transcript's format.

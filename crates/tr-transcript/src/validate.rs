@@ -151,7 +151,7 @@ impl Validator {
     /// Whether the provider accepts the session: warnings and a live tail do not count.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.findings.errors() == 0
+        self.findings.errors == 0
     }
 
     /// The uses of the live tail that wait for their results: those of the last assistant message,
@@ -175,15 +175,16 @@ impl Validator {
     /// it. The provider would refuse it as it is.
     #[must_use]
     pub fn waits(&self) -> bool {
-        self.live_step().is_some() || self.items.waits()
+        self.live_step().is_some() || !self.items.reasoning.is_empty()
     }
 
     /// The first message that may still get a finding; the next message if there is none.
     pub(crate) fn first_waiting(&self) -> usize {
         let step = self.live_step().unwrap_or(self.len);
-        let empty = self.members.as_ref().and_then(Members::first_waiting);
+        let empty = self.members.as_ref().and_then(|members| members.empty);
         let open = empty.into_iter().chain(self.server.first);
-        let waiting = self.items.first_waiting().into_iter().chain(open).min();
+        let reasoning = self.items.reasoning.first().map(|&(at, _)| at);
+        let waiting = reasoning.into_iter().chain(open).min();
         step.min(waiting.unwrap_or(self.len))
     }
 

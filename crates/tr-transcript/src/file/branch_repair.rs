@@ -22,8 +22,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub(super) struct BranchRepair<'f> {
     file: &'f SessionFile,
     path: Path,
-    drafts: Vec<Draft>,
-    edits: Edits,
+    /// The drafts of the messages that are repaired.
+    pub(super) drafts: Vec<Draft>,
+    pub(super) edits: Edits,
     /// The inserted lines, by the number of branch entries before them.
     added: BTreeMap<usize, Vec<New>>,
     /// The entry of the branch that is last in the file.
@@ -32,11 +33,11 @@ pub(super) struct BranchRepair<'f> {
     steps: HashMap<usize, usize>,
     ids: NewIds,
     /// Entries that get a new id.
-    named: BTreeMap<usize, Name>,
+    pub(super) named: BTreeMap<usize, Name>,
     /// Entries whose links were changed.
-    relinked: BTreeSet<usize>,
+    pub(super) relinked: BTreeSet<usize>,
     /// Entries that move to another place.
-    moved: BTreeSet<usize>,
+    pub(super) moved: BTreeSet<usize>,
 }
 
 /// A line that is inserted into the branch, or moves there.
@@ -65,11 +66,6 @@ impl<'f> BranchRepair<'f> {
         Self { file, path, drafts, edits, added, last, steps, ids, named, relinked, moved }
     }
 
-    /// The drafts of the messages that are repaired.
-    pub(super) fn drafts(&self) -> &[Draft] {
-        &self.drafts
-    }
-
     /// Plans the repair of the messages and the edits for it.
     pub(super) fn plan(&mut self, repair: Repair) -> Option<RepairPlan> {
         let transcript = self.file.transcript_of(&self.path, &self.drafts)?;
@@ -80,26 +76,6 @@ impl<'f> BranchRepair<'f> {
         }
         self.chain();
         Some(plan)
-    }
-
-    /// The entries that get a new id.
-    pub(super) fn named(&self) -> impl Iterator<Item = usize> {
-        self.named.keys().copied()
-    }
-
-    /// The entries whose links change.
-    pub(super) fn relinked(&self) -> impl Iterator<Item = usize> {
-        self.relinked.iter().copied()
-    }
-
-    /// The entries that move.
-    pub(super) fn moved(&self) -> impl Iterator<Item = usize> {
-        self.moved.iter().copied()
-    }
-
-    /// The drafts before the repair, and the edits.
-    pub(super) fn into_parts(self) -> (Vec<Draft>, Edits) {
-        (self.drafts, self.edits)
     }
 
     fn follow(&mut self, now: &[Aligned<'_>], gone: &[usize]) {

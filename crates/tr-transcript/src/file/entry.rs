@@ -129,21 +129,18 @@ impl Entry {
 struct ClaudeCode<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     subtype: Option<&'t RawValue>,
-    #[serde(borrow)]
     uuid: Option<&'t RawValue>,
-    #[serde(borrow, rename = "leafUuid")]
+    #[serde(rename = "leafUuid")]
     leaf: Option<&'t RawValue>,
-    #[serde(borrow, default, rename = "parentUuid", deserialize_with = "json::present")]
+    #[serde(default, rename = "parentUuid", deserialize_with = "json::present")]
     parent: Option<&'t RawValue>,
-    #[serde(borrow, rename = "isSidechain")]
+    #[serde(rename = "isSidechain")]
     is_sidechain: Option<&'t RawValue>,
-    #[serde(borrow, rename = "isApiErrorMessage")]
+    #[serde(rename = "isApiErrorMessage")]
     is_api_error: Option<&'t RawValue>,
-    #[serde(borrow, rename = "isVisibleInTranscriptOnly")]
+    #[serde(rename = "isVisibleInTranscriptOnly")]
     is_transcript_only: Option<&'t RawValue>,
-    #[serde(borrow)]
     message: Option<&'t RawValue>,
 }
 
@@ -192,7 +189,6 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
 struct Codex<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     payload: Option<&'t RawValue>,
 }
 
@@ -200,9 +196,7 @@ struct Codex<'t> {
 struct CodexPayload<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     replacement_history: Option<&'t RawValue>,
-    #[serde(borrow)]
     replacement_history_entries: Option<&'t RawValue>,
 }
 
@@ -251,17 +245,14 @@ fn is_plain(compacted: &CodexPayload<'_>) -> bool {
 struct OpenClaw<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     id: Option<&'t RawValue>,
-    #[serde(borrow, default, rename = "parentId", deserialize_with = "json::present")]
+    #[serde(default, rename = "parentId", deserialize_with = "json::present")]
     parent: Option<&'t RawValue>,
-    #[serde(borrow)]
     message: Option<&'t RawValue>,
-    #[serde(borrow)]
     summary: Option<&'t RawValue>,
-    #[serde(borrow, rename = "firstKeptEntryId")]
+    #[serde(rename = "firstKeptEntryId")]
     first_kept_id: Option<&'t RawValue>,
-    #[serde(borrow, rename = "firstKeptEntryIndex")]
+    #[serde(rename = "firstKeptEntryIndex")]
     first_kept_index: Option<&'t RawValue>,
 }
 

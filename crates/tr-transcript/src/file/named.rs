@@ -4,7 +4,7 @@ use super::{
     done::{Done, FileActionKind, Named},
     entry::{Entry, What},
     form::FileForm,
-    records::{Piece, Records},
+    records::find_in_records,
     session_file::SessionFile,
 };
 use crate::{
@@ -110,31 +110,18 @@ pub(super) fn first(form: FileForm, bytes: &[u8], ids: &BTreeSet<&str>) -> Optio
 
 /// Which of these calls a record on this line names, if the record may tell the call's outcome.
 fn in_line(form: FileForm, line: &[u8], names: &Names<'_>) -> Option<usize> {
-    let mut records = Records::new(line).max_record(usize::MAX);
-    // Reading a slice cannot fail.
-    while let Ok(Some(piece)) = records.next() {
-        let Piece::Record(record) = piece else { continue };
-        let named = names.find(&record.text).next();
-        if named.is_some() && tells(form, &record.text) {
-            return named;
-        }
-    }
-    None
+    find_in_records(line, |record| names.find(record).next().filter(|_| tells(form, record)))
 }
 
 #[derive(Default, Deserialize)]
 struct Wire<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     role: Option<&'t RawValue>,
-    #[serde(borrow, rename = "hookEvent")]
+    #[serde(rename = "hookEvent")]
     hook_event: Option<&'t RawValue>,
-    #[serde(borrow)]
     message: Option<&'t RawValue>,
-    #[serde(borrow)]
     attachment: Option<&'t RawValue>,
-    #[serde(borrow)]
     payload: Option<&'t RawValue>,
 }
 

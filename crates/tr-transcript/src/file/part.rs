@@ -7,7 +7,7 @@ use super::{
     finding::FileFinding,
     form::FileForm,
     index::{Cut, Index, Name},
-    records::{Piece, Records},
+    records::find_in_records,
     remaining::Shift,
     report::FileReport,
     session_file::SessionFile,
@@ -220,12 +220,12 @@ impl<'f> Parts<'f> {
         let found = self.findings[from..].iter();
         let mut whole: Vec<_> = found
             .take_while(|finding| (finding.offset as usize) < at.end || at.end == self.bytes.len())
-            .map(|finding| (Relative::of(finding, 0, 0), finding))
+            .map(|finding| (relative(finding, 0, 0), finding))
             .collect();
         let mut part: Vec<_> = report
             .findings
             .iter()
-            .map(|finding| (Relative::of(finding, lines, bytes), finding))
+            .map(|finding| (relative(finding, lines, bytes), finding))
             .collect();
         whole.sort_by(|(one, _), (other, _)| one.cmp(other));
         part.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -259,12 +259,7 @@ impl<'f> Parts<'f> {
 
 /// The entry of the record at `offset`.
 fn entry_at(form: FileForm, bytes: &[u8], offset: usize) -> Option<Entry> {
-    let mut records = Records::new(&bytes[offset..]).max_record(usize::MAX);
-    while let Ok(Some(piece)) = records.next() {
-        let Piece::Record(record) = piece else { continue };
-        return Some(Entry::read(form, &record.text));
-    }
-    None
+    find_in_records(&bytes[offset..], |record| Some(Entry::read(form, record)))
 }
 
 /// The form in which the provider of the answer at `offset` was asked.
@@ -272,26 +267,11 @@ fn asked(form: FileForm, bytes: &[u8], offset: usize) -> Option<Format> {
     entry_at(form, bytes, offset)?.as_message()?.answered_in()
 }
 
-/// A finding without its position among the messages.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Relative {
-    offset: i64,
-    line: i64,
-    length: u64,
-    fault: String,
-    tool_use_id: Option<Box<str>>,
-}
-
-impl Relative {
-    fn of(finding: &FileFinding, lines: i64, bytes: i64) -> Self {
-        Self {
-            offset: finding.offset as i64 + bytes,
-            line: finding.line as i64 + lines,
-            length: finding.length,
-            fault: format!("{:?} {:?}", finding.severity, finding.fault),
-            tool_use_id: finding.tool_use_id.clone(),
-        }
-    }
+/// A finding without its position among the messages, this many lines and bytes further on.
+fn relative(finding: &FileFinding, lines: i64, bytes: i64) -> impl Ord {
+    let (offset, line) = (finding.offset as i64 + bytes, finding.line as i64 + lines);
+    let fault = format!("{:?} {:?}", finding.severity, finding.fault);
+    (offset, line, finding.length, fault, finding.tool_use_id.clone())
 }
 
 #[derive(PartialEq, Eq, Hash)]

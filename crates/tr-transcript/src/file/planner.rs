@@ -82,7 +82,7 @@ impl FilePlanner {
         progress: &mut impl FnMut(u64),
     ) -> Option<(FileForm, Vec<Repaired>)> {
         let form = SessionFile::form_of(bytes);
-        if self.repair.waives_thoughts() || !part::may_cut(form) {
+        if self.repair.waive_thoughts || !part::may_cut(form) {
             return None;
         }
         let index = Index::read(form, bytes, &mut *progress)?;
@@ -90,7 +90,7 @@ impl FilePlanner {
         if cuts.is_empty() && self.is_damaged {
             return None;
         }
-        let members = self.repair.has_members();
+        let members = self.repair.members;
         let parts = Parts::find(form, bytes, (index, cuts), self.whole_up_to, members, progress)?;
         let Parts { cuts, findings, .. } = &parts;
         if is_unsure(form, bytes, findings) {
@@ -98,7 +98,7 @@ impl FilePlanner {
         }
         let stretch = |offset| cuts.partition_point(|cut| cut.offset <= offset);
         let damaged = findings.iter().map(|finding| finding.offset as usize);
-        let tail = self.repair.closes_tail().then_some(bytes.len());
+        let tail = self.repair.close_tail.then_some(bytes.len());
         // Adds one undamaged stretch on each side: an insertion at a part's edge changes lines
         // beyond it.
         let stretches = damaged.chain(tail).map(stretch);
@@ -142,7 +142,7 @@ impl SessionFile {
     /// If the file has changed since it was planned; it is then left unchanged.
     pub fn apply(&mut self, plan: FilePlan) -> Result<FileRepair, StalePlan> {
         if blake3::hash(&self.bytes) != plan.before {
-            return Err(StalePlan::new());
+            return Err(StalePlan(()));
         }
         let FilePlan { after, done: Done { actions, losses, dropped, .. }, .. } = plan;
         if let Some(after) = after {

@@ -6,11 +6,11 @@ use super::{
     form::FileForm,
     located::Located,
     path::{self, Path},
-    records::{Piece, Records, Skipped},
+    records::{Piece, Records, Skipped, find_in_records},
     report::FileReport,
 };
 use crate::{format::Format, message::Message, transcript::Transcript};
-use std::{borrow::Cow, fmt, io, ops::Range};
+use std::{borrow::Cow, fmt, ops::Range};
 
 /// A session file in memory, for edits.
 ///
@@ -41,7 +41,7 @@ pub struct SessionFile {
     pub(super) spans: Vec<RecordSpan>,
     /// The entry of each record.
     pub(super) entries: Vec<Located>,
-    is_linked: bool,
+    pub(super) is_linked: bool,
     /// The form in which the provider is asked, if that is known from elsewhere.
     pub(super) asked: Option<Format>,
 }
@@ -112,19 +112,15 @@ impl SessionFile {
 
     /// The form of a file.
     pub(super) fn form_of(bytes: &[u8]) -> FileForm {
-        let mut records = Records::new(bytes).max_record(usize::MAX);
         let mut plain = FileForm::Other;
-        // Reading a slice cannot fail.
-        while let Ok(Some(piece)) = records.next() {
-            let Piece::Record(record) = piece else { continue };
-            if let Some(form) = FileForm::detect(&record.text) {
-                return form;
+        let told = find_in_records(bytes, |record| {
+            let form = FileForm::detect(record);
+            if form.is_none() && plain == FileForm::Other {
+                plain = FileForm::of_plain(&[record]);
             }
-            if plain == FileForm::Other {
-                plain = FileForm::of_plain(&[&record.text]);
-            }
-        }
-        plain
+            form
+        });
+        told.unwrap_or(plain)
     }
 
     /// Its form.
@@ -154,10 +150,18 @@ impl SessionFile {
     /// Checks it as [`FileCheck`] does while reading; here no line is too long.
     #[must_use]
     pub fn check(&self) -> FileReport {
-        let check = FileCheck::new().max_record(usize::MAX).window(usize::MAX);
+        self.check_as(None, false)
+    }
+
+    /// The same in this form, if it is known; with `members` also what the provider refuses on its
+    /// own.
+    pub(super) fn check_as(&self, form: Option<FileForm>, members: bool) -> FileReport {
+        let check = FileCheck::new().max_record(usize::MAX).window(usize::MAX).asked(self.asked);
+        let check = form.map_or(check.clone(), |form| check.form(form));
+        let check = if members { check.with_members() } else { check };
         check
             .run(&*self.bytes, |_| {})
-            .unwrap_or_else(|error: io::Error| unreachable!("a slice can always be read: {error}"))
+            .unwrap_or_else(|error| unreachable!("a slice can always be read: {error}"))
     }
 
     /// The messages that the model would be sent; `None` if the form is not known.
@@ -173,10 +177,6 @@ impl SessionFile {
 
     pub(super) fn path(&self) -> Path {
         Path::active(self.form, &self.entries, false, self.is_linked)
-    }
-
-    pub(super) fn is_linked(&self) -> bool {
-        self.is_linked
     }
 
     pub(super) fn drafts(&self, path: &Path) -> Vec<Draft> {

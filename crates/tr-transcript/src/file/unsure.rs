@@ -32,7 +32,8 @@ pub(super) fn forks(entries: &[Located], ids: &Ids<'_>) -> Vec<bool> {
             Link::Root | Link::Before => before,
         };
         let parent = parent.map(|parent| nodes[parent]);
-        let is_part = matches!(entry.what, What::Hidden) || is_results(entry);
+        let is_results = entry.as_message().is_some_and(Message::has_only_results);
+        let is_part = is_results || matches!(entry.what, What::Hidden);
         let whole = match entry.answer() {
             Some(answer) => answers.get(answer).copied(),
             None => parent.filter(|_| is_part),
@@ -48,11 +49,6 @@ pub(super) fn forks(entries: &[Located], ids: &Ids<'_>) -> Vec<bool> {
         }
     }
     forks
-}
-
-fn is_results(entry: &Entry) -> bool {
-    let blocks = entry.as_message().map(Message::blocks).unwrap_or_default();
-    !blocks.is_empty() && blocks.iter().all(|block| block.kind.is_result())
 }
 
 /// The entries of a file of Claude Code's that belong to the branch, it is not certain where or how:

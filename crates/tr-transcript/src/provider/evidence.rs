@@ -13,8 +13,10 @@ pub(super) struct Evidence {
     is_filtered: bool,
     complaint: Option<Complaint>,
     has_failed: bool,
-    is_begun: bool,
-    is_over: bool,
+    /// Whether events were seen of a provider whose stream has a final event.
+    pub(super) is_begun: bool,
+    /// Whether the answer's end was seen.
+    pub(super) is_over: bool,
     root: Root,
 }
 
@@ -58,16 +60,6 @@ impl Evidence {
         complaint.or(self.has_failed.then_some(ModelEnd::Failed))
     }
 
-    /// Whether events were seen of a provider whose stream has a final event.
-    pub(super) fn is_begun(&self) -> bool {
-        self.is_begun
-    }
-
-    /// Whether the answer's end was seen.
-    pub(super) fn is_over(&self) -> bool {
-        self.is_over
-    }
-
     /// The event's name says that it is an error.
     pub(super) fn named_error(&mut self) {
         (self.root.is_error, self.has_failed, self.is_over) = (true, true, true);
@@ -106,7 +98,7 @@ impl Evidence {
                 (Place::Root, Key::Code | Key::Message) => {
                     self.root.found = self.root.found.and(found);
                 }
-                _ if self.search.is_empty() => {}
+                _ if self.search.is_empty => {}
                 _ => {
                     self.failed();
                     self.found(found);

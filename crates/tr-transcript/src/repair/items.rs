@@ -31,7 +31,7 @@ impl Elsewhere {
     pub(super) fn of(transcript: &Transcript) -> Self {
         let mut items = transcript.messages().iter();
         let results = items.any(|item| is(item, &Kind::Reference));
-        Self { uses: results || transcript.continues(), results }
+        Self { uses: results || transcript.continues, results }
     }
 }
 

@@ -30,8 +30,9 @@ pub struct RepairResult {
 }
 
 /// The transcript has changed since the repair was planned. The repair changed nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StalePlan(());
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the transcript has changed since the repair was planned")]
+pub struct StalePlan(pub(crate) ());
 
 impl RepairPlan {
     /// Whether there is nothing to do.
@@ -100,17 +101,3 @@ impl RepairPlan {
         })
     }
 }
-
-impl StalePlan {
-    pub(crate) const fn new() -> Self {
-        Self(())
-    }
-}
-
-impl std::fmt::Display for StalePlan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the transcript has changed since the repair was planned")
-    }
-}
-
-impl std::error::Error for StalePlan {}

@@ -32,9 +32,4 @@ impl Members {
         self.sent += usize::from(!is_more);
         self.results = if is_more { self.results + 1 } else { 0 };
     }
-
-    /// The first message about which a later one may still change the findings.
-    pub(super) fn first_waiting(&self) -> Option<usize> {
-        self.empty
-    }
 }

@@ -34,7 +34,7 @@ impl Validator {
     #[must_use]
     pub fn of(transcript: &Transcript) -> Self {
         let mut validator = Self::new(transcript.format());
-        validator.items.continues = transcript.continues();
+        validator.items.continues = transcript.continues;
         transcript.messages().iter().for_each(|message| validator.push(message));
         validator
     }
@@ -44,12 +44,12 @@ impl Validator {
     #[must_use]
     pub fn with_members_of(transcript: &Transcript) -> Self {
         let mut validator = Self::new(transcript.format());
-        let has_limits = transcript.has_limits();
+        let has_limits = transcript.has_limits;
         validator.members = Some(Members { has_limits, ..Members::default() });
         validator.asked = transcript.asked_in();
-        validator.items.continues = transcript.continues();
+        validator.items.continues = transcript.continues;
         transcript.messages().iter().for_each(|message| validator.push(message));
-        if transcript.is_request() {
+        if transcript.is_request {
             validator.check_request(transcript.messages());
         }
         validator
