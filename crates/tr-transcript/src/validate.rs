@@ -1,5 +1,4 @@
 //! Validates a transcript message by message; an append takes the same time at any length.
-mod content;
 mod fault;
 mod finding;
 mod findings;
@@ -8,16 +7,12 @@ mod item_state;
 mod items;
 mod member_state;
 mod members;
-mod provider_error;
-mod result;
-mod server;
 mod step;
 mod turn;
 
 pub use self::{
     fault::{Fault, Severity},
-    finding::Finding,
-    result::ValidationResult,
+    finding::{Finding, ValidationResult},
 };
 use crate::{
     format::{Blanks, Format, Results, Rules},
@@ -29,9 +24,8 @@ use findings::Findings;
 use ids::Ids;
 use item_state::Items;
 use member_state::Members;
-use server::ServerUses;
 use step::{OpenUse, Step};
-use turn::Turn;
+use turn::{ServerUses, Turn};
 
 /// Validates a transcript against three general rules and the provider's own: every result has a
 /// use in the step before it (1), every use has a result (2), and ids are unique (3).
@@ -208,7 +202,7 @@ impl Validator {
 
         // The state of the last step is rebuilt by a new validator.
         let from = self.format.last_step(&messages[..len]);
-        let mut members = self.members.map(Members::fresh);
+        let mut members = self.members.map(|members| Members::new(members.has_limits));
         if let Some(members) = &mut members {
             let mut last = None;
             for message in messages[..from].iter().filter(|it| !it.is_aside(self.format.rules())) {

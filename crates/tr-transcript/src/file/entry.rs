@@ -126,21 +126,18 @@ impl Entry {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ClaudeCode<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
     subtype: Option<&'t RawValue>,
     uuid: Option<&'t RawValue>,
-    #[serde(rename = "leafUuid")]
-    leaf: Option<&'t RawValue>,
+    leaf_uuid: Option<&'t RawValue>,
     #[serde(default, rename = "parentUuid", deserialize_with = "json::present")]
     parent: Option<&'t RawValue>,
-    #[serde(rename = "isSidechain")]
     is_sidechain: Option<&'t RawValue>,
-    #[serde(rename = "isApiErrorMessage")]
-    is_api_error: Option<&'t RawValue>,
-    #[serde(rename = "isVisibleInTranscriptOnly")]
-    is_transcript_only: Option<&'t RawValue>,
+    is_api_error_message: Option<&'t RawValue>,
+    is_visible_in_transcript_only: Option<&'t RawValue>,
     message: Option<&'t RawValue>,
 }
 
@@ -164,7 +161,8 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
         Some("user" | "assistant") => {
             let read = |raw: &RawValue| read(Format::AnthropicMessages, raw.get());
             match wire.message.and_then(read) {
-                _ if is_true(wire.is_api_error) || is_true(wire.is_transcript_only) => What::Hidden,
+                _ if is_true(wire.is_api_error_message) => What::Hidden,
+                _ if is_true(wire.is_visible_in_transcript_only) => What::Hidden,
                 None => What::Unread,
                 Some(message) => {
                     let inner =
@@ -179,7 +177,7 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
             }
         }
         Some("system") if subtype.as_deref() == Some("compact_boundary") => What::Reset,
-        Some("last-prompt") => owned(wire.leaf).map_or(What::Hidden, What::Leaf),
+        Some("last-prompt") => owned(wire.leaf_uuid).map_or(What::Hidden, What::Leaf),
         _ => What::Hidden,
     };
     (id.is_some() || !matches!(what, What::Hidden)).then_some(Entry { id, link, what })
@@ -242,6 +240,7 @@ fn is_plain(compacted: &CodexPayload<'_>) -> bool {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct OpenClaw<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
@@ -250,10 +249,8 @@ struct OpenClaw<'t> {
     parent: Option<&'t RawValue>,
     message: Option<&'t RawValue>,
     summary: Option<&'t RawValue>,
-    #[serde(rename = "firstKeptEntryId")]
-    first_kept_id: Option<&'t RawValue>,
-    #[serde(rename = "firstKeptEntryIndex")]
-    first_kept_index: Option<&'t RawValue>,
+    first_kept_entry_id: Option<&'t RawValue>,
+    first_kept_entry_index: Option<&'t RawValue>,
 }
 
 fn openclaw(record: &str) -> Option<Entry> {
@@ -271,7 +268,7 @@ fn openclaw(record: &str) -> Option<Entry> {
             What::Message { message: said(), group: None }
         }
         "compaction" => {
-            What::Compaction(match (owned(wire.first_kept_id), wire.first_kept_index) {
+            What::Compaction(match (owned(wire.first_kept_entry_id), wire.first_kept_entry_index) {
                 (Some(id), _) => FirstKept::Id(id),
                 (None, Some(number)) => {
                     number.get().parse().map_or(FirstKept::Nothing, FirstKept::Number)

@@ -28,19 +28,17 @@ pub enum FileForm {
 
 /// The members of a record that tell the forms apart.
 #[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Wire<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
     id: Option<&'t RawValue>,
     version: Option<&'t RawValue>,
     uuid: Option<&'t RawValue>,
-    #[serde(rename = "leafUuid")]
     leaf_uuid: Option<&'t RawValue>,
-    #[serde(default, rename = "parentUuid", deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     parent_uuid: Option<&'t RawValue>,
-    #[serde(rename = "sessionId")]
     session_id: Option<&'t RawValue>,
-    #[serde(rename = "isSidechain")]
     is_sidechain: Option<&'t RawValue>,
     message: Option<&'t RawValue>,
     timestamp: Option<&'t RawValue>,

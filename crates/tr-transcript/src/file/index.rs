@@ -12,7 +12,7 @@ use super::{
 };
 use crate::message::{Message, Role};
 use std::{
-    hash::{BuildHasher as _, RandomState},
+    hash::{BuildHasher as _, Hash, RandomState},
     num::NonZeroU64,
 };
 
@@ -33,11 +33,11 @@ pub(super) struct Index {
 pub(super) type Key = NonZeroU64;
 
 /// What a name identifies: an entry, a tool use, or the lines of one message.
-#[derive(Clone, Copy, Hash)]
-pub(super) enum Name<'t> {
-    Entry(&'t str),
-    Tool(&'t str),
-    Group(&'t str),
+#[derive(PartialEq, Eq, Hash)]
+pub(super) enum Name<T> {
+    Entry(T),
+    Tool(T),
+    Group(T),
 }
 
 #[derive(Clone, Copy)]
@@ -100,7 +100,7 @@ impl Index {
         while let Ok(Some(piece)) = records.next() {
             let Piece::Record(record) = piece else { continue };
             let Record { offset, length, is_glued, .. } = record;
-            let Some(entry) = read(form, &record.text) else {
+            let Some(entry) = outline::read(form, &record.text) else {
                 records.distrust(offset, length, is_glued);
                 continue;
             };
@@ -113,7 +113,7 @@ impl Index {
     }
 
     /// Whether the file contains this name.
-    pub(super) fn has(&self, name: Name<'_>) -> bool {
+    pub(super) fn has(&self, name: &Name<impl Hash>) -> bool {
         !self.places(self.key(name)).is_empty()
     }
 
@@ -122,7 +122,7 @@ impl Index {
         let is = match &entry.what {
             What::Header | What::Outside => Kind::Outside,
             What::Leaf(id) => {
-                self.leaves.push((at, self.key(Name::Entry(id))));
+                self.leaves.push((at, self.key(&Name::Entry(&**id))));
                 Kind::Outside
             }
             What::Hidden => Kind::Hidden,
@@ -130,7 +130,7 @@ impl Index {
             What::Reset | What::Rewritten => Kind::Reset,
             What::Compaction(kept) => {
                 let kept = match kept {
-                    FirstKept::Id(id) => Some(self.key(Name::Entry(id))),
+                    FirstKept::Id(id) => Some(self.key(&Name::Entry(&**id))),
                     FirstKept::Number(_) => return None,
                     FirstKept::Nothing => None,
                 };
@@ -143,12 +143,12 @@ impl Index {
                 Kind::Message { role: message.role(), has_results }
             }
         };
-        let id = entry.id.as_deref().map(|id| self.key(Name::Entry(id)));
+        let id = entry.id.as_deref().map(|id| self.key(&Name::Entry(id)));
         self.names.extend(id.map(|id| (id, at)));
         let link = match &entry.link {
             Link::Before => Parent::Before,
             Link::Root => Parent::Root,
-            Link::To(id) => Parent::To(self.key(Name::Entry(id))),
+            Link::To(id) => Parent::To(self.key(&Name::Entry(&**id))),
         };
         self.nodes.push(Node { offset, line, id, link, is });
         Some(())
@@ -156,12 +156,12 @@ impl Index {
 
     fn note(&mut self, message: &Message, group: Option<&str>, at: u32) {
         let tools = message.tool_uses().chain(message.tool_results()).map(Name::Tool);
-        let names = tools.chain(group.map(Name::Group)).map(|name| (self.key(name), at));
+        let names = tools.chain(group.map(Name::Group)).map(|name| (self.key(&name), at));
         let names: Vec<_> = names.collect();
         self.names.extend(names);
     }
 
-    fn key(&self, name: Name<'_>) -> Key {
+    fn key(&self, name: &Name<impl Hash>) -> Key {
         NonZeroU64::new(self.hasher.hash_one(name)).unwrap_or(NonZeroU64::MIN)
     }
 
@@ -337,12 +337,4 @@ impl Index {
         let first = kept.and_then(|&(_, kept)| self.parent(kept?, last));
         first.unwrap_or(last)
     }
-}
-
-/// Reads a record, which may be invalid JSON.
-fn read(form: FileForm, record: &str) -> Option<Entry> {
-    outline::read(form, record).or_else(|| {
-        serde_json::from_str::<serde::de::IgnoredAny>(record).ok()?;
-        Some(Entry::read(form, record))
-    })
 }

@@ -12,10 +12,15 @@ use super::{
     form::FileForm,
 };
 use crate::{format::Format, name::Name};
+use serde::de::IgnoredAny;
 
 /// Reads the entry of a record, which may be invalid JSON.
 pub(super) fn read(form: FileForm, record: &str) -> Option<Entry> {
-    outline(form, record, usize::MAX).map(|outline| outline.entry)
+    let outline = outline(form, record, usize::MAX);
+    outline.map(|outline| outline.entry).or_else(|| {
+        serde_json::from_str::<IgnoredAny>(record).ok()?;
+        Some(Entry::read(form, record))
+    })
 }
 
 /// The outline of a record.

@@ -16,6 +16,7 @@ use crate::{
     format::Format,
     json::quote,
     message::{Message, Role},
+    name::Name as Id,
     repair::Repair,
 };
 use std::{collections::HashSet, ops::Range};
@@ -143,11 +144,10 @@ impl<'f> Parts<'f> {
         let report = self.check(&alone.bytes)?;
         let shift = self.is_seen_alike(first, &at, &alone, &report)?;
 
-        let before = SessionFile::read_as(Some(form), alone.bytes.clone()).asked(self.asked);
-        let names = names(&before);
+        let before = SessionFile::read_as(Some(form), alone.bytes.clone(), self.asked);
+        let known: HashSet<_> = names(&before).collect();
         let (after, mut done, now) = before.repaired(repair, Some(form));
-        let is_new = |name: &OwnedKey| !names.contains(name) && self.index.has(name.as_name());
-        if names_of(&after).any(|name| is_new(&name)) {
+        if names(&after).any(|name| !known.contains(&name) && self.index.has(&name)) {
             return None;
         }
         let (bytes, was) = (&after.bytes, &alone.bytes);
@@ -201,7 +201,7 @@ impl<'f> Parts<'f> {
     }
 
     /// The id of the record at `offset`.
-    fn id_at(&self, offset: usize) -> Option<Option<crate::name::Name>> {
+    fn id_at(&self, offset: usize) -> Option<Option<Id>> {
         Some(entry_at(self.form, self.bytes, offset)?.id)
     }
 
@@ -274,30 +274,11 @@ fn relative(finding: &FileFinding, lines: i64, bytes: i64) -> impl Ord {
     (offset, line, finding.length, fault, finding.tool_use_id.clone())
 }
 
-#[derive(PartialEq, Eq, Hash)]
-enum OwnedKey {
-    Entry(crate::name::Name),
-    Tool(Box<str>),
-}
-
-impl OwnedKey {
-    fn as_name(&self) -> Name<'_> {
-        match self {
-            Self::Entry(id) => Name::Entry(id),
-            Self::Tool(id) => Name::Tool(id),
-        }
-    }
-}
-
-fn names(file: &SessionFile) -> HashSet<OwnedKey> {
-    names_of(file).collect()
-}
-
-fn names_of(file: &SessionFile) -> impl Iterator<Item = OwnedKey> {
+fn names(file: &SessionFile) -> impl Iterator<Item = Name<Id>> {
     file.entries.iter().flat_map(|located| {
-        let id = located.entry.id.iter().map(|id| OwnedKey::Entry(id.clone()));
+        let id = located.entry.id.iter().map(|id| Name::Entry(id.clone()));
         let messages = located.entry.as_message().into_iter();
-        let tools = messages.flat_map(Message::tool_uses).map(|id| OwnedKey::Tool(id.into()));
+        let tools = messages.flat_map(Message::tool_uses).map(|id| Name::Tool(id.into()));
         id.chain(tools)
     })
 }

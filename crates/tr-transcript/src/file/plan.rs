@@ -110,12 +110,6 @@ impl FilePlan {
         }
     }
 
-    /// The repaired file, without the plan.
-    #[must_use]
-    pub fn into_after(self) -> Option<Vec<u8>> {
-        self.after
-    }
-
     /// The actions, the losses and the repaired file, without copies: the plan for a hundred
     /// thousand lines has many.
     #[must_use]

@@ -43,7 +43,7 @@ impl SessionFile {
             lines = origins.into_iter().map(|record| record.and_then(|at| lines[at])).collect();
             let bytes = edits.write(&file);
             drop(file);
-            file = Self::read_as(form, bytes.into()).asked(asked);
+            file = Self::read_as(form, bytes.into(), asked);
             // A record that could not be read in the last pass is new.
             lines.resize(file.entries.len(), None);
             let now = report.insert(file.check_as(form, repair.members));

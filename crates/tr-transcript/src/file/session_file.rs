@@ -64,11 +64,11 @@ impl SessionFile {
     /// Reads a file; this never fails.
     #[must_use]
     pub fn read(bytes: impl Into<Box<[u8]>>) -> Self {
-        Self::read_as(None, bytes.into())
+        Self::read_as(None, bytes.into(), None)
     }
 
-    /// Reads a file whose form may be known.
-    pub(super) fn read_as(form: Option<FileForm>, bytes: Box<[u8]>) -> Self {
+    /// Reads a file whose form may be known, and the form in which the provider is asked.
+    pub(super) fn read_as(form: Option<FileForm>, bytes: Box<[u8]>, asked: Option<Format>) -> Self {
         let (mut parts, mut spans, mut texts) = (Vec::new(), Vec::new(), Vec::new());
         let mut lines = Vec::new();
         let mut records = Records::new(&*bytes).max_record(usize::MAX);
@@ -102,12 +102,7 @@ impl SessionFile {
         let entries: Vec<_> = (0..spans.len()).map(located).collect();
         let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
         drop(texts);
-        Self { bytes, form, parts, spans, entries, is_linked, asked: None }
-    }
-
-    /// Sets the form in which the provider is asked, if the caller knows it.
-    pub(super) fn asked(self, asked: Option<Format>) -> Self {
-        Self { asked, ..self }
+        Self { bytes, form, parts, spans, entries, is_linked, asked }
     }
 
     /// The form of a file.
@@ -184,10 +179,8 @@ impl SessionFile {
     }
 
     pub(super) fn transcript_of(&self, path: &Path, drafts: &[Draft]) -> Option<Transcript> {
-        let mut transcript = Transcript::new(self.form.messages()?).asked(self.asked);
-        if path.rewritten.is_some() {
-            transcript = transcript.after_unknown();
-        }
+        let mut transcript = Transcript::new(self.form.messages()?);
+        (transcript.continues, transcript.asked) = (path.rewritten.is_some(), self.asked);
         drafts.iter().for_each(|draft| transcript.push(self.message(draft)));
         Some(transcript)
     }

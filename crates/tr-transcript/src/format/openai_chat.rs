@@ -166,26 +166,22 @@ impl Form for Chat {
     /// Arguments become a JSON string; an empty list of calls is removed; a missing content becomes
     /// an empty text.
     fn corrected(&self, message: &Message) -> Option<String> {
-        let whole = message.refused().map(|refused| (refused.member, &refused.why));
-        match whole {
+        match message.refused().map(|refused| (refused.member, &refused.why)) {
             Some(("tool_calls", _)) => return Some(without_calls(message.raw())),
             Some(("content", Why::Type { .. })) if message.role() != Role::Tool => {
                 return Some(json::set_member(message.raw(), "content", r#""""#));
             }
             _ => {}
         }
-        let text = |block: &Block| {
+        let mut is_corrected = false;
+        let piece = |(at, block): (usize, &Block)| {
             let call = message.text(&block.span);
-            block.refused.as_ref().and_then(|_| corrected_call(call))
+            let text = block.refused.as_ref().and_then(|_| corrected_call(call));
+            is_corrected |= text.is_some();
+            Piece { was: Some(at), text: text.unwrap_or_else(|| call.to_owned()) }
         };
-        let texts: Vec<_> = message.blocks().iter().map(text).collect();
-        texts.iter().flatten().next()?;
-        let piece = |(at, (block, text)): (usize, (&Block, Option<String>))| {
-            let text = text.unwrap_or_else(|| message.text(&block.span).to_owned());
-            Piece { was: Some(at), text }
-        };
-        let pieces: Vec<_> = message.blocks().iter().zip(texts).enumerate().map(piece).collect();
-        Some(message.with_pieces(&pieces))
+        let pieces: Vec<_> = message.blocks().iter().enumerate().map(piece).collect();
+        is_corrected.then(|| message.with_pieces(&pieces))
     }
 
     fn error(&self, finding: &Finding) -> String {

@@ -1,8 +1,9 @@
-//! The plan of a repair, and its application.
+//! The plan of a repair, in its mode, and its application.
 use super::{
-    action::{ActionKind, Loss, RepairAction},
+    action::{ActionKind, Log, Loss, RepairAction},
     position_map::PositionMap,
-    settings::RepairMode,
+    preserve, remove,
+    settings::{Repair, RepairMode},
 };
 use crate::{message::Message, transcript::Transcript};
 
@@ -10,11 +11,11 @@ use crate::{message::Message, transcript::Transcript};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RepairPlan {
-    pub(super) mode: RepairMode,
-    pub(super) before: Vec<Message>,
-    pub(super) after: Vec<Message>,
-    pub(super) actions: Vec<RepairAction>,
-    pub(super) losses: Vec<Loss>,
+    mode: RepairMode,
+    before: Vec<Message>,
+    after: Vec<Message>,
+    actions: Vec<RepairAction>,
+    losses: Vec<Loss>,
 }
 
 /// The result of a repair.
@@ -33,6 +34,36 @@ pub struct RepairResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the transcript has changed since the repair was planned")]
 pub struct StalePlan(pub(crate) ());
+
+impl Repair {
+    /// Plans the repair of `transcript` without changing it.
+    pub fn plan(self, transcript: &Transcript) -> RepairPlan {
+        let mut log = Log::default();
+        let after = match self.mode {
+            RepairMode::Preserve if self.waive_thoughts => {
+                let waived = waived(transcript, &mut log);
+                preserve::repair(&waived, self, &mut log)
+            }
+            RepairMode::Preserve => preserve::repair(transcript, self, &mut log),
+            RepairMode::Remove => remove::repair(transcript, self.members, &mut log),
+        };
+        let before = transcript.messages().to_vec();
+        let mode = self.mode;
+        RepairPlan { mode, before, after, actions: log.actions, losses: log.losses }
+    }
+}
+
+/// The transcript without reasons to demand missing thoughts.
+fn waived(transcript: &Transcript, log: &mut Log) -> Transcript {
+    let (format, mut messages) = (transcript.format(), transcript.messages().to_vec());
+    for (at, raw) in format.form().waive_thoughts(&messages) {
+        log.act(ActionKind::WaiveThoughts, at, None);
+        messages[at] = messages[at].with_raw_of(format.own(raw));
+    }
+    let mut waived = transcript.clone();
+    waived.set_messages(messages);
+    waived
+}
 
 impl RepairPlan {
     /// Whether there is nothing to do.

@@ -14,16 +14,10 @@ pub(super) struct Members {
     pub(super) results: usize,
 }
 
-impl Default for Members {
-    fn default() -> Self {
-        Self { has_limits: true, empty: None, sent: 0, results: 0 }
-    }
-}
-
 impl Members {
-    /// The same settings before the first message.
-    pub(super) fn fresh(self) -> Self {
-        Self { has_limits: self.has_limits, ..Self::default() }
+    /// The state before the first message.
+    pub(super) const fn new(has_limits: bool) -> Self {
+        Self { has_limits, empty: None, sent: 0, results: 0 }
     }
 
     /// Counts the next message.

@@ -1,4 +1,4 @@
-//! Reads a block of a message for an outline; `said.rs` calls it.
+//! Reads a block of a message for an outline; `message.rs` calls it.
 use super::scan::Scan;
 use crate::{
     format::{self, Format},
