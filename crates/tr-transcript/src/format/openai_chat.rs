@@ -217,11 +217,11 @@ impl Form for Chat {
 fn words(refused: &Refused, at: usize, call: Option<usize>) -> String {
     let member = refused.member;
     match (call, &refused.why) {
-        (Some(call), _) => openai(refused, &format!("messages[{at}].tool_calls[{call}].{member}")),
+        (Some(call), why) => openai(why, &format!("messages[{at}].tool_calls[{call}].{member}")),
         (None, Why::Type { got, .. }) if member == "content" => {
             format!("Invalid value for 'content': expected a string, got {got}.")
         }
-        (None, _) => openai(refused, &format!("messages[{at}].{member}")),
+        (None, why) => openai(why, &format!("messages[{at}].{member}")),
     }
 }
 
@@ -301,13 +301,7 @@ fn has_own_member(message: &str) -> bool {
 
 /// `OpenAI`'s error text for an id that is missing or empty.
 pub(super) fn missing(finding: &Finding, member: &str) -> String {
-    if finding.is_empty_id() {
-        return format!(
-            "Invalid '{member}': empty string. Expected a string with minimum length 1, but got \
-             an empty string instead."
-        );
-    }
-    format!("Missing required parameter: '{member}'.")
+    openai(if finding.is_empty_id() { &Why::Empty } else { &Why::Missing }, member)
 }
 
 /// `raw` without its member `tool_calls`, which the provider refuses when it is empty; a message

@@ -306,9 +306,10 @@ impl Form for Responses {
                 finding.about
             ),
             _ => match &finding.refused {
-                Some(refused) => {
-                    openai(refused, &format!("input[{}].{}", finding.message_index, refused.member))
-                }
+                Some(refused) => openai(
+                    &refused.why,
+                    &format!("input[{}].{}", finding.message_index, refused.member),
+                ),
                 None => format!("No tool call found for function call output with call_id {id}."),
             },
         }

@@ -153,8 +153,8 @@ pub(super) fn type_of(raw: &RawValue) -> &'static str {
 }
 
 /// `OpenAI`'s error text for a refused member in this place.
-pub(super) fn openai(refused: &Refused, place: &str) -> String {
-    match &refused.why {
+pub(super) fn openai(why: &Why, place: &str) -> String {
+    match why {
         Why::Missing => format!("Missing required parameter: '{place}'."),
         Why::Empty => format!(
             "Invalid '{place}': empty string. Expected a string with minimum length 1, but got an \
