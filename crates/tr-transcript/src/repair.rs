@@ -7,7 +7,6 @@ mod join;
 mod names;
 mod pairs;
 mod plan;
-mod position_map;
 mod preserve;
 mod remove;
 mod settings;

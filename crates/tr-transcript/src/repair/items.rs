@@ -169,7 +169,7 @@ pub(super) fn remove(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
             && answered.get(&**id).is_none_or(|&last| last < at)
             && !is_live(at)
         {
-            log.act(ActionKind::RemoveIncomplete, at - removed, Some(id));
+            log.act_on(at, ActionKind::RemoveIncomplete, at - removed, Some(id));
             log.lose(LossKind::Call, at, id, Some(name));
             gone.insert(at);
         }

@@ -1,7 +1,6 @@
 //! The plan of a repair, in its mode, and its application.
 use super::{
     action::{ActionKind, Log, Loss, RepairAction},
-    position_map::PositionMap,
     preserve, remove,
     settings::{Repair, RepairMode},
 };
@@ -11,10 +10,10 @@ use crate::{message::Message, transcript::Transcript};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RepairPlan {
-    mode: RepairMode,
     before: Vec<Message>,
     after: Vec<Message>,
     actions: Vec<RepairAction>,
+    places: Vec<usize>,
     losses: Vec<Loss>,
 }
 
@@ -48,8 +47,8 @@ impl Repair {
             RepairMode::Remove => remove::repair(transcript, self.members, &mut log),
         };
         let before = transcript.messages().to_vec();
-        let mode = self.mode;
-        RepairPlan { mode, before, after, actions: log.actions, losses: log.losses }
+        let Log { actions, places, losses } = log;
+        RepairPlan { before, after, actions, places, losses }
     }
 }
 
@@ -82,16 +81,7 @@ impl RepairPlan {
     /// `remove`, the actions' own indexes are counted after the removals before them.
     #[must_use]
     pub fn places(&self) -> Vec<usize> {
-        let mut left = PositionMap::of(self.before.len());
-        let place = |action: &RepairAction| {
-            let index = action.message_index;
-            if self.mode == RepairMode::Preserve {
-                return index;
-            }
-            let removes = action.action == ActionKind::RemoveEmptyMessage;
-            if removes { left.remove(index) } else { left.place(index) }.unwrap_or(index)
-        };
-        self.actions.iter().map(place).collect()
+        self.places.clone()
     }
 
     /// What the session will no longer contain.

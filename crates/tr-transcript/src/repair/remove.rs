@@ -36,10 +36,10 @@ pub(super) fn repair(transcript: &Transcript, members: bool, log: &mut Log) -> V
     remove_incomplete(format, &mut drafts, log);
     let mut left = Vec::with_capacity(drafts.len());
     for draft in drafts {
-        let is_whole = draft.kept.len() == draft.message.blocks().len();
+        let (was, is_whole) = (draft.was, draft.kept.len() == draft.message.blocks().len());
         match draft.finish(format) {
             Some(message) if members && !is_whole && message.says_nothing() => {
-                log.act(ActionKind::RemoveEmptyMessage, left.len(), None);
+                log.act_on(was, ActionKind::RemoveEmptyMessage, left.len(), None);
             }
             message => left.extend(message),
         }
@@ -135,7 +135,7 @@ fn remove_incomplete(format: Format, drafts: &mut [Draft<'_>], log: &mut Log) {
             };
             let has_result = results.has(&key);
             if !has_result {
-                log.act(ActionKind::RemoveIncomplete, i, Some(id));
+                log.act_on(draft.was, ActionKind::RemoveIncomplete, i, Some(id));
                 log.lose(LossKind::Call, draft.was, id, Some(name));
             }
             has_result
