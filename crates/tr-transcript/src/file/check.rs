@@ -93,11 +93,6 @@ impl FileCheck {
         Self { max_record: usize::MAX, window, ..Self::DEFAULT }
     }
 
-    /// Without a memory limit.
-    pub(super) const fn whole(self) -> Self {
-        self.max_record(usize::MAX).max_findings(usize::MAX).window(usize::MAX)
-    }
-
     /// Reads the file as this form, whatever its content says.
     pub const fn form(mut self, form: FileForm) -> Self {
         self.form = Some(form);

@@ -19,14 +19,26 @@ pub(super) struct Entry {
 }
 
 /// What it follows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Link {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Link<I = Name> {
     /// The entry before it in the file.
+    #[default]
     Before,
     /// Nothing: it begins a session.
     Root,
     /// The entry of this id.
-    To(Name),
+    To(I),
+}
+
+impl<I> Link<I> {
+    /// The same with another form of its id.
+    pub(super) fn map<O>(&self, id: impl FnOnce(&I) -> O) -> Link<O> {
+        match self {
+            Self::Before => Link::Before,
+            Self::Root => Link::Root,
+            Self::To(it) => Link::To(id(it)),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -45,16 +45,8 @@ struct Node {
     offset: u64,
     line: u64,
     id: Option<Key>,
-    link: Parent,
+    link: Link<Key>,
     is: Kind,
-}
-
-/// What an entry follows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Parent {
-    Before,
-    Root,
-    To(Key),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,11 +137,7 @@ impl Index {
         };
         let id = entry.id.as_deref().map(|id| self.key(&Name::Entry(id)));
         self.names.extend(id.map(|id| (id, at)));
-        let link = match &entry.link {
-            Link::Before => Parent::Before,
-            Link::Root => Parent::Root,
-            Link::To(id) => Parent::To(self.key(&Name::Entry(&**id))),
-        };
+        let link = entry.link.map(|id| self.key(&Name::Entry(&**id)));
         self.nodes.push(Node { offset, line, id, link, is });
         Some(())
     }
@@ -186,7 +174,7 @@ impl Index {
 
     fn is_linked(&self) -> bool {
         let mut links = self.nodes.iter().filter_map(|node| match node.link {
-            Parent::To(key) => Some(key),
+            Link::To(key) => Some(key),
             _ => None,
         });
         links.any(|key| !self.places(key).is_empty())
@@ -218,9 +206,9 @@ impl Index {
         while let Some(at) = next {
             visited[at] = true;
             let parent = match self.nodes[at].link {
-                Parent::Root => None,
-                Parent::Before => self.entry_before(at),
-                Parent::To(key) => self
+                Link::Root => None,
+                Link::Before => self.entry_before(at),
+                Link::To(key) => self
                     .parent(key, at)
                     .filter(|&parent| !visited[parent])
                     .or_else(|| self.entry_before(at)),
@@ -300,7 +288,7 @@ impl Index {
             }
         }
         for (at, node) in self.nodes.iter().enumerate() {
-            if let (false, Parent::To(key)) = (is_on_branch[at], node.link)
+            if let (false, Link::To(key)) = (is_on_branch[at], node.link)
                 && let Some(parent) = self.parent(key, at)
             {
                 cross(at, parent);

@@ -67,22 +67,13 @@ pub(super) fn outline(form: FileForm, record: &str, most: usize) -> Option<Outli
     }
 }
 
-/// The parent of an entry.
-#[derive(Default)]
-enum Parent<'t> {
-    #[default]
-    Absent,
-    Null,
-    Of(&'t str),
-}
-
 /// A line of Claude Code's or OpenClaw's.
 #[derive(Default)]
 struct Line<'t> {
     kind: Option<&'t str>,
     subtype: Option<&'t str>,
     id: Option<&'t str>,
-    parent: Parent<'t>,
+    parent: Link<&'t str>,
     is_sidechain: bool,
     is_api_error: bool,
     is_transcript_only: bool,
@@ -108,7 +99,7 @@ impl<'t> Line<'t> {
                 }
                 ("uuid", false) | ("id", true) => line.id = seen.string(5, scan)?,
                 ("parentUuid", false) | ("parentId", true) => {
-                    line.parent = seen.string(6, scan)?.map_or(Parent::Null, Parent::Of);
+                    line.parent = seen.string(6, scan)?.map_or(Link::Root, Link::To);
                 }
                 ("subtype", false) => line.subtype = seen.string(7, scan)?,
                 ("summary", _) => seen.skip(7, scan)?,
@@ -138,7 +129,7 @@ impl<'t> Line<'t> {
             (Some("system"), Some("compact_boundary")) | (Some("last-prompt"), _) => return None,
             _ => return Some(Outline::new(hidden(self.id, self.parent), is_own)),
         };
-        Some(Outline::of(self.id.map(Into::into), self.parent.into_link(), what))
+        Some(Outline::of(self.id.map(Into::into), owned(self.parent), what))
     }
 
     fn openclaw(self) -> Option<Outline> {
@@ -150,26 +141,20 @@ impl<'t> Line<'t> {
             Some(_) => return Some(Outline::new(hidden(self.id, self.parent), true)),
             None => return Some(Outline::new(Entry::OUTSIDE, false)),
         };
-        Some(Outline::of(self.id.map(Into::into), self.parent.into_link(), what))
+        Some(Outline::of(self.id.map(Into::into), owned(self.parent), what))
     }
 }
 
 /// An entry that the model does not see; without an id it is not part of the tree.
-fn hidden(id: Option<&str>, parent: Parent<'_>) -> Entry {
+fn hidden(id: Option<&str>, parent: Link<&str>) -> Entry {
     match id {
         None => Entry::OUTSIDE,
-        id => Entry { id: id.map(Into::into), link: parent.into_link(), what: What::Hidden },
+        id => Entry { id: id.map(Into::into), link: owned(parent), what: What::Hidden },
     }
 }
 
-impl Parent<'_> {
-    fn into_link(self) -> Link {
-        match self {
-            Self::Absent => Link::Before,
-            Self::Null => Link::Root,
-            Self::Of(id) => Link::To(id.into()),
-        }
-    }
+fn owned(parent: Link<&str>) -> Link {
+    parent.map(|id| Name::from(*id))
 }
 
 #[cfg(test)]
