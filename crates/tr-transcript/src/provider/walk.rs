@@ -1,8 +1,5 @@
 //! Walks over JSON in pieces, and keeps only the current position.
-use super::{
-    evidence::{Evidence, Word},
-    place::{Key, Look, Place},
-};
+use super::evidence::{Evidence, Key, Look, Place, Word};
 use memchr::memchr2;
 
 /// The number of levels whose kind is tracked; deeper ones are skipped.
