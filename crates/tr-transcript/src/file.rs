@@ -2,7 +2,7 @@
 //!
 //! Reading: `records`, `piece`, `pieces`, `recover`, `entry`, `outline`, `form`. Checking: `check`, `branch`,
 //! `walk`, `finding`, `report`. Repair in memory: `repaired`, `branch_repair`, `edit`. Repair of a large file
-//! in parts: `index`, `part`, `planner`, `plan`, `remaining`. It works on bytes given to it, and opens no file.
+//! in parts: `index`, `part`, `planner`, `remaining`. It works on bytes given to it, and opens no file.
 mod align;
 mod branch;
 mod branch_repair;
@@ -24,7 +24,6 @@ mod part;
 mod path;
 mod piece;
 mod pieces;
-mod plan;
 mod planner;
 mod records;
 mod recover;
@@ -33,7 +32,6 @@ mod repaired;
 mod report;
 mod session_file;
 mod shared_line;
-mod unsure;
 mod walk;
 
 pub use self::{
@@ -42,8 +40,7 @@ pub use self::{
     done::{Dropped, FileAction, FileActionKind, FileLoss},
     finding::{FileFault, FileFinding},
     form::FileForm,
-    plan::{FilePlan, FileRepair},
-    planner::FilePlanner,
+    planner::{FilePlan, FilePlanner, FileRepair},
     records::{Piece, Record, Records, SkipReason, Skipped},
     report::{FileBytes, FileReport},
     session_file::SessionFile,

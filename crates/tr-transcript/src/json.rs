@@ -1,4 +1,7 @@
 //! Locates the parts of a JSON text, so that an edit leaves all other bytes unchanged.
+//!
+//! In a struct whose members are slices of the text, one `#[serde(borrow)]` is enough: it bounds the
+//! struct's lifetime, for all of them.
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};

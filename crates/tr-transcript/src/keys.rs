@@ -1,6 +1,7 @@
 //! The keys of a list of uses, indexed so that a result finds its waiting use in constant time.
-use crate::name::Name;
+use crate::{message::Kind, name::Name};
 use std::{
+    borrow::Borrow,
     collections::HashMap,
     hash::{BuildHasher as _, RandomState},
 };
@@ -9,26 +10,24 @@ use std::{
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) id: Name,
-    has_id: bool,
-    /// Empty where names do not pair.
-    name: Box<str>,
+    pub(crate) has_id: bool,
+    /// The tool's name; empty where names do not pair.
+    pub(crate) name: Box<str>,
+}
+
+impl Kind {
+    /// The key of a use or a result; with `names_pair`, names are part of it.
+    pub(crate) fn key(&self, names_pair: bool) -> Option<Key> {
+        let (Self::Use { id, id_at, name, .. } | Self::Result { id, id_at, name, .. }) = self
+        else {
+            return None;
+        };
+        let name = if names_pair { name.clone() } else { Box::default() };
+        Some(Key { id: id.clone(), has_id: id_at.is_some(), name })
+    }
 }
 
 impl Key {
-    /// `name` is empty where names do not pair.
-    pub(crate) const fn new(id: Name, has_id: bool, name: Box<str>) -> Self {
-        Self { id, has_id, name }
-    }
-
-    pub(crate) const fn has_id(&self) -> bool {
-        self.has_id
-    }
-
-    /// The tool's name; empty where names do not pair.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The index entries of a use with this key: each key that pairs with it finds it, and no other
     /// key does.
     pub(crate) fn found_under(&self) -> impl Iterator<Item = IndexKey<'_>> {
@@ -113,10 +112,15 @@ pub(crate) enum Lookup {
 
 impl Keys {
     /// Indexes these uses, all of which wait.
-    pub(crate) fn of<'k>(keys: impl IntoIterator<Item = &'k Key>) -> Self {
+    pub(crate) fn of(keys: impl IntoIterator<Item: Borrow<Key>>) -> Self {
         let mut all = Self::default();
-        keys.into_iter().for_each(|key| all.push(key));
+        keys.into_iter().for_each(|key| all.push(key.borrow()));
         all
+    }
+
+    /// Whether a use has this key.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.find(key) != Lookup::None
     }
 
     /// Adds a use, which waits.
@@ -176,33 +180,6 @@ impl Keys {
     }
 }
 
-/// Which calls exist, and which of them are answered.
-#[derive(Debug, Default)]
-pub(crate) struct Calls {
-    hasher: RandomState,
-    are_answered: HashMap<u64, bool>,
-}
-
-impl Calls {
-    /// Indexes these uses by key, each with whether it is answered.
-    pub(crate) fn of<'k>(keys: impl Iterator<Item = (&'k Key, bool)>) -> Self {
-        let mut calls = Self::default();
-        for (key, is_answered) in keys {
-            for under in key.found_under() {
-                let answered = calls.are_answered.entry(calls.hasher.hash_one(under));
-                *answered.or_default() |= is_answered;
-            }
-        }
-        calls
-    }
-
-    /// Whether a call with a result's key is answered; `None` if there is no such call.
-    pub(crate) fn are_answered(&self, key: &Key) -> Option<bool> {
-        let hash = |under| self.are_answered.get(&self.hasher.hash_one(under)).copied();
-        key.sought_under().filter_map(hash).reduce(|one, other| one || other)
-    }
-}
-
 /// Narrows an index; no message has more uses than a `u32` counts.
 fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(NONE)
@@ -210,7 +187,7 @@ fn number(at: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Calls, Key, Keys, Lookup};
+    use super::{Key, Keys, Lookup};
     use proptest::{collection::vec, prelude::*};
 
     fn key() -> impl Strategy<Value = Key> {
@@ -243,12 +220,6 @@ mod tests {
                     waits[used] = false;
                     keys.answer(used, &uses[used]);
                 }
-            }
-            let calls = Calls::of(uses.iter().zip(waits.iter().map(|waits| !waits)));
-            for (key, _) in &results {
-                let same = || (0..uses.len()).filter(|&used| uses[used].pairs(key));
-                let are_answered = same().next().map(|_| same().any(|used| !waits[used]));
-                prop_assert_eq!(calls.are_answered(key), are_answered);
             }
         }
     }

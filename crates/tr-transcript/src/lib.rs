@@ -59,7 +59,6 @@ mod messages;
 mod name;
 mod provider;
 mod repair;
-mod results;
 mod transcript;
 mod validate;
 

@@ -1,6 +1,5 @@
 //! A message of a transcript: its original JSON text, and the positions of its blocks.
 mod judged;
-mod key;
 
 use crate::{
     format::{Format, Refused, Rules},
@@ -10,7 +9,7 @@ use crate::{
 use std::{fmt, ops::Range, sync::Arc};
 
 /// The speaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
     /// The system or the developer.
@@ -152,21 +151,18 @@ impl Blank {
 impl Body {
     /// The body of a message without blocks.
     pub(crate) fn of(raw: Box<str>) -> Self {
-        let (list, blocks, is_system, item) = (None, Vec::new(), false, None);
-        let (role, is_signed, unknown, refused) = (Role::Other, false, None, None);
-        let (answered_in, unknown_api) = (None, None);
         Self {
             raw,
-            role,
-            list,
-            blocks,
-            is_system,
-            item,
-            is_signed,
-            unknown,
-            refused,
-            answered_in,
-            unknown_api,
+            role: Role::Other,
+            list: None,
+            blocks: Vec::new(),
+            is_system: false,
+            item: None,
+            is_signed: false,
+            unknown: None,
+            refused: None,
+            answered_in: None,
+            unknown_api: None,
         }
     }
 }
@@ -226,10 +222,12 @@ impl Message {
     /// Whether it is a user's message with more than results: such a message begins a turn.
     #[must_use]
     pub fn begins_turn(&self) -> bool {
-        let is_result = |block: &Block| matches!(block.kind, Kind::Result { .. });
-        self.role() == Role::User
-            && !self.is_system_prompt()
-            && (self.blocks().is_empty() || !self.blocks().iter().all(is_result))
+        self.role() == Role::User && !self.is_system_prompt() && !self.has_only_results()
+    }
+
+    /// Whether it consists of results.
+    pub(crate) fn has_only_results(&self) -> bool {
+        !self.blocks().is_empty() && self.blocks().iter().all(|block| block.kind.is_result())
     }
 
     /// Whether a reset of the session keeps it.
@@ -285,14 +283,12 @@ impl Message {
 
     /// The message without its text: the role, the blocks, and the item's id.
     pub(crate) fn without_text(&self) -> Self {
-        let Body { role, blocks, is_system, item, is_signed, unknown, refused, .. } = &*self.body;
+        let Body { role, is_system, is_signed, unknown, answered_in, .. } = *self.body;
+        let Body { blocks, item, refused, unknown_api, .. } = &*self.body;
         let blocks = blocks.iter().map(Block::without_text).collect();
-        let raw = Box::default();
-        let (role, is_system, is_signed) = (*role, *is_system, *is_signed);
-        let (item, unknown, refused) = (item.clone(), *unknown, refused.clone());
-        let unknown_api = self.body.unknown_api.clone();
-        let body = Body { answered_in: self.answered_in(), unknown_api, ..Body::of(raw) };
-        Self::new(Body { role, blocks, is_system, item, is_signed, unknown, refused, ..body })
+        let (item, refused, unknown_api) = (item.clone(), refused.clone(), unknown_api.clone());
+        let body = Body { item, refused, answered_in, unknown_api, ..Body::of(Box::default()) };
+        Self::new(Body { role, blocks, is_system, is_signed, unknown, ..body })
     }
 
     /// Whether nothing is left of a message that lost its blocks: an empty list, or no content.
@@ -343,22 +339,13 @@ impl Block {
     }
 
     fn without_text(&self) -> Self {
-        let kind = match &self.kind {
-            Kind::Use { id, id_at, name, noun } => Kind::Use {
-                id: id.clone(),
-                id_at: id_at.as_ref().map(|_| 0..0),
-                name: name.clone(),
-                noun,
-            },
-            Kind::Result { id, id_at, name, synthetic, .. } => Kind::Result {
-                id: id.clone(),
-                id_at: id_at.as_ref().map(|_| 0..0),
-                name: name.clone(),
-                content: None,
-                synthetic: *synthetic,
-            },
-            other => other.clone(),
-        };
+        let mut kind = self.kind.clone();
+        if let Kind::Use { id_at, .. } | Kind::Result { id_at, .. } = &mut kind {
+            *id_at = id_at.as_ref().map(|_| 0..0);
+        }
+        if let Kind::Result { content, .. } = &mut kind {
+            *content = None;
+        }
         Self { span: 0..0, kind, unknown: self.unknown, refused: self.refused.clone() }
     }
 

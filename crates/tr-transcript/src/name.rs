@@ -11,7 +11,7 @@ use std::{
 const SHORT: usize = 36;
 
 /// The id of an entry, a group or a call.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Name {
     Short(ArrayString<SHORT>),
     Long(Box<str>),
@@ -39,14 +39,6 @@ impl Borrow<str> for Name {
         self
     }
 }
-
-impl PartialEq for Name {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for Name {}
 
 impl Hash for Name {
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -2,7 +2,6 @@
 mod end;
 mod evidence;
 mod lines;
-mod place;
 mod scan;
 mod walk;
 mod words;

@@ -1,5 +1,4 @@
 //! Validates a transcript message by message; an append takes the same time at any length.
-mod content;
 mod fault;
 mod finding;
 mod findings;
@@ -8,16 +7,12 @@ mod item_state;
 mod items;
 mod member_state;
 mod members;
-mod provider_error;
-mod result;
-mod server;
 mod step;
 mod turn;
 
 pub use self::{
     fault::{Fault, Severity},
-    finding::Finding,
-    result::ValidationResult,
+    finding::{Finding, ValidationResult},
 };
 use crate::{
     format::{Blanks, Format, Results, Rules},
@@ -29,9 +24,8 @@ use findings::Findings;
 use ids::Ids;
 use item_state::Items;
 use member_state::Members;
-use server::ServerUses;
 use step::{OpenUse, Step};
-use turn::Turn;
+use turn::{ServerUses, Turn};
 
 /// Validates a transcript against three general rules and the provider's own: every result has a
 /// use in the step before it (1), every use has a result (2), and ids are unique (3).
@@ -151,7 +145,7 @@ impl Validator {
     /// Whether the provider accepts the session: warnings and a live tail do not count.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.findings.errors() == 0
+        self.findings.errors == 0
     }
 
     /// The uses of the live tail that wait for their results: those of the last assistant message,
@@ -175,15 +169,16 @@ impl Validator {
     /// it. The provider would refuse it as it is.
     #[must_use]
     pub fn waits(&self) -> bool {
-        self.live_step().is_some() || self.items.waits()
+        self.live_step().is_some() || !self.items.reasoning.is_empty()
     }
 
     /// The first message that may still get a finding; the next message if there is none.
     pub(crate) fn first_waiting(&self) -> usize {
         let step = self.live_step().unwrap_or(self.len);
-        let empty = self.members.as_ref().and_then(Members::first_waiting);
+        let empty = self.members.as_ref().and_then(|members| members.empty);
         let open = empty.into_iter().chain(self.server.first);
-        let waiting = self.items.first_waiting().into_iter().chain(open).min();
+        let reasoning = self.items.reasoning.first().map(|&(at, _)| at);
+        let waiting = reasoning.into_iter().chain(open).min();
         step.min(waiting.unwrap_or(self.len))
     }
 
@@ -207,7 +202,7 @@ impl Validator {
 
         // The state of the last step is rebuilt by a new validator.
         let from = self.format.last_step(&messages[..len]);
-        let mut members = self.members.map(Members::fresh);
+        let mut members = self.members.map(|members| Members::new(members.has_limits));
         if let Some(members) = &mut members {
             let mut last = None;
             for message in messages[..from].iter().filter(|it| !it.is_aside(self.format.rules())) {

@@ -45,13 +45,13 @@ const UNBOUND: &[&str] = &["tool-guard", "tr-sqlite", "tr-tls"];
 fn below(name: &str) -> Option<Vec<&'static str>> {
     let core = ["tr-core"];
     Some(match name {
-        "tr-core" | "tr-sqlite" | "tr-tls" => Vec::new(),
+        "tr-core" | "tr-sqlite" | "tr-tls" | "tr-transcript" => Vec::new(),
         "tr-testkit" => core.into(),
         "tr-breaker" => vec!["tr-core", "tr-tls"],
         "tr-idempotency" => vec!["tr-core", "tr-sqlite", "tr-tls"],
         "tr-integrity" => vec!["tr-core", "tr-sqlite", "tr-tls", "tr-transcript"],
         layer if LAYERS.contains(&layer) => core.into(),
-        "tr-transcript" | "tr-wire" => core.into(),
+        "tr-wire" => core.into(),
         "tr-config" => vec!["tr-core", "tr-wire"],
         "tool-reliability" => [&FORMS, LAYERS, &["tr-transcript"]].concat(),
         "tr-turn" => [&FORMS[..], &["tool-reliability"]].concat(),

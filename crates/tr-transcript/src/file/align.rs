@@ -68,29 +68,14 @@ pub(super) fn align<'p>(
     (now, gone)
 }
 
-/// The class of a message: a repair changes a message only into one of its class.
-#[derive(PartialEq, Eq, Hash)]
-enum Class<'m> {
-    /// A tool's message; a repair only changes its id.
-    Answer(Option<&'m str>),
-    /// A user's message; an orphaned result becomes a user's text.
-    User,
-    Model,
-    System,
-    Other,
-}
+/// The class of a message: a repair changes a message only into one of its class. Of a tool's message
+/// it only changes the id; an orphaned result becomes a user's text.
+type Class<'m> = (Role, Option<&'m str>);
 
-impl<'m> Class<'m> {
-    /// What a message may have been made of.
-    fn of(message: &'m Message) -> Self {
-        match message.role() {
-            Role::Tool => Self::Answer(content(message)),
-            Role::User => Self::User,
-            Role::Assistant => Self::Model,
-            Role::System => Self::System,
-            Role::Other => Self::Other,
-        }
-    }
+/// What a message may have been made of.
+fn class(message: &Message) -> Class<'_> {
+    let role = message.role();
+    (role, if role == Role::Tool { content(message) } else { None })
 }
 
 /// The places of removed messages that a changed one may take; each is looked at once.
@@ -100,9 +85,9 @@ impl<'m> Places<'m> {
     fn of(before: &'m [Message]) -> Self {
         let mut places: HashMap<Class<'m>, VecDeque<usize>> = HashMap::new();
         for (at, message) in before.iter().enumerate() {
-            places.entry(Class::of(message)).or_default().push_back(at);
+            places.entry(class(message)).or_default().push_back(at);
             if message.role() == Role::Tool {
-                places.entry(Class::User).or_default().push_back(at);
+                places.entry((Role::User, None)).or_default().push_back(at);
             }
         }
         Self(places)
@@ -111,7 +96,7 @@ impl<'m> Places<'m> {
     /// The first place within `range` whose message is gone and that `message` may replace. Later
     /// calls pass ranges that begin no earlier.
     fn take(&mut self, message: &'m Message, gone: &[bool], range: Range<usize>) -> Option<usize> {
-        let places = self.0.get_mut(&Class::of(message))?;
+        let places = self.0.get_mut(&class(message))?;
         while places.front().is_some_and(|&place| place < range.start || !gone[place]) {
             places.pop_front();
         }

@@ -8,10 +8,7 @@ use super::{
     path::{self, Path},
     walk::Walk,
 };
-use crate::{
-    message::{Blank, Block, Body, Kind, Message, Role, Unknown},
-    validate::Severity,
-};
+use crate::message::{Blank, Block, Body, Kind, Message, Role, Unknown};
 use std::{borrow::Cow, mem};
 
 /// The newest entries of a session, and the findings of the older ones.
@@ -114,20 +111,15 @@ impl Branch {
                 (at.line, at.offset)
             });
         }
-        for &phantom in &path.phantoms {
-            let Located { line, offset, .. } = self.entries[phantom];
-            let fault = FileFault::PhantomParent;
-            walk.find(FileFinding::of_record(fault, Severity::Error, line, offset));
-        }
-        for &unsure in &path.unsure {
-            let Located { line, offset, .. } = self.entries[unsure];
-            let fault = FileFault::UnsurePlace;
-            walk.find(FileFinding::of_record(fault, Severity::Warning, line, offset));
-        }
-        for &unread in &path.unread {
-            let Located { line, offset, .. } = self.entries[unread];
-            let fault = FileFault::UnreadMessage;
-            walk.find(FileFinding::of_record(fault, Severity::Warning, line, offset));
+        for (nodes, fault) in [
+            (&path.phantoms, FileFault::PhantomParent),
+            (&path.unsure, FileFault::UnsurePlace),
+            (&path.unread, FileFault::UnreadMessage),
+        ] {
+            for &node in nodes {
+                let Located { line, offset, .. } = self.entries[node];
+                walk.find(FileFinding::of_record(fault, line, offset));
+            }
         }
     }
 

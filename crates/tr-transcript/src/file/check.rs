@@ -11,7 +11,7 @@ use super::{
     report::{FileBytes, FileReport, Findings},
     shared_line::SharedLine,
 };
-use crate::{format::Format, validate::Severity};
+use crate::format::Format;
 use serde::de::IgnoredAny;
 use std::{
     io::{self, Read},
@@ -65,13 +65,21 @@ pub struct FileCheck {
 
 impl Default for FileCheck {
     fn default() -> Self {
-        let (max_record, max_findings, window) = (16 << 20, 10_000, DEFAULT_WINDOW);
-        let (form, members, asked, length) = (None, false, None, None);
-        Self { form, max_record, max_findings, window, members, asked, length }
+        Self::DEFAULT
     }
 }
 
 impl FileCheck {
+    const DEFAULT: Self = Self {
+        form: None,
+        max_record: 16 << 20,
+        max_findings: 10_000,
+        window: DEFAULT_WINDOW,
+        members: false,
+        asked: None,
+        length: None,
+    };
+
     /// With the defaults.
     pub fn new() -> Self {
         Self::default()
@@ -82,14 +90,7 @@ impl FileCheck {
     pub const fn in_memory(len: usize) -> Self {
         let half = len / 2;
         let window = if half < DEFAULT_WINDOW { DEFAULT_WINDOW } else { half };
-        let (max_record, max_findings) = (usize::MAX, 10_000);
-        let (form, members, asked, length) = (None, false, None, None);
-        Self { form, max_record, max_findings, window, members, asked, length }
-    }
-
-    /// Without a memory limit.
-    pub(super) const fn whole(self) -> Self {
-        self.max_record(usize::MAX).max_findings(usize::MAX).window(usize::MAX)
+        Self { max_record: usize::MAX, window, ..Self::DEFAULT }
     }
 
     /// Reads the file as this form, whatever its content says.
@@ -241,8 +242,7 @@ impl<'c> Run<'c> {
         self.records += 1;
         self.bytes.records += record.length - record.invalid;
         if record.is_glued {
-            let finding = FileFinding::of_record(FileFault::Glued, Severity::Error, line, offset);
-            self.findings.add(finding);
+            self.findings.add(FileFinding::of_record(FileFault::Glued, line, offset));
         }
         let shared = self.shared.on_record(record);
         self.share(shared, line);
@@ -252,8 +252,7 @@ impl<'c> Run<'c> {
     /// Notes that the record at `offset` shares its line.
     fn share(&mut self, offset: Option<u64>, line: u64) {
         if let Some(offset) = offset {
-            let fault = FileFault::SharedLine;
-            self.findings.add(FileFinding::of_record(fault, Severity::Error, line, offset));
+            self.findings.add(FileFinding::of_record(FileFault::SharedLine, line, offset));
         }
     }
 
@@ -360,5 +359,5 @@ fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
 }
 
 fn unread(line: u64, offset: u64) -> FileFinding {
-    FileFinding::of_record(FileFault::UnreadMessage, Severity::Warning, line, offset)
+    FileFinding::of_record(FileFault::UnreadMessage, line, offset)
 }

@@ -19,14 +19,26 @@ pub(super) struct Entry {
 }
 
 /// What it follows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Link {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Link<I = Name> {
     /// The entry before it in the file.
+    #[default]
     Before,
     /// Nothing: it begins a session.
     Root,
     /// The entry of this id.
-    To(Name),
+    To(I),
+}
+
+impl<I> Link<I> {
+    /// The same with another form of its id.
+    pub(super) fn map<O>(&self, id: impl FnOnce(&I) -> O) -> Link<O> {
+        match self {
+            Self::Before => Link::Before,
+            Self::Root => Link::Root,
+            Self::To(it) => Link::To(id(it)),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -126,24 +138,18 @@ impl Entry {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ClaudeCode<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     subtype: Option<&'t RawValue>,
-    #[serde(borrow)]
     uuid: Option<&'t RawValue>,
-    #[serde(borrow, rename = "leafUuid")]
-    leaf: Option<&'t RawValue>,
-    #[serde(borrow, default, rename = "parentUuid", deserialize_with = "json::present")]
+    leaf_uuid: Option<&'t RawValue>,
+    #[serde(default, rename = "parentUuid", deserialize_with = "json::present")]
     parent: Option<&'t RawValue>,
-    #[serde(borrow, rename = "isSidechain")]
     is_sidechain: Option<&'t RawValue>,
-    #[serde(borrow, rename = "isApiErrorMessage")]
-    is_api_error: Option<&'t RawValue>,
-    #[serde(borrow, rename = "isVisibleInTranscriptOnly")]
-    is_transcript_only: Option<&'t RawValue>,
-    #[serde(borrow)]
+    is_api_error_message: Option<&'t RawValue>,
+    is_visible_in_transcript_only: Option<&'t RawValue>,
     message: Option<&'t RawValue>,
 }
 
@@ -167,7 +173,8 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
         Some("user" | "assistant") => {
             let read = |raw: &RawValue| read(Format::AnthropicMessages, raw.get());
             match wire.message.and_then(read) {
-                _ if is_true(wire.is_api_error) || is_true(wire.is_transcript_only) => What::Hidden,
+                _ if is_true(wire.is_api_error_message) => What::Hidden,
+                _ if is_true(wire.is_visible_in_transcript_only) => What::Hidden,
                 None => What::Unread,
                 Some(message) => {
                     let inner =
@@ -182,7 +189,7 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
             }
         }
         Some("system") if subtype.as_deref() == Some("compact_boundary") => What::Reset,
-        Some("last-prompt") => owned(wire.leaf).map_or(What::Hidden, What::Leaf),
+        Some("last-prompt") => owned(wire.leaf_uuid).map_or(What::Hidden, What::Leaf),
         _ => What::Hidden,
     };
     (id.is_some() || !matches!(what, What::Hidden)).then_some(Entry { id, link, what })
@@ -192,7 +199,6 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
 struct Codex<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     payload: Option<&'t RawValue>,
 }
 
@@ -200,9 +206,7 @@ struct Codex<'t> {
 struct CodexPayload<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     replacement_history: Option<&'t RawValue>,
-    #[serde(borrow)]
     replacement_history_entries: Option<&'t RawValue>,
 }
 
@@ -248,21 +252,17 @@ fn is_plain(compacted: &CodexPayload<'_>) -> bool {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct OpenClaw<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     id: Option<&'t RawValue>,
-    #[serde(borrow, default, rename = "parentId", deserialize_with = "json::present")]
+    #[serde(default, rename = "parentId", deserialize_with = "json::present")]
     parent: Option<&'t RawValue>,
-    #[serde(borrow)]
     message: Option<&'t RawValue>,
-    #[serde(borrow)]
     summary: Option<&'t RawValue>,
-    #[serde(borrow, rename = "firstKeptEntryId")]
-    first_kept_id: Option<&'t RawValue>,
-    #[serde(borrow, rename = "firstKeptEntryIndex")]
-    first_kept_index: Option<&'t RawValue>,
+    first_kept_entry_id: Option<&'t RawValue>,
+    first_kept_entry_index: Option<&'t RawValue>,
 }
 
 fn openclaw(record: &str) -> Option<Entry> {
@@ -280,7 +280,7 @@ fn openclaw(record: &str) -> Option<Entry> {
             What::Message { message: said(), group: None }
         }
         "compaction" => {
-            What::Compaction(match (owned(wire.first_kept_id), wire.first_kept_index) {
+            What::Compaction(match (owned(wire.first_kept_entry_id), wire.first_kept_entry_index) {
                 (Some(id), _) => FirstKept::Id(id),
                 (None, Some(number)) => {
                     number.get().parse().map_or(FirstKept::Nothing, FirstKept::Number)

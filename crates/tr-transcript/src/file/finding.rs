@@ -106,10 +106,14 @@ impl FileFinding {
     pub(super) fn of_skipped(skipped: Skipped) -> Self {
         let fault = FileFault::Skipped(skipped.why);
         let Skipped { offset, length, line, .. } = skipped;
-        Self { length, ..Self::of_record(fault, Severity::Warning, line, offset) }
+        Self { length, ..Self::of_record(fault, line, offset) }
     }
 
-    pub(super) fn of_record(fault: FileFault, severity: Severity, line: u64, offset: u64) -> Self {
+    pub(super) fn of_record(fault: FileFault, line: u64, offset: u64) -> Self {
+        let severity = match fault {
+            FileFault::Glued | FileFault::SharedLine | FileFault::PhantomParent => Severity::Error,
+            _ => Severity::Warning,
+        };
         let (message_index, tool_use_id, finding) = (None, None, None);
         Self { fault, severity, line, offset, length: 0, message_index, tool_use_id, finding }
     }

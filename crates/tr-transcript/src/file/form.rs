@@ -28,30 +28,21 @@ pub enum FileForm {
 
 /// The members of a record that tell the forms apart.
 #[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Wire<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     id: Option<&'t RawValue>,
-    #[serde(borrow)]
     version: Option<&'t RawValue>,
-    #[serde(borrow)]
     uuid: Option<&'t RawValue>,
-    #[serde(borrow, rename = "leafUuid")]
     leaf_uuid: Option<&'t RawValue>,
-    #[serde(borrow, default, rename = "parentUuid", deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     parent_uuid: Option<&'t RawValue>,
-    #[serde(borrow, rename = "sessionId")]
     session_id: Option<&'t RawValue>,
-    #[serde(borrow, rename = "isSidechain")]
     is_sidechain: Option<&'t RawValue>,
-    #[serde(borrow)]
     message: Option<&'t RawValue>,
-    #[serde(borrow)]
     timestamp: Option<&'t RawValue>,
-    #[serde(borrow)]
     payload: Option<&'t RawValue>,
-    #[serde(borrow)]
     cwd: Option<&'t RawValue>,
 }
 

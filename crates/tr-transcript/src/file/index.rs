@@ -12,7 +12,7 @@ use super::{
 };
 use crate::message::{Message, Role};
 use std::{
-    hash::{BuildHasher as _, RandomState},
+    hash::{BuildHasher as _, Hash, RandomState},
     num::NonZeroU64,
 };
 
@@ -33,11 +33,11 @@ pub(super) struct Index {
 pub(super) type Key = NonZeroU64;
 
 /// What a name identifies: an entry, a tool use, or the lines of one message.
-#[derive(Clone, Copy, Hash)]
-pub(super) enum Name<'t> {
-    Entry(&'t str),
-    Tool(&'t str),
-    Group(&'t str),
+#[derive(PartialEq, Eq, Hash)]
+pub(super) enum Name<T> {
+    Entry(T),
+    Tool(T),
+    Group(T),
 }
 
 #[derive(Clone, Copy)]
@@ -45,16 +45,8 @@ struct Node {
     offset: u64,
     line: u64,
     id: Option<Key>,
-    link: Parent,
+    link: Link<Key>,
     is: Kind,
-}
-
-/// What an entry follows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Parent {
-    Before,
-    Root,
-    To(Key),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,7 +92,7 @@ impl Index {
         while let Ok(Some(piece)) = records.next() {
             let Piece::Record(record) = piece else { continue };
             let Record { offset, length, is_glued, .. } = record;
-            let Some(entry) = read(form, &record.text) else {
+            let Some(entry) = outline::read(form, &record.text) else {
                 records.distrust(offset, length, is_glued);
                 continue;
             };
@@ -113,7 +105,7 @@ impl Index {
     }
 
     /// Whether the file contains this name.
-    pub(super) fn has(&self, name: Name<'_>) -> bool {
+    pub(super) fn has(&self, name: &Name<impl Hash>) -> bool {
         !self.places(self.key(name)).is_empty()
     }
 
@@ -122,7 +114,7 @@ impl Index {
         let is = match &entry.what {
             What::Header | What::Outside => Kind::Outside,
             What::Leaf(id) => {
-                self.leaves.push((at, self.key(Name::Entry(id))));
+                self.leaves.push((at, self.key(&Name::Entry(&**id))));
                 Kind::Outside
             }
             What::Hidden => Kind::Hidden,
@@ -130,7 +122,7 @@ impl Index {
             What::Reset | What::Rewritten => Kind::Reset,
             What::Compaction(kept) => {
                 let kept = match kept {
-                    FirstKept::Id(id) => Some(self.key(Name::Entry(id))),
+                    FirstKept::Id(id) => Some(self.key(&Name::Entry(&**id))),
                     FirstKept::Number(_) => return None,
                     FirstKept::Nothing => None,
                 };
@@ -143,25 +135,21 @@ impl Index {
                 Kind::Message { role: message.role(), has_results }
             }
         };
-        let id = entry.id.as_deref().map(|id| self.key(Name::Entry(id)));
+        let id = entry.id.as_deref().map(|id| self.key(&Name::Entry(id)));
         self.names.extend(id.map(|id| (id, at)));
-        let link = match &entry.link {
-            Link::Before => Parent::Before,
-            Link::Root => Parent::Root,
-            Link::To(id) => Parent::To(self.key(Name::Entry(id))),
-        };
+        let link = entry.link.map(|id| self.key(&Name::Entry(&**id)));
         self.nodes.push(Node { offset, line, id, link, is });
         Some(())
     }
 
     fn note(&mut self, message: &Message, group: Option<&str>, at: u32) {
         let tools = message.tool_uses().chain(message.tool_results()).map(Name::Tool);
-        let names = tools.chain(group.map(Name::Group)).map(|name| (self.key(name), at));
+        let names = tools.chain(group.map(Name::Group)).map(|name| (self.key(&name), at));
         let names: Vec<_> = names.collect();
         self.names.extend(names);
     }
 
-    fn key(&self, name: Name<'_>) -> Key {
+    fn key(&self, name: &Name<impl Hash>) -> Key {
         NonZeroU64::new(self.hasher.hash_one(name)).unwrap_or(NonZeroU64::MIN)
     }
 
@@ -186,7 +174,7 @@ impl Index {
 
     fn is_linked(&self) -> bool {
         let mut links = self.nodes.iter().filter_map(|node| match node.link {
-            Parent::To(key) => Some(key),
+            Link::To(key) => Some(key),
             _ => None,
         });
         links.any(|key| !self.places(key).is_empty())
@@ -218,9 +206,9 @@ impl Index {
         while let Some(at) = next {
             visited[at] = true;
             let parent = match self.nodes[at].link {
-                Parent::Root => None,
-                Parent::Before => self.entry_before(at),
-                Parent::To(key) => self
+                Link::Root => None,
+                Link::Before => self.entry_before(at),
+                Link::To(key) => self
                     .parent(key, at)
                     .filter(|&parent| !visited[parent])
                     .or_else(|| self.entry_before(at)),
@@ -300,7 +288,7 @@ impl Index {
             }
         }
         for (at, node) in self.nodes.iter().enumerate() {
-            if let (false, Parent::To(key)) = (is_on_branch[at], node.link)
+            if let (false, Link::To(key)) = (is_on_branch[at], node.link)
                 && let Some(parent) = self.parent(key, at)
             {
                 cross(at, parent);
@@ -337,12 +325,4 @@ impl Index {
         let first = kept.and_then(|&(_, kept)| self.parent(kept?, last));
         first.unwrap_or(last)
     }
-}
-
-/// Reads a record, which may be invalid JSON.
-fn read(form: FileForm, record: &str) -> Option<Entry> {
-    outline::read(form, record).or_else(|| {
-        serde_json::from_str::<serde::de::IgnoredAny>(record).ok()?;
-        Some(Entry::read(form, record))
-    })
 }

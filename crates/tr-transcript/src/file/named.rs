@@ -4,7 +4,7 @@ use super::{
     done::{Done, FileActionKind, Named},
     entry::{Entry, What},
     form::FileForm,
-    records::{Piece, Records},
+    records::find_in_records,
     session_file::SessionFile,
 };
 use crate::{
@@ -110,31 +110,18 @@ pub(super) fn first(form: FileForm, bytes: &[u8], ids: &BTreeSet<&str>) -> Optio
 
 /// Which of these calls a record on this line names, if the record may tell the call's outcome.
 fn in_line(form: FileForm, line: &[u8], names: &Names<'_>) -> Option<usize> {
-    let mut records = Records::new(line).max_record(usize::MAX);
-    // Reading a slice cannot fail.
-    while let Ok(Some(piece)) = records.next() {
-        let Piece::Record(record) = piece else { continue };
-        let named = names.find(&record.text).next();
-        if named.is_some() && tells(form, &record.text) {
-            return named;
-        }
-    }
-    None
+    find_in_records(line, |record| names.find(record).next().filter(|_| tells(form, record)))
 }
 
 #[derive(Default, Deserialize)]
 struct Wire<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     role: Option<&'t RawValue>,
-    #[serde(borrow, rename = "hookEvent")]
+    #[serde(rename = "hookEvent")]
     hook_event: Option<&'t RawValue>,
-    #[serde(borrow)]
     message: Option<&'t RawValue>,
-    #[serde(borrow)]
     attachment: Option<&'t RawValue>,
-    #[serde(borrow)]
     payload: Option<&'t RawValue>,
 }
 
@@ -146,25 +133,19 @@ fn tells(form: FileForm, record: &str) -> bool {
     {
         return false;
     }
-    let within = |raw: Option<&'_ RawValue>| raw.map_or("{}", RawValue::get).to_owned();
+    fn inside(raw: Option<&RawValue>) -> Wire<'_> {
+        raw.and_then(|raw| json::object(raw.get()).ok()).unwrap_or_default()
+    }
     let text = |raw: Option<&RawValue>| raw.and_then(json::string).unwrap_or_default().into_owned();
     let wire: Wire<'_> = json::object(record).unwrap_or_default();
-    let (message, attachment, payload) =
-        (within(wire.message), within(wire.attachment), within(wire.payload));
-    let inner = |text: &'_ str, member: fn(&Wire<'_>) -> Option<String>| {
-        json::object::<Wire<'_>>(text).ok().and_then(|wire| member(&wire)).unwrap_or_default()
-    };
     let kind = text(wire.kind);
-    let is_answer = inner(&message, |it| Some(json::string(it.role?)?.into_owned())) == "assistant";
+    let is_answer = text(inside(wire.message).role) == "assistant";
     let is_silent = match form {
         FileForm::Codex => {
-            let kind = inner(&payload, |it| Some(json::string(it.kind?)?.into_owned()));
+            let kind = text(inside(wire.payload).kind);
             ["_begin", "_request", "_delta"].iter().any(|end| kind.ends_with(end))
         }
-        _ if kind == "attachment" => {
-            let event = inner(&attachment, |it| Some(json::string(it.hook_event?)?.into_owned()));
-            event == "PreToolUse"
-        }
+        _ if kind == "attachment" => text(inside(wire.attachment).hook_event) == "PreToolUse",
         _ => kind == "progress",
     };
     !is_answer && !is_silent

@@ -49,7 +49,7 @@ impl NewIds {
         let (form, taken) = (file.form(), ids.collect::<HashSet<_>>());
         let has_ids = match form {
             FileForm::ClaudeCode | FileForm::ClaudeSubagent => !taken.is_empty(),
-            FileForm::OpenClaw { version } => version >= 2 || file.is_linked(),
+            FileForm::OpenClaw { version } => version >= 2 || file.is_linked,
             FileForm::Codex | FileForm::Messages(_) | FileForm::Other => false,
         };
         Self { form, has_ids, taken, tried: HashMap::new() }
@@ -97,7 +97,7 @@ pub(super) fn moved(
     id: Option<&str>,
     parent: Option<&str>,
 ) -> String {
-    if !file.is_linked() {
+    if !file.is_linked {
         return text.to_owned();
     }
     let text = json::set_member(text, parent_member(file.form()), &quoted(parent));
@@ -176,7 +176,7 @@ impl<'f> Writer<'f> {
         // Where entries follow one another without links, a link on one would separate the others.
         let name = parent_member(file.form());
         let linked = || (name, Cow::Owned(quoted(parent)));
-        let parent = if file.is_linked() { Some(linked()) } else { like.get(name) };
+        let parent = if file.is_linked { Some(linked()) } else { like.get(name) };
         match file.form() {
             FileForm::Codex => {
                 line.extend(like.get("timestamp"));
@@ -239,16 +239,16 @@ pub(super) fn boundary(file: &SessionFile) -> Option<String> {
     if nodes.len() == 1 && matches!(entry.what, What::Reset) {
         return Some(format!("{}\n", file.text(last)));
     }
-    let text = file.text(last);
-    let members: Members<'_> = json::object(&text).unwrap_or_default();
-    let like = |&name: &&str| Some(format!("{}:{}", quote(name), members.get(name)?.get()));
-    let mut line = vec![r#""parentUuid":null"#.to_owned()];
-    line.extend(CLAUDE_CODE.iter().filter_map(like));
-    line.push(r#""type":"system","subtype":"compact_boundary","content":"reset""#.to_owned());
+    let like = Copied::of(file, last);
+    let mut line: Vec<(&str, Cow<'_, str>)> = vec![("parentUuid", "null".into())];
+    line.extend(CLAUDE_CODE.iter().filter_map(|name| like.get(name)));
+    line.push(("type", r#""system""#.into()));
+    line.push(("subtype", r#""compact_boundary""#.into()));
+    line.push(("content", r#""reset""#.into()));
     let id = NewIds::of(file).next(entry.id.as_deref(), "reset");
-    line.push(format!(r#""uuid":{}"#, quote(&id.unwrap_or_else(|| "reset".into()))));
-    line.extend(like(&"timestamp"));
-    Some(format!("{{{}}}\n", line.join(",")))
+    line.push(("uuid", quote(id.as_deref().unwrap_or("reset")).into()));
+    line.extend(like.get("timestamp"));
+    Some(written(&line) + "\n")
 }
 
 /// OpenClaw's results hold the tool's name and a timestamp.

@@ -6,20 +6,21 @@ mod message;
 mod part;
 mod scan;
 
-use self::{
-    message::Body,
-    part::{Seen, unescaped_or_null},
-    scan::Scan,
-};
+use self::{message::Body, part::Seen, scan::Scan};
 use super::{
     entry::{Entry, Link, What},
     form::FileForm,
 };
 use crate::{format::Format, name::Name};
+use serde::de::IgnoredAny;
 
 /// Reads the entry of a record, which may be invalid JSON.
 pub(super) fn read(form: FileForm, record: &str) -> Option<Entry> {
-    outline(form, record, usize::MAX).map(|outline| outline.entry)
+    let outline = outline(form, record, usize::MAX);
+    outline.map(|outline| outline.entry).or_else(|| {
+        serde_json::from_str::<IgnoredAny>(record).ok()?;
+        Some(Entry::read(form, record))
+    })
 }
 
 /// The outline of a record.
@@ -66,22 +67,13 @@ pub(super) fn outline(form: FileForm, record: &str, most: usize) -> Option<Outli
     }
 }
 
-/// The parent of an entry.
-#[derive(Default)]
-enum Parent<'t> {
-    #[default]
-    Absent,
-    Null,
-    Of(&'t str),
-}
-
 /// A line of Claude Code's or OpenClaw's.
 #[derive(Default)]
 struct Line<'t> {
     kind: Option<&'t str>,
     subtype: Option<&'t str>,
     id: Option<&'t str>,
-    parent: Parent<'t>,
+    parent: Link<&'t str>,
     is_sidechain: bool,
     is_api_error: bool,
     is_transcript_only: bool,
@@ -93,60 +85,26 @@ impl<'t> Line<'t> {
     fn read(&mut self, scan: &mut Scan<'t>, is_openclaws: bool) -> Option<()> {
         let (line, mut seen) = (self, Seen::default());
         scan.object(|scan, name| {
-            match name {
-                "type" => {
-                    seen.once(0)?;
-                    line.kind = unescaped_or_null(scan)?;
-                }
-                "message" => {
+            match (name, is_openclaws) {
+                ("type", _) => line.kind = seen.string(0, scan)?,
+                ("message", _) => {
                     seen.once(1)?;
                     line.message =
                         if scan.null()? { None } else { Some(Body::read(scan, is_openclaws)?) };
                 }
-                "isSidechain" if !is_openclaws => {
-                    seen.once(2)?;
-                    line.is_sidechain = scan.boolean()?;
+                ("isSidechain", false) => line.is_sidechain = seen.boolean(2, scan)?,
+                ("isApiErrorMessage", false) => line.is_api_error = seen.boolean(3, scan)?,
+                ("isVisibleInTranscriptOnly", false) => {
+                    line.is_transcript_only = seen.boolean(4, scan)?;
                 }
-                "isApiErrorMessage" if !is_openclaws => {
-                    seen.once(3)?;
-                    line.is_api_error = scan.boolean()?;
+                ("uuid", false) | ("id", true) => line.id = seen.string(5, scan)?,
+                ("parentUuid", false) | ("parentId", true) => {
+                    line.parent = seen.string(6, scan)?.map_or(Link::Root, Link::To);
                 }
-                "isVisibleInTranscriptOnly" if !is_openclaws => {
-                    seen.once(4)?;
-                    line.is_transcript_only = scan.boolean()?;
-                }
-                "uuid" if !is_openclaws => {
-                    seen.once(5)?;
-                    line.id = unescaped_or_null(scan)?;
-                }
-                "parentUuid" if !is_openclaws => {
-                    seen.once(6)?;
-                    line.parent = unescaped_or_null(scan)?.map_or(Parent::Null, Parent::Of);
-                }
-                "id" if is_openclaws => {
-                    seen.once(5)?;
-                    line.id = unescaped_or_null(scan)?;
-                }
-                "parentId" if is_openclaws => {
-                    seen.once(6)?;
-                    line.parent = unescaped_or_null(scan)?.map_or(Parent::Null, Parent::Of);
-                }
-                "subtype" if !is_openclaws => {
-                    seen.once(7)?;
-                    line.subtype = unescaped_or_null(scan)?;
-                }
-                "summary" => {
-                    seen.once(7)?;
-                    scan.skip_value()?;
-                }
-                "leafUuid" | "firstKeptEntryId" => {
-                    seen.once(8)?;
-                    scan.skip_value()?;
-                }
-                "firstKeptEntryIndex" => {
-                    seen.once(9)?;
-                    scan.skip_value()?;
-                }
+                ("subtype", false) => line.subtype = seen.string(7, scan)?,
+                ("summary", _) => seen.skip(7, scan)?,
+                ("leafUuid" | "firstKeptEntryId", _) => seen.skip(8, scan)?,
+                ("firstKeptEntryIndex", _) => seen.skip(9, scan)?,
                 _ => scan.skip_value()?,
             }
             Some(())
@@ -171,7 +129,7 @@ impl<'t> Line<'t> {
             (Some("system"), Some("compact_boundary")) | (Some("last-prompt"), _) => return None,
             _ => return Some(Outline::new(hidden(self.id, self.parent), is_own)),
         };
-        Some(Outline::of(self.id.map(Into::into), self.parent.into_link(), what))
+        Some(Outline::of(self.id.map(Into::into), owned(self.parent), what))
     }
 
     fn openclaw(self) -> Option<Outline> {
@@ -183,26 +141,20 @@ impl<'t> Line<'t> {
             Some(_) => return Some(Outline::new(hidden(self.id, self.parent), true)),
             None => return Some(Outline::new(Entry::OUTSIDE, false)),
         };
-        Some(Outline::of(self.id.map(Into::into), self.parent.into_link(), what))
+        Some(Outline::of(self.id.map(Into::into), owned(self.parent), what))
     }
 }
 
 /// An entry that the model does not see; without an id it is not part of the tree.
-fn hidden(id: Option<&str>, parent: Parent<'_>) -> Entry {
+fn hidden(id: Option<&str>, parent: Link<&str>) -> Entry {
     match id {
         None => Entry::OUTSIDE,
-        id => Entry { id: id.map(Into::into), link: parent.into_link(), what: What::Hidden },
+        id => Entry { id: id.map(Into::into), link: owned(parent), what: What::Hidden },
     }
 }
 
-impl Parent<'_> {
-    fn into_link(self) -> Link {
-        match self {
-            Self::Absent => Link::Before,
-            Self::Null => Link::Root,
-            Self::Of(id) => Link::To(id.into()),
-        }
-    }
+fn owned(parent: Link<&str>) -> Link {
+    parent.map(|id| Name::from(*id))
 }
 
 #[cfg(test)]

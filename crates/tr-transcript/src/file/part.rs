@@ -7,7 +7,7 @@ use super::{
     finding::FileFinding,
     form::FileForm,
     index::{Cut, Index, Name},
-    records::{Piece, Records},
+    records::find_in_records,
     remaining::Shift,
     report::FileReport,
     session_file::SessionFile,
@@ -16,6 +16,7 @@ use crate::{
     format::Format,
     json::quote,
     message::{Message, Role},
+    name::Name as Id,
     repair::Repair,
 };
 use std::{collections::HashSet, ops::Range};
@@ -128,7 +129,8 @@ impl<'f> Parts<'f> {
     }
 
     fn check(&self, alone: &[u8]) -> Option<FileReport> {
-        let check = FileCheck::new().form(self.form).asked(self.asked).whole();
+        let check = FileCheck::new().form(self.form).asked(self.asked);
+        let check = check.max_record(usize::MAX).max_findings(usize::MAX).window(usize::MAX);
         let check = if self.members { check.with_members() } else { check };
         check.run(alone, |_| {}).ok()
     }
@@ -143,11 +145,10 @@ impl<'f> Parts<'f> {
         let report = self.check(&alone.bytes)?;
         let shift = self.is_seen_alike(first, &at, &alone, &report)?;
 
-        let before = SessionFile::read_as(Some(form), alone.bytes.clone()).asked(self.asked);
-        let names = names(&before);
+        let before = SessionFile::read_as(Some(form), alone.bytes.clone(), self.asked);
+        let known: HashSet<_> = names(&before).collect();
         let (after, mut done, now) = before.repaired(repair, Some(form));
-        let is_new = |name: &OwnedKey| !names.contains(name) && self.index.has(name.as_name());
-        if names_of(&after).any(|name| is_new(&name)) {
+        if names(&after).any(|name| !known.contains(&name) && self.index.has(&name)) {
             return None;
         }
         let (bytes, was) = (&after.bytes, &alone.bytes);
@@ -201,7 +202,7 @@ impl<'f> Parts<'f> {
     }
 
     /// The id of the record at `offset`.
-    fn id_at(&self, offset: usize) -> Option<Option<crate::name::Name>> {
+    fn id_at(&self, offset: usize) -> Option<Option<Id>> {
         Some(entry_at(self.form, self.bytes, offset)?.id)
     }
 
@@ -220,12 +221,12 @@ impl<'f> Parts<'f> {
         let found = self.findings[from..].iter();
         let mut whole: Vec<_> = found
             .take_while(|finding| (finding.offset as usize) < at.end || at.end == self.bytes.len())
-            .map(|finding| (Relative::of(finding, 0, 0), finding))
+            .map(|finding| (relative(finding, 0, 0), finding))
             .collect();
         let mut part: Vec<_> = report
             .findings
             .iter()
-            .map(|finding| (Relative::of(finding, lines, bytes), finding))
+            .map(|finding| (relative(finding, lines, bytes), finding))
             .collect();
         whole.sort_by(|(one, _), (other, _)| one.cmp(other));
         part.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -259,12 +260,7 @@ impl<'f> Parts<'f> {
 
 /// The entry of the record at `offset`.
 fn entry_at(form: FileForm, bytes: &[u8], offset: usize) -> Option<Entry> {
-    let mut records = Records::new(&bytes[offset..]).max_record(usize::MAX);
-    while let Ok(Some(piece)) = records.next() {
-        let Piece::Record(record) = piece else { continue };
-        return Some(Entry::read(form, &record.text));
-    }
-    None
+    find_in_records(&bytes[offset..], |record| Some(Entry::read(form, record)))
 }
 
 /// The form in which the provider of the answer at `offset` was asked.
@@ -272,52 +268,18 @@ fn asked(form: FileForm, bytes: &[u8], offset: usize) -> Option<Format> {
     entry_at(form, bytes, offset)?.as_message()?.answered_in()
 }
 
-/// A finding without its position among the messages.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Relative {
-    offset: i64,
-    line: i64,
-    length: u64,
-    fault: String,
-    tool_use_id: Option<Box<str>>,
+/// A finding without its position among the messages, this many lines and bytes further on.
+fn relative(finding: &FileFinding, lines: i64, bytes: i64) -> impl Ord {
+    let (offset, line) = (finding.offset as i64 + bytes, finding.line as i64 + lines);
+    let fault = format!("{:?} {:?}", finding.severity, finding.fault);
+    (offset, line, finding.length, fault, finding.tool_use_id.clone())
 }
 
-impl Relative {
-    fn of(finding: &FileFinding, lines: i64, bytes: i64) -> Self {
-        Self {
-            offset: finding.offset as i64 + bytes,
-            line: finding.line as i64 + lines,
-            length: finding.length,
-            fault: format!("{:?} {:?}", finding.severity, finding.fault),
-            tool_use_id: finding.tool_use_id.clone(),
-        }
-    }
-}
-
-#[derive(PartialEq, Eq, Hash)]
-enum OwnedKey {
-    Entry(crate::name::Name),
-    Tool(Box<str>),
-}
-
-impl OwnedKey {
-    fn as_name(&self) -> Name<'_> {
-        match self {
-            Self::Entry(id) => Name::Entry(id),
-            Self::Tool(id) => Name::Tool(id),
-        }
-    }
-}
-
-fn names(file: &SessionFile) -> HashSet<OwnedKey> {
-    names_of(file).collect()
-}
-
-fn names_of(file: &SessionFile) -> impl Iterator<Item = OwnedKey> {
+fn names(file: &SessionFile) -> impl Iterator<Item = Name<Id>> {
     file.entries.iter().flat_map(|located| {
-        let id = located.entry.id.iter().map(|id| OwnedKey::Entry(id.clone()));
+        let id = located.entry.id.iter().map(|id| Name::Entry(id.clone()));
         let messages = located.entry.as_message().into_iter();
-        let tools = messages.flat_map(Message::tool_uses).map(|id| OwnedKey::Tool(id.into()));
+        let tools = messages.flat_map(Message::tool_uses).map(|id| Name::Tool(id.into()));
         id.chain(tools)
     })
 }

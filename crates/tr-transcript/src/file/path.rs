@@ -1,10 +1,16 @@
-//! The active branch of a session file after its last compaction: the entries that the model sees.
-use super::entry::{self, FirstKept, Link, What};
-use super::form::FileForm;
-use super::located::{Ids, Located};
-use super::unsure;
-use std::cell::OnceCell;
-use std::collections::HashSet;
+//! The active branch of a session file after its last compaction: the entries that the model sees, and
+//! those whose place is not certain, because others are lost or repeated.
+use super::{
+    entry::{Entry, FirstKept, Link, What},
+    form::FileForm,
+    located::{Ids, Located},
+};
+use crate::{message::Message, name::Name};
+use std::{
+    cell::OnceCell,
+    collections::{HashMap, HashSet},
+    mem,
+};
 
 /// The active branch, as indexes into a list of entries.
 #[derive(Debug, Default)]
@@ -69,7 +75,7 @@ impl Path {
             };
             path.unsure.extend((first..entries.len()).filter(is_free));
             if !has_before {
-                path.unsure.extend(unsure::beside(entries, &path.nodes));
+                path.unsure.extend(beside(entries, &path.nodes));
             }
         }
         path
@@ -78,8 +84,8 @@ impl Path {
     fn linked(form: FileForm, entries: &[Located], has_before: bool) -> Self {
         let ids = OnceCell::new();
         let ids = || ids.get_or_init(|| Ids::of(entries));
-        let forks = OnceCell::new();
-        let forks = || forks.get_or_init(|| unsure::forks(entries, ids()));
+        let known = OnceCell::new();
+        let is_forked = || known.get_or_init(|| forks(entries, ids()));
         let mut path = Self::default();
         let mut is_visited = vec![false; entries.len()];
         let mut next;
@@ -109,7 +115,7 @@ impl Path {
                 None => {
                     let before = before();
                     path.phantoms.extend(before.map(|_| at));
-                    if before.is_some() && forks().get(at) == Some(&true) {
+                    if before.is_some() && is_forked().get(at) == Some(&true) {
                         path.unsure.push(at);
                     }
                     before.filter(is_new)
@@ -196,7 +202,7 @@ impl FirstKept {
 /// Whether any entry names a parent that exists. If none does, a file of linked entries was
 /// assembled by hand, and its entries follow one another. With two entries of which only the second
 /// names a parent, that parent counts as missing.
-pub(super) fn is_linked<'e>(entries: impl Iterator<Item = &'e entry::Entry> + Clone) -> bool {
+pub(super) fn is_linked<'e>(entries: impl Iterator<Item = &'e Entry> + Clone) -> bool {
     let named = entries.clone().filter(|entry| entry.id.is_some());
     let ids: HashSet<&str> = named.clone().filter_map(|entry| entry.id.as_deref()).collect();
     let mut links = entries.filter_map(|entry| match &entry.link {
@@ -207,4 +213,105 @@ pub(super) fn is_linked<'e>(entries: impl Iterator<Item = &'e entry::Entry> + Cl
     let is_gap =
         matches!((two.next(), two.next(), two.next()), (Some(Link::Root), Some(Link::To(_)), None));
     is_gap || links.any(|id| ids.contains(id))
+}
+
+/// For each entry, whether more than one branch of `entries` is open before it, so that it is not
+/// certain which of them an entry continues whose parent is lost.
+fn forks(entries: &[Located], ids: &Ids<'_>) -> Vec<bool> {
+    // The first entry of each node: an answer with its results, or an entry with the hidden ones
+    // behind it.
+    let mut nodes: Vec<usize> = Vec::with_capacity(entries.len());
+    let mut is_continued = vec![false; entries.len()];
+    let mut answers: HashMap<&str, usize> = HashMap::new();
+    let (mut open, mut last) = (0_usize, None);
+    let mut forks = Vec::with_capacity(entries.len());
+    for (at, Located { entry, .. }) in entries.iter().enumerate() {
+        forks.push(open > 1);
+        nodes.push(at);
+        if entry.is_outside() {
+            continue;
+        }
+        let before = last.replace(at);
+        let parent = match &entry.link {
+            Link::To(id) => ids.parent(id, at).filter(|&parent| parent < at).or(before),
+            Link::Root if !matches!(entry.what, What::Reset | What::Rewritten) => None,
+            Link::Root | Link::Before => before,
+        };
+        let parent = parent.map(|parent| nodes[parent]);
+        let is_results = entry.as_message().is_some_and(Message::has_only_results);
+        let is_part = is_results || matches!(entry.what, What::Hidden);
+        let whole = match entry.answer() {
+            Some(answer) => answers.get(answer).copied(),
+            None => parent.filter(|_| is_part),
+        };
+        if let Some(whole) = whole {
+            nodes[at] = whole;
+        } else {
+            open += 1;
+            if parent.is_some_and(|parent| !mem::replace(&mut is_continued[parent], true)) {
+                open -= 1;
+            }
+            answers.extend(entry.answer().map(|answer| (answer, at)));
+        }
+    }
+    forks
+}
+
+/// The entries of a file of Claude Code's that belong to the branch, it is not certain where or how:
+/// a result that is not sent, since the line of its call is lost; and a line of an answer with the id
+/// of another, which says something else.
+fn beside(entries: &[Located], nodes: &[usize]) -> Vec<usize> {
+    let mut is_on_path = vec![false; entries.len()];
+    nodes.iter().for_each(|&node| is_on_path[node] = true);
+    let Some(first) = nodes.iter().copied().min() else { return Vec::new() };
+    let message = |at: usize| entries[at].entry.as_message();
+    let others: Vec<usize> =
+        (first..entries.len()).filter(|&at| !is_on_path[at] && message(at).is_some()).collect();
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let answers: HashSet<&str> =
+        nodes.iter().filter_map(|&node| entries[node].entry.answer()).collect();
+    let ids = Ids::of(entries);
+    let uses = (0..entries.len()).filter_map(message).flat_map(Message::tool_uses);
+    let uses: HashSet<&str> = uses.collect();
+    let results = nodes.iter().filter_map(|&node| message(node));
+    let results: HashSet<&str> = results.flat_map(Message::tool_results).collect();
+    let is_lost = |at: usize| {
+        let Link::To(parent) = &entries[at].entry.link else { return false };
+        let mut found = message(at).into_iter().flat_map(Message::tool_results).peekable();
+        found.peek().is_some()
+            && found.all(|id| !uses.contains(id) && !results.contains(id))
+            && ids.parent(parent, at).is_none()
+    };
+    let mut lines: HashMap<&Name, usize> = HashMap::new();
+    for &node in nodes {
+        if let (Some(_), Some(id)) = (entries[node].entry.answer(), &entries[node].entry.id) {
+            lines.insert(id, node);
+        }
+    }
+    let mut is_unlike = |at: usize| {
+        let entry = &entries[at].entry;
+        let Some(id) = entry
+            .id
+            .as_ref()
+            .filter(|_| entry.answer().is_some_and(|answer| answers.contains(answer)))
+        else {
+            return false;
+        };
+        !says_same(&entries[*lines.entry(id).or_insert(at)].entry, entry)
+    };
+    others.into_iter().filter(|&at| is_lost(at) || is_unlike(at)).collect()
+}
+
+fn says_same(one: &Entry, other: &Entry) -> bool {
+    let said = |entry: &Entry| {
+        let blocks = entry.as_message().map(Message::blocks).unwrap_or_default();
+        blocks.iter().map(|block| mem::discriminant(&block.kind)).collect::<Vec<_>>()
+    };
+    let uses = |entry: &Entry| {
+        let uses = entry.as_message().into_iter().flat_map(Message::tool_uses);
+        uses.map(str::to_owned).collect::<Vec<_>>()
+    };
+    one.answer() == other.answer() && said(one) == said(other) && uses(one) == uses(other)
 }

@@ -14,6 +14,23 @@ const CHUNK: usize = 64 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
+/// The first answer that a record of a file in memory gives to a question.
+pub(super) fn find_in_records<T>(
+    bytes: &[u8],
+    mut ask: impl FnMut(&str) -> Option<T>,
+) -> Option<T> {
+    let mut records = Records::new(bytes).max_record(usize::MAX);
+    // Reading a slice cannot fail.
+    while let Ok(Some(piece)) = records.next() {
+        let Piece::Record(record) = piece else { continue };
+        let answer = ask(&record.text);
+        if answer.is_some() {
+            return answer;
+        }
+    }
+    None
+}
+
 /// Reads the records of a file of JSON lines, and reports the bytes that belong to none.
 ///
 /// Tolerates torn lines, runs of NUL bytes, several records on one line, CRLF, a byte order mark,

@@ -2,9 +2,10 @@
 //! file is unchanged, and no link from the rest leads into a part.
 use super::{
     form::FileForm,
-    records::{Piece, Records},
-    report::{FileReport, Findings},
+    records::find_in_records,
+    report::{FileBytes, FileReport, Findings},
 };
+use std::array;
 
 /// The limit for kept findings, as in a check.
 const MOST: usize = 10_000;
@@ -17,22 +18,14 @@ pub(super) struct Remaining {
     before: (u64, u64),
     /// The findings in the parts after the repair.
     after: Findings,
+    /// The changes of the report's counts.
     counts: Counts,
     /// The uses that wait for their results, if the last part ends the file.
     pending: Option<Vec<Box<str>>>,
 }
 
-/// The counters of a report.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    total: i64,
-    records: i64,
-    skipped: i64,
-    separators: i64,
-    lines: i64,
-    numbers: [i64; 4],
-    messages: i64,
-}
+/// The counts of a report, in the order of [`counts`].
+type Counts = [i64; 10];
 
 /// The position of a part in the whole file: how many more lines, bytes and messages stand before
 /// it there than in the part alone.
@@ -43,36 +36,21 @@ pub(super) struct Shift {
     pub(super) messages: i64,
 }
 
-impl Counts {
-    fn of(report: &FileReport) -> Self {
-        let FileReport { bytes, lines, records, own_records, other_records, torn_lines, .. } =
-            report;
-        let numbers = [records, own_records, other_records, torn_lines];
-        Self {
-            total: bytes.total as i64,
-            records: bytes.records as i64,
-            skipped: bytes.skipped as i64,
-            separators: bytes.separators as i64,
-            lines: *lines as i64,
-            numbers: numbers.map(|number| *number as i64),
-            messages: report.messages as i64,
-        }
-    }
-
-    /// Combines each counter with `join`.
-    fn with(self, other: Self, join: fn(i64, i64) -> i64) -> Self {
-        let mut numbers = self.numbers;
-        numbers.iter_mut().zip(other.numbers).for_each(|(one, other)| *one = join(*one, other));
-        Self {
-            total: join(self.total, other.total),
-            records: join(self.records, other.records),
-            skipped: join(self.skipped, other.skipped),
-            separators: join(self.separators, other.separators),
-            lines: join(self.lines, other.lines),
-            numbers,
-            messages: join(self.messages, other.messages),
-        }
-    }
+/// The counts of a report.
+fn counts(report: &FileReport) -> Counts {
+    let counts = [
+        report.bytes.total,
+        report.lines,
+        report.messages as u64,
+        report.bytes.records,
+        report.bytes.skipped,
+        report.bytes.separators,
+        report.records,
+        report.own_records,
+        report.other_records,
+        report.torn_lines,
+    ];
+    counts.map(|count| count as i64)
 }
 
 impl Remaining {
@@ -83,16 +61,16 @@ impl Remaining {
 
     /// Adds the next part: its reports before and after the repair.
     pub(super) fn add(&mut self, was: &FileReport, now: &FileReport, at: Shift, ends_file: bool) {
-        let before = self.counts;
+        let (before, new, old) = (self.counts, counts(now), counts(was));
         self.before.0 += was.found;
         self.before.1 += was.errors;
         self.after.all += now.found;
         self.after.errors += now.errors;
-        self.counts = before.with(Counts::of(now), |one, other| one + other);
-        self.counts = self.counts.with(Counts::of(was), |one, other| one - other);
+        self.counts = array::from_fn(|nth| before[nth] + new[nth] - old[nth]);
+        let [bytes, lines, messages, ..] = before;
+        let (bytes, lines, messages) = (at.bytes + bytes, at.lines + lines, at.messages + messages);
         for finding in &now.findings {
-            let (lines, bytes) = (at.lines + before.lines, at.bytes + before.total);
-            self.after.keep(finding.clone().shifted(lines, bytes, at.messages + before.messages));
+            self.after.keep(finding.clone().shifted(lines, bytes, messages));
         }
         self.pending = ends_file.then(|| now.pending.clone());
     }
@@ -105,20 +83,20 @@ impl Remaining {
         if !is_same || first_form(after) != Some(self.form) {
             return None;
         }
-        let counts = Counts::of(before).with(self.counts, |one, other| one + other);
-        let number = |number: i64| u64::try_from(number).ok();
+        let was = counts(before);
+        let now: Counts = array::from_fn(|nth| was[nth] + self.counts[nth]);
+        let now = now.map(|count| u64::try_from(count).ok());
+        let [total, lines, messages, in_records, skipped, separators, records, ..] = now;
+        let [.., own, other, torn] = now;
         let mut report = before.clone();
         report.findings.clone_from(&self.after.kept);
         (report.found, report.errors) = (self.after.all, self.after.errors);
-        report.bytes.total = number(counts.total)?;
-        report.bytes.records = number(counts.records)?;
-        report.bytes.skipped = number(counts.skipped)?;
-        report.bytes.separators = number(counts.separators)?;
-        report.lines = number(counts.lines)?;
-        let [records, own, other, torn] = counts.numbers.map(number);
-        (report.records, report.own_records) = (records?, own?);
+        let (total, in_records) = (total?, in_records?);
+        let (skipped, separators) = (skipped?, separators?);
+        report.bytes = FileBytes { total, records: in_records, skipped, separators };
+        (report.lines, report.records, report.own_records) = (lines?, records?, own?);
         (report.other_records, report.torn_lines) = (other?, torn?);
-        report.messages = usize::try_from(counts.messages).ok()?;
+        report.messages = usize::try_from(messages?).ok()?;
         if let Some(pending) = &self.pending {
             report.pending.clone_from(pending);
         }
@@ -128,11 +106,5 @@ impl Remaining {
 
 /// The form that follows from the first record.
 fn first_form(bytes: &[u8]) -> Option<FileForm> {
-    let mut records = Records::new(bytes).max_record(usize::MAX);
-    // Reading a slice cannot fail.
-    while let Ok(Some(piece)) = records.next() {
-        let Piece::Record(record) = piece else { continue };
-        return FileForm::detect(&record.text);
-    }
-    None
+    find_in_records(bytes, |record| Some(FileForm::detect(record)))?
 }

@@ -1,7 +1,6 @@
 //! Repairs a session file that is in memory as a whole.
 use super::{
     branch_repair::BranchRepair,
-    check::FileCheck,
     done::{Done, Dropped, FileAction, FileActionKind, FileLoss},
     drafts::Draft,
     edit::Edits,
@@ -44,10 +43,10 @@ impl SessionFile {
             lines = origins.into_iter().map(|record| record.and_then(|at| lines[at])).collect();
             let bytes = edits.write(&file);
             drop(file);
-            file = Self::read_as(form, bytes.into()).asked(asked);
+            file = Self::read_as(form, bytes.into(), asked);
             // A record that could not be read in the last pass is new.
             lines.resize(file.entries.len(), None);
-            let now = report.insert(file.checked(repair.has_members(), form));
+            let now = report.insert(file.check_as(form, repair.members));
             if now.is_clean() && repair.leaves(now) {
                 break;
             }
@@ -61,21 +60,12 @@ impl SessionFile {
         done.look_aside(&aside);
         (file, done, report)
     }
-
-    fn checked(&self, members: bool, form: Option<FileForm>) -> FileReport {
-        let check = FileCheck::new().max_record(usize::MAX).window(usize::MAX).asked(self.asked);
-        let check = form.map_or(check.clone(), |form| check.form(form));
-        let check = if members { check.with_members() } else { check };
-        check
-            .run(&*self.bytes, |_| {})
-            .unwrap_or_else(|error| unreachable!("a slice can always be read: {error}"))
-    }
 }
 
 impl Repair {
     /// Whether it does nothing to a file without findings.
     fn leaves(self, clean: &FileReport) -> bool {
-        !self.waives_thoughts() && (!self.closes_tail() || clean.pending.is_empty())
+        !self.waive_thoughts && (!self.close_tail || clean.pending.is_empty())
     }
 }
 
@@ -113,21 +103,21 @@ impl Done {
         let mut branch = BranchRepair::new(file);
         let (mut reported, first) = (BTreeSet::new(), self.actions.len());
         if let Some(plan) = branch.plan(repair) {
-            self.report(&plan, branch.drafts(), lines, &mut reported);
+            self.report(&plan, &branch.drafts, lines, &mut reported);
         }
-        branch.named().for_each(|node| self.act(FileActionKind::GiveId, lines[node]));
-        branch.relinked().for_each(|node| self.act(FileActionKind::Relink, lines[node]));
+        branch.named.keys().for_each(|&node| self.act(FileActionKind::GiveId, lines[node]));
+        branch.relinked.iter().for_each(|&node| self.act(FileActionKind::Relink, lines[node]));
         let new = self.actions[first..].iter().filter_map(|action| action.line);
         let mut named: BTreeSet<u64> = new.collect();
         // A moved entry has another parent in its new place.
-        for line in branch.moved().filter_map(|node| lines[node]) {
+        for line in branch.moved.iter().filter_map(|&node| lines[node]) {
             if named.insert(line) {
                 self.act(FileActionKind::Relink, Some(line));
             }
         }
         // A message may have several lines, of which only the first was named, or be merged into
         // another.
-        let (drafts, edits) = branch.into_parts();
+        let BranchRepair { drafts, edits, .. } = branch;
         for draft in reported.into_iter().filter_map(|at| drafts.get(at)) {
             let lines_of = draft.nodes.iter().filter(|&&node| edits.is_touched(node));
             for line in lines_of.filter_map(|&node| lines[node]) {

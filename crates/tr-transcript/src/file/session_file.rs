@@ -6,11 +6,11 @@ use super::{
     form::FileForm,
     located::Located,
     path::{self, Path},
-    records::{Piece, Records, Skipped},
+    records::{Piece, Records, Skipped, find_in_records},
     report::FileReport,
 };
 use crate::{format::Format, message::Message, transcript::Transcript};
-use std::{borrow::Cow, fmt, io, ops::Range};
+use std::{borrow::Cow, fmt, ops::Range};
 
 /// A session file in memory, for edits.
 ///
@@ -41,7 +41,7 @@ pub struct SessionFile {
     pub(super) spans: Vec<RecordSpan>,
     /// The entry of each record.
     pub(super) entries: Vec<Located>,
-    is_linked: bool,
+    pub(super) is_linked: bool,
     /// The form in which the provider is asked, if that is known from elsewhere.
     pub(super) asked: Option<Format>,
 }
@@ -64,11 +64,11 @@ impl SessionFile {
     /// Reads a file; this never fails.
     #[must_use]
     pub fn read(bytes: impl Into<Box<[u8]>>) -> Self {
-        Self::read_as(None, bytes.into())
+        Self::read_as(None, bytes.into(), None)
     }
 
-    /// Reads a file whose form may be known.
-    pub(super) fn read_as(form: Option<FileForm>, bytes: Box<[u8]>) -> Self {
+    /// Reads a file whose form may be known, and the form in which the provider is asked.
+    pub(super) fn read_as(form: Option<FileForm>, bytes: Box<[u8]>, asked: Option<Format>) -> Self {
         let (mut parts, mut spans, mut texts) = (Vec::new(), Vec::new(), Vec::new());
         let mut lines = Vec::new();
         let mut records = Records::new(&*bytes).max_record(usize::MAX);
@@ -102,29 +102,20 @@ impl SessionFile {
         let entries: Vec<_> = (0..spans.len()).map(located).collect();
         let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
         drop(texts);
-        Self { bytes, form, parts, spans, entries, is_linked, asked: None }
-    }
-
-    /// Sets the form in which the provider is asked, if the caller knows it.
-    pub(super) fn asked(self, asked: Option<Format>) -> Self {
-        Self { asked, ..self }
+        Self { bytes, form, parts, spans, entries, is_linked, asked }
     }
 
     /// The form of a file.
     pub(super) fn form_of(bytes: &[u8]) -> FileForm {
-        let mut records = Records::new(bytes).max_record(usize::MAX);
         let mut plain = FileForm::Other;
-        // Reading a slice cannot fail.
-        while let Ok(Some(piece)) = records.next() {
-            let Piece::Record(record) = piece else { continue };
-            if let Some(form) = FileForm::detect(&record.text) {
-                return form;
+        let told = find_in_records(bytes, |record| {
+            let form = FileForm::detect(record);
+            if form.is_none() && plain == FileForm::Other {
+                plain = FileForm::of_plain(&[record]);
             }
-            if plain == FileForm::Other {
-                plain = FileForm::of_plain(&[&record.text]);
-            }
-        }
-        plain
+            form
+        });
+        told.unwrap_or(plain)
     }
 
     /// Its form.
@@ -154,10 +145,18 @@ impl SessionFile {
     /// Checks it as [`FileCheck`] does while reading; here no line is too long.
     #[must_use]
     pub fn check(&self) -> FileReport {
-        let check = FileCheck::new().max_record(usize::MAX).window(usize::MAX);
+        self.check_as(None, false)
+    }
+
+    /// The same in this form, if it is known; with `members` also what the provider refuses on its
+    /// own.
+    pub(super) fn check_as(&self, form: Option<FileForm>, members: bool) -> FileReport {
+        let check = FileCheck::new().max_record(usize::MAX).window(usize::MAX).asked(self.asked);
+        let check = form.map_or(check.clone(), |form| check.form(form));
+        let check = if members { check.with_members() } else { check };
         check
             .run(&*self.bytes, |_| {})
-            .unwrap_or_else(|error: io::Error| unreachable!("a slice can always be read: {error}"))
+            .unwrap_or_else(|error| unreachable!("a slice can always be read: {error}"))
     }
 
     /// The messages that the model would be sent; `None` if the form is not known.
@@ -175,19 +174,13 @@ impl SessionFile {
         Path::active(self.form, &self.entries, false, self.is_linked)
     }
 
-    pub(super) fn is_linked(&self) -> bool {
-        self.is_linked
-    }
-
     pub(super) fn drafts(&self, path: &Path) -> Vec<Draft> {
         drafts::drafts(self.form, &self.entries, path)
     }
 
     pub(super) fn transcript_of(&self, path: &Path, drafts: &[Draft]) -> Option<Transcript> {
-        let mut transcript = Transcript::new(self.form.messages()?).asked(self.asked);
-        if path.rewritten.is_some() {
-            transcript = transcript.after_unknown();
-        }
+        let mut transcript = Transcript::new(self.form.messages()?);
+        (transcript.continues, transcript.asked) = (path.rewritten.is_some(), self.asked);
         drafts.iter().for_each(|draft| transcript.push(self.message(draft)));
         Some(transcript)
     }

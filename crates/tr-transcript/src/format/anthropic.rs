@@ -1,9 +1,9 @@
 //! Anthropic's Messages API: uses and results are blocks of a message's content.
 use super::{
     ReadError,
-    form::{Form, as_text, id, role, text},
+    form::{Form, as_text, id, role, step, text},
     known,
-    refused::{PATTERN, Refused, Text, Why, object, type_of},
+    refused::{PATTERN, Refused, Text, Why, must_be, type_of},
     written::{Asked, NewUse, is_synthetic, with_mark_of},
 };
 use crate::{
@@ -18,10 +18,9 @@ use serde_json::value::RawValue;
 struct Wire<'t> {
     #[serde(borrow)]
     role: Option<&'t RawValue>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     content: Option<&'t RawValue>,
     /// The model that answered, in a session of Claude Code's.
-    #[serde(borrow)]
     model: Option<&'t RawValue>,
 }
 
@@ -29,21 +28,16 @@ struct Wire<'t> {
 struct WireBlock<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     id: Option<&'t RawValue>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     name: Option<&'t RawValue>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     input: Option<&'t RawValue>,
-    #[serde(borrow)]
     tool_use_id: Option<&'t RawValue>,
-    #[serde(borrow)]
     content: Option<&'t RawValue>,
-    #[serde(borrow)]
     caller: Option<&'t RawValue>,
-    #[serde(borrow)]
     text: Option<&'t RawValue>,
-    #[serde(borrow, rename = "isSystemPrompt")]
+    #[serde(rename = "isSystemPrompt")]
     is_system_prompt: Option<&'t RawValue>,
 }
 
@@ -76,15 +70,14 @@ impl Form for Anthropic {
         let wire: Wire<'_> =
             json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;
         let role = role(wire.role)?;
-        let is_known = matches!(role, Role::User | Role::Assistant | Role::System)
-            && known::has_shape(wire.content, true);
+        let has_shape = known::has_shape(wire.content, true);
+        let is_known = matches!(role, Role::User | Role::Assistant | Role::System) && has_shape;
         let unknown = known::message(&raw, &MEMBERS, wire.content);
         let unknown = if is_known { unknown } else { Some(Unknown::Content) };
         let model = wire.model.and_then(json::string);
         let is_ours = model.is_none_or(|model| is_ours(&model));
         let (mut blocks, mut is_system) = (Vec::new(), role == Role::System);
-        let has_shape = |content: &&RawValue| known::has_shape(Some(content), true);
-        let content = wire.content.filter(has_shape).filter(|content| content.get() != "null");
+        let content = wire.content.filter(|content| has_shape && content.get() != "null");
         let list = content.map(|content| json::span(&raw, content.get()));
         if let Some(content) = wire.content {
             if content.get().starts_with('"') {
@@ -101,12 +94,12 @@ impl Form for Anthropic {
                     let is_prompt = wire.as_ref().and_then(|wire| wire.is_system_prompt);
                     is_system |= role == Role::User && is_prompt.is_some_and(is_true);
                     let unknown = wire.as_ref().and_then(|wire| unknown_in(element, wire));
-                    let kind = match wire.map_or(Kind::Unread, |wire| kind(&raw, &wire)) {
+                    let kind = match wire.as_ref().map_or(Kind::Unread, |wire| kind(&raw, wire)) {
                         // Its content is in an unknown member.
                         Kind::Text(_) if unknown == Some(Unknown::Content) => Kind::Other,
                         kind => kind,
                     };
-                    let refused = refused_in(element, &kind, role);
+                    let refused = wire.as_ref().and_then(|wire| refused_in(wire, &kind, role));
                     let refused = refused.filter(|it| is_ours || !it.is_limit()).map(Box::new);
                     let block = Block::new(json::span(&raw, element), kind);
                     Block { unknown, refused, ..block }.add_to(&mut blocks);
@@ -135,14 +128,9 @@ impl Form for Anthropic {
     }
 
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
-        let blocks: Vec<_> = uses
-            .iter()
-            .map(|NewUse { id, name, input }| {
-                let (id, name) = (quote(id), quote(name));
-                format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{input}}}"#)
-            })
-            .collect();
-        vec![format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","))]
+        step(r#"{"role":"assistant","content":["#, uses, |id, name, input| {
+            format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{input}}}"#)
+        })
     }
 
     fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
@@ -192,18 +180,19 @@ impl Form for Anthropic {
         let message = finding.message_index;
         let block = finding.block_index.unwrap_or_default();
         match finding.fault {
-            Fault::IncompleteUse | Fault::UseWithoutUser | Fault::ContentAfterUse => format!(
-                "messages.{message}: `tool_use` ids were found without `tool_result` blocks \
-                 immediately after: {id}. Each `tool_use` block must have a corresponding \
-                 `tool_result` block in the next message."
-            ),
             // The provider only accepts a result at the head of the next message.
-            Fault::ResultAfterContent => format!(
-                "messages.{}: `tool_use` ids were found without `tool_result` blocks immediately \
-                 after: {id}. Each `tool_use` block must have a corresponding `tool_result` block \
-                 in the next message.",
-                message.saturating_sub(1)
-            ),
+            Fault::IncompleteUse
+            | Fault::UseWithoutUser
+            | Fault::ContentAfterUse
+            | Fault::ResultAfterContent => {
+                let is_next = finding.fault == Fault::ResultAfterContent;
+                let message = message.saturating_sub(usize::from(is_next));
+                format!(
+                    "messages.{message}: `tool_use` ids were found without `tool_result` blocks \
+                     immediately after: {id}. Each `tool_use` block must have a corresponding \
+                     `tool_result` block in the next message."
+                )
+            }
             Fault::OrphanedResult | Fault::ResultWithoutAssistant => format!(
                 "messages.{message}.content.{block}: unexpected `tool_use_id` found in \
                  `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding \
@@ -217,12 +206,9 @@ impl Form for Anthropic {
                      corresponding `{of}_tool_result` block"
                 )
             }
-            Fault::MissingId if finding.is_empty_id() => format!(
-                "messages.{message}.content.{block}.tool_use.id: String should match pattern \
-                 '^[a-zA-Z0-9_-]+$'"
-            ),
             Fault::MissingId => {
-                format!("messages.{message}.content.{block}.tool_use.id: Field required")
+                let why = if finding.is_empty_id() { Why::Pattern } else { Why::Missing };
+                words(&Refused::new(Fault::MissingId, "tool_use.id", why), message, Some(block))
             }
             Fault::DuplicateId => {
                 format!("messages.{message}.content.{block}: `tool_use` ids must be unique")
@@ -299,21 +285,15 @@ fn refused(content: Option<&RawValue>) -> Option<Refused> {
 }
 
 /// Why the provider refuses a block in a message of this role.
-fn refused_in(block: &str, kind: &Kind, role: Role) -> Option<Refused> {
+fn refused_in(wire: &WireBlock<'_>, kind: &Kind, role: Role) -> Option<Refused> {
     match kind {
         Kind::Use { id, .. } => {
-            let wire: WireBlock<'_> = json::object(block).ok()?;
-            let input = || object(Fault::RefusedInput, "tool_use.input", wire.input);
+            let input = || must_be("an object", Fault::RefusedInput, "tool_use.input", wire.input);
             ID.refused_id(id).or_else(|| NAME.refused(wire.name)).or_else(input)
         }
         Kind::Other if role == Role::User => {
-            let wire: WireBlock<'_> = json::object(block).ok()?;
             let kind = wire.kind.and_then(json::string)?;
-            let member = match &*kind {
-                "thinking" => "thinking",
-                "redacted_thinking" => "redacted_thinking",
-                _ => return None,
-            };
+            let member = ["thinking", "redacted_thinking"].into_iter().find(|it| *it == kind)?;
             Some(Refused::new(Fault::MisplacedBlock, member, Why::Place))
         }
         _ => None,

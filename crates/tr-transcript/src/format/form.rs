@@ -1,11 +1,11 @@
 //! The interface of a transcript form, and code that several forms share.
 use super::{
-    ReadError,
-    written::{Asked, NewUse},
+    ReadError, known,
+    written::{Asked, NewUse, is_synthetic},
 };
 use crate::{
-    json::{self, Piece},
-    message::{Body, Message, Role},
+    json::{self, Piece, quote},
+    message::{Block, Body, Kind, Message, Role},
     name::Name,
     validate::Finding,
 };
@@ -64,6 +64,36 @@ pub(crate) trait Form: Sync {
 
     /// The provider's error text for a finding.
     fn error(&self, finding: &Finding) -> String;
+}
+
+/// A message that begins with `head` and lists these uses, each written by `write` from its id and
+/// its name, both as JSON, and its input.
+pub(super) fn step(
+    head: &str,
+    uses: &[NewUse<'_>],
+    write: impl Fn(&str, &str, &str) -> String,
+) -> Vec<String> {
+    let write = |used: &NewUse<'_>| write(&quote(used.id), &quote(used.name), used.input);
+    let uses: Vec<_> = uses.iter().map(write).collect();
+    vec![format!("{head}{}]}}", uses.join(","))]
+}
+
+/// The block of a message that is a result. `members` are the known ones.
+pub(super) fn result(
+    raw: &str,
+    called: Option<&RawValue>,
+    content: Option<&RawValue>,
+    members: &[&str],
+) -> Block {
+    let at = |part: Option<&RawValue>| part.map(|part| json::span(raw, part.get()));
+    let kind = Kind::Result {
+        id: id(called),
+        id_at: at(called),
+        name: Box::default(),
+        content: at(content),
+        synthetic: is_synthetic(content),
+    };
+    Block { unknown: known::block(raw, members), ..Block::new(0..raw.len(), kind) }
 }
 
 /// The content as one text: a string's value, or the JSON of anything else.

@@ -2,9 +2,9 @@
 //! with its response by name and position.
 use super::{
     ReadError,
-    form::{Form, id, text},
+    form::{Form, id, step, text},
     known,
-    refused::{Refused, Text, Why, object},
+    refused::{Refused, Text, Why, must_be},
     written::{Asked, NewUse, is_synthetic},
 };
 use crate::{
@@ -23,7 +23,6 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 struct Wire<'t> {
     #[serde(borrow)]
     role: Option<&'t RawValue>,
-    #[serde(borrow)]
     parts: Option<&'t RawValue>,
 }
 
@@ -32,9 +31,9 @@ struct Wire<'t> {
 struct WirePart<'t> {
     #[serde(borrow, alias = "function_call", rename = "functionCall")]
     call: Option<&'t RawValue>,
-    #[serde(borrow, alias = "function_response", rename = "functionResponse")]
+    #[serde(alias = "function_response", rename = "functionResponse")]
     response: Option<&'t RawValue>,
-    #[serde(borrow, alias = "thought_signature", rename = "thoughtSignature")]
+    #[serde(alias = "thought_signature", rename = "thoughtSignature")]
     signature: Option<&'t RawValue>,
 }
 
@@ -43,14 +42,10 @@ struct WirePart<'t> {
 struct WireFunction<'t> {
     #[serde(borrow)]
     id: Option<&'t RawValue>,
-    #[serde(borrow)]
     name: Option<&'t RawValue>,
-    #[serde(borrow)]
     args: Option<&'t RawValue>,
-    #[serde(borrow)]
     response: Option<&'t RawValue>,
     /// Images and files next to the response.
-    #[serde(borrow)]
     parts: Option<&'t RawValue>,
 }
 
@@ -59,9 +54,7 @@ struct WireFunction<'t> {
 struct Answer<'t> {
     #[serde(borrow)]
     output: Option<&'t RawValue>,
-    #[serde(borrow)]
     result: Option<&'t RawValue>,
-    #[serde(borrow)]
     error: Option<&'t RawValue>,
 }
 
@@ -128,12 +121,9 @@ impl Form for Gemini {
     }
 
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
-        let write = |NewUse { id, name, input }: &NewUse<'_>| {
-            let (id, name) = (quote(id), quote(name));
+        step(r#"{"role":"model","parts":["#, uses, |id, name, input| {
             format!(r#"{{"functionCall":{{"id":{id},"name":{name},"args":{input}}}}}"#)
-        };
-        let parts: Vec<_> = uses.iter().map(write).collect();
-        vec![format!(r#"{{"role":"model","parts":[{}]}}"#, parts.join(","))]
+        })
     }
 
     /// Writes an id if the call has one, in the call's spelling.
@@ -258,7 +248,7 @@ fn words(refused: &Refused, at: usize, part: usize) -> String {
 /// Why the provider refuses a part. A `null` member counts as missing.
 fn refused_in(part: &str, wire: &WirePart<'_>) -> Option<Refused> {
     let is_struct = |member, value: Option<&RawValue>| {
-        value.and_then(|value| object(Fault::RefusedInput, member, Some(value)))
+        value.and_then(|value| must_be("an object", Fault::RefusedInput, member, Some(value)))
     };
     if let Some(call) = wire.call.and_then(function) {
         let name = CALL_NAME.refused(call.name);

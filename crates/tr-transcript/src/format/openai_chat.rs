@@ -2,10 +2,10 @@
 //! message of the role `tool`.
 use super::{
     ReadError,
-    form::{Form, as_text, id, role, text},
+    form::{Form, as_text, id, result, role, step, text},
     known,
-    refused::{Refused, Text, Why, openai, type_of},
-    written::{Asked, NewUse, is_synthetic},
+    refused::{Refused, Text, Why, must_be, openai},
+    written::{Asked, NewUse},
 };
 use crate::{
     json::{self, Piece, quote},
@@ -19,18 +19,12 @@ use serde_json::value::RawValue;
 struct Wire<'t> {
     #[serde(borrow)]
     role: Option<&'t RawValue>,
-    #[serde(borrow)]
     content: Option<&'t RawValue>,
     /// With one of these, an answer may have no content.
-    #[serde(borrow)]
     audio: Option<&'t RawValue>,
-    #[serde(borrow)]
     function_call: Option<&'t RawValue>,
-    #[serde(borrow)]
     refusal: Option<&'t RawValue>,
-    #[serde(borrow)]
     tool_calls: Option<&'t RawValue>,
-    #[serde(borrow)]
     tool_call_id: Option<&'t RawValue>,
 }
 
@@ -38,11 +32,9 @@ struct Wire<'t> {
 struct WireCall<'t> {
     #[serde(borrow)]
     id: Option<&'t RawValue>,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     function: Option<WireFunction<'t>>,
-    #[serde(borrow)]
     custom: Option<&'t RawValue>,
 }
 
@@ -81,7 +73,7 @@ const PARTS: [&str; 7] =
 struct WireFunction<'t> {
     #[serde(borrow, default, deserialize_with = "json::present")]
     name: Option<&'t RawValue>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     arguments: Option<&'t RawValue>,
 }
 
@@ -101,15 +93,7 @@ impl Form for Chat {
         let mut blocks = Vec::new();
         let mut list = None;
         if role == Role::Tool {
-            let kind = Kind::Result {
-                id: id(wire.tool_call_id),
-                id_at: at(wire.tool_call_id),
-                name: Box::default(),
-                content: at(wire.content),
-                synthetic: is_synthetic(wire.content),
-            };
-            let unknown = known::block(&raw, &RESULT);
-            blocks.push(Block { unknown, ..Block::new(0..raw.len(), kind) });
+            blocks.push(result(&raw, wire.tool_call_id, wire.content, &RESULT));
         } else if role == Role::Assistant
             && let Some(calls) = wire.tool_calls
             && let Ok(elements) = json::elements(calls.get())
@@ -146,16 +130,10 @@ impl Form for Chat {
     }
 
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
-        let calls: Vec<_> = uses
-            .iter()
-            .map(|NewUse { id, name, input }| {
-                let (id, name, input) = (quote(id), quote(name), quote(input));
-                format!(
-                    r#"{{"id":{id},"type":"function","function":{{"name":{name},"arguments":{input}}}}}"#
-                )
-            })
-            .collect();
-        vec![format!(r#"{{"role":"assistant","content":null,"tool_calls":[{}]}}"#, calls.join(","))]
+        step(r#"{"role":"assistant","content":null,"tool_calls":["#, uses, |id, name, input| {
+            let function = format!(r#"{{"name":{name},"arguments":{}}}"#, quote(input));
+            format!(r#"{{"id":{id},"type":"function","function":{function}}}"#)
+        })
     }
 
     /// This form has no error flag: the content says that it is an error.
@@ -188,26 +166,22 @@ impl Form for Chat {
     /// Arguments become a JSON string; an empty list of calls is removed; a missing content becomes
     /// an empty text.
     fn corrected(&self, message: &Message) -> Option<String> {
-        let whole = message.refused().map(|refused| (refused.member, &refused.why));
-        match whole {
+        match message.refused().map(|refused| (refused.member, &refused.why)) {
             Some(("tool_calls", _)) => return Some(without_calls(message.raw())),
             Some(("content", Why::Type { .. })) if message.role() != Role::Tool => {
                 return Some(json::set_member(message.raw(), "content", r#""""#));
             }
             _ => {}
         }
-        let text = |block: &Block| {
+        let mut is_corrected = false;
+        let piece = |(at, block): (usize, &Block)| {
             let call = message.text(&block.span);
-            block.refused.as_ref().and_then(|_| corrected_call(call))
+            let text = block.refused.as_ref().and_then(|_| corrected_call(call));
+            is_corrected |= text.is_some();
+            Piece { was: Some(at), text: text.unwrap_or_else(|| call.to_owned()) }
         };
-        let texts: Vec<_> = message.blocks().iter().map(text).collect();
-        texts.iter().flatten().next()?;
-        let piece = |(at, (block, text)): (usize, (&Block, Option<String>))| {
-            let text = text.unwrap_or_else(|| message.text(&block.span).to_owned());
-            Piece { was: Some(at), text }
-        };
-        let pieces: Vec<_> = message.blocks().iter().zip(texts).enumerate().map(piece).collect();
-        Some(message.with_pieces(&pieces))
+        let pieces: Vec<_> = message.blocks().iter().enumerate().map(piece).collect();
+        is_corrected.then(|| message.with_pieces(&pieces))
     }
 
     fn error(&self, finding: &Finding) -> String {
@@ -243,11 +217,11 @@ impl Form for Chat {
 fn words(refused: &Refused, at: usize, call: Option<usize>) -> String {
     let member = refused.member;
     match (call, &refused.why) {
-        (Some(call), _) => openai(refused, &format!("messages[{at}].tool_calls[{call}].{member}")),
+        (Some(call), why) => openai(why, &format!("messages[{at}].tool_calls[{call}].{member}")),
         (None, Why::Type { got, .. }) if member == "content" => {
             format!("Invalid value for 'content': expected a string, got {got}.")
         }
-        (None, _) => openai(refused, &format!("messages[{at}].{member}")),
+        (None, why) => openai(why, &format!("messages[{at}].{member}")),
     }
 }
 
@@ -262,7 +236,8 @@ fn refused_in(call: &WireCall<'_>) -> Option<Refused> {
     };
     let kind =
         || call.kind.is_none().then(|| Refused::new(Fault::RefusedContent, "type", Why::Missing));
-    let given = || arguments("function.arguments", function.arguments);
+    let given =
+        || must_be("a string", Fault::RefusedInput, "function.arguments", function.arguments);
     NAME.refused(function.name).or_else(given).or_else(kind)
 }
 
@@ -280,16 +255,6 @@ fn with_string(call: &str) -> Option<String> {
     let given = wire.function?.arguments.filter(|given| given.get().starts_with('{'))?;
     let at = json::span(call, given.get());
     Some(format!("{}{}{}", &call[..at.start], quote(given.get()), &call[at.end..]))
-}
-
-/// Why the provider refuses the arguments of a call, which must be a JSON string.
-pub(super) fn arguments(member: &'static str, given: Option<&RawValue>) -> Option<Refused> {
-    let why = match given {
-        None => Why::Missing,
-        Some(given) if given.get().starts_with('"') => return None,
-        Some(given) => Why::Type { expected: "a string", got: type_of(given) },
-    };
-    Some(Refused::new(Fault::RefusedInput, member, why))
 }
 
 /// Why the provider refuses a message's content or its list of calls.
@@ -323,11 +288,11 @@ fn has_own_member(message: &str) -> bool {
     struct OwnMembers<'t> {
         #[serde(borrow, default, deserialize_with = "json::present")]
         audio: Option<&'t RawValue>,
-        #[serde(borrow, default, deserialize_with = "json::present")]
+        #[serde(default, deserialize_with = "json::present")]
         function_call: Option<&'t RawValue>,
-        #[serde(borrow, default, deserialize_with = "json::present")]
+        #[serde(default, deserialize_with = "json::present")]
         refusal: Option<&'t RawValue>,
-        #[serde(borrow, default, deserialize_with = "json::present")]
+        #[serde(default, deserialize_with = "json::present")]
         tool_calls: Option<&'t RawValue>,
     }
     let own: OwnMembers<'_> = json::object(message).unwrap_or_default();
@@ -336,20 +301,7 @@ fn has_own_member(message: &str) -> bool {
 
 /// `OpenAI`'s error text for an id that is missing or empty.
 pub(super) fn missing(finding: &Finding, member: &str) -> String {
-    if finding.is_empty_id() {
-        return format!(
-            "Invalid '{member}': empty string. Expected a string with minimum length 1, but got \
-             an empty string instead."
-        );
-    }
-    format!("Missing required parameter: '{member}'.")
-}
-
-#[derive(Deserialize)]
-struct Content<'t> {
-    /// Not an `Option`, so that `null` is read as a value.
-    #[serde(borrow)]
-    content: &'t RawValue,
+    openai(if finding.is_empty_id() { &Why::Empty } else { &Why::Missing }, member)
 }
 
 /// `raw` without its member `tool_calls`, which the provider refuses when it is empty; a message
@@ -359,16 +311,9 @@ fn without_calls(raw: &str) -> String {
         return raw.to_owned();
     };
     let at = json::span(raw, calls.get());
-    if json::object::<Content<'_>>(raw).is_err() {
+    if !json::members(raw).is_ok_and(|members| members.contains_key("content")) {
         return json::with_member(raw, &at, r#""content":"""#);
     }
     let rest = json::without_member(raw, &at);
-    if content.is_none() { empty_content(rest) } else { rest }
-}
-
-/// `raw` with `""` instead of a content of `null`.
-fn empty_content(raw: String) -> String {
-    let Ok(Content { content }) = json::object(&raw) else { return raw };
-    let at = json::span(&raw, content.get());
-    format!(r#"{}""{}"#, &raw[..at.start], &raw[at.end..])
+    if content.is_none() { json::set_member(&rest, "content", r#""""#) } else { rest }
 }

@@ -4,8 +4,8 @@ use super::{
     ReadError,
     form::{Form, as_text, id as id_of, role, text},
     known,
-    openai_chat::{arguments, missing},
-    refused::{Refused, Text, Why, openai, type_of},
+    openai_chat::missing,
+    refused::{Refused, Text, Why, must_be, openai, type_of},
     written::{Asked, NewUse, is_synthetic},
 };
 use crate::{
@@ -20,19 +20,13 @@ use serde_json::value::RawValue;
 struct Wire<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     role: Option<&'t RawValue>,
-    #[serde(borrow)]
     content: Option<&'t RawValue>,
-    #[serde(borrow)]
     id: Option<&'t RawValue>,
-    #[serde(borrow)]
     call_id: Option<&'t RawValue>,
-    #[serde(borrow)]
     name: Option<&'t RawValue>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     arguments: Option<&'t RawValue>,
-    #[serde(borrow)]
     output: Option<&'t RawValue>,
 }
 
@@ -312,9 +306,10 @@ impl Form for Responses {
                 finding.about
             ),
             _ => match &finding.refused {
-                Some(refused) => {
-                    openai(refused, &format!("input[{}].{}", finding.message_index, refused.member))
-                }
+                Some(refused) => openai(
+                    &refused.why,
+                    &format!("input[{}].{}", finding.message_index, refused.member),
+                ),
                 None => format!("No tool call found for function call output with call_id {id}."),
             },
         }
@@ -339,7 +334,8 @@ fn refused_in(wire: &Wire<'_>, kind: &str, part: &Kind) -> Option<Refused> {
             if refused.is_some() || kind != "function_call" {
                 return refused;
             }
-            NAME.refused(wire.name).or_else(|| arguments("arguments", wire.arguments))
+            let given = || must_be("a string", Fault::RefusedInput, "arguments", wire.arguments);
+            NAME.refused(wire.name).or_else(given)
         }
         Kind::Result { .. } if wire.output.is_none() => {
             Some(Refused::new(Fault::RefusedContent, "output", Why::Missing))

@@ -2,11 +2,11 @@
 //! of an assistant message, a result is a message of the role `toolResult`.
 use super::{
     Format, ReadError,
-    form::{Form, id, text},
+    form::{Form, id, result, step, text},
     known,
     openai_chat::Chat,
-    refused::{Refused, Text, object},
-    written::{Asked, NewUse, is_synthetic},
+    refused::{Refused, Text, must_be},
+    written::{Asked, NewUse},
 };
 use crate::{
     json::{self, quote},
@@ -21,12 +21,10 @@ use std::borrow::Cow;
 struct Wire<'t> {
     #[serde(borrow)]
     role: Option<&'t RawValue>,
-    #[serde(borrow)]
     content: Option<&'t RawValue>,
-    #[serde(borrow, rename = "toolCallId")]
+    #[serde(rename = "toolCallId")]
     tool_call_id: Option<&'t RawValue>,
     /// The API that answered.
-    #[serde(borrow)]
     api: Option<&'t RawValue>,
 }
 
@@ -34,11 +32,10 @@ struct Wire<'t> {
 struct WireBlock<'t> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'t RawValue>,
-    #[serde(borrow)]
     id: Option<&'t RawValue>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     name: Option<&'t RawValue>,
-    #[serde(borrow, default, deserialize_with = "json::present")]
+    #[serde(default, deserialize_with = "json::present")]
     arguments: Option<&'t RawValue>,
 }
 
@@ -67,15 +64,7 @@ impl Form for OpenClaw {
         let mut blocks = Vec::new();
         let list = at(wire.content);
         if role == Role::Tool {
-            let kind = Kind::Result {
-                id: id(wire.tool_call_id),
-                id_at: at(wire.tool_call_id),
-                name: Box::default(),
-                content: at(wire.content),
-                synthetic: is_synthetic(wire.content),
-            };
-            let unknown = known::block(&raw, &RESULT);
-            blocks.push(Block { unknown, ..Block::new(0..raw.len(), kind) });
+            blocks.push(result(&raw, wire.tool_call_id, wire.content, &RESULT));
         } else if role == Role::Assistant
             && let Some(content) = wire.content
             && let Ok(elements) = json::elements(content.get())
@@ -129,14 +118,9 @@ impl Form for OpenClaw {
     }
 
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
-        let blocks: Vec<_> = uses
-            .iter()
-            .map(|NewUse { id, name, input }| {
-                let (id, name) = (quote(id), quote(name));
-                format!(r#"{{"type":"toolCall","id":{id},"name":{name},"arguments":{input}}}"#)
-            })
-            .collect();
-        vec![format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","))]
+        step(r#"{"role":"assistant","content":["#, uses, |id, name, input| {
+            format!(r#"{{"type":"toolCall","id":{id},"name":{name},"arguments":{input}}}"#)
+        })
     }
 
     fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
@@ -189,7 +173,7 @@ fn refused_in(wire: &WireBlock<'_>) -> Option<Refused> {
     if &*text(wire.kind) != "toolCall" {
         return None;
     }
-    let given = || object(Fault::UnreadInput, "arguments", wire.arguments);
+    let given = || must_be("an object", Fault::UnreadInput, "arguments", wire.arguments);
     NAME.refused(wire.name).or_else(given)
 }
 

@@ -1,8 +1,8 @@
 //! The error of a message that does not fit its format.
-use std::fmt;
 
 /// A message that does not fit its format.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}{what}", at.map_or_else(String::new, |at| format!("messages.{at}: ")))]
 pub struct ReadError {
     what: &'static str,
     at: Option<usize>,
@@ -27,20 +27,5 @@ impl ReadError {
     #[must_use]
     pub const fn message_index(&self) -> Option<usize> {
         self.at
-    }
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(at) = self.at {
-            write!(f, "messages.{at}: ")?;
-        }
-        f.write_str(self.what)
-    }
-}
-
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|source| source as _)
     }
 }

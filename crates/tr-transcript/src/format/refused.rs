@@ -124,16 +124,17 @@ pub(crate) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// Why the provider refuses this member, which must be an object.
-pub(super) fn object(
+/// Why the provider refuses this member, which must be of the [type](type_of) `expected`.
+pub(super) fn must_be(
+    expected: &'static str,
     fault: Fault,
     member: &'static str,
     value: Option<&RawValue>,
 ) -> Option<Refused> {
-    let why = match value {
+    let why = match value.map(type_of) {
         None => Why::Missing,
-        Some(raw) if raw.get().starts_with('{') => return None,
-        Some(raw) => Why::Type { expected: "an object", got: type_of(raw) },
+        Some(got) if got == expected => return None,
+        Some(got) => Why::Type { expected, got },
     };
     Some(Refused::new(fault, member, why))
 }
@@ -152,8 +153,8 @@ pub(super) fn type_of(raw: &RawValue) -> &'static str {
 }
 
 /// `OpenAI`'s error text for a refused member in this place.
-pub(super) fn openai(refused: &Refused, place: &str) -> String {
-    match &refused.why {
+pub(super) fn openai(why: &Why, place: &str) -> String {
+    match why {
         Why::Missing => format!("Missing required parameter: '{place}'."),
         Why::Empty => format!(
             "Invalid '{place}': empty string. Expected a string with minimum length 1, but got an \

@@ -12,37 +12,22 @@ pub(crate) const NEITHER: &str = "neither an array of messages nor a request";
 pub(crate) struct Request<'t> {
     #[serde(borrow)]
     messages: Option<&'t RawValue>,
-    #[serde(borrow)]
     contents: Option<&'t RawValue>,
-    #[serde(borrow)]
     input: Option<&'t RawValue>,
-    #[serde(borrow)]
     output: Option<&'t RawValue>,
     /// Anthropic's system prompt stands beside the messages.
-    #[serde(borrow)]
     system: Option<&'t RawValue>,
     /// Anthropic's tools have a schema, `OpenAI`'s a function.
-    #[serde(borrow)]
     tools: Option<&'t RawValue>,
-    #[serde(borrow)]
     model: Option<&'t RawValue>,
-    #[serde(borrow)]
     anthropic_version: Option<&'t RawValue>,
-    #[serde(borrow)]
     stop_sequences: Option<&'t RawValue>,
-    #[serde(borrow)]
     thinking: Option<&'t RawValue>,
-    #[serde(borrow)]
     max_tokens: Option<&'t RawValue>,
-    #[serde(borrow)]
     max_completion_tokens: Option<&'t RawValue>,
-    #[serde(borrow)]
     response_format: Option<&'t RawValue>,
-    #[serde(borrow)]
     stream_options: Option<&'t RawValue>,
-    #[serde(borrow)]
     previous_response_id: Option<&'t RawValue>,
-    #[serde(borrow)]
     conversation: Option<&'t RawValue>,
 }
 
@@ -139,7 +124,6 @@ impl<'t> Request<'t> {
         struct Tool<'t> {
             #[serde(borrow)]
             input_schema: Option<&'t RawValue>,
-            #[serde(borrow)]
             function: Option<&'t RawValue>,
         }
         let tools = self.tools.map_or("[]", RawValue::get);

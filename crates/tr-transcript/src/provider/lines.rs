@@ -13,7 +13,8 @@ pub(super) struct Lines {
     word: Word,
     /// The last byte was `\r`: a following `\n` belongs to it.
     is_after_return: bool,
-    has_data: bool,
+    /// Whether there was any data.
+    pub(super) has_data: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,11 +31,6 @@ enum Line {
 }
 
 impl Lines {
-    /// Whether there was any data.
-    pub(super) fn has_data(&self) -> bool {
-        self.has_data
-    }
-
     pub(super) fn push(&mut self, mut bytes: &[u8], walk: &mut Walk, evidence: &mut Evidence) {
         while let Some(&first) = bytes.first() {
             if mem::take(&mut self.is_after_return) && first == b'\n' {
@@ -69,7 +65,7 @@ impl Lines {
         match self.line {
             Line::Data => {
                 walk.push(part, evidence);
-                self.has_data |= walk.is_begun();
+                self.has_data |= walk.is_begun;
             }
             Line::Event => {
                 for &byte in part.iter().filter(|byte| **byte != b' ') {

@@ -108,9 +108,9 @@ impl AnswerScanner {
         };
         let is_answered = match &self.form {
             Form::Json => self.walk.is_whole(),
-            Form::Events(_) if self.evidence.is_over() => true,
+            Form::Events(_) if self.evidence.is_over => true,
             Form::Events(lines) => {
-                lines.has_data() && !self.evidence.is_begun() && !self.walk.is_inside()
+                lines.has_data && !self.evidence.is_begun && !self.walk.is_inside()
             }
             Form::Opaque => true,
             Form::Blank(_) | Form::First(..) | Form::Text(_) => false,
@@ -125,7 +125,7 @@ impl AnswerScanner {
     pub fn is_over(&self) -> bool {
         match &self.form {
             Form::Json => self.walk.is_whole(),
-            Form::Events(_) => self.evidence.is_over(),
+            Form::Events(_) => self.evidence.is_over,
             _ => false,
         }
     }

@@ -1,8 +1,5 @@
 //! Walks over JSON in pieces, and keeps only the current position.
-use super::{
-    evidence::{Evidence, Word},
-    place::{Key, Look, Place},
-};
+use super::evidence::{Evidence, Key, Look, Place, Word};
 use memchr::memchr2;
 
 /// The number of levels whose kind is tracked; deeper ones are skipped.
@@ -27,7 +24,8 @@ pub(super) struct Walk {
     expects_name: bool,
     key: Key,
     word: Word,
-    is_begun: bool,
+    /// Whether any value was seen.
+    pub(super) is_begun: bool,
     is_broken: bool,
 }
 
@@ -60,11 +58,6 @@ impl Walk {
     /// Whether a value is incomplete.
     pub(super) fn is_inside(&self) -> bool {
         self.depth > 0 || matches!(self.at, Position::Name(_) | Position::Text(..))
-    }
-
-    /// Whether any value was seen.
-    pub(super) fn is_begun(&self) -> bool {
-        self.is_begun
     }
 
     pub(super) fn push(&mut self, mut piece: &[u8], evidence: &mut Evidence) {

@@ -98,7 +98,8 @@ impl Found {
 pub(super) struct Search {
     text: Vec<u8>,
     found: Found,
-    is_empty: bool,
+    /// Whether the text has nothing in it.
+    pub(super) is_empty: bool,
 }
 
 impl Search {
@@ -125,11 +126,6 @@ impl Search {
     /// The matches so far.
     pub(super) fn found(&self) -> Found {
         self.found.and(Found::of(&self.text))
-    }
-
-    /// Whether the text has nothing in it.
-    pub(super) fn is_empty(&self) -> bool {
-        self.is_empty
     }
 }
 

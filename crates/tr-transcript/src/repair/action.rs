@@ -97,13 +97,27 @@ pub enum LossKind {
 #[derive(Default)]
 pub(super) struct Log {
     pub(super) actions: Vec<RepairAction>,
+    /// For each action, the index of its message in the transcript before the repair.
+    pub(super) places: Vec<usize>,
     pub(super) losses: Vec<Loss>,
 }
 
 impl Log {
     pub(super) fn act(&mut self, action: ActionKind, message_index: usize, id: Option<&str>) {
+        self.act_on(message_index, action, message_index, id);
+    }
+
+    /// An action on the message that was at index `was` before the repair.
+    pub(super) fn act_on(
+        &mut self,
+        was: usize,
+        action: ActionKind,
+        message_index: usize,
+        id: Option<&str>,
+    ) {
         let tool_use_id = id.map(Into::into);
         self.actions.push(RepairAction { action, message_index, tool_use_id, new_id: None });
+        self.places.push(was);
     }
 
     pub(super) fn rename(&mut self, message_index: usize, id: &str, new_id: &str) {

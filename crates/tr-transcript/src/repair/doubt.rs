@@ -48,8 +48,8 @@ impl Transcript {
         let (id, call) = only(&messages[asked], false)?;
         let (_, result) = only(&messages[at], true)?;
         let is_misnamed = zone(format, messages, asked).contains(&at)
-            && !call.has_id()
-            && !result.has_id()
+            && !call.has_id
+            && !result.has_id
             && !call.pairs(&result);
         is_misnamed.then_some(id)
     }

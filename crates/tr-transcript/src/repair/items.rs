@@ -31,7 +31,7 @@ impl Elsewhere {
     pub(super) fn of(transcript: &Transcript) -> Self {
         let mut items = transcript.messages().iter();
         let results = items.any(|item| is(item, &Kind::Reference));
-        Self { uses: results || transcript.continues(), results }
+        Self { uses: results || transcript.continues, results }
     }
 }
 
@@ -169,7 +169,7 @@ pub(super) fn remove(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
             && answered.get(&**id).is_none_or(|&last| last < at)
             && !is_live(at)
         {
-            log.act(ActionKind::RemoveIncomplete, at - removed, Some(id));
+            log.act_on(at, ActionKind::RemoveIncomplete, at - removed, Some(id));
             log.lose(LossKind::Call, at, id, Some(name));
             gone.insert(at);
         }

@@ -9,7 +9,7 @@ use super::zone::zone;
 use crate::{
     format::{Blanks, Format, Results, Rules},
     json,
-    keys::{Calls, Key, Keys, Lookup},
+    keys::{Key, Keys, Lookup},
     message::{Kind, Message, Role},
 };
 use serde::de::IgnoredAny;
@@ -104,8 +104,8 @@ pub(super) enum Fate {
 pub(super) struct Pairs<'t> {
     pub(super) steps: Vec<Step>,
     pub(super) found: Vec<Found<'t>>,
-    /// Which calls are answered; built on first use.
-    calls: OnceCell<Calls>,
+    /// The calls, and those of them that are answered; built on first use.
+    calls: OnceCell<(Keys, Keys)>,
 }
 
 /// For an id: the steps that lack results and how many, and its last step.
@@ -132,23 +132,20 @@ impl<'t> Found<'t> {
         let whole = message.text(&message.blocks()[block].span);
         let content = content.as_ref().map(|span| message.text(span));
         let content = content.or_else(|| says_more(whole).then_some(whole));
-        let (is_synthetic, fate) = (*synthetic, Fate::Unpaired);
-        let (is_moved, is_behind, is_guessed, given) = (false, false, false, None);
-        let has_own_id = key.has_id();
         Some(Self {
             at,
             block,
             id,
-            has_own_id,
+            has_own_id: key.has_id,
             key,
             content,
-            is_synthetic,
+            is_synthetic: *synthetic,
             home,
-            fate,
-            is_moved,
-            given,
-            is_behind,
-            is_guessed,
+            fate: Fate::Unpaired,
+            is_moved: false,
+            given: None,
+            is_behind: false,
+            is_guessed: false,
             instead_of: Vec::new(),
         })
     }
@@ -341,10 +338,42 @@ impl<'t> Pairs<'t> {
 
     /// Whether another result answers the call that a result names; `None` if the call is missing.
     pub(super) fn answers_of(&self, found: &Found<'_>) -> Option<bool> {
-        let calls = self.calls.get_or_init(|| {
-            let uses = self.steps.iter().flat_map(|step| &step.uses);
-            Calls::of(uses.map(|used| (&used.key, used.answer.is_some())))
+        let (calls, answered) = self.calls.get_or_init(|| {
+            let uses = || self.steps.iter().flat_map(|step| &step.uses);
+            let answered = uses().filter(|used| used.answer.is_some());
+            (Keys::of(uses().map(|used| &used.key)), Keys::of(answered.map(|used| &used.key)))
         });
-        calls.are_answered(&found.key)
+        calls.has(&found.key).then(|| answered.has(&found.key))
+    }
+
+    /// The results of a step in their new order: those in the right message keep their order, the
+    /// others are inserted in the order of their uses. `None` stands for an unknown outcome.
+    pub(super) fn order(&self, number: usize) -> Vec<(usize, Option<usize>)> {
+        let step = &self.steps[number];
+        let is_home = |result: usize| self.found[result].home == Some(number);
+        let uses = step.uses.iter().enumerate();
+        let (mut order, guests): (Vec<_>, Vec<_>) = uses
+            .map(|(place, used)| (place, used.answer))
+            .partition(|(_, answer)| answer.is_some_and(is_home));
+        order.sort_by_key(|&(_, answer)| answer);
+        // The highest position up to each.
+        let mut highest = 0;
+        let up_to = order.iter().map(|&(place, _)| {
+            highest = highest.max(place);
+            highest
+        });
+        let up_to: Vec<_> = up_to.collect();
+        let mut guests = guests.into_iter().filter(|(_, answer)| answer.is_some() || !step.is_live);
+        let mut next = guests.next();
+        let mut all = Vec::with_capacity(step.uses.len());
+        for (at, home) in order.into_iter().enumerate() {
+            while let Some(guest) = next.filter(|(place, _)| up_to[at] > *place) {
+                all.push(guest);
+                next = guests.next();
+            }
+            all.push(home);
+        }
+        all.extend(next.into_iter().chain(guests));
+        all
     }
 }

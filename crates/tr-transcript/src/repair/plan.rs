@@ -1,8 +1,8 @@
-//! The plan of a repair, and its application.
+//! The plan of a repair, in its mode, and its application.
 use super::{
-    action::{ActionKind, Loss, RepairAction},
-    position_map::PositionMap,
-    settings::RepairMode,
+    action::{ActionKind, Log, Loss, RepairAction},
+    preserve, remove,
+    settings::{Repair, RepairMode},
 };
 use crate::{message::Message, transcript::Transcript};
 
@@ -10,11 +10,11 @@ use crate::{message::Message, transcript::Transcript};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RepairPlan {
-    pub(super) mode: RepairMode,
-    pub(super) before: Vec<Message>,
-    pub(super) after: Vec<Message>,
-    pub(super) actions: Vec<RepairAction>,
-    pub(super) losses: Vec<Loss>,
+    before: Vec<Message>,
+    after: Vec<Message>,
+    actions: Vec<RepairAction>,
+    places: Vec<usize>,
+    losses: Vec<Loss>,
 }
 
 /// The result of a repair.
@@ -30,8 +30,39 @@ pub struct RepairResult {
 }
 
 /// The transcript has changed since the repair was planned. The repair changed nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StalePlan(());
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the transcript has changed since the repair was planned")]
+pub struct StalePlan(pub(crate) ());
+
+impl Repair {
+    /// Plans the repair of `transcript` without changing it.
+    pub fn plan(self, transcript: &Transcript) -> RepairPlan {
+        let mut log = Log::default();
+        let after = match self.mode {
+            RepairMode::Preserve if self.waive_thoughts => {
+                let waived = waived(transcript, &mut log);
+                preserve::repair(&waived, self, &mut log)
+            }
+            RepairMode::Preserve => preserve::repair(transcript, self, &mut log),
+            RepairMode::Remove => remove::repair(transcript, self.members, &mut log),
+        };
+        let before = transcript.messages().to_vec();
+        let Log { actions, places, losses } = log;
+        RepairPlan { before, after, actions, places, losses }
+    }
+}
+
+/// The transcript without reasons to demand missing thoughts.
+fn waived(transcript: &Transcript, log: &mut Log) -> Transcript {
+    let (format, mut messages) = (transcript.format(), transcript.messages().to_vec());
+    for (at, raw) in format.form().waive_thoughts(&messages) {
+        log.act(ActionKind::WaiveThoughts, at, None);
+        messages[at] = messages[at].with_raw_of(format.own(raw));
+    }
+    let mut waived = transcript.clone();
+    waived.set_messages(messages);
+    waived
+}
 
 impl RepairPlan {
     /// Whether there is nothing to do.
@@ -50,16 +81,7 @@ impl RepairPlan {
     /// `remove`, the actions' own indexes are counted after the removals before them.
     #[must_use]
     pub fn places(&self) -> Vec<usize> {
-        let mut left = PositionMap::of(self.before.len());
-        let place = |action: &RepairAction| {
-            let index = action.message_index;
-            if self.mode == RepairMode::Preserve {
-                return index;
-            }
-            let removes = action.action == ActionKind::RemoveEmptyMessage;
-            if removes { left.remove(index) } else { left.place(index) }.unwrap_or(index)
-        };
-        self.actions.iter().map(place).collect()
+        self.places.clone()
     }
 
     /// What the session will no longer contain.
@@ -100,17 +122,3 @@ impl RepairPlan {
         })
     }
 }
-
-impl StalePlan {
-    pub(crate) const fn new() -> Self {
-        Self(())
-    }
-}
-
-impl std::fmt::Display for StalePlan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the transcript has changed since the repair was planned")
-    }
-}
-
-impl std::error::Error for StalePlan {}

@@ -25,7 +25,7 @@ pub(super) fn repair(transcript: &Transcript, repair: Repair, log: &mut Log) -> 
         Results::Items => unique(format, all, log),
         _ => without_blanks(format, all, members, log),
     };
-    let has_limits = transcript.has_limits();
+    let has_limits = transcript.has_limits;
     let kept = if members { corrected(format, kept, has_limits, log) } else { kept };
     let was: Vec<_> = kept.iter().map(|(was, _)| *was).collect();
     let messages: Vec<_> = kept.iter().map(|(_, message)| message).collect();
@@ -213,22 +213,21 @@ impl Writer<'_, '_> {
             // A message without a list of blocks is left unchanged.
             let is_home = message.role() == Role::User && message.body.list.is_some();
             if !is_home && !answers.is_empty() {
-                let texts: Vec<_> = answers.iter().map(|piece| piece.text.clone()).collect();
-                self.hold(&texts);
+                self.hold(&answers);
             }
             self.write_message(at, if is_home { answers } else { Vec::new() });
             unwritten = self.steps.get(&at).copied();
         }
         let answers = unwritten.map_or_else(Vec::new, |n| self.answers(n));
         if !answers.is_empty() {
-            let texts: Vec<_> = answers.into_iter().map(|piece| piece.text).collect();
-            self.hold(&texts);
+            self.hold(&answers);
         }
     }
 
     /// Adds the messages that hold these results.
-    fn hold(&mut self, results: &[String]) {
-        let messages = self.format.hold_results(results);
+    fn hold(&mut self, results: &[Piece]) {
+        let results: Vec<_> = results.iter().map(|piece| piece.text.clone()).collect();
+        let messages = self.format.hold_results(&results);
         messages.into_iter().for_each(|message| self.out.push(self.format, message));
     }
 
@@ -294,10 +293,9 @@ impl Writer<'_, '_> {
         if pieces.len() == message.blocks().len() && pieces.iter().enumerate().all(is_same) {
             self.out.put(self.format, message.clone(), self.was[at], self.log);
         } else if has_content {
-            let message = self.format.rewrite(message, &pieces);
-            message
-                .into_iter()
-                .for_each(|message| self.out.put(self.format, message, self.was[at], self.log));
+            if let Some(message) = self.format.rewrite(message, &pieces) {
+                self.out.put(self.format, message, self.was[at], self.log);
+            }
         } else {
             self.log.act(ActionKind::RemoveEmptyMessage, self.was[at], None);
         }

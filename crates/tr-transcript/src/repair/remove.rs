@@ -7,7 +7,7 @@ use super::{
 use crate::{
     format::{Format, Results},
     json::Piece,
-    keys::{Calls, Key},
+    keys::{Key, Keys},
     message::{Kind, Message, Role},
     transcript::Transcript,
 };
@@ -36,10 +36,10 @@ pub(super) fn repair(transcript: &Transcript, members: bool, log: &mut Log) -> V
     remove_incomplete(format, &mut drafts, log);
     let mut left = Vec::with_capacity(drafts.len());
     for draft in drafts {
-        let is_whole = draft.kept.len() == draft.message.blocks().len();
+        let (was, is_whole) = (draft.was, draft.kept.len() == draft.message.blocks().len());
         match draft.finish(format) {
             Some(message) if members && !is_whole && message.says_nothing() => {
-                log.act(ActionKind::RemoveEmptyMessage, left.len(), None);
+                log.act_on(was, ActionKind::RemoveEmptyMessage, left.len(), None);
             }
             message => left.extend(message),
         }
@@ -64,7 +64,7 @@ fn remove_orphans(format: Format, drafts: &mut Vec<Draft<'_>>, log: &mut Log) {
             let (Kind::Result { id, .. }, Some(key)) = (kind, kind.key(names_pair)) else {
                 return true;
             };
-            let has_use = calls.is_some_and(|calls| calls.are_answered(&key).is_some());
+            let has_use = calls.is_some_and(|calls| calls.has(&key));
             if !has_use {
                 log.act(ActionKind::RemoveOrphan, i, Some(id));
                 log.lose(LossKind::Result, draft.was, id, None);
@@ -87,12 +87,12 @@ fn remove_orphans(format: Format, drafts: &mut Vec<Draft<'_>>, log: &mut Log) {
 struct UsesBefore {
     /// The range of messages that follow this one.
     run: Range<usize>,
-    calls: Option<Calls>,
+    calls: Option<Keys>,
 }
 
 impl UsesBefore {
     /// The uses that a message's results may answer, queried from the last message backwards.
-    fn before(&mut self, format: Format, drafts: &[Draft<'_>], at: usize) -> Option<&Calls> {
+    fn before(&mut self, format: Format, drafts: &[Draft<'_>], at: usize) -> Option<&Keys> {
         if !self.run.contains(&at) {
             let are_blocks = format.rules().results == Results::Blocks;
             let is_passed = |draft: &Draft<'_>| {
@@ -103,8 +103,7 @@ impl UsesBefore {
             self.run = asked.map_or(0, |asked| asked + 1)..at + 1;
             let asked = asked.map(|asked| drafts[asked].message);
             let asked = asked.filter(|message| message.role() == Role::Assistant);
-            let keys = asked.map(|message| keys(format, message, true).collect::<Vec<_>>());
-            self.calls = keys.map(|keys| Calls::of(keys.iter().map(|key| (key, true))));
+            self.calls = asked.map(|message| Keys::of(keys(format, message, true)));
         }
         self.calls.as_ref()
     }
@@ -127,17 +126,16 @@ fn remove_incomplete(format: Format, drafts: &mut [Draft<'_>], log: &mut Log) {
         if is_live {
             continue;
         }
-        let results: Vec<_> =
-            messages[zone].iter().flat_map(|message| keys(format, message, false)).collect();
-        let results = Calls::of(results.iter().map(|key| (key, true)));
+        let results = messages[zone].iter().flat_map(|message| keys(format, message, false));
+        let results = Keys::of(results);
         draft.kept.retain(|&block| {
             let kind = &draft.message.blocks()[block].kind;
             let (Kind::Use { id, name, .. }, Some(key)) = (kind, kind.key(names_pair)) else {
                 return true;
             };
-            let has_result = results.are_answered(&key).is_some();
+            let has_result = results.has(&key);
             if !has_result {
-                log.act(ActionKind::RemoveIncomplete, i, Some(id));
+                log.act_on(draft.was, ActionKind::RemoveIncomplete, i, Some(id));
                 log.lose(LossKind::Call, draft.was, id, Some(name));
             }
             has_result

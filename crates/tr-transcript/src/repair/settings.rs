@@ -32,9 +32,9 @@ pub enum RepairMode {
 #[must_use]
 pub struct Repair {
     pub(super) mode: RepairMode,
-    pub(super) close_tail: bool,
-    pub(super) waive_thoughts: bool,
-    pub(super) members: bool,
+    pub(crate) close_tail: bool,
+    pub(crate) waive_thoughts: bool,
+    pub(crate) members: bool,
 }
 
 impl Repair {
@@ -84,17 +84,5 @@ impl Repair {
     pub const fn with_members(mut self) -> Self {
         self.members = true;
         self
-    }
-
-    pub(crate) const fn has_members(self) -> bool {
-        self.members
-    }
-
-    pub(crate) const fn waives_thoughts(self) -> bool {
-        self.waive_thoughts
-    }
-
-    pub(crate) const fn closes_tail(self) -> bool {
-        self.close_tail
     }
 }

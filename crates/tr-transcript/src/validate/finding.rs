@@ -1,6 +1,7 @@
-//! A validation's findings.
+//! A validation's findings, and their summary.
 use super::fault::{Fault, Severity};
 use crate::format::{Format, Refused, Results, Why};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// `Finding::about` for an id that is present but empty.
@@ -85,6 +86,25 @@ impl Finding {
         self.asked.unwrap_or(self.format)
     }
 
+    /// The provider's error text; `None` for a warning, unless some of the provider's models refuse
+    /// it.
+    #[must_use]
+    pub fn provider_error(&self) -> Option<String> {
+        if self.severity == Severity::Warning && self.fault != Fault::MissingSignature {
+            return None;
+        }
+        let Some(asked) = self.asked.filter(|asked| *asked != self.format) else {
+            return Some(self.format.form().error(self));
+        };
+        let (message_index, block_index) = match asked {
+            Format::AnthropicMessages | Format::Gemini => self.sent_position,
+            _ => (self.message_index, self.block_index),
+        };
+        // OpenAI names the kind of call.
+        let about = if self.about.is_empty() { "function call".into() } else { self.about.clone() };
+        Some(asked.form().error(&Self { message_index, block_index, about, ..self.clone() }))
+    }
+
     /// Whether every repair leaves it: what would be right there is not known.
     #[must_use]
     pub fn is_left_by_repair(&self) -> bool {
@@ -145,6 +165,46 @@ impl fmt::Display for Finding {
             }
             Fault::RefusedEnd => f.write_str("Request that ends with a thought of the model's"),
             Fault::DuplicateItem => write!(f, "Duplicate item id: {}", self.about),
+        }
+    }
+}
+
+/// The summary of a validation: the first error, and the ids of its kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ValidationResult {
+    /// Whether the provider accepts the session.
+    pub valid: bool,
+    /// The first error: rule 1 before rule 2 before rule 3, then the provider's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The ids of results without their uses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orphaned_ids: Option<Vec<Box<str>>>,
+    /// The ids of uses without their results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incomplete_ids: Option<Vec<Box<str>>>,
+}
+
+impl ValidationResult {
+    pub(super) fn of(findings: &[Finding]) -> Self {
+        let errors = || findings.iter().filter(|f| f.severity == Severity::Error);
+        let order = |finding: &&Finding| match finding.fault.rule() {
+            0 => u8::MAX,
+            rule => rule,
+        };
+        let ids = |fault| {
+            let of_kind = errors().filter(|finding| finding.fault == fault);
+            let ids: Vec<_> = of_kind.filter_map(|finding| finding.tool_use_id.clone()).collect();
+            (!ids.is_empty()).then_some(ids)
+        };
+        let first = errors().min_by_key(order);
+        Self {
+            valid: first.is_none(),
+            error: first.map(ToString::to_string),
+            orphaned_ids: ids(Fault::OrphanedResult),
+            incomplete_ids: ids(Fault::IncompleteUse),
         }
     }
 }

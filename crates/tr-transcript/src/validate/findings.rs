@@ -16,7 +16,8 @@ pub(super) struct Findings {
     left: OnceLock<Vec<Finding>>,
     /// For each message, its last finding of a use without a result; built on first use.
     incomplete: Option<HashMap<usize, usize>>,
-    errors: usize,
+    /// How many errors remain, including those that [`take`](Self::take) removed.
+    pub(super) errors: usize,
 }
 
 impl Findings {
@@ -27,11 +28,6 @@ impl Findings {
         }
         let left = || self.all.iter().zip(&self.is_back).filter(|(_, is_back)| !**is_back);
         self.left.get_or_init(|| left().map(|(finding, _)| finding.clone()).collect())
-    }
-
-    /// How many errors remain, including those that [`take`](Self::take) removed.
-    pub(super) const fn errors(&self) -> usize {
-        self.errors
     }
 
     pub(super) fn push(&mut self, finding: Finding) {

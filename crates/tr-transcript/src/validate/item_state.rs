@@ -46,14 +46,6 @@ pub(super) struct Place {
 }
 
 impl Items {
-    pub(super) fn waits(&self) -> bool {
-        !self.reasoning.is_empty()
-    }
-
-    pub(super) fn first_waiting(&self) -> Option<usize> {
-        self.reasoning.first().map(|&(at, _)| at)
-    }
-
     /// Adds a use of a step.
     pub(super) fn note(&mut self, id: &str, message: usize, step: usize) {
         let at = Link::to(self.uses.len());

@@ -14,16 +14,10 @@ pub(super) struct Members {
     pub(super) results: usize,
 }
 
-impl Default for Members {
-    fn default() -> Self {
-        Self { has_limits: true, empty: None, sent: 0, results: 0 }
-    }
-}
-
 impl Members {
-    /// The same settings before the first message.
-    pub(super) fn fresh(self) -> Self {
-        Self { has_limits: self.has_limits, ..Self::default() }
+    /// The state before the first message.
+    pub(super) const fn new(has_limits: bool) -> Self {
+        Self { has_limits, empty: None, sent: 0, results: 0 }
     }
 
     /// Counts the next message.
@@ -31,10 +25,5 @@ impl Members {
         let is_more = role == Role::Tool && last == Some(Role::Tool);
         self.sent += usize::from(!is_more);
         self.results = if is_more { self.results + 1 } else { 0 };
-    }
-
-    /// The first message about which a later one may still change the findings.
-    pub(super) fn first_waiting(&self) -> Option<usize> {
-        self.empty
     }
 }

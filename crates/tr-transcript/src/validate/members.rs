@@ -1,9 +1,10 @@
-//! Checks what the provider refuses regardless of how calls and results are paired
-//! ([`Validator::with_members`]); whole transcripts; and how a complete request begins and ends.
+//! Checks what does not depend on how calls and results are paired: unknown parts, empty parts, and
+//! what the provider refuses ([`Validator::with_members`]); whole transcripts; and how a complete
+//! request begins and ends.
 use super::{Fault, Finding, Validator, finding::WHITE, member_state::Members};
 use crate::{
     format::{Blanks, Refused, Rules},
-    message::{Blank, Kind, Message, Role, Unknown},
+    message::{Blank, Kind, MANY, Message, Role, Unknown},
     transcript::Transcript,
 };
 
@@ -26,7 +27,7 @@ impl Validator {
     /// ```
     #[must_use]
     pub fn with_members(mut self) -> Self {
-        self.members = Some(Members::default());
+        self.members = Some(Members::new(true));
         self
     }
 
@@ -34,7 +35,7 @@ impl Validator {
     #[must_use]
     pub fn of(transcript: &Transcript) -> Self {
         let mut validator = Self::new(transcript.format());
-        validator.items.continues = transcript.continues();
+        validator.items.continues = transcript.continues;
         transcript.messages().iter().for_each(|message| validator.push(message));
         validator
     }
@@ -44,12 +45,12 @@ impl Validator {
     #[must_use]
     pub fn with_members_of(transcript: &Transcript) -> Self {
         let mut validator = Self::new(transcript.format());
-        let has_limits = transcript.has_limits();
-        validator.members = Some(Members { has_limits, ..Members::default() });
+        let has_limits = transcript.has_limits;
+        validator.members = Some(Members::new(has_limits));
         validator.asked = transcript.asked_in();
-        validator.items.continues = transcript.continues();
+        validator.items.continues = transcript.continues;
         transcript.messages().iter().for_each(|message| validator.push(message));
-        if transcript.is_request() {
+        if transcript.is_request {
             validator.check_request(transcript.messages());
         }
         validator
@@ -58,7 +59,8 @@ impl Validator {
     /// A new validator with the same settings and no messages.
     #[must_use]
     pub fn restarted(&self) -> Self {
-        let (members, asked) = (self.members.map(Members::fresh), self.asked);
+        let (members, asked) =
+            (self.members.map(|members| Members::new(members.has_limits)), self.asked);
         let mut validator = Self { members, asked, ..Self::new(self.format) };
         validator.items.continues = self.items.continues;
         validator
@@ -77,6 +79,51 @@ impl Validator {
         }
         let are_before = usize::from(self.last == Some(Role::Tool));
         (sent.saturating_sub(2 + are_before), block)
+    }
+
+    /// Reports unknown parts.
+    pub(super) fn check_blocks(&mut self, message: &Message) {
+        if message.unknown() == Some(Unknown::Content) {
+            self.report(Fault::UnknownMessage, self.len, None, None);
+        }
+        let faults = message.blocks().iter().enumerate().filter_map(|(at, block)| {
+            let is_unknown = block.unknown == Some(Unknown::Content);
+            match block.kind {
+                Kind::Unread => Some((at, Fault::UnreadBlock)),
+                _ => is_unknown.then_some((at, Fault::UnknownBlock)),
+            }
+        });
+        // The limit is safe: such a message is not judged in any case.
+        for (at, fault) in faults.take(MANY) {
+            self.report(fault, self.len, Some(at), None);
+        }
+    }
+
+    pub(super) fn check_blanks(&mut self, message: &Message, refused: Blanks) {
+        if message.unknown() == Some(Unknown::Content) {
+            return;
+        }
+        let blocks = message.blocks();
+        let is_refused = match refused {
+            Blanks::Nothing => return,
+            Blanks::Messages => true,
+            Blanks::Texts => message.role() == Role::User,
+        };
+        if blocks.is_empty() && is_refused {
+            self.report(Fault::EmptyMessage, self.len, None, None);
+        }
+        if refused == Blanks::Messages {
+            return;
+        }
+        for (at, block) in blocks.iter().enumerate() {
+            if matches!(block.kind, Kind::Text(Blank::Empty)) {
+                self.report(Fault::EmptyText, self.len, Some(at), None);
+            }
+        }
+        let is_white = blocks.iter().any(|block| matches!(block.kind, Kind::Text(Blank::White)));
+        if is_white && message.is_blank() {
+            self.report(Fault::BlankMessage, self.len, None, None);
+        }
     }
 
     /// Reports what the provider refuses in `message`; called by `push`, does nothing without

@@ -1,9 +1,11 @@
-//! The validator's state for a turn whose steps may carry thought signatures.
+//! The validator's state of a turn: whether its steps carry thought signatures, and uses of the
+//! provider's own tools, which the provider answers in the same turn.
+use super::Fault;
 use crate::{
-    message::{Kind, Message},
+    message::{Kind, Message, Role},
     name::Name,
 };
-use std::mem;
+use std::{collections::HashMap, mem};
 
 /// The current turn.
 #[derive(Clone, Debug, Default)]
@@ -36,4 +38,70 @@ impl Turn {
         }
         if self.is_signed { mem::take(&mut self.unsigned) } else { Vec::new() }
     }
+}
+
+/// The uses of the turn that have no result yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ServerUses {
+    open: HashMap<Name, ServerUse>,
+    /// No message before this one has such a use.
+    pub(super) first: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+struct ServerUse {
+    message: usize,
+    block: usize,
+    name: Box<str>,
+    is_direct: bool,
+}
+
+/// A use without its result: message, block, the fault, id and name.
+pub(super) type Unanswered = (usize, usize, Fault, Name, Box<str>);
+
+impl ServerUses {
+    /// Those after these messages.
+    pub(super) fn of(messages: &[Message]) -> Self {
+        let from = messages.iter().rposition(ends_turn).map_or(0, |end| end + 1);
+        let mut uses = Self::default();
+        for (at, message) in messages.iter().enumerate().skip(from) {
+            uses.take(at, message);
+        }
+        uses
+    }
+
+    /// Takes the message at `at`; returns the uses that stay without results: the provider runs the
+    /// tool before the model's turn ends, perhaps after the results of other tools, so the result
+    /// may come in a later message of the model's.
+    pub(super) fn take(&mut self, at: usize, message: &Message) -> Vec<Unanswered> {
+        for (block, part) in message.blocks().iter().enumerate() {
+            match &part.kind {
+                Kind::ServerUse { id, name, is_direct } => {
+                    let (name, is_direct) = (name.clone(), *is_direct);
+                    let used = ServerUse { message: at, block, name, is_direct };
+                    self.open.insert(id.clone(), used);
+                }
+                Kind::ServerResult(id) => drop(self.open.remove(id)),
+                _ => {}
+            }
+        }
+        self.first = self.first.or(Some(at)).filter(|_| !self.open.is_empty());
+        if self.first.is_none() || !ends_turn(message) {
+            return Vec::new();
+        }
+        let open = mem::take(self).open.into_iter().map(|(id, used)| {
+            let ServerUse { message, block, name, is_direct } = used;
+            let fault = if is_direct { Fault::UnansweredServerUse } else { Fault::OpenServerUse };
+            (message, block, fault, id, name)
+        });
+        let mut open: Vec<_> = open.collect();
+        open.sort_unstable_by_key(|(message, block, ..)| (*message, *block));
+        open
+    }
+}
+
+/// Whether a message of the user's says more than results of tools.
+fn ends_turn(message: &Message) -> bool {
+    let mut blocks = message.blocks().iter();
+    message.role() == Role::User && blocks.any(|block| !block.kind.is_result())
 }

@@ -21,11 +21,11 @@ pub(super) enum Step {
 impl BranchRepair<'_> {
     /// Links the kept and the inserted lines into one branch.
     pub(super) fn chain(&mut self) {
-        if self.file.is_linked() && self.path.pointer.is_none() {
+        if self.file.is_linked && self.path.pointer.is_none() {
             self.end_with_last();
         }
         let first_kept = self.first_kept();
-        if self.file.is_linked() {
+        if self.file.is_linked {
             self.link(first_kept);
             self.point_to_last();
         }

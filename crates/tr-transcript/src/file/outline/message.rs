@@ -1,6 +1,6 @@
 //! Reads a message for an outline (`outline.rs`): its blocks, without their texts.
 use super::{
-    part::{Part, Seen, Text, block, message, result, unescaped_or_null, with_text},
+    part::{Part, Seen, Text, block, message, result, with_text},
     scan::Scan,
 };
 use crate::{
@@ -86,10 +86,7 @@ impl<'t> Body<'t> {
         let (mut said, mut seen) = (Self::default(), Seen::default());
         scan.object(|scan, name| {
             match name {
-                "id" => {
-                    seen.once(0)?;
-                    said.id = unescaped_or_null(scan)?;
-                }
+                "id" => said.id = seen.string(0, scan)?,
                 "role" => {
                     seen.once(1)?;
                     said.role = scan.unescaped()?;
@@ -102,22 +99,10 @@ impl<'t> Body<'t> {
                         _ => Content::Parts(Parts::read(scan, is_openclaws)?),
                     };
                 }
-                "toolCallId" => {
-                    seen.once(3)?;
-                    said.tool_call_id = unescaped_or_null(scan)?;
-                }
-                "stopReason" => {
-                    seen.once(4)?;
-                    said.stop_reason = unescaped_or_null(scan)?;
-                }
-                "api" => {
-                    seen.once(5)?;
-                    said.api = unescaped_or_null(scan)?;
-                }
-                "model" => {
-                    seen.once(6)?;
-                    scan.skip_value()?;
-                }
+                "toolCallId" => said.tool_call_id = seen.string(3, scan)?,
+                "stopReason" => said.stop_reason = seen.string(4, scan)?,
+                "api" => said.api = seen.string(5, scan)?,
+                "model" => seen.skip(6, scan)?,
                 name if format::may_say(name) => {
                     seen.once(7)?;
                     said.says_more = !scan.null()?;

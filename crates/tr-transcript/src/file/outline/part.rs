@@ -1,4 +1,4 @@
-//! Reads a block of a message for an outline; `said.rs` calls it.
+//! Reads a block of a message for an outline; `message.rs` calls it.
 use super::scan::Scan;
 use crate::{
     format::{self, Format},
@@ -50,6 +50,7 @@ pub(super) struct Part<'t> {
     name: Option<&'t str>,
     /// Which other members are present.
     has: u32,
+    seen: Seen,
     /// The number of members.
     pub(super) members: usize,
 }
@@ -68,73 +69,60 @@ const UNKNOWN: u32 = 1 << 9;
 
 impl<'t> Part<'t> {
     pub(super) fn read(scan: &mut Scan<'t>) -> Option<Self> {
-        let (mut part, mut seen) = (Self::default(), Seen::default());
+        let mut part = Self::default();
         scan.object(|scan, name| {
             part.members += 1;
-            let (number, member) = match name {
-                "type" => {
-                    seen.once(0)?;
-                    part.kind = unescaped_or_null(scan)?;
-                    return Some(());
-                }
-                "id" => {
-                    seen.once(1)?;
-                    part.id = unescaped_or_null(scan)?;
-                    return Some(());
-                }
-                "tool_use_id" => {
-                    seen.once(2)?;
-                    part.tool_use_id = unescaped_or_null(scan)?;
-                    return Some(());
-                }
+            match name {
+                "type" => part.kind = part.seen.string(0, scan)?,
+                "id" => part.id = part.seen.string(1, scan)?,
+                "tool_use_id" => part.tool_use_id = part.seen.string(2, scan)?,
                 "text" => {
-                    seen.once(3)?;
+                    part.seen.once(3)?;
                     part.text = Text::read_or_null(scan)?;
-                    return Some(());
                 }
                 "content" => {
-                    seen.once(4)?;
+                    part.seen.once(4)?;
                     part.content = read_answer(scan)?;
-                    return Some(());
                 }
-                "name" => {
-                    seen.once(5)?;
-                    part.name = unescaped_or_null(scan)?;
-                    return Some(());
-                }
-                "input" => (6, INPUT),
-                "caller" => (7, CALLER),
-                "is_error" => (8, IS_ERROR),
-                "arguments" => (9, ARGUMENTS),
-                "thoughtSignature" => (10, THOUGHT_SIGNATURE),
-                "citations" => (11, CITATIONS),
-                "isSystemPrompt" => (12, IS_SYSTEM_PROMPT),
-                "textSignature" => (13, UNTOUCHED),
-                "thinking" => (14, UNTOUCHED),
-                "thinkingSignature" => (15, UNTOUCHED),
-                "signature" => (16, UNTOUCHED),
-                "source" => (17, UNTOUCHED),
-                "data" => (18, UNTOUCHED),
-                "mimeType" => (19, UNTOUCHED),
-                "cache_control" => (20, CACHE_CONTROL),
+                "name" => part.name = part.seen.string(5, scan)?,
+                "input" => part.other(6, INPUT, scan)?,
+                "caller" => part.other(7, CALLER, scan)?,
+                "is_error" => part.other(8, IS_ERROR, scan)?,
+                "arguments" => part.other(9, ARGUMENTS, scan)?,
+                "thoughtSignature" => part.other(10, THOUGHT_SIGNATURE, scan)?,
+                "citations" => part.other(11, CITATIONS, scan)?,
+                "isSystemPrompt" => part.other(12, IS_SYSTEM_PROMPT, scan)?,
+                "textSignature" => part.other(13, UNTOUCHED, scan)?,
+                "thinking" => part.other(14, UNTOUCHED, scan)?,
+                "thinkingSignature" => part.other(15, UNTOUCHED, scan)?,
+                "signature" => part.other(16, UNTOUCHED, scan)?,
+                "source" => part.other(17, UNTOUCHED, scan)?,
+                "data" => part.other(18, UNTOUCHED, scan)?,
+                "mimeType" => part.other(19, UNTOUCHED, scan)?,
+                "cache_control" => part.other(20, CACHE_CONTROL, scan)?,
                 // Blocks with these members can still be judged.
                 _ => {
                     part.has |= UNKNOWN;
-                    return scan.skip_value();
+                    scan.skip_value()?;
                 }
-            };
-            seen.once(number)?;
-            if scan.null()? {
-                return Some(());
             }
-            part.has |= member;
-            // The provider refuses a value that is no object.
-            if matches!(member, INPUT | ARGUMENTS) && scan.peek() != b'{' {
-                return None;
-            }
-            scan.skip_value()
+            Some(())
         })?;
         Some(part)
+    }
+
+    /// Skips another member, and notes that it is present unless it is `null`.
+    fn other(&mut self, number: u32, member: u32, scan: &mut Scan<'_>) -> Option<()> {
+        self.seen.once(number)?;
+        if scan.null()? {
+            return Some(());
+        }
+        self.has |= member;
+        // The provider refuses a value that is no object.
+        if matches!(member, INPUT | ARGUMENTS) && scan.peek() != b'{' {
+            return None;
+        }
+        scan.skip_value()
     }
 
     const fn has(&self, members: u32) -> bool {
@@ -232,11 +220,26 @@ impl Seen {
         self.0 |= 1 << member;
         is_new.then_some(())
     }
-}
 
-/// Consumes a string without escapes; `null` counts as missing.
-pub(super) fn unescaped_or_null<'t>(scan: &mut Scan<'t>) -> Option<Option<&'t str>> {
-    if scan.null()? { Some(None) } else { scan.unescaped().map(Some) }
+    /// Consumes a string without escapes; `null` counts as missing.
+    pub(super) fn string<'t>(
+        &mut self,
+        member: u32,
+        scan: &mut Scan<'t>,
+    ) -> Option<Option<&'t str>> {
+        self.once(member)?;
+        if scan.null()? { Some(None) } else { scan.unescaped().map(Some) }
+    }
+
+    pub(super) fn boolean(&mut self, member: u32, scan: &mut Scan<'_>) -> Option<bool> {
+        self.once(member)?;
+        scan.boolean()
+    }
+
+    pub(super) fn skip(&mut self, member: u32, scan: &mut Scan<'_>) -> Option<()> {
+        self.once(member)?;
+        scan.skip_value()
+    }
 }
 
 pub(super) fn result(id: Option<&str>, synthetic: bool) -> Kind {

@@ -1,4 +1,4 @@
-//! A single-pass JSON scanner over one session record, for `outline.rs` and its parts (`said.rs`,
+//! A single-pass JSON scanner over one session record, for `outline.rs` and its parts (`message.rs`,
 //! `part.rs`). Skipped values are validated as strictly as serde does.
 //!
 //! `None` means "not handled here": invalid JSON, or valid JSON that the caller does not expect (a
@@ -16,7 +16,7 @@ const LONG: usize = 64;
 pub(super) struct Scan<'t> {
     text: &'t str,
     at: usize,
-    /// The limit for blocks of a message, and for members of a block; only `said.rs` reads it.
+    /// The limit for blocks of a message, and for members of a block; only `message.rs` reads it.
     pub(super) max_items: usize,
 }
 

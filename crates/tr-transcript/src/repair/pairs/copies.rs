@@ -1,7 +1,7 @@
 //! Decides whether one of two equal results is certainly a copy: where ids repeat or are missing,
 //! equal results may belong to two calls, and both are kept.
 use super::{Fate, Found, Pairs};
-use crate::message::{Kind, Message};
+use crate::message::Message;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -39,12 +39,8 @@ impl Copies {
         for used in pairs.steps.iter().flat_map(|step| &step.uses) {
             *uses.entry(used.id.clone()).or_default() += 1;
         }
-        let has_no_turn = |message: &Message| {
-            let mut blocks = message.blocks().iter();
-            message.unknown().is_none()
-                && !message.blocks().is_empty()
-                && blocks.all(|block| matches!(block.kind, Kind::Result { .. }))
-        };
+        let has_no_turn =
+            |message: &Message| message.unknown().is_none() && message.has_only_results();
         let mut turns = vec![0];
         for message in messages {
             turns.push(turns[turns.len() - 1] + usize::from(!has_no_turn(message)));
@@ -85,7 +81,7 @@ impl Pairs<'_> {
             let mut waiting: HashMap<&str, Vec<usize>> = HashMap::new();
             for (place, used) in step.uses.iter().enumerate() {
                 if used.answer.is_none() {
-                    waiting.entry(used.key.name()).or_default().push(place);
+                    waiting.entry(&*used.key.name).or_default().push(place);
                 }
             }
             if waiting.is_empty() {
@@ -94,10 +90,10 @@ impl Pairs<'_> {
             let guessed = step.uses.iter().enumerate().filter_map(|(place, used)| {
                 let found = &self.found[used.answer?];
                 let by_id = |has_id: bool| found.has_own_id && has_id;
-                let mut others = waiting.get(used.key.name())?.iter();
-                let is_guess = !by_id(used.key.has_id())
+                let mut others = waiting.get(&*used.key.name)?.iter();
+                let is_guess = !by_id(used.key.has_id)
                     && !found.is_synthetic
-                    && others.any(|&other| !by_id(step.uses[other].key.has_id()));
+                    && others.any(|&other| !by_id(step.uses[other].key.has_id));
                 is_guess.then_some(place)
             });
             for place in guessed.collect::<Vec<_>>() {

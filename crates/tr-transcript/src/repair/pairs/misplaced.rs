@@ -70,9 +70,7 @@ fn turns(messages: &[&Message]) -> Vec<usize> {
     let mut turns = 0;
     let before = messages.iter().map(|message| {
         let before = turns;
-        let mut blocks = message.blocks().iter();
-        let has_results = !message.blocks().is_empty() && blocks.all(|it| it.kind.is_result());
-        turns += usize::from(message.role() == Role::User && !has_results);
+        turns += usize::from(message.role() == Role::User && !message.has_only_results());
         before
     });
     before.collect()
