@@ -148,7 +148,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     if !options.undo && has_changed && is_in_cache(&guard) {
         let _ = writeln!(
             out,
-            "the guard is in a folder that its installer may empty, {}: install it for good (npm i -g, uv tool install, cargo install), and do this again",
+            "the guard is in a folder that its installer may empty, {}: install it for good (npm i -g, uv tool install, cargo install), and run the command again",
             printable(&guard)
         );
     }
@@ -235,7 +235,7 @@ fn nothing(options: &Options, places: &[Place]) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!(
-        "tool-guard: {}: add the server to the client first, then do this again",
+        "tool-guard: {}: add the server to the client first, then run the command again",
         printable(&said)
     );
     Ok(ExitCode::FAILURE)

@@ -169,7 +169,7 @@ impl File {
 pub(crate) fn changed() -> CliError {
     CliError::new(
         "was changed by another program meanwhile; it is as that program left it",
-        "stop the agent first, then do this again",
+        "stop the agent first, then run the command again",
     )
 }
 

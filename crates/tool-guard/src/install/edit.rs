@@ -255,7 +255,7 @@ impl Editor<'_> {
             return Ok(());
         }
         let what = format!(
-            "the server {:?} is written with dotted names: write it as a table of its own, and do this again",
+            "the server {:?} is written with dotted names: write it as a table of its own, and run the command again",
             self.entry.name
         );
         Err(Refusal::new(member.key.start, what))

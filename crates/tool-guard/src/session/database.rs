@@ -167,14 +167,14 @@ fn cli_error(file: &Path, error: &StoreError) -> CliError {
     match (error.kind(), cause) {
         (StoreErrorKind::Conflict { .. }, _) => CliError::new(
             "was changed by another program meanwhile; it is as that program left it",
-            "do this again",
+            "run the command again",
         ),
         (StoreErrorKind::Unreadable, Some(cause)) => CliError::new(
             format!("cannot be read: {cause}"),
             "if a newer version wrote it, update tool-guard; if it is damaged, put a backup in its \
              place, or let the agent begin a new session",
         ),
-        _ => CliError::new(error.to_string(), "look at the disk, and do this again"),
+        _ => CliError::new(error.to_string(), "look at the disk, and run the command again"),
     }
 }
 
@@ -212,16 +212,16 @@ fn of_engine(file: &Path, error: &Error) -> CliError {
         ),
         ErrorKind::Full => CliError::new(
             "cannot be written: no space is left; it is as it was",
-            "free some space, and do this again",
+            "free some space, and run the command again",
         ),
         ErrorKind::Io => CliError::new(
             format!("cannot be read or written: the disk failed, or is full{cause}"),
-            "free some space, check the disk, and do this again",
+            "free some space, check the disk, and run the command again",
         ),
         ErrorKind::Moved => CliError::new(
             "was moved or replaced meanwhile; nothing was changed",
-            "do this again with the file that is there now",
+            "run the command again with the file that is there now",
         ),
-        _ => CliError::new(error.to_string(), "look at the disk, and do this again"),
+        _ => CliError::new(error.to_string(), "look at the disk, and run the command again"),
     }
 }

@@ -89,7 +89,7 @@ fn open_to_add(folder: &Folder, name: &OsStr) -> Result<fs::File, CliError> {
         if let Err(TryLockError::WouldBlock) = open.try_lock() {
             return Err(CliError::new(
                 "another program is adding a checkpoint to it, perhaps this one in another window",
-                "do this again when that has ended",
+                "run the command again when that has ended",
             ));
         }
         // A process whose write failed may have removed it meanwhile.

@@ -160,7 +160,7 @@ fn what_another_program_has_locked_is_not_waited_for() {
     let (code, err) = ends(&folder, &["checkpoints", "--create", "a.json"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("another program is adding a checkpoint"), "{err}");
-    assert!(err.contains("→ do this again"), "{err}");
+    assert!(err.contains("→ run the command again"), "{err}");
 }
 
 /// Memory is taken for what is there: such a file has a block of its own, if that.
