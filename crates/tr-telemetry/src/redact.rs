@@ -14,7 +14,7 @@ mod values;
 
 pub use self::{hidden::Hidden, redactor::Redactor};
 
-use std::{borrow::Cow, fmt::Debug};
+use std::{borrow::Cow, fmt::Debug, ops::Range};
 
 /// The replacement of a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -39,6 +39,23 @@ pub(crate) fn cut<'t>(redactor: &dyn Redact, text: &'t str, most: usize) -> Cow<
         clean if clean.len() <= most => clean,
         clean => Cow::Owned(format!("{}…", &clean[..floor(&clean, most - '…'.len_utf8())])),
     }
+}
+
+/// `text` without these places, which are in the order of their starts and may overlap.
+fn blotted(text: &str, places: Vec<Range<usize>>) -> Cow<'_, str> {
+    if places.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let (mut clean, mut done) = (String::with_capacity(text.len()), 0);
+    for place in places {
+        if place.start >= done {
+            clean.push_str(&text[done..place.start]);
+            clean.push_str(REDACTED);
+        }
+        done = done.max(place.end);
+    }
+    clean.push_str(&text[done..]);
+    Cow::Owned(clean)
 }
 
 fn floor(text: &str, mut at: usize) -> usize {

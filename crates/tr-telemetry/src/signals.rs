@@ -32,7 +32,7 @@ pub(crate) struct Core {
     pub(crate) utee: bool,
     /// The events are decisions of shadow mode, which were not applied. Metrics count them apart.
     pub(crate) shadow: bool,
-    pub(crate) metrics: Option<Metrics>,
+    pub(crate) metrics: Option<Arc<Metrics>>,
     pub(crate) tracer: Option<Arc<dyn SpanStarter>>,
     pub(crate) redactor: Arc<dyn Redact>,
     pub(crate) fingerprints: FingerprintKey,
@@ -56,7 +56,7 @@ impl Core {
 
     /// The metrics of what really happened.
     #[inline]
-    pub(crate) fn real_metrics(&self) -> Option<&Metrics> {
+    pub(crate) fn real_metrics(&self) -> Option<&Arc<Metrics>> {
         self.metrics.as_ref().filter(|_| !self.shadow)
     }
 

@@ -3,7 +3,7 @@
 //! Whatever an anchor makes us look at is either short, or skipped afterwards, or remembered: the
 //! time is linear in the text's length. Names are looked at once, however many anchors they hold.
 use super::{
-    REDACTED, Redact, entropy,
+    Redact, entropy,
     forms::FORMS,
     names::{self, NameMatch},
     parts,
@@ -98,20 +98,7 @@ impl Redactor {
 
 impl Redact for Redactor {
     fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let secrets = self.secrets(text);
-        if secrets.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        let (mut clean, mut done) = (String::with_capacity(text.len()), 0);
-        for secret in secrets {
-            if secret.start >= done {
-                clean.push_str(&text[done..secret.start]);
-                clean.push_str(REDACTED);
-            }
-            done = done.max(secret.end);
-        }
-        clean.push_str(&text[done..]);
-        Cow::Owned(clean)
+        super::blotted(text, self.secrets(text))
     }
 }
 
