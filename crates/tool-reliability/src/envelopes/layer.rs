@@ -3,13 +3,13 @@ use super::{
     ids::Ids,
     running::Canceller,
     service::Envelopes,
-    shared::{MOST_BYTES, MOST_CANCELLABLE, Shared, Tools},
+    shared::{Shared, Tools},
 };
 use crate::config::Live;
 use std::sync::Arc;
 use tower_layer::Layer;
 use tr_config::ToolCatalog;
-use tr_core::{ConfigError, SystemClock, WallClock};
+use tr_core::{ConfigError, WallClock};
 
 /// Puts [`Envelopes`] around services; all of them share the calls that can be cancelled.
 #[derive(Clone, Debug, Default)]
@@ -18,22 +18,12 @@ pub struct EnvelopesLayer(Arc<Shared>);
 /// Builds an [`EnvelopesLayer`].
 #[derive(Debug)]
 #[must_use = "nothing is built until `build`"]
-pub struct EnvelopesBuilder {
-    tools: Tools,
-    most_bytes: usize,
-    most_cancellable: usize,
-    ids: Ids,
-}
+pub struct EnvelopesBuilder(Shared);
 
 impl EnvelopesLayer {
     /// Starts from the default settings.
     pub fn builder() -> EnvelopesBuilder {
-        EnvelopesBuilder {
-            tools: Tools::Undeclared,
-            most_bytes: MOST_BYTES,
-            most_cancellable: MOST_CANCELLABLE,
-            ids: Ids::new(SystemClock),
-        }
+        EnvelopesBuilder(Shared::default())
     }
 
     /// Cancels running calls by their ids.
@@ -55,33 +45,33 @@ impl EnvelopesBuilder {
     /// Gives each call what this catalogue declares of its tool. Without one, every tool counts as
     /// mutating, and so is not retried once it may have run.
     pub fn catalog(mut self, catalog: ToolCatalog) -> Self {
-        self.tools = Tools::Declared(catalog);
+        self.0.tools = Tools::Declared(catalog);
         self
     }
 
     /// The same with the catalogue of a configuration that can be reloaded.
     pub fn live(mut self, live: Live) -> Self {
-        self.tools = Tools::Live(live);
+        self.0.tools = Tools::Live(live);
         self
     }
 
     /// Sets how many bytes a request may have; 2 MiB by default. What is longer is refused unread.
     pub const fn max_request_bytes(mut self, most: usize) -> Self {
-        self.most_bytes = most;
+        self.0.most_bytes = most;
         self
     }
 
     /// Sets how many calls with a `cancellationId` may run at a time; 10,000 by default. Beyond that such
     /// calls are refused ([`TooManyCancellable`](super::TooManyCancellable)).
-    pub const fn max_cancellable(mut self, most: usize) -> Self {
-        self.most_cancellable = most;
+    pub fn max_cancellable(mut self, most: usize) -> Self {
+        self.0.running = Canceller::new(most);
         self
     }
 
     /// Sets the wall clock, by which `deadlineAtMs` is understood and request ids are made; the machine's
     /// by default.
     pub fn clock(mut self, clock: impl WallClock + 'static) -> Self {
-        self.ids = Ids::new(clock);
+        self.0.ids = Ids::new(clock);
         self
     }
 
@@ -90,12 +80,11 @@ impl EnvelopesBuilder {
     /// # Errors
     /// If a bound is 0.
     pub fn build(self) -> Result<EnvelopesLayer, ConfigError> {
-        let Self { tools, most_bytes, most_cancellable, ids } = self;
-        let bounds = [("max_request_bytes", most_bytes), ("max_cancellable", most_cancellable)];
+        let Shared { most_bytes, running, .. } = &self.0;
+        let bounds = [("max_request_bytes", *most_bytes), ("max_cancellable", running.most())];
         let faults = bounds.iter().filter(|(_, most)| *most == 0);
         let faults = faults.map(|(name, _)| format!("`{name}` is 0, must be at least 1"));
         ConfigError::check("envelopes", faults.collect())?;
-        let running = Canceller::new(most_cancellable);
-        Ok(EnvelopesLayer(Arc::new(Shared { tools, most_bytes, running, ids })))
+        Ok(EnvelopesLayer(Arc::new(self.0)))
     }
 }

@@ -4,15 +4,11 @@ use crate::config::Live;
 use tr_config::ToolCatalog;
 use tr_core::{SystemClock, ToolCall};
 
-/// How many bytes a request may have.
-pub(super) const MOST_BYTES: usize = 2 << 20;
-/// How many calls that can be cancelled may run.
-pub(super) const MOST_CANCELLABLE: usize = 10_000;
-
 /// What all services of a layer share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) tools: Tools,
+    /// How many bytes a request may have.
     pub(super) most_bytes: usize,
     pub(super) running: Canceller,
     pub(super) ids: Ids,
@@ -22,8 +18,8 @@ impl Default for Shared {
     fn default() -> Self {
         Self {
             tools: Tools::Undeclared,
-            most_bytes: MOST_BYTES,
-            running: Canceller::new(MOST_CANCELLABLE),
+            most_bytes: 2 << 20,
+            running: Canceller::new(10_000),
             ids: Ids::new(SystemClock),
         }
     }
