@@ -241,15 +241,10 @@ impl<S: Shape> Shape for List<S> {
             _ => None,
         };
         let Some(elements) = elements else { return node.refuse(Self::expected(), faults) };
-        let mut values = Some(Vec::new());
-        for (i, element) in elements.into_iter().enumerate() {
-            let read = S::read(&Node::new(&At::Element(node.at, i), element), faults);
-            values = values.zip(read).map(|(mut values, value)| {
-                values.push(value);
-                values
-            });
-        }
-        values
+        let read = |(i, element)| S::read(&Node::new(&At::Element(node.at, i), element), faults);
+        // All of them first: each may have a fault.
+        let values: Vec<_> = elements.into_iter().enumerate().map(read).collect();
+        values.into_iter().collect()
     }
 
     #[cfg(feature = "schema")]
