@@ -173,20 +173,18 @@ impl Shape for Statuses {
 
     fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
         let named = Map::<Lenient<Word<StatusMeaning>>>::read(node, faults)?;
-        let mut statuses = Some(Vec::with_capacity(named.len()));
-        for (name, meaning) in named {
+        let read = |(name, meaning): (Box<str>, Option<StatusMeaning>)| {
             let is_code = name.len() == 3 && name.bytes().all(|byte| byte.is_ascii_digit());
             let code = name.parse().ok().filter(|code| is_code && (400..600).contains(code));
             if code.is_none() {
                 let found = format!("{name:?}");
                 faults.push(node.fault("statuses from 400 to 599", found, faults));
             }
-            statuses = statuses.zip(code.zip(meaning)).map(|(mut statuses, status)| {
-                statuses.push(status);
-                statuses
-            });
-        }
-        statuses
+            code.zip(meaning)
+        };
+        // All of them first: each may have a fault.
+        let statuses: Vec<_> = named.into_iter().map(read).collect();
+        statuses.into_iter().collect()
     }
 
     with_schema! {

@@ -11,6 +11,7 @@ use super::{
 };
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::{borrow::Cow, ops::Range, sync::LazyLock};
+use tr_core::internal::ceil_char_boundary;
 
 /// The usual redactor: values under sensitive names, and well-known forms of secrets.
 ///
@@ -160,7 +161,7 @@ impl<'t> Scan<'t> {
             }
             let secret = secret_at(&mut self, found.pattern().as_usize(), found.range());
             // Between a name and its value there may be another secret.
-            at = ceil(text, found.start() + 1);
+            at = ceil_char_boundary(text, found.start() + 1);
             if let Some(secret) = secret {
                 known = joined(&known, &secret);
                 self.secrets.push(secret);
@@ -211,11 +212,4 @@ fn joined(known: &Range<usize>, secret: &Range<usize>) -> Range<usize> {
     } else {
         secret.clone()
     }
-}
-
-fn ceil(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
 }
