@@ -3,7 +3,7 @@ use super::{
     ids::Ids,
     running::Canceller,
     service::Envelopes,
-    shared::{Shared, Tools},
+    shared::{MOST_CANCELLABLE, Shared, Tools},
 };
 use crate::config::Live;
 use std::sync::Arc;
@@ -18,12 +18,15 @@ pub struct EnvelopesLayer(Arc<Shared>);
 /// Builds an [`EnvelopesLayer`].
 #[derive(Debug)]
 #[must_use = "nothing is built until `build`"]
-pub struct EnvelopesBuilder(Shared);
+pub struct EnvelopesBuilder {
+    shared: Shared,
+    most_cancellable: usize,
+}
 
 impl EnvelopesLayer {
     /// Starts from the default settings.
     pub fn builder() -> EnvelopesBuilder {
-        EnvelopesBuilder(Shared::default())
+        EnvelopesBuilder { shared: Shared::default(), most_cancellable: MOST_CANCELLABLE }
     }
 
     /// Cancels running calls by their ids.
@@ -45,33 +48,33 @@ impl EnvelopesBuilder {
     /// Gives each call what this catalogue declares of its tool. Without one, every tool counts as
     /// mutating, and so is not retried once it may have run.
     pub fn catalog(mut self, catalog: ToolCatalog) -> Self {
-        self.0.tools = Tools::Declared(catalog);
+        self.shared.tools = Tools::Declared(catalog);
         self
     }
 
     /// The same with the catalogue of a configuration that can be reloaded.
     pub fn live(mut self, live: Live) -> Self {
-        self.0.tools = Tools::Live(live);
+        self.shared.tools = Tools::Live(live);
         self
     }
 
     /// Sets how many bytes a request may have; 2 MiB by default. What is longer is refused unread.
     pub const fn max_request_bytes(mut self, most: usize) -> Self {
-        self.0.most_bytes = most;
+        self.shared.most_bytes = most;
         self
     }
 
     /// Sets how many calls with a `cancellationId` may run at a time; 10,000 by default. Beyond that such
     /// calls are refused ([`TooManyCancellable`](super::TooManyCancellable)).
-    pub fn max_cancellable(mut self, most: usize) -> Self {
-        self.0.running = Canceller::new(most);
+    pub const fn max_cancellable(mut self, most: usize) -> Self {
+        self.most_cancellable = most;
         self
     }
 
     /// Sets the wall clock, by which `deadlineAtMs` is understood and request ids are made; the machine's
     /// by default.
     pub fn clock(mut self, clock: impl WallClock + 'static) -> Self {
-        self.0.ids = Ids::new(clock);
+        self.shared.ids = Ids::new(clock);
         self
     }
 
@@ -80,11 +83,13 @@ impl EnvelopesBuilder {
     /// # Errors
     /// If a bound is 0.
     pub fn build(self) -> Result<EnvelopesLayer, ConfigError> {
-        let Shared { most_bytes, running, .. } = &self.0;
-        let bounds = [("max_request_bytes", *most_bytes), ("max_cancellable", running.most())];
+        let Self { shared, most_cancellable } = self;
+        let bounds =
+            [("max_request_bytes", shared.most_bytes), ("max_cancellable", most_cancellable)];
         let faults = bounds.iter().filter(|(_, most)| *most == 0);
         let faults = faults.map(|(name, _)| format!("`{name}` is 0, must be at least 1"));
         ConfigError::check("envelopes", faults.collect())?;
-        Ok(EnvelopesLayer(Arc::new(self.0)))
+        let running = Canceller::new(most_cancellable);
+        Ok(EnvelopesLayer(Arc::new(Shared { running, ..shared })))
     }
 }

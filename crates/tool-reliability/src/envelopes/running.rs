@@ -65,11 +65,6 @@ impl Canceller {
         Self(Arc::new(Running { table: Mutex::default(), most }))
     }
 
-    /// How many calls that can be cancelled may run.
-    pub(super) fn most(&self) -> usize {
-        self.0.most
-    }
-
     /// Cancels the running calls with this id that were made on behalf of `context`, of which tenant,
     /// workspace, session and actor count; returns how many these are. A call that comes later is
     /// another call, whatever its id.

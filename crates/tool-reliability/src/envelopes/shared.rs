@@ -4,6 +4,9 @@ use crate::config::Live;
 use tr_config::ToolCatalog;
 use tr_core::{SystemClock, ToolCall};
 
+/// How many calls that can be cancelled may run.
+pub(super) const MOST_CANCELLABLE: usize = 10_000;
+
 /// What all services of a layer share.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -19,7 +22,7 @@ impl Default for Shared {
         Self {
             tools: Tools::Undeclared,
             most_bytes: 2 << 20,
-            running: Canceller::new(10_000),
+            running: Canceller::new(MOST_CANCELLABLE),
             ids: Ids::new(SystemClock),
         }
     }
