@@ -53,7 +53,9 @@ pub trait ServiceBuilderExt<L>: sealed::Sealed<L> + Sized {
     fn tool_retry<P>(
         self,
         change: impl FnOnce(tr_retry::Builder) -> tr_retry::Builder<P>,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_retry::RetryLayer<P>, L>>;
+    ) -> ServiceBuilder<tower_layer::Stack<tr_retry::RetryLayer<P>, L>> {
+        self.with(built(change(tr_retry::RetryLayer::builder()).build()))
+    }
 
     /// Refuses calls of a tool that keeps failing: [`tr_breaker`].
     #[cfg(feature = "breaker")]
@@ -61,7 +63,9 @@ pub trait ServiceBuilderExt<L>: sealed::Sealed<L> + Sized {
     fn tool_breaker<P>(
         self,
         change: impl FnOnce(tr_breaker::Builder) -> tr_breaker::Builder<P>,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_breaker::BreakerLayer<P>, L>>;
+    ) -> ServiceBuilder<tower_layer::Stack<tr_breaker::BreakerLayer<P>, L>> {
+        self.with(built(change(tr_breaker::BreakerLayer::builder()).build()))
+    }
 
     /// Bounds one attempt, 10 s by default: [`AttemptTimeoutLayer`](tr_timeout::AttemptTimeoutLayer).
     #[cfg(feature = "timeout")]
@@ -69,7 +73,9 @@ pub trait ServiceBuilderExt<L>: sealed::Sealed<L> + Sized {
     fn tool_timeout<P>(
         self,
         change: impl FnOnce(tr_timeout::AttemptTimeoutBuilder) -> tr_timeout::AttemptTimeoutBuilder<P>,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_timeout::AttemptTimeoutLayer<P>, L>>;
+    ) -> ServiceBuilder<tower_layer::Stack<tr_timeout::AttemptTimeoutLayer<P>, L>> {
+        self.with(built(change(tr_timeout::AttemptTimeoutLayer::builder()).build()))
+    }
 
     /// Ends a call at its deadline, outside of retry: [`DeadlineLayer`](tr_timeout::DeadlineLayer). Calls
     /// without a deadline have no limit by default.
@@ -78,7 +84,9 @@ pub trait ServiceBuilderExt<L>: sealed::Sealed<L> + Sized {
     fn tool_deadline<P>(
         self,
         change: impl FnOnce(tr_timeout::DeadlineBuilder) -> tr_timeout::DeadlineBuilder<P>,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_timeout::DeadlineLayer<P>, L>>;
+    ) -> ServiceBuilder<tower_layer::Stack<tr_timeout::DeadlineLayer<P>, L>> {
+        self.with(built(change(tr_timeout::DeadlineLayer::builder()).build()))
+    }
 
     /// Runs a call once per idempotency key: [`tr_idempotency`].
     #[cfg(feature = "idempotency")]
@@ -90,7 +98,10 @@ pub trait ServiceBuilderExt<L>: sealed::Sealed<L> + Sized {
         ) -> tr_idempotency::Builder<P, V>,
     ) -> ServiceBuilder<tower_layer::Stack<tr_idempotency::IdempotencyLayer<P, V>, L>>
     where
-        V: Clone + Send + 'static;
+        V: Clone + Send + 'static,
+    {
+        self.with(built(change(tr_idempotency::IdempotencyLayer::builder_for()).build()))
+    }
 
     /// Ends loops of identical failures: [`tr_loopguard`].
     #[cfg(feature = "loop-guard")]
@@ -98,110 +109,40 @@ pub trait ServiceBuilderExt<L>: sealed::Sealed<L> + Sized {
     fn tool_loop_guard<P>(
         self,
         change: impl FnOnce(tr_loopguard::Builder) -> tr_loopguard::Builder<P>,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_loopguard::LoopGuardLayer<P>, L>>;
+    ) -> ServiceBuilder<tower_layer::Stack<tr_loopguard::LoopGuardLayer<P>, L>> {
+        self.with(built(change(tr_loopguard::LoopGuardLayer::builder()).build()))
+    }
 
     /// Records each tool use and its result in `sessions`: [`tr_integrity`].
     #[cfg(feature = "integrity")]
     fn tool_integrity(
         self,
         sessions: tr_integrity::Sessions,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_integrity::IntegrityLayer, L>>;
+    ) -> ServiceBuilder<tower_layer::Stack<tr_integrity::IntegrityLayer, L>> {
+        self.with(tr_integrity::IntegrityLayer::new(sessions))
+    }
 
     /// Events, metrics and a span of a call with all its attempts, outermost: [`tr_telemetry`].
     #[cfg(feature = "telemetry")]
     fn tool_telemetry(
         self,
         signals: &tr_telemetry::Signals,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_telemetry::TelemetryLayer, L>>;
+    ) -> ServiceBuilder<tower_layer::Stack<tr_telemetry::TelemetryLayer, L>> {
+        self.with(tr_telemetry::TelemetryLayer::call(signals))
+    }
 
     /// A span of one attempt and the count of attempts, inside retry: [`tr_telemetry`].
     #[cfg(feature = "telemetry")]
     fn tool_attempt_telemetry(
         self,
         signals: &tr_telemetry::Signals,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_telemetry::TelemetryLayer, L>>;
-}
-
-impl<L> ServiceBuilderExt<L> for ServiceBuilder<L> {
-    #[cfg(feature = "retry")]
-    fn tool_retry<P>(
-        self,
-        change: impl FnOnce(tr_retry::Builder) -> tr_retry::Builder<P>,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_retry::RetryLayer<P>, L>> {
-        self.layer(built(change(tr_retry::RetryLayer::builder()).build()))
-    }
-
-    #[cfg(feature = "breaker")]
-    fn tool_breaker<P>(
-        self,
-        change: impl FnOnce(tr_breaker::Builder) -> tr_breaker::Builder<P>,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_breaker::BreakerLayer<P>, L>> {
-        self.layer(built(change(tr_breaker::BreakerLayer::builder()).build()))
-    }
-
-    #[cfg(feature = "timeout")]
-    fn tool_timeout<P>(
-        self,
-        change: impl FnOnce(tr_timeout::AttemptTimeoutBuilder) -> tr_timeout::AttemptTimeoutBuilder<P>,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_timeout::AttemptTimeoutLayer<P>, L>> {
-        self.layer(built(change(tr_timeout::AttemptTimeoutLayer::builder()).build()))
-    }
-
-    #[cfg(feature = "timeout")]
-    fn tool_deadline<P>(
-        self,
-        change: impl FnOnce(tr_timeout::DeadlineBuilder) -> tr_timeout::DeadlineBuilder<P>,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_timeout::DeadlineLayer<P>, L>> {
-        self.layer(built(change(tr_timeout::DeadlineLayer::builder()).build()))
-    }
-
-    #[cfg(feature = "idempotency")]
-    fn tool_idempotency<P: Copy, V>(
-        self,
-        change: impl FnOnce(
-            tr_idempotency::Builder<tr_core::DefaultPolicy, V>,
-        ) -> tr_idempotency::Builder<P, V>,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_idempotency::IdempotencyLayer<P, V>, L>>
-    where
-        V: Clone + Send + 'static,
-    {
-        self.layer(built(change(tr_idempotency::IdempotencyLayer::builder_for()).build()))
-    }
-
-    #[cfg(feature = "loop-guard")]
-    fn tool_loop_guard<P>(
-        self,
-        change: impl FnOnce(tr_loopguard::Builder) -> tr_loopguard::Builder<P>,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_loopguard::LoopGuardLayer<P>, L>> {
-        self.layer(built(change(tr_loopguard::LoopGuardLayer::builder()).build()))
-    }
-
-    #[cfg(feature = "integrity")]
-    fn tool_integrity(
-        self,
-        sessions: tr_integrity::Sessions,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_integrity::IntegrityLayer, L>> {
-        self.layer(tr_integrity::IntegrityLayer::new(sessions))
-    }
-
-    #[cfg(feature = "telemetry")]
-    fn tool_telemetry(
-        self,
-        signals: &tr_telemetry::Signals,
     ) -> ServiceBuilder<tower_layer::Stack<tr_telemetry::TelemetryLayer, L>> {
-        self.layer(tr_telemetry::TelemetryLayer::call(signals))
-    }
-
-    #[cfg(feature = "telemetry")]
-    fn tool_attempt_telemetry(
-        self,
-        signals: &tr_telemetry::Signals,
-    ) -> ServiceBuilder<tower_layer::Stack<tr_telemetry::TelemetryLayer, L>> {
-        self.layer(tr_telemetry::TelemetryLayer::attempt(signals))
+        self.with(tr_telemetry::TelemetryLayer::attempt(signals))
     }
 }
 
-/// The layer, or a panic that names every fault of its settings.
+impl<L> ServiceBuilderExt<L> for ServiceBuilder<L> {}
+
 #[cfg(any(
     feature = "breaker",
     feature = "idempotency",
@@ -218,6 +159,16 @@ fn built<T>(layer: Result<T, tr_core::ConfigError>) -> T {
 
 /// Only this crate implements the trait, so methods can be added in minor versions.
 mod sealed {
-    pub trait Sealed<L> {}
-    impl<L> Sealed<L> for tower::ServiceBuilder<L> {}
+    use tower::ServiceBuilder;
+    use tower_layer::Stack;
+
+    pub trait Sealed<L> {
+        fn with<T>(self, layer: T) -> ServiceBuilder<Stack<T, L>>;
+    }
+
+    impl<L> Sealed<L> for ServiceBuilder<L> {
+        fn with<T>(self, layer: T) -> ServiceBuilder<Stack<T, L>> {
+            self.layer(layer)
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! Settings.
 mod checks;
-mod settings;
 
-use crate::settings::{Mode, Rules, Slow};
+use crate::settings::{
+    Derived, EffectClass, FOREVER, Jitter, Mode, Rules, Settings, Slow, own_seed,
+};
 use std::{sync::Arc, time::Duration};
 use tr_core::{DefaultPolicy, Effect, Observer, manifest::BreakerOverride};
 
@@ -31,58 +32,89 @@ use tr_core::{DefaultPolicy, Effect, Observer, manifest::BreakerOverride};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder<A = DefaultPolicy> {
+    pub(crate) options: Options,
+    pub(crate) policy: A,
+}
+
+/// What is set, whatever the policy.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// All but what is below and follows from it.
+    settings: Settings,
     rules: Rules,
     /// A preset's, for those effects and settings of which the user has said nothing general.
     preset: [(Effect, BreakerOverride); 3],
     changes: [(Effect, BreakerOverride); 3],
-    window: u32,
-    min_calls: u32,
     rolling: Option<Duration>,
-    slow: Option<Slow>,
-    max_probes: u32,
-    successes_to_close: u32,
-    probe_lease: Option<Duration>,
     jitter: Option<f64>,
     seed: Option<u64>,
-    ramp: Option<Duration>,
-    count_rate_limits: bool,
-    mode: Mode,
-    forced_open: bool,
     pub(crate) capacity: usize,
     pub(crate) observers: Vec<Arc<dyn Observer>>,
-    pub(crate) policy: A,
 }
 
-impl Builder {
-    /// Starts from the defaults, with the same thresholds for every effect.
-    pub(crate) fn new() -> Self {
+impl Default for Options {
+    fn default() -> Self {
         let unchanged = [Effect::ReadOnly, Effect::Idempotent, Effect::Mutating]
             .map(|effect| (effect, BreakerOverride::default()));
-        Self {
-            rules: Rules {
-                consecutive: Some(5),
-                rate: Some(0.5),
-                cooldown: Duration::from_secs(30),
-            },
-            preset: unchanged,
-            changes: unchanged,
+        let rules =
+            Rules { consecutive: Some(5), rate: Some(0.5), cooldown: Duration::from_secs(30) };
+        let settings = Settings {
+            rules: [rules; EffectClass::ALL.len()],
             window: 20,
             min_calls: 10,
-            rolling: Some(Duration::from_secs(120)),
+            rolling: FOREVER,
             slow: None,
             max_probes: 1,
             successes_to_close: 2,
             probe_lease: None,
             jitter: None,
-            seed: None,
             ramp: None,
             count_rate_limits: true,
             mode: Mode::Enforce,
-            forced_open: false,
+            force_open: false,
+            derived: Derived::default(),
+        };
+        Self {
+            settings,
+            rules,
+            preset: unchanged,
+            changes: unchanged,
+            rolling: Some(Duration::from_secs(120)),
+            jitter: None,
+            seed: None,
             capacity: 10_000,
             observers: Vec::new(),
-            policy: DefaultPolicy,
         }
+    }
+}
+
+impl Options {
+    /// In the form that breakers use.
+    pub(crate) fn settings(&self) -> Settings {
+        let rules_for = |class| {
+            let mut rules = self.rules;
+            for (effect, change) in self.preset.into_iter().chain(self.changes) {
+                if EffectClass::of(effect) == class {
+                    rules.apply(change);
+                }
+            }
+            rules
+        };
+        let seed = || self.seed.unwrap_or_else(own_seed);
+        Settings {
+            rules: EffectClass::ALL.map(rules_for),
+            rolling: self.rolling.unwrap_or(FOREVER),
+            jitter: self.jitter.map(|share| Jitter { share, seed: seed() }),
+            ..self.settings.clone()
+        }
+        .derive()
+    }
+}
+
+impl Builder {
+    /// Starts from the defaults, with the same thresholds for every effect.
+    pub(crate) fn new() -> Self {
+        Self { options: Options::default(), policy: DefaultPolicy }
     }
 
     /// Starts from thresholds by declared effect: read-only calls open the breaker at 8 failures in
@@ -90,10 +122,10 @@ impl Builder {
     /// default. A value set for all calls or for an effect replaces the preset's.
     pub fn by_effect() -> Self {
         let mut builder = Self::new();
-        let reading = change_of(&mut builder.preset, Effect::ReadOnly);
+        let reading = change_of(&mut builder.options.preset, Effect::ReadOnly);
         reading.consecutive = Some(8);
         reading.cooldown = Some(Duration::from_secs(20));
-        let mutating = change_of(&mut builder.preset, Effect::Mutating);
+        let mutating = change_of(&mut builder.options.preset, Effect::Mutating);
         mutating.failure_rate = Some(0.3);
         mutating.cooldown = Some(Duration::from_secs(15));
         builder
@@ -109,8 +141,8 @@ impl<A> Builder<A> {
     /// Opens at this many failures in a row; `None`: never because of failures in a row. Applies to all
     /// effects, except those with an [override](Self::for_effect).
     pub fn consecutive_failures(mut self, failures: impl Into<Option<u32>>) -> Self {
-        self.rules.consecutive = failures.into();
-        self.preset.iter_mut().for_each(|(_, change)| change.consecutive = None);
+        self.options.rules.consecutive = failures.into();
+        self.options.preset.iter_mut().for_each(|(_, change)| change.consecutive = None);
         self
     }
 
@@ -118,16 +150,16 @@ impl<A> Builder<A> {
     /// never because of the rate. Applies to all effects, except those with an
     /// [override](Self::for_effect).
     pub fn failure_rate(mut self, rate: impl Into<Option<f64>>) -> Self {
-        self.rules.rate = rate.into();
-        self.preset.iter_mut().for_each(|(_, change)| change.failure_rate = None);
+        self.options.rules.rate = rate.into();
+        self.options.preset.iter_mut().for_each(|(_, change)| change.failure_rate = None);
         self
     }
 
     /// Sets how long it stays open before it admits a probe. Applies to all effects, except those with
     /// an [override](Self::for_effect).
     pub fn cooldown(mut self, cooldown: Duration) -> Self {
-        self.rules.cooldown = cooldown;
-        self.preset.iter_mut().for_each(|(_, change)| change.cooldown = None);
+        self.options.rules.cooldown = cooldown;
+        self.options.preset.iter_mut().for_each(|(_, change)| change.cooldown = None);
         self
     }
 
@@ -138,7 +170,7 @@ impl<A> Builder<A> {
     /// effects can share a breaker. Calls of undeclared effect use the thresholds for all calls; a
     /// tool's manifest overrides both.
     pub fn for_effect(mut self, effect: Effect, change: BreakerOverride) -> Self {
-        let current = change_of(&mut self.changes, effect);
+        let current = change_of(&mut self.options.changes, effect);
         *current = change.or(*current);
         self
     }
@@ -146,13 +178,13 @@ impl<A> Builder<A> {
     /// Sets the size of the window: rates are computed over this many last successes and failures;
     /// permanent errors do not count.
     pub fn window(mut self, calls: u32) -> Self {
-        self.window = calls;
+        self.options.settings.window = calls;
         self
     }
 
     /// Sets how many calls the window needs before a rate applies.
     pub fn min_calls(mut self, calls: u32) -> Self {
-        self.min_calls = calls;
+        self.options.settings.min_calls = calls;
         self
     }
 
@@ -164,74 +196,74 @@ impl<A> Builder<A> {
     /// request carries a [time](tr_core::RequestPolicy::stamp). For a window by time alone, set
     /// [`window`](Self::window) above the number of calls in this time.
     pub fn rolling(mut self, rolling: impl Into<Option<Duration>>) -> Self {
-        self.rolling = rolling.into();
+        self.options.rolling = rolling.into();
         self
     }
 
     /// Also opens when this share of the calls in the window took longer than `longer_than`; a slow
     /// probe reopens. Costs a clock read for each call.
     pub fn slow_calls(mut self, longer_than: Duration, rate: f64) -> Self {
-        self.slow = Some(Slow { longer_than, rate });
+        self.options.settings.slow = Some(Slow { longer_than, rate });
         self
     }
 
     /// Sets how many probes may be in flight while half open.
     pub fn max_probes(mut self, probes: u32) -> Self {
-        self.max_probes = probes;
+        self.options.settings.max_probes = probes;
         self
     }
 
     /// Sets how many probes must succeed, without a failure, before it closes.
     pub fn successes_to_close(mut self, successes: u32) -> Self {
-        self.successes_to_close = successes;
+        self.options.settings.successes_to_close = successes;
         self
     }
 
     /// Sets the time after which a probe counts as hung and reopens. It must be longer than the attempt
     /// timeout: the late end of a hung probe is ignored.
     pub fn probe_lease(mut self, lease: Duration) -> Self {
-        self.probe_lease = Some(lease);
+        self.options.settings.probe_lease = Some(lease);
         self
     }
 
     /// Makes each cooldown longer by up to this share of it, so that breakers that opened together
     /// do not probe together.
     pub fn cooldown_jitter(mut self, share: f64) -> Self {
-        self.jitter = Some(share);
+        self.options.jitter = Some(share);
         self
     }
 
     /// Draws the jitter under `seed`: the same breaker gets the same cooldowns in the same order,
     /// whichever process it is in. Without it each layer has a seed of its own.
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
+        self.options.seed = Some(seed);
         self
     }
 
     /// After probes have closed it, lets pass a share of the calls that grows from a tenth to all
     /// within this time, and refuses the others; its state is `CLOSED`.
     pub fn ramp(mut self, lasts: Duration) -> Self {
-        self.ramp = Some(lasts);
+        self.options.settings.ramp = Some(lasts);
         self
     }
 
     /// Whether errors of the code [`RATE_LIMITED`](tr_core::code::RATE_LIMITED), such as a 429,
     /// are failures. Else they count for nothing.
     pub fn count_rate_limits(mut self, count: bool) -> Self {
-        self.count_rate_limits = count;
+        self.options.settings.count_rate_limits = count;
         self
     }
 
     /// What the breakers do with their decisions, until told otherwise by a handle.
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
+        self.options.settings.mode = mode;
         self
     }
 
     /// Whether breakers start in `FORCED_OPEN`. Not together with [`Mode::Disabled`], which would
     /// let all calls pass.
     pub fn forced_open(mut self, forced: bool) -> Self {
-        self.forced_open = forced;
+        self.options.settings.force_open = forced;
         self
     }
 
@@ -241,39 +273,19 @@ impl<A> Builder<A> {
     ///
     /// A breaker whose tool succeeds takes up less than 256 bytes, however many there are.
     pub fn capacity(mut self, breakers: usize) -> Self {
-        self.capacity = breakers;
+        self.options.capacity = breakers;
         self
     }
 
     /// Tells `observer` of every step and every refused call; may be called several times.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observers.push(observer);
+        self.options.observers.push(observer);
         self
     }
 
     /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
     pub fn policy<B>(self, policy: B) -> Builder<B> {
-        Builder {
-            rules: self.rules,
-            preset: self.preset,
-            changes: self.changes,
-            window: self.window,
-            min_calls: self.min_calls,
-            rolling: self.rolling,
-            slow: self.slow,
-            max_probes: self.max_probes,
-            successes_to_close: self.successes_to_close,
-            probe_lease: self.probe_lease,
-            jitter: self.jitter,
-            seed: self.seed,
-            ramp: self.ramp,
-            count_rate_limits: self.count_rate_limits,
-            mode: self.mode,
-            forced_open: self.forced_open,
-            capacity: self.capacity,
-            observers: self.observers,
-            policy,
-        }
+        Builder { options: self.options, policy }
     }
 }
 

@@ -35,15 +35,16 @@ impl<A> Builder<A> {
     /// [`Mode::Disabled`](crate::Mode::Disabled), and that no rule opens the breaker where none is
     /// left.
     pub fn build(self) -> Result<BreakerLayer<A>, ConfigError> {
-        ConfigError::check("breaker", self.faults())?;
+        ConfigError::check("breaker", self.options.faults())?;
         Ok(self.build_unchecked())
     }
 
     /// Makes a layer of settings that are known to be good.
     pub(crate) fn build_unchecked(self) -> BreakerLayer<A> {
         let observers = Observers::default();
-        self.observers.iter().for_each(|observer| observers.add(observer.clone()));
-        let breakers = Breakers::new(self.settings(), self.capacity, observers);
+        let options = self.options;
+        options.observers.iter().for_each(|observer| observers.add(observer.clone()));
+        let breakers = Breakers::new(options.settings(), options.capacity, observers);
         BreakerLayer::new(self.policy, Registry::new(breakers))
     }
 }

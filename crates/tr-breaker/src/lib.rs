@@ -97,6 +97,8 @@
 //!
 //! other layers, stores, exporters. It spawns nothing, and sleeps only in sharing, a future that its user spawns.
 mod builder;
+#[cfg(feature = "redis")]
+mod changed;
 mod circuit;
 mod clock;
 #[cfg(feature = "redis")]

@@ -1,4 +1,6 @@
 //! The list of observers of one layer's breakers, and how an event reaches them.
+#[cfg(feature = "redis")]
+use crate::changed::ChangedBreakers;
 use crate::sync::ignore_poison;
 use std::sync::{
     Arc, RwLock,
@@ -13,13 +15,7 @@ pub(crate) struct Observers {
     has_any: AtomicBool,
     all: RwLock<Arc<[Arc<dyn Observer>]>>,
     #[cfg(feature = "redis")]
-    changes: std::sync::OnceLock<std::sync::Weak<dyn Changes>>,
-}
-
-/// Receives the name of each breaker that changed its state or its mode.
-#[cfg(feature = "redis")]
-pub(crate) trait Changes: std::fmt::Debug + Send + Sync {
-    fn changed(&self, name: &str);
+    changes: std::sync::OnceLock<std::sync::Weak<ChangedBreakers>>,
 }
 
 impl Observers {
@@ -47,7 +43,7 @@ impl Observers {
     pub(crate) fn changed(&self, name: &str) {
         #[cfg(feature = "redis")]
         if let Some(changes) = self.changes.get().and_then(std::sync::Weak::upgrade) {
-            changes.changed(name);
+            changes.note(name, crate::clock::now());
         }
         #[cfg(not(feature = "redis"))]
         let _ = name;
@@ -55,8 +51,8 @@ impl Observers {
 
     /// Sets the receiver of changes; `false` if there is one already.
     #[cfg(feature = "redis")]
-    pub(crate) fn set_changes(&self, changes: std::sync::Weak<dyn Changes>) -> bool {
-        self.changes.set(changes).is_ok()
+    pub(crate) fn set_changes(&self, changes: &Arc<ChangedBreakers>) -> bool {
+        self.changes.set(Arc::downgrade(changes)).is_ok()
     }
 
     /// A copy, so that observers may use the breakers while they are notified.

@@ -57,7 +57,6 @@
 //! `Builder::tls_roots`, and to name the address's host. Nothing switches this off.
 
 mod backoff;
-mod changed;
 mod entry;
 mod fleet;
 mod health;
@@ -67,10 +66,8 @@ mod store;
 
 pub use self::health::{Health, Status};
 
-use self::{
-    backoff::Backoff, changed::ChangedBreakers, fleet::Fleet, health::Reporter, store::Store,
-};
-use crate::{Registry, settings::own_seed};
+use self::{backoff::Backoff, fleet::Fleet, health::Reporter, store::Store};
+use crate::{Registry, changed::ChangedBreakers, settings::own_seed};
 use redis::ConnectionInfo;
 use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 use tr_core::ConfigError;
@@ -224,7 +221,7 @@ impl Builder {
         ConfigError::check("breaker sharing", faults)?;
         let store = store.expect("without a store there is a fault");
         let (breakers, changed) = (registry.breakers(), Arc::<ChangedBreakers>::default());
-        if !breakers.observers().set_changes(changed.as_changes()) {
+        if !breakers.observers().set_changes(&changed) {
             let fault = "the registry is already shared: use one `Sharing` for each registry";
             ConfigError::check("breaker sharing", vec![fault.into()])?;
         }

@@ -3,6 +3,7 @@ use std::{
     fmt::{self, Display, Write},
     sync::Arc,
 };
+use tr_core::internal::floor_char_boundary;
 
 /// The message of the last failed call, possibly of another caller.
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +37,7 @@ impl Write for Truncated {
             self.0.push_str(text);
             return Ok(());
         }
-        let taken = (0..=room).rev().find(|end| text.is_char_boundary(*end));
-        self.0.push_str(&text[..taken.unwrap_or(0)]);
+        self.0.push_str(&text[..floor_char_boundary(text, room)]);
         Err(fmt::Error)
     }
 }

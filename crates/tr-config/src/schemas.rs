@@ -13,28 +13,22 @@ pub use self::{
 
 use crate::{catalog, stack};
 use serde_json::{Value, json};
-use tr_wire::read::{schema_of as of, schemars::JsonSchema, sorted};
+use tr_wire::read::{schema_of as of, sorted};
 
 /// Each schema and the name of its file in `schemas/`.
 #[must_use]
 pub fn all() -> Vec<(&'static str, Value)> {
-    vec![
-        for_tools(of::<catalog::Catalog>("tool-catalog", "Tool catalogue")),
-        for_tool(of::<catalog::Tool>("tool-manifest", "Tool manifest")),
-        for_tools(hinted::<stack::ConfigForm>("stack-config", "Stack configuration", CONFIG)),
-    ]
+    let (catalog, tools) = of::<catalog::Catalog>("tool-catalog", "Tool catalogue");
+    let (manifest, mut tool) = of::<catalog::Tool>("tool-manifest", "Tool manifest");
+    one_endpoint(&mut tool);
+    vec![(catalog, for_tools(tools)), (manifest, sorted(tool)), ("stack-config", config())]
 }
 
 /// Where no tools are listed, defaults would hold for none.
-fn for_tools((name, mut schema): (&'static str, Value)) -> (&'static str, Value) {
+fn for_tools(mut schema: Value) -> Value {
     schema["dependentRequired"] = json!({ "defaults": ["tools"] });
     one_endpoint(&mut schema["$defs"]["Tool"]);
-    (name, sorted(schema))
-}
-
-fn for_tool((name, mut schema): (&'static str, Value)) -> (&'static str, Value) {
-    one_endpoint(&mut schema);
-    (name, sorted(schema))
+    sorted(schema)
 }
 
 /// A tool has an address or a command, and what is said of its requests needs the address.
@@ -43,20 +37,15 @@ fn one_endpoint(tool: &mut Value) {
     tool["not"] = json!({ "required": ["command", "url"] });
 }
 
-/// The schema of configurations.
+/// The schema of configurations, with a title for each member, and examples from a whole one.
 #[must_use]
 pub fn config() -> Value {
-    for_tools(hinted::<stack::ConfigForm>("stack-config", "Stack configuration", CONFIG)).1
+    let (_, mut schema) = of::<stack::ConfigForm>("stack-config", "Stack configuration");
+    let example = serde_json::from_str(CONFIG).expect("the example is JSON");
+    hints::add(&mut schema, &example);
+    hints::add_defaults(&mut schema);
+    for_tools(schema)
 }
 
 /// A configuration from which the examples in its schema are taken.
 pub const CONFIG: &str = include_str!("schemas/stack-config.example.json");
-
-/// With a title for each member, and examples from a whole one.
-fn hinted<T: JsonSchema>(name: &'static str, title: &str, example: &str) -> (&'static str, Value) {
-    let (name, mut schema) = of::<T>(name, title);
-    let example = serde_json::from_str(example).expect("the example is JSON");
-    hints::add(&mut schema, &example);
-    hints::add_defaults(&mut schema);
-    (name, sorted(schema))
-}

@@ -59,15 +59,8 @@ impl FailureInfo {
     /// Failure information from a classification.
     #[must_use]
     pub fn of(end: Classification<'_>) -> Self {
-        Self {
-            code: Cow::Owned(end.code.to_owned()),
-            ran: end.ran,
-            verdict: end.verdict,
-            exhausted: end.exhausted,
-            by_layer: false,
-            cause: None,
-            rare: None,
-        }
+        let code = Cow::Owned(end.code.to_owned());
+        Self { code, exhausted: end.exhausted, ..Self::new("", end.ran, end.verdict) }
     }
 
     /// Sets the cause.

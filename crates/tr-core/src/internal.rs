@@ -10,3 +10,4 @@ pub use self::{
     sharded::{Held, Sharded},
     stripe::{STRIPES, stripe},
 };
+pub use crate::shorten::{ceil_char_boundary, floor_char_boundary};

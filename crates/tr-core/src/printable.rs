@@ -17,9 +17,7 @@ use std::{borrow::Cow, fmt::Write as _};
 /// ```
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    escaped(text, acts, |c, out| {
-        let _ = write!(out, "{}", c.escape_default());
-    })
+    escaped(text, acts, as_rust_does)
 }
 
 /// The same for a text of one's own that has lines, or for lines of a foreign one: breaks between
@@ -30,13 +28,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 /// ```
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
-    escaped(
-        text,
-        |c| !matches!(c, '\n' | '\t') && acts(c),
-        |c, out| {
-            let _ = write!(out, "{}", c.escape_default());
-        },
-    )
+    escaped(text, |c| !matches!(c, '\n' | '\t') && acts(c), as_rust_does)
 }
 
 /// A JSON text with the same characters escaped as JSON does (`\u009b`). What a JSON text says
@@ -69,6 +61,10 @@ const fn acts(c: char) -> bool {
         // Line breaks and invisible characters.
         | '\u{2028}' | '\u{2029}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
         | '\u{e0000}'..='\u{e007f}')
+}
+
+fn as_rust_does(c: char, out: &mut String) {
+    out.extend(c.escape_default());
 }
 
 fn escaped(

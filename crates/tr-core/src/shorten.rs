@@ -32,7 +32,14 @@ fn head(text: &str, bytes: usize) -> &str {
 }
 
 /// The last place at or before `at` where `text` can be cut.
-pub(crate) fn floor_char_boundary(text: &str, at: usize) -> usize {
+#[must_use]
+pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// The first place between characters at or after `at`, which is within the text.
+#[must_use]
+pub fn ceil_char_boundary(text: &str, at: usize) -> usize {
+    (at..).find(|at| text.is_char_boundary(*at)).unwrap_or(at)
 }

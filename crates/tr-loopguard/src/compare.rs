@@ -11,6 +11,7 @@ use std::{
     ops::Range,
     sync::LazyLock,
 };
+use tr_core::internal::{ceil_char_boundary, floor_char_boundary};
 
 /// Servers choose the hashed text, so each process has its own key.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -121,14 +122,8 @@ fn ends(text: &str) -> (&str, &str) {
     if text.len() <= 2 * MAX_END {
         return (text, "");
     }
-    let mut head = MAX_END;
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    let mut tail = text.len() - MAX_END;
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
+    let head = floor_char_boundary(text, MAX_END);
+    let tail = ceil_char_boundary(text, text.len() - MAX_END);
     (&text[..head], &text[tail..])
 }
 

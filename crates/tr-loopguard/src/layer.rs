@@ -56,7 +56,13 @@ impl<S, A: Clone> Layer<S> for LoopGuardLayer<A> {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder<A = DefaultPolicy> {
+    options: Options,
     policy: A,
+}
+
+/// What is set, whatever the policy.
+#[derive(Clone, Debug)]
+struct Options {
     enabled: bool,
     mode: Mode,
     identical: u32,
@@ -79,8 +85,13 @@ enum Log {
 
 impl Default for Builder {
     fn default() -> Self {
+        Self { options: Options::default(), policy: DefaultPolicy }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
         Self {
-            policy: DefaultPolicy,
             enabled: true,
             mode: Mode::default(),
             identical: 2,
@@ -99,95 +110,82 @@ impl Default for Builder {
 impl<A> Builder<A> {
     /// Enables the guard; `true` by default. If it is off, calls pass and nothing is counted.
     pub fn enabled(mut self, enabled: bool) -> Self {
-        self.enabled = enabled;
+        self.options.enabled = enabled;
         self
     }
 
     /// Sets what to do about loops; [`Mode::Block`] by default.
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
+        self.options.mode = mode;
         self
     }
 
     /// Sets how many failures of one call with one error are a loop; 2 by default.
     pub fn max_identical_failures(mut self, failures: u32) -> Self {
-        self.identical = failures;
+        self.options.identical = failures;
         self
     }
 
     /// Sets how many failures of any kind stop the turn, or warn the model; 5 by default.
     pub fn max_failures_per_turn(mut self, failures: u32) -> Self {
-        self.per_turn = failures;
+        self.options.per_turn = failures;
         self
     }
 
     /// Sets the signals that are detected beside failures; none by default.
     pub fn signals(mut self, signals: impl Into<Option<Signals>>) -> Self {
-        self.signals = signals.into();
+        self.options.signals = signals.into();
         self
     }
 
     /// Sets how long a failure counts where calls do not name their turn; 60 s by default.
     pub fn memory(mut self, memory: Duration) -> Self {
-        self.memory = memory;
+        self.options.memory = memory;
         self
     }
 
     /// Sets how many turns are kept, the newest; 10,000 by default. Only turns with failures are
     /// kept; with [`signals`](Self::signals), all are.
     pub fn max_turns(mut self, turns: usize) -> Self {
-        self.max_turns = turns;
+        self.options.max_turns = turns;
         self
     }
 
     /// Sets the log of malformed calls and their models; none by default.
     pub fn log(mut self, log: Arc<dyn AttributionLog>) -> Self {
-        self.log = Some(Log::Given(log));
+        self.options.log = Some(Log::Given(log));
         self
     }
 
     /// Like [`log`](Self::log), with a [`FileLog`]; its usual path is
     /// [`LOG_PATH`](crate::LOG_PATH).
     pub fn log_path(mut self, path: impl Into<PathBuf>) -> Self {
-        self.log = Some(Log::File(path.into()));
+        self.options.log = Some(Log::File(path.into()));
         self
     }
 
     /// Sets the function that redacts secrets in the file of [`log_path`](Self::log_path); none by
     /// default.
     pub fn log_cleaning(mut self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
-        self.redactor = Some(Redactor::new(clean));
+        self.options.redactor = Some(Redactor::new(clean));
         self
     }
 
     /// Sets the clock for the times of log entries; the machine's by default.
     pub fn wall_clock(mut self, clock: Arc<dyn WallClock>) -> Self {
-        self.clock = clock;
+        self.options.clock = clock;
         self
     }
 
     /// Sets the observer of loops; none by default.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
+        self.options.observer = Some(observer);
         self
     }
 
     /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
     pub fn policy<B>(self, policy: B) -> Builder<B> {
-        Builder {
-            policy,
-            enabled: self.enabled,
-            mode: self.mode,
-            identical: self.identical,
-            per_turn: self.per_turn,
-            signals: self.signals,
-            memory: self.memory,
-            max_turns: self.max_turns,
-            log: self.log,
-            redactor: self.redactor,
-            clock: self.clock,
-            observer: self.observer,
-        }
+        Builder { options: self.options, policy }
     }
 
     /// Validates the settings; this is the only place that can fail.
@@ -195,35 +193,43 @@ impl<A> Builder<A> {
     /// # Errors
     /// If a limit is out of its range; the error lists every fault.
     pub fn build(self) -> Result<LoopGuardLayer<A>, ConfigError> {
+        let Self { options, policy } = self;
         let mut faults = Vec::new();
-        for (name, value) in
-            [("max_identical_failures", self.identical), ("max_failures_per_turn", self.per_turn)]
-        {
+        for (name, value) in [
+            ("max_identical_failures", options.identical),
+            ("max_failures_per_turn", options.per_turn),
+        ] {
             if !(1..=MAX_FAILURES).contains(&value) {
                 faults.push(format!("`{name}` is {value}, must be 1 to {MAX_FAILURES}"));
             }
         }
-        faults.extend(self.signals.iter().flat_map(Signals::faults));
-        if self.memory.is_zero() {
+        faults.extend(options.signals.iter().flat_map(Signals::faults));
+        if options.memory.is_zero() {
             faults.push("`memory` is 0, must be positive".to_owned());
         }
-        if self.max_turns == 0 {
+        if options.max_turns == 0 {
             faults.push("`max_turns` is 0, must be at least 1".to_owned());
         }
         ConfigError::check("loop guard", faults)?;
-        let is_on = self.enabled && self.mode != Mode::Off;
-        let limits = Limits { identical: self.identical, per_turn: self.per_turn };
-        let log = self.log.filter(|_| is_on).map(|log| match log {
+        let is_on = options.enabled && options.mode != Mode::Off;
+        let limits = Limits { identical: options.identical, per_turn: options.per_turn };
+        let log = options.log.filter(|_| is_on).map(|log| match log {
             Log::Given(log) => log,
-            Log::File(path) => Arc::new(FileLog::new(path).redacted_by(self.redactor)),
+            Log::File(path) => Arc::new(FileLog::new(path).redacted_by(options.redactor)),
         });
         let shared = Shared {
-            watches: self.signals.is_some(),
-            turns: Turns::new(self.mode, limits, self.signals, self.memory, self.max_turns),
+            watches: options.signals.is_some(),
+            turns: Turns::new(
+                options.mode,
+                limits,
+                options.signals,
+                options.memory,
+                options.max_turns,
+            ),
             log,
-            clock: self.clock,
-            observer: self.observer,
+            clock: options.clock,
+            observer: options.observer,
         };
-        Ok(LoopGuardLayer { shared: is_on.then(|| Sharded::new(shared)), policy: self.policy })
+        Ok(LoopGuardLayer { shared: is_on.then(|| Sharded::new(shared)), policy })
     }
 }

@@ -15,7 +15,7 @@ use std::{
     thread,
     time::Duration,
 };
-use tr_core::printable_json;
+use tr_core::{internal::floor_char_boundary, printable_json};
 
 /// The usual path of the log.
 pub const LOG_PATH: &str = "~/.openclaw/tool-guard.log";
@@ -300,7 +300,5 @@ fn cut(text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }
-    let most = most - '…'.len_utf8();
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    format!("{}…", &text[..end])
+    format!("{}…", &text[..floor_char_boundary(&text, most - '…'.len_utf8())])
 }

@@ -1,8 +1,8 @@
 //! Signals of loops without failures, and their thresholds.
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
-/// The most that a signal can be configured to count.
-const MAX_COUNT: u32 = 100_000;
+/// What a signal can be configured to count to.
+const COUNTS: RangeInclusive<u32> = 2..=100_000;
 
 /// Signals of loops beyond failure counts: calls that repeat without progress. Each signal warns at
 /// its threshold and, where the turn is known, refuses calls from twice the threshold on, unless
@@ -129,18 +129,18 @@ impl Signals {
     /// The faults of the settings.
     pub(crate) fn faults(&self) -> Vec<String> {
         let counts = [
-            ("repeats", self.repeats, 2),
-            ("failing_repeats", self.failing_repeats, 2),
-            ("rounds", self.rounds, 2),
-            ("same_error", self.same_error, 2),
+            ("repeats", self.repeats),
+            ("failing_repeats", self.failing_repeats),
+            ("rounds", self.rounds),
+            ("same_error", self.same_error),
         ];
-        let mut faults: Vec<_> = counts
-            .into_iter()
-            .filter(|(_, value, least)| !(*least..=MAX_COUNT).contains(value))
-            .map(|(name, value, least)| {
-                format!("`signals.{name}` is {value}, must be {least} to {MAX_COUNT}")
-            })
-            .collect();
+        let mut faults = Vec::new();
+        for (name, value) in counts {
+            if !COUNTS.contains(&value) {
+                let (least, most) = COUNTS.into_inner();
+                faults.push(format!("`signals.{name}` is {value}, must be {least} to {most}"));
+            }
+        }
         for (name, value) in [("pace", self.pace), ("quiet", self.quiet)] {
             if value.is_zero() {
                 faults.push(format!("`signals.{name}` is 0, must be positive"));

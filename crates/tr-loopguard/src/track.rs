@@ -169,21 +169,8 @@ impl Track {
                     Some(_) => StepChange::Changed,
                     None => StepChange::None,
                 };
-                let waits = self.waits;
-                (
-                    change,
-                    TrackedCall {
-                        call,
-                        end,
-                        failed,
-                        since: at,
-                        looks: 1,
-                        hasty: 1,
-                        waits,
-                        last: at,
-                        held,
-                    },
-                )
+                let (since, last, looks, hasty, waits) = (at, at, 1, 1, self.waits);
+                (change, TrackedCall { call, end, failed, since, looks, hasty, waits, last, held })
             }
         };
         if self.calls.len() >= CALLS {

@@ -95,7 +95,7 @@ impl Turns {
     /// The number of such sessions is bounded by [`max_turns`](crate::Builder::max_turns); the
     /// failures of a session past that expire again.
     pub fn begin(&self, session: Option<&str>) {
-        let hash = self.hash(TurnRef { session, turn: None });
+        let hash = self.hash_of(TurnRef { session, turn: None });
         let mut shard = self.shard(hash);
         self.forget(&mut shard, hash);
         if shard.begun.len() >= self.0.per_shard
@@ -109,7 +109,7 @@ impl Turns {
 
     /// Ends a turn, and drops its state.
     pub fn end(&self, session: Option<&str>, turn: Option<&str>) {
-        let hash = self.hash(TurnRef { session, turn });
+        let hash = self.hash_of(TurnRef { session, turn });
         let mut shard = self.shard(hash);
         self.forget(&mut shard, hash);
         shard.begun.remove(&hash);
@@ -139,7 +139,7 @@ impl Turns {
         now: impl FnOnce() -> Instant,
         call: impl FnOnce() -> CallHash,
     ) -> Decision {
-        let hash = self.hash(found.turn);
+        let hash = self.hash_of(found.turn);
         let mut shard = self.shard(hash);
         let lasts = shard.knows(found, hash);
         let rules = self.rules(lasts);
@@ -177,7 +177,7 @@ impl Turns {
 
     /// Records a success where signals are off: it may reset the count of its tool.
     pub(crate) fn succeed(&self, found: &LoopRef<'_>) {
-        let hash = self.hash(found.turn);
+        let hash = self.hash_of(found.turn);
         let mut shard = self.shard(hash);
         let rules = self.rules(shard.knows(found, hash));
         let Some(turn) = shard.turns.get_mut(&hash) else { return };
@@ -210,7 +210,7 @@ impl Turns {
         now: Instant,
         then: impl FnOnce(&mut Turn, Rules) -> Decision,
     ) -> Judgement {
-        let hash = self.hash(found.turn);
+        let hash = self.hash_of(found.turn);
         let mut shard = self.shard(hash);
         if !shard.turns.contains_key(&hash) {
             if shard.turns.len() >= self.0.per_shard
@@ -262,10 +262,6 @@ impl Turns {
 
     pub(crate) fn hash_of(&self, what: impl std::hash::Hash) -> u64 {
         self.0.hasher.hash_one(what)
-    }
-
-    fn hash(&self, turn: TurnRef<'_>) -> u64 {
-        self.hash_of(turn)
     }
 
     fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {

@@ -79,49 +79,37 @@ pub enum RetryStop {
 }
 
 impl RetryStop {
+    /// Its name, and the reason in words.
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Permanent => ("permanent", "the failure is permanent"),
+            Self::Cancelled => ("cancelled", "the caller cancelled the call"),
+            Self::Exhausted => ("exhausted", "it has been retried already"),
+            Self::CircuitOpen => ("circuit_open", "the circuit breaker refused the next attempt"),
+            Self::Code => ("code", "failures with this code are not retried"),
+            Self::Effect => ("effect", "a repeat may do harm"),
+            Self::Attempts => ("attempts", "no more are allowed"),
+            Self::Deadline => ("deadline", "the next attempt would start after the deadline"),
+            Self::Elapsed => ("elapsed", "the time for retries is used up"),
+            Self::Budget => ("budget", "the retry budget is used up"),
+            Self::OwnRetries => ("own_retries", "the tool retries by itself"),
+            Self::RetriedOutside => ("retried_outside", "the caller retries"),
+            Self::OptedOut => ("opted_out", "the caller did not ask for retries"),
+            Self::Streamed => ("streamed", "a part of the answer was sent"),
+            Self::NotRepeatable => ("not_repeatable", "the request cannot be copied"),
+            Self::Unready => ("unready", "the tool accepts no more calls"),
+        }
+    }
+
     /// The name used in events.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Permanent => "permanent",
-            Self::Cancelled => "cancelled",
-            Self::Exhausted => "exhausted",
-            Self::CircuitOpen => "circuit_open",
-            Self::Code => "code",
-            Self::Effect => "effect",
-            Self::Attempts => "attempts",
-            Self::Deadline => "deadline",
-            Self::Elapsed => "elapsed",
-            Self::Budget => "budget",
-            Self::OwnRetries => "own_retries",
-            Self::RetriedOutside => "retried_outside",
-            Self::OptedOut => "opted_out",
-            Self::Streamed => "streamed",
-            Self::NotRepeatable => "not_repeatable",
-            Self::Unready => "unready",
-        }
+        self.words().0
     }
 
     /// The reason in words, for the error.
     pub(crate) const fn reason(self) -> &'static str {
-        match self {
-            Self::Permanent => "the failure is permanent",
-            Self::Cancelled => "the caller cancelled the call",
-            Self::Exhausted => "it has been retried already",
-            Self::CircuitOpen => "the circuit breaker refused the next attempt",
-            Self::Code => "failures with this code are not retried",
-            Self::Effect => "a repeat may do harm",
-            Self::Attempts => "no more are allowed",
-            Self::Deadline => "the next attempt would start after the deadline",
-            Self::Elapsed => "the time for retries is used up",
-            Self::Budget => "the retry budget is used up",
-            Self::OwnRetries => "the tool retries by itself",
-            Self::RetriedOutside => "the caller retries",
-            Self::OptedOut => "the caller did not ask for retries",
-            Self::Streamed => "a part of the answer was sent",
-            Self::NotRepeatable => "the request cannot be copied",
-            Self::Unready => "the tool accepts no more calls",
-        }
+        self.words().1
     }
 
     /// Whether attempts, time or budget are used up: the code is `retry_exhausted` then.

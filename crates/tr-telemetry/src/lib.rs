@@ -94,6 +94,7 @@ pub mod future;
 mod json;
 mod layer;
 mod log;
+mod members;
 mod metrics;
 mod notes;
 mod observer;

@@ -114,7 +114,7 @@ impl Series {
             set.chunks.add(chunks, &[self.tool()]);
         }
         if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
-            series.streamed(set, chunks);
+            set.chunks.add(chunks, &[series.tool(), series.action()]);
         }
     }
 
@@ -125,7 +125,7 @@ impl Series {
             set.retries.add(1, &[self.tool(), KeyValue::new("reason", reason)]);
         }
         if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
-            series.retried(set, reason);
+            set.retries.add(1, &[series.tool(), KeyValue::new("error_code", reason)]);
         }
     }
 
@@ -142,7 +142,7 @@ impl Series {
             set.shadow_calls.add(1, &[self.tool()]);
         }
         if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
-            series.shadowed(set);
+            set.shadow_calls.add(1, &[series.tool(), series.action()]);
         }
     }
 
@@ -152,7 +152,7 @@ impl Series {
             set.decisions.add(1, &[self.tool(), decision.label()]);
         }
         if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
-            series.decided(set, decision);
+            set.decisions.add(1, &[series.tool(), series.action(), decision.label()]);
         }
     }
 
@@ -167,67 +167,11 @@ impl Series {
     }
 }
 
-/// The instruments, and the known tools.
-#[derive(Clone)]
+/// The instruments, and the tools that have series of their own: those that were named, and the first so
+/// many others.
 pub(crate) struct Metrics {
     instruments: Arc<Instruments>,
-    tools: Arc<Tools>,
-    caches: Caches,
-}
-
-impl Metrics {
-    pub(crate) fn new(
-        meter: Meter,
-        names: &[Names],
-        redactor: Arc<dyn Redact>,
-        tools: &[ToolId],
-        unknown: usize,
-    ) -> Self {
-        let instruments = Arc::new(Instruments::new(meter, names));
-        let tools = Tools::new(&instruments, redactor, tools, unknown);
-        Self { instruments, tools: Arc::new(tools), caches: Caches::default() }
-    }
-
-    /// The series of a tool, by its key.
-    #[inline]
-    pub(crate) fn of_call<'r>(
-        &self,
-        key: KeyRef<'_>,
-        named: impl FnOnce() -> (&'r str, Option<&'r str>),
-    ) -> Sharded<Series> {
-        self.tools.of_call(key, named)
-    }
-
-    /// The series of a tool, by its label.
-    pub(crate) fn of_label(&self, label: &str) -> Sharded<Series> {
-        self.tools.of_label(label, None)
-    }
-
-    /// Something was done to a session because of a failure.
-    pub(crate) fn session(&self, action: &'static str) {
-        if let Some(set) = &self.instruments.openclaw {
-            set.sessions.add(1, &[KeyValue::new("action", action)]);
-        }
-    }
-
-    pub(crate) fn observe_cache(&self, readings: Arc<dyn CacheReadings>) {
-        if self.instruments.openclaw.is_some() {
-            let tools = self.tools.clone();
-            let label = move |label: &str| tools.of_label(label, None).tool.clone();
-            self.caches.add(readings, &self.instruments.meter, label);
-        }
-    }
-}
-
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.tools.fmt(f)
-    }
-}
-
-/// The tools that have series of their own: those that were named, and the first so many others.
-struct Tools {
-    instruments: Arc<Instruments>,
+    stores: Caches,
     redactor: Arc<dyn Redact>,
     known: Mutex<Known>,
     other: Sharded<Series>,
@@ -259,31 +203,50 @@ const LABEL: usize = 128;
 /// Longer names are looked up by their label at each call: they are not kept.
 const NAME: usize = 512;
 
-impl Tools {
-    fn new(
-        instruments: &Arc<Instruments>,
+impl Metrics {
+    pub(crate) fn new(
+        meter: Meter,
+        names: &[Names],
         redactor: Arc<dyn Redact>,
         named: &[ToolId],
-        room: usize,
-    ) -> Self {
+        unknown: usize,
+    ) -> Arc<Self> {
+        let instruments = Arc::new(Instruments::new(meter, names));
         let other = Sharded::new(Series::new(instruments.clone(), OTHER, None));
         let known = Known { by_label: HashMap::new(), room: named.len() };
-        let tools = Self {
-            instruments: instruments.clone(),
+        let metrics = Self {
+            instruments,
+            stores: Caches::default(),
             redactor,
             known: Mutex::new(known),
             other,
             caches: array::from_fn(|_| SeriesCache::default()),
         };
         for tool in named {
-            tools.of_label(tool.label(), tool.action());
+            metrics.of_label(tool.label(), tool.action());
         }
-        tools.known().room = room;
-        tools
+        metrics.known().room = unknown;
+        Arc::new(metrics)
     }
 
+    /// Something was done to a session because of a failure.
+    pub(crate) fn session(&self, action: &'static str) {
+        if let Some(set) = &self.instruments.openclaw {
+            set.sessions.add(1, &[KeyValue::new("action", action)]);
+        }
+    }
+
+    pub(crate) fn observe_cache(self: &Arc<Self>, readings: Arc<dyn CacheReadings>) {
+        if self.instruments.openclaw.is_some() {
+            let metrics = self.clone();
+            let label = move |label: &str| metrics.of_label(label, None).tool.clone();
+            self.stores.add(readings, &self.instruments.meter, label);
+        }
+    }
+
+    /// The series of a tool, by its key.
     #[inline]
-    fn of_call<'r>(
+    pub(crate) fn of_call<'r>(
         &self,
         key: KeyRef<'_>,
         named: impl FnOnce() -> (&'r str, Option<&'r str>),
@@ -343,8 +306,9 @@ impl Tools {
     }
 }
 
-impl fmt::Debug for Tools {
+impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tools").field("known", &self.known().by_label.len()).finish_non_exhaustive()
+        let known = self.known().by_label.len();
+        f.debug_struct("Metrics").field("known", &known).finish_non_exhaustive()
     }
 }

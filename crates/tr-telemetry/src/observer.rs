@@ -39,14 +39,14 @@ impl TelemetryObserver {
 
     fn series(&self, call: &CallInfo<'_>, count: impl FnOnce(&Series)) {
         if let Some(metrics) = self.core.real_metrics() {
-            count(&metrics.of_label(call.tool));
+            count(&metrics.of_label(call.tool, None));
         }
     }
 
     /// Counts what enforcing would have done, and was not done.
     fn decided(&self, call: &CallInfo<'_>, decision: Decision) {
         if let Some(metrics) = &self.core.metrics {
-            metrics.of_label(call.tool).decided(decision);
+            metrics.of_label(call.tool, None).decided(decision);
         }
     }
 

@@ -14,7 +14,8 @@ mod values;
 
 pub use self::{hidden::Hidden, redactor::Redactor};
 
-use std::{borrow::Cow, fmt::Debug};
+use std::{borrow::Cow, fmt::Debug, ops::Range};
+use tr_core::internal::floor_char_boundary;
 
 /// The replacement of a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -30,22 +31,34 @@ pub(crate) fn cut<'t>(redactor: &dyn Redact, text: &'t str, most: usize) -> Cow<
     // What would be cut away anyway need not be looked at; but never cut within a word, because half
     // a secret would not be recognised.
     let looked_at = if text.len() > 8 * most {
-        let head = &text[..floor(text, 8 * most)];
+        let head = &text[..floor_char_boundary(text, 8 * most)];
         head.rfind(char::is_whitespace).map_or("", |end| &head[..end])
     } else {
         text
     };
     match redactor.redact(looked_at) {
         clean if clean.len() <= most => clean,
-        clean => Cow::Owned(format!("{}…", &clean[..floor(&clean, most - '…'.len_utf8())])),
+        clean => {
+            Cow::Owned(format!("{}…", &clean[..floor_char_boundary(&clean, most - '…'.len_utf8())]))
+        }
     }
 }
 
-fn floor(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
+/// `text` without these places, which are in the order of their starts and may overlap.
+fn blotted(text: &str, places: Vec<Range<usize>>) -> Cow<'_, str> {
+    if places.is_empty() {
+        return Cow::Borrowed(text);
     }
-    at
+    let (mut clean, mut done) = (String::with_capacity(text.len()), 0);
+    for place in places {
+        if place.start >= done {
+            clean.push_str(&text[done..place.start]);
+            clean.push_str(REDACTED);
+        }
+        done = done.max(place.end);
+    }
+    clean.push_str(&text[done..]);
+    Cow::Owned(clean)
 }
 
 #[cfg(test)]

@@ -153,39 +153,25 @@ where
         let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
         let info = self.policy.info(self.req);
         let CallInfo { effect, repeat_safe, .. } = info;
-        if !is_recording && !notes::are_taken() {
-            return context.map(|context| Watch {
-                since: None,
-                counted: None,
-                context: Some(context),
-                report: Report::None,
-                effect,
-                repeat_safe,
-                hidden: None,
-                chunks: None,
-                is_over: false,
-            });
+        let is_noted = is_recording || notes::are_taken();
+        if !is_noted && context.is_none() {
+            return None;
         }
         let core = context.as_ref().filter(|_| is_recording).map(|cx| {
             let tool = String::from(self.core.redact_id(info.tool));
             cx.span().set_attribute(KeyValue::new("tool.name", tool));
             self.core.clone()
         });
-        let report = Report::Attempt(core, info.attempt.saturating_add(1));
+        let report = match is_noted {
+            true => Report::Attempt(core, info.attempt.saturating_add(1)),
+            false => Report::None,
+        };
         let hidden = if is_recording { self.hidden() } else { None };
         let (since, counted, is_over) = (None, None, false);
-        let chunks = self.policy.chunks(self.req).map(Chunks::watching);
-        Some(Watch {
-            since,
-            counted,
-            context,
-            report,
-            effect,
-            repeat_safe,
-            hidden,
-            chunks,
-            is_over,
-        })
+        let chunks = self.policy.chunks(self.req).filter(|_| is_noted).map(Chunks::watching);
+        let watch =
+            Watch { since, counted, context, report, effect, repeat_safe, hidden, chunks, is_over };
+        Some(watch)
     }
 
     fn span(&self, name: &'static str) -> Option<Trace> {

@@ -1,14 +1,11 @@
 //! The shape of params for `tool_call_start`: names, types and sizes, without values.
 use crate::{
+    members::Members,
     redact::{self, Hidden, REDACTED, Redact},
     watch::without,
 };
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use std::{
-    borrow::Cow,
-    fmt::{self, Write as _},
-};
+use std::fmt::Write as _;
 
 /// How many members are shown.
 const MAX_MEMBERS: usize = 32;
@@ -28,7 +25,7 @@ pub(crate) fn of(
     shown: &[Box<str>],
 ) -> String {
     let Ok(raw) = serde_json::from_str::<&RawValue>(params) else { return "not JSON".into() };
-    let Ok(Members(members, more)) = serde_json::from_str(raw.get()) else {
+    let Ok(Members::<MAX_MEMBERS>(members, more)) = serde_json::from_str(raw.get()) else {
         return kind(raw.get());
     };
     let mut shape = String::new();
@@ -60,36 +57,6 @@ fn kind(value: &str) -> String {
         Some(b't' | b'f') => "boolean".into(),
         Some(b'n') => "null".into(),
         _ => "number".into(),
-    }
-}
-
-/// The first members of an object, and how many more there are.
-struct Members<'p>(Vec<(Cow<'p, str>, &'p RawValue)>, usize);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-                let mut members = Members(Vec::new(), 0);
-                while let Some(name) = map.next_key::<Cow<'de, str>>()? {
-                    if members.0.len() < MAX_MEMBERS {
-                        members.0.push((name, map.next_value()?));
-                    } else {
-                        map.next_value::<IgnoredAny>()?;
-                        members.1 += 1;
-                    }
-                }
-                Ok(members)
-            }
-        }
-        deserializer.deserialize_map(Object)
     }
 }
 

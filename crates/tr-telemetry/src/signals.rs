@@ -22,6 +22,7 @@ use tr_core::{ConfigError, ToolId, canonical::FingerprintKey, internal::Sharded}
 pub struct Signals(Sharded<Core>);
 
 /// The settings, as the layers see them.
+#[derive(Clone)]
 pub(crate) struct Core {
     pub(crate) logs: bool,
     /// [`Builder::params_shape`] was set.
@@ -32,7 +33,7 @@ pub(crate) struct Core {
     pub(crate) utee: bool,
     /// The events are decisions of shadow mode, which were not applied. Metrics count them apart.
     pub(crate) shadow: bool,
-    pub(crate) metrics: Option<Metrics>,
+    pub(crate) metrics: Option<Arc<Metrics>>,
     pub(crate) tracer: Option<Arc<dyn SpanStarter>>,
     pub(crate) redactor: Arc<dyn Redact>,
     pub(crate) fingerprints: FingerprintKey,
@@ -56,7 +57,7 @@ impl Core {
 
     /// The metrics of what really happened.
     #[inline]
-    pub(crate) fn real_metrics(&self) -> Option<&Metrics> {
+    pub(crate) fn real_metrics(&self) -> Option<&Arc<Metrics>> {
         self.metrics.as_ref().filter(|_| !self.shadow)
     }
 
@@ -90,45 +91,32 @@ impl fmt::Debug for Core {
 impl Signals {
     /// Events only, to tracing's target `tool_reliability`.
     pub fn builder() -> Builder {
-        Builder {
+        let core = Core {
             logs: true,
             shapes: false,
-            shown: HashMap::new(),
-            meter: None,
+            shown: Arc::default(),
+            utee: false,
+            shadow: false,
+            metrics: None,
             tracer: None,
-            names: vec![Names::OpenClaw],
-            tools: Vec::new(),
-            unknown: 100,
             redactor: Arc::new(Redactor::default()),
             fingerprints: FingerprintKey::of_process().clone(),
-        }
+        };
+        let names = vec![Names::OpenClaw];
+        Builder { core, meter: None, names, tools: Vec::new(), unknown: 100 }
     }
 
     /// A copy for shadow mode, which decides without acting: events have `shadow: true`, metrics count the
     /// calls and the decisions in instruments of their own, and there are no spans.
     #[must_use]
     pub fn shadow(&self) -> Self {
-        Self(Sharded::new(Core { shadow: true, tracer: None, ..self.copy() }))
+        Self(Sharded::new(Core { shadow: true, tracer: None, ..Core::clone(&self.0) }))
     }
 
     /// A copy without events, for a second layer around calls that another one logs.
     #[must_use]
     pub fn without_logs(&self) -> Self {
-        Self(Sharded::new(Core { logs: false, ..self.copy() }))
-    }
-
-    fn copy(&self) -> Core {
-        Core {
-            logs: self.0.logs,
-            shapes: self.0.shapes,
-            shown: self.0.shown.clone(),
-            utee: self.0.utee,
-            shadow: self.0.shadow,
-            metrics: self.0.metrics.clone(),
-            tracer: self.0.tracer.clone(),
-            redactor: self.0.redactor.clone(),
-            fingerprints: self.0.fingerprints.clone(),
-        }
+        Self(Sharded::new(Core { logs: false, ..Core::clone(&self.0) }))
     }
 
     /// Exports the size and the time to live of an idempotency store as the gauges
@@ -171,16 +159,11 @@ impl fmt::Debug for Signals {
 #[derive(Debug)]
 #[must_use]
 pub struct Builder {
-    logs: bool,
-    shapes: bool,
-    shown: Shown,
+    core: Core,
     meter: Option<Meter>,
-    tracer: Option<Arc<dyn SpanStarter>>,
     names: Vec<Names>,
     tools: Vec<ToolId>,
     unknown: usize,
-    redactor: Arc<dyn Redact>,
-    fingerprints: FingerprintKey,
 }
 
 impl Builder {
@@ -196,20 +179,20 @@ impl Builder {
         T: Tracer + Send + Sync + 'static,
         T::Span: Send + Sync + 'static,
     {
-        self.tracer = Some(Arc::new(tracer));
+        self.core.tracer = Some(Arc::new(tracer));
         self
     }
 
     /// Emits no events.
     pub fn without_logs(mut self) -> Self {
-        self.logs = false;
+        self.core.logs = false;
         self
     }
 
     /// Adds the shape of the params to `tool_call_start`: names, types, sizes and a keyed digest,
     /// and never a value. It costs reading the params once.
     pub fn params_shape(mut self) -> Self {
-        self.shapes = true;
+        self.core.shapes = true;
         self
     }
 
@@ -220,7 +203,8 @@ impl Builder {
         tool: impl Into<Box<str>>,
         names: impl IntoIterator<Item = N>,
     ) -> Self {
-        self.shown.insert(tool.into(), names.into_iter().map(Into::into).collect());
+        let names = names.into_iter().map(Into::into).collect();
+        Arc::make_mut(&mut self.core.shown).insert(tool.into(), names);
         self
     }
 
@@ -245,14 +229,14 @@ impl Builder {
 
     /// Sets the redactor for all reported text.
     pub fn redactor(mut self, redactor: impl Redact + 'static) -> Self {
-        self.redactor = Arc::new(redactor);
+        self.core.redactor = Arc::new(redactor);
         self
     }
 
     /// Sets the key of `idempotencyKeyHash` and `paramsDigest`. Give all processes the same key to
     /// compare their logs.
     pub fn fingerprint_key(mut self, key: FingerprintKey) -> Self {
-        self.fingerprints = key;
+        self.core.fingerprints = key;
         self
     }
 
@@ -272,19 +256,12 @@ impl Builder {
             faults.push("`tools` has an empty name".into());
         }
         ConfigError::check("telemetry", faults)?;
-        let (redactor, names) = (self.redactor, self.names);
-        let metrics =
-            |meter| Metrics::new(meter, &names, redactor.clone(), &self.tools, self.unknown);
-        Ok(Signals(Sharded::new(Core {
-            logs: self.logs,
-            shapes: self.shapes,
-            shown: Arc::new(self.shown),
-            utee: names.contains(&Names::Utee),
-            shadow: false,
-            metrics: self.meter.map(metrics),
-            tracer: self.tracer,
-            redactor,
-            fingerprints: self.fingerprints,
-        })))
+        let metrics = |meter| {
+            let redactor = self.core.redactor.clone();
+            Metrics::new(meter, &self.names, redactor, &self.tools, self.unknown)
+        };
+        let metrics = self.meter.map(metrics);
+        let utee = self.names.contains(&Names::Utee);
+        Ok(Signals(Sharded::new(Core { utee, metrics, ..self.core })))
     }
 }

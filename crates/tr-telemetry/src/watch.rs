@@ -159,7 +159,7 @@ impl Watch {
                 series.shadowed();
                 // Of a refusal for its params no observer hears.
                 if end.code == code::INVALID_ENVELOPE && end.ran == Ran::No {
-                    series.decided(Decision::Refusal);
+                    series.decided(Decision::REFUSAL);
                 }
             }
             None => {}

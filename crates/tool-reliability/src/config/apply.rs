@@ -19,18 +19,14 @@ impl Builder {
     /// [`Live`](crate::config::Live). A preset replaces what was set before for attempts, retries and
     /// breakers; the rest changes only what it names.
     pub fn config(mut self, config: &Config) -> Self {
-        if let Some(preset) = config.preset {
-            self = self.preset(preset);
-        }
-        if let Some(rollout) = &config.rollout {
-            self = self.rollout(rollout.clone());
-        }
-        if let Some(normalise) = config.normalise {
-            self = self.normalise(normalise);
-        }
-        if let Some(look) = config.silent_failures {
-            self = self.silent_failures(look);
-        }
+        self = set!(
+            self,
+            preset = config.preset,
+            rollout = config.rollout.clone(),
+            normalise = config.normalise,
+            silent_failures = config.silent_failures,
+            deadline = config.deadline,
+        );
         if let Some(timeout) = config.attempt_timeout {
             self = self.attempt_timeout(|attempt| match timeout {
                 Limit::None => attempt.only_as_requested(),
@@ -39,9 +35,6 @@ impl Builder {
         }
         if let Some(idle) = config.idle_timeout {
             self = self.attempt_timeout(|attempt| attempt.idle(idle));
-        }
-        if let Some(deadline) = config.deadline {
-            self = self.deadline(deadline);
         }
         let effects = config.retry.effects.iter().cloned();
         self = self.retry(|retry| {
@@ -52,13 +45,11 @@ impl Builder {
         }
         self = self.opt_in(config);
         if let Some(budget) = &config.retry.budget {
-            let mut builder = Budget::builder();
-            if let Some(tokens) = budget.per_success {
-                builder = builder.per_success(tokens);
-            }
-            if let Some(capacity) = budget.capacity {
-                builder = builder.capacity(capacity);
-            }
+            let builder = set!(
+                Budget::builder(),
+                per_success = budget.per_success,
+                capacity = budget.capacity,
+            );
             match builder.build() {
                 Ok(budget) => self = self.retry(|retry| retry.budget(budget)),
                 Err(error) => self = self.fault(error),
@@ -146,19 +137,6 @@ pub fn retry_config(config: &Config) -> RetryConfig {
         };
     }
     retry
-}
-
-/// Sets what is said.
-macro_rules! set {
-    ($builder:expr, $($name:ident = $value:expr),* $(,)?) => {{
-        let mut builder = $builder;
-        $(
-            if let Some(value) = $value {
-                builder = builder.$name(value);
-            }
-        )*
-        builder
-    }};
 }
 
 fn breakers(builder: breaker::Builder, config: &BreakerConfig) -> breaker::Builder {

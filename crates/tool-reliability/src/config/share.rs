@@ -8,13 +8,11 @@ pub(super) fn share(
     config: &ShareConfig,
     stack: &ToolStack,
 ) -> Result<tr_breaker::share::Sharing, ConfigError> {
-    let mut builder = tr_breaker::share::Sharing::builder(&*config.place);
-    if let Some(namespace) = config.namespace.as_deref() {
-        builder = builder.namespace(namespace);
-    }
-    if let Some(every) = config.every_ms {
-        builder = builder.every(std::time::Duration::from_millis(every));
-    }
+    let builder = set!(
+        tr_breaker::share::Sharing::builder(&*config.place),
+        namespace = config.namespace.as_deref(),
+        every = config.every_ms.map(std::time::Duration::from_millis),
+    );
     builder.build(stack.breakers())
 }
 

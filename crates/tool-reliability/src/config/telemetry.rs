@@ -14,22 +14,19 @@ use tr_config::{MetricNames, TelemetryConfig};
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
 pub fn telemetry(config: &TelemetryConfig) -> Builder {
-    let mut builder = Signals::builder();
-    if let Some(names) = &config.names {
-        builder = builder.names(names.iter().map(|names| match names {
-            MetricNames::Utee => Names::Utee,
-            MetricNames::GenAi => Names::GenAi,
-            _ => Names::OpenClaw,
-        }));
-    }
-    if let Some(tools) = config.max_unknown_tools {
-        builder = builder.max_unknown_tools(tools as usize);
-    }
+    let names = |names: &MetricNames| match names {
+        MetricNames::Utee => Names::Utee,
+        MetricNames::GenAi => Names::GenAi,
+        _ => Names::OpenClaw,
+    };
+    let mut builder = set!(
+        Signals::builder(),
+        names = config.names.as_ref().map(|all| all.iter().map(names)),
+        max_unknown_tools = config.max_unknown_tools.map(|tools| tools as usize),
+        redactor = config.hide.as_ref().map(|hide| Redactor::default().hiding(hide)),
+    );
     if config.params_shape == Some(true) {
         builder = builder.params_shape();
-    }
-    if let Some(hide) = &config.hide {
-        builder = builder.redactor(Redactor::default().hiding(hide));
     }
     let shown = config.shown_params();
     shown.fold(builder, |builder, (tool, names)| builder.show_params(tool, names.iter().cloned()))

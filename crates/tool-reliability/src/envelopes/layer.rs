@@ -3,13 +3,13 @@ use super::{
     ids::Ids,
     running::Canceller,
     service::Envelopes,
-    shared::{MOST_BYTES, MOST_CANCELLABLE, Shared, Tools},
+    shared::{MOST_CANCELLABLE, Shared, Tools},
 };
 use crate::config::Live;
 use std::sync::Arc;
 use tower_layer::Layer;
 use tr_config::ToolCatalog;
-use tr_core::{ConfigError, SystemClock, WallClock};
+use tr_core::{ConfigError, WallClock};
 
 /// Puts [`Envelopes`] around services; all of them share the calls that can be cancelled.
 #[derive(Clone, Debug, Default)]
@@ -19,21 +19,14 @@ pub struct EnvelopesLayer(Arc<Shared>);
 #[derive(Debug)]
 #[must_use = "nothing is built until `build`"]
 pub struct EnvelopesBuilder {
-    tools: Tools,
-    most_bytes: usize,
+    shared: Shared,
     most_cancellable: usize,
-    ids: Ids,
 }
 
 impl EnvelopesLayer {
     /// Starts from the default settings.
     pub fn builder() -> EnvelopesBuilder {
-        EnvelopesBuilder {
-            tools: Tools::Undeclared,
-            most_bytes: MOST_BYTES,
-            most_cancellable: MOST_CANCELLABLE,
-            ids: Ids::new(SystemClock),
-        }
+        EnvelopesBuilder { shared: Shared::default(), most_cancellable: MOST_CANCELLABLE }
     }
 
     /// Cancels running calls by their ids.
@@ -55,19 +48,19 @@ impl EnvelopesBuilder {
     /// Gives each call what this catalogue declares of its tool. Without one, every tool counts as
     /// mutating, and so is not retried once it may have run.
     pub fn catalog(mut self, catalog: ToolCatalog) -> Self {
-        self.tools = Tools::Declared(catalog);
+        self.shared.tools = Tools::Declared(catalog);
         self
     }
 
     /// The same with the catalogue of a configuration that can be reloaded.
     pub fn live(mut self, live: Live) -> Self {
-        self.tools = Tools::Live(live);
+        self.shared.tools = Tools::Live(live);
         self
     }
 
     /// Sets how many bytes a request may have; 2 MiB by default. What is longer is refused unread.
     pub const fn max_request_bytes(mut self, most: usize) -> Self {
-        self.most_bytes = most;
+        self.shared.most_bytes = most;
         self
     }
 
@@ -81,7 +74,7 @@ impl EnvelopesBuilder {
     /// Sets the wall clock, by which `deadlineAtMs` is understood and request ids are made; the machine's
     /// by default.
     pub fn clock(mut self, clock: impl WallClock + 'static) -> Self {
-        self.ids = Ids::new(clock);
+        self.shared.ids = Ids::new(clock);
         self
     }
 
@@ -90,12 +83,13 @@ impl EnvelopesBuilder {
     /// # Errors
     /// If a bound is 0.
     pub fn build(self) -> Result<EnvelopesLayer, ConfigError> {
-        let Self { tools, most_bytes, most_cancellable, ids } = self;
-        let bounds = [("max_request_bytes", most_bytes), ("max_cancellable", most_cancellable)];
+        let Self { shared, most_cancellable } = self;
+        let bounds =
+            [("max_request_bytes", shared.most_bytes), ("max_cancellable", most_cancellable)];
         let faults = bounds.iter().filter(|(_, most)| *most == 0);
         let faults = faults.map(|(name, _)| format!("`{name}` is 0, must be at least 1"));
         ConfigError::check("envelopes", faults.collect())?;
         let running = Canceller::new(most_cancellable);
-        Ok(EnvelopesLayer(Arc::new(Shared { tools, most_bytes, running, ids })))
+        Ok(EnvelopesLayer(Arc::new(Shared { running, ..shared })))
     }
 }

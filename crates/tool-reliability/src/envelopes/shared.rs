@@ -4,8 +4,6 @@ use crate::config::Live;
 use tr_config::ToolCatalog;
 use tr_core::{SystemClock, ToolCall};
 
-/// How many bytes a request may have.
-pub(super) const MOST_BYTES: usize = 2 << 20;
 /// How many calls that can be cancelled may run.
 pub(super) const MOST_CANCELLABLE: usize = 10_000;
 
@@ -13,6 +11,7 @@ pub(super) const MOST_CANCELLABLE: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) tools: Tools,
+    /// How many bytes a request may have.
     pub(super) most_bytes: usize,
     pub(super) running: Canceller,
     pub(super) ids: Ids,
@@ -22,7 +21,7 @@ impl Default for Shared {
     fn default() -> Self {
         Self {
             tools: Tools::Undeclared,
-            most_bytes: MOST_BYTES,
+            most_bytes: 2 << 20,
             running: Canceller::new(MOST_CANCELLABLE),
             ids: Ids::new(SystemClock),
         }

@@ -99,7 +99,7 @@ async fn nameless(live: Live) -> String {
 /// A turn with two failures goes on after many other turns.
 async fn two_turns(live: Live) -> String {
     let bench = bench(live, [malformed()]);
-    for turn in [1, 1].into_iter().chain(2..200) {
+    for turn in [1, 1].into_iter().chain(2..1000) {
         bench.run(bench.call(Effect::ReadOnly).turn(turn.to_string())).await;
     }
     bench.run(bench.call(Effect::ReadOnly).turn("1")).await

@@ -1,5 +1,5 @@
 //! Checks a [`Builder`]'s settings. [`Builder::build`] reports all errors together.
-use super::Builder;
+use super::Options;
 use crate::settings::{COUNTS, Mode, Rules, TIMES, is_rate};
 use std::{
     fmt::{Debug, Display},
@@ -10,43 +10,43 @@ use std::{
 /// How many breakers a layer may keep.
 const CAPACITIES: RangeInclusive<usize> = 1..=1_000_000;
 
-impl<A> Builder<A> {
+impl Options {
     /// The errors of all settings: those out of range, and those that contradict each other.
     pub(crate) fn faults(&self) -> Vec<String> {
-        let mut faults = Faults::default();
+        let (settings, mut faults) = (&self.settings, Faults::default());
         faults.rules("", self.rules.consecutive, self.rules.rate, Some(self.rules.cooldown));
         for (effect, change) in self.changes {
             let suffix = format!(" for {effect:?}");
             faults.rules(&suffix, change.consecutive, change.failure_rate, change.cooldown);
         }
-        faults.range("window", self.window, COUNTS);
-        faults.range("min_calls", self.min_calls, 1..=self.window.clamp(1, *COUNTS.end()));
+        faults.range("window", settings.window, COUNTS);
+        faults.range("min_calls", settings.min_calls, 1..=settings.window.clamp(1, *COUNTS.end()));
         if let Some(rolling) = self.rolling {
             faults.range("rolling", rolling, TIMES);
         }
-        faults.range("max_probes", self.max_probes, COUNTS);
-        faults.range("successes_to_close", self.successes_to_close, COUNTS);
+        faults.range("max_probes", settings.max_probes, COUNTS);
+        faults.range("successes_to_close", settings.successes_to_close, COUNTS);
         faults.range("capacity", self.capacity, CAPACITIES);
-        if let Some(lease) = self.probe_lease {
+        if let Some(lease) = settings.probe_lease {
             faults.range("probe_lease", lease, TIMES);
         }
         if let Some(share) = self.jitter {
             faults.rate("cooldown_jitter", share);
         }
-        if let Some(lasts) = self.ramp {
+        if let Some(lasts) = settings.ramp {
             faults.range("ramp", lasts, TIMES);
         }
-        if let Some(slow) = self.slow {
+        if let Some(slow) = settings.slow {
             faults.range("slow_calls, longer than", slow.longer_than, TIMES);
             faults.rate("slow_calls, rate", slow.rate);
         }
         let Rules { consecutive, rate, .. } = self.rules;
-        if consecutive.is_none() && rate.is_none() && self.slow.is_none() {
+        if consecutive.is_none() && rate.is_none() && settings.slow.is_none() {
             faults
                 .0
                 .push("no threshold is set: set `consecutive_failures` or `failure_rate`".into());
         }
-        if self.forced_open && self.mode == Mode::Disabled {
+        if settings.force_open && settings.mode == Mode::Disabled {
             faults.0.push(
                 "`forced_open` and `Mode::Disabled` contradict each other: set only one".into(),
             );

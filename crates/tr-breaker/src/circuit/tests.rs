@@ -22,7 +22,7 @@ impl Bench {
     fn new(builder: &Builder) -> Self {
         // In the middle of time, so that the clock can be put back.
         let zero = crate::clock::now() + Duration::from_secs(1_000_000);
-        Self { circuit: Circuit::new("tool", Arc::new(builder.settings())), zero, at: zero }
+        Self { circuit: Circuit::new("tool", Arc::new(builder.options.settings())), zero, at: zero }
     }
 
     fn at(&mut self, ms: u64) -> &mut Self {

@@ -76,7 +76,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 builder = builder.slow_calls(ms(1), rate);
             }
             builder.clone().build().expect("within the ranges");
-            builder.settings()
+            builder.options.settings()
         },
     )
 }
@@ -291,7 +291,7 @@ fn check(settings: Settings, steps: &[Step]) -> Result<(), TestCaseError> {
 #[test]
 fn a_clock_put_back_prolongs_no_refusal_and_a_stale_stamp_ends_none() {
     let ms = Duration::from_millis;
-    let mut settings = Builder::close_on_first_success().consecutive_failures(1).settings();
+    let mut settings = Builder::close_on_first_success().consecutive_failures(1).options.settings();
     settings.rules.iter_mut().for_each(|rules| rules.cooldown = ms(30));
     let settings = settings.derive();
     let circuit =

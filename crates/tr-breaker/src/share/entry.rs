@@ -3,7 +3,7 @@ use crate::{
     decision::{Decision, State},
     settings::Mode,
 };
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 /// A decision as Redis keeps it: `1 EPOCH ORIGIN AT UNTIL STATE MODE`, times in microseconds of the server's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,15 +18,25 @@ pub(crate) struct Entry {
 }
 
 /// Why an entry says nothing to us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unreadable {
     /// A later version of this crate wrote it.
+    #[error("written by a newer version")]
     Newer,
+    #[error("unknown format")]
     Garbled,
 }
 
 /// The version of what is written; in the keys too, so that versions that don't understand each other don't meet.
 pub(crate) const VERSION: &str = "1";
+
+/// The word for each order, and for none.
+const ORDERS: [(&str, Option<Mode>); 4] = [
+    ("set", None),
+    ("enforce", Some(Mode::Enforce)),
+    ("shadow", Some(Mode::Shadow)),
+    ("disabled", Some(Mode::Disabled)),
+];
 
 impl Entry {
     /// What `text` says at the server's time `now`, to the process called `origin`.
@@ -46,11 +56,9 @@ impl Entry {
             Some("forced") => State::Forced,
             _ => return Err(Unreadable::Garbled),
         };
-        let order = match words.next() {
-            Some("set") => None,
-            Some(word) => Some(mode(word)?),
-            None => return Err(Unreadable::Garbled),
-        };
+        let word = words.next();
+        let order = ORDERS.iter().find(|(known, _)| word == Some(*known));
+        let (_, order) = *order.ok_or(Unreadable::Garbled)?;
         if version == 0 || epoch == 0 || words.next().is_some() {
             return Err(Unreadable::Garbled);
         }
@@ -60,19 +68,14 @@ impl Entry {
 
 impl Decision {
     /// The words for its state and its mode.
-    pub(crate) const fn words(&self) -> (&'static str, &'static str) {
+    pub(crate) fn words(&self) -> (&'static str, &'static str) {
         let state = match self.state {
             State::Closed => "closed",
             State::Open { .. } => "open",
             State::Forced => "forced",
         };
-        let mode = match self.order {
-            None => "set",
-            Some(Mode::Enforce) => "enforce",
-            Some(Mode::Shadow) => "shadow",
-            Some(Mode::Disabled) => "disabled",
-        };
-        (state, mode)
+        let order = ORDERS.iter().find(|(_, order)| *order == self.order);
+        (state, order.expect("each order has a word").0)
     }
 
     /// Until it is half open; nothing, unless it is open.
@@ -87,24 +90,6 @@ impl Decision {
 fn number(word: Option<&str>) -> Result<u64, Unreadable> {
     let word = word.filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     word.and_then(|word| word.parse().ok()).ok_or(Unreadable::Garbled)
-}
-
-fn mode(word: &str) -> Result<Mode, Unreadable> {
-    match word {
-        "enforce" => Ok(Mode::Enforce),
-        "shadow" => Ok(Mode::Shadow),
-        "disabled" => Ok(Mode::Disabled),
-        _ => Err(Unreadable::Garbled),
-    }
-}
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Newer => "written by a newer version",
-            Self::Garbled => "unknown format",
-        })
-    }
 }
 
 #[cfg(test)]

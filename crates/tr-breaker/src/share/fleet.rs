@@ -1,11 +1,10 @@
 //! What the sharing task (`rounds.rs`) knows of each breaker: applies what Redis says to it, and lists what is not
 //! published yet.
 use super::{
-    changed::Changed,
     entry::Entry,
     merge::{KEEP, Merge, Offer, Record},
 };
-use crate::{keyed::KeyedCircuit, registry::Breakers};
+use crate::{changed::Changed, keyed::KeyedCircuit, registry::Breakers};
 use std::{collections::HashMap, sync::Arc, time::Instant};
 use tr_core::internal::Sharded;
 

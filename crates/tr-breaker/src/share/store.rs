@@ -1,9 +1,9 @@
 //! The connection to Redis, its keys, and the two scripts that read and publish decisions; `rounds.rs` calls them.
 use super::{
-    changed::ChangedBreakers,
     entry::VERSION,
     merge::{KEEP, Offer},
 };
+use crate::changed::ChangedBreakers;
 use redis::{
     AsyncConnectionConfig, Client, ConnectionInfo, ProtocolVersion, RedisError, RedisResult,
     Script, aio::MultiplexedConnection,

@@ -1,13 +1,9 @@
 //! Models processes that share breakers through one Redis over a network that loses, delays and repeats requests: in
 //! the end all processes agree.
-use super::{
-    changed::{Changed, ChangedBreakers},
-    entry::Entry,
-    fleet::Fleet,
-    merge::Offer,
-};
+use super::{entry::Entry, fleet::Fleet, merge::Offer};
 use crate::{
     BreakerLayer, Mode, Registry,
+    changed::{Changed, ChangedBreakers},
     circuit::End,
     clock,
     decision::{State, View},
@@ -98,7 +94,7 @@ impl World {
                 .build()
                 .unwrap();
             let (registry, changed) = (layer.registry().clone(), Arc::<ChangedBreakers>::default());
-            assert!(registry.breakers().observers().set_changes(changed.as_changes()));
+            assert!(registry.breakers().observers().set_changes(&changed));
             let mut fleet = Fleet::new(registry.breakers());
             fleet.begin(clock::now());
             Process { registry, changed, fleet, era: 0 }

@@ -36,28 +36,24 @@ pub(crate) fn refuse(
     faults.push(fault(location, expected, found));
 }
 
+fn place<T>(said: &Option<At<T>>) -> Option<&SourceLocation> {
+    said.as_ref().map(|at| &at.location)
+}
+
 /// Reports settings that cannot be defaults.
 pub(super) fn check_defaults(defaults: &Tool, faults: &mut Faults) {
     const EACH: &str = "settings for several tools";
-    let names = [("a name", &defaults.name), ("an action", &defaults.action)];
-    for (what, at) in names {
-        if let Some(at) = at {
-            refuse(&at.location, EACH, what, faults);
-        }
-    }
-    let values = [("a schema", &defaults.input_schema), ("a value", &defaults.default_value)];
-    for (what, at) in values {
-        if let Some(at) = at {
-            refuse(&at.location, EACH, what, faults);
-        }
-    }
-    let endpoint = [
-        ("an address", defaults.url.as_ref().map(|at| &at.location)),
-        ("a method", defaults.method.as_ref().map(|at| &at.location)),
-        ("headers", defaults.headers.as_ref().map(|at| &at.location)),
-        ("a command", defaults.command.as_ref().map(|at| &at.location)),
+    let own = [
+        ("a name", place(&defaults.name)),
+        ("an action", place(&defaults.action)),
+        ("a schema", place(&defaults.input_schema)),
+        ("a value", place(&defaults.default_value)),
+        ("an address", place(&defaults.url)),
+        ("a method", place(&defaults.method)),
+        ("headers", place(&defaults.headers)),
+        ("a command", place(&defaults.command)),
     ];
-    for (what, location) in endpoint {
+    for (what, location) in own {
         if let Some(location) = location {
             refuse(location, EACH, what, faults);
         }
@@ -87,11 +83,7 @@ pub(super) fn endpoint(tool: &mut Tool, faults: &mut Faults) -> Option<Endpoint>
         either => either,
     };
     if url.is_none() {
-        for location in
-            [method.as_ref().map(|at| &at.location), headers.as_ref().map(|at| &at.location)]
-                .into_iter()
-                .flatten()
-        {
+        for location in [place(&method), place(&headers)].into_iter().flatten() {
             refuse(location, "a tool with a `url`", "none", faults);
         }
     }

@@ -2,7 +2,6 @@
 use super::endpoint::Method;
 use super::shape::{
     Address, At, COUNTED, DAY, End, Inside, Jitter, Lenient, Located, Program, RECORDED, Share,
-    Time,
 };
 use tr_core::{
     BreakerHint, DedupeScope, Effect, Json, Priority,
@@ -10,7 +9,7 @@ use tr_core::{
     manifest::{BreakerOrder, Capability},
 };
 use tr_wire::read::{
-    Any, Count, Factor, Flag, List, Map, Millis, Name, Percent, Record, Text, Word, object,
+    Any, Count, Factor, Flag, List, Map, Millis, Name, Percent, Record, Text, Time, Word, object,
 };
 
 object! { strict

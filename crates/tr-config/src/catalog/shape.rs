@@ -4,7 +4,7 @@ use tr_core::{Verdict, canonical::Pointer};
 use tr_wire::read::{Faults, Kind, List, Node, Shape, Text, shape, with_schema, words};
 
 with_schema! {
-    use tr_wire::read::schemars::{Schema, SchemaGenerator, json_schema};
+    use tr_wire::read::schemars::{Schema, SchemaGenerator};
 }
 
 /// The location of a value, for faults that are found only after the whole text was read.
@@ -163,28 +163,6 @@ pub(crate) const DAY: u64 = 24 * 60 * 60 * 1_000;
 pub(crate) const COUNTED: u64 = 365 * DAY;
 /// The longest that a record may be kept: 366 days.
 pub(crate) const RECORDED: u64 = 366 * DAY;
-
-/// Milliseconds of a setting that has a longest time.
-pub(crate) struct Time<const MIN: u64, const MAX: u64>;
-
-impl<const MIN: u64, const MAX: u64> Shape for Time<MIN, MAX> {
-    type Value = u64;
-
-    fn expected() -> Cow<'static, str> {
-        format!("a whole number of milliseconds from {MIN} to {MAX}").into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<u64> {
-        let number = node.source.number().and_then(|number| number.whole(MIN, MAX));
-        number.or_else(|| node.refuse(Self::expected(), faults))
-    }
-
-    with_schema! {
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX })
-    }
-    }
-}
 
 words! {
     End { Permanent = "permanent", Transient = "transient", NotRun = "not_run" }

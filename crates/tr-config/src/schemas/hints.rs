@@ -1,7 +1,7 @@
 //! What a form on a screen wants to know of a schema: a title for each member, and examples.
 use super::defaults::{defaults, section_defaults};
 use crate::stack::Preset;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Adds them to a whole schema; the examples are the parts of `example`.
 pub(super) fn add(schema: &mut Value, example: &Value) {
@@ -27,19 +27,15 @@ fn members(schema: &mut Value, example: &Value, defs: &mut Value) {
     for choice in schema.get_mut("anyOf").and_then(Value::as_array_mut).into_iter().flatten() {
         members(choice, example, defs);
     }
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        for (name, member) in properties {
-            let Some(member) = described(member) else { continue };
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, member) in properties.into_iter().flatten() {
+        let example = example.get(name);
+        // `true` and `false` are schemas too, and cannot be added to.
+        if let Some(member) = member.as_object_mut() {
             member.insert("title".into(), title(name).into());
-            if let Some(example) = example.get(name) {
-                member.insert("examples".into(), json!([example]));
-            }
+            member.extend(example.map(|example| ("examples".to_owned(), json!([example]))));
         }
-    }
-    for (name, member) in
-        schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten()
-    {
-        let Some(example) = example.get(name) else { continue };
+        let Some(example) = example else { continue };
         members(member, example, defs);
         let named = member.get_mut("additionalProperties").filter(|named| named.is_object());
         let named = named.zip(example.as_object().and_then(|members| members.values().next()));
@@ -91,11 +87,6 @@ fn table_at(schema: &Value, place: &[&str]) -> Option<String> {
         at = format!("/$defs/{name}");
     }
     Some(at)
-}
-
-/// A schema that can be added to; `true` and `false` can not.
-fn described(schema: &mut Value) -> Option<&mut Map<String, Value>> {
-    schema.as_object_mut()
 }
 
 fn definition(reference: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! `[breaker]`.
 use super::limit::{Limit, Namespace, OrNone, RedisUrl};
-use crate::catalog::shape::{COUNTED, Lenient, Share as Rate, Time};
-use tr_wire::read::{Count, Flag, Word, object, words};
+use crate::catalog::shape::{COUNTED, Lenient, Share as Rate};
+use tr_wire::read::{Count, Flag, Time, Word, object, words};
 
 object! { strict
     /// Changes to all breakers. A tool's own settings win over those of its effect, and these over the

@@ -14,14 +14,14 @@ use super::{
 use crate::{
     catalog::{
         form::{Tool, Tools},
-        shape::{At, DAY, Lenient, Located, Time},
+        shape::{At, DAY, Lenient, Located},
     },
     rollout::{Mode, Share, Stage},
 };
 use std::borrow::Cow;
 use tr_core::Effect;
 use tr_wire::read::{
-    Faults, Flag, Kind, Map, Node, Percent, Shape, Word, object, with_schema, words,
+    Faults, Flag, Kind, Map, Node, Percent, Shape, Time, Word, object, with_schema, words,
 };
 
 with_schema! {

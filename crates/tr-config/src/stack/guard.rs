@@ -1,10 +1,10 @@
 //! What only `tool-guard` reads: where it records calls, by which members of `_meta` it recognises them, and what the
 //! statuses of its upstream say.
+use super::limit::refuse_scheme;
 use crate::catalog::shape::Lenient;
 use std::{borrow::Cow, path::PathBuf, str::FromStr};
-use tr_wire::{
-    closest,
-    read::{At, Faults, Flag, Map, Name, Node, Shape, Word, object, shape, with_schema, words},
+use tr_wire::read::{
+    At, Faults, Flag, Map, Name, Node, Shape, Word, object, shape, with_schema, words,
 };
 
 with_schema! {
@@ -108,16 +108,8 @@ shape! {
     Place => RecordPlace, "a file, redis://HOST:PORT or memory",
     |node, faults| {
         let text = Name::read(node, faults)?;
-        text.parse().ok().or_else(|| {
-            // What follows may hold a password.
-            let scheme = text.split("://").next().unwrap_or_default();
-            let mut fault = node.fault(Self::expected(), format!("an address {scheme}://…"), faults);
-            if let Some(like) = closest(scheme, ["redis", "rediss"]) {
-                fault = fault.hint(format!("did you mean {like}://?"));
-            }
-            faults.push(fault);
-            None
-        })
+        let read = text.parse().ok();
+        read.or_else(|| refuse_scheme(node, &text, Self::expected(), &["redis", "rediss"], faults))
     },
     { "type": "string", "minLength": 1 }
 }
@@ -181,20 +173,18 @@ impl Shape for Statuses {
 
     fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
         let named = Map::<Lenient<Word<StatusMeaning>>>::read(node, faults)?;
-        let mut statuses = Some(Vec::with_capacity(named.len()));
-        for (name, meaning) in named {
+        let read = |(name, meaning): (Box<str>, Option<StatusMeaning>)| {
             let is_code = name.len() == 3 && name.bytes().all(|byte| byte.is_ascii_digit());
             let code = name.parse().ok().filter(|code| is_code && (400..600).contains(code));
             if code.is_none() {
                 let found = format!("{name:?}");
                 faults.push(node.fault("statuses from 400 to 599", found, faults));
             }
-            statuses = statuses.zip(code.zip(meaning)).map(|(mut statuses, status)| {
-                statuses.push(status);
-                statuses
-            });
-        }
-        statuses
+            code.zip(meaning)
+        };
+        // All of them first: each may have a fault.
+        let statuses: Vec<_> = named.into_iter().map(read).collect();
+        statuses.into_iter().collect()
     }
 
     with_schema! {

@@ -1,6 +1,6 @@
 //! `[idempotency]`.
-use crate::catalog::shape::{Lenient, RECORDED, Time};
-use tr_wire::read::{Count, Word, object, words};
+use crate::catalog::shape::{Lenient, RECORDED};
+use tr_wire::read::{Count, Time, Word, object, words};
 
 /// The most bytes that a bound of records can be set to: 1 GiB.
 const MAX_BYTES: u32 = 1 << 30;

@@ -70,29 +70,6 @@ impl<S: Shape> Shape for OrNone<S> {
     }
 }
 
-/// A whole number within bounds.
-pub(crate) struct Integer<const MIN: u64, const MAX: u64>;
-
-impl<const MIN: u64, const MAX: u64> Shape for Integer<MIN, MAX> {
-    type Value = u32;
-
-    fn expected() -> Cow<'static, str> {
-        format!("a whole number from {MIN} to {MAX}").into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<u32> {
-        let number = node.source.number().and_then(|number| number.whole(MIN, MAX));
-        let number = number.and_then(|number| u32::try_from(number).ok());
-        number.or_else(|| node.refuse(Self::expected(), faults))
-    }
-
-    with_schema! {
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX })
-    }
-    }
-}
-
 shape! {
     /// The address of a Redis server, which may hold a password.
     pub(crate) RedisUrl => Box<str>, "redis://HOST:PORT, or rediss://HOST:PORT",

@@ -1,9 +1,9 @@
 //! `[loops]`.
-use super::limit::Integer;
-use crate::catalog::shape::{Lenient, RECORDED, Time};
+use crate::catalog::shape::{Lenient, RECORDED};
 use std::borrow::Cow;
 use tr_wire::read::{
-    Count, Faults, Flag, Kind, List, Name, Node, Shape, Word, object, with_schema, words,
+    Count, Faults, Flag, Integer, Kind, List, Name, Node, Shape, Time, Word, object, with_schema,
+    words,
 };
 
 with_schema! {
@@ -51,7 +51,7 @@ object! { strict
 }
 
 /// The most that a signal can count.
-const MOST: u64 = 100_000;
+const MOST: u32 = 100_000;
 
 object! { strict
     /// Signals of loops without failures: from how many on the model is warned.

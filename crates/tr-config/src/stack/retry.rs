@@ -3,12 +3,12 @@ use super::limit::{Limit, OrNone};
 use crate::catalog::{
     build,
     form::Retry,
-    shape::{At, DAY, Jitter, Lenient, Located, Time},
+    shape::{At, DAY, Jitter, Lenient, Located},
 };
 use std::time::Duration;
 use tr_core::{Effect, RetryOverride};
 use tr_wire::read::{
-    Count, Factor, Faults, Flag, List, Millis, Name, Percent, Word, object, shape, words,
+    Count, Factor, Faults, Flag, List, Millis, Name, Percent, Time, Word, object, shape, words,
 };
 
 object! { strict

@@ -36,14 +36,30 @@ impl ToolCall {
     }
 
     fn computed_id(&self) -> Result<Option<DedupeKey>, InvalidKey> {
-        let id = || id_of(self.parts(), || self.digest());
+        let id = || {
+            let Some(key) = self.parts().idempotency.key.as_deref() else { return Ok(None) };
+            let from_hook = self.parts().idempotency.from_hook;
+            let source = if from_hook { KeySource::Hook(key) } else { KeySource::Caller(key) };
+            let key = Key::derive(&self.parts().key_parts(source));
+            let continues = self.parts().idempotency.continues;
+            let key = continues.map_or(key, |from| key.continued(&from));
+            Ok(Some(DedupeKey { key, digest: self.digest()? }))
+        };
         self.body.id.get_or_init(id).clone()
     }
 
     /// A hash of the args by which two calls are the same to loop detection.
     #[must_use]
     pub fn args_hash(&self) -> u64 {
-        args_hash_of(self.parts(), || self.digest())
+        let (parts, params) = (self.parts(), self.parts().params.get());
+        let key = self.manifest().and_then(|tool| tool.loops.loop_key.as_deref());
+        let key = key.and_then(|names| loop_key(params, names));
+        // A count of retries does not make a loop another call.
+        let digest = key.or_else(|| match parts.own_params {
+            true => Digest::of_params(params, rules(parts)).ok(),
+            false => self.digest().ok(),
+        });
+        digest.unwrap_or_else(|| Digest::of_bytes(params)).short()
     }
 
     /// The derived key, by which a repeat of a call without a key is recognised; `None` from a
@@ -52,7 +68,16 @@ impl ToolCall {
     /// # Errors
     /// If the params have no canonical form.
     pub fn derived_id(&self, from: Derive) -> Result<Option<DedupeKey>, InvalidKey> {
-        derived_id_of(self.parts(), || self.digest(), from)
+        let parts = self.parts();
+        let step = parts.step.as_deref().filter(|_| from == Derive::Step);
+        if from == Derive::Step && step.is_none() {
+            return Ok(None);
+        }
+        let digest = self.digest()?;
+        let key = Key::derive(&KeyParts { step, ..parts.key_parts(KeySource::Derived(&digest)) });
+        // A step is named within its turn.
+        let turn = step.and(parts.turn.as_deref()).map(Digest::of_bytes);
+        Ok(Some(DedupeKey { key: turn.map_or(key, |turn| key.joined(&turn)), digest }))
     }
 }
 
@@ -100,48 +125,6 @@ fn digest_of(parts: &CallParts) -> Result<Digest, InvalidKey> {
         false => Digest::of_params(params, rules),
     };
     digest.map_err(|error| InvalidKey::new(format!("params have no canonical form: {error}")))
-}
-
-fn id_of(
-    parts: &CallParts,
-    digest: impl FnOnce() -> Result<Digest, InvalidKey>,
-) -> Result<Option<DedupeKey>, InvalidKey> {
-    let Some(key) = parts.idempotency.key.as_deref() else { return Ok(None) };
-    let from_hook = parts.idempotency.from_hook;
-    let source = if from_hook { KeySource::Hook(key) } else { KeySource::Caller(key) };
-    let key = Key::derive(&parts.key_parts(source));
-    let key = parts.idempotency.continues.map_or(key, |from| key.continued(&from));
-    Ok(Some(DedupeKey { key, digest: digest()? }))
-}
-
-/// A hash of the args by which two calls are the same to loop detection.
-fn args_hash_of(parts: &CallParts, digest: impl FnOnce() -> Result<Digest, InvalidKey>) -> u64 {
-    let params = parts.params.get();
-    let key = parts.manifest.as_deref().and_then(|tool| tool.loops.loop_key.as_deref());
-    let key = key.and_then(|names| loop_key(params, names));
-    // A count of retries does not make a loop another call.
-    let digest = key.or_else(|| match parts.own_params {
-        true => Digest::of_params(params, rules(parts)).ok(),
-        false => digest().ok(),
-    });
-    digest.unwrap_or_else(|| Digest::of_bytes(params)).short()
-}
-
-/// The derived key; `None` from a step that the call does not name.
-fn derived_id_of(
-    parts: &CallParts,
-    digest: impl FnOnce() -> Result<Digest, InvalidKey>,
-    from: Derive,
-) -> Result<Option<DedupeKey>, InvalidKey> {
-    let step = parts.step.as_deref().filter(|_| from == Derive::Step);
-    if from == Derive::Step && step.is_none() {
-        return Ok(None);
-    }
-    let digest = digest()?;
-    let key = Key::derive(&KeyParts { step, ..parts.key_parts(KeySource::Derived(&digest)) });
-    // A step is named within its turn.
-    let turn = step.and(parts.turn.as_deref()).map(Digest::of_bytes);
-    Ok(Some(DedupeKey { key: turn.map_or(key, |turn| key.joined(&turn)), digest }))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! The kinds of failure that the tables know, and what each of them means.
+use self::Kind::*;
 use super::reason;
 use crate::{
     Classification,
@@ -105,205 +106,129 @@ pub enum Kind {
     Unclassified,
 }
 
-/// Code, verdict, whether the tool ran, and why it is so.
-type Row = (&'static str, Verdict, Ran, &'static str);
-
 const TRANSIENT: Verdict = Verdict::TRANSIENT;
 const PERMANENT: Verdict = Verdict::Permanent;
 
+/// All kinds in their order: code, verdict, whether the tool ran, and why, in one sentence.
+// A refusal is an answer: the attempt came to its end, so `Yes`. `No` is said by our own layers
+// alone: what a tool's words say of a connection or a limit may be about its receipt mail.
+const TABLE: [(Kind, &str, Verdict, Ran, &str); 44] = [
+    (Timeout, code::TIMEOUT, TRANSIENT, Unknown, reason::TIMEOUT),
+    (NetworkTimeout, "network_timeout", TRANSIENT, Unknown, reason::NETWORK_TIMEOUT),
+    (RateLimited, "rate_limited", TRANSIENT, Unknown, reason::RATE_LIMIT),
+    (ResourceExhausted, "resource_exhausted", TRANSIENT, Unknown, reason::RATE_LIMIT),
+    (Overloaded, "overloaded", TRANSIENT, Unknown, "Overload passes"),
+    (
+        ServiceUnavailable,
+        "service_unavailable",
+        TRANSIENT,
+        Unknown,
+        "Unavailable services come back",
+    ),
+    (
+        ConnectionRefused,
+        "connection_refused",
+        TRANSIENT,
+        Unknown,
+        "Refused connections are temporary",
+    ),
+    (DnsFailure, "dns_failure", TRANSIENT, Unknown, "DNS failures are temporary"),
+    (ConnectionReset, "connection_reset", TRANSIENT, Unknown, "Broken connections are temporary"),
+    (NetworkError, "network_error", TRANSIENT, Unknown, "Network failures are temporary"),
+    (BadGateway, "bad_gateway", TRANSIENT, Unknown, reason::SERVER),
+    (GatewayTimeout, "gateway_timeout", TRANSIENT, Unknown, reason::NETWORK_TIMEOUT),
+    (ServerError, "server_error", TRANSIENT, Unknown, reason::SERVER),
+    (Conflict, "conflict", TRANSIENT, Unknown, "Conflicting work ends"),
+    (Busy, "busy", TRANSIENT, Unknown, "Busy resources become free"),
+    (Cancelled, code::CANCELLED, Verdict::Cancelled, Unknown, "The caller cancelled the call"),
+    (InvalidInput, "invalid_input", PERMANENT, Yes, reason::INVALID_INPUT),
+    (AuthFailed, "auth_failed", PERMANENT, Yes, reason::AUTH),
+    (PermissionDenied, "permission_denied", PERMANENT, Yes, reason::AUTH),
+    (NotFound, "not_found", PERMANENT, Yes, "What is missing won't appear on retry"),
+    (AlreadyExists, "already_exists", PERMANENT, Yes, "What is there won't go away on retry"),
+    (TooLarge, "too_large", PERMANENT, Yes, "Input won't shrink on retry"),
+    (QuotaExhausted, "quota_exhausted", PERMANENT, Yes, "A spent quota won't refill on retry"),
+    (ContentFiltered, "content_filtered", PERMANENT, Yes, "Content filters won't change on retry"),
+    (Unsupported, "unsupported", PERMANENT, Yes, "Unsupported calls stay unsupported on retry"),
+    (PreconditionFailed, "precondition_failed", PERMANENT, Yes, "The state won't change on retry"),
+    (NoSpace, "no_space", PERMANENT, Yes, "A full disk won't empty on retry"),
+    (TlsUntrusted, "tls_untrusted", PERMANENT, Unknown, "Certificates won't change on retry"),
+    (ClientError, "client_error", PERMANENT, Yes, reason::PERMANENT),
+    (ToolError, "tool_error", PERMANENT, Yes, "The model decides on a tool's own errors"),
+    (CircuitOpen, code::CIRCUIT_OPEN, TRANSIENT, No, "Circuit breakers close"),
+    (RetryExhausted, code::RETRY_EXHAUSTED, TRANSIENT, Unknown, "Retries are used up"),
+    (IdempotencyConflict, code::IDEMPOTENCY_CONFLICT, PERMANENT, No, reason::INVALID_INPUT),
+    (
+        IdempotencyInFlight,
+        code::IDEMPOTENCY_IN_FLIGHT,
+        TRANSIENT,
+        No,
+        "The call with this key ends",
+    ),
+    (OutcomeUnknown, code::OUTCOME_UNKNOWN, PERMANENT, Unknown, "A retry could run the tool twice"),
+    (AnswerNotKept, code::ANSWER_NOT_KEPT, PERMANENT, Yes, "A retry could run the tool twice"),
+    (
+        RecordUnreadable,
+        code::RECORD_UNREADABLE,
+        PERMANENT,
+        Unknown,
+        "A retry could run the tool twice",
+    ),
+    (LoopDetected, code::LOOP_DETECTED, PERMANENT, No, "The same call fails the same way"),
+    (ToolErrorLimit, code::TOOL_ERROR_LIMIT, PERMANENT, No, "The turn has had too many failures"),
+    (InvalidEnvelope, code::INVALID_ENVELOPE, PERMANENT, No, reason::INVALID_INPUT),
+    (StoreFull, code::STORE_FULL, TRANSIENT, No, "Records expire"),
+    (StoreUnavailable, code::STORE_UNAVAILABLE, TRANSIENT, No, "Unavailable stores come back"),
+    (
+        SessionCorrupt,
+        code::SESSION_CORRUPT,
+        PERMANENT,
+        No,
+        "A corrupt transcript stays corrupt on retry",
+    ),
+    (Unclassified, code::UNCLASSIFIED, TRANSIENT, Unknown, reason::UNCLASSIFIED),
+];
+
 impl Kind {
-    const ALL: [Self; 44] = [
-        Self::Timeout,
-        Self::NetworkTimeout,
-        Self::RateLimited,
-        Self::ResourceExhausted,
-        Self::Overloaded,
-        Self::ServiceUnavailable,
-        Self::ConnectionRefused,
-        Self::DnsFailure,
-        Self::ConnectionReset,
-        Self::NetworkError,
-        Self::BadGateway,
-        Self::GatewayTimeout,
-        Self::ServerError,
-        Self::Conflict,
-        Self::Busy,
-        Self::Cancelled,
-        Self::InvalidInput,
-        Self::AuthFailed,
-        Self::PermissionDenied,
-        Self::NotFound,
-        Self::AlreadyExists,
-        Self::TooLarge,
-        Self::QuotaExhausted,
-        Self::ContentFiltered,
-        Self::Unsupported,
-        Self::PreconditionFailed,
-        Self::NoSpace,
-        Self::TlsUntrusted,
-        Self::ClientError,
-        Self::ToolError,
-        Self::CircuitOpen,
-        Self::RetryExhausted,
-        Self::IdempotencyConflict,
-        Self::IdempotencyInFlight,
-        Self::OutcomeUnknown,
-        Self::AnswerNotKept,
-        Self::RecordUnreadable,
-        Self::LoopDetected,
-        Self::ToolErrorLimit,
-        Self::InvalidEnvelope,
-        Self::StoreFull,
-        Self::StoreUnavailable,
-        Self::SessionCorrupt,
-        Self::Unclassified,
-    ];
-
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter()
-    }
-
-    // A refusal is an answer: the attempt came to its end, so `Yes`. `No` is said by our own layers
-    // alone: what a tool's words say of a connection or a limit may be about its receipt mail.
-    const fn row(self) -> Row {
-        match self {
-            Self::Timeout => (code::TIMEOUT, TRANSIENT, Unknown, reason::TIMEOUT),
-            Self::NetworkTimeout => {
-                ("network_timeout", TRANSIENT, Unknown, reason::NETWORK_TIMEOUT)
-            }
-            Self::RateLimited => ("rate_limited", TRANSIENT, Unknown, reason::RATE_LIMIT),
-            Self::ResourceExhausted => {
-                ("resource_exhausted", TRANSIENT, Unknown, reason::RATE_LIMIT)
-            }
-            Self::Overloaded => ("overloaded", TRANSIENT, Unknown, "Overload passes"),
-            Self::ServiceUnavailable => {
-                ("service_unavailable", TRANSIENT, Unknown, "Unavailable services come back")
-            }
-            Self::ConnectionRefused => {
-                ("connection_refused", TRANSIENT, Unknown, "Refused connections are temporary")
-            }
-            Self::DnsFailure => ("dns_failure", TRANSIENT, Unknown, "DNS failures are temporary"),
-            Self::ConnectionReset => {
-                ("connection_reset", TRANSIENT, Unknown, "Broken connections are temporary")
-            }
-            Self::NetworkError => {
-                ("network_error", TRANSIENT, Unknown, "Network failures are temporary")
-            }
-            Self::BadGateway => ("bad_gateway", TRANSIENT, Unknown, reason::SERVER),
-            Self::GatewayTimeout => {
-                ("gateway_timeout", TRANSIENT, Unknown, reason::NETWORK_TIMEOUT)
-            }
-            Self::ServerError => ("server_error", TRANSIENT, Unknown, reason::SERVER),
-            Self::Conflict => ("conflict", TRANSIENT, Unknown, "Conflicting work ends"),
-            Self::Busy => ("busy", TRANSIENT, Unknown, "Busy resources become free"),
-            Self::Cancelled => {
-                (code::CANCELLED, Verdict::Cancelled, Unknown, "The caller cancelled the call")
-            }
-            Self::InvalidInput => ("invalid_input", PERMANENT, Yes, reason::INVALID_INPUT),
-            Self::AuthFailed => ("auth_failed", PERMANENT, Yes, reason::AUTH),
-            Self::PermissionDenied => ("permission_denied", PERMANENT, Yes, reason::AUTH),
-            Self::NotFound => {
-                ("not_found", PERMANENT, Yes, "What is missing won't appear on retry")
-            }
-            Self::AlreadyExists => {
-                ("already_exists", PERMANENT, Yes, "What is there won't go away on retry")
-            }
-            Self::TooLarge => ("too_large", PERMANENT, Yes, "Input won't shrink on retry"),
-            Self::QuotaExhausted => {
-                ("quota_exhausted", PERMANENT, Yes, "A spent quota won't refill on retry")
-            }
-            Self::ContentFiltered => {
-                ("content_filtered", PERMANENT, Yes, "Content filters won't change on retry")
-            }
-            Self::Unsupported => {
-                ("unsupported", PERMANENT, Yes, "Unsupported calls stay unsupported on retry")
-            }
-            Self::PreconditionFailed => {
-                ("precondition_failed", PERMANENT, Yes, "The state won't change on retry")
-            }
-            Self::NoSpace => ("no_space", PERMANENT, Yes, "A full disk won't empty on retry"),
-            Self::TlsUntrusted => {
-                ("tls_untrusted", PERMANENT, Unknown, "Certificates won't change on retry")
-            }
-            Self::ClientError => ("client_error", PERMANENT, Yes, reason::PERMANENT),
-            Self::ToolError => {
-                ("tool_error", PERMANENT, Yes, "The model decides on a tool's own errors")
-            }
-            Self::CircuitOpen => (code::CIRCUIT_OPEN, TRANSIENT, No, "Circuit breakers close"),
-            Self::RetryExhausted => {
-                (code::RETRY_EXHAUSTED, TRANSIENT, Unknown, "Retries are used up")
-            }
-            Self::IdempotencyConflict => {
-                (code::IDEMPOTENCY_CONFLICT, PERMANENT, No, reason::INVALID_INPUT)
-            }
-            Self::IdempotencyInFlight => {
-                (code::IDEMPOTENCY_IN_FLIGHT, TRANSIENT, No, "The call with this key ends")
-            }
-            Self::OutcomeUnknown => {
-                (code::OUTCOME_UNKNOWN, PERMANENT, Unknown, "A retry could run the tool twice")
-            }
-            Self::AnswerNotKept => {
-                (code::ANSWER_NOT_KEPT, PERMANENT, Yes, "A retry could run the tool twice")
-            }
-            Self::RecordUnreadable => {
-                (code::RECORD_UNREADABLE, PERMANENT, Unknown, "A retry could run the tool twice")
-            }
-            Self::LoopDetected => {
-                (code::LOOP_DETECTED, PERMANENT, No, "The same call fails the same way")
-            }
-            Self::ToolErrorLimit => {
-                (code::TOOL_ERROR_LIMIT, PERMANENT, No, "The turn has had too many failures")
-            }
-            Self::InvalidEnvelope => (code::INVALID_ENVELOPE, PERMANENT, No, reason::INVALID_INPUT),
-            Self::StoreFull => (code::STORE_FULL, TRANSIENT, No, "Records expire"),
-            Self::StoreUnavailable => {
-                (code::STORE_UNAVAILABLE, TRANSIENT, No, "Unavailable stores come back")
-            }
-            Self::SessionCorrupt => (
-                code::SESSION_CORRUPT,
-                PERMANENT,
-                No,
-                "A corrupt transcript stays corrupt on retry",
-            ),
-            Self::Unclassified => (code::UNCLASSIFIED, TRANSIENT, Unknown, reason::UNCLASSIFIED),
-        }
+        TABLE.into_iter().map(|(kind, ..)| kind)
     }
 
     /// The stable code.
     #[must_use]
     pub const fn code(self) -> &'static str {
-        self.row().0
+        TABLE[self as usize].1
     }
 
     /// How a failure of this kind ends an attempt.
     #[must_use]
     pub const fn verdict(self) -> Verdict {
-        self.row().1
+        TABLE[self as usize].2
     }
 
     /// Whether the tool ran. `No` for the refusals of our own layers alone, and even those prove it
     /// only as an error of ours, not as a code that a tool gives.
     #[must_use]
     pub const fn ran(self) -> Ran {
-        self.row().2
+        TABLE[self as usize].3
     }
 
     /// Why, in one sentence.
     #[must_use]
     pub const fn reason(self) -> &'static str {
-        self.row().3
+        TABLE[self as usize].4
     }
 
     /// The kind with this stable code.
     #[must_use]
     pub fn from_code(code: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.code() == code)
+        Self::all().find(|kind| kind.code() == code)
     }
 
     /// The classification that layers use.
     #[must_use]
     pub const fn classification(self) -> Classification<'static> {
-        let (code, verdict, ran, _) = self.row();
+        let (_, code, verdict, ran, _) = TABLE[self as usize];
         Classification { verdict, ran, code, exhausted: matches!(self, Self::RetryExhausted) }
     }
 }
@@ -314,23 +239,23 @@ mod tests {
 
     #[test]
     fn every_kind_is_listed_and_found_by_its_code() {
-        for (index, kind) in Kind::ALL.into_iter().enumerate() {
+        for (index, kind) in Kind::all().enumerate() {
             assert_eq!(kind as usize, index, "{kind:?} is out of order or missing");
             assert_eq!(Kind::from_code(kind.code()), Some(kind));
         }
-        assert_eq!(Kind::Unclassified as usize + 1, Kind::ALL.len());
+        assert_eq!(Kind::Unclassified as usize + 1, TABLE.len());
     }
 
     #[test]
     fn a_transient_kind_never_claims_that_the_tool_ran() {
-        for kind in Kind::ALL {
+        for kind in Kind::all() {
             assert!(!kind.verdict().is_transient() || kind.ran() != Yes, "{kind:?}");
         }
     }
 
     #[test]
     fn only_refusals_of_our_own_layers_say_that_a_tool_did_not_run() {
-        for kind in Kind::ALL.into_iter().filter(|kind| kind.ran() == No) {
+        for kind in Kind::all().filter(|kind| kind.ran() == No) {
             assert!(is_of_a_layer(kind), "{kind:?}");
         }
     }
@@ -338,7 +263,7 @@ mod tests {
     #[test]
     fn the_guide_lists_every_kind_as_it_is() {
         let guide = include_str!("../../../../docs/classification.md");
-        for kind in Kind::ALL.into_iter().filter(|kind| !is_of_a_layer(*kind)) {
+        for kind in Kind::all().filter(|kind| !is_of_a_layer(*kind)) {
             let verdict = kind.verdict().as_str();
             let ran = match kind.ran() {
                 No => "no",

@@ -22,6 +22,9 @@ pub trait CacheReadings: Send + Sync {
     fn in_flight(&self, _report: &mut dyn FnMut(&str, bool, u64)) {}
 }
 
+/// Takes a tool's label, the value of another label, and a number of records.
+type Report<'r> = &'r mut dyn FnMut(&str, &'static str, u64);
+
 /// All stores that are read; the gauges are made for the first.
 #[derive(Clone, Default)]
 pub(super) struct Caches(Arc<Mutex<Vec<Arc<dyn CacheReadings>>>>);
@@ -52,43 +55,31 @@ impl Caches {
         meter: &Meter,
         tool: impl Fn(&str) -> StringValue + Clone + Send + Sync + 'static,
     ) {
-        let (stores, shown) = (self.all(), tool.clone());
-        meter
-            .u64_observable_gauge("openclaw_tool_dedupe_cache_size")
-            .with_description("Records of calls")
-            .with_callback(move |gauge| {
-                let mut sums: HashMap<(StringValue, &str), u64> = HashMap::new();
-                for store in stores() {
-                    store.sizes(&mut |label, scope, records| {
-                        // Tools without series of their own share one: their records add up.
-                        *sums.entry((shown(label), scope_label(scope))).or_default() += records;
-                    });
-                }
-                for ((tool, scope), records) in sums {
-                    let scope = KeyValue::new("scope", scope);
-                    gauge.observe(records, &[KeyValue::new("tool", tool), scope]);
-                }
-            })
-            .build();
+        let scopes = |store: &dyn CacheReadings, report: Report<'_>| {
+            store.sizes(&mut |tool, scope, records| report(tool, scope_label(scope), records));
+        };
+        self.count(
+            meter,
+            ("openclaw_tool_dedupe_cache_size", "Records of calls"),
+            tool.clone(),
+            "scope",
+            scopes,
+        );
 
-        let (stores, shown) = (self.all(), tool.clone());
-        meter
-            .u64_observable_gauge("openclaw_tool_dedupe_inflight_records")
-            .with_description("Records of calls in flight, within their lease or past it (stale)")
-            .with_callback(move |gauge| {
-                let mut sums: HashMap<(StringValue, bool), u64> = HashMap::new();
-                for store in stores() {
-                    store.in_flight(&mut |label, stale, records| {
-                        *sums.entry((shown(label), stale)).or_default() += records;
-                    });
-                }
-                for ((tool, stale), records) in sums {
-                    // As text: exporters do not agree on how booleans are written.
-                    let stale = KeyValue::new("stale", if stale { "true" } else { "false" });
-                    gauge.observe(records, &[KeyValue::new("tool", tool), stale]);
-                }
-            })
-            .build();
+        // Stale or not as text: exporters do not agree on how booleans are written.
+        let in_flight = |store: &dyn CacheReadings, report: Report<'_>| {
+            store.in_flight(&mut |tool, stale, records| {
+                report(tool, if stale { "true" } else { "false" }, records);
+            });
+        };
+        let about = "Records of calls in flight, within their lease or past it (stale)";
+        self.count(
+            meter,
+            ("openclaw_tool_dedupe_inflight_records", about),
+            tool.clone(),
+            "stale",
+            in_flight,
+        );
 
         let stores = self.all();
         meter
@@ -105,6 +96,34 @@ impl Caches {
                 for ((tool, state), ttl) in longest {
                     let state = KeyValue::new("state", state);
                     gauge.observe(ttl.as_secs_f64(), &[KeyValue::new("tool", tool), state]);
+                }
+            })
+            .build();
+    }
+    /// A gauge of how many records each tool has of each value of this label.
+    fn count(
+        &self,
+        meter: &Meter,
+        (name, about): (&'static str, &'static str),
+        tool: impl Fn(&str) -> StringValue + Send + Sync + 'static,
+        label: &'static str,
+        read: fn(&dyn CacheReadings, Report<'_>),
+    ) {
+        let stores = self.all();
+        meter
+            .u64_observable_gauge(name)
+            .with_description(about)
+            .with_callback(move |gauge| {
+                let mut sums: HashMap<(StringValue, &str), u64> = HashMap::new();
+                for store in stores() {
+                    // Tools without series of their own share one: their records add up.
+                    read(&*store, &mut |of, value, records| {
+                        *sums.entry((tool(of), value)).or_default() += records;
+                    });
+                }
+                for ((tool, value), records) in sums {
+                    let value = KeyValue::new(label, value);
+                    gauge.observe(records, &[KeyValue::new("tool", tool), value]);
                 }
             })
             .build();

@@ -1,8 +1,5 @@
 //! The set `tool.…` of UTEE.
-use super::{
-    bound::{Count, Ended, Times, closed, millis},
-    decision::Decision,
-};
+use super::bound::{Count, Ended, Times, closed, millis};
 use opentelemetry::{
     KeyValue, StringValue,
     metrics::{Counter, Histogram, Meter},
@@ -13,11 +10,11 @@ use tr_core::Status;
 pub(super) struct Instruments {
     count: Counter<u64>,
     duration: Histogram<f64>,
-    retries: Counter<u64>,
+    pub(super) retries: Counter<u64>,
     errors: Counter<u64>,
-    shadow_calls: Counter<u64>,
-    decisions: Counter<u64>,
-    chunks: Counter<u64>,
+    pub(super) shadow_calls: Counter<u64>,
+    pub(super) decisions: Counter<u64>,
+    pub(super) chunks: Counter<u64>,
 }
 
 impl Instruments {
@@ -49,11 +46,11 @@ impl Series {
         Self { tool, action, counts: Default::default(), duration: OnceLock::new() }
     }
 
-    fn tool(&self) -> KeyValue {
+    pub(super) fn tool(&self) -> KeyValue {
         KeyValue::new("tool", self.tool.clone())
     }
 
-    fn action(&self) -> KeyValue {
+    pub(super) fn action(&self) -> KeyValue {
         KeyValue::new("action", self.action.clone())
     }
 
@@ -68,22 +65,6 @@ impl Series {
         if end.status != Status::Success {
             set.errors.add(1, &[self.tool(), KeyValue::new("error_code", closed(end.code))]);
         }
-    }
-
-    pub(super) fn shadowed(&self, set: &Instruments) {
-        set.shadow_calls.add(1, &[self.tool(), self.action()]);
-    }
-
-    pub(super) fn decided(&self, set: &Instruments, decision: Decision) {
-        set.decisions.add(1, &[self.tool(), self.action(), decision.label()]);
-    }
-
-    pub(super) fn streamed(&self, set: &Instruments, chunks: u64) {
-        set.chunks.add(chunks, &[self.tool(), self.action()]);
-    }
-
-    pub(super) fn retried(&self, set: &Instruments, code: &'static str) {
-        set.retries.add(1, &[self.tool(), KeyValue::new("error_code", code)]);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Secrets that are known by their form.
 use super::tokens::{ALNUM, BASE64, Class, DASHED, HEX, MIXED, back, begins, run};
 use std::ops::Range;
+use tr_core::internal::ceil_char_boundary;
 
 /// Finds the secret around an anchor.
 pub(super) type Form = fn(&str, Range<usize>) -> Option<Range<usize>>;
@@ -203,10 +204,7 @@ fn password_of_user(text: &str, at: Range<usize>) -> Option<Range<usize>> {
 
 /// `mysql -uada -phunter2`.
 fn glued_password(text: &str, at: Range<usize>) -> Option<Range<usize>> {
-    let mut from = at.start.saturating_sub(80);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
+    let from = ceil_char_boundary(text, at.start.saturating_sub(80));
     let command = text[from..at.start].rsplit(['\n', ';', '|', '&']).next()?;
     let is_client = ["mysql", "mariadb"].iter().any(|it| command.contains(it));
     let word = word(text, at.end);

@@ -1,7 +1,7 @@
 //! Collects the values of one call's sensitive fields, as its tool's manifest names them, and removes them from texts.
 use super::{REDACTED, Redact, Redactor};
+use crate::members::Members;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeSet, fmt, ops::Range, sync::OnceLock};
 use tr_core::{
@@ -142,7 +142,8 @@ fn collect(json: &str, is_hidden: bool, depth: usize, redactor: &Redactor, value
     }
     match json.as_bytes().first() {
         Some(b'{') if depth > 0 => {
-            let Members(members) = serde_json::from_str(json).unwrap_or_default();
+            let Members::<{ usize::MAX }>(members, _) =
+                serde_json::from_str(json).unwrap_or_default();
             for (name, value) in members {
                 let is_hidden = is_hidden || redactor.hides(&name);
                 collect(value.get(), is_hidden, depth - 1, redactor, values);
@@ -201,20 +202,8 @@ impl Values {
         for value in self.long.iter().filter(|value| value.len() <= text.len()) {
             found.extend(text.match_indices(value.as_str()).map(|(at, _)| at..at + value.len()));
         }
-        if found.is_empty() {
-            return Cow::Borrowed(text);
-        }
         found.sort_unstable_by_key(|value| (value.start, value.end));
-        let (mut clean, mut done) = (String::with_capacity(text.len()), 0);
-        for value in found {
-            if value.start >= done {
-                clean.push_str(&text[done..value.start]);
-                clean.push_str(REDACTED);
-            }
-            done = done.max(value.end);
-        }
-        clean.push_str(&text[done..]);
-        Cow::Owned(clean)
+        super::blotted(text, found)
     }
 
     /// Where the short values occur; of overlapping occurrences, the outermost.
@@ -245,35 +234,6 @@ impl Values {
 fn is_word(text: &str, value: &Range<usize>) -> bool {
     let in_word = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
     !in_word(text[..value.start].chars().next_back()) && !in_word(text[value.end..].chars().next())
-}
-
-/// The members of an object, in order, with all that stand under one name.
-#[derive(Default)]
-struct Members<'j>(Vec<(Cow<'j, str>, &'j RawValue)>);
-
-impl<'de: 'j, 'j> Deserialize<'de> for Members<'j> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> de::Visitor<'de> for Read {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<M: de::MapAccess<'de>>(
-                self,
-                mut from: M,
-            ) -> Result<Members<'de>, M::Error> {
-                let mut members = Vec::new();
-                while let Some((name, value)) = from.next_entry::<Cow<'de, str>, &'de RawValue>()? {
-                    members.push((name, value));
-                }
-                Ok(Members(members))
-            }
-        }
-        from.deserialize_map(Read)
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Whatever an anchor makes us look at is either short, or skipped afterwards, or remembered: the
 //! time is linear in the text's length. Names are looked at once, however many anchors they hold.
 use super::{
-    REDACTED, Redact, entropy,
+    Redact, entropy,
     forms::FORMS,
     names::{self, NameMatch},
     parts,
@@ -11,6 +11,7 @@ use super::{
 };
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::{borrow::Cow, ops::Range, sync::LazyLock};
+use tr_core::internal::ceil_char_boundary;
 
 /// The usual redactor: values under sensitive names, and well-known forms of secrets.
 ///
@@ -98,20 +99,7 @@ impl Redactor {
 
 impl Redact for Redactor {
     fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let secrets = self.secrets(text);
-        if secrets.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        let (mut clean, mut done) = (String::with_capacity(text.len()), 0);
-        for secret in secrets {
-            if secret.start >= done {
-                clean.push_str(&text[done..secret.start]);
-                clean.push_str(REDACTED);
-            }
-            done = done.max(secret.end);
-        }
-        clean.push_str(&text[done..]);
-        Cow::Owned(clean)
+        super::blotted(text, self.secrets(text))
     }
 }
 
@@ -173,7 +161,7 @@ impl<'t> Scan<'t> {
             }
             let secret = secret_at(&mut self, found.pattern().as_usize(), found.range());
             // Between a name and its value there may be another secret.
-            at = ceil(text, found.start() + 1);
+            at = ceil_char_boundary(text, found.start() + 1);
             if let Some(secret) = secret {
                 known = joined(&known, &secret);
                 self.secrets.push(secret);
@@ -224,11 +212,4 @@ fn joined(known: &Range<usize>, secret: &Range<usize>) -> Range<usize> {
     } else {
         secret.clone()
     }
-}
-
-fn ceil(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
 }

@@ -137,9 +137,7 @@ impl ToolCallEnvelope {
     pub fn to_json(&self) -> Json {
         Json::from_value(self).expect("names are strings")
     }
-}
 
-impl ToolCallEnvelope {
     /// The call that this envelope asks for.
     ///
     /// `_utee` is taken out of the params. Where it and the envelope speak of the same thing, the

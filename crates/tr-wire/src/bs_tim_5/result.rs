@@ -110,9 +110,7 @@ impl ToolResultEnvelope {
     pub fn to_json(&self) -> Json {
         Json::from_value(self).expect("names are strings")
     }
-}
 
-impl ToolResultEnvelope {
     /// The envelope for what `call` came to after `attempts` attempts (0 if it was not run) and
     /// `duration`.
     #[must_use]

@@ -1,7 +1,7 @@
 //! Failures that look like answers.
 use crate::read::{Flag, Kind, Number, Source};
 use std::borrow::Cow;
-use tr_core::{Json, ToolError};
+use tr_core::{Json, ToolError, internal::ceil_char_boundary};
 
 /// The tool returned `ok: false`, or an error, and no code with it.
 pub const NOT_OK: &str = "not_ok";
@@ -100,8 +100,7 @@ fn shortened(text: &str) -> Cow<'_, str> {
     let Some(cut) = text.len().checked_sub(LONGEST).filter(|cut| *cut > 0) else {
         return text.into();
     };
-    let from = (cut..).find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    format!("…{}", &text[from..]).into()
+    format!("…{}", &text[ceil_char_boundary(text, cut)..]).into()
 }
 
 struct Object<'a>(Vec<(Cow<'a, str>, Source<'a>)>);

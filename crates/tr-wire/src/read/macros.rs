@@ -198,12 +198,12 @@ macro_rules! __object {
 macro_rules! __shape {
     (
         $(#[$meta:meta])*
-        $vis:vis $name:ident $(<const $limit:ident: $of:ty>)? => $value:ty, $expected:expr,
+        $vis:vis $name:ident $(<$(const $limit:ident: $of:ty),+>)? => $value:ty, $expected:expr,
         |$source:ident| $read:expr, $schema:tt
     ) => {
         $crate::read::shape! {
             $(#[$meta])*
-            $vis $name $(<const $limit: $of>)? => $value, $expected,
+            $vis $name $(<$(const $limit: $of),+>)? => $value, $expected,
             |node, faults| {
                 let $source = node.source;
                 ($read).or_else(|| node.refuse(<Self as $crate::read::Shape>::expected(), faults))
@@ -213,14 +213,14 @@ macro_rules! __shape {
     };
     (
         $(#[$meta:meta])*
-        $vis:vis $name:ident $(<const $limit:ident: $of:ty>)? => $value:ty, $expected:expr,
+        $vis:vis $name:ident $(<$(const $limit:ident: $of:ty),+>)? => $value:ty, $expected:expr,
         |$node:ident, $faults:ident| $read:expr, $schema:tt
     ) => {
         $(#[$meta])*
         #[derive(Debug)]
-        $vis struct $name $(<const $limit: $of>)?;
+        $vis struct $name $(<$(const $limit: $of),+>)?;
 
-        impl $(<const $limit: $of>)? $crate::read::Shape for $name $(<$limit>)? {
+        impl $(<$(const $limit: $of),+>)? $crate::read::Shape for $name $(<$($limit),+>)? {
             type Value = $value;
 
             fn expected() -> ::std::borrow::Cow<'static, str> {

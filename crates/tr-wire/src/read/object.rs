@@ -173,15 +173,13 @@ impl<S: Shape> Shape for Map<S> {
 
     fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
         let members = Object::open(node, &[], false, faults)?.into_members();
-        let mut values = Some(Vec::with_capacity(members.len()));
-        for (name, source) in members {
-            let read = S::read(&Node::new(&At::Member(node.at, &name), source), faults);
-            values = values.zip(read).map(|(mut values, value)| {
-                values.push((name.into(), value));
-                values
-            });
-        }
-        values
+        let read = |(name, source): (Cow<'_, str>, _)| {
+            let value = S::read(&Node::new(&At::Member(node.at, &name), source), faults);
+            Some((name.into(), value?))
+        };
+        // All of them first: each may have a fault.
+        let values: Vec<_> = members.into_iter().map(read).collect();
+        values.into_iter().collect()
     }
 
     #[cfg(feature = "schema")]

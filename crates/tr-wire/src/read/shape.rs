@@ -50,8 +50,8 @@ pub trait Write: Shape {
 
 /// Makes a shape's values be written as they are.
 macro_rules! written {
-    ($($name:ident $(<const $limit:ident: $of:ty>)?),*) => {$(
-        impl $(<const $limit: $of>)? Write for $name $(<$limit>)? {
+    ($($name:ident $(<$(const $limit:ident: $of:ty),+>)?),*) => {$(
+        impl $(<$(const $limit: $of),+>)? Write for $name $(<$($limit),+>)? {
             fn write(value: &Self::Value) -> impl Serialize {
                 value
             }
@@ -79,26 +79,31 @@ shape! {
 }
 
 shape! {
-    /// Milliseconds of a setting: no fractions.
-    pub Millis<const MIN: u64> => u64,
-    format!("a whole number of milliseconds from {MIN} to {MAX_SAFE}"),
-    |source| source.number().and_then(|number| number.whole(MIN, MAX_SAFE)),
-    { "type": "integer", "minimum": MIN, "maximum": MAX_SAFE }
+    /// Milliseconds within bounds.
+    pub Time<const MIN: u64, const MAX: u64> => u64,
+    format!("a whole number of milliseconds from {MIN} to {MAX}"),
+    |source| source.number().and_then(|number| number.whole(MIN, MAX)),
+    { "type": "integer", "minimum": MIN, "maximum": MAX }
 }
 
-shape! {
-    pub Count<const MAX: u32> => u32,
-    format!("a whole number from 1 to {MAX}"),
-    |source| source.number().and_then(|number| number.whole(1, MAX.into())).map(|n| n as u32),
-    { "type": "integer", "minimum": 1, "maximum": MAX }
-}
+/// Milliseconds, `MIN` or more.
+pub type Millis<const MIN: u64> = Time<MIN, MAX_SAFE>;
 
 shape! {
-    /// A number of things that were counted.
-    pub Tally => u32, format!("a whole number from 0 to {}", u32::MAX),
-    |source| source.number().and_then(|number| number.whole(0, u32::MAX.into())).map(|n| n as u32),
-    { "type": "integer", "minimum": 0, "maximum": u32::MAX }
+    /// A whole number within bounds.
+    pub Integer<const MIN: u32, const MAX: u32> => u32, format!("a whole number from {MIN} to {MAX}"),
+    |source| {
+        let whole = source.number().and_then(|number| number.whole(MIN.into(), MAX.into()));
+        whole.map(|number| number as u32)
+    },
+    { "type": "integer", "minimum": MIN, "maximum": MAX }
 }
+
+/// A number of things that there must be, `MAX` at most.
+pub type Count<const MAX: u32> = Integer<1, MAX>;
+
+/// A number of things that there may be none of.
+pub type Tally = Integer<0, { u32::MAX }>;
 
 shape! {
     pub Index => u64, format!("a whole number from 0 to {MAX_SAFE}"),
@@ -141,7 +146,8 @@ shape! {
     { "type": "object" }
 }
 
-written!(Text, Name, Flag, Millis<const MIN: u64>, Count<const MAX: u32>, Tally, Index, Record);
+written!(Text, Name, Flag, Index, Record);
+written!(Time<const MIN: u64, const MAX: u64>, Integer<const MIN: u32, const MAX: u32>);
 
 macro_rules! written_numbers {
     ($($name:ident),*) => {$(
@@ -241,15 +247,10 @@ impl<S: Shape> Shape for List<S> {
             _ => None,
         };
         let Some(elements) = elements else { return node.refuse(Self::expected(), faults) };
-        let mut values = Some(Vec::new());
-        for (i, element) in elements.into_iter().enumerate() {
-            let read = S::read(&Node::new(&At::Element(node.at, i), element), faults);
-            values = values.zip(read).map(|(mut values, value)| {
-                values.push(value);
-                values
-            });
-        }
-        values
+        let read = |(i, element)| S::read(&Node::new(&At::Element(node.at, i), element), faults);
+        // All of them first: each may have a fault.
+        let values: Vec<_> = elements.into_iter().enumerate().map(read).collect();
+        values.into_iter().collect()
     }
 
     #[cfg(feature = "schema")]

@@ -65,9 +65,7 @@ impl ToolRequest {
     pub fn to_json(&self) -> Json {
         Json::from_value(self).expect("names are strings")
     }
-}
 
-impl ToolRequest {
     /// The call that this request asks for, on behalf of `context`; `new_id` names it where the
     /// request does not.
     ///

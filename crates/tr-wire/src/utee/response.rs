@@ -91,9 +91,7 @@ impl ToolResponse {
     pub fn to_json(&self) -> Json {
         Json::from_value(self).expect("names are strings")
     }
-}
 
-impl ToolResponse {
     /// The envelope for the outcome of `call`, or for one chunk of it, after `duration`.
     #[must_use]
     pub fn of(call: &ToolCall, end: End<'_, ToolOutcome>, duration: Duration) -> Self {

@@ -53,7 +53,7 @@ fn after_closing_the_ramp_lets_pass_more_and_more() {
 #[test]
 fn no_number_of_failures_in_a_row_is_too_many() {
     use crate::window::{BadCall, Epoch, SavedWindow};
-    let settings = Builder::new().settings();
+    let settings = Builder::new().options.settings();
     let epoch = Epoch { now: crate::clock::now(), unix_ms: 0 };
     let saved = SavedWindow { run: u32::MAX, ..SavedWindow::default() };
     let mut window = Window::restored(&saved, epoch, &settings);

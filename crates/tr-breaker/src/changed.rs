@@ -1,9 +1,9 @@
-//! Breakers note here that they changed; the sharing task (`rounds.rs`) takes the notes and is woken by them.
-use crate::{clock, observers::Changes, sync::ignore_poison};
+//! Breakers note here that they changed; the sharing task (`share/rounds.rs`) takes the notes and is woken by them.
+use crate::sync::ignore_poison;
 use std::{
     collections::HashMap,
     mem,
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 use tokio::sync::Notify;
@@ -42,20 +42,8 @@ impl ChangedBreakers {
         self.notify.notify_one();
     }
 
-    /// What the observers of a layer hold of it.
-    pub(crate) fn as_changes(self: &Arc<Self>) -> Weak<dyn Changes> {
-        let weak: Weak<Self> = Arc::downgrade(self);
-        weak
-    }
-
     pub(crate) fn take(&self) -> Changed {
         mem::take(&mut *ignore_poison(self.changed.lock()))
-    }
-}
-
-impl Changes for ChangedBreakers {
-    fn changed(&self, name: &str) {
-        self.note(name, clock::now());
     }
 }
 
