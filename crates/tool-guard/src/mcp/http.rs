@@ -14,6 +14,6 @@ pub(crate) use self::{
     cut_offs::{Cut, Uncut, Watched},
     headers::{VERSION, is_modern, status_of},
     presence::Presence,
-    reply::{EVENTS, event},
+    reply::event,
     run::run,
 };

@@ -17,19 +17,19 @@ pub(crate) use self::{
     faults::{error, is_protocol_refusal},
     heard::{Heard, Posted},
     hearing::Hearing,
-    http::BoxBody,
+    http::request,
 };
 
 use self::{
-    faults::{About, Judged, Kind, judge},
+    faults::{About, Kind, failure},
     shared::Shared,
 };
 use super::{failure::Failure, options::HttpOptions, status_rules::StatusRules};
 use anyhow::Context as _;
+use bytes::Bytes;
 use hyper::{Method, Request, Response, Uri, body::Incoming};
 use std::sync::Arc;
 use tokio::time::Instant;
-use tr_core::{FailureInfo, Ran, Verdict};
 
 /// The server behind `--upstream`.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl Upstream {
     /// If the server gave no response.
     pub(crate) async fn pass(
         &self,
-        request: Request<BoxBody>,
+        request: Request<Bytes>,
     ) -> Result<Response<Incoming>, Failure> {
         let has_session = request.headers().contains_key(SESSION);
         let uri = self.shared.target.on_server(request.uri());
@@ -86,13 +86,7 @@ impl Upstream {
             Err(fault) => {
                 let host = self.shared.target.host();
                 let about = About { kind: Kind::Message, has_session, is_modern: false, host };
-                Err(match judge(&fault, about, &self.shared.status) {
-                    Judged::Fail(failure) => failure,
-                    Judged::Pass => Failure::said(
-                        "The MCP server gave no response",
-                        FailureInfo::new("connection_reset", Ran::Unknown, Verdict::TRANSIENT),
-                    ),
-                })
+                Err(failure(&fault, about))
             }
         }
     }

@@ -3,17 +3,13 @@ use super::guard::{Cancel, Guard, request};
 use crate::front::{
     access::{Access, Refusal, check_json},
     body::{Answered, json_of, read, respond},
-    keep_alive::KeepAlive,
+    events::stream,
     listener,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use http_body_util::{BodyExt as _, StreamBody};
 use hyper::{
-    Method, Request, Response, StatusCode,
-    body::{Frame, Incoming},
-    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
-    http::request::Parts,
+    Method, Request, StatusCode, body::Incoming, header::HeaderName, http::request::Parts,
 };
 use serde_json::json;
 use std::{pin::pin, sync::Arc};
@@ -96,12 +92,7 @@ async fn call(guard: &Guard, body: Bytes, context: CallContext) -> Answered {
         let events = answers.map(|answer| {
             Ok(Bytes::from(format!("data: {}\n\n", one_line(answer.to_json().get()))))
         });
-        let frames = KeepAlive::new(events).map(|event| event.map(Frame::data));
-        let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        return response;
+        return stream(events);
     }
     let answer = pin!(answers).next().await.expect("each request has an answer");
     let status = if answer.is_refused() { StatusCode::BAD_REQUEST } else { StatusCode::OK };

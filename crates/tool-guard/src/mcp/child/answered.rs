@@ -1,7 +1,10 @@
 //! The responses to requests that are no guarded calls.
-use super::{mux::Post, session::stream};
+use super::mux::Post;
 use crate::{
-    front::body::{Answered, respond},
+    front::{
+        body::{Answered, respond},
+        events::stream,
+    },
     mcp::{
         answer,
         failure::Failure,

@@ -1,6 +1,6 @@
 //! A session: its server, its streams, and what is heard of the calls in it.
 use super::{
-    kept::{Kept, Read, body_of},
+    kept::{Kept, Read},
     mux::{Mux, Post},
     replay::EventId,
 };
@@ -8,18 +8,19 @@ use crate::{
     front::{
         access::TOKEN,
         body::{Answered, EndsAtOnce},
+        events::{EVENTS, event_headers, stream},
     },
     mcp::{
         guard::Guard,
-        http::{EVENTS, Presence, VERSION, Watched, event},
+        http::{Presence, VERSION, Watched, event},
         upstream::Heard,
     },
 };
 use bytes::Bytes;
 use futures_util::Stream;
 use hyper::{
-    HeaderMap, Response, StatusCode,
-    header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue},
+    HeaderMap, StatusCode,
+    header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue},
 };
 use std::{
     collections::HashMap,
@@ -180,22 +181,6 @@ fn digest(headers: &HeaderMap, names: &[HeaderName]) -> [u8; 32] {
         hasher.update(value);
     }
     *hasher.finalize().as_bytes()
-}
-
-/// A response that streams events.
-pub(super) fn stream(
-    events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
-) -> Answered {
-    let mut response = Response::new(body_of(events));
-    *response.headers_mut() = event_headers();
-    response
-}
-
-fn event_headers() -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, EVENTS);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers
 }
 
 /// What the server says unasked. It is kept in case that the client loses it.

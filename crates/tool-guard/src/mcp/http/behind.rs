@@ -1,13 +1,9 @@
 //! What is behind the exchanges: a server at an address, or a child.
-use super::{
-    cut_offs::Watched,
-    presence::Presence,
-    reply::{EVENTS, event},
-};
+use super::{cut_offs::Watched, presence::Presence, reply::event};
 use crate::{
     front::{
         body::{Answered, EndsAtOnce, respond},
-        keep_alive::KeepAlive,
+        events::{EVENTS, body_of},
     },
     mcp::{
         answer,
@@ -16,17 +12,17 @@ use crate::{
         message::{self, Line},
         proxy::too_long,
         upstream::{
-            BoxBody, Heard, Hearing, Posted, Upstream,
+            Heard, Hearing, Posted, Upstream,
             sse::{Content, Splitter},
         },
     },
 };
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use http_body_util::{BodyExt as _, Full, StreamBody};
+use http_body_util::BodyExt as _;
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri,
-    body::{Frame, Incoming},
+    body::Incoming,
     header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue},
     http::request::Parts,
 };
@@ -105,9 +101,7 @@ impl Remote {
             media.is_some_and(|media| media.as_bytes().starts_with(b"text/event-stream"));
         let body = if is_stream {
             head.headers.remove(CONTENT_LENGTH);
-            let events = KeepAlive::new(Box::pin(watched(body, self.guard.clone())));
-            let frames = futures_util::StreamExt::map(events, |event| event.map(Frame::data));
-            StreamBody::new(frames).boxed_unsync()
+            body_of(watched(body, self.guard.clone()))
         } else {
             body.map_err(BoxError::from).boxed_unsync()
         };
@@ -147,7 +141,7 @@ impl Behind for Remote {
         let is_own = request.method() == Method::GET && !request.headers().contains_key(LAST_EVENT);
         let until = begins.then(|| Instant::now() + STARTS);
         loop {
-            let passed = self.upstream.pass(request.clone().map(whole)).await;
+            let passed = self.upstream.pass(request.clone()).await;
             let may_start = match &passed {
                 Ok(response) => has_no_way(response),
                 Err(failure) => failure.ran() == tr_core::Ran::No,
@@ -183,10 +177,6 @@ impl Behind for Remote {
 fn oversized(long: &Oversized) -> Option<Bytes> {
     let id = long.id.as_deref().filter(|_| !long.asks)?;
     Some(event(&too_long(long, "answer", Some(id)), None))
-}
-
-fn whole(body: Bytes) -> BoxBody {
-    Full::new(body).map_err(|never| match never {}).boxed_unsync()
 }
 
 /// Whether a gateway in front of the server answers that it knows no way to it. MCP's own 404 is JSON.

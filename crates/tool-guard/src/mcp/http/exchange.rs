@@ -3,17 +3,20 @@ use super::{
     behind::Behind,
     cut_offs::Watched,
     headers::status_of,
-    reply::{EVENTS, News, Reply, ended, event},
+    reply::{News, Reply, ended, event},
     running::{Run, Wanted},
 };
-use crate::mcp::{
-    Mode, answer,
-    failure::Failure,
-    guard::Guarding,
-    lines::Item,
-    message::{Token, answered, cancelled},
-    out::{Outgoing, Sent},
-    upstream::{Heard, Posted},
+use crate::{
+    front::events::EVENTS,
+    mcp::{
+        Mode, answer,
+        failure::Failure,
+        guard::Guarding,
+        lines::Item,
+        message::{Token, answered, cancelled},
+        out::{Outgoing, Sent},
+        upstream::{Heard, Posted},
+    },
 };
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
@@ -378,7 +381,7 @@ async fn next<H: Stream<Item = Heard> + Unpin>(open: &mut [Open<H>]) -> (usize, 
 
 /// The head of a response whose JSON-RPC error has a status of its own.
 fn head_of(answer: &[u8]) -> Option<(StatusCode, HeaderMap)> {
-    let status = status_of(crate::mcp::upstream::error(answer)?.code()?);
+    let status = status_of(crate::mcp::upstream::error(answer)?);
     let headers = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (status != StatusCode::OK).then(|| (status, headers.into_iter().collect()))
 }

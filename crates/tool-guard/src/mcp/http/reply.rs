@@ -1,12 +1,15 @@
 //! The client's response to one exchange: one JSON body, or a stream of events.
-use crate::front::{body::Answered, keep_alive::KeepAlive};
+use crate::front::{
+    body::Answered,
+    events::{body_of, event_headers},
+};
 use bytes::{Bytes, BytesMut};
-use futures_util::Stream;
-use http_body_util::{BodyExt as _, StreamBody};
+use futures_util::stream::poll_fn;
+use http_body_util::BodyExt as _;
 use hyper::{
     HeaderMap, Response, StatusCode,
     body::{Body, Frame, SizeHint},
-    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
 };
 use std::{
     future::pending,
@@ -23,7 +26,6 @@ const AT_ONCE: usize = 16 * 1024;
 /// How many events wait for a client that reads slowly.
 const WAITING: usize = 64;
 
-pub(crate) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What happened on the client's side.
@@ -75,17 +77,10 @@ impl Reply {
         };
         let (events, mut waiting) = mpsc::channel(WAITING);
         let (told, received) = oneshot::channel();
-        let events_of =
-            futures_util::stream::poll_fn(move |cx| waiting.poll_recv(cx).map(|it| it.map(Ok)));
-        let body = StreamBody::new(Frames(Box::pin(KeepAlive::new(events_of))));
-        let mut answer = Response::new(body.boxed_unsync());
+        let events_of = poll_fn(move |cx| waiting.poll_recv(cx).map(|it| it.map(Ok)));
+        let mut answer = Response::new(body_of(events_of));
         *answer.status_mut() = status;
-        *answer.headers_mut() = headers.unwrap_or_else(|| {
-            let mut headers = HeaderMap::new();
-            headers.insert(CONTENT_TYPE, EVENTS);
-            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            headers
-        });
+        *answer.headers_mut() = headers.unwrap_or_else(event_headers);
         answer.headers_mut().remove(CONTENT_LENGTH);
         // A client that has left gets nothing.
         let _ = response.send(answer);
@@ -180,17 +175,6 @@ impl Reply {
     /// Whether nothing more will be known about the client.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self.state, State::Ended) && self.received.is_none()
-    }
-}
-
-/// The frames of a stream of events.
-struct Frames<S>(Pin<Box<KeepAlive<S>>>);
-
-impl<S: Stream<Item = Result<Bytes, BoxError>>> Stream for Frames<S> {
-    type Item = Result<Frame<Bytes>, BoxError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(cx).map(|event| event.map(|bytes| bytes.map(Frame::data)))
     }
 }
 

@@ -102,7 +102,7 @@ impl Open {
         let is_status =
             matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST);
         // An error of another code answers the request itself.
-        let code = error(response.body()).and_then(|error| error.code());
+        let code = error(response.body());
         let may_be = code.is_none_or(|code| matches!(code, -32001 | -32000 | -32600));
         // A server that takes no batches says so with this.
         let is_of_batch = !self.batch.is_empty()
@@ -149,7 +149,7 @@ impl Open {
 
     /// Whether the list of tools may say which headers this refused call lacks.
     pub(super) fn may_relist(&self, response: &Response<Bytes>) -> bool {
-        let code = error(response.body()).and_then(|error| error.code());
+        let code = error(response.body());
         response.status() == StatusCode::BAD_REQUEST
             && code == Some(relist::MISMATCH)
             && self.call.as_ref().is_some_and(|call| !call.is_again)

@@ -1,10 +1,11 @@
 //! The stream of the server's own messages, which is opened again when it ends.
 use crate::mcp::upstream::{
-    Heard, Upstream,
+    Heard, Upstream, request,
     sse::{Content, Splitter},
 };
+use bytes::Bytes;
 use futures_util::{Stream, stream};
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::BodyExt as _;
 use hyper::{
     HeaderMap, Method, Request, StatusCode,
     header::{HeaderName, HeaderValue},
@@ -27,18 +28,13 @@ fn is_final(status: StatusCode) -> bool {
     status.is_client_error() && !passes
 }
 
-/// A request without a body.
-pub(super) fn request(
+/// A request to the endpoint, without a body.
+pub(super) fn to_endpoint(
     upstream: &Upstream,
     method: Method,
     headers: HeaderMap,
-) -> Request<crate::mcp::upstream::BoxBody> {
-    let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
-    let mut request = Request::new(body);
-    *request.method_mut() = method;
-    *request.uri_mut() = upstream.path().parse().unwrap_or_default();
-    *request.headers_mut() = headers;
-    request
+) -> Request<Bytes> {
+    request(method, upstream.path().parse().unwrap_or_default(), headers, Bytes::new())
 }
 
 /// The server's own messages: a server without them refuses the request.
@@ -65,7 +61,7 @@ pub(super) fn own_stream(
                     let pause = own.pause.max(SHORTEST);
                     sleep((pause * 2_u32.pow(failures.min(8))).min(pause.max(LONGEST))).await;
                 }
-                let get = request(&own.upstream, Method::GET, own.headers.clone());
+                let get = to_endpoint(&own.upstream, Method::GET, own.headers.clone());
                 match own.upstream.pass(get).await {
                     Ok(response) if response.status().is_success() => {
                         own.now = Some((response.into_body(), Splitter::new(own.max_line)));

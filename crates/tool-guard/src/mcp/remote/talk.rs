@@ -2,7 +2,7 @@
 use super::{
     headers::{Modern, encoded, modern, repeated},
     open::{Call, Heards, Held, Kind, Mismatch, Open, asked},
-    own_stream::{own_stream, request},
+    own_stream::{own_stream, to_endpoint},
     refusal::error_of,
     relist::{self, Listed},
 };
@@ -383,6 +383,6 @@ impl Talk {
         }
         let headers = self.base();
         // What the server says to that changes nothing.
-        let _ = self.upstream.pass(request(&self.upstream, Method::DELETE, headers)).await;
+        let _ = self.upstream.pass(to_endpoint(&self.upstream, Method::DELETE, headers)).await;
     }
 }

@@ -3,14 +3,14 @@ use super::{
     alive::{Peer, SESSION},
     answered::{Asks, answers, is_modern},
     body::{Body, brief, read, skip},
-    faults::{About, Fault, Judged, Kind, error, is_alive, is_transient, judge},
+    faults::{About, Fault, Kind, error, failure, is_alive, is_transient, refused},
     headers::{is_event_stream, of_stream},
     heard::{Heard, Posted},
     preflight,
     shared::Shared,
     sse::{Content, Splitter},
 };
-use crate::mcp::{lines::Oversized, message::Token, options::Preflight};
+use crate::mcp::{failure::Failure, lines::Oversized, message::Token, options::Preflight};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::{
@@ -137,10 +137,13 @@ impl Exchange {
         About { kind, has_session, is_modern, host: self.shared.target.host() }
     }
 
-    fn fail(&mut self, fault: &Fault<'_>) {
-        if let Judged::Fail(failure) = judge(fault, self.about(self.kind), &self.shared.status) {
-            self.heard.push_back(Heard::Failed(failure));
-        }
+    fn fail(&mut self, fault: &Fault) {
+        let failure = failure(fault, self.about(self.kind));
+        self.heard.push_back(Heard::Failed(failure));
+    }
+
+    fn refused(&self, kind: Kind, head: &response::Parts, body: &[u8]) -> Option<Failure> {
+        refused(head.status, &head.headers, body, self.about(kind), &self.shared.status)
     }
 
     async fn begin(&mut self) {
@@ -195,50 +198,39 @@ impl Exchange {
                 Ok(Body::Whole(body) | Body::Torn(body, _)) => body,
                 Ok(Body::Longer(..)) | Err(_) => Bytes::new(),
             };
-            Ok::<_, Fault<'static>>((head, body))
+            Ok::<_, Fault>((head, body))
         };
         let late = || Err(Fault::Dropped("no sign of life within 10 s".into()));
         let (mut head, body) = match timeout(BRIEF, asked).await.unwrap_or_else(|_| late()) {
             Ok(response) => response,
-            Err(fault) => return Err(self.unsent(&fault)),
+            Err(fault) => {
+                return Err(Heard::Failed(failure(&fault, self.about(Kind::Preflight))));
+            }
         };
         if is_alive(head.status, &body) {
             self.shared.alive.note(self.peer, Instant::now());
             return Ok(());
         }
-        let fault = Fault::Status(head.status, &head.headers, &body);
-        match judge(&fault, self.about(Kind::Preflight), &self.shared.status) {
-            Judged::Fail(failure) => Err(Heard::Failed(failure)),
-            Judged::Pass => {
-                // Clients open another session on 404 alone.
-                if head.status == StatusCode::BAD_REQUEST
-                    && self.headers.contains_key(SESSION)
-                    && self.shared.alive.has_worked(&self.peer)
-                {
-                    head.status = StatusCode::NOT_FOUND;
-                }
-                let body = preflight::as_of_call(body, &id, &self.body);
-                Err(Heard::Refused(Box::new(Response::from_parts(head, body))))
-            }
+        if let Some(failure) = self.refused(Kind::Preflight, &head, &body) {
+            return Err(Heard::Failed(failure));
         }
-    }
-
-    fn unsent(&self, fault: &Fault<'_>) -> Heard {
-        match judge(fault, self.about(Kind::Preflight), &self.shared.status) {
-            Judged::Fail(failure) => Heard::Failed(failure),
-            Judged::Pass => Heard::Refused(Box::default()),
+        // Clients open another session on 404 alone.
+        if head.status == StatusCode::BAD_REQUEST
+            && self.headers.contains_key(SESSION)
+            && self.shared.alive.has_worked(&self.peer)
+        {
+            head.status = StatusCode::NOT_FOUND;
         }
+        let body = preflight::as_of_call(body, &id, &self.body);
+        Err(Heard::Refused(Box::new(Response::from_parts(head, body))))
     }
 
     fn on_refusal(&mut self, head: response::Parts, body: Bytes) {
-        let fault = Fault::Status(head.status, &head.headers, &body);
-        match judge(&fault, self.about(self.kind), &self.shared.status) {
-            Judged::Fail(failure) => self.heard.push_back(Heard::Failed(failure)),
-            Judged::Pass => {
-                let response = Response::from_parts(head, body);
-                self.heard.push_back(Heard::Refused(Box::new(response)));
-            }
-        }
+        let heard = match self.refused(self.kind, &head, &body) {
+            Some(failure) => Heard::Failed(failure),
+            None => Heard::Refused(Box::new(Response::from_parts(head, body))),
+        };
+        self.heard.push_back(heard);
     }
 
     async fn on_success(&mut self, head: response::Parts, body: Incoming) {

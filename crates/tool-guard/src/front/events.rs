@@ -1,7 +1,14 @@
-//! Adds comments to a stream of server-sent events while it is silent, since proxies close connections on which
-//! nothing is sent.
+//! Responses that stream server-sent events, with comments while they are silent, since proxies close connections
+//! on which nothing is sent.
+use super::body::Answered;
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _};
+use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{
+    HeaderMap, Response,
+    body::Frame,
+    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+};
 use pin_project_lite::pin_project;
 use std::{
     pin::Pin,
@@ -11,15 +18,43 @@ use std::{
 use tokio::time::{Instant, Sleep, sleep};
 use tr_core::BoxError;
 
+/// The media type of such a stream.
+pub(crate) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
 /// How long a stream is silent before a comment is sent.
 const INTERVAL: Duration = Duration::from_secs(15);
 
 /// A comment; clients ignore it.
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
+/// The headers of such a response.
+pub(crate) fn event_headers() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, EVENTS);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers
+}
+
+/// A response with these events.
+pub(crate) fn stream(
+    events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
+) -> Answered {
+    let mut response = Response::new(body_of(events));
+    *response.headers_mut() = event_headers();
+    response
+}
+
+/// The body of a response with these events.
+pub(crate) fn body_of(
+    events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
+) -> UnsyncBoxBody<Bytes, BoxError> {
+    let frames = KeepAlive::new(events).map(|event| event.map(Frame::data));
+    StreamBody::new(frames).boxed_unsync()
+}
+
 pin_project! {
     /// The events of a stream, and a comment after each [`INTERVAL`] without one.
-    pub(crate) struct KeepAlive<S> {
+    struct KeepAlive<S> {
         #[pin]
         events: S,
         #[pin]
@@ -28,7 +63,7 @@ pin_project! {
 }
 
 impl<S> KeepAlive<S> {
-    pub(crate) fn new(events: S) -> Self {
+    fn new(events: S) -> Self {
         Self { events, silence: sleep(INTERVAL) }
     }
 }
@@ -53,7 +88,7 @@ impl<S: Stream<Item = Result<Bytes, BoxError>>> Stream for KeepAlive<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures_util::{StreamExt as _, stream};
+    use futures_util::stream;
     use tokio::sync::mpsc;
 
     #[tokio::test(start_paused = true)]
