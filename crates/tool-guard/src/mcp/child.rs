@@ -154,8 +154,8 @@ impl Inside {
             return full(&asked.id, "64 requests of this session are open");
         }
         let is_primed = asked.requests > 0 && session::is_resumable(&head.headers);
-        let (mut post, client) = (session.mux.post(body, false), Watched::default());
-        post.watch(client.presence());
+        let client = Watched::default();
+        let post = session.mux.post(body, false, Some(client.presence()));
         let answer = answered(post, &self.guard, &asked, is_primed).await;
         session.kept(&head.headers, answer, &client)
     }
@@ -181,7 +181,7 @@ impl Inside {
         let owner = owner(&head.headers);
         let name = self.sessions().add(random, owner, Instant::now().into_std(), session);
         let mut unbegun = Unbegun { inside: self, name, owner, is_begun: false };
-        let mut answer = answered(mux.post(body, false), &self.guard, asked, false).await;
+        let mut answer = answered(mux.post(body, false, None), &self.guard, asked, false).await;
         // A server that refuses the session has none.
         if answer.status() == StatusCode::OK
             && answer.extensions().get::<answered::IsError>().is_none()
@@ -285,13 +285,13 @@ impl Behind for Children {
         Ok(())
     }
 
-    fn post(&self, posted: Posted) -> Hearing {
+    fn post(&self, posted: Posted, presence: Option<&Presence>) -> Hearing {
         let Posted { headers, body, attempt } = posted;
         let is_modern = is_modern(&headers);
         let is_mutating = attempt.as_ref().is_some_and(|it| it.outlives_stream(is_modern));
         if is_modern {
             return match self.0.child(&headers) {
-                Ok(child) => Hearing::of(child.post(body, is_mutating), false),
+                Ok(child) => Hearing::of(child.post(body, is_mutating, presence), false),
                 Err(error) => Hearing::failed(failed(&error)),
             };
         }
@@ -300,17 +300,13 @@ impl Behind for Children {
         match self.0.session(&headers, "null") {
             Ok(session) => {
                 let is_primed = asks && session::is_resumable(&headers);
-                Hearing::of(session.mux.post(body, is_mutating), is_primed)
+                Hearing::of(session.mux.post(body, is_mutating, presence), is_primed)
             }
             // It ended since the call was admitted.
             Err(_) => {
                 Hearing::failed(Heard::Failed(crate::mcp::failure::Failure::SERVER_GONE_BEFORE))
             }
         }
-    }
-
-    fn watch(hearing: &mut Hearing, presence: &Presence) {
-        hearing.watch(presence);
     }
 
     async fn other(&self, request: Request<Bytes>) -> Answered {

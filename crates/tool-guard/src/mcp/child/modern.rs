@@ -44,7 +44,7 @@ impl Inside {
             Ok(child) => child,
             Err(error) => return not_started(&asked.id, &error),
         };
-        let mut answer = answered(child.post(body, false), &self.guard, asked, false).await;
+        let mut answer = answered(child.post(body, false, None), &self.guard, asked, false).await;
         let code = answer.extensions().get::<answered::IsError>().map(|it| it.0);
         let unanswered = answer.extensions().get::<answered::NotAnswered>();
         if discovers && unanswered.is_some_and(|it| it.0 == Ran::Unknown) {

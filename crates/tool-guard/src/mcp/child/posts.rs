@@ -149,13 +149,6 @@ impl Posts {
         number
     }
 
-    /// Sets what tells whether the client of a post is there.
-    pub(super) fn watch(&mut self, number: u64, presence: &Presence) {
-        if let Some(post) = self.posts.get_mut(&number) {
-            post.presence = presence.clone();
-        }
-    }
-
     /// From now on the requests may be those of several clients.
     pub(super) const fn mix(&mut self) {
         self.is_mixed = true;

@@ -12,7 +12,7 @@ use crate::{
     },
     mcp::{
         guard::Guard,
-        http::{Presence, VERSION, Watched, event},
+        http::{VERSION, Watched, event},
         upstream::Heard,
     },
 };
@@ -224,13 +224,6 @@ impl Hearing {
     pub(super) fn of(post: Post, is_primed: bool) -> Self {
         let first = is_primed.then(|| Heard::Head(StatusCode::OK, event_headers()));
         Self { first, post: Some(post) }
-    }
-
-    /// Sets what tells whether its client is there.
-    pub(super) fn watch(&mut self, presence: &Presence) {
-        if let Some(post) = &mut self.post {
-            post.watch(presence);
-        }
     }
 
     pub(super) const fn failed(failure: Heard) -> Self {

@@ -57,9 +57,6 @@ pub(crate) trait Behind: Clone + Send + Sync + 'static {
         true
     }
 
-    /// Tells the message that is heard of whether its client is there.
-    fn watch(_: &mut Self::Hearing, _: &Presence) {}
-
     /// The path of the endpoint.
     fn path(&self) -> &str;
 
@@ -68,10 +65,12 @@ pub(crate) trait Behind: Clone + Send + Sync + 'static {
 
     /// # Errors
     /// If this request can have no call: its session is not known.
-    fn admit(&self, head: &Parts) -> Result<(), Box<Answered>>;
+    fn admit(&self, _: &Parts) -> Result<(), Box<Answered>> {
+        Ok(())
+    }
 
-    /// Sends a message.
-    fn post(&self, posted: Posted) -> Self::Hearing;
+    /// Sends a message, of a client whose presence tells whether it is there.
+    fn post(&self, posted: Posted, presence: Option<&Presence>) -> Self::Hearing;
 
     /// The response to a guarded call as its client gets it.
     fn kept(&self, _: &HeaderMap, answer: Answered, _: &Watched) -> Answered {
@@ -126,11 +125,7 @@ impl Behind for Remote {
         self.upstream.path()
     }
 
-    fn admit(&self, _: &Parts) -> Result<(), Box<Answered>> {
-        Ok(())
-    }
-
-    fn post(&self, posted: Posted) -> Hearing {
+    fn post(&self, posted: Posted, _: Option<&Presence>) -> Hearing {
         self.upstream.post(posted)
     }
 

@@ -2,7 +2,7 @@
 use super::{
     behind::{Behind, LAST_EVENT},
     cut_offs::{CutOffs, Watched},
-    exchange::{Begun, Exchange},
+    exchange::Exchange,
     headers::{self, MISMATCH},
     reply::Reply,
     running::{Home, Running},
@@ -229,21 +229,9 @@ impl<B: Behind> Inside<B> {
         let client = self.guard.client(&home.caller).via(via);
         let proxy = self.guard.proxy(client).with_messages();
         let (response, answer) = oneshot::channel();
-        let is_modern = headers::is_modern(&head.headers);
-        let (behind, reply) = (self.behind.clone(), Reply::new(response));
-        let headers = head.headers.clone();
-        let behind = behind.at(&head.uri);
-        let headers_of = head.headers;
-        let watched = Watched::new(unnamed);
-        let exchange = Exchange::new(Begun {
-            proxy,
-            behind,
-            headers: headers_of,
-            id,
-            is_modern,
-            reply,
-            client: watched.clone(),
-        });
+        let (behind, headers) = (self.behind.at(&head.uri), head.headers);
+        let (reply, watched) = (Reply::new(response), Watched::new(unnamed));
+        let exchange = Exchange::new(proxy, behind, headers.clone(), id, reply, watched.clone());
         let run = self.running.begin(&home, &id_text);
         let longest = self.guard.limits.hard;
         // It is large, and a task moves its future several times.
@@ -262,31 +250,27 @@ impl<B> Inside<B> {
     fn unnamed(&self, body: &Bytes, message: &Message<'_>, via: &Via) -> Option<Digest> {
         message.is_tool_call().then_some(())?;
         let params: CallParams<'_> = message::object(message.params?.get()).ok()?;
-        if !self.guard.may_change(params.name.as_deref()?) {
+        let name = params.name.as_deref()?;
+        if !self.guard.may_change(name) {
             return None;
         }
         let client = self.guard.client(via.caller()).via(via.clone());
         let request = call::Request::read(body, message, &client).ok()?;
-        let is_unnamed = !request.identity.is_named();
-        if is_unnamed { call_digest(via.caller(), message) } else { None }
+        if request.identity.is_named() {
+            return None;
+        }
+        let arguments = params.arguments.map_or("{}", |raw| raw.get());
+        let canonical = Digest::of_params(arguments, &tr_core::canonical::Rules::default());
+        let arguments = canonical.unwrap_or_else(|_| Digest::of_bytes(arguments));
+        let (state, responses) = (params.request_state, params.input_responses);
+        let parts = [state, responses].map(|it| it.map_or("null", |raw| raw.get()));
+        let (caller, name) = (via.caller(), serde_json::to_string(name).ok()?);
+        Some(Digest::of_bytes(format!("{caller} {name} {arguments} [{}]", parts.join(","))))
     }
 }
 
 fn home(via: &Via) -> Home {
     Home { caller: via.caller().into(), session: via.session().map(Into::into) }
-}
-
-/// What equal calls of a caller have in common; `None` for what is no call.
-fn call_digest(caller: &str, message: &Message<'_>) -> Option<Digest> {
-    message.is_tool_call().then_some(())?;
-    let params: CallParams<'_> = message::object(message.params?.get()).ok()?;
-    let arguments = params.arguments.map_or("{}", |raw| raw.get());
-    let canonical = Digest::of_params(arguments, &tr_core::canonical::Rules::default());
-    let arguments = canonical.unwrap_or_else(|_| Digest::of_bytes(arguments));
-    let (state, responses) = (params.request_state, params.input_responses);
-    let parts = [state, responses].map(|it| it.map_or("null", |raw| raw.get()));
-    let name = serde_json::to_string(&params.name?).ok()?;
-    Some(Digest::of_bytes(format!("{caller} {name} {arguments} [{}]", parts.join(","))))
 }
 
 /// The answer to what the guard refuses: nothing ran.

@@ -2,7 +2,7 @@
 use super::{
     behind::Behind,
     cut_offs::Watched,
-    headers::status_of,
+    headers::{is_modern, status_of},
     reply::{News, Reply, ended, event},
     running::{Run, Wanted},
 };
@@ -77,26 +77,21 @@ struct Open<H> {
     hearing: H,
 }
 
-/// What an exchange begins with.
-pub(crate) struct Begun<B> {
-    pub(crate) proxy: Guarding,
-    pub(crate) behind: B,
-    pub(crate) headers: HeaderMap,
-    pub(crate) id: Token,
-    pub(crate) is_modern: bool,
-    pub(crate) reply: Reply,
-    pub(crate) client: Watched,
-}
-
 impl<B: Behind> Exchange<B> {
-    pub(crate) fn new(begun: Begun<B>) -> Self {
-        let Begun { proxy, behind, headers, id, is_modern, reply, client } = begun;
+    pub(crate) fn new(
+        proxy: Guarding,
+        behind: B,
+        headers: HeaderMap,
+        id: Token,
+        reply: Reply,
+        client: Watched,
+    ) -> Self {
         Self {
             proxy,
             behind,
+            is_modern: is_modern(&headers),
             headers,
             id,
-            is_modern,
             reply,
             open: Vec::new(),
             head: None,
@@ -223,10 +218,8 @@ impl<B: Behind> Exchange<B> {
             (id, is_note) = (Some(cancelled), true);
         }
         let posted = Posted { headers: self.headers.clone(), body: line, attempt: attempt.clone() };
-        let mut hearing = self.behind.post(posted);
-        if attempt.is_some() {
-            B::watch(&mut hearing, self.client.presence());
-        }
+        let presence = attempt.is_some().then(|| self.client.presence());
+        let hearing = self.behind.post(posted, presence);
         let id = id.unwrap_or_else(|| self.id.clone());
         self.open.push(Open { id, attempt, is_note, hearing });
     }

@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, copy, sink},
     process::{Child, Command},
     try_join,
 };
@@ -156,17 +156,10 @@ async fn lines(mut stream: impl AsyncRead + Unpin, to: &mut ChunkSink) -> Result
 
 /// The beginning of a stream, which is read to its end, and whether that is all of it.
 async fn first(mut stream: impl AsyncRead + Unpin, most: usize) -> io::Result<(Vec<u8>, bool)> {
-    let (mut kept, mut is_whole, mut part) = (Vec::new(), true, vec![0; 64 << 10]);
-    loop {
-        match stream.read(&mut part).await? {
-            0 => return Ok((kept, is_whole)),
-            read => {
-                let room = (most - kept.len()).min(read);
-                kept.extend_from_slice(&part[..room]);
-                is_whole &= room == read;
-            }
-        }
-    }
+    let mut kept = Vec::new();
+    (&mut stream).take(most as u64).read_to_end(&mut kept).await?;
+    let more = copy(&mut stream, &mut sink()).await?;
+    Ok((kept, more == 0))
 }
 
 /// The end of a stream.
