@@ -11,10 +11,7 @@ use crate::{
         lines::Oversized,
         message::{self, Line},
         proxy::too_long,
-        upstream::{
-            Heard, Hearing, Posted, Upstream,
-            sse::{Content, Splitter},
-        },
+        upstream::{Events, Heard, Hearing, Posted, Upstream, sse::Content},
     },
 };
 use bytes::Bytes;
@@ -26,7 +23,7 @@ use hyper::{
     header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue},
     http::request::Parts,
 };
-use std::{collections::VecDeque, future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 use tr_core::BoxError;
 
@@ -186,41 +183,19 @@ fn watched(
     body: Incoming,
     guard: Arc<Guard>,
 ) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
-    struct Watching {
-        body: Option<Incoming>,
-        splitter: Splitter,
-        guard: Arc<Guard>,
-        ready: VecDeque<Bytes>,
-    }
-    let splitter = Splitter::new(guard.max_line);
-    let state = Watching { body: Some(body), splitter, guard, ready: VecDeque::new() };
-    stream::try_unfold(state, |mut state| async move {
-        loop {
-            if let Some(bytes) = state.ready.pop_front() {
-                return Ok(Some((bytes, state)));
+    let events = Events::new(body, guard.max_line);
+    stream::try_unfold((Some(events), guard), |(events, guard)| async move {
+        let Some(mut events) = events else { return Ok(None) };
+        let Some(piece) = events.next().await? else {
+            return Ok(Some((events.rest(), (None, guard))));
+        };
+        let bytes = match &piece.content {
+            Content::Message(line) => {
+                guard.overheard(line).map(|line| event(&line, Some(&piece.raw)))
             }
-            let Some(body) = &mut state.body else { return Ok(None) };
-            match body.frame().await {
-                Some(frame) => {
-                    let Ok(data) = frame?.into_data() else { continue };
-                    state.splitter.feed(&data);
-                    while let Some(piece) = state.splitter.next() {
-                        let bytes = match &piece.content {
-                            Content::Message(line) => state
-                                .guard
-                                .overheard(line)
-                                .map(|line| event(&line, Some(&piece.raw))),
-                            Content::Oversized(long) => oversized(long),
-                            _ => None,
-                        };
-                        state.ready.push_back(bytes.unwrap_or(piece.raw));
-                    }
-                }
-                None => {
-                    state.body = None;
-                    state.ready.push_back(state.splitter.rest());
-                }
-            }
-        }
+            Content::Oversized(long) => oversized(long),
+            Content::None => None,
+        };
+        Ok(Some((bytes.unwrap_or(piece.raw), (Some(events), guard))))
     })
 }

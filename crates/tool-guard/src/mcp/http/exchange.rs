@@ -355,7 +355,7 @@ impl<B: Behind> Exchange<B> {
 /// Waits until no client waits for the call.
 async fn unwanted(wanted: Option<&Wanted>) {
     if let Some(wanted) = wanted {
-        wanted.unwanted().await;
+        wanted.none().await;
     }
 }
 

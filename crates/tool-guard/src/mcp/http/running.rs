@@ -43,17 +43,16 @@ struct Counts<K> {
     fewer: Notify,
 }
 
-/// One that is counted, until it is over or dropped.
+/// One that is counted, until it gives up or is dropped.
 #[derive(Debug)]
-struct Counted<K: Eq + Hash> {
+pub(crate) struct Counted<K: Clone + Eq + Hash> {
     key: K,
     all: Arc<Counts<K>>,
     is_over: bool,
 }
 
 /// A client waits for the call with a key, which may run for several.
-#[derive(Debug)]
-pub(crate) struct Wanted(Counted<Key>);
+pub(crate) type Wanted = Counted<Key>;
 
 /// A call that runs, until this is dropped.
 #[derive(Debug)]
@@ -116,8 +115,14 @@ impl<K: Clone + Eq + Hash> Counts<K> {
     }
 }
 
-impl<K: Eq + Hash> Counted<K> {
-    fn end(&mut self) {
+impl<K: Clone + Eq + Hash> Counted<K> {
+    /// Waits until there is none of its key.
+    pub(crate) async fn none(&self) {
+        self.all.none(&self.key).await;
+    }
+
+    /// It does not count any more.
+    pub(crate) fn give_up(&mut self) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
@@ -133,21 +138,9 @@ impl<K: Eq + Hash> Counted<K> {
     }
 }
 
-impl<K: Eq + Hash> Drop for Counted<K> {
+impl<K: Clone + Eq + Hash> Drop for Counted<K> {
     fn drop(&mut self) {
-        self.end();
-    }
-}
-
-impl Wanted {
-    /// The client does not wait any more.
-    pub(crate) fn give_up(&mut self) {
-        self.0.end();
-    }
-
-    /// Waits until no client waits for such a call.
-    pub(crate) async fn unwanted(&self) {
-        self.0.all.none(&self.0.key).await;
+        self.give_up();
     }
 }
 
@@ -163,7 +156,7 @@ impl Run {
 
     /// Its client waits for the call with this key.
     pub(crate) fn wants(&self, key: Key) -> Wanted {
-        Wanted(self.all.wanted.add(key))
+        self.all.wanted.add(key)
     }
 
     /// Its client has left; the call goes on.

@@ -5,17 +5,12 @@ use crate::mcp::{
     failure::Failure,
     message::{self, Line, Token, answered},
     out::{Outgoing, Sent},
-    upstream::{Heard, Hearing, error},
+    upstream::{Heard, error},
 };
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
 use hyper::{
     Response, StatusCode,
     header::{HeaderName, HeaderValue},
-};
-use std::{
-    pin::Pin,
-    task::{Context, Poll},
 };
 use tokio::time::Instant;
 use tr_core::{FailureInfo, Ran, Verdict};
@@ -76,12 +71,6 @@ pub(super) enum Kind {
     Stream,
     /// The list of tools, which the guard asks for.
     List,
-}
-
-/// What is heard of a message.
-pub(super) enum Heards {
-    Posted(Hearing),
-    Other(Pin<Box<dyn Stream<Item = Heard> + Send>>),
 }
 
 impl Open {
@@ -153,26 +142,6 @@ impl Open {
         response.status() == StatusCode::BAD_REQUEST
             && code == Some(relist::MISMATCH)
             && self.call.as_ref().is_some_and(|call| !call.is_again)
-    }
-}
-
-impl Heards {
-    pub(super) fn of(heards: impl Stream<Item = Heard> + Send + 'static) -> Self {
-        Self::Other(Box::pin(heards))
-    }
-
-    pub(super) fn is_sent(&self) -> bool {
-        match self {
-            Self::Posted(hearing) => hearing.is_sent(),
-            Self::Other(_) => true,
-        }
-    }
-
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
-        match self {
-            Self::Posted(hearing) => hearing.poll_next_unpin(cx),
-            Self::Other(heards) => heards.poll_next_unpin(cx),
-        }
     }
 }
 

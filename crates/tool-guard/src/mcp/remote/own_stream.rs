@@ -1,11 +1,7 @@
 //! The stream of the server's own messages, which is opened again when it ends.
-use crate::mcp::upstream::{
-    Heard, Upstream, request,
-    sse::{Content, Splitter},
-};
+use crate::mcp::upstream::{Events, Heard, Upstream, request, sse::Content};
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use http_body_util::BodyExt as _;
 use hyper::{
     HeaderMap, Method, Request, StatusCode,
     header::{HeaderName, HeaderValue},
@@ -47,7 +43,7 @@ pub(super) fn own_stream(
         upstream: Upstream,
         headers: HeaderMap,
         max_line: usize,
-        now: Option<(hyper::body::Incoming, Splitter)>,
+        now: Option<Events>,
         /// How long before it is opened again.
         pause: Duration,
         /// How often it could not be opened since it last was; `None` before the first time.
@@ -56,7 +52,7 @@ pub(super) fn own_stream(
     let state = Own { upstream, headers, max_line, now: None, pause: AGAIN, failures: None };
     stream::unfold(state, |mut own| async move {
         loop {
-            let Some((body, splitter)) = &mut own.now else {
+            let Some(events) = &mut own.now else {
                 if let Some(failures) = own.failures {
                     let pause = own.pause.max(SHORTEST);
                     sleep((pause * 2_u32.pow(failures.min(8))).min(pause.max(LONGEST))).await;
@@ -64,7 +60,7 @@ pub(super) fn own_stream(
                 let get = to_endpoint(&own.upstream, Method::GET, own.headers.clone());
                 match own.upstream.pass(get).await {
                     Ok(response) if response.status().is_success() => {
-                        own.now = Some((response.into_body(), Splitter::new(own.max_line)));
+                        own.now = Some(Events::new(response.into_body(), own.max_line));
                         own.failures = Some(0);
                     }
                     // It has none, or the session is gone.
@@ -75,30 +71,21 @@ pub(super) fn own_stream(
                 }
                 continue;
             };
-            if let Some(piece) = splitter.next() {
-                if let Some(id) = piece.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok())
-                {
-                    own.headers.insert(LAST_EVENT, id);
-                }
-                own.pause = piece.retry.unwrap_or(own.pause);
-                match piece.content {
-                    Content::Message(line) => {
-                        return Some((
-                            Heard::Message { line, raw: piece.raw, answers: false },
-                            own,
-                        ));
-                    }
-                    Content::Oversized(long) => return Some((Heard::Oversized(long), own)),
-                    Content::None => continue,
-                }
+            let Ok(Some(piece)) = events.next().await else {
+                own.now = None;
+                continue;
+            };
+            if let Some(id) = piece.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
+                own.headers.insert(LAST_EVENT, id);
             }
-            match body.frame().await {
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        splitter.feed(&data);
-                    }
+            own.pause = piece.retry.unwrap_or(own.pause);
+            match piece.content {
+                Content::Message(line) => {
+                    let heard = Heard::Message { line, raw: piece.raw, answers: false };
+                    return Some((heard, own));
                 }
-                Some(Err(_)) | None => own.now = None,
+                Content::Oversized(long) => return Some((Heard::Oversized(long), own)),
+                Content::None => {}
             }
         }
     })

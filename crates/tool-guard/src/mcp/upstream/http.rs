@@ -1,10 +1,17 @@
 //! Requests to the server.
 use super::{
+    alive::Alive,
     body::causes,
     faults::Fault,
     headers::{forwarded, without_connection},
 };
-use crate::connect::{Connector, Reach, Trust, was_not_sent};
+use crate::{
+    connect::{Connector, Trust, was_not_sent},
+    mcp::{
+        options::{HttpOptions, Preflight},
+        status_rules::StatusRules,
+    },
+};
 use anyhow::Context as _;
 use bytes::Bytes;
 use http_body_util::Full;
@@ -16,22 +23,40 @@ use hyper_util::client::legacy::{self, Client};
 use std::{error::Error as _, io, iter::successors};
 use tokio_rustls::rustls;
 
-/// The server, and the connections to it.
+/// The server, the connections to it, and what all requests to it share.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct Server {
     client: Client<Connector, Full<Bytes>>,
     url: Uri,
     host: HeaderValue,
+    pub(super) alive: Alive,
+    pub(super) status: StatusRules,
+    pub(super) preflight: Preflight,
+    /// Messages of more bytes are not kept.
+    pub(super) max_line: usize,
 }
 
-impl Target {
+impl Server {
     /// # Errors
     /// If the address may not be used, or no authority is trusted.
-    pub(super) fn new(url: &Uri, reach: &Reach) -> anyhow::Result<Self> {
-        let client = Trust::new(reach)?.connector(url)?.client();
+    pub(super) fn new(
+        url: &Uri,
+        options: &HttpOptions,
+        status: StatusRules,
+        max_line: usize,
+    ) -> anyhow::Result<Self> {
+        let client = Trust::new(&options.reach)?.connector(url)?.client();
         let host = url.authority().context("--upstream: the URL names no host")?;
         let host = HeaderValue::from_str(host.as_str()).context("--upstream")?;
-        Ok(Self { client, url: url.clone(), host })
+        Ok(Self {
+            client,
+            url: url.clone(),
+            host,
+            alive: Alive::new(),
+            status,
+            preflight: options.preflight,
+            max_line,
+        })
     }
 
     pub(super) fn path(&self) -> &str {

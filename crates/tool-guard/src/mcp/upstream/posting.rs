@@ -2,17 +2,17 @@
 use super::{
     alive::{Peer, SESSION},
     answered::{Asks, answers, is_modern},
-    body::{Body, brief, read, skip},
+    body::{Body, Events, brief, read, skip},
     faults::{About, Fault, Kind, error, failure, is_alive, is_transient, refused},
     headers::{is_event_stream, of_stream},
-    heard::{Heard, Posted},
+    heard::{Heard, Hearing, Posted},
+    http::Server,
     preflight,
-    shared::Shared,
-    sse::{Content, Splitter},
+    sse::{Content, Piece},
 };
 use crate::mcp::{failure::Failure, lines::Oversized, message::Token, options::Preflight};
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
+use futures_util::stream;
 use hyper::{
     HeaderMap, Method, Response, StatusCode, Uri,
     body::Incoming,
@@ -41,7 +41,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A posted message.
 pub(super) struct Exchange {
-    shared: Arc<Shared>,
+    server: Arc<Server>,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
@@ -50,7 +50,7 @@ pub(super) struct Exchange {
     asks: Asks,
     is_modern: bool,
     /// Whether the first byte may have left.
-    pub(super) is_sent: Arc<AtomicBool>,
+    is_sent: Arc<AtomicBool>,
     stage: Stage,
     /// What was heard and not returned yet.
     heard: VecDeque<Heard>,
@@ -65,15 +65,15 @@ pub(super) struct Exchange {
 
 enum Stage {
     Begin,
-    Events { body: Incoming, splitter: Splitter },
+    Events(Events),
     Cut,
     Done,
 }
 
 impl Exchange {
-    pub(super) fn new(shared: Arc<Shared>, uri: Uri, posted: Posted) -> Self {
+    pub(super) fn new(server: Arc<Server>, uri: Uri, posted: Posted) -> Self {
         let Posted { headers, body, attempt } = posted;
-        let headers = shared.target.take(&headers);
+        let headers = server.take(&headers);
         let kind = match &attempt {
             Some(sent) if sent.is_mutating => Kind::Mutating,
             Some(_) => Kind::Read,
@@ -84,10 +84,10 @@ impl Exchange {
             None => Asks::of(&body),
         };
         Self {
-            peer: shared.alive.peer(uri.query(), &headers),
+            peer: server.alive.peer(uri.query(), &headers),
             uri,
             is_modern: is_modern(&headers),
-            shared,
+            server,
             headers,
             body,
             kind,
@@ -102,8 +102,19 @@ impl Exchange {
         }
     }
 
+    /// All that is heard.
+    pub(super) fn hearing(self) -> Hearing {
+        let is_sent = self.is_sent.clone();
+        let heard =
+            stream::unfold(
+                self,
+                |mut exchange| async move { Some((exchange.next().await?, exchange)) },
+            );
+        Hearing::of(heard, is_sent)
+    }
+
     /// What is heard next; `None` if nothing more can come.
-    pub(super) async fn next(&mut self) -> Option<Heard> {
+    async fn next(&mut self) -> Option<Heard> {
         loop {
             if let Some(heard) = self.heard.pop_front() {
                 return Some(heard);
@@ -113,14 +124,9 @@ impl Exchange {
                     self.stage = Stage::Done;
                     self.begin().await;
                 }
-                Stage::Events { body, splitter } => match body.frame().await {
-                    Some(Ok(frame)) => {
-                        if let Ok(data) = frame.into_data() {
-                            splitter.feed(&data);
-                            self.take_events();
-                        }
-                    }
-                    Some(Err(_)) | None => self.on_end(),
+                Stage::Events(events) => match events.next().await {
+                    Ok(Some(piece)) => self.take(piece),
+                    Ok(None) | Err(_) => self.on_end(),
                 },
                 Stage::Cut => {
                     self.stage = Stage::Done;
@@ -134,7 +140,7 @@ impl Exchange {
     fn about(&self, kind: Kind) -> About<'_> {
         let has_session = self.headers.contains_key(SESSION);
         let is_modern = self.is_modern;
-        About { kind, has_session, is_modern, host: self.shared.target.host() }
+        About { kind, has_session, is_modern, host: self.server.host() }
     }
 
     fn fail(&mut self, fault: &Fault) {
@@ -143,13 +149,13 @@ impl Exchange {
     }
 
     fn refused(&self, kind: Kind, head: &response::Parts, body: &[u8]) -> Option<Failure> {
-        refused(head.status, &head.headers, body, self.about(kind), &self.shared.status)
+        refused(head.status, &head.headers, body, self.about(kind), &self.server.status)
     }
 
     async fn begin(&mut self) {
         if self.kind == Kind::Mutating
-            && self.shared.preflight == Preflight::On
-            && !self.shared.alive.is_fresh(&self.peer, Instant::now())
+            && self.server.preflight == Preflight::On
+            && !self.server.alive.is_fresh(&self.peer, Instant::now())
             && let Err(heard) = self.preflight().await
         {
             return self.heard.push_back(heard);
@@ -159,8 +165,7 @@ impl Exchange {
         let mut pause = PAUSE;
         loop {
             let sent = self
-                .shared
-                .target
+                .server
                 .send(Method::POST, self.uri.clone(), self.headers.clone(), self.body.clone())
                 .await;
             let may_wait =
@@ -172,7 +177,7 @@ impl Exchange {
                     return self.on_success(head, body).await;
                 }
                 Ok((head, body)) => {
-                    let body = brief(body, self.shared.max_line).await;
+                    let body = brief(body, self.server.max_line).await;
                     let lost_route = self.asks.is_initialize
                         && head.status == StatusCode::NOT_FOUND
                         && !self.headers.contains_key(SESSION)
@@ -192,7 +197,7 @@ impl Exchange {
         let (headers, body, id) = preflight::probe(&self.headers, &self.body, self.is_modern);
         let asked = async {
             let (head, body) =
-                self.shared.target.send(Method::POST, self.uri.clone(), headers, body).await?;
+                self.server.send(Method::POST, self.uri.clone(), headers, body).await?;
             // The connection can be used again once the body was read.
             let body = match timeout(BRIEF / 10, read(body, 64 * 1024)).await {
                 Ok(Body::Whole(body) | Body::Torn(body, _)) => body,
@@ -208,7 +213,7 @@ impl Exchange {
             }
         };
         if is_alive(head.status, &body) {
-            self.shared.alive.note(self.peer, Instant::now());
+            self.server.alive.note(self.peer, Instant::now());
             return Ok(());
         }
         if let Some(failure) = self.refused(Kind::Preflight, &head, &body) {
@@ -217,7 +222,7 @@ impl Exchange {
         // Clients open another session on 404 alone.
         if head.status == StatusCode::BAD_REQUEST
             && self.headers.contains_key(SESSION)
-            && self.shared.alive.has_worked(&self.peer)
+            && self.server.alive.has_worked(&self.peer)
         {
             head.status = StatusCode::NOT_FOUND;
         }
@@ -234,14 +239,13 @@ impl Exchange {
     }
 
     async fn on_success(&mut self, head: response::Parts, body: Incoming) {
-        self.shared.alive.note(self.peer, Instant::now());
+        self.server.alive.note(self.peer, Instant::now());
         if is_event_stream(&head.headers) {
             self.heard.push_back(Heard::Head(head.status, head.headers));
-            let splitter = Splitter::new(self.shared.max_line);
-            self.stage = Stage::Events { body, splitter };
+            self.stage = Stage::Events(Events::new(body, self.server.max_line));
             return;
         }
-        match read(body, self.shared.max_line).await {
+        match read(body, self.server.max_line).await {
             Body::Torn(_, why) => self.fail(&Fault::Dropped(why)),
             Body::Longer(begun, rest) => {
                 let skipped = skip(&begun, rest).await;
@@ -289,36 +293,29 @@ impl Exchange {
         !line.asks && id.and_then(Token::read) == self.asks.id
     }
 
-    fn take_events(&mut self) {
-        let Stage::Events { splitter, .. } = &mut self.stage else { return };
-        let mut pieces = Vec::new();
-        while let Some(piece) = splitter.next() {
-            pieces.push(piece);
+    fn take(&mut self, piece: Piece) {
+        if let Some(id) = piece.id {
+            // An empty id takes the last one back.
+            self.last_id = HeaderValue::from_str(&id).ok().filter(|it| !it.is_empty());
         }
-        for piece in pieces {
-            if let Some(id) = piece.id {
-                // An empty id takes the last one back.
-                self.last_id = HeaderValue::from_str(&id).ok().filter(|it| !it.is_empty());
+        self.retry = piece.retry.or(self.retry);
+        match piece.content {
+            Content::Message(line) => {
+                self.silent = 0;
+                let id = self.asks.id.as_ref();
+                let answers = id.is_some_and(|id| answers(&line, id));
+                self.is_answered |= answers;
+                self.heard.push_back(Heard::Message { line, raw: piece.raw, answers });
             }
-            self.retry = piece.retry.or(self.retry);
-            match piece.content {
-                Content::Message(line) => {
-                    self.silent = 0;
-                    let id = self.asks.id.as_ref();
-                    let answers = id.is_some_and(|id| answers(&line, id));
-                    self.is_answered |= answers;
-                    self.heard.push_back(Heard::Message { line, raw: piece.raw, answers });
-                }
-                Content::Oversized(line) => {
-                    self.silent = 0;
-                    self.is_answered |= self.is_answered_by(&line);
-                    self.heard.push_back(Heard::Oversized(line));
-                }
-                Content::None if !piece.raw.is_empty() => {
-                    self.heard.push_back(Heard::Between(piece.raw));
-                }
-                Content::None => {}
+            Content::Oversized(line) => {
+                self.silent = 0;
+                self.is_answered |= self.is_answered_by(&line);
+                self.heard.push_back(Heard::Oversized(line));
             }
+            Content::None if !piece.raw.is_empty() => {
+                self.heard.push_back(Heard::Between(piece.raw));
+            }
+            Content::None => {}
         }
     }
 
@@ -348,18 +345,13 @@ impl Exchange {
             }
             sleep(pause).await;
             let left = REACH.saturating_sub(cut.elapsed());
-            let sent = self.shared.target.send(
-                Method::GET,
-                self.uri.clone(),
-                headers.clone(),
-                Bytes::new(),
-            );
+            let sent =
+                self.server.send(Method::GET, self.uri.clone(), headers.clone(), Bytes::new());
             match timeout(left, sent).await {
                 Ok(Ok((head, body)))
                     if head.status == StatusCode::OK && is_event_stream(&head.headers) =>
                 {
-                    let splitter = Splitter::new(self.shared.max_line);
-                    self.stage = Stage::Events { body, splitter };
+                    self.stage = Stage::Events(Events::new(body, self.server.max_line));
                     return;
                 }
                 Ok(Ok((head, _))) if is_transient(head.status) => {}
