@@ -134,30 +134,24 @@ impl Inside {
         Err(Box::new(error(StatusCode::NOT_FOUND, id, -32001, WHY)))
     }
 
-    async fn posted(&self, head: &Parts, body: Bytes) -> Answered {
-        let asked = match Asked::of(&body) {
-            Ok(asked) => asked,
-            Err(refused) => return *refused,
-        };
+    async fn posted(&self, head: &Parts, body: Bytes) -> Result<Answered, Box<Answered>> {
+        let asked = Asked::of(&body)?;
         // No older version has this method, whatever version the client names.
         if is_modern(&head.headers) || asked.method.as_deref() == Some("server/discover") {
-            return self.modern(&head.headers, body, &asked).await;
+            return Ok(self.modern(&head.headers, body, &asked).await);
         }
         if asked.method.as_deref() == Some("initialize") && !head.headers.contains_key(SESSION) {
-            return self.begin(head, body, &asked).await;
+            return Ok(self.begin(head, body, &asked).await);
         }
-        let session = match self.session(&head.headers, &asked.id) {
-            Ok(session) => session,
-            Err(refused) => return *refused,
-        };
+        let session = self.session(&head.headers, &asked.id)?;
         if asked.requests > 0 && session.is_full() {
-            return full(&asked.id, "64 requests of this session are open");
+            return Ok(full(&asked.id, "64 requests of this session are open"));
         }
         let is_primed = asked.requests > 0 && session::is_resumable(&head.headers);
         let client = Watched::default();
         let post = session.mux.post(body, false, Some(client.presence()));
         let answer = answered(post, &self.guard, &asked, is_primed).await;
-        session.kept(&head.headers, answer, &client)
+        Ok(session.kept(&head.headers, answer, &client))
     }
 
     /// Begins a session.
@@ -194,41 +188,34 @@ impl Inside {
     }
 
     /// Opens the stream of what the server says unasked, or resumes a stream.
-    fn listen(&self, head: &Parts) -> Answered {
+    fn listen(&self, head: &Parts) -> Result<Answered, Box<Answered>> {
         let accepts = head.headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
         if !accepts.into_iter().any(|it| it.contains("text/event-stream")) {
             const WHY: &str = "Not Acceptable: a GET gets text/event-stream";
-            return error(StatusCode::NOT_ACCEPTABLE, "null", -32000, WHY);
+            return Ok(error(StatusCode::NOT_ACCEPTABLE, "null", -32000, WHY));
         }
         if is_modern(&head.headers) {
-            return not_allowed();
+            return Ok(not_allowed());
         }
-        let session = match self.session(&head.headers, "null") {
-            Ok(session) => session,
-            Err(refused) => return *refused,
-        };
+        let session = self.session(&head.headers, "null")?;
         let last = head.headers.get(LAST_EVENT).map(|last| last.to_str().unwrap_or_default());
-        let Some(last) = last else { return session.listen(None, &self.guard, &head.headers) };
-        match EventId::read(last) {
-            Some(last) => session.resume(last, &self.guard, &head.headers),
-            None => None,
-        }
-        .unwrap_or_else(|| {
+        let Some(last) = last else {
+            return Ok(session.listen(None, &self.guard, &head.headers));
+        };
+        let resume = |last| session.resume(last, &self.guard, &head.headers);
+        Ok(EventId::read(last).and_then(resume).unwrap_or_else(|| {
             const WHY: &str = "the events after this Last-Event-ID are not kept any more";
             error(StatusCode::BAD_REQUEST, "null", -32600, WHY)
-        })
+        }))
     }
 
-    fn delete(&self, head: &Parts) -> Answered {
-        let session = match self.session(&head.headers, "null") {
-            Ok(session) => session,
-            Err(refused) => return *refused,
-        };
+    fn delete(&self, head: &Parts) -> Result<Answered, Box<Answered>> {
+        let session = self.session(&head.headers, "null")?;
         if let Some(name) = head.headers.get(SESSION).and_then(|name| name.to_str().ok()) {
             self.sessions().remove(name, &owner(&head.headers));
         }
         session.mux.end();
-        answered::empty(StatusCode::OK)
+        Ok(answered::empty(StatusCode::OK))
     }
 
     /// Removes the sessions that are over.
@@ -315,12 +302,13 @@ impl Behind for Children {
             const WHY: &str = "a server that runs as a command has no such page";
             return error(StatusCode::NOT_FOUND, "null", -32600, WHY);
         }
-        match head.method {
+        let answer = match head.method {
             Method::POST => self.0.posted(&head, body).await,
             Method::GET => self.0.listen(&head),
             Method::DELETE => self.0.delete(&head),
-            _ => not_allowed(),
-        }
+            _ => Ok(not_allowed()),
+        };
+        answer.unwrap_or_else(|refused| *refused)
     }
 
     fn kept(&self, headers: &HeaderMap, answer: Answered, call: &Watched) -> Answered {

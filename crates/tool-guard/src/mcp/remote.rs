@@ -3,7 +3,6 @@ mod begun;
 mod headers;
 mod open;
 mod own_stream;
-mod refusal;
 mod relist;
 mod talk;
 

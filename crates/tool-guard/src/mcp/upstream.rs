@@ -16,6 +16,7 @@ pub(crate) use self::{
     faults::{error, is_protocol_refusal},
     heard::{Heard, Hearing, Posted},
     http::request,
+    preflight::client_meta,
 };
 
 use self::{

@@ -32,42 +32,34 @@ pub(super) struct Door {
 
 impl listener::Door for Arc<Door> {
     async fn answer(&self, req: Request<Incoming>) -> Answered {
-        answer(self, req).await
+        let (head, body) = req.into_parts();
+        if let Err((status, why)) = self.access.check(&head) {
+            tracing::warn!(target: TARGET, event = "serve_refused", why);
+            return refused(status, why);
+        }
+        let answer = answer(self, &head, body).await;
+        answer.unwrap_or_else(|(status, why)| refused(status, why))
     }
 }
 
-async fn answer(door: &Door, req: Request<Incoming>) -> Answered {
-    let (head, body) = req.into_parts();
+async fn answer(door: &Door, head: &Parts, body: Incoming) -> Result<Answered, Refusal> {
     let path = head.uri.path();
-    let allowed = door.access.check(&head);
-    if let Err((status, why)) = allowed {
-        tracing::warn!(target: TARGET, event = "serve_refused", why);
-        return refused(status, why);
-    }
     match (path, &head.method) {
-        ("/tools", &Method::GET) => json_of(StatusCode::OK, &door.guard.declared()),
+        ("/tools", &Method::GET) => Ok(json_of(StatusCode::OK, &door.guard.declared())),
         ("/call" | "/cancel", &Method::POST) => {
-            if let Err((status, why)) = check_json(&head) {
-                return refused(status, why);
-            }
-            let context = match context(&head) {
-                Ok(context) => context,
-                Err((status, why)) => return refused(status, why),
-            };
-            let body = match read(body, door.max_body).await {
-                Ok(body) => body,
-                Err((status, why)) => return refused(status, why),
-            };
+            check_json(head)?;
+            let context = context(head)?;
+            let body = read(body, door.max_body).await?;
             if path == "/call" {
-                call(&door.guard, body, context).await
+                Ok(call(&door.guard, body, context).await)
             } else {
-                cancel(&door.guard, &body, context)
+                Ok(cancel(&door.guard, &body, context))
             }
         }
         ("/tools" | "/call" | "/cancel", _) => {
-            refused(StatusCode::METHOD_NOT_ALLOWED, "use GET /tools, POST /call or POST /cancel")
+            Err((StatusCode::METHOD_NOT_ALLOWED, "use GET /tools, POST /call or POST /cancel"))
         }
-        _ => refused(StatusCode::NOT_FOUND, "there are /tools, /call and /cancel"),
+        _ => Err((StatusCode::NOT_FOUND, "there are /tools, /call and /cancel")),
     }
 }
 

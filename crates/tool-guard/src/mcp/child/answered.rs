@@ -11,6 +11,7 @@ use crate::{
         guard::Guard,
         http::event,
         message::{self, Line, Message},
+        proxy::too_long,
         upstream::Heard,
     },
 };
@@ -129,11 +130,7 @@ fn failure_line(id: &str, heard: &Heard) -> Option<Bytes> {
     let text = match heard {
         Heard::Failed(failure) => failure.to_string(),
         Heard::Oversized(line) => {
-            let id = line.id.as_deref().unwrap_or(id);
-            let bytes = line.bytes;
-            let why =
-                format!("the answer has {bytes} bytes, and was not forwarded: raise --max-line");
-            return Some(answer::refusal(id, -32600, &why));
+            return Some(too_long(line, "answer", line.id.as_deref().or(Some(id))));
         }
         Heard::Refused(response) => return Some(response.body().clone()),
         _ => return None,

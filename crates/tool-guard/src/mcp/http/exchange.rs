@@ -114,11 +114,8 @@ impl<B: Behind> Exchange<B> {
             self.flush().await;
             let is_done = self.proxy.calls.is_empty();
             if is_done && self.is_over() {
+                // Of what is cancelled, MCP sends no answer.
                 self.reply.close();
-                if self.reply.is_waiting() {
-                    // Cancelled: MCP sends no answer then.
-                    self.reply.whole(StatusCode::ACCEPTED, HeaderMap::new(), Bytes::new());
-                }
             }
             if is_done && self.reply.is_over() && self.has_nothing_to_learn() {
                 return;

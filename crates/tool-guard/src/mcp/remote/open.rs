@@ -12,11 +12,12 @@ use hyper::{
     Response, StatusCode,
     header::{HeaderName, HeaderValue},
 };
+use serde_json::Value;
 use tokio::time::Instant;
 use tr_core::{FailureInfo, Ran, Verdict};
 
 /// A message that was posted, or the server's own stream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Open {
     /// The id under which it is answered.
     pub(super) id: Option<Token>,
@@ -56,7 +57,7 @@ pub(super) struct Mismatch {
     pub(super) response: Box<Response<Bytes>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The client's `initialize`.
     Begins,
@@ -64,6 +65,7 @@ pub(super) enum Kind {
     BeginsAgain,
     /// `notifications/initialized`.
     Initialized,
+    #[default]
     Message,
     /// A request whose stream lasts.
     Subscription,
@@ -75,10 +77,8 @@ pub(super) enum Kind {
 
 impl Open {
     /// What says nothing to anybody.
-    pub(super) const fn nothing() -> (Self, Option<Heard>) {
-        let open =
-            Self { id: None, batch: Vec::new(), call: None, kind: Kind::Message, session: None };
-        (open, Some(Heard::Between(Bytes::new())))
+    pub(super) fn nothing() -> (Self, Option<Heard>) {
+        (Self::default(), Some(Heard::Between(Bytes::new())))
     }
 
     /// Whether it begins a call.
@@ -164,4 +164,10 @@ pub(super) fn not_begun() -> Failure {
         "The MCP server has lost the session and did not begin another; the tool did not run",
         facts,
     )
+}
+
+/// The message of a JSON-RPC error.
+pub(super) fn error_of(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    Some(body["error"]["message"].as_str()?.to_owned())
 }

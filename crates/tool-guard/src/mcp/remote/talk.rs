@@ -1,9 +1,8 @@
 //! The guard as the client of a server at an address: its session, its posts, and the server's own stream.
 use super::{
     headers::{Modern, encoded, modern, repeated},
-    open::{Call, Held, Kind, Mismatch, Open, asked},
+    open::{Call, Held, Kind, Mismatch, Open, asked, error_of},
     own_stream::{own_stream, to_endpoint},
-    refusal::error_of,
     relist::{self, Listed},
 };
 use crate::mcp::{
@@ -195,7 +194,7 @@ impl Talk {
         let call =
             attempt.map(|sent| Call { body: line, sent, params: Vec::new(), is_again: false });
         let id = call.as_ref().map(|call| call.sent.id.clone()).or(asked);
-        let open = Open { id, batch, call, kind: Kind::Message, session: None };
+        let open = Open { id, batch, call, ..Open::default() };
         self.open.push((open, Hearing::of_sent(stream::iter([Heard::Failed(failure)]))));
     }
 
@@ -255,7 +254,7 @@ impl Talk {
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let heards = own_stream(self.upstream.clone(), headers, self.max_line);
         let session = self.session.clone();
-        let open = Open { id: None, batch: Vec::new(), call: None, kind: Kind::Stream, session };
+        let open = Open { kind: Kind::Stream, session, ..Open::default() };
         self.open.push((open, Hearing::of_sent(heards)));
     }
 

@@ -38,10 +38,7 @@ pub(super) fn probe(
         headers.remove(name);
     }
     let (method, params) = if is_modern {
-        let mut meta = serde_json::from_slice::<Call<'_>>(call)
-            .map_or_else(|_| Map::new(), |it| it.params.meta);
-        // What a request of this version says of its client.
-        meta.retain(|name, _| name.starts_with("io.modelcontextprotocol/"));
+        let mut meta = client_meta(call);
         if let Some(version) = headers.get(VERSION).and_then(|it| it.to_str().ok()) {
             meta.entry("io.modelcontextprotocol/protocolVersion").or_insert(version.into());
         }
@@ -53,6 +50,14 @@ pub(super) fn probe(
     };
     let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     (headers, body.to_string().into(), id)
+}
+
+/// What a request of this version says of its client.
+pub(crate) fn client_meta(request: &[u8]) -> Map<String, Value> {
+    let mut meta = serde_json::from_slice::<Call<'_>>(request)
+        .map_or_else(|_| Map::new(), |it| it.params.meta);
+    meta.retain(|name, _| name.starts_with("io.modelcontextprotocol/"));
+    meta
 }
 
 /// The refusal of the probe as that of the call: under the call's id.
