@@ -3,6 +3,7 @@
 //! A killed guard cannot clean up, so a supervisor between it and the server does: the kernel sends it
 //! a signal when its parent dies. The supervisor can be killed, too; a third process waits for that,
 //! and then ends the group.
+use crate::mcp::signals::Signals;
 use rustix::process::{Pid, Signal, getppid, kill_process_group, test_kill_process_group};
 use std::{
     env,
@@ -15,7 +16,6 @@ use std::{
 };
 use tokio::{
     process::{Child, Command},
-    signal::unix::{SignalKind, signal},
     time::{sleep, timeout},
 };
 use tr_core::printable;
@@ -29,9 +29,7 @@ pub(crate) const NOT_STARTED: u8 = 126;
 
 /// Runs `command` until it ends, or until the process `parent` does.
 pub(crate) async fn run(parent: i32, command: &[OsString]) -> io::Result<ExitCode> {
-    let mut term = signal(SignalKind::terminate())?;
-    let mut int = signal(SignalKind::interrupt())?;
-    let mut hup = signal(SignalKind::hangup())?;
+    let ended = Signals::new()?.end(None::<fn()>);
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
     let orphaned = async {
@@ -76,9 +74,7 @@ pub(crate) async fn run(parent: i32, command: &[OsString]) -> io::Result<ExitCod
             Ok(exit_code(status))
         }
         () = orphaned => end(&mut child).await,
-        _ = term.recv() => end(&mut child).await,
-        _ = int.recv() => end(&mut child).await,
-        _ = hup.recv() => end(&mut child).await,
+        _ = ended => end(&mut child).await,
     }
 }
 

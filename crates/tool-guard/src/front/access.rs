@@ -171,7 +171,7 @@ pub(crate) fn token(file: &Path) -> anyhow::Result<Box<str>> {
 }
 
 /// The value of a header, if it is text.
-fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 

@@ -2,20 +2,15 @@
 //! on which nothing is sent.
 use super::body::Answered;
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _, stream::unfold};
 use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{
     HeaderMap, Response,
     body::Frame,
-    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+    header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
 };
-use pin_project_lite::pin_project;
-use std::{
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
-use tokio::time::{Instant, Sleep, sleep};
+use std::time::Duration;
+use tokio::time::timeout;
 use tr_core::BoxError;
 
 /// The media type of such a stream.
@@ -26,6 +21,12 @@ const INTERVAL: Duration = Duration::from_secs(15);
 
 /// A comment; clients ignore it.
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
+
+/// Whether the sender of these headers takes such a response.
+pub(crate) fn are_taken(headers: &HeaderMap) -> bool {
+    let accepts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepts.into_iter().any(|value| value.contains("text/event-stream"))
+}
 
 /// The headers of such a response.
 pub(crate) fn event_headers() -> HeaderMap {
@@ -48,54 +49,33 @@ pub(crate) fn stream(
 pub(crate) fn body_of(
     events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
 ) -> UnsyncBoxBody<Bytes, BoxError> {
-    let frames = KeepAlive::new(events).map(|event| event.map(Frame::data));
+    let frames = keep_alive(events).map(|event| event.map(Frame::data));
     StreamBody::new(frames).boxed_unsync()
 }
 
-pin_project! {
-    /// The events of a stream, and a comment after each [`INTERVAL`] without one.
-    struct KeepAlive<S> {
-        #[pin]
-        events: S,
-        #[pin]
-        silence: Sleep,
-    }
-}
-
-impl<S> KeepAlive<S> {
-    fn new(events: S) -> Self {
-        Self { events, silence: sleep(INTERVAL) }
-    }
-}
-
-impl<S: Stream<Item = Result<Bytes, BoxError>>> Stream for KeepAlive<S> {
-    type Item = Result<Bytes, BoxError>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut this = self.project();
-        let event = match this.events.poll_next(cx) {
-            Poll::Ready(event) => event,
-            Poll::Pending => {
-                ready!(this.silence.as_mut().poll(cx));
-                Some(Ok(COMMENT))
-            }
-        };
-        this.silence.reset(Instant::now() + INTERVAL);
-        Poll::Ready(event)
-    }
+/// The events, and a comment after each [`INTERVAL`] without one.
+fn keep_alive(
+    events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
+) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
+    unfold(Box::pin(events), |mut events| async move {
+        match timeout(INTERVAL, events.next()).await {
+            Ok(event) => Some((event?, events)),
+            Err(_) => Some((Ok(COMMENT), events)),
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use futures_util::stream;
-    use tokio::sync::mpsc;
+    use tokio::{sync::mpsc, time::Instant};
 
     #[tokio::test(start_paused = true)]
     async fn a_silent_stream_sends_comments() {
         let (send, mut receive) = mpsc::unbounded_channel();
         let events = stream::poll_fn(move |cx| receive.poll_recv(cx)).map(Ok);
-        let events = KeepAlive::new(events).map(Result::unwrap);
+        let events = keep_alive(events).map(Result::unwrap);
         let mut events = Box::pin(events);
         let start = Instant::now();
         let event = Bytes::from_static(b"data: 1\n\n");

@@ -22,21 +22,18 @@ use self::{
     sessions::{Sessions, Use},
 };
 use crate::{
-    front::body::Answered,
+    front::{access::text, body::Answered, events::are_taken},
     mcp::{
         guard::Guard,
         http::{Behind, Presence, Watched, is_modern},
+        http_names::LAST_EVENT,
         identity::SESSION,
         message::{self, Line},
         upstream::{Heard, Posted},
     },
 };
 use bytes::Bytes;
-use hyper::{
-    HeaderMap, Method, Request, StatusCode,
-    header::{ACCEPT, HeaderName, HeaderValue},
-    http::request::Parts,
-};
+use hyper::{HeaderMap, Method, Request, StatusCode, header::HeaderValue, http::request::Parts};
 use std::{
     ffi::OsString,
     io,
@@ -52,7 +49,6 @@ const PATH: &str = "/mcp";
 const SWEEP: Duration = Duration::from_secs(30);
 /// How long all children together may take to end.
 const GRACE: Duration = Duration::from_secs(10);
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The servers that run one command.
 #[derive(Clone)]
@@ -117,7 +113,7 @@ impl Inside {
 
     /// The session that these headers name.
     fn session(&self, headers: &HeaderMap, id: &str) -> Result<Arc<Session>, Box<Answered>> {
-        let Some(name) = headers.get(SESSION).and_then(|name| name.to_str().ok()) else {
+        let Some(name) = text(headers, &SESSION) else {
             const WHY: &str = "Bad Request: no valid session: send initialize first, and its Mcp-Session-Id with all that follows";
             return Err(Box::new(error(StatusCode::BAD_REQUEST, id, -32000, WHY)));
         };
@@ -189,8 +185,7 @@ impl Inside {
 
     /// Opens the stream of what the server says unasked, or resumes a stream.
     fn listen(&self, head: &Parts) -> Result<Answered, Box<Answered>> {
-        let accepts = head.headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
-        if !accepts.into_iter().any(|it| it.contains("text/event-stream")) {
+        if !are_taken(&head.headers) {
             const WHY: &str = "Not Acceptable: a GET gets text/event-stream";
             return Ok(error(StatusCode::NOT_ACCEPTABLE, "null", -32000, WHY));
         }
@@ -211,7 +206,7 @@ impl Inside {
 
     fn delete(&self, head: &Parts) -> Result<Answered, Box<Answered>> {
         let session = self.session(&head.headers, "null")?;
-        if let Some(name) = head.headers.get(SESSION).and_then(|name| name.to_str().ok()) {
+        if let Some(name) = text(&head.headers, &SESSION) {
             self.sessions().remove(name, &owner(&head.headers));
         }
         session.mux.end();

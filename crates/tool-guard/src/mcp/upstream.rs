@@ -11,7 +11,6 @@ mod preflight;
 pub(crate) mod sse;
 
 pub(crate) use self::{
-    alive::SESSION,
     body::Events,
     faults::{error, is_protocol_refusal},
     heard::{Heard, Hearing, Posted},
@@ -24,7 +23,7 @@ use self::{
     http::Server,
     posting::Exchange,
 };
-use super::{failure::Failure, options::HttpOptions, status_rules::StatusRules};
+use super::{failure::Failure, identity::SESSION, options::HttpOptions, status_rules::StatusRules};
 use anyhow::Context as _;
 use bytes::Bytes;
 use hyper::{Method, Request, Response, Uri, body::Incoming};

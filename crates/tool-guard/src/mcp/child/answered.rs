@@ -10,6 +10,7 @@ use crate::{
         failure::Failure,
         guard::Guard,
         http::event,
+        http_names::NOT_FORWARDED,
         message::{self, Line, Message},
         proxy::too_long,
         upstream::Heard,
@@ -25,9 +26,6 @@ use hyper::{
 use serde::Deserialize;
 use std::{io, sync::Arc};
 use tr_core::{FailureInfo, Ran, Verdict};
-
-/// The error of a request that was not answered.
-const NOT_ANSWERED: i64 = -32000;
 
 /// What a body asks.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,15 +57,15 @@ impl Asked {
                 method: message.method.as_deref().map(Into::into),
             }),
             Line::Batch => {
-                let (mut id, mut requests) = (None, 0);
-                for part in crate::mcp::batch::parts(body) {
-                    if let Line::One(message) = message::read(&part)
-                        && is_request(&message)
-                    {
-                        id = id.or(message.id.map(|id| Box::from(id.get())));
-                        requests += 1;
-                    }
-                }
+                let mut ids =
+                    crate::mcp::batch::parts(body).filter_map(|part| match message::read(&part) {
+                        Line::One(message) if is_request(&message) => {
+                            message.id.map(|id| Box::from(id.get()))
+                        }
+                        _ => None,
+                    });
+                let id = ids.next();
+                let requests = usize::from(id.is_some()) + ids.count();
                 Ok(Self { id: id.unwrap_or_else(|| "null".into()), method: None, requests })
             }
             Line::Unreadable { .. } => {
@@ -135,7 +133,7 @@ fn failure_line(id: &str, heard: &Heard) -> Option<Bytes> {
         Heard::Refused(response) => return Some(response.body().clone()),
         _ => return None,
     };
-    Some(answer::refusal(id, NOT_ANSWERED, &text))
+    Some(answer::refusal(id, NOT_FORWARDED, &text))
 }
 
 /// A response that says why there is no answer.

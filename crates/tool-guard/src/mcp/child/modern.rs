@@ -6,7 +6,10 @@ use super::{
     posts::Sharing,
     session::{self, caller},
 };
-use crate::{front::body::Answered, mcp::http::status_of};
+use crate::{
+    front::body::Answered,
+    mcp::{http::status_of, http_names::METHOD_NOT_FOUND},
+};
 use bytes::Bytes;
 use hyper::HeaderMap;
 use std::io;
@@ -57,7 +60,7 @@ impl Inside {
         };
         if discovers && session::is_of_legacy(code) && !self.shared().is_modern {
             // Other codes may be of this request alone.
-            if code == session::NO_METHOD {
+            if code == METHOD_NOT_FOUND {
                 let mut shared = self.shared();
                 shared.is_legacy = true;
                 // No client will ask it anything.

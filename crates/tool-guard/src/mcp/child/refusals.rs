@@ -1,13 +1,14 @@
 //! What the guard answers in place of the server.
 use super::ids::Refused;
-use crate::mcp::{answer, failure::Failure, upstream::Heard};
+use crate::mcp::{
+    answer,
+    failure::Failure,
+    http_names::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
+    upstream::Heard,
+};
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 use tr_core::{FailureInfo, Ran, Verdict};
-
-const INVALID_REQUEST: i64 = -32600;
-const INVALID_PARAMS: i64 = -32602;
-const PARSE_ERROR: i64 = -32700;
 
 /// Why a server answers nothing any more.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::{
     },
     mcp::{
         guard::Guard,
-        http::{VERSION, Watched, event},
+        http::{Watched, event, is_from},
         upstream::Heard,
     },
 };
@@ -34,8 +34,6 @@ use tr_core::BoxError;
 const MAX_STREAMS: usize = 64;
 /// From this version on, clients resume the stream of a request.
 const RESUMES: &str = "2025-11-25";
-/// A server's error for a method that it does not know.
-pub(super) const NO_METHOD: i64 = -32601;
 /// The stream of what the server says unasked.
 const UNASKED: u64 = 0;
 
@@ -150,9 +148,7 @@ fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
 
 /// Whether this client resumes the streams of its requests.
 pub(super) fn is_resumable(headers: &HeaderMap) -> bool {
-    let version = headers.get(VERSION).and_then(|version| version.to_str().ok());
-    // Versions are dates.
-    version.is_some_and(|version| version.len() == RESUMES.len() && version >= RESUMES)
+    is_from(headers, RESUMES)
 }
 
 /// Whether a server that knows no discovery answers it with this error, every time.

@@ -8,6 +8,7 @@ use crate::{
     mcp::{
         answer,
         guard::Guard,
+        http_names::{LAST_EVENT, NOT_FORWARDED},
         lines::Oversized,
         message::{self, Line},
         proxy::too_long,
@@ -20,17 +21,12 @@ use http_body_util::BodyExt as _;
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri,
     body::Incoming,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
     http::request::Parts,
 };
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 use tr_core::BoxError;
-
-/// The header of a request that resumes a stream.
-pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-/// The error of a request that could not be forwarded.
-const NOT_FORWARDED: i64 = -32000;
 
 /// How long `initialize` waits for a server that is about to start, or whose gateway has no way to it yet.
 const STARTS: Duration = Duration::from_secs(5);

@@ -7,11 +7,12 @@ use super::{
     running::{Run, Wanted},
 };
 use crate::{
-    front::events::EVENTS,
+    front::events::{EVENTS, are_taken},
     mcp::{
         Mode, answer,
         failure::Failure,
         guard::Guarding,
+        http_names::NOT_FORWARDED,
         lines::Item,
         message::{Token, answered, cancelled},
         out::{Outgoing, Sent},
@@ -30,9 +31,6 @@ use tr_core::{FailureInfo, Ran, Verdict};
 
 /// How long a client that takes events waits without any.
 const QUIET: Duration = Duration::from_secs(15);
-
-/// The error of a request that could not be forwarded.
-const NOT_FORWARDED: i64 = -32000;
 
 /// An exchange.
 pub(crate) struct Exchange<B: Behind> {
@@ -106,7 +104,7 @@ impl<B: Behind> Exchange<B> {
     /// is heard for at most `longest`, since its late answer settles its record.
     pub(crate) async fn run(mut self, message: Bytes, mut orders: Run, longest: Duration) {
         let begun = Instant::now();
-        let takes_events = self.takes_events();
+        let takes_events = are_taken(&self.headers);
         self.proxy.on_client(&Item::Line(message));
         let mut wanted = self.proxy.key().map(|key| orders.wants(key));
         let mut leaving = None;
@@ -169,13 +167,6 @@ impl<B: Behind> Exchange<B> {
     /// Whether nothing more can come for the client: its call was cancelled, or has ended.
     fn is_over(&self) -> bool {
         self.open.iter().all(|open| open.attempt.is_some() || open.is_note)
-    }
-
-    fn takes_events(&self) -> bool {
-        let accepts = self.headers.get_all(hyper::header::ACCEPT).iter();
-        accepts
-            .filter_map(|value| value.to_str().ok())
-            .any(|value| value.contains("text/event-stream"))
     }
 
     /// Sends what the proxy has for both sides.

@@ -1,8 +1,8 @@
 //! What is posted to the server, and what is heard of it.
-use super::relist;
 use crate::mcp::{
     batch,
     failure::Failure,
+    http_names::MISMATCH,
     message::{self, Line, Token, answered},
     out::{Outgoing, Sent},
     upstream::{Heard, error},
@@ -140,7 +140,7 @@ impl Open {
     pub(super) fn may_relist(&self, response: &Response<Bytes>) -> bool {
         let code = error(response.body());
         response.status() == StatusCode::BAD_REQUEST
-            && code == Some(relist::MISMATCH)
+            && code == Some(MISMATCH)
             && self.call.as_ref().is_some_and(|call| !call.is_again)
     }
 }

@@ -1,15 +1,14 @@
 //! The stream of the server's own messages, which is opened again when it ends.
-use crate::mcp::upstream::{Events, Heard, Upstream, request, sse::Content};
+use crate::mcp::{
+    http_names::LAST_EVENT,
+    upstream::{Events, Heard, Upstream, request, sse::Content},
+};
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use hyper::{
-    HeaderMap, Method, Request, StatusCode,
-    header::{HeaderName, HeaderValue},
-};
+use hyper::{HeaderMap, Method, Request, StatusCode, header::HeaderValue};
 use std::time::Duration;
 use tokio::time::sleep;
 
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 /// How long before it is opened again, unless the server says how long.
 const AGAIN: Duration = Duration::from_secs(1);
 

@@ -10,9 +10,6 @@ use hyper::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-/// The error of a request whose headers and body differ.
-pub(super) const MISMATCH: i64 = -32_020;
-
 /// What an answer says of the list.
 pub(super) enum Listed {
     /// It is no answer.

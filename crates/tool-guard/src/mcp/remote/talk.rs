@@ -8,6 +8,7 @@ use super::{
 use crate::mcp::{
     Effects,
     failure::Failure,
+    http_names::{METHOD, NAME, VERSION},
     identity::SESSION,
     lines::Item,
     message::{self, Line, Token, cancelled},
@@ -19,7 +20,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use hyper::{
     HeaderMap, Method, Response,
-    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
+    header::{ACCEPT, CONTENT_TYPE, HeaderValue},
 };
 use std::{
     future::poll_fn,
@@ -28,10 +29,6 @@ use std::{
     time::Duration,
 };
 use tr_core::{FailureInfo, Ran, Verdict};
-
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// The talk with the server.
 pub(super) struct Talk {

@@ -1,7 +1,10 @@
 //! What a fault on the way to the server says about a request: whether the tool ran, whether a repeat may help,
 //! and what the client gets.
-use crate::mcp::failure::Failure;
-use crate::mcp::status_rules::StatusRules;
+use crate::mcp::{
+    failure::Failure,
+    http_names::{METHOD_NOT_FOUND, MISMATCH},
+    status_rules::StatusRules,
+};
 use hyper::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -145,10 +148,9 @@ fn failed(kind: Kind, text: String, code: &'static str, ran: Ran, verdict: Verdi
 /// Whether a server of MCP 2026-07-28 refuses the form of a request with one of the protocol's own errors: it
 /// comes before the tool's work, or in place of the question that would have come before it.
 pub(crate) fn is_protocol_refusal(status: StatusCode, body: &[u8]) -> bool {
-    const HEADER_MISMATCH: i64 = -32_020;
     const UNSUPPORTED_VERSION: i64 = -32_022;
     status == StatusCode::BAD_REQUEST
-        && error(body).is_some_and(|code| (UNSUPPORTED_VERSION..=HEADER_MISMATCH).contains(&code))
+        && error(body).is_some_and(|code| (UNSUPPORTED_VERSION..=MISMATCH).contains(&code))
 }
 
 /// Whether the server may answer the same request otherwise soon.
@@ -209,7 +211,6 @@ pub(crate) fn error(body: &[u8]) -> Option<i64> {
 /// Whether a response to a preflight shows that the server serves this session: it knows neither the method
 /// nor the message, and says so.
 pub(super) fn is_alive(status: StatusCode, body: &[u8]) -> bool {
-    const METHOD_NOT_FOUND: i64 = -32601;
     status.is_success()
         || status == StatusCode::METHOD_NOT_ALLOWED
         || error(body) == Some(METHOD_NOT_FOUND)

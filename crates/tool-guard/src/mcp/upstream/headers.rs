@@ -1,4 +1,5 @@
 //! Headers on their way through the guard.
+use crate::front::access::text;
 use hyper::{
     HeaderMap,
     header::{
@@ -71,9 +72,8 @@ pub(super) fn of_stream(headers: &HeaderMap) -> HeaderMap {
 
 /// Whether a response is a stream of events.
 pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
-    let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
-    let essence = media.and_then(|media| media.split(';').next()).unwrap_or_default();
-    essence.trim().eq_ignore_ascii_case("text/event-stream")
+    let essence = text(headers, &CONTENT_TYPE).unwrap_or_default().split(';').next();
+    essence.unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! One posted message, and what is heard after it: the response, and the streams that resume it.
 use super::{
-    alive::{Peer, SESSION},
+    alive::Peer,
     answered::{Asks, answers, is_modern},
     body::{Body, Events, brief, read, skip},
     faults::{About, Fault, Kind, error, failure, is_alive, is_transient, refused},
@@ -10,13 +10,19 @@ use super::{
     preflight,
     sse::{Content, Piece},
 };
-use crate::mcp::{failure::Failure, lines::Oversized, message::Token, options::Preflight};
+use crate::{
+    front::access::text,
+    mcp::{
+        failure::Failure, http_names::LAST_EVENT, identity::SESSION, lines::Oversized,
+        message::Token, options::Preflight,
+    },
+};
 use bytes::Bytes;
 use futures_util::stream;
 use hyper::{
     HeaderMap, Method, Response, StatusCode, Uri,
     body::Incoming,
-    header::{CONTENT_TYPE, HeaderName, HeaderValue},
+    header::{CONTENT_TYPE, HeaderValue},
     http::response,
 };
 use std::{
@@ -281,7 +287,7 @@ impl Exchange {
             let what = if raw.is_empty() {
                 format!("{}, with an empty body", head.status)
             } else {
-                let media = head.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+                let media = text(&head.headers, &CONTENT_TYPE);
                 format!("its body, {}, is no answer to this request", media.unwrap_or("of no type"))
             };
             self.fail(&Fault::NoAnswer(what));
@@ -333,7 +339,7 @@ impl Exchange {
     async fn resume(&mut self) {
         let Some(last_id) = self.last_id.clone() else { return self.fail(&Fault::Cut) };
         let mut headers = of_stream(&self.headers);
-        headers.insert(HeaderName::from_static("last-event-id"), last_id);
+        headers.insert(LAST_EVENT, last_id);
         let cut = Instant::now();
         loop {
             let pause = self

@@ -1,13 +1,17 @@
 //! The request before a mutating call: it changes nothing, and shows whether the server still knows the session.
-use super::answered::VERSION;
+use crate::{
+    front::access::text,
+    mcp::{
+        http_names::{METHOD, NAME, VERSION},
+        identity::KEY_HEADER,
+    },
+};
 use bytes::Bytes;
-use hyper::{HeaderMap, header::HeaderName, header::HeaderValue};
+use hyper::{HeaderMap, header::HeaderValue};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-/// The headers that repeat parts of a message.
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// The headers that repeat arguments.
 const PARAM: &str = "mcp-param-";
 
 #[derive(Deserialize)]
@@ -34,12 +38,12 @@ pub(super) fn probe(
     let mut headers = headers.clone();
     let names: Vec<_> =
         headers.keys().filter(|it| it.as_str().starts_with(PARAM)).cloned().collect();
-    for name in names.iter().chain(&[NAME, HeaderName::from_static("idempotency-key")]) {
+    for name in names.iter().chain(&[NAME, KEY_HEADER]) {
         headers.remove(name);
     }
     let (method, params) = if is_modern {
         let mut meta = client_meta(call);
-        if let Some(version) = headers.get(VERSION).and_then(|it| it.to_str().ok()) {
+        if let Some(version) = text(&headers, &VERSION) {
             meta.entry("io.modelcontextprotocol/protocolVersion").or_insert(version.into());
         }
         headers.insert(METHOD, HeaderValue::from_static("server/discover"));
@@ -73,6 +77,7 @@ pub(super) fn as_of_call(refusal: Bytes, probe: &str, call: &[u8]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyper::header::HeaderName;
 
     const CALL: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"pay","_meta":{"progressToken":1,"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
 
