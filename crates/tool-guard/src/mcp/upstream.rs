@@ -13,7 +13,7 @@ pub(crate) mod sse;
 pub(crate) use self::{
     body::Events,
     faults::{error, is_protocol_refusal},
-    heard::{Heard, Hearing, Posted},
+    heard::{Heard, Hearing, Posted, next_of},
     http::request,
     preflight::client_meta,
 };

@@ -16,16 +16,15 @@ use crate::{
         lines::Item,
         message::{Token, answered, cancelled},
         out::{Outgoing, Sent},
-        upstream::{Heard, Posted},
+        upstream::{Heard, Posted, next_of},
     },
 };
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
 use hyper::{
     HeaderMap, Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
 };
-use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
+use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tr_core::{FailureInfo, Ran, Verdict};
 
@@ -125,7 +124,7 @@ impl<B: Behind> Exchange<B> {
             tokio::select! {
                 biased;
                 finished = self.proxy.calls.step() => self.proxy.on_step(finished),
-                (at, heard) = next(open), if has_room => self.on_heard(at, heard).await,
+                (at, heard) = next_of(open, |open| &mut open.hearing), if has_room => self.on_heard(at, heard).await,
                 Some(order) = orders.cancelled() => {
                     if let Some(wanted) = &mut wanted {
                         wanted.give_up();
@@ -345,19 +344,6 @@ async fn unwanted(wanted: Option<&Wanted>) {
     if let Some(wanted) = wanted {
         wanted.none().await;
     }
-}
-
-/// What is heard next, and of which message.
-async fn next<H: Stream<Item = Heard> + Unpin>(open: &mut [Open<H>]) -> (usize, Option<Heard>) {
-    poll_fn(|cx| {
-        for (at, open) in open.iter_mut().enumerate() {
-            if let Poll::Ready(heard) = Pin::new(&mut open.hearing).poll_next_unpin(cx) {
-                return Poll::Ready((at, heard));
-            }
-        }
-        Poll::Pending
-    })
-    .await
 }
 
 /// The head of a response whose JSON-RPC error has a status of its own.

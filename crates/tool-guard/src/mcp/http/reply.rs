@@ -43,7 +43,7 @@ pub(crate) enum News {
 #[derive(Debug)]
 pub(crate) struct Reply {
     waiting: Option<oneshot::Sender<Answered>>,
-    /// The head was sent, and events may follow; at the end it is told that the client got all of them.
+    /// The head was sent, and events may follow; the other sender says at the end that the client got all of them.
     events: Option<(mpsc::Sender<Bytes>, oneshot::Sender<()>)>,
     /// Whether the client got all of it.
     received: Option<oneshot::Receiver<()>>,

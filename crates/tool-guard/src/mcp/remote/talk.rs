@@ -14,18 +14,16 @@ use crate::mcp::{
     message::{self, Line, Token, cancelled},
     out::{Outgoing, Sent},
     until::until,
-    upstream::{Heard, Hearing, Posted, Upstream, error, is_protocol_refusal},
+    upstream::{Heard, Hearing, Posted, Upstream, error, is_protocol_refusal, next_of},
 };
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 use hyper::{
     HeaderMap, Method, Response,
     header::{ACCEPT, CONTENT_TYPE, HeaderValue},
 };
 use std::{
-    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::Poll,
     time::Duration,
 };
 use tr_core::{FailureInfo, Ran, Verdict};
@@ -258,17 +256,9 @@ impl Talk {
     /// What is heard next, and of what.
     pub(super) async fn next(&mut self) -> (Open, Option<Heard>) {
         let deadline = self.held.as_ref().map(|held| held.until);
-        let found = poll_fn(|cx| {
-            for (at, (_, heards)) in self.open.iter_mut().enumerate() {
-                if let Poll::Ready(heard) = heards.poll_next_unpin(cx) {
-                    return Poll::Ready((at, heard));
-                }
-            }
-            Poll::Pending
-        });
         let (at, heard) = tokio::select! {
             biased;
-            found = found => found,
+            found = next_of(&mut self.open, |(_, hearing)| hearing) => found,
             () = until(deadline), if deadline.is_some() => {
                 self.on_held_too_long();
                 return Open::nothing();

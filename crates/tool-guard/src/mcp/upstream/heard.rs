@@ -1,9 +1,10 @@
 //! What is posted to the server, and what is heard.
 use crate::mcp::{failure::Failure, lines::Oversized, out::Sent};
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::{
+    future::poll_fn,
     pin::Pin,
     sync::{
         Arc,
@@ -68,6 +69,22 @@ impl Hearing {
     pub(crate) fn is_sent(&self) -> bool {
         self.is_sent.load(Ordering::Relaxed)
     }
+}
+
+/// What is heard next, and of which of them.
+pub(crate) async fn next_of<T, H: Stream<Item = Heard> + Unpin>(
+    all: &mut [T],
+    hearing: impl Fn(&mut T) -> &mut H,
+) -> (usize, Option<Heard>) {
+    poll_fn(|cx| {
+        for (at, one) in all.iter_mut().enumerate() {
+            if let Poll::Ready(heard) = hearing(one).poll_next_unpin(cx) {
+                return Poll::Ready((at, heard));
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 impl Stream for Hearing {

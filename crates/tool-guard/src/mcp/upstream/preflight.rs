@@ -1,4 +1,5 @@
 //! The request before a mutating call: it changes nothing, and shows whether the server still knows the session.
+use super::headers::{PARAM, remove};
 use crate::{
     front::access::text,
     mcp::{
@@ -10,9 +11,6 @@ use bytes::Bytes;
 use hyper::{HeaderMap, header::HeaderValue};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
-
-/// The headers that repeat arguments.
-const PARAM: &str = "mcp-param-";
 
 #[derive(Deserialize)]
 struct Call<'b> {
@@ -36,11 +34,7 @@ pub(super) fn probe(
 ) -> (HeaderMap, Bytes, String) {
     let id = format!("tool-guard-{:016x}", fastrand::u64(..));
     let mut headers = headers.clone();
-    let names: Vec<_> =
-        headers.keys().filter(|it| it.as_str().starts_with(PARAM)).cloned().collect();
-    for name in names.iter().chain(&[NAME, KEY_HEADER]) {
-        headers.remove(name);
-    }
+    remove(&mut headers, |name| name.starts_with(PARAM) || name == NAME || name == KEY_HEADER);
     let (method, params) = if is_modern {
         let mut meta = client_meta(call);
         if let Some(version) = text(&headers, &VERSION) {
