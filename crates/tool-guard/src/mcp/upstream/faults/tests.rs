@@ -22,9 +22,9 @@ fn about(kind: Kind, has_session: bool) -> About<'static> {
     About { kind, has_session, is_modern: !has_session, host: HOST }
 }
 
-fn seen(failure: Failure, kind: Kind) -> Seen {
+fn seen(failure: &Failure, kind: Kind) -> Seen {
     let text = failure.to_string();
-    let end = classify::error(&failure).end;
+    let end = classify::error(failure).end;
     assert!(text.contains(HOST) && !text.ends_with('.'), "{text}");
     let said = text.contains("did not run");
     assert_eq!(said, end.ran == Ran::No && kind != Message, "{text}");
@@ -32,7 +32,7 @@ fn seen(failure: Failure, kind: Kind) -> Seen {
 }
 
 fn fault(fault: &Fault, kind: Kind) -> Seen {
-    seen(failure(fault, about(kind, true)), kind)
+    seen(&failure(fault, about(kind, true)), kind)
 }
 
 /// A response with this header and body, in a session or without.
@@ -60,7 +60,7 @@ fn by_rules(
     }
     let status = StatusCode::from_u16(status).unwrap();
     let failure = refused(status, &headers, body.as_bytes(), about(kind, has_session), rules);
-    failure.map_or(Seen::Pass, |failure| seen(failure, kind))
+    failure.map_or(Seen::Pass, |failure| seen(&failure, kind))
 }
 
 const RPC: &str =
