@@ -1,15 +1,19 @@
 //! Connections to servers: plain, or with TLS.
 use anyhow::Context as _;
+use bytes::Bytes;
 use clap::Args;
-use hyper::{Uri, rt::ReadBufCursor};
+use http_body_util::Full;
+use hyper::{
+    Uri,
+    rt::{Read, Write},
+};
 use hyper_util::{
     client::legacy::{
-        self,
+        self, Client,
         connect::{Connected, Connection},
     },
-    rt::TokioIo,
+    rt::{TokioExecutor, TokioIo, TokioTimer},
 };
-use pin_project_lite::pin_project;
 use std::{
     error::Error as _,
     fs,
@@ -24,7 +28,7 @@ use std::{
     time::Duration,
 };
 use tokio::{net::TcpStream, time::timeout};
-use tokio_rustls::{TlsConnector, client::TlsStream, rustls::ClientConfig};
+use tokio_rustls::{TlsConnector, rustls::ClientConfig};
 use tool_reliability::admin::is_local_host;
 use tower_service::Service;
 
@@ -42,6 +46,10 @@ pub(crate) struct Reach {
 
 /// How long connecting may take, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a connection may idle. Many servers close idle connections after 5 s; a request that is sent as the
+/// server closes may have run.
+const IDLE: Duration = Duration::from_secs(4);
 
 /// Which addresses may be called, and whose certificates count.
 pub(crate) struct Trust {
@@ -101,21 +109,36 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     /// `None` for tools without TLS.
-    pub(crate) tls: Option<Arc<ClientConfig>>,
+    tls: Option<Arc<ClientConfig>>,
 }
 
-pin_project! {
-    #[project = StreamProj]
-    pub(crate) enum Stream {
-        Plain { #[pin] io: TokioIo<TcpStream> },
-        Tls { #[pin] io: TokioIo<TlsStream<TcpStream>> },
+impl Connector {
+    /// A client with connections of its own. A request that may have been sent is never sent again by the client
+    /// itself.
+    pub(crate) fn client(self) -> Client<Self, Full<Bytes>> {
+        Client::builder(TokioExecutor::new())
+            .retry_canceled_requests(false)
+            .pool_idle_timeout(IDLE)
+            .pool_timer(TokioTimer::new())
+            .build(self)
+    }
+}
+
+/// A connection, plain or with TLS.
+pub(crate) trait Stream: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> Stream for T {}
+
+impl Connection for Box<dyn Stream> {
+    fn connected(&self) -> Connected {
+        Connected::new()
     }
 }
 
 impl Service<Uri> for Connector {
-    type Response = Stream;
+    type Response = Box<dyn Stream>;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
@@ -138,60 +161,14 @@ pub(crate) fn was_not_sent(error: &legacy::Error) -> bool {
     error.is_connect() || causes.any(hyper::Error::is_canceled)
 }
 
-async fn connect(uri: Uri, tls: Option<Arc<ClientConfig>>) -> io::Result<Stream> {
+async fn connect(uri: Uri, tls: Option<Arc<ClientConfig>>) -> io::Result<Box<dyn Stream>> {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let port = uri.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
     let stream = TcpStream::connect((&*host, port)).await?;
     stream.set_nodelay(true)?;
-    let Some(config) = tls else { return Ok(Stream::Plain { io: TokioIo::new(stream) }) };
+    let Some(config) = tls else { return Ok(Box::new(TokioIo::new(stream))) };
     let name =
         host.try_into().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let stream = TlsConnector::from(config).connect(name, stream).await?;
-    Ok(Stream::Tls { io: TokioIo::new(stream) })
-}
-
-impl Connection for Stream {
-    fn connected(&self) -> Connected {
-        Connected::new()
-    }
-}
-
-impl hyper::rt::Read for Stream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.project() {
-            StreamProj::Plain { io } => io.poll_read(cx, buf),
-            StreamProj::Tls { io } => io.poll_read(cx, buf),
-        }
-    }
-}
-
-impl hyper::rt::Write for Stream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.project() {
-            StreamProj::Plain { io } => io.poll_write(cx, buf),
-            StreamProj::Tls { io } => io.poll_write(cx, buf),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.project() {
-            StreamProj::Plain { io } => io.poll_flush(cx),
-            StreamProj::Tls { io } => io.poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.project() {
-            StreamProj::Plain { io } => io.poll_shutdown(cx),
-            StreamProj::Tls { io } => io.poll_shutdown(cx),
-        }
-    }
+    Ok(Box::new(TokioIo::new(stream)))
 }

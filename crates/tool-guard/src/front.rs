@@ -1,5 +1,5 @@
 //! HTTP listeners for callers: who may send a request, how many connections there are, what they may cost.
 pub(crate) mod access;
 pub(crate) mod body;
-pub(crate) mod keep_alive;
+pub(crate) mod events;
 pub(crate) mod listener;

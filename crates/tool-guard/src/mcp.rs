@@ -13,6 +13,7 @@ mod failure_text;
 pub(crate) mod guard;
 pub(crate) mod guessed;
 mod http;
+mod http_names;
 mod http_options;
 pub(crate) mod identity;
 mod in_flight;

@@ -78,27 +78,20 @@ impl Access {
                 "`host` must name this machine, or a name given by --allow-host",
             ));
         }
-        let is_listed = match headers.get(header::ORIGIN) {
-            Some(origin) => {
-                let known = |known: &String| {
-                    origin.to_str().is_ok_and(|origin| known.eq_ignore_ascii_case(origin))
-                };
-                let is_own = origin
-                    .to_str()
-                    .is_ok_and(|origin| is_own_page(origin, text(headers, &header::HOST)));
-                if !is_own && !self.origins.iter().any(known) {
-                    return Err((
-                        StatusCode::FORBIDDEN,
-                        "web pages may send requests only from origins given by --allow-origin",
-                    ));
-                }
-                true
-            }
-            None => false,
+        let origin = headers.get(header::ORIGIN);
+        let is_allowed = |origin: &str| {
+            is_own_page(origin, text(headers, &header::HOST))
+                || self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
         };
+        if origin.is_some_and(|origin| !origin.to_str().is_ok_and(is_allowed)) {
+            return Err((
+                StatusCode::FORBIDDEN,
+                "web pages may send requests only from origins given by --allow-origin",
+            ));
+        }
         // A browser that sends no origin says at least where the page is from.
         let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
-        if !is_listed && site.is_some_and(|site| site != "none") {
+        if origin.is_none() && site.is_some_and(|site| site != "none") {
             return Err((StatusCode::FORBIDDEN, "a web page may not send this request"));
         }
         let given = headers.get(TOKEN).map(hyper::http::HeaderValue::as_bytes);
@@ -120,10 +113,9 @@ fn is_own_page(origin: &str, host: Option<&str>) -> bool {
 
 /// Other content types need no preflight, so a page of any site could send them.
 pub(crate) fn check_json(head: &Parts) -> Result<(), Refusal> {
-    let essence = text(&head.headers, &header::CONTENT_TYPE)
-        .and_then(|it| it.split(';').next())
-        .map(str::trim);
-    if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
+    let mut parts = text(&head.headers, &header::CONTENT_TYPE).unwrap_or_default().split(';');
+    let essence = parts.next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
         return Err((StatusCode::BAD_REQUEST, "send `content-type: application/json`"));
     }
     // What another reader would make of the bytes is not known here.
@@ -133,8 +125,7 @@ pub(crate) fn check_json(head: &Parts) -> Result<(), Refusal> {
     if !head.headers.get_all(header::CONTENT_ENCODING).iter().all(is_plain) {
         return Err((StatusCode::BAD_REQUEST, "send the body without a content-encoding"));
     }
-    let params = text(&head.headers, &header::CONTENT_TYPE).unwrap_or_default().split(';').skip(1);
-    let charset = params
+    let charset = parts
         .filter_map(|param| param.split_once('='))
         .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
     match charset.map(|(_, value)| value.trim().trim_matches('"')) {
@@ -180,7 +171,7 @@ pub(crate) fn token(file: &Path) -> anyhow::Result<Box<str>> {
 }
 
 /// The value of a header, if it is text.
-fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 

@@ -22,21 +22,18 @@ use self::{
     sessions::{Sessions, Use},
 };
 use crate::{
-    front::body::Answered,
+    front::{access::text, body::Answered, events::are_taken},
     mcp::{
         guard::Guard,
         http::{Behind, Presence, Watched, is_modern},
+        http_names::LAST_EVENT,
         identity::SESSION,
         message::{self, Line},
         upstream::{Heard, Posted},
     },
 };
 use bytes::Bytes;
-use hyper::{
-    HeaderMap, Method, Request, StatusCode,
-    header::{ACCEPT, HeaderName, HeaderValue},
-    http::request::Parts,
-};
+use hyper::{HeaderMap, Method, Request, StatusCode, header::HeaderValue, http::request::Parts};
 use std::{
     ffi::OsString,
     io,
@@ -52,7 +49,6 @@ const PATH: &str = "/mcp";
 const SWEEP: Duration = Duration::from_secs(30);
 /// How long all children together may take to end.
 const GRACE: Duration = Duration::from_secs(10);
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The servers that run one command.
 #[derive(Clone)]
@@ -117,7 +113,7 @@ impl Inside {
 
     /// The session that these headers name.
     fn session(&self, headers: &HeaderMap, id: &str) -> Result<Arc<Session>, Box<Answered>> {
-        let Some(name) = headers.get(SESSION).and_then(|name| name.to_str().ok()) else {
+        let Some(name) = text(headers, &SESSION) else {
             const WHY: &str = "Bad Request: no valid session: send initialize first, and its Mcp-Session-Id with all that follows";
             return Err(Box::new(error(StatusCode::BAD_REQUEST, id, -32000, WHY)));
         };
@@ -134,30 +130,24 @@ impl Inside {
         Err(Box::new(error(StatusCode::NOT_FOUND, id, -32001, WHY)))
     }
 
-    async fn posted(&self, head: &Parts, body: Bytes) -> Answered {
-        let asked = match Asked::of(&body) {
-            Ok(asked) => asked,
-            Err(refused) => return *refused,
-        };
+    async fn posted(&self, head: &Parts, body: Bytes) -> Result<Answered, Box<Answered>> {
+        let asked = Asked::of(&body)?;
         // No older version has this method, whatever version the client names.
         if is_modern(&head.headers) || asked.method.as_deref() == Some("server/discover") {
-            return self.modern(&head.headers, body, &asked).await;
+            return Ok(self.modern(&head.headers, body, &asked).await);
         }
         if asked.method.as_deref() == Some("initialize") && !head.headers.contains_key(SESSION) {
-            return self.begin(head, body, &asked).await;
+            return Ok(self.begin(head, body, &asked).await);
         }
-        let session = match self.session(&head.headers, &asked.id) {
-            Ok(session) => session,
-            Err(refused) => return *refused,
-        };
+        let session = self.session(&head.headers, &asked.id)?;
         if asked.requests > 0 && session.is_full() {
-            return full(&asked.id, "64 requests of this session are open");
+            return Ok(full(&asked.id, "64 requests of this session are open"));
         }
         let is_primed = asked.requests > 0 && session::is_resumable(&head.headers);
-        let (mut post, client) = (session.mux.post(body, false), Watched::default());
-        post.watch(client.presence());
+        let client = Watched::default();
+        let post = session.mux.post(body, false, Some(client.presence()));
         let answer = answered(post, &self.guard, &asked, is_primed).await;
-        session.kept(&head.headers, answer, &client)
+        Ok(session.kept(&head.headers, answer, &client))
     }
 
     /// Begins a session.
@@ -181,7 +171,7 @@ impl Inside {
         let owner = owner(&head.headers);
         let name = self.sessions().add(random, owner, Instant::now().into_std(), session);
         let mut unbegun = Unbegun { inside: self, name, owner, is_begun: false };
-        let mut answer = answered(mux.post(body, false), &self.guard, asked, false).await;
+        let mut answer = answered(mux.post(body, false, None), &self.guard, asked, false).await;
         // A server that refuses the session has none.
         if answer.status() == StatusCode::OK
             && answer.extensions().get::<answered::IsError>().is_none()
@@ -194,41 +184,33 @@ impl Inside {
     }
 
     /// Opens the stream of what the server says unasked, or resumes a stream.
-    fn listen(&self, head: &Parts) -> Answered {
-        let accepts = head.headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
-        if !accepts.into_iter().any(|it| it.contains("text/event-stream")) {
+    fn listen(&self, head: &Parts) -> Result<Answered, Box<Answered>> {
+        if !are_taken(&head.headers) {
             const WHY: &str = "Not Acceptable: a GET gets text/event-stream";
-            return error(StatusCode::NOT_ACCEPTABLE, "null", -32000, WHY);
+            return Ok(error(StatusCode::NOT_ACCEPTABLE, "null", -32000, WHY));
         }
         if is_modern(&head.headers) {
-            return not_allowed();
+            return Ok(not_allowed());
         }
-        let session = match self.session(&head.headers, "null") {
-            Ok(session) => session,
-            Err(refused) => return *refused,
-        };
+        let session = self.session(&head.headers, "null")?;
         let last = head.headers.get(LAST_EVENT).map(|last| last.to_str().unwrap_or_default());
-        let Some(last) = last else { return session.listen(None, &self.guard, &head.headers) };
-        match EventId::read(last) {
-            Some(last) => session.resume(last, &self.guard, &head.headers),
-            None => None,
-        }
-        .unwrap_or_else(|| {
+        let Some(last) = last else {
+            return Ok(session.listen(None, &self.guard, &head.headers));
+        };
+        let resume = |last| session.resume(last, &self.guard, &head.headers);
+        Ok(EventId::read(last).and_then(resume).unwrap_or_else(|| {
             const WHY: &str = "the events after this Last-Event-ID are not kept any more";
             error(StatusCode::BAD_REQUEST, "null", -32600, WHY)
-        })
+        }))
     }
 
-    fn delete(&self, head: &Parts) -> Answered {
-        let session = match self.session(&head.headers, "null") {
-            Ok(session) => session,
-            Err(refused) => return *refused,
-        };
-        if let Some(name) = head.headers.get(SESSION).and_then(|name| name.to_str().ok()) {
+    fn delete(&self, head: &Parts) -> Result<Answered, Box<Answered>> {
+        let session = self.session(&head.headers, "null")?;
+        if let Some(name) = text(&head.headers, &SESSION) {
             self.sessions().remove(name, &owner(&head.headers));
         }
         session.mux.end();
-        answered::empty(StatusCode::OK)
+        Ok(answered::empty(StatusCode::OK))
     }
 
     /// Removes the sessions that are over.
@@ -285,13 +267,13 @@ impl Behind for Children {
         Ok(())
     }
 
-    fn post(&self, posted: Posted) -> Hearing {
+    fn post(&self, posted: Posted, presence: Option<&Presence>) -> Hearing {
         let Posted { headers, body, attempt } = posted;
         let is_modern = is_modern(&headers);
         let is_mutating = attempt.as_ref().is_some_and(|it| it.outlives_stream(is_modern));
         if is_modern {
             return match self.0.child(&headers) {
-                Ok(child) => Hearing::of(child.post(body, is_mutating), false),
+                Ok(child) => Hearing::of(child.post(body, is_mutating, presence), false),
                 Err(error) => Hearing::failed(failed(&error)),
             };
         }
@@ -300,7 +282,7 @@ impl Behind for Children {
         match self.0.session(&headers, "null") {
             Ok(session) => {
                 let is_primed = asks && session::is_resumable(&headers);
-                Hearing::of(session.mux.post(body, is_mutating), is_primed)
+                Hearing::of(session.mux.post(body, is_mutating, presence), is_primed)
             }
             // It ended since the call was admitted.
             Err(_) => {
@@ -309,22 +291,19 @@ impl Behind for Children {
         }
     }
 
-    fn watch(hearing: &mut Hearing, presence: &Presence) {
-        hearing.watch(presence);
-    }
-
     async fn other(&self, request: Request<Bytes>) -> Answered {
         let (head, body) = request.into_parts();
         if head.uri.path() != PATH {
             const WHY: &str = "a server that runs as a command has no such page";
             return error(StatusCode::NOT_FOUND, "null", -32600, WHY);
         }
-        match head.method {
+        let answer = match head.method {
             Method::POST => self.0.posted(&head, body).await,
             Method::GET => self.0.listen(&head),
             Method::DELETE => self.0.delete(&head),
-            _ => not_allowed(),
-        }
+            _ => Ok(not_allowed()),
+        };
+        answer.unwrap_or_else(|refused| *refused)
     }
 
     fn kept(&self, headers: &HeaderMap, answer: Answered, call: &Watched) -> Answered {

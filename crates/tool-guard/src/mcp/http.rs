@@ -12,8 +12,8 @@ mod running;
 pub(crate) use self::{
     behind::Behind,
     cut_offs::{Cut, Uncut, Watched},
-    headers::{VERSION, is_modern, status_of},
+    headers::{is_from, is_modern, status_of},
     presence::Presence,
-    reply::{EVENTS, event},
+    reply::event,
     run::run,
 };

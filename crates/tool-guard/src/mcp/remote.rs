@@ -3,7 +3,6 @@ mod begun;
 mod headers;
 mod open;
 mod own_stream;
-mod refusal;
 mod relist;
 mod talk;
 
@@ -12,6 +11,7 @@ use super::{
     Mode, Options, answer,
     failure::Failure,
     guard::Guard,
+    http_names::NOT_FORWARDED,
     line_reader::LineReader,
     lines::{Item, Oversized},
     log,
@@ -31,8 +31,6 @@ use tr_core::one_line;
 
 /// How many bytes may wait for a client that does not read before nothing more is read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
-/// The error of a request that could not be forwarded.
-const NOT_FORWARDED: i64 = -32000;
 /// How long what the client sent last may take to reach the server.
 const LAST: Duration = Duration::from_secs(5);
 /// How long the end of the session may take.

@@ -5,39 +5,39 @@ mod body;
 mod faults;
 mod headers;
 mod heard;
-mod hearing;
 mod http;
 mod posting;
 mod preflight;
-mod shared;
 pub(crate) mod sse;
 
 pub(crate) use self::{
-    alive::SESSION,
+    body::Events,
     faults::{error, is_protocol_refusal},
-    heard::{Heard, Posted},
-    hearing::Hearing,
-    http::BoxBody,
+    heard::{Heard, Hearing, Posted, next_of},
+    http::request,
+    preflight::client_meta,
 };
 
 use self::{
-    faults::{About, Judged, Kind, judge},
-    shared::Shared,
+    faults::{About, Kind, failure},
+    http::Server,
+    posting::Exchange,
 };
 use super::{
     failure::Failure,
+    identity::SESSION,
     options::{HttpOptions, StatusRules},
 };
 use anyhow::Context as _;
+use bytes::Bytes;
 use hyper::{Method, Request, Response, Uri, body::Incoming};
 use std::sync::Arc;
 use tokio::time::Instant;
-use tr_core::{FailureInfo, Ran, Verdict};
 
 /// The server behind `--upstream`.
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream {
-    shared: Arc<Shared>,
+    server: Arc<Server>,
     /// The address of messages.
     uri: Uri,
 }
@@ -53,18 +53,18 @@ impl Upstream {
         max_line: usize,
     ) -> anyhow::Result<Self> {
         let url = options.upstream.as_ref().context("--upstream is missing")?;
-        let shared = Arc::new(Shared::new(url, options, status, max_line)?);
-        Ok(Self { shared, uri: url.clone() })
+        let server = Arc::new(Server::new(url, options, status, max_line)?);
+        Ok(Self { server, uri: url.clone() })
     }
 
     /// The server as a client's request at this address reaches it.
     pub(crate) fn at(&self, uri: &Uri) -> Self {
-        Self { shared: self.shared.clone(), uri: self.shared.target.on_server(uri) }
+        Self { server: self.server.clone(), uri: self.server.on_server(uri) }
     }
 
     /// Posts a message. What is heard ends when nothing more can come; dropping it closes the connection.
     pub(crate) fn post(&self, posted: Posted) -> Hearing {
-        Hearing::of(self.shared.clone(), self.uri.clone(), posted)
+        Exchange::new(self.server.clone(), self.uri.clone(), posted).hearing()
     }
 
     /// Passes a request on unread, and its response back.
@@ -73,35 +73,29 @@ impl Upstream {
     /// If the server gave no response.
     pub(crate) async fn pass(
         &self,
-        request: Request<BoxBody>,
+        request: Request<Bytes>,
     ) -> Result<Response<Incoming>, Failure> {
         let has_session = request.headers().contains_key(SESSION);
-        let uri = self.shared.target.on_server(request.uri());
-        let peer = self.shared.alive.peer(uri.query(), request.headers());
+        let uri = self.server.on_server(request.uri());
+        let peer = self.server.alive.peer(uri.query(), request.headers());
         let shows_life = request.uri().path() == self.path() && request.method() != Method::DELETE;
-        match self.shared.target.pass(request).await {
+        match self.server.pass(request).await {
             Ok(response) => {
                 if response.status().is_success() && shows_life {
-                    self.shared.alive.note(peer, Instant::now());
+                    self.server.alive.note(peer, Instant::now());
                 }
                 Ok(response)
             }
             Err(fault) => {
-                let host = self.shared.target.host();
+                let host = self.server.host();
                 let about = About { kind: Kind::Message, has_session, is_modern: false, host };
-                Err(match judge(&fault, about, &self.shared.status) {
-                    Judged::Fail(failure) => failure,
-                    Judged::Pass => Failure::said(
-                        "The MCP server gave no response",
-                        FailureInfo::new("connection_reset", Ran::Unknown, Verdict::TRANSIENT),
-                    ),
-                })
+                Err(failure(&fault, about))
             }
         }
     }
 
     /// The path of the endpoint.
     pub(crate) fn path(&self) -> &str {
-        self.shared.target.path()
+        self.server.path()
     }
 }

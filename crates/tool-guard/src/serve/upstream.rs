@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use std::{
     collections::HashMap,
     env,
+    ffi::OsString,
     future::{Future, ready},
     pin::Pin,
     sync::Arc,
@@ -28,7 +29,7 @@ pub(super) struct Upstream {
 
 enum Tool {
     Http(HttpTool),
-    Command(Vec<Box<str>>),
+    Command(Arc<[OsString]>),
 }
 
 /// The configuration does not say where calls of this tool go. It did not run.
@@ -68,7 +69,8 @@ impl Upstream {
                         .map(Tool::Http)
                 }
                 Endpoint::Command(command) => {
-                    command::check(command).map(|()| Tool::Command(command.clone()))
+                    let words = || command.iter().map(|word| (&**word).into()).collect();
+                    command::check(command).map(|()| Tool::Command(words()))
                 }
                 _ => continue,
             };

@@ -3,17 +3,13 @@ use super::guard::{Cancel, Guard, request};
 use crate::front::{
     access::{Access, Refusal, check_json},
     body::{Answered, json_of, read, respond},
-    keep_alive::KeepAlive,
+    events::stream,
     listener,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use http_body_util::{BodyExt as _, StreamBody};
 use hyper::{
-    Method, Request, Response, StatusCode,
-    body::{Frame, Incoming},
-    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
-    http::request::Parts,
+    Method, Request, StatusCode, body::Incoming, header::HeaderName, http::request::Parts,
 };
 use serde_json::json;
 use std::{pin::pin, sync::Arc};
@@ -36,42 +32,34 @@ pub(super) struct Door {
 
 impl listener::Door for Arc<Door> {
     async fn answer(&self, req: Request<Incoming>) -> Answered {
-        answer(self, req).await
+        let (head, body) = req.into_parts();
+        if let Err((status, why)) = self.access.check(&head) {
+            tracing::warn!(target: TARGET, event = "serve_refused", why);
+            return refused(status, why);
+        }
+        let answer = answer(self, &head, body).await;
+        answer.unwrap_or_else(|(status, why)| refused(status, why))
     }
 }
 
-async fn answer(door: &Door, req: Request<Incoming>) -> Answered {
-    let (head, body) = req.into_parts();
+async fn answer(door: &Door, head: &Parts, body: Incoming) -> Result<Answered, Refusal> {
     let path = head.uri.path();
-    let allowed = door.access.check(&head);
-    if let Err((status, why)) = allowed {
-        tracing::warn!(target: TARGET, event = "serve_refused", why);
-        return refused(status, why);
-    }
     match (path, &head.method) {
-        ("/tools", &Method::GET) => json_of(StatusCode::OK, &door.guard.declared()),
+        ("/tools", &Method::GET) => Ok(json_of(StatusCode::OK, &door.guard.declared())),
         ("/call" | "/cancel", &Method::POST) => {
-            if let Err((status, why)) = check_json(&head) {
-                return refused(status, why);
-            }
-            let context = match context(&head) {
-                Ok(context) => context,
-                Err((status, why)) => return refused(status, why),
-            };
-            let body = match read(body, door.max_body).await {
-                Ok(body) => body,
-                Err((status, why)) => return refused(status, why),
-            };
+            check_json(head)?;
+            let context = context(head)?;
+            let body = read(body, door.max_body).await?;
             if path == "/call" {
-                call(&door.guard, body, context).await
+                Ok(call(&door.guard, body, context).await)
             } else {
-                cancel(&door.guard, &body, context)
+                Ok(cancel(&door.guard, &body, context))
             }
         }
         ("/tools" | "/call" | "/cancel", _) => {
-            refused(StatusCode::METHOD_NOT_ALLOWED, "use GET /tools, POST /call or POST /cancel")
+            Err((StatusCode::METHOD_NOT_ALLOWED, "use GET /tools, POST /call or POST /cancel"))
         }
-        _ => refused(StatusCode::NOT_FOUND, "there are /tools, /call and /cancel"),
+        _ => Err((StatusCode::NOT_FOUND, "there are /tools, /call and /cancel")),
     }
 }
 
@@ -96,12 +84,7 @@ async fn call(guard: &Guard, body: Bytes, context: CallContext) -> Answered {
         let events = answers.map(|answer| {
             Ok(Bytes::from(format!("data: {}\n\n", one_line(answer.to_json().get()))))
         });
-        let frames = KeepAlive::new(events).map(|event| event.map(Frame::data));
-        let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        return response;
+        return stream(events);
     }
     let answer = pin!(answers).next().await.expect("each request has an answer");
     let status = if answer.is_refused() { StatusCode::BAD_REQUEST } else { StatusCode::OK };

@@ -1,13 +1,18 @@
 //! The responses to requests that are no guarded calls.
-use super::{mux::Post, session::stream};
+use super::mux::Post;
 use crate::{
-    front::body::{Answered, respond},
+    front::{
+        body::{Answered, respond},
+        events::stream,
+    },
     mcp::{
         answer,
         failure::Failure,
         guard::Guard,
         http::event,
+        http_names::NOT_FORWARDED,
         message::{self, Line, Message},
+        proxy::too_long,
         upstream::Heard,
     },
 };
@@ -21,9 +26,6 @@ use hyper::{
 use serde::Deserialize;
 use std::{io, sync::Arc};
 use tr_core::{FailureInfo, Ran, Verdict};
-
-/// The error of a request that was not answered.
-const NOT_ANSWERED: i64 = -32000;
 
 /// What a body asks.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,15 +57,15 @@ impl Asked {
                 method: message.method.as_deref().map(Into::into),
             }),
             Line::Batch => {
-                let (mut id, mut requests) = (None, 0);
-                for part in crate::mcp::batch::parts(body) {
-                    if let Line::One(message) = message::read(&part)
-                        && is_request(&message)
-                    {
-                        id = id.or(message.id.map(|id| Box::from(id.get())));
-                        requests += 1;
-                    }
-                }
+                let mut ids =
+                    crate::mcp::batch::parts(body).filter_map(|part| match message::read(&part) {
+                        Line::One(message) if is_request(&message) => {
+                            message.id.map(|id| Box::from(id.get()))
+                        }
+                        _ => None,
+                    });
+                let id = ids.next();
+                let requests = usize::from(id.is_some()) + ids.count();
                 Ok(Self { id: id.unwrap_or_else(|| "null".into()), method: None, requests })
             }
             Line::Unreadable { .. } => {
@@ -126,16 +128,12 @@ fn failure_line(id: &str, heard: &Heard) -> Option<Bytes> {
     let text = match heard {
         Heard::Failed(failure) => failure.to_string(),
         Heard::Oversized(line) => {
-            let id = line.id.as_deref().unwrap_or(id);
-            let bytes = line.bytes;
-            let why =
-                format!("the answer has {bytes} bytes, and was not forwarded: raise --max-line");
-            return Some(answer::refusal(id, -32600, &why));
+            return Some(too_long(line, "answer", line.id.as_deref().or(Some(id))));
         }
         Heard::Refused(response) => return Some(response.body().clone()),
         _ => return None,
     };
-    Some(answer::refusal(id, NOT_ANSWERED, &text))
+    Some(answer::refusal(id, NOT_FORWARDED, &text))
 }
 
 /// A response that says why there is no answer.

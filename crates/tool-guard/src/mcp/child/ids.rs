@@ -127,19 +127,13 @@ impl Ids {
             }
             Line::Batch => {
                 let all = elements(line).ok_or(Refused::Unreadable)?;
-                let mut sends = Ok(false);
-                for part in all.filter(|part| batch::may_be_message(part)) {
-                    sends = match message::read(part) {
-                        Line::One(message) => self
-                            .message(line, &message, (post, scope), &mut parts, &mut opened)
-                            .and_then(|this| sends.map(|before| this || before)),
-                        _ => Err(Refused::Unreadable),
-                    };
-                    if sends.is_err() {
-                        break;
-                    }
-                }
-                sends
+                let mut messages = all.filter(|part| batch::may_be_message(part));
+                messages.try_fold(false, |before, part| match message::read(part) {
+                    Line::One(message) => self
+                        .message(line, &message, (post, scope), &mut parts, &mut opened)
+                        .map(|this| this || before),
+                    _ => Err(Refused::Unreadable),
+                })
             }
             Line::Unreadable { .. } => Err(Refused::Unreadable),
         };
@@ -161,11 +155,7 @@ impl Ids {
         parts: &mut Parts,
         opened: &mut Vec<u64>,
     ) -> Result<bool, Refused> {
-        let params = message.params.filter(|raw| raw.get().starts_with('{'));
-        let params: Params<'_> = match params.map(|raw| message::object(raw.get())) {
-            Some(params) => params.map_err(|_| Refused::Params)?,
-            None => Params::default(),
-        };
+        let params: Params<'_> = members(message.params)?;
         let Some(method) = message.method.as_deref() else {
             if let Some(id) = message.id.and_then(Token::read) {
                 self.asked.remove(&id);
@@ -193,11 +183,7 @@ impl Ids {
         if self.open.len() >= MAX_OPEN {
             return Err(Refused::TooMany);
         }
-        let meta = params.meta.filter(|raw| raw.get().starts_with('{'));
-        let meta: Meta<'_> = match meta.map(|raw| message::object(raw.get())) {
-            Some(meta) => meta.map_err(|_| Refused::Params)?,
-            None => Meta::default(),
-        };
+        let meta: Meta<'_> = members(params.meta)?;
         self.last += 1;
         let number = self.last;
         parts.push((message::range(line, raw), number.to_string()));
@@ -238,9 +224,7 @@ impl Ids {
 
     fn read(&mut self, line: &Bytes, message: &Message<'_>) -> For {
         let Some(method) = message.method.as_deref() else {
-            let Some((raw, number)) = message.id.and_then(|raw| Some((raw, number(raw)?))) else {
-                return For::Nobody;
-            };
+            let Some((raw, number)) = numbered(message.id) else { return For::Nobody };
             return self.answer(line, number, message::range(line, raw), message.result);
         };
         let note = message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
@@ -262,9 +246,7 @@ impl Ids {
                 if raw.and_then(Token::read).is_some_and(|id| self.asked.remove(&id)) {
                     return For::Client { line: line.clone(), asks: false };
                 }
-                let Some((raw, number)) = raw.and_then(|raw| Some((raw, number(raw)?))) else {
-                    return For::Nobody;
-                };
+                let Some((raw, number)) = numbered(raw) else { return For::Nobody };
                 let Some(open) = self.open.get(&number) else { return For::Nobody };
                 let part = (message::range(line, raw), &*open.text);
                 let (line, post) = (message::splice(line, &[part]), open.post);
@@ -320,15 +302,10 @@ impl Ids {
         {
             return self.read(&repaired, &message);
         }
-        let Some(guess) = Guess::of(line).filter(|guess| guess.is_answer) else {
-            return For::Nobody;
-        };
-        match &guess.id {
-            Token::Number(text) => match text.parse() {
-                Ok(number) => self.answer(line, number, guess.place, None),
-                Err(_) => For::Nobody,
-            },
-            Token::Text(_) => For::Nobody,
+        let guess = Guess::of(line).filter(|guess| guess.is_answer);
+        match guess.and_then(|guess| Some((wire_number(&guess.id)?, guess.place))) {
+            Some((number, place)) => self.answer(line, number, place, None),
+            None => For::Nobody,
         }
     }
 
@@ -377,12 +354,29 @@ impl Ids {
     }
 }
 
+/// The members of an object; of anything else there are none.
+fn members<'l, T: Default + Deserialize<'l>>(raw: Option<&'l RawValue>) -> Result<T, Refused> {
+    match raw.map(RawValue::get).filter(|text| text.starts_with('{')) {
+        Some(text) => message::object(text).map_err(|_| Refused::Params),
+        None => Ok(T::default()),
+    }
+}
+
 /// The number of a request on the wire.
 fn number(raw: &RawValue) -> Option<u64> {
-    match Token::read(raw)? {
+    wire_number(&Token::read(raw)?)
+}
+
+fn wire_number(id: &Token) -> Option<u64> {
+    match id {
         Token::Number(text) => text.parse().ok(),
         Token::Text(_) => None,
     }
+}
+
+/// A number on the wire, and where it stands.
+fn numbered(raw: Option<&RawValue>) -> Option<(&RawValue, u64)> {
+    Some((raw?, number(raw?)?))
 }
 
 /// The id of the subscription that a message belongs to, in the `_meta` of its params or its result.

@@ -1,13 +1,13 @@
 //! The stream of a response that outlives its connection, so that the client can resume it.
 use super::replay::{MAX_BYTES, Next, PATIENCE, Replay};
 use crate::{
-    front::{body::Answered, keep_alive::KeepAlive},
+    front::{body::Answered, events::body_of},
     mcp::http::{Cut, Presence, Uncut, Watched},
 };
 use bytes::Bytes;
 use futures_util::Stream;
-use http_body_util::{BodyExt as _, StreamBody};
-use hyper::{body::Frame, header::CONTENT_LENGTH};
+use http_body_util::BodyExt as _;
+use hyper::header::CONTENT_LENGTH;
 use std::{
     future::poll_fn,
     pin::Pin,
@@ -257,15 +257,6 @@ impl Drop for Read {
             }
         }
     }
-}
-
-/// The body of a response with these events.
-pub(super) fn body_of(
-    events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
-) -> http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError> {
-    let events = KeepAlive::new(Box::pin(events));
-    let frames = futures_util::StreamExt::map(events, |event| event.map(Frame::data));
-    StreamBody::new(frames).boxed_unsync()
 }
 
 #[cfg(test)]

@@ -6,7 +6,10 @@ use super::{
     posts::Sharing,
     session::{self, caller},
 };
-use crate::{front::body::Answered, mcp::http::status_of};
+use crate::{
+    front::body::Answered,
+    mcp::{http::status_of, http_names::METHOD_NOT_FOUND},
+};
 use bytes::Bytes;
 use hyper::HeaderMap;
 use std::io;
@@ -44,7 +47,7 @@ impl Inside {
             Ok(child) => child,
             Err(error) => return not_started(&asked.id, &error),
         };
-        let mut answer = answered(child.post(body, false), &self.guard, asked, false).await;
+        let mut answer = answered(child.post(body, false, None), &self.guard, asked, false).await;
         let code = answer.extensions().get::<answered::IsError>().map(|it| it.0);
         let unanswered = answer.extensions().get::<answered::NotAnswered>();
         if discovers && unanswered.is_some_and(|it| it.0 == Ran::Unknown) {
@@ -57,7 +60,7 @@ impl Inside {
         };
         if discovers && session::is_of_legacy(code) && !self.shared().is_modern {
             // Other codes may be of this request alone.
-            if code == session::NO_METHOD {
+            if code == METHOD_NOT_FOUND {
                 let mut shared = self.shared();
                 shared.is_legacy = true;
                 // No client will ask it anything.

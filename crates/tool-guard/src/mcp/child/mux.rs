@@ -99,8 +99,9 @@ impl Mux {
     }
 
     /// Posts a message.
-    pub(super) fn post(&self, line: Bytes, is_mutating: bool) -> Post {
-        let message = Message { line, is_mutating, presence: Presence::default() };
+    pub(super) fn post(&self, line: Bytes, is_mutating: bool, presence: Option<&Presence>) -> Post {
+        let presence = presence.cloned().unwrap_or_default();
+        let message = Message { line, is_mutating, presence };
         let mut posts = self.0.lock();
         let state = match posts.has_room(None) {
             true => State::Open(posts.post(&message)),
@@ -174,16 +175,6 @@ enum State {
     /// The server reads slowly.
     Waiting(Message),
     Open(u64),
-}
-
-impl Post {
-    /// Sets what tells whether its client is there.
-    pub(super) fn watch(&mut self, presence: &Presence) {
-        match &mut self.state {
-            State::Waiting(message) => message.presence = presence.clone(),
-            State::Open(number) => self.shared.lock().watch(*number, presence),
-        }
-    }
 }
 
 impl Stream for Post {

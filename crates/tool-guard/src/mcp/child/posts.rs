@@ -19,9 +19,10 @@ use tr_core::{FailureInfo, Ran, Verdict};
 pub(super) const HIGH_WATER: usize = 4 * 1024 * 1024;
 
 /// Whether the posts are those of one client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Sharing {
     /// All are one client's, of a protocol with sessions: the end of a stream cancels nothing.
+    #[default]
     Session,
     /// Each may be another client's, of the protocol without sessions: the end of its stream cancels a request,
     /// unless it may change something.
@@ -39,7 +40,7 @@ pub(super) struct Message {
 }
 
 /// The posts, and what waits for either side.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Posts {
     sharing: Sharing,
     /// Whether the requests may be those of several clients.
@@ -69,23 +70,7 @@ pub(super) struct Posts {
 
 impl Posts {
     pub(super) fn new(sharing: Sharing) -> Self {
-        Self {
-            sharing,
-            is_mixed: false,
-            ids: Ids::default(),
-            posts: HashMap::new(),
-            last: 0,
-            listener: None,
-            kept: VecDeque::new(),
-            kept_bytes: 0,
-            to_server: BytesMut::new(),
-            queued: 0,
-            written: 0,
-            unread: 0,
-            slow: Vec::new(),
-            gone: None,
-            waiting: Vec::new(),
-        }
+        Self { sharing, ..Self::default() }
     }
 
     /// Whether a message may be posted now; else `waker` is woken when it may.
@@ -147,13 +132,6 @@ impl Posts {
         }
         self.forget_cancelled();
         number
-    }
-
-    /// Sets what tells whether the client of a post is there.
-    pub(super) fn watch(&mut self, number: u64, presence: &Presence) {
-        if let Some(post) = self.posts.get_mut(&number) {
-            post.presence = presence.clone();
-        }
     }
 
     /// From now on the requests may be those of several clients.

@@ -1,13 +1,14 @@
 //! What the guard answers in place of the server.
 use super::ids::Refused;
-use crate::mcp::{answer, failure::Failure, lines::Oversized, upstream::Heard};
+use crate::mcp::{
+    answer,
+    failure::Failure,
+    http_names::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
+    upstream::Heard,
+};
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 use tr_core::{FailureInfo, Ran, Verdict};
-
-const INVALID_REQUEST: i64 = -32600;
-const INVALID_PARAMS: i64 = -32602;
-const PARSE_ERROR: i64 = -32700;
 
 /// Why a server answers nothing any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,11 +63,4 @@ pub(super) fn refusal(why: Refused) -> Response<Bytes> {
     let mut response = Response::new(answer::refusal("null", code, text));
     *response.status_mut() = StatusCode::BAD_REQUEST;
     response
-}
-
-/// The answer to a request of the server's that is longer than the limit.
-pub(super) fn too_long(line: &Oversized) -> Bytes {
-    let text =
-        format!("the line has {} bytes, and was not forwarded: raise --max-line", line.bytes);
-    answer::refusal(line.id.as_deref().unwrap_or("null"), INVALID_REQUEST, &text)
 }

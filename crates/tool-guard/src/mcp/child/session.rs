@@ -1,6 +1,6 @@
 //! A session: its server, its streams, and what is heard of the calls in it.
 use super::{
-    kept::{Kept, Read, body_of},
+    kept::{Kept, Read},
     mux::{Mux, Post},
     replay::EventId,
 };
@@ -8,18 +8,19 @@ use crate::{
     front::{
         access::TOKEN,
         body::{Answered, EndsAtOnce},
+        events::{EVENTS, event_headers, stream},
     },
     mcp::{
         guard::Guard,
-        http::{EVENTS, Presence, VERSION, Watched, event},
+        http::{Watched, event, is_from},
         upstream::Heard,
     },
 };
 use bytes::Bytes;
 use futures_util::Stream;
 use hyper::{
-    HeaderMap, Response, StatusCode,
-    header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue},
+    HeaderMap, StatusCode,
+    header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue},
 };
 use std::{
     collections::HashMap,
@@ -33,8 +34,6 @@ use tr_core::BoxError;
 const MAX_STREAMS: usize = 64;
 /// From this version on, clients resume the stream of a request.
 const RESUMES: &str = "2025-11-25";
-/// A server's error for a method that it does not know.
-pub(super) const NO_METHOD: i64 = -32601;
 /// The stream of what the server says unasked.
 const UNASKED: u64 = 0;
 
@@ -149,9 +148,7 @@ fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
 
 /// Whether this client resumes the streams of its requests.
 pub(super) fn is_resumable(headers: &HeaderMap) -> bool {
-    let version = headers.get(VERSION).and_then(|version| version.to_str().ok());
-    // Versions are dates.
-    version.is_some_and(|version| version.len() == RESUMES.len() && version >= RESUMES)
+    is_from(headers, RESUMES)
 }
 
 /// Whether a server that knows no discovery answers it with this error, every time.
@@ -180,22 +177,6 @@ fn digest(headers: &HeaderMap, names: &[HeaderName]) -> [u8; 32] {
         hasher.update(value);
     }
     *hasher.finalize().as_bytes()
-}
-
-/// A response that streams events.
-pub(super) fn stream(
-    events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
-) -> Answered {
-    let mut response = Response::new(body_of(events));
-    *response.headers_mut() = event_headers();
-    response
-}
-
-fn event_headers() -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, EVENTS);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers
 }
 
 /// What the server says unasked. It is kept in case that the client loses it.
@@ -239,13 +220,6 @@ impl Hearing {
     pub(super) fn of(post: Post, is_primed: bool) -> Self {
         let first = is_primed.then(|| Heard::Head(StatusCode::OK, event_headers()));
         Self { first, post: Some(post) }
-    }
-
-    /// Sets what tells whether its client is there.
-    pub(super) fn watch(&mut self, presence: &Presence) {
-        if let Some(post) = &mut self.post {
-            post.watch(presence);
-        }
     }
 
     pub(super) const fn failed(failure: Heard) -> Self {

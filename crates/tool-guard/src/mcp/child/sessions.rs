@@ -1,7 +1,6 @@
 //! The sessions of clients: whose they are, and when they end. No I/O.
 use std::{
     collections::HashMap,
-    fmt::Write as _,
     time::{Duration, Instant},
 };
 
@@ -42,11 +41,7 @@ impl<T> Sessions<T> {
         now: Instant,
         value: T,
     ) -> Box<str> {
-        let id = random.iter().fold(String::new(), |mut id, byte| {
-            let _ = write!(id, "{byte:02x}");
-            id
-        });
-        let id: Box<str> = id.into();
+        let id: Box<str> = format!("{:032x}", u128::from_be_bytes(random)).into();
         self.0.insert(id.clone(), Session { owner, last_used: now, value });
         id
     }

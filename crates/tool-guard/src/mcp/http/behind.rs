@@ -1,43 +1,32 @@
 //! What is behind the exchanges: a server at an address, or a child.
-use super::{
-    cut_offs::Watched,
-    presence::Presence,
-    reply::{EVENTS, event},
-};
+use super::{cut_offs::Watched, presence::Presence, reply::event};
 use crate::{
     front::{
         body::{Answered, EndsAtOnce, respond},
-        keep_alive::KeepAlive,
+        events::{EVENTS, body_of},
     },
     mcp::{
         answer,
         guard::Guard,
+        http_names::{LAST_EVENT, NOT_FORWARDED},
         lines::Oversized,
         message::{self, Line},
         proxy::too_long,
-        upstream::{
-            BoxBody, Heard, Hearing, Posted, Upstream,
-            sse::{Content, Splitter},
-        },
+        upstream::{Events, Heard, Hearing, Posted, Upstream, sse::Content},
     },
 };
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use http_body_util::{BodyExt as _, Full, StreamBody};
+use http_body_util::BodyExt as _;
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri,
-    body::{Frame, Incoming},
-    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue},
+    body::Incoming,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
     http::request::Parts,
 };
-use std::{collections::VecDeque, future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 use tr_core::BoxError;
-
-/// The header of a request that resumes a stream.
-pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-/// The error of a request that could not be forwarded.
-const NOT_FORWARDED: i64 = -32000;
 
 /// How long `initialize` waits for a server that is about to start, or whose gateway has no way to it yet.
 const STARTS: Duration = Duration::from_secs(5);
@@ -61,9 +50,6 @@ pub(crate) trait Behind: Clone + Send + Sync + 'static {
         true
     }
 
-    /// Tells the message that is heard of whether its client is there.
-    fn watch(_: &mut Self::Hearing, _: &Presence) {}
-
     /// The path of the endpoint.
     fn path(&self) -> &str;
 
@@ -72,10 +58,12 @@ pub(crate) trait Behind: Clone + Send + Sync + 'static {
 
     /// # Errors
     /// If this request can have no call: its session is not known.
-    fn admit(&self, head: &Parts) -> Result<(), Box<Answered>>;
+    fn admit(&self, _: &Parts) -> Result<(), Box<Answered>> {
+        Ok(())
+    }
 
-    /// Sends a message.
-    fn post(&self, posted: Posted) -> Self::Hearing;
+    /// Sends a message, of a client whose presence tells whether it is there.
+    fn post(&self, posted: Posted, presence: Option<&Presence>) -> Self::Hearing;
 
     /// The response to a guarded call as its client gets it.
     fn kept(&self, _: &HeaderMap, answer: Answered, _: &Watched) -> Answered {
@@ -105,9 +93,7 @@ impl Remote {
             media.is_some_and(|media| media.as_bytes().starts_with(b"text/event-stream"));
         let body = if is_stream {
             head.headers.remove(CONTENT_LENGTH);
-            let events = KeepAlive::new(Box::pin(watched(body, self.guard.clone())));
-            let frames = futures_util::StreamExt::map(events, |event| event.map(Frame::data));
-            StreamBody::new(frames).boxed_unsync()
+            body_of(watched(body, self.guard.clone()))
         } else {
             body.map_err(BoxError::from).boxed_unsync()
         };
@@ -132,11 +118,7 @@ impl Behind for Remote {
         self.upstream.path()
     }
 
-    fn admit(&self, _: &Parts) -> Result<(), Box<Answered>> {
-        Ok(())
-    }
-
-    fn post(&self, posted: Posted) -> Hearing {
+    fn post(&self, posted: Posted, _: Option<&Presence>) -> Hearing {
         self.upstream.post(posted)
     }
 
@@ -147,7 +129,7 @@ impl Behind for Remote {
         let is_own = request.method() == Method::GET && !request.headers().contains_key(LAST_EVENT);
         let until = begins.then(|| Instant::now() + STARTS);
         loop {
-            let passed = self.upstream.pass(request.clone().map(whole)).await;
+            let passed = self.upstream.pass(request.clone()).await;
             let may_start = match &passed {
                 Ok(response) => has_no_way(response),
                 Err(failure) => failure.ran() == tr_core::Ran::No,
@@ -185,10 +167,6 @@ fn oversized(long: &Oversized) -> Option<Bytes> {
     Some(event(&too_long(long, "answer", Some(id)), None))
 }
 
-fn whole(body: Bytes) -> BoxBody {
-    Full::new(body).map_err(|never| match never {}).boxed_unsync()
-}
-
 /// Whether a gateway in front of the server answers that it knows no way to it. MCP's own 404 is JSON.
 fn has_no_way(response: &Response<Incoming>) -> bool {
     let media = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
@@ -201,41 +179,19 @@ fn watched(
     body: Incoming,
     guard: Arc<Guard>,
 ) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
-    struct Watching {
-        body: Option<Incoming>,
-        splitter: Splitter,
-        guard: Arc<Guard>,
-        ready: VecDeque<Bytes>,
-    }
-    let splitter = Splitter::new(guard.max_line);
-    let state = Watching { body: Some(body), splitter, guard, ready: VecDeque::new() };
-    stream::try_unfold(state, |mut state| async move {
-        loop {
-            if let Some(bytes) = state.ready.pop_front() {
-                return Ok(Some((bytes, state)));
+    let events = Events::new(body, guard.max_line);
+    stream::try_unfold((Some(events), guard), |(events, guard)| async move {
+        let Some(mut events) = events else { return Ok(None) };
+        let Some(piece) = events.next().await? else {
+            return Ok(Some((events.rest(), (None, guard))));
+        };
+        let bytes = match &piece.content {
+            Content::Message(line) => {
+                guard.overheard(line).map(|line| event(&line, Some(&piece.raw)))
             }
-            let Some(body) = &mut state.body else { return Ok(None) };
-            match body.frame().await {
-                Some(frame) => {
-                    let Ok(data) = frame?.into_data() else { continue };
-                    state.splitter.feed(&data);
-                    while let Some(piece) = state.splitter.next() {
-                        let bytes = match &piece.content {
-                            Content::Message(line) => state
-                                .guard
-                                .overheard(line)
-                                .map(|line| event(&line, Some(&piece.raw))),
-                            Content::Oversized(long) => oversized(long),
-                            _ => None,
-                        };
-                        state.ready.push_back(bytes.unwrap_or(piece.raw));
-                    }
-                }
-                None => {
-                    state.body = None;
-                    state.ready.push_back(state.splitter.rest());
-                }
-            }
-        }
+            Content::Oversized(long) => oversized(long),
+            Content::None => None,
+        };
+        Ok(Some((bytes.unwrap_or(piece.raw), (Some(events), guard))))
     })
 }

@@ -40,14 +40,20 @@ struct Inside {
 struct Table {
     /// By caller, tool and arguments: the calls that run.
     running: HashMap<Digest, Vec<Box<str>>>,
-    /// By the same: the calls that were cut off, the oldest first.
-    calls: HashMap<Digest, VecDeque<u64>>,
-    /// The ids, and when they were cut off.
-    order: VecDeque<(u64, Instant, Digest)>,
-    ids: HashMap<u64, Box<str>>,
+    /// The calls that were cut off, the oldest first.
+    cuts: VecDeque<CutOff>,
     next: u64,
     /// By the ids of requests: the calls that they joined, and since when.
     joined: HashMap<Box<str>, (Box<str>, Instant)>,
+}
+
+/// A call that was cut off.
+#[derive(Debug)]
+struct CutOff {
+    number: u64,
+    call: Digest,
+    id: Box<str>,
+    at: Instant,
 }
 
 /// A call without an id of its own, until its client has the answer.
@@ -91,26 +97,19 @@ impl CutOffs {
     fn note(&self, call: Digest, id: Box<str>) -> u64 {
         let mut table = self.lock();
         table.expire();
-        if table.order.len() == MOST {
-            table.forget_first();
+        if table.cuts.len() == MOST {
+            table.cuts.pop_front();
         }
         let number = table.next;
         table.next += 1;
-        table.order.push_back((number, Instant::now(), call));
-        table.ids.insert(number, id);
-        table.calls.entry(call).or_default().push_back(number);
+        table.cuts.push_back(CutOff { number, call, id, at: Instant::now() });
         number
     }
 
     fn take(&self, call: &Digest) -> Option<Box<str>> {
         let mut table = self.lock();
         table.expire();
-        let calls = table.calls.get_mut(call)?;
-        let number = calls.pop_front()?;
-        if calls.is_empty() {
-            table.calls.remove(call);
-        }
-        table.ids.remove(&number)
+        table.withdraw(|cut| cut.call == *call)
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -142,7 +141,7 @@ pub(crate) struct Cut {
 impl Cut {
     /// The client is back; `None` if it has sent the call again meanwhile.
     pub(crate) fn withdraw(self) -> Option<Uncut> {
-        let id = self.all.lock().withdraw(self.number, &self.call)?;
+        let id = self.all.lock().withdraw(|cut| cut.number == self.number)?;
         Some(self.all.run(self.call, id))
     }
 }
@@ -188,8 +187,8 @@ impl Drop for Uncut {
 
 impl Table {
     fn expire(&mut self) {
-        while self.order.front().is_some_and(|(_, since, _)| since.elapsed() >= HELD) {
-            self.forget_first();
+        while self.cuts.front().is_some_and(|cut| cut.at.elapsed() >= HELD) {
+            self.cuts.pop_front();
         }
     }
 
@@ -207,28 +206,14 @@ impl Table {
     /// The call that this request joined before. If it was cut off again, this takes its place.
     fn joined(&mut self, own: &str, call: &Digest) -> Option<Box<str>> {
         let id = self.joined.get(own)?.0.clone();
-        let cuts = self.calls.get(call).into_iter().flatten();
-        if let Some(number) = cuts.copied().find(|number| self.ids.get(number) == Some(&id)) {
-            self.withdraw(number, call);
-        }
+        self.withdraw(|cut| cut.call == *call && cut.id == id);
         Some(id)
     }
 
-    fn forget_first(&mut self) {
-        if let Some((number, _, call)) = self.order.pop_front() {
-            self.withdraw(number, &call);
-        }
-    }
-
-    fn withdraw(&mut self, number: u64, call: &Digest) -> Option<Box<str>> {
-        let id = self.ids.remove(&number)?;
-        if let Some(calls) = self.calls.get_mut(call) {
-            calls.retain(|it| *it != number);
-            if calls.is_empty() {
-                self.calls.remove(call);
-            }
-        }
-        Some(id)
+    /// Forgets the oldest such call; returns its id.
+    fn withdraw(&mut self, is_it: impl Fn(&CutOff) -> bool) -> Option<Box<str>> {
+        let at = self.cuts.iter().position(is_it)?;
+        self.cuts.remove(at).map(|cut| cut.id)
     }
 }
 
@@ -251,7 +236,7 @@ mod tests {
         cuts.note(pay, "3".into());
         advance(HELD).await;
         assert_eq!(cuts.take(&pay), None);
-        assert!(cuts.lock().order.is_empty());
+        assert!(cuts.lock().cuts.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -336,6 +321,6 @@ mod tests {
         }
         assert_eq!(cuts.take(&Digest::of_bytes("0")), None);
         assert_eq!(cuts.take(&Digest::of_bytes("1")), Some("1".into()));
-        assert_eq!(cuts.lock().ids.len(), MOST - 1);
+        assert_eq!(cuts.lock().cuts.len(), MOST - 1);
     }
 }

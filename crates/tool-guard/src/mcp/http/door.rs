@@ -1,15 +1,15 @@
 //! What a client's request is, and who answers it.
 use super::{
-    behind::{Behind, LAST_EVENT},
+    behind::Behind,
     cut_offs::{CutOffs, Watched},
-    exchange::{Begun, Exchange},
-    headers::{self, MISMATCH},
+    exchange::Exchange,
+    headers,
     reply::Reply,
     running::{Home, Running},
 };
 use crate::{
     front::{
-        access::{Access, check_json, check_metadata},
+        access::{Access, Refusal, check_json, check_metadata},
         body::{Answered, read, respond},
         listener,
     },
@@ -18,7 +18,11 @@ use crate::{
         batch::{self, Asks},
         call,
         guard::Guard,
-        identity::Via,
+        http_names::{
+            INVALID_REQUEST, LAST_EVENT, METHOD, MISMATCH, NAME, NOT_FORWARDED, PARSE_ERROR,
+            VERSION,
+        },
+        identity::{KEY_HEADER, SESSION, Via},
         message::{self, CallParams, Line, Message, NoteParams, Token},
     },
 };
@@ -30,17 +34,13 @@ use hyper::{
     http::request::Parts,
 };
 use std::{
+    borrow::Cow,
     sync::{Arc, PoisonError},
     time::Duration,
 };
 use tokio::sync::{Semaphore, oneshot};
 use tool_reliability::telemetry::TARGET;
 use tr_core::canonical::Digest;
-
-const INVALID_REQUEST: i64 = -32600;
-const PARSE_ERROR: i64 = -32700;
-
-const OVERLOADED: i64 = -32000;
 
 /// The calls and lists that run at once, also without their clients; beyond it they are refused.
 const MOST: usize = 1_024;
@@ -49,14 +49,7 @@ const MOST: usize = 1_024;
 const RESUMED: Duration = Duration::from_secs(60);
 
 /// Headers that may occur once, besides the listener's own.
-static ONCE: [HeaderName; 6] = [
-    headers::VERSION,
-    headers::METHOD,
-    headers::NAME,
-    crate::mcp::identity::SESSION,
-    crate::mcp::identity::KEY_HEADER,
-    LAST_EVENT,
-];
+static ONCE: [HeaderName; 6] = [VERSION, METHOD, NAME, SESSION, KEY_HEADER, LAST_EVENT];
 
 /// The listener's door to the guard.
 pub(crate) struct HttpDoor<B>(Arc<Inside<B>>);
@@ -89,36 +82,12 @@ impl<B: Behind> listener::Door for HttpDoor<B> {
     async fn answer(&self, request: Request<Incoming>) -> Answered {
         let (head, body) = request.into_parts();
         let inside = &self.0;
-        if let Err((status, why)) = inside.access.check(&head) {
-            tracing::warn!(target: TARGET, event = "mcp_refused", why);
-            return refused(status, "null", INVALID_REQUEST, why);
-        }
-        // Two of them could mean two things.
-        let twice = head.headers.keys().find(|name| {
-            name.as_str().starts_with("mcp-") && head.headers.get_all(*name).iter().nth(1).is_some()
-        });
-        if let Some(name) = twice {
-            let why = format!("the header {name} occurs twice");
-            return refused(StatusCode::BAD_REQUEST, "null", INVALID_REQUEST, &why);
-        }
-        let path = head.uri.path();
-        let is_endpoint = path == inside.behind.path();
-        if !is_endpoint && !path.starts_with("/.well-known/") {
-            let why = format!("the endpoint is {}", inside.behind.path());
-            return refused(StatusCode::NOT_FOUND, "null", INVALID_REQUEST, &why);
-        }
-        if !is_endpoint && let Err((status, why)) = check_metadata(&head) {
-            return refused(status, "null", INVALID_REQUEST, why);
-        }
-        let is_message = head.method == Method::POST;
-        if is_message && let Err((status, why)) = check_json(&head) {
-            return refused(status, "null", INVALID_REQUEST, why);
-        }
-        let body = match read(body, inside.guard.max_line).await {
+        let body = match inside.read(&head, body).await {
             Ok(body) => body,
-            Err((status, why)) => return refused(status, "null", INVALID_REQUEST, why),
+            Err((status, why)) => return refused(status, "null", INVALID_REQUEST, &why),
         };
-        if is_message && is_endpoint && inside.guard.mode != Mode::Off {
+        let is_message = head.method == Method::POST && head.uri.path() == inside.behind.path();
+        if is_message && inside.guard.mode != Mode::Off {
             inside.message(head, body).await
         } else {
             if B::RESUMES && head.headers.contains_key(LAST_EVENT) {
@@ -131,6 +100,41 @@ impl<B: Behind> listener::Door for HttpDoor<B> {
 }
 
 impl<B: Behind> Inside<B> {
+    /// The body of a request that may be answered.
+    ///
+    /// # Errors
+    /// If it may not: a status, and why.
+    async fn read(
+        &self,
+        head: &Parts,
+        body: Incoming,
+    ) -> Result<Bytes, (StatusCode, Cow<'static, str>)> {
+        let said = |(status, why): Refusal| (status, why.into());
+        if let Err(refusal) = self.access.check(head) {
+            tracing::warn!(target: TARGET, event = "mcp_refused", why = refusal.1);
+            return Err(said(refusal));
+        }
+        // Two of them could mean two things.
+        let twice = head.headers.keys().find(|name| {
+            name.as_str().starts_with("mcp-") && head.headers.get_all(*name).iter().nth(1).is_some()
+        });
+        if let Some(name) = twice {
+            let why = format!("the header {name} occurs twice");
+            return Err((StatusCode::BAD_REQUEST, why.into()));
+        }
+        let (path, endpoint) = (head.uri.path(), self.behind.path());
+        if path != endpoint && !path.starts_with("/.well-known/") {
+            return Err((StatusCode::NOT_FOUND, format!("the endpoint is {endpoint}").into()));
+        }
+        if path != endpoint {
+            check_metadata(head).map_err(said)?;
+        }
+        if head.method == Method::POST {
+            check_json(head).map_err(said)?;
+        }
+        read(body, self.guard.max_line).await.map_err(said)
+    }
+
     async fn message(&self, head: Parts, body: Bytes) -> Answered {
         let read = match message::read(&body) {
             Line::One(message) => message,
@@ -208,7 +212,7 @@ impl<B: Behind> Inside<B> {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             const WHY: &str =
                 "too many calls run at once: this one was not made; send it again later";
-            let mut answer = refused(StatusCode::SERVICE_UNAVAILABLE, &id_text, OVERLOADED, WHY);
+            let mut answer = refused(StatusCode::SERVICE_UNAVAILABLE, &id_text, NOT_FORWARDED, WHY);
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
             return answer;
         };
@@ -229,21 +233,9 @@ impl<B: Behind> Inside<B> {
         let client = self.guard.client(&home.caller).via(via);
         let proxy = self.guard.proxy(client).with_messages();
         let (response, answer) = oneshot::channel();
-        let is_modern = headers::is_modern(&head.headers);
-        let (behind, reply) = (self.behind.clone(), Reply::new(response));
-        let headers = head.headers.clone();
-        let behind = behind.at(&head.uri);
-        let headers_of = head.headers;
-        let watched = Watched::new(unnamed);
-        let exchange = Exchange::new(Begun {
-            proxy,
-            behind,
-            headers: headers_of,
-            id,
-            is_modern,
-            reply,
-            client: watched.clone(),
-        });
+        let (behind, headers) = (self.behind.at(&head.uri), head.headers);
+        let (reply, watched) = (Reply::new(response), Watched::new(unnamed));
+        let exchange = Exchange::new(proxy, behind, headers.clone(), id, reply, watched.clone());
         let run = self.running.begin(&home, &id_text);
         let longest = self.guard.limits.hard;
         // It is large, and a task moves its future several times.
@@ -262,31 +254,27 @@ impl<B> Inside<B> {
     fn unnamed(&self, body: &Bytes, message: &Message<'_>, via: &Via) -> Option<Digest> {
         message.is_tool_call().then_some(())?;
         let params: CallParams<'_> = message::object(message.params?.get()).ok()?;
-        if !self.guard.may_change(params.name.as_deref()?) {
+        let name = params.name.as_deref()?;
+        if !self.guard.may_change(name) {
             return None;
         }
         let client = self.guard.client(via.caller()).via(via.clone());
         let request = call::Request::read(body, message, &client).ok()?;
-        let is_unnamed = !request.identity.is_named();
-        if is_unnamed { call_digest(via.caller(), message) } else { None }
+        if request.identity.is_named() {
+            return None;
+        }
+        let arguments = params.arguments.map_or("{}", |raw| raw.get());
+        let canonical = Digest::of_params(arguments, &tr_core::canonical::Rules::default());
+        let arguments = canonical.unwrap_or_else(|_| Digest::of_bytes(arguments));
+        let (state, responses) = (params.request_state, params.input_responses);
+        let parts = [state, responses].map(|it| it.map_or("null", |raw| raw.get()));
+        let (caller, name) = (via.caller(), serde_json::to_string(name).ok()?);
+        Some(Digest::of_bytes(format!("{caller} {name} {arguments} [{}]", parts.join(","))))
     }
 }
 
 fn home(via: &Via) -> Home {
     Home { caller: via.caller().into(), session: via.session().map(Into::into) }
-}
-
-/// What equal calls of a caller have in common; `None` for what is no call.
-fn call_digest(caller: &str, message: &Message<'_>) -> Option<Digest> {
-    message.is_tool_call().then_some(())?;
-    let params: CallParams<'_> = message::object(message.params?.get()).ok()?;
-    let arguments = params.arguments.map_or("{}", |raw| raw.get());
-    let canonical = Digest::of_params(arguments, &tr_core::canonical::Rules::default());
-    let arguments = canonical.unwrap_or_else(|_| Digest::of_bytes(arguments));
-    let (state, responses) = (params.request_state, params.input_responses);
-    let parts = [state, responses].map(|it| it.map_or("null", |raw| raw.get()));
-    let name = serde_json::to_string(&params.name?).ok()?;
-    Some(Digest::of_bytes(format!("{caller} {name} {arguments} [{}]", parts.join(","))))
 }
 
 /// The answer to what the guard refuses: nothing ran.

@@ -2,34 +2,34 @@
 use super::{
     behind::Behind,
     cut_offs::Watched,
-    headers::status_of,
-    reply::{EVENTS, News, Reply, ended, event},
+    headers::{is_modern, status_of},
+    reply::{News, Reply, ended, event},
     running::{Run, Wanted},
 };
-use crate::mcp::{
-    Mode, answer,
-    failure::Failure,
-    lines::Item,
-    message::{Token, answered, cancelled},
-    out::{Outgoing, Sent},
-    proxy::Proxy,
-    upstream::{Heard, Posted},
+use crate::{
+    front::events::{EVENTS, are_taken},
+    mcp::{
+        Mode, answer,
+        failure::Failure,
+        http_names::NOT_FORWARDED,
+        lines::Item,
+        message::{Token, answered, cancelled},
+        out::{Outgoing, Sent},
+        proxy::Proxy,
+        upstream::{Heard, Posted, next_of},
+    },
 };
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
 use hyper::{
     HeaderMap, Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
 };
-use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
+use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tr_core::{FailureInfo, Ran, Verdict};
 
 /// How long a client that takes events waits without any.
 const QUIET: Duration = Duration::from_secs(15);
-
-/// The error of a request that could not be forwarded.
-const NOT_FORWARDED: i64 = -32000;
 
 /// An exchange.
 pub(crate) struct Exchange<B: Behind> {
@@ -74,26 +74,21 @@ struct Open<H> {
     hearing: H,
 }
 
-/// What an exchange begins with.
-pub(crate) struct Begun<B> {
-    pub(crate) proxy: Proxy,
-    pub(crate) behind: B,
-    pub(crate) headers: HeaderMap,
-    pub(crate) id: Token,
-    pub(crate) is_modern: bool,
-    pub(crate) reply: Reply,
-    pub(crate) client: Watched,
-}
-
 impl<B: Behind> Exchange<B> {
-    pub(crate) fn new(begun: Begun<B>) -> Self {
-        let Begun { proxy, behind, headers, id, is_modern, reply, client } = begun;
+    pub(crate) fn new(
+        proxy: Proxy,
+        behind: B,
+        headers: HeaderMap,
+        id: Token,
+        reply: Reply,
+        client: Watched,
+    ) -> Self {
         Self {
             proxy,
             behind,
+            is_modern: is_modern(&headers),
             headers,
             id,
-            is_modern,
             reply,
             open: Vec::new(),
             head: None,
@@ -108,7 +103,7 @@ impl<B: Behind> Exchange<B> {
     /// is heard for at most `longest`, since its late answer settles its record.
     pub(crate) async fn run(mut self, message: Bytes, mut orders: Run, longest: Duration) {
         let begun = Instant::now();
-        let takes_events = self.takes_events();
+        let takes_events = are_taken(&self.headers);
         self.proxy.on_client(&Item::Line(message));
         let mut wanted = self.proxy.key.map(|key| orders.wants(key));
         let mut leaving = None;
@@ -116,11 +111,8 @@ impl<B: Behind> Exchange<B> {
             self.flush().await;
             let is_done = self.proxy.calls.is_empty();
             if is_done && self.is_over() {
+                // Of what is cancelled, MCP sends no answer.
                 self.reply.close();
-                if self.reply.is_waiting() {
-                    // Cancelled: MCP sends no answer then.
-                    self.reply.whole(StatusCode::ACCEPTED, HeaderMap::new(), Bytes::new());
-                }
             }
             if is_done && self.reply.is_over() && self.has_nothing_to_learn() {
                 return;
@@ -132,7 +124,7 @@ impl<B: Behind> Exchange<B> {
             tokio::select! {
                 biased;
                 finished = self.proxy.calls.step() => self.proxy.on_step(finished),
-                (at, heard) = next(open), if has_room => self.on_heard(at, heard).await,
+                (at, heard) = next_of(open, |open| &mut open.hearing), if has_room => self.on_heard(at, heard).await,
                 Some(order) = orders.cancelled() => {
                     if let Some(wanted) = &mut wanted {
                         wanted.give_up();
@@ -176,13 +168,6 @@ impl<B: Behind> Exchange<B> {
         self.open.iter().all(|open| open.attempt.is_some() || open.is_note)
     }
 
-    fn takes_events(&self) -> bool {
-        let accepts = self.headers.get_all(hyper::header::ACCEPT).iter();
-        accepts
-            .filter_map(|value| value.to_str().ok())
-            .any(|value| value.contains("text/event-stream"))
-    }
-
     /// Sends what the proxy has for both sides.
     async fn flush(&mut self) {
         while let Some(outgoing) = self.proxy.to_server.next() {
@@ -220,10 +205,8 @@ impl<B: Behind> Exchange<B> {
             (id, is_note) = (Some(cancelled), true);
         }
         let posted = Posted { headers: self.headers.clone(), body: line, attempt: attempt.clone() };
-        let mut hearing = self.behind.post(posted);
-        if attempt.is_some() {
-            B::watch(&mut hearing, self.client.presence());
-        }
+        let presence = attempt.is_some().then(|| self.client.presence());
+        let hearing = self.behind.post(posted, presence);
         let id = id.unwrap_or_else(|| self.id.clone());
         self.open.push(Open { id, attempt, is_note, hearing });
     }
@@ -359,26 +342,13 @@ impl<B: Behind> Exchange<B> {
 /// Waits until no client waits for the call.
 async fn unwanted(wanted: Option<&Wanted>) {
     if let Some(wanted) = wanted {
-        wanted.unwanted().await;
+        wanted.none().await;
     }
-}
-
-/// What is heard next, and of which message.
-async fn next<H: Stream<Item = Heard> + Unpin>(open: &mut [Open<H>]) -> (usize, Option<Heard>) {
-    poll_fn(|cx| {
-        for (at, open) in open.iter_mut().enumerate() {
-            if let Poll::Ready(heard) = Pin::new(&mut open.hearing).poll_next_unpin(cx) {
-                return Poll::Ready((at, heard));
-            }
-        }
-        Poll::Pending
-    })
-    .await
 }
 
 /// The head of a response whose JSON-RPC error has a status of its own.
 fn head_of(answer: &[u8]) -> Option<(StatusCode, HeaderMap)> {
-    let status = status_of(crate::mcp::upstream::error(answer)?.code()?);
+    let status = status_of(crate::mcp::upstream::error(answer)?);
     let headers = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (status != StatusCode::OK).then(|| (status, headers.into_iter().collect()))
 }

@@ -1,7 +1,11 @@
 //! The headers of MCP 2026-07-28, which must say what the body says.
-use crate::mcp::{
-    message::{self, Message},
-    mirrored::{self, Mirrored},
+use crate::{
+    front::access::text,
+    mcp::{
+        http_names::{INVALID_PARAMS, METHOD, MISMATCH, MODERN, NAME, VERSION},
+        message::{self, Message},
+        mirrored::{self, Mirrored},
+    },
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper::{HeaderMap, StatusCode, header::HeaderName};
@@ -9,19 +13,14 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use std::borrow::Cow;
 
-pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
-
-/// The first version without sessions.
-const MODERN: &str = "2026-07-28";
-
-/// The error of a request whose headers and body differ.
-pub(crate) const MISMATCH: i64 = -32020;
-
-/// Whether the request is of MCP 2026-07-28 or later. Versions are dates, so they sort as text.
+/// Whether the request is of MCP 2026-07-28 or later.
 pub(crate) fn is_modern(headers: &HeaderMap) -> bool {
-    text(headers, &VERSION).is_some_and(|version| version.len() == 10 && version >= MODERN)
+    is_from(headers, MODERN)
+}
+
+/// Whether the request is of this version of MCP, or of a later one.
+pub(crate) fn is_from(headers: &HeaderMap, first: &str) -> bool {
+    text(headers, &VERSION).is_some_and(|version| version.len() == first.len() && version >= first)
 }
 
 #[derive(Default, Deserialize)]
@@ -101,7 +100,6 @@ pub(crate) fn fault(
 }
 
 fn missing(name: &str) -> (i64, String) {
-    const INVALID_PARAMS: i64 = -32602;
     (INVALID_PARAMS, format!("_meta has no usable io.modelcontextprotocol/{name}"))
 }
 
@@ -120,10 +118,6 @@ fn decoded(value: &str) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(value));
     };
     String::from_utf8(STANDARD.decode(encoded).ok()?).ok().map(Cow::Owned)
-}
-
-fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
-    headers.get(name)?.to_str().ok()
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! The client's response to one exchange: one JSON body, or a stream of events.
-use crate::front::{body::Answered, keep_alive::KeepAlive};
+use crate::front::{
+    body::Answered,
+    events::{body_of, event_headers},
+};
 use bytes::{Bytes, BytesMut};
-use futures_util::Stream;
-use http_body_util::{BodyExt as _, StreamBody};
+use futures_util::stream::poll_fn;
+use http_body_util::BodyExt as _;
 use hyper::{
     HeaderMap, Response, StatusCode,
     body::{Body, Frame, SizeHint},
-    header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
 };
 use std::{
     future::pending,
@@ -23,7 +26,6 @@ const AT_ONCE: usize = 16 * 1024;
 /// How many events wait for a client that reads slowly.
 const WAITING: usize = 64;
 
-pub(crate) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What happened on the client's side.
@@ -37,75 +39,54 @@ pub(crate) enum News {
     Left,
 }
 
-/// The response.
+/// The response. Nothing was sent while it is `waiting`.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    state: State,
+    waiting: Option<oneshot::Sender<Answered>>,
+    /// The head was sent, and events may follow; the other sender says at the end that the client got all of them.
+    events: Option<(mpsc::Sender<Bytes>, oneshot::Sender<()>)>,
     /// Whether the client got all of it.
     received: Option<oneshot::Receiver<()>>,
 }
 
-#[derive(Debug)]
-enum State {
-    /// Nothing was sent.
-    Waiting(oneshot::Sender<Answered>),
-    /// The head was sent, and events may follow.
-    Streaming(mpsc::Sender<Bytes>, oneshot::Sender<()>),
-    Ended,
-}
-
 impl Reply {
     pub(crate) const fn new(response: oneshot::Sender<Answered>) -> Self {
-        Self { state: State::Waiting(response), received: None }
+        Self { waiting: Some(response), events: None, received: None }
     }
 
     pub(crate) const fn is_waiting(&self) -> bool {
-        matches!(self.state, State::Waiting(_))
+        self.waiting.is_some()
     }
 
     pub(crate) const fn is_streaming(&self) -> bool {
-        matches!(self.state, State::Streaming(..))
+        self.events.is_some()
     }
 
     /// Begins a stream of events under this head, unless something was sent already.
     pub(crate) fn stream(&mut self, status: StatusCode, headers: Option<HeaderMap>) {
-        let State::Waiting(_) = &self.state else { return };
-        let State::Waiting(response) = std::mem::replace(&mut self.state, State::Ended) else {
-            return;
-        };
+        let Some(response) = self.waiting.take() else { return };
         let (events, mut waiting) = mpsc::channel(WAITING);
         let (told, received) = oneshot::channel();
-        let events_of =
-            futures_util::stream::poll_fn(move |cx| waiting.poll_recv(cx).map(|it| it.map(Ok)));
-        let body = StreamBody::new(Frames(Box::pin(KeepAlive::new(events_of))));
-        let mut answer = Response::new(body.boxed_unsync());
+        let events_of = poll_fn(move |cx| waiting.poll_recv(cx).map(|it| it.map(Ok)));
+        let mut answer = Response::new(body_of(events_of));
         *answer.status_mut() = status;
-        *answer.headers_mut() = headers.unwrap_or_else(|| {
-            let mut headers = HeaderMap::new();
-            headers.insert(CONTENT_TYPE, EVENTS);
-            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            headers
-        });
+        *answer.headers_mut() = headers.unwrap_or_else(event_headers);
         answer.headers_mut().remove(CONTENT_LENGTH);
         // A client that has left gets nothing.
         let _ = response.send(answer);
-        self.state = State::Streaming(events, told);
-        self.received = Some(received);
+        (self.events, self.received) = (Some((events, told)), Some(received));
     }
 
     /// Sends a part of the stream.
     pub(crate) async fn event(&mut self, bytes: Bytes) {
-        if let State::Streaming(events, _) = &self.state {
+        if let Some((events, _)) = &self.events {
             let _ = events.send(bytes).await;
         }
     }
 
     /// Whether the stream has room for another part.
     pub(crate) fn has_room(&self) -> bool {
-        match &self.state {
-            State::Streaming(events, _) => events.capacity() > 0 || events.is_closed(),
-            _ => true,
-        }
+        self.events.as_ref().is_none_or(|(events, _)| events.capacity() > 0 || events.is_closed())
     }
 
     /// Ends the response with its last message.
@@ -125,10 +106,7 @@ impl Reply {
 
     /// Sends a whole response, unless something was sent already.
     pub(crate) fn whole(&mut self, status: StatusCode, mut headers: HeaderMap, body: Bytes) {
-        let State::Waiting(_) = &self.state else { return };
-        let State::Waiting(response) = std::mem::replace(&mut self.state, State::Ended) else {
-            return;
-        };
+        let Some(response) = self.waiting.take() else { return };
         headers.remove(CONTENT_LENGTH);
         let (told, received) = oneshot::channel();
         let body = Whole { body, told: Some(told) };
@@ -140,7 +118,8 @@ impl Reply {
 
     /// Ends the response without another message.
     pub(crate) fn close(&mut self) {
-        if let State::Streaming(events, told) = std::mem::replace(&mut self.state, State::Ended) {
+        self.waiting = None;
+        if let Some((events, told)) = self.events.take() {
             tokio::spawn(async move {
                 // The client has taken everything when the channel is empty.
                 let all = events.max_capacity();
@@ -153,44 +132,28 @@ impl Reply {
 
     /// Waits for news of the client.
     pub(crate) async fn news(&mut self) -> News {
-        let left = match &mut self.state {
-            State::Waiting(response) => {
-                response.closed().await;
-                true
-            }
-            State::Streaming(events, _) if events.capacity() == 0 => {
-                if events.reserve().await.is_ok() {
-                    return News::Room;
-                }
-                true
-            }
-            State::Streaming(events, _) => {
+        if let Some(response) = &mut self.waiting {
+            response.closed().await;
+        } else if let Some((events, _)) = &self.events {
+            if events.capacity() > 0 {
                 events.closed().await;
-                true
+            } else if events.reserve().await.is_ok() {
+                return News::Room;
             }
-            State::Ended => match &mut self.received {
-                Some(received) => received.await.is_err(),
-                None => pending().await,
-            },
-        };
-        (self.state, self.received) = (State::Ended, None);
-        if left { News::Left } else { News::Received }
+        } else {
+            let Some(received) = &mut self.received else { return pending().await };
+            if received.await.is_ok() {
+                self.received = None;
+                return News::Received;
+            }
+        }
+        (self.waiting, self.events, self.received) = (None, None, None);
+        News::Left
     }
 
     /// Whether nothing more will be known about the client.
     pub(crate) const fn is_over(&self) -> bool {
-        matches!(self.state, State::Ended) && self.received.is_none()
-    }
-}
-
-/// The frames of a stream of events.
-struct Frames<S>(Pin<Box<KeepAlive<S>>>);
-
-impl<S: Stream<Item = Result<Bytes, BoxError>>> Stream for Frames<S> {
-    type Item = Result<Frame<Bytes>, BoxError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(cx).map(|event| event.map(|bytes| bytes.map(Frame::data)))
+        self.waiting.is_none() && self.events.is_none() && self.received.is_none()
     }
 }
 

@@ -2,6 +2,7 @@
 use bytes::Bytes;
 use std::{
     collections::HashMap,
+    hash::Hash,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -11,7 +12,7 @@ use tokio::{
         Notify,
         mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     },
-    time::{Instant, timeout_at},
+    time::timeout,
 };
 use tr_core::canonical::Key;
 
@@ -27,26 +28,31 @@ type Id = (Home, Box<str>);
 
 /// The calls that run. Without sessions, several clients may use one id.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Running(Arc<Inside>);
-
-#[derive(Debug, Default)]
-struct Inside {
-    calls: Mutex<HashMap<Id, Vec<UnboundedSender<Bytes>>>>,
+pub(crate) struct Running {
+    calls: Arc<Mutex<HashMap<Id, Vec<UnboundedSender<Bytes>>>>>,
     /// The calls that go on without their clients.
-    left: Mutex<HashMap<Home, usize>>,
-    ended: Notify,
-    /// How many clients wait for the calls with a key.
-    wanted: Mutex<HashMap<Key, usize>>,
-    left_alone: Notify,
+    left: Arc<Counts<Home>>,
+    /// The clients that wait for the calls with a key.
+    wanted: Arc<Counts<Key>>,
+}
+
+/// How many there are of each.
+#[derive(Debug)]
+struct Counts<K> {
+    table: Mutex<HashMap<K, usize>>,
+    fewer: Notify,
+}
+
+/// One that is counted, until it gives up or is dropped.
+#[derive(Debug)]
+pub(crate) struct Counted<K: Clone + Eq + Hash> {
+    key: K,
+    all: Arc<Counts<K>>,
+    is_over: bool,
 }
 
 /// A client waits for the call with a key, which may run for several.
-#[derive(Debug)]
-pub(crate) struct Wanted {
-    key: Key,
-    all: Running,
-    is_over: bool,
-}
+pub(crate) type Wanted = Counted<Key>;
 
 /// A call that runs, until this is dropped.
 #[derive(Debug)]
@@ -54,7 +60,7 @@ pub(crate) struct Run {
     id: Id,
     all: Running,
     orders: UnboundedReceiver<Bytes>,
-    is_left: bool,
+    left: Option<Counted<Home>>,
 }
 
 impl Running {
@@ -62,14 +68,14 @@ impl Running {
     pub(crate) fn begin(&self, home: &Home, id: &str) -> Run {
         let (sender, orders) = unbounded_channel();
         let id = (home.clone(), id.into());
-        lock(&self.0.calls).entry(id.clone()).or_default().push(sender);
-        Run { id, all: self.clone(), orders, is_left: false }
+        lock(&self.calls).entry(id.clone()).or_default().push(sender);
+        Run { id, all: self.clone(), orders, left: None }
     }
 
     /// Sends the call a notification that cancels it; `false` if no such call runs, or it is not known which is
     /// meant.
     pub(crate) fn cancel(&self, home: &Home, id: &str, line: &Bytes) -> bool {
-        let running = lock(&self.0.calls);
+        let running = lock(&self.calls);
         let Some(calls) = running.get(&(home.clone(), id.into())) else { return false };
         if calls.len() > 1 && home.session.is_none() {
             return false;
@@ -80,48 +86,59 @@ impl Running {
 
     /// Waits until no call of theirs goes on without its client, for a limited time.
     pub(crate) async fn settled(&self, home: &Home, limit: Duration) {
-        let until = Instant::now() + limit;
+        let _ = timeout(limit, self.left.none(home)).await;
+    }
+}
+
+impl<K> Default for Counts<K> {
+    fn default() -> Self {
+        Self { table: Mutex::default(), fewer: Notify::new() }
+    }
+}
+
+impl<K: Clone + Eq + Hash> Counts<K> {
+    fn add(self: &Arc<Self>, key: K) -> Counted<K> {
+        *lock(&self.table).entry(key.clone()).or_default() += 1;
+        Counted { key, all: self.clone(), is_over: false }
+    }
+
+    /// Waits until there is none of this key.
+    async fn none(&self, key: &K) {
         loop {
-            let mut ended = pin!(self.0.ended.notified());
-            ended.as_mut().enable();
-            if !lock(&self.0.left).contains_key(home) || timeout_at(until, ended).await.is_err() {
+            let mut fewer = pin!(self.fewer.notified());
+            fewer.as_mut().enable();
+            if !lock(&self.table).contains_key(key) {
                 return;
             }
+            fewer.await;
         }
     }
 }
 
-impl Wanted {
-    /// The client does not wait any more.
+impl<K: Clone + Eq + Hash> Counted<K> {
+    /// Waits until there is none of its key.
+    pub(crate) async fn none(&self) {
+        self.all.none(&self.key).await;
+    }
+
+    /// It does not count any more.
     pub(crate) fn give_up(&mut self) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
-        let mut wanted = lock(&self.all.0.wanted);
-        if let Some(count) = wanted.get_mut(&self.key) {
+        let mut table = lock(&self.all.table);
+        if let Some(count) = table.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {
-                wanted.remove(&self.key);
+                table.remove(&self.key);
             }
         }
-        drop(wanted);
-        self.all.0.left_alone.notify_waiters();
-    }
-
-    /// Waits until no client waits for such a call.
-    pub(crate) async fn unwanted(&self) {
-        loop {
-            let mut left = pin!(self.all.0.left_alone.notified());
-            left.as_mut().enable();
-            if !lock(&self.all.0.wanted).contains_key(&self.key) {
-                return;
-            }
-            left.await;
-        }
+        drop(table);
+        self.all.fewer.notify_waiters();
     }
 }
 
-impl Drop for Wanted {
+impl<K: Clone + Eq + Hash> Drop for Counted<K> {
     fn drop(&mut self) {
         self.give_up();
     }
@@ -139,39 +156,24 @@ impl Run {
 
     /// Its client waits for the call with this key.
     pub(crate) fn wants(&self, key: Key) -> Wanted {
-        *lock(&self.all.0.wanted).entry(key).or_default() += 1;
-        Wanted { key, all: self.all.clone(), is_over: false }
+        self.all.wanted.add(key)
     }
 
     /// Its client has left; the call goes on.
     pub(crate) fn left(&mut self) {
-        if !std::mem::replace(&mut self.is_left, true) {
-            *lock(&self.all.0.left).entry(self.id.0.clone()).or_default() += 1;
-        }
+        self.left.get_or_insert_with(|| self.all.left.add(self.id.0.clone()));
     }
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
         self.orders.close();
-        let mut running = lock(&self.all.0.calls);
+        let mut running = lock(&self.all.calls);
         if let Some(calls) = running.get_mut(&self.id) {
             calls.retain(|call| !call.is_closed());
             if calls.is_empty() {
                 running.remove(&self.id);
             }
-        }
-        drop(running);
-        if self.is_left {
-            let mut left = lock(&self.all.0.left);
-            if let Some(count) = left.get_mut(&self.id.0) {
-                *count -= 1;
-                if *count == 0 {
-                    left.remove(&self.id.0);
-                }
-            }
-            drop(left);
-            self.all.0.ended.notify_waiters();
         }
     }
 }
@@ -179,6 +181,7 @@ impl Drop for Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::time::Instant;
 
     fn home(caller: &str, session: Option<&str>) -> Home {
         Home { caller: caller.into(), session: session.map(Into::into) }
@@ -205,7 +208,7 @@ mod tests {
         assert!(running.cancel(&a, "1", &line));
         drop(again);
         assert!(!running.cancel(&a, "1", &line));
-        assert!(lock(&running.0.calls).is_empty());
+        assert!(lock(&running.calls).is_empty());
     }
 
     #[test]

@@ -1,27 +1,23 @@
 //! What is posted to the server, and what is heard of it.
-use super::relist;
 use crate::mcp::{
     batch,
     failure::Failure,
+    http_names::MISMATCH,
     message::{self, Line, Token, answered},
     out::{Outgoing, Sent},
-    upstream::{Heard, Hearing, error},
+    upstream::{Heard, error},
 };
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
 use hyper::{
     Response, StatusCode,
     header::{HeaderName, HeaderValue},
 };
-use std::{
-    pin::Pin,
-    task::{Context, Poll},
-};
+use serde_json::Value;
 use tokio::time::Instant;
 use tr_core::{FailureInfo, Ran, Verdict};
 
 /// A message that was posted, or the server's own stream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Open {
     /// The id under which it is answered.
     pub(super) id: Option<Token>,
@@ -61,7 +57,7 @@ pub(super) struct Mismatch {
     pub(super) response: Box<Response<Bytes>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The client's `initialize`.
     Begins,
@@ -69,6 +65,7 @@ pub(super) enum Kind {
     BeginsAgain,
     /// `notifications/initialized`.
     Initialized,
+    #[default]
     Message,
     /// A request whose stream lasts.
     Subscription,
@@ -78,18 +75,10 @@ pub(super) enum Kind {
     List,
 }
 
-/// What is heard of a message.
-pub(super) enum Heards {
-    Posted(Hearing),
-    Other(Pin<Box<dyn Stream<Item = Heard> + Send>>),
-}
-
 impl Open {
     /// What says nothing to anybody.
-    pub(super) const fn nothing() -> (Self, Option<Heard>) {
-        let open =
-            Self { id: None, batch: Vec::new(), call: None, kind: Kind::Message, session: None };
-        (open, Some(Heard::Between(Bytes::new())))
+    pub(super) fn nothing() -> (Self, Option<Heard>) {
+        (Self::default(), Some(Heard::Between(Bytes::new())))
     }
 
     /// Whether it begins a call.
@@ -102,7 +91,7 @@ impl Open {
         let is_status =
             matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST);
         // An error of another code answers the request itself.
-        let code = error(response.body()).and_then(|error| error.code());
+        let code = error(response.body());
         let may_be = code.is_none_or(|code| matches!(code, -32001 | -32000 | -32600));
         // A server that takes no batches says so with this.
         let is_of_batch = !self.batch.is_empty()
@@ -149,30 +138,10 @@ impl Open {
 
     /// Whether the list of tools may say which headers this refused call lacks.
     pub(super) fn may_relist(&self, response: &Response<Bytes>) -> bool {
-        let code = error(response.body()).and_then(|error| error.code());
+        let code = error(response.body());
         response.status() == StatusCode::BAD_REQUEST
-            && code == Some(relist::MISMATCH)
+            && code == Some(MISMATCH)
             && self.call.as_ref().is_some_and(|call| !call.is_again)
-    }
-}
-
-impl Heards {
-    pub(super) fn of(heards: impl Stream<Item = Heard> + Send + 'static) -> Self {
-        Self::Other(Box::pin(heards))
-    }
-
-    pub(super) fn is_sent(&self) -> bool {
-        match self {
-            Self::Posted(hearing) => hearing.is_sent(),
-            Self::Other(_) => true,
-        }
-    }
-
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
-        match self {
-            Self::Posted(hearing) => hearing.poll_next_unpin(cx),
-            Self::Other(heards) => heards.poll_next_unpin(cx),
-        }
     }
 }
 
@@ -195,4 +164,10 @@ pub(super) fn not_begun() -> Failure {
         "The MCP server has lost the session and did not begin another; the tool did not run",
         facts,
     )
+}
+
+/// The message of a JSON-RPC error.
+pub(super) fn error_of(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    Some(body["error"]["message"].as_str()?.to_owned())
 }

@@ -1,18 +1,14 @@
 //! The stream of the server's own messages, which is opened again when it ends.
-use crate::mcp::upstream::{
-    Heard, Upstream,
-    sse::{Content, Splitter},
+use crate::mcp::{
+    http_names::LAST_EVENT,
+    upstream::{Events, Heard, Upstream, request, sse::Content},
 };
+use bytes::Bytes;
 use futures_util::{Stream, stream};
-use http_body_util::{BodyExt as _, Empty};
-use hyper::{
-    HeaderMap, Method, Request, StatusCode,
-    header::{HeaderName, HeaderValue},
-};
+use hyper::{HeaderMap, Method, Request, StatusCode, header::HeaderValue};
 use std::time::Duration;
 use tokio::time::sleep;
 
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 /// How long before it is opened again, unless the server says how long.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -27,18 +23,13 @@ fn is_final(status: StatusCode) -> bool {
     status.is_client_error() && !passes
 }
 
-/// A request without a body.
-pub(super) fn request(
+/// A request to the endpoint, without a body.
+pub(super) fn to_endpoint(
     upstream: &Upstream,
     method: Method,
     headers: HeaderMap,
-) -> Request<crate::mcp::upstream::BoxBody> {
-    let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
-    let mut request = Request::new(body);
-    *request.method_mut() = method;
-    *request.uri_mut() = upstream.path().parse().unwrap_or_default();
-    *request.headers_mut() = headers;
-    request
+) -> Request<Bytes> {
+    request(method, upstream.path().parse().unwrap_or_default(), headers, Bytes::new())
 }
 
 /// The server's own messages: a server without them refuses the request.
@@ -51,7 +42,7 @@ pub(super) fn own_stream(
         upstream: Upstream,
         headers: HeaderMap,
         max_line: usize,
-        now: Option<(hyper::body::Incoming, Splitter)>,
+        now: Option<Events>,
         /// How long before it is opened again.
         pause: Duration,
         /// How often it could not be opened since it last was; `None` before the first time.
@@ -60,15 +51,15 @@ pub(super) fn own_stream(
     let state = Own { upstream, headers, max_line, now: None, pause: AGAIN, failures: None };
     stream::unfold(state, |mut own| async move {
         loop {
-            let Some((body, splitter)) = &mut own.now else {
+            let Some(events) = &mut own.now else {
                 if let Some(failures) = own.failures {
                     let pause = own.pause.max(SHORTEST);
                     sleep((pause * 2_u32.pow(failures.min(8))).min(pause.max(LONGEST))).await;
                 }
-                let get = request(&own.upstream, Method::GET, own.headers.clone());
+                let get = to_endpoint(&own.upstream, Method::GET, own.headers.clone());
                 match own.upstream.pass(get).await {
                     Ok(response) if response.status().is_success() => {
-                        own.now = Some((response.into_body(), Splitter::new(own.max_line)));
+                        own.now = Some(Events::new(response.into_body(), own.max_line));
                         own.failures = Some(0);
                     }
                     // It has none, or the session is gone.
@@ -79,30 +70,21 @@ pub(super) fn own_stream(
                 }
                 continue;
             };
-            if let Some(piece) = splitter.next() {
-                if let Some(id) = piece.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok())
-                {
-                    own.headers.insert(LAST_EVENT, id);
-                }
-                own.pause = piece.retry.unwrap_or(own.pause);
-                match piece.content {
-                    Content::Message(line) => {
-                        return Some((
-                            Heard::Message { line, raw: piece.raw, answers: false },
-                            own,
-                        ));
-                    }
-                    Content::Oversized(long) => return Some((Heard::Oversized(long), own)),
-                    Content::None => continue,
-                }
+            let Ok(Some(piece)) = events.next().await else {
+                own.now = None;
+                continue;
+            };
+            if let Some(id) = piece.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
+                own.headers.insert(LAST_EVENT, id);
             }
-            match body.frame().await {
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        splitter.feed(&data);
-                    }
+            own.pause = piece.retry.unwrap_or(own.pause);
+            match piece.content {
+                Content::Message(line) => {
+                    let heard = Heard::Message { line, raw: piece.raw, answers: false };
+                    return Some((heard, own));
                 }
-                Some(Err(_)) | None => own.now = None,
+                Content::Oversized(long) => return Some((Heard::Oversized(long), own)),
+                Content::None => {}
             }
         }
     })

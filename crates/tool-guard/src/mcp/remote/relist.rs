@@ -1,14 +1,14 @@
 //! The list of tools, asked for by the guard when a server refuses a call whose headers lack arguments.
-use crate::mcp::message::{self, Line, Token};
+use crate::mcp::{
+    message::{self, Line, Token},
+    upstream::client_meta,
+};
 use bytes::Bytes;
 use hyper::{
     HeaderMap,
     header::{HeaderName, HeaderValue},
 };
 use serde_json::{Value, json, value::RawValue};
-
-/// The error of a request whose headers and body differ.
-pub(super) const MISMATCH: i64 = -32_020;
 
 /// What an answer says of the list.
 pub(super) enum Listed {
@@ -23,19 +23,12 @@ pub(super) enum Listed {
 /// A request for a page, in the name of this call's client, and its id.
 pub(super) fn request(call: &[u8], cursor: Option<&str>) -> (Bytes, Token) {
     let id = format!("tool-guard-list-{:016x}", fastrand::u64(..));
-    let mut call: Value = serde_json::from_slice(call).unwrap_or_default();
-    let mut params = json!({ "_meta": {} });
-    if let Some(meta) = call["params"]["_meta"].as_object_mut() {
-        meta.retain(|name, _| name.starts_with("io.modelcontextprotocol/"));
-        params["_meta"] = Value::Object(std::mem::take(meta));
-    }
+    let mut params = json!({ "_meta": client_meta(call) });
     if let Some(cursor) = cursor {
         params["cursor"] = cursor.into();
     }
-    let id_text = Value::from(id);
-    let token = serde_json::from_str(&id_text.to_string()).ok().and_then(Token::read);
-    let body = json!({ "jsonrpc": "2.0", "id": id_text, "method": "tools/list", "params": params });
-    (body.to_string().into(), token.expect("a string is an id"))
+    let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params });
+    (body.to_string().into(), Token::Text(id.into()))
 }
 
 /// Reads an answer to it.

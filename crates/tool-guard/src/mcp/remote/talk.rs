@@ -1,38 +1,32 @@
 //! The guard as the client of a server at an address: its session, its posts, and the server's own stream.
 use super::{
     headers::{Modern, encoded, modern, repeated},
-    open::{Call, Heards, Held, Kind, Mismatch, Open, asked},
-    own_stream::{own_stream, request},
-    refusal::error_of,
+    open::{Call, Held, Kind, Mismatch, Open, asked, error_of},
+    own_stream::{own_stream, to_endpoint},
     relist::{self, Listed},
 };
 use crate::mcp::{
     Effects,
     failure::Failure,
+    http_names::{METHOD, NAME, VERSION},
     identity::SESSION,
     lines::Item,
     message::{self, Line, Token, cancelled},
     out::{Outgoing, Sent},
     until::until,
-    upstream::{Heard, Posted, Upstream, error, is_protocol_refusal},
+    upstream::{Heard, Hearing, Posted, Upstream, error, is_protocol_refusal, next_of},
 };
 use bytes::Bytes;
 use futures_util::stream;
 use hyper::{
     HeaderMap, Method, Response,
-    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
+    header::{ACCEPT, CONTENT_TYPE, HeaderValue},
 };
 use std::{
-    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::Poll,
     time::Duration,
 };
 use tr_core::{FailureInfo, Ran, Verdict};
-
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// The talk with the server.
 pub(super) struct Talk {
@@ -54,7 +48,7 @@ pub(super) struct Talk {
     effects: Arc<Mutex<Effects>>,
     /// Calls that wait for the list of tools.
     mismatches: Vec<Mismatch>,
-    open: Vec<(Open, Heards)>,
+    open: Vec<(Open, Hearing)>,
 }
 
 impl Talk {
@@ -120,14 +114,14 @@ impl Talk {
         let method = message.method.as_deref();
         if method == Some("notifications/cancelled") {
             let id = cancelled(&line);
-            let is_unsent = |(open, heards): &(Open, Heards)| {
+            let is_unsent = |(open, heards): &(Open, Hearing)| {
                 open.call.is_some() && open.id == id && !heards.is_sent()
             };
             if let Some(at) = self.open.iter().position(is_unsent) {
                 // Of a call that waits for its preflight the server need not hear.
                 let (open, _) = self.open.remove(at);
                 let failed = Heard::Failed(Failure::CANCELLED_BEFORE);
-                return self.open.push((open, Heards::of(stream::iter([failed]))));
+                return self.open.push((open, Hearing::of_sent(stream::iter([failed]))));
             }
             let is_modern = self.is_modern();
             let stays =
@@ -175,7 +169,7 @@ impl Talk {
         let id = attempt.as_ref().map(|sent| sent.id.clone()).or(id);
         let hearing = self.upstream.post(Posted { headers, body, attempt });
         let session = self.session.clone();
-        self.open.push((Open { id, batch, call, kind, session }, Heards::Posted(hearing)));
+        self.open.push((Open { id, batch, call, kind, session }, hearing));
     }
 
     /// Hears no more of messages of this kind.
@@ -195,8 +189,8 @@ impl Talk {
         let call =
             attempt.map(|sent| Call { body: line, sent, params: Vec::new(), is_again: false });
         let id = call.as_ref().map(|call| call.sent.id.clone()).or(asked);
-        let open = Open { id, batch, call, kind: Kind::Message, session: None };
-        self.open.push((open, Heards::of(stream::iter([Heard::Failed(failure)]))));
+        let open = Open { id, batch, call, ..Open::default() };
+        self.open.push((open, Hearing::of_sent(stream::iter([Heard::Failed(failure)]))));
     }
 
     /// Whether requests are open.
@@ -255,24 +249,16 @@ impl Talk {
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let heards = own_stream(self.upstream.clone(), headers, self.max_line);
         let session = self.session.clone();
-        let open = Open { id: None, batch: Vec::new(), call: None, kind: Kind::Stream, session };
-        self.open.push((open, Heards::of(heards)));
+        let open = Open { kind: Kind::Stream, session, ..Open::default() };
+        self.open.push((open, Hearing::of_sent(heards)));
     }
 
     /// What is heard next, and of what.
     pub(super) async fn next(&mut self) -> (Open, Option<Heard>) {
         let deadline = self.held.as_ref().map(|held| held.until);
-        let found = poll_fn(|cx| {
-            for (at, (_, heards)) in self.open.iter_mut().enumerate() {
-                if let Poll::Ready(heard) = heards.poll_next(cx) {
-                    return Poll::Ready((at, heard));
-                }
-            }
-            Poll::Pending
-        });
         let (at, heard) = tokio::select! {
             biased;
-            found = found => found,
+            found = next_of(&mut self.open, |(_, hearing)| hearing) => found,
             () = until(deadline), if deadline.is_some() => {
                 self.on_held_too_long();
                 return Open::nothing();
@@ -334,9 +320,9 @@ impl Talk {
             let headers = self.headers(&body);
             // With the same headers, it would be refused again.
             let heards = if call.params == relist::params(&headers) {
-                Heards::of(stream::iter([Heard::Refused(response)]))
+                Hearing::of_sent(stream::iter([Heard::Refused(response)]))
             } else {
-                Heards::Posted(self.upstream.post(Posted { headers, body, attempt: Some(sent) }))
+                self.upstream.post(Posted { headers, body, attempt: Some(sent) })
             };
             open.session = self.session.clone();
             self.open.push((open, heards));
@@ -383,6 +369,6 @@ impl Talk {
         }
         let headers = self.base();
         // What the server says to that changes nothing.
-        let _ = self.upstream.pass(request(&self.upstream, Method::DELETE, headers)).await;
+        let _ = self.upstream.pass(to_endpoint(&self.upstream, Method::DELETE, headers)).await;
     }
 }

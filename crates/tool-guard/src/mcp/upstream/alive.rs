@@ -1,7 +1,8 @@
 //! Which sessions the server has answered lately. Sessions and credentials are known by keyed digests alone.
+use crate::mcp::identity::SESSION;
 use hyper::{
     HeaderMap,
-    header::{AUTHORIZATION, COOKIE, HeaderName},
+    header::{AUTHORIZATION, COOKIE},
 };
 use std::{
     collections::HashMap,
@@ -10,9 +11,6 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-
-/// The header with the id of a session.
-pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// How long an answer is a sign of life.
 const FRESH: Duration = Duration::from_secs(5);

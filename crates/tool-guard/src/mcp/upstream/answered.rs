@@ -1,15 +1,14 @@
 //! What a posted message asks for, and whether a message of the server's answers it.
-use crate::mcp::{
-    batch,
-    message::{self, Guess, Line, Token},
+use crate::{
+    front::access::text,
+    mcp::{
+        batch,
+        http_names::{MODERN, VERSION},
+        message::{self, Guess, Line, Token},
+    },
 };
 use bytes::Bytes;
-use hyper::{HeaderMap, header::HeaderName};
-
-/// The header with the version of MCP.
-pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-/// The first version without sessions and resumption.
-const MODERN: &str = "2026-07-28";
+use hyper::HeaderMap;
 
 /// What a message asks for.
 #[derive(Debug, Default)]
@@ -52,8 +51,7 @@ pub(super) fn answers(line: &Bytes, id: &Token) -> bool {
 
 /// Whether the request is of a version without sessions.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {
-    let version = headers.get(VERSION).and_then(|value| value.to_str().ok());
-    version.is_some_and(|version| version >= MODERN)
+    text(headers, &VERSION).is_some_and(|version| version >= MODERN)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! Bodies of responses.
+use super::sse::{Piece, Splitter};
 use crate::{
     front::body::announced,
     mcp::{lines::Oversized, scan::IdScan},
@@ -11,6 +12,40 @@ use tokio::time::timeout;
 
 /// How long the body of a refusal may take.
 const BRIEF: Duration = Duration::from_secs(10);
+
+/// The events of a response.
+pub(crate) struct Events {
+    body: Incoming,
+    splitter: Splitter,
+}
+
+impl Events {
+    /// Events of more than `limit` bytes are skipped.
+    pub(crate) fn new(body: Incoming, limit: usize) -> Self {
+        Self { body, splitter: Splitter::new(limit) }
+    }
+
+    /// The next part of the stream; `None` after the last.
+    ///
+    /// # Errors
+    /// If the connection ended first.
+    pub(crate) async fn next(&mut self) -> hyper::Result<Option<Piece>> {
+        loop {
+            if let Some(piece) = self.splitter.next() {
+                return Ok(Some(piece));
+            }
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            if let Ok(data) = frame?.into_data() {
+                self.splitter.feed(&data);
+            }
+        }
+    }
+
+    /// The bytes of an event that never ended.
+    pub(crate) fn rest(mut self) -> Bytes {
+        self.splitter.rest()
+    }
+}
 
 /// How the body of a response ended.
 #[derive(Debug)]

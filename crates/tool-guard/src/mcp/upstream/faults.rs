@@ -1,7 +1,10 @@
 //! What a fault on the way to the server says about a request: whether the tool ran, whether a repeat may help,
 //! and what the client gets.
-use crate::mcp::failure::Failure;
-use crate::mcp::options::StatusRules;
+use crate::mcp::{
+    failure::Failure,
+    http_names::{METHOD_NOT_FOUND, MISMATCH},
+    options::StatusRules,
+};
 use hyper::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,7 +13,7 @@ use tr_core::{FailureInfo, Ran, SystemClock, Verdict, classify, code};
 
 /// What happened in place of an answer.
 #[derive(Debug)]
-pub(super) enum Fault<'f> {
+pub(super) enum Fault {
     /// No connection was made, so nothing was sent.
     NotConnected(String),
     /// No connection was made, since the server could not show who it is.
@@ -21,8 +24,6 @@ pub(super) enum Fault<'f> {
     Cut,
     /// A response of status 2xx answers something else.
     NoAnswer(String),
-    /// A response of another status.
-    Status(StatusCode, &'f HeaderMap, &'f [u8]),
 }
 
 /// What the request is.
@@ -50,83 +51,90 @@ pub(super) enum Kind {
     Preflight,
 }
 
-/// What follows from a fault.
-#[derive(Debug)]
-pub(super) enum Judged {
-    /// The client gets the response unchanged: the tool did not run, or only reads.
-    Pass,
-    Fail(Failure),
+/// What follows from `fault`.
+pub(super) fn failure(fault: &Fault, about: About<'_>) -> Failure {
+    let host = about.host;
+    let (text, code, ran, verdict) = match fault {
+        Fault::NotConnected(why) => (
+            format!(
+                "Cannot connect to the MCP server at {host}: {why}. Check that it runs, and that --upstream is its address"
+            ),
+            "connection_refused",
+            Ran::No,
+            Verdict::TRANSIENT,
+        ),
+        Fault::Tls(why) => (
+            format!(
+                "The TLS connection to the MCP server at {host} failed: {why}. Check its name and its certificate; give an authority of your own with --ca"
+            ),
+            "tls_untrusted",
+            Ran::No,
+            Verdict::Permanent,
+        ),
+        Fault::Dropped(why) => (
+            format!("The connection to the MCP server at {host} ended before it answered: {why}"),
+            "connection_reset",
+            Ran::Unknown,
+            Verdict::TRANSIENT,
+        ),
+        Fault::Cut => (
+            format!("The MCP server at {host} ended the stream of events before its answer"),
+            "connection_reset",
+            Ran::Unknown,
+            Verdict::TRANSIENT,
+        ),
+        Fault::NoAnswer(what) => (
+            format!("The MCP server at {host} accepted the request and did not answer it: {what}"),
+            "invalid_answer",
+            Ran::Unknown,
+            Verdict::Permanent,
+        ),
+    };
+    failed(about.kind, text, code, ran, verdict)
 }
 
-/// What follows from `fault`.
-pub(super) fn judge(fault: &Fault<'_>, about: About<'_>, rules: &StatusRules) -> Judged {
+/// What follows from a response of another status than 2xx. `None` if the client gets it unchanged: the tool did
+/// not run, or only reads.
+pub(super) fn refused(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+    about: About<'_>,
+    rules: &StatusRules,
+) -> Option<Failure> {
     use Kind::{Message, Mutating, Preflight, Read};
-    let host = about.host;
-    let kind = about.kind;
-    match fault {
-        Fault::NotConnected(why) => {
-            let text = format!(
-                "Cannot connect to the MCP server at {host}: {why}. Check that it runs, and that --upstream is its address"
-            );
-            failed(kind, text, "connection_refused", Ran::No, Verdict::TRANSIENT)
+    let About { kind, has_session, is_modern, host } = about;
+    if kind == Message {
+        return None;
+    }
+    let said = |ran, verdict| {
+        let text = format!("The MCP server at {host} answered {status}");
+        Some(failed(kind, text, code_of(status), ran, verdict))
+    };
+    let transient = Verdict::Transient { retry_after: retry_after(status, headers) };
+    let may_pass = is_transient(status);
+    match rules.get(&status.as_u16()) {
+        Some(StatusMeaning::NotRun) if may_pass => return said(Ran::No, transient),
+        Some(StatusMeaning::NotRun) => return None,
+        Some(StatusMeaning::Unknown) if kind == Mutating => {
+            return said(Ran::Unknown, Verdict::Permanent);
         }
-        Fault::Tls(why) => {
-            let text = format!(
-                "The TLS connection to the MCP server at {host} failed: {why}. Check its name and its certificate; give an authority of your own with --ca"
-            );
-            failed(kind, text, "tls_untrusted", Ran::No, Verdict::Permanent)
+        _ => {}
+    }
+    let lost_route = status == StatusCode::NOT_FOUND && !has_session && error(body).is_none();
+    match kind {
+        _ if status == StatusCode::TOO_MANY_REQUESTS => said(Ran::No, transient),
+        Preflight | Read if may_pass => said(Ran::Unknown, transient),
+        Preflight | Read if lost_route => said(Ran::Unknown, Verdict::TRANSIENT),
+        Mutating if is_modern && is_protocol_refusal(status, body) => None,
+        Mutating if !is_challenge(status, headers) => {
+            said(Ran::Unknown, if may_pass { transient } else { Verdict::Permanent })
         }
-        Fault::Dropped(why) => {
-            let text = format!(
-                "The connection to the MCP server at {host} ended before it answered: {why}"
-            );
-            failed(kind, text, "connection_reset", Ran::Unknown, Verdict::TRANSIENT)
-        }
-        Fault::Cut => {
-            let text =
-                format!("The MCP server at {host} ended the stream of events before its answer");
-            failed(kind, text, "connection_reset", Ran::Unknown, Verdict::TRANSIENT)
-        }
-        Fault::NoAnswer(what) => {
-            let text = format!(
-                "The MCP server at {host} accepted the request and did not answer it: {what}"
-            );
-            failed(kind, text, "invalid_answer", Ran::Unknown, Verdict::Permanent)
-        }
-        Fault::Status(..) if kind == Message => Judged::Pass,
-        Fault::Status(status, headers, body) => {
-            let said = |ran, verdict| {
-                let text = format!("The MCP server at {host} answered {status}");
-                failed(kind, text, code_of(*status), ran, verdict)
-            };
-            let transient = Verdict::Transient { retry_after: retry_after(*status, headers) };
-            let may_pass = is_transient(*status);
-            match rules.get(&status.as_u16()) {
-                Some(StatusMeaning::NotRun) if may_pass => return said(Ran::No, transient),
-                Some(StatusMeaning::NotRun) => return Judged::Pass,
-                Some(StatusMeaning::Unknown) if kind == Mutating => {
-                    return said(Ran::Unknown, Verdict::Permanent);
-                }
-                _ => {}
-            }
-            let lost_route =
-                *status == StatusCode::NOT_FOUND && !about.has_session && error(body).is_none();
-            match kind {
-                _ if *status == StatusCode::TOO_MANY_REQUESTS => said(Ran::No, transient),
-                Preflight | Read if may_pass => said(Ran::Unknown, transient),
-                Preflight | Read if lost_route => said(Ran::Unknown, Verdict::TRANSIENT),
-                Mutating if about.is_modern && is_protocol_refusal(*status, body) => Judged::Pass,
-                Mutating if !is_challenge(*status, headers) => {
-                    let verdict = if may_pass { transient } else { Verdict::Permanent };
-                    said(Ran::Unknown, verdict)
-                }
-                _ => Judged::Pass,
-            }
-        }
+        _ => None,
     }
 }
 
-fn failed(kind: Kind, text: String, code: &'static str, ran: Ran, verdict: Verdict) -> Judged {
+fn failed(kind: Kind, text: String, code: &'static str, ran: Ran, verdict: Verdict) -> Failure {
     // A call whose preflight fails was not sent.
     let ran = if kind == Kind::Preflight { Ran::No } else { ran };
     let text = if ran == Ran::No && kind != Kind::Message {
@@ -134,17 +142,15 @@ fn failed(kind: Kind, text: String, code: &'static str, ran: Ran, verdict: Verdi
     } else {
         text
     };
-    Judged::Fail(Failure::said(text, FailureInfo::new(code, ran, verdict)))
+    Failure::said(text, FailureInfo::new(code, ran, verdict))
 }
 
 /// Whether a server of MCP 2026-07-28 refuses the form of a request with one of the protocol's own errors: it
 /// comes before the tool's work, or in place of the question that would have come before it.
 pub(crate) fn is_protocol_refusal(status: StatusCode, body: &[u8]) -> bool {
-    const HEADER_MISMATCH: i64 = -32_020;
     const UNSUPPORTED_VERSION: i64 = -32_022;
-    let code = error(body).and_then(|error| error.code());
     status == StatusCode::BAD_REQUEST
-        && code.is_some_and(|code| (UNSUPPORTED_VERSION..=HEADER_MISMATCH).contains(&code))
+        && error(body).is_some_and(|code| (UNSUPPORTED_VERSION..=MISMATCH).contains(&code))
 }
 
 /// Whether the server may answer the same request otherwise soon.
@@ -187,43 +193,27 @@ const fn code_of(status: StatusCode) -> &'static str {
     }
 }
 
-/// The JSON-RPC error of a response's body.
-#[derive(Deserialize)]
-pub(crate) struct RpcError<'b> {
-    #[serde(borrow)]
-    error: &'b RawValue,
-}
-
-#[derive(Deserialize)]
-struct Coded {
-    code: i64,
-}
-
-impl RpcError<'_> {
-    /// Its JSON text.
-    pub(crate) fn text(&self) -> &str {
-        self.error.get()
+/// The code of the JSON-RPC error in a response's body, if it has one.
+pub(crate) fn error(body: &[u8]) -> Option<i64> {
+    #[derive(Deserialize)]
+    struct Body<'b> {
+        #[serde(borrow)]
+        error: &'b RawValue,
     }
-
-    /// Its code.
-    pub(crate) fn code(&self) -> Option<i64> {
-        serde_json::from_str(self.text()).ok().map(|Coded { code }| code)
+    #[derive(Deserialize)]
+    struct Coded {
+        code: i64,
     }
-}
-
-/// The JSON-RPC error in a response's body, if it has one.
-pub(crate) fn error(body: &[u8]) -> Option<RpcError<'_>> {
-    let error: RpcError<'_> = serde_json::from_slice(body).ok()?;
-    error.code().is_some().then_some(error)
+    let Body { error } = serde_json::from_slice(body).ok()?;
+    serde_json::from_str(error.get()).ok().map(|Coded { code }| code)
 }
 
 /// Whether a response to a preflight shows that the server serves this session: it knows neither the method
 /// nor the message, and says so.
 pub(super) fn is_alive(status: StatusCode, body: &[u8]) -> bool {
-    const METHOD_NOT_FOUND: i64 = -32601;
     status.is_success()
         || status == StatusCode::METHOD_NOT_ALLOWED
-        || error(body).and_then(|error| error.code()) == Some(METHOD_NOT_FOUND)
+        || error(body) == Some(METHOD_NOT_FOUND)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! Headers on their way through the guard.
+use crate::front::access::text;
 use hyper::{
     HeaderMap,
     header::{
@@ -23,6 +24,8 @@ const OF_CONNECTION: [HeaderName; 10] = [
     UPGRADE,
 ];
 
+/// The headers that repeat arguments.
+pub(super) const PARAM: &str = "mcp-param-";
 /// The guard's own headers.
 const OWN: &str = "x-tool-guard-";
 
@@ -40,14 +43,19 @@ pub(crate) fn without_connection(headers: &mut HeaderMap) {
     }
 }
 
+/// Removes the headers with such names.
+pub(super) fn remove(headers: &mut HeaderMap, is_one: impl Fn(&str) -> bool) {
+    let names: Vec<_> = headers.keys().filter(|name| is_one(name.as_str())).cloned().collect();
+    for name in names {
+        headers.remove(name);
+    }
+}
+
 /// A client's headers as the server at `host` gets them.
 pub(super) fn forwarded(headers: &HeaderMap, host: &HeaderValue) -> HeaderMap {
     let mut taken = headers.clone();
     without_connection(&mut taken);
-    let own: Vec<_> = taken.keys().filter(|it| it.as_str().starts_with(OWN)).cloned().collect();
-    for name in own.iter().chain(&[ORIGIN]) {
-        taken.remove(name);
-    }
+    remove(&mut taken, |name| name.starts_with(OWN) || name == ORIGIN);
     taken.insert(HOST, host.clone());
     taken.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     taken
@@ -56,24 +64,18 @@ pub(super) fn forwarded(headers: &HeaderMap, host: &HeaderValue) -> HeaderMap {
 /// The headers of a request for a stream, in the session of these.
 pub(super) fn of_stream(headers: &HeaderMap) -> HeaderMap {
     let mut headers = headers.clone();
-    let of_message = |name: &HeaderName| {
-        name == CONTENT_TYPE
-            || matches!(name.as_str(), "mcp-method" | "mcp-name" | "idempotency-key")
-            || name.as_str().starts_with("mcp-param-")
-    };
-    let names: Vec<_> = headers.keys().filter(|name| of_message(name)).cloned().collect();
-    for name in names {
-        headers.remove(name);
-    }
+    remove(&mut headers, |name| {
+        matches!(name, "content-type" | "mcp-method" | "mcp-name" | "idempotency-key")
+            || name.starts_with(PARAM)
+    });
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     headers
 }
 
 /// Whether a response is a stream of events.
 pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
-    let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
-    let essence = media.and_then(|media| media.split(';').next()).unwrap_or_default();
-    essence.trim().eq_ignore_ascii_case("text/event-stream")
+    let essence = text(headers, &CONTENT_TYPE).unwrap_or_default().split(';').next();
+    essence.unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
 }
 
 #[cfg(test)]

@@ -1,7 +1,17 @@
 //! What is posted to the server, and what is heard.
 use crate::mcp::{failure::Failure, lines::Oversized, out::Sent};
 use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
 use hyper::{HeaderMap, Response, StatusCode};
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+};
 
 /// A message to post.
 #[derive(Debug)]
@@ -34,4 +44,53 @@ pub(crate) enum Heard {
     Refused(Box<Response<Bytes>>),
     /// The attempt, or the request, will not be answered any more.
     Failed(Failure),
+}
+
+/// What is heard after a message was posted, or of the server itself.
+pub(crate) struct Hearing {
+    heard: Pin<Box<dyn Stream<Item = Heard> + Send>>,
+    is_sent: Arc<AtomicBool>,
+}
+
+impl Hearing {
+    pub(super) fn of(
+        heard: impl Stream<Item = Heard> + Send + 'static,
+        is_sent: Arc<AtomicBool>,
+    ) -> Self {
+        Self { heard: Box::pin(heard), is_sent }
+    }
+
+    /// What is heard of what waits for no preflight.
+    pub(crate) fn of_sent(heard: impl Stream<Item = Heard> + Send + 'static) -> Self {
+        Self::of(heard, Arc::new(true.into()))
+    }
+
+    /// Whether the first byte of the message may have left: not during its preflight.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.is_sent.load(Ordering::Relaxed)
+    }
+}
+
+/// What is heard next, and of which of them.
+pub(crate) async fn next_of<T, H: Stream<Item = Heard> + Unpin>(
+    all: &mut [T],
+    hearing: impl Fn(&mut T) -> &mut H,
+) -> (usize, Option<Heard>) {
+    poll_fn(|cx| {
+        for (at, one) in all.iter_mut().enumerate() {
+            if let Poll::Ready(heard) = hearing(one).poll_next_unpin(cx) {
+                return Poll::Ready((at, heard));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+impl Stream for Hearing {
+    type Item = Heard;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
+        self.heard.as_mut().poll_next(cx)
+    }
 }

@@ -1,54 +1,59 @@
 //! Requests to the server.
 use super::{
+    alive::Alive,
     body::causes,
     faults::Fault,
     headers::{forwarded, without_connection},
 };
-use crate::connect::{Connector, Reach, Trust, was_not_sent};
+use crate::{
+    connect::{Connector, Trust, was_not_sent},
+    mcp::options::{HttpOptions, Preflight, StatusRules},
+};
 use anyhow::Context as _;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
+use http_body_util::Full;
 use hyper::{
     HeaderMap, Method, Request, Response, Uri, body::Incoming, header::HeaderValue, http::response,
     http::uri::PathAndQuery,
 };
-use hyper_util::{
-    client::legacy::{self, Client},
-    rt::{TokioExecutor, TokioTimer},
-};
-use std::{error::Error as _, io, iter::successors, time::Duration};
+use hyper_util::client::legacy::{self, Client};
+use std::{error::Error as _, io, iter::successors};
 use tokio_rustls::rustls;
-use tr_core::BoxError;
 
-/// How long a connection may idle. Many servers close theirs after 5 s, and a request that meets the close may
-/// have run.
-const IDLE: Duration = Duration::from_secs(4);
-
-/// The body of a request.
-pub(crate) type BoxBody = UnsyncBoxBody<Bytes, BoxError>;
-
-/// The server, and the connections to it.
+/// The server, the connections to it, and what all requests to it share.
 #[derive(Debug)]
-pub(super) struct Target {
-    client: Client<Connector, BoxBody>,
+pub(super) struct Server {
+    client: Client<Connector, Full<Bytes>>,
     url: Uri,
     host: HeaderValue,
+    pub(super) alive: Alive,
+    pub(super) status: StatusRules,
+    pub(super) preflight: Preflight,
+    /// Messages of more bytes are not kept.
+    pub(super) max_line: usize,
 }
 
-impl Target {
+impl Server {
     /// # Errors
     /// If the address may not be used, or no authority is trusted.
-    pub(super) fn new(url: &Uri, reach: &Reach) -> anyhow::Result<Self> {
-        let connector = Trust::new(reach)?.connector(url)?;
+    pub(super) fn new(
+        url: &Uri,
+        options: &HttpOptions,
+        status: StatusRules,
+        max_line: usize,
+    ) -> anyhow::Result<Self> {
+        let client = Trust::new(&options.reach)?.connector(url)?.client();
         let host = url.authority().context("--upstream: the URL names no host")?;
         let host = HeaderValue::from_str(host.as_str()).context("--upstream")?;
-        // A request that may have been sent is never sent again by the client itself.
-        let client = Client::builder(TokioExecutor::new())
-            .retry_canceled_requests(false)
-            .pool_idle_timeout(IDLE)
-            .pool_timer(TokioTimer::new())
-            .build(connector);
-        Ok(Self { client, url: url.clone(), host })
+        Ok(Self {
+            client,
+            url: url.clone(),
+            host,
+            alive: Alive::new(),
+            status,
+            preflight: options.preflight,
+            max_line,
+        })
     }
 
     pub(super) fn path(&self) -> &str {
@@ -72,20 +77,15 @@ impl Target {
         uri: Uri,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<(response::Parts, Incoming), Fault<'static>> {
-        let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
-        let mut request = Request::new(body);
-        *request.method_mut() = method;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = headers;
-        Ok(self.request(request).await?.into_parts())
+    ) -> Result<(response::Parts, Incoming), Fault> {
+        Ok(self.request(request(method, uri, headers, body)).await?.into_parts())
     }
 
     /// Passes a request on, to the same path of the server.
     pub(super) async fn pass(
         &self,
-        mut request: Request<BoxBody>,
-    ) -> Result<Response<Incoming>, Fault<'static>> {
+        mut request: Request<Bytes>,
+    ) -> Result<Response<Incoming>, Fault> {
         let headers = self.take(request.headers());
         *request.headers_mut() = headers;
         *request.uri_mut() = self.on_server(request.uri());
@@ -103,11 +103,8 @@ impl Target {
         Uri::from_parts(parts).unwrap_or_else(|_| self.url.clone())
     }
 
-    async fn request(
-        &self,
-        request: Request<BoxBody>,
-    ) -> Result<Response<Incoming>, Fault<'static>> {
-        match self.client.request(request).await {
+    async fn request(&self, request: Request<Bytes>) -> Result<Response<Incoming>, Fault> {
+        match self.client.request(request.map(Full::new)).await {
             Ok(mut response) => {
                 without_connection(response.headers_mut());
                 Ok(response)
@@ -117,7 +114,16 @@ impl Target {
     }
 }
 
-fn fault(error: &legacy::Error) -> Fault<'static> {
+/// A request.
+pub(crate) fn request(method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Request<Bytes> {
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers;
+    request
+}
+
+fn fault(error: &legacy::Error) -> Fault {
     let why = causes(error);
     let causes = || successors(error.source(), |&cause| cause.source());
     let is_tls = |cause: &(dyn std::error::Error + 'static)| {

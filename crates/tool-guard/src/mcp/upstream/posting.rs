@@ -1,22 +1,28 @@
 //! One posted message, and what is heard after it: the response, and the streams that resume it.
 use super::{
-    alive::{Peer, SESSION},
+    alive::Peer,
     answered::{Asks, answers, is_modern},
-    body::{Body, brief, read, skip},
-    faults::{About, Fault, Judged, Kind, error, is_alive, is_transient, judge},
+    body::{Body, Events, brief, read, skip},
+    faults::{About, Fault, Kind, error, failure, is_alive, is_transient, refused},
     headers::{is_event_stream, of_stream},
-    heard::{Heard, Posted},
+    heard::{Heard, Hearing, Posted},
+    http::Server,
     preflight,
-    shared::Shared,
-    sse::{Content, Splitter},
+    sse::{Content, Piece},
 };
-use crate::mcp::{lines::Oversized, message::Token, options::Preflight};
+use crate::{
+    front::access::text,
+    mcp::{
+        failure::Failure, http_names::LAST_EVENT, identity::SESSION, lines::Oversized,
+        message::Token, options::Preflight,
+    },
+};
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
+use futures_util::stream;
 use hyper::{
     HeaderMap, Method, Response, StatusCode, Uri,
     body::Incoming,
-    header::{CONTENT_TYPE, HeaderName, HeaderValue},
+    header::{CONTENT_TYPE, HeaderValue},
     http::response,
 };
 use std::{
@@ -41,7 +47,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A posted message.
 pub(super) struct Exchange {
-    shared: Arc<Shared>,
+    server: Arc<Server>,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
@@ -50,7 +56,7 @@ pub(super) struct Exchange {
     asks: Asks,
     is_modern: bool,
     /// Whether the first byte may have left.
-    pub(super) is_sent: Arc<AtomicBool>,
+    is_sent: Arc<AtomicBool>,
     stage: Stage,
     /// What was heard and not returned yet.
     heard: VecDeque<Heard>,
@@ -65,15 +71,15 @@ pub(super) struct Exchange {
 
 enum Stage {
     Begin,
-    Events { body: Incoming, splitter: Splitter },
+    Events(Events),
     Cut,
     Done,
 }
 
 impl Exchange {
-    pub(super) fn new(shared: Arc<Shared>, uri: Uri, posted: Posted) -> Self {
+    pub(super) fn new(server: Arc<Server>, uri: Uri, posted: Posted) -> Self {
         let Posted { headers, body, attempt } = posted;
-        let headers = shared.target.take(&headers);
+        let headers = server.take(&headers);
         let kind = match &attempt {
             Some(sent) if sent.is_mutating => Kind::Mutating,
             Some(_) => Kind::Read,
@@ -84,10 +90,10 @@ impl Exchange {
             None => Asks::of(&body),
         };
         Self {
-            peer: shared.alive.peer(uri.query(), &headers),
+            peer: server.alive.peer(uri.query(), &headers),
             uri,
             is_modern: is_modern(&headers),
-            shared,
+            server,
             headers,
             body,
             kind,
@@ -102,8 +108,19 @@ impl Exchange {
         }
     }
 
+    /// All that is heard.
+    pub(super) fn hearing(self) -> Hearing {
+        let is_sent = self.is_sent.clone();
+        let heard =
+            stream::unfold(
+                self,
+                |mut exchange| async move { Some((exchange.next().await?, exchange)) },
+            );
+        Hearing::of(heard, is_sent)
+    }
+
     /// What is heard next; `None` if nothing more can come.
-    pub(super) async fn next(&mut self) -> Option<Heard> {
+    async fn next(&mut self) -> Option<Heard> {
         loop {
             if let Some(heard) = self.heard.pop_front() {
                 return Some(heard);
@@ -113,14 +130,9 @@ impl Exchange {
                     self.stage = Stage::Done;
                     self.begin().await;
                 }
-                Stage::Events { body, splitter } => match body.frame().await {
-                    Some(Ok(frame)) => {
-                        if let Ok(data) = frame.into_data() {
-                            splitter.feed(&data);
-                            self.take_events();
-                        }
-                    }
-                    Some(Err(_)) | None => self.on_end(),
+                Stage::Events(events) => match events.next().await {
+                    Ok(Some(piece)) => self.take(piece),
+                    Ok(None) | Err(_) => self.on_end(),
                 },
                 Stage::Cut => {
                     self.stage = Stage::Done;
@@ -134,19 +146,22 @@ impl Exchange {
     fn about(&self, kind: Kind) -> About<'_> {
         let has_session = self.headers.contains_key(SESSION);
         let is_modern = self.is_modern;
-        About { kind, has_session, is_modern, host: self.shared.target.host() }
+        About { kind, has_session, is_modern, host: self.server.host() }
     }
 
-    fn fail(&mut self, fault: &Fault<'_>) {
-        if let Judged::Fail(failure) = judge(fault, self.about(self.kind), &self.shared.status) {
-            self.heard.push_back(Heard::Failed(failure));
-        }
+    fn fail(&mut self, fault: &Fault) {
+        let failure = failure(fault, self.about(self.kind));
+        self.heard.push_back(Heard::Failed(failure));
+    }
+
+    fn refused(&self, kind: Kind, head: &response::Parts, body: &[u8]) -> Option<Failure> {
+        refused(head.status, &head.headers, body, self.about(kind), &self.server.status)
     }
 
     async fn begin(&mut self) {
         if self.kind == Kind::Mutating
-            && self.shared.preflight == Preflight::On
-            && !self.shared.alive.is_fresh(&self.peer, Instant::now())
+            && self.server.preflight == Preflight::On
+            && !self.server.alive.is_fresh(&self.peer, Instant::now())
             && let Err(heard) = self.preflight().await
         {
             return self.heard.push_back(heard);
@@ -156,8 +171,7 @@ impl Exchange {
         let mut pause = PAUSE;
         loop {
             let sent = self
-                .shared
-                .target
+                .server
                 .send(Method::POST, self.uri.clone(), self.headers.clone(), self.body.clone())
                 .await;
             let may_wait =
@@ -169,7 +183,7 @@ impl Exchange {
                     return self.on_success(head, body).await;
                 }
                 Ok((head, body)) => {
-                    let body = brief(body, self.shared.max_line).await;
+                    let body = brief(body, self.server.max_line).await;
                     let lost_route = self.asks.is_initialize
                         && head.status == StatusCode::NOT_FOUND
                         && !self.headers.contains_key(SESSION)
@@ -189,67 +203,55 @@ impl Exchange {
         let (headers, body, id) = preflight::probe(&self.headers, &self.body, self.is_modern);
         let asked = async {
             let (head, body) =
-                self.shared.target.send(Method::POST, self.uri.clone(), headers, body).await?;
+                self.server.send(Method::POST, self.uri.clone(), headers, body).await?;
             // The connection can be used again once the body was read.
             let body = match timeout(BRIEF / 10, read(body, 64 * 1024)).await {
                 Ok(Body::Whole(body) | Body::Torn(body, _)) => body,
                 Ok(Body::Longer(..)) | Err(_) => Bytes::new(),
             };
-            Ok::<_, Fault<'static>>((head, body))
+            Ok::<_, Fault>((head, body))
         };
         let late = || Err(Fault::Dropped("no sign of life within 10 s".into()));
         let (mut head, body) = match timeout(BRIEF, asked).await.unwrap_or_else(|_| late()) {
             Ok(response) => response,
-            Err(fault) => return Err(self.unsent(&fault)),
+            Err(fault) => {
+                return Err(Heard::Failed(failure(&fault, self.about(Kind::Preflight))));
+            }
         };
         if is_alive(head.status, &body) {
-            self.shared.alive.note(self.peer, Instant::now());
+            self.server.alive.note(self.peer, Instant::now());
             return Ok(());
         }
-        let fault = Fault::Status(head.status, &head.headers, &body);
-        match judge(&fault, self.about(Kind::Preflight), &self.shared.status) {
-            Judged::Fail(failure) => Err(Heard::Failed(failure)),
-            Judged::Pass => {
-                // Clients open another session on 404 alone.
-                if head.status == StatusCode::BAD_REQUEST
-                    && self.headers.contains_key(SESSION)
-                    && self.shared.alive.has_worked(&self.peer)
-                {
-                    head.status = StatusCode::NOT_FOUND;
-                }
-                let body = preflight::as_of_call(body, &id, &self.body);
-                Err(Heard::Refused(Box::new(Response::from_parts(head, body))))
-            }
+        if let Some(failure) = self.refused(Kind::Preflight, &head, &body) {
+            return Err(Heard::Failed(failure));
         }
-    }
-
-    fn unsent(&self, fault: &Fault<'_>) -> Heard {
-        match judge(fault, self.about(Kind::Preflight), &self.shared.status) {
-            Judged::Fail(failure) => Heard::Failed(failure),
-            Judged::Pass => Heard::Refused(Box::default()),
+        // Clients open another session on 404 alone.
+        if head.status == StatusCode::BAD_REQUEST
+            && self.headers.contains_key(SESSION)
+            && self.server.alive.has_worked(&self.peer)
+        {
+            head.status = StatusCode::NOT_FOUND;
         }
+        let body = preflight::as_of_call(body, &id, &self.body);
+        Err(Heard::Refused(Box::new(Response::from_parts(head, body))))
     }
 
     fn on_refusal(&mut self, head: response::Parts, body: Bytes) {
-        let fault = Fault::Status(head.status, &head.headers, &body);
-        match judge(&fault, self.about(self.kind), &self.shared.status) {
-            Judged::Fail(failure) => self.heard.push_back(Heard::Failed(failure)),
-            Judged::Pass => {
-                let response = Response::from_parts(head, body);
-                self.heard.push_back(Heard::Refused(Box::new(response)));
-            }
-        }
+        let heard = match self.refused(self.kind, &head, &body) {
+            Some(failure) => Heard::Failed(failure),
+            None => Heard::Refused(Box::new(Response::from_parts(head, body))),
+        };
+        self.heard.push_back(heard);
     }
 
     async fn on_success(&mut self, head: response::Parts, body: Incoming) {
-        self.shared.alive.note(self.peer, Instant::now());
+        self.server.alive.note(self.peer, Instant::now());
         if is_event_stream(&head.headers) {
             self.heard.push_back(Heard::Head(head.status, head.headers));
-            let splitter = Splitter::new(self.shared.max_line);
-            self.stage = Stage::Events { body, splitter };
+            self.stage = Stage::Events(Events::new(body, self.server.max_line));
             return;
         }
-        match read(body, self.shared.max_line).await {
+        match read(body, self.server.max_line).await {
             Body::Torn(_, why) => self.fail(&Fault::Dropped(why)),
             Body::Longer(begun, rest) => {
                 let skipped = skip(&begun, rest).await;
@@ -285,7 +287,7 @@ impl Exchange {
             let what = if raw.is_empty() {
                 format!("{}, with an empty body", head.status)
             } else {
-                let media = head.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+                let media = text(&head.headers, &CONTENT_TYPE);
                 format!("its body, {}, is no answer to this request", media.unwrap_or("of no type"))
             };
             self.fail(&Fault::NoAnswer(what));
@@ -297,36 +299,29 @@ impl Exchange {
         !line.asks && id.and_then(Token::read) == self.asks.id
     }
 
-    fn take_events(&mut self) {
-        let Stage::Events { splitter, .. } = &mut self.stage else { return };
-        let mut pieces = Vec::new();
-        while let Some(piece) = splitter.next() {
-            pieces.push(piece);
+    fn take(&mut self, piece: Piece) {
+        if let Some(id) = piece.id {
+            // An empty id takes the last one back.
+            self.last_id = HeaderValue::from_str(&id).ok().filter(|it| !it.is_empty());
         }
-        for piece in pieces {
-            if let Some(id) = piece.id {
-                // An empty id takes the last one back.
-                self.last_id = HeaderValue::from_str(&id).ok().filter(|it| !it.is_empty());
+        self.retry = piece.retry.or(self.retry);
+        match piece.content {
+            Content::Message(line) => {
+                self.silent = 0;
+                let id = self.asks.id.as_ref();
+                let answers = id.is_some_and(|id| answers(&line, id));
+                self.is_answered |= answers;
+                self.heard.push_back(Heard::Message { line, raw: piece.raw, answers });
             }
-            self.retry = piece.retry.or(self.retry);
-            match piece.content {
-                Content::Message(line) => {
-                    self.silent = 0;
-                    let id = self.asks.id.as_ref();
-                    let answers = id.is_some_and(|id| answers(&line, id));
-                    self.is_answered |= answers;
-                    self.heard.push_back(Heard::Message { line, raw: piece.raw, answers });
-                }
-                Content::Oversized(line) => {
-                    self.silent = 0;
-                    self.is_answered |= self.is_answered_by(&line);
-                    self.heard.push_back(Heard::Oversized(line));
-                }
-                Content::None if !piece.raw.is_empty() => {
-                    self.heard.push_back(Heard::Between(piece.raw));
-                }
-                Content::None => {}
+            Content::Oversized(line) => {
+                self.silent = 0;
+                self.is_answered |= self.is_answered_by(&line);
+                self.heard.push_back(Heard::Oversized(line));
             }
+            Content::None if !piece.raw.is_empty() => {
+                self.heard.push_back(Heard::Between(piece.raw));
+            }
+            Content::None => {}
         }
     }
 
@@ -344,7 +339,7 @@ impl Exchange {
     async fn resume(&mut self) {
         let Some(last_id) = self.last_id.clone() else { return self.fail(&Fault::Cut) };
         let mut headers = of_stream(&self.headers);
-        headers.insert(HeaderName::from_static("last-event-id"), last_id);
+        headers.insert(LAST_EVENT, last_id);
         let cut = Instant::now();
         loop {
             let pause = self
@@ -356,18 +351,13 @@ impl Exchange {
             }
             sleep(pause).await;
             let left = REACH.saturating_sub(cut.elapsed());
-            let sent = self.shared.target.send(
-                Method::GET,
-                self.uri.clone(),
-                headers.clone(),
-                Bytes::new(),
-            );
+            let sent =
+                self.server.send(Method::GET, self.uri.clone(), headers.clone(), Bytes::new());
             match timeout(left, sent).await {
                 Ok(Ok((head, body)))
                     if head.status == StatusCode::OK && is_event_stream(&head.headers) =>
                 {
-                    let splitter = Splitter::new(self.shared.max_line);
-                    self.stage = Stage::Events { body, splitter };
+                    self.stage = Stage::Events(Events::new(body, self.server.max_line));
                     return;
                 }
                 Ok(Ok((head, _))) if is_transient(head.status) => {}

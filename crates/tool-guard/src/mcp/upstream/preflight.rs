@@ -1,14 +1,16 @@
 //! The request before a mutating call: it changes nothing, and shows whether the server still knows the session.
-use super::answered::VERSION;
+use super::headers::{PARAM, remove};
+use crate::{
+    front::access::text,
+    mcp::{
+        http_names::{METHOD, NAME, VERSION},
+        identity::KEY_HEADER,
+    },
+};
 use bytes::Bytes;
-use hyper::{HeaderMap, header::HeaderName, header::HeaderValue};
+use hyper::{HeaderMap, header::HeaderValue};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
-
-/// The headers that repeat parts of a message.
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const PARAM: &str = "mcp-param-";
 
 #[derive(Deserialize)]
 struct Call<'b> {
@@ -32,17 +34,10 @@ pub(super) fn probe(
 ) -> (HeaderMap, Bytes, String) {
     let id = format!("tool-guard-{:016x}", fastrand::u64(..));
     let mut headers = headers.clone();
-    let names: Vec<_> =
-        headers.keys().filter(|it| it.as_str().starts_with(PARAM)).cloned().collect();
-    for name in names.iter().chain(&[NAME, HeaderName::from_static("idempotency-key")]) {
-        headers.remove(name);
-    }
+    remove(&mut headers, |name| name.starts_with(PARAM) || name == NAME || name == KEY_HEADER);
     let (method, params) = if is_modern {
-        let mut meta = serde_json::from_slice::<Call<'_>>(call)
-            .map_or_else(|_| Map::new(), |it| it.params.meta);
-        // What a request of this version says of its client.
-        meta.retain(|name, _| name.starts_with("io.modelcontextprotocol/"));
-        if let Some(version) = headers.get(VERSION).and_then(|it| it.to_str().ok()) {
+        let mut meta = client_meta(call);
+        if let Some(version) = text(&headers, &VERSION) {
             meta.entry("io.modelcontextprotocol/protocolVersion").or_insert(version.into());
         }
         headers.insert(METHOD, HeaderValue::from_static("server/discover"));
@@ -53,6 +48,14 @@ pub(super) fn probe(
     };
     let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     (headers, body.to_string().into(), id)
+}
+
+/// What a request of this version says of its client.
+pub(crate) fn client_meta(request: &[u8]) -> Map<String, Value> {
+    let mut meta = serde_json::from_slice::<Call<'_>>(request)
+        .map_or_else(|_| Map::new(), |it| it.params.meta);
+    meta.retain(|name, _| name.starts_with("io.modelcontextprotocol/"));
+    meta
 }
 
 /// The refusal of the probe as that of the call: under the call's id.
@@ -68,6 +71,7 @@ pub(super) fn as_of_call(refusal: Bytes, probe: &str, call: &[u8]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyper::header::HeaderName;
 
     const CALL: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"pay","_meta":{"progressToken":1,"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
 

@@ -6,9 +6,11 @@ use std::{mem::take, ops::Range, time::Duration};
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The longest event id that is kept, in bytes.
 const MAX_ID: usize = 4 * 1024;
+/// The fields besides the data that say something.
+const SHORT: [&[u8]; 3] = [b"id", b"event", b"retry"];
 
 /// Splits a stream of bytes into events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Splitter {
     buffer: BytesMut,
     /// Where the line begins that has not ended.
@@ -69,16 +71,7 @@ pub(crate) enum Content {
 impl Splitter {
     /// Events of more than `limit` bytes are skipped.
     pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            buffer: BytesMut::new(),
-            line: 0,
-            scanned: 0,
-            limit,
-            after_cr: false,
-            begun: false,
-            event: Fields::default(),
-            skipping: None,
-        }
+        Self { limit, ..Self::default() }
     }
 
     /// Adds bytes of the stream.
@@ -170,10 +163,7 @@ impl Splitter {
                     }
                 };
             }
-            b"id" => self.event.id = id(said).or(self.event.id.take()),
-            b"event" => self.event.is_other = !matches!(said, b"" | b"message"),
-            b"retry" => self.event.retry = retry(said).or(self.event.retry),
-            _ => {}
+            _ => self.event.set(name, said),
         }
     }
 
@@ -182,15 +172,12 @@ impl Splitter {
         let raw = self.buffer.split_to(end).freeze();
         let Fields { data, id, retry, is_other } = take(&mut self.event);
         let content = match data {
-            _ if is_other => Content::None,
-            Data::None => Content::None,
-            Data::Line(range) => Content::Message(raw.slice(range)),
-            Data::Joined(all) => Content::Message(all.into()),
-        };
-        // An event whose data is empty says nothing: it only carries an id.
-        let content = match content {
-            Content::Message(data) if data.is_empty() => Content::None,
-            content => content,
+            // An event whose data is empty says nothing: it only carries an id.
+            Data::Line(range) if !is_other && !range.is_empty() => {
+                Content::Message(raw.slice(range))
+            }
+            Data::Joined(all) if !is_other => Content::Message(all.into()),
+            _ => Content::None,
         };
         Piece { raw, content, id, retry }
     }
@@ -207,13 +194,26 @@ impl Splitter {
             return None;
         }
         self.after_cr = skipped.after_cr;
-        let Skipped { bytes, scan, has_data, is_other, id: of_event, retry, .. } = *skipped;
+        let Skipped { bytes, scan, has_data, others, .. } = *skipped;
+        let Fields { id, retry, is_other, .. } = others;
         let content = if has_data && !is_other {
             Content::Oversized(Oversized::of(bytes, scan))
         } else {
             Content::None
         };
-        Some(Piece { raw: Bytes::new(), content, id: of_event, retry })
+        Some(Piece { raw: Bytes::new(), content, id, retry })
+    }
+}
+
+impl Fields {
+    /// Takes a field other than the data.
+    fn set(&mut self, name: &[u8], value: &[u8]) {
+        match name {
+            b"id" => self.id = id(value).or(self.id.take()),
+            b"event" => self.is_other = !matches!(value, b"" | b"message"),
+            b"retry" => self.retry = retry(value).or(self.retry),
+            _ => {}
+        }
     }
 }
 
@@ -235,9 +235,7 @@ struct Skipped {
     bytes: usize,
     scan: IdScan,
     has_data: bool,
-    is_other: bool,
-    id: Option<Box<str>>,
-    retry: Option<Duration>,
+    others: Fields,
     /// Whether a line was begun: an empty one ends the event.
     begun: bool,
     after_cr: bool,
@@ -253,7 +251,7 @@ enum Part {
     /// The data, and whether a space at its beginning is none of it.
     Data(bool),
     /// The value of another field that says something, which this is the name of.
-    Value(&'static str),
+    Value(&'static [u8]),
     Other,
 }
 
@@ -303,10 +301,7 @@ impl Skipped {
                 }
                 Part::Data(true)
             }
-            b"id" => Part::Value("id"),
-            b"event" => Part::Value("event"),
-            b"retry" => Part::Value("retry"),
-            _ => Part::Other,
+            _ => SHORT.into_iter().find(|it| *it == name).map_or(Part::Other, Part::Value),
         };
     }
 
@@ -316,11 +311,8 @@ impl Skipped {
         }
         let text = take(&mut self.text);
         let value = text.strip_prefix(b" ").unwrap_or(&text);
-        match take(&mut self.part) {
-            Part::Value("id") => self.id = id(value).or(self.id.take()),
-            Part::Value("event") => self.is_other = !matches!(value, b"" | b"message"),
-            Part::Value("retry") => self.retry = retry(value).or(self.retry),
-            _ => {}
+        if let Part::Value(name) = take(&mut self.part) {
+            self.others.set(name, value);
         }
         self.begun = false;
     }

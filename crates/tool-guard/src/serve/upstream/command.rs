@@ -1,18 +1,19 @@
 //! A tool that is a command: params are on its standard input, what it prints is its answer.
 use super::answer::{Lines, MOST, TooLong, content};
-use crate::supervise::NOT_STARTED;
+use crate::{mcp::Server, supervise::NOT_STARTED};
 use anyhow::bail;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
-    env, io,
+    env,
+    ffi::OsString,
+    io,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Stdio,
     sync::Arc,
 };
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
-    process::{Child, Command},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, copy, sink},
     try_join,
 };
 use tool_reliability::wire::Normaliser;
@@ -47,28 +48,34 @@ pub(super) fn check(command: &[Box<str>]) -> anyhow::Result<()> {
 }
 
 /// The process of a call, under its supervisor. Dropped before its end, it is ended with its whole group.
-struct Running(Child);
+struct Running(Server);
 
 impl Drop for Running {
     fn drop(&mut self) {
         // `None` once it has been waited for.
-        let id = self.0.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let id = self.0.supervisor.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(id) = id {
             let _ = kill_process(id, Signal::TERM);
         }
     }
 }
 
+/// Runs a command, which does not get the variables that are `hidden`.
 pub(super) async fn call(
-    command: Vec<Box<str>>,
+    command: Arc<[OsString]>,
     hidden: Arc<[String]>,
     call: ToolCall,
 ) -> Result<ToolOutcome, BoxError> {
-    let mut running = start(&command, &hidden).map_err(NotSent::new)?;
-    let child = &mut running.0;
-    let mut input = child.stdin.take().expect("piped");
-    let (output, errors) =
-        (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let started = Server::start_with(&command, |supervisor| {
+        supervisor.stderr(Stdio::piped());
+        for name in &*hidden {
+            supervisor.env_remove(name);
+        }
+    });
+    let mut running = Running(started.map_err(NotSent::new)?);
+    let mut input = running.0.input.take().expect("piped");
+    let (output, child) = (running.0.take_output(), &mut running.0.supervisor);
+    let errors = child.stderr.take().expect("piped");
     let params = call.parts().params.clone();
     let send = async move {
         // A program need not read its params.
@@ -124,25 +131,6 @@ pub(super) async fn call(
     Ok(outcome)
 }
 
-/// Starts a command, which does not get the variables that are `hidden`.
-fn start(command: &[Box<str>], hidden: &[String]) -> io::Result<Running> {
-    let mut own = Command::new(env::current_exe()?);
-    for name in hidden {
-        own.env_remove(name);
-    }
-    let child = own
-        .arg("__exec")
-        .arg(std::process::id().to_string())
-        .arg("--")
-        .args(command.iter().map(|part| &**part))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()?;
-    Ok(Running(child))
-}
-
 /// Sends each line of a stream as a chunk.
 async fn lines(mut stream: impl AsyncRead + Unpin, to: &mut ChunkSink) -> Result<(), BoxError> {
     let (mut lines, mut part) = (Lines::default(), vec![0; 64 << 10]);
@@ -156,17 +144,10 @@ async fn lines(mut stream: impl AsyncRead + Unpin, to: &mut ChunkSink) -> Result
 
 /// The beginning of a stream, which is read to its end, and whether that is all of it.
 async fn first(mut stream: impl AsyncRead + Unpin, most: usize) -> io::Result<(Vec<u8>, bool)> {
-    let (mut kept, mut is_whole, mut part) = (Vec::new(), true, vec![0; 64 << 10]);
-    loop {
-        match stream.read(&mut part).await? {
-            0 => return Ok((kept, is_whole)),
-            read => {
-                let room = (most - kept.len()).min(read);
-                kept.extend_from_slice(&part[..room]);
-                is_whole &= room == read;
-            }
-        }
-    }
+    let mut kept = Vec::new();
+    (&mut stream).take(most as u64).read_to_end(&mut kept).await?;
+    let more = copy(&mut stream, &mut sink()).await?;
+    Ok((kept, more == 0))
 }
 
 /// The end of a stream.

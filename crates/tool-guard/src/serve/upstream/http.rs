@@ -10,11 +10,8 @@ use hyper::{
     body::Incoming,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
-use hyper_util::{
-    client::legacy::Client,
-    rt::{TokioExecutor, TokioTimer},
-};
-use std::{sync::Arc, time::Duration};
+use hyper_util::client::legacy::Client;
+use std::sync::Arc;
 use tool_reliability::telemetry::traceparent;
 use tr_core::{
     BoxError, Capability, NotSent, OutcomeParts, Ran, SystemClock, ToolCall, ToolError,
@@ -23,10 +20,6 @@ use tr_core::{
 
 /// How many bytes of an error response's body its message quotes.
 const QUOTED: usize = 2_000;
-
-/// How long a connection may idle. Many servers close idle connections after 5 s; a request that is sent as the
-/// server closes may have run.
-const IDLE: Duration = Duration::from_secs(4);
 
 /// One endpoint.
 pub(super) struct HttpTool(Arc<Target>);
@@ -63,13 +56,7 @@ impl HttpTool {
         let json = HeaderValue::from_static("application/json");
         headers.entry(ACCEPT).or_insert(json.clone());
         headers.insert(CONTENT_TYPE, json);
-        let connector = trust.connector(&url)?;
-        // A request that may have been sent is never sent again by the client itself.
-        let client = Client::builder(TokioExecutor::new())
-            .retry_canceled_requests(false)
-            .pool_idle_timeout(IDLE)
-            .pool_timer(TokioTimer::new())
-            .build(connector);
+        let client = trust.connector(&url)?.client();
         let method = method.parse().context("`method` is not a valid HTTP method")?;
         Ok(Self(Arc::new(Target { client, url, method, headers })))
     }

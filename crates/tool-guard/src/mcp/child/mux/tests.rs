@@ -43,7 +43,7 @@ const ECHO: &str =
 #[tokio::test]
 async fn posts_at_once_get_each_their_own_answer() {
     let mux = server(ECHO, Sharing::Clients, 1 << 20);
-    let posts = (1..=50).map(|number| (number, mux.post(ask(7), false)));
+    let posts = (1..=50).map(|number| (number, mux.post(ask(7), false, None)));
     for (number, mut post) in posts.collect::<Vec<_>>().into_iter().rev() {
         assert_eq!(line(&mut post).await, json!({ "id": 7, "result": number }));
         assert!(post.next().await.is_none());
@@ -56,10 +56,10 @@ async fn posts_at_once_get_each_their_own_answer() {
 #[tokio::test]
 async fn a_server_that_ends_fails_what_it_has_read() {
     let mux = server("read -r line; exit 3", Sharing::Session, 1 << 20);
-    let mut call = mux.post(ask(1), true);
+    let mut call = mux.post(ask(1), true, None);
     assert_eq!(failed(&mut call).await.0, Ran::Unknown);
     mux.ended().await;
-    let mut late = mux.post(ask(2), true);
+    let mut late = mux.post(ask(2), true, None);
     assert_eq!(failed(&mut late).await.0, Ran::No);
     assert!(mux.is_gone());
 }
@@ -67,7 +67,7 @@ async fn a_server_that_ends_fails_what_it_has_read() {
 #[tokio::test]
 async fn a_command_that_is_not_found_is_named() {
     let mux = server("exit 127", Sharing::Session, 1 << 20);
-    let mut call = mux.post(ask(1), true);
+    let mut call = mux.post(ask(1), true, None);
     let not_found = "the MCP server cannot be started: the command sh was not found";
     assert_eq!(failed(&mut call).await, (Ran::No, not_found.into()));
 }
@@ -79,7 +79,7 @@ async fn the_last_answer_of_a_server_that_ends_arrives() {
         Sharing::Session,
         1 << 20,
     );
-    let mut call = mux.post(ask(8), true);
+    let mut call = mux.post(ask(8), true, None);
     assert_eq!(line(&mut call).await, json!({ "id": 8, "result": "last" }));
     assert!(call.next().await.is_none());
 }
@@ -88,22 +88,22 @@ async fn the_last_answer_of_a_server_that_ends_arrives() {
 async fn an_answer_beyond_the_limit_is_not_kept() {
     let script = r#"read -r line; printf '{"id":1,"result":"'; head -c 300000 /dev/zero | tr '\0' x; echo '"}'; read -r line; echo '{"id":2,"result":1}'; cat"#;
     let mux = server(script, Sharing::Session, 1024);
-    let mut call = mux.post(ask(8), true);
+    let mut call = mux.post(ask(8), true, None);
     match call.next().await {
         Some(Heard::Oversized(long)) => {
             assert_eq!((long.bytes, long.id.as_deref()), (300_021, Some("8")));
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(line(&mut mux.post(ask(9), true)).await["id"], 9);
+    assert_eq!(line(&mut mux.post(ask(9), true, None)).await["id"], 9);
 }
 
 #[tokio::test]
 async fn a_server_that_does_not_read_makes_posts_wait() {
     let mux = server("sleep 0.2; cat > /dev/null", Sharing::Session, 1 << 30);
     let long: Bytes = json!({ "method": "n", "params": "x".repeat(HIGH_WATER) }).to_string().into();
-    let mut first = mux.post(long.clone(), false);
-    let mut second = mux.post(long, false);
+    let mut first = mux.post(long.clone(), false, None);
+    let mut second = mux.post(long, false, None);
     assert!(matches!(second.state, State::Waiting(_)));
     assert!(first.next().await.is_none());
     assert!(second.next().await.is_none());
@@ -114,7 +114,7 @@ async fn a_server_that_does_not_read_makes_posts_wait() {
 async fn answers_that_nobody_reads_are_left_in_the_pipe() {
     let script = r#"read -r line; while :; do echo '{"method":"n","params":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}'; done"#;
     let mux = server(script, Sharing::Session, 1 << 20);
-    let mut call = mux.post(ask(1), false);
+    let mut call = mux.post(ask(1), false, None);
     while mux.0.lock().may_read() {
         tokio::task::yield_now().await;
     }

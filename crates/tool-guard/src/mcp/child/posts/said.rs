@@ -1,12 +1,10 @@
 //! What the server says: to which post each message goes.
 use super::{HIGH_WATER, Posts, Sharing};
 use crate::mcp::{
-    child::{
-        ids::For,
-        refusals::{size, too_long},
-    },
+    child::{ids::For, refusals::size},
     http::Presence,
     lines::Item,
+    proxy::too_long,
     upstream::Heard,
 };
 use bytes::Bytes;
@@ -59,7 +57,7 @@ impl Posts {
             For::Oversized(post, line) => self.hear(post, Heard::Oversized(line), true),
             For::Server(line) => {
                 tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes = line.bytes);
-                self.queue(&too_long(&line));
+                self.queue(&too_long(&line, "line", line.id.as_deref()));
             }
             For::Nobody => tracing::debug!(target: TARGET, event = "mcp_unmatched"),
         }

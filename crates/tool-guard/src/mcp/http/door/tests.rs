@@ -5,6 +5,7 @@ use crate::{
     mcp::{
         Options,
         failure::Failure,
+        http::Presence,
         upstream::{Heard, Posted},
     },
 };
@@ -74,11 +75,7 @@ impl Behind for Scripted {
         "/mcp"
     }
 
-    fn admit(&self, _: &Parts) -> Result<(), Box<Answered>> {
-        Ok(())
-    }
-
-    fn post(&self, posted: Posted) -> Self::Hearing {
+    fn post(&self, posted: Posted, _: Option<&Presence>) -> Self::Hearing {
         let (say, mut heard) = unbounded_channel();
         let _ = self.0.send(Heared { posted, say });
         Box::pin(stream::poll_fn(move |cx| heard.poll_recv(cx)))

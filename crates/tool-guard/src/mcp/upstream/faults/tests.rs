@@ -16,23 +16,23 @@ const NOT_RUN_RETRIED: Seen = Seen::Failed(Ran::No, Verdict::TRANSIENT);
 const UNKNOWN_RETRIED: Seen = Seen::Failed(Ran::Unknown, Verdict::TRANSIENT);
 const UNKNOWN: Seen = Seen::Failed(Ran::Unknown, Verdict::Permanent);
 
-fn seen(fault: &Fault<'_>, kind: Kind, has_session: bool, rules: &StatusRules) -> Seen {
-    let host = "mcp.example.com";
-    match judge(fault, About { kind, has_session, is_modern: !has_session, host }, rules) {
-        Judged::Pass => Seen::Pass,
-        Judged::Fail(failure) => {
-            let text = failure.to_string();
-            let end = classify::error(&failure).end;
-            assert!(text.contains(host) && !text.ends_with('.'), "{text}");
-            let said = text.contains("did not run");
-            assert_eq!(said, end.ran == Ran::No && kind != Message, "{text}");
-            Seen::Failed(end.ran, end.verdict)
-        }
-    }
+const HOST: &str = "mcp.example.com";
+
+fn about(kind: Kind, has_session: bool) -> About<'static> {
+    About { kind, has_session, is_modern: !has_session, host: HOST }
 }
 
-fn fault(fault: &Fault<'_>, kind: Kind) -> Seen {
-    seen(fault, kind, true, &StatusRules::default())
+fn seen(failure: &Failure, kind: Kind) -> Seen {
+    let text = failure.to_string();
+    let end = classify::error(failure).end;
+    assert!(text.contains(HOST) && !text.ends_with('.'), "{text}");
+    let said = text.contains("did not run");
+    assert_eq!(said, end.ran == Ran::No && kind != Message, "{text}");
+    Seen::Failed(end.ran, end.verdict)
+}
+
+fn fault(fault: &Fault, kind: Kind) -> Seen {
+    seen(&failure(fault, about(kind, true)), kind)
 }
 
 /// A response with this header and body, in a session or without.
@@ -59,7 +59,8 @@ fn by_rules(
         headers.insert(name, HeaderValue::from_static(value));
     }
     let status = StatusCode::from_u16(status).unwrap();
-    seen(&Fault::Status(status, &headers, body.as_bytes()), kind, has_session, rules)
+    let failure = refused(status, &headers, body.as_bytes(), about(kind, has_session), rules);
+    failure.map_or(Seen::Pass, |failure| seen(&failure, kind))
 }
 
 const RPC: &str =
@@ -78,9 +79,7 @@ fn tls() {
     for kind in [Read, Mutating, Preflight] {
         assert_eq!(fault(&tls, kind), Seen::Failed(Ran::No, Verdict::Permanent));
     }
-    let about = About { kind: Read, has_session: false, is_modern: false, host: "h" };
-    let Judged::Fail(failure) = judge(&tls, about, &StatusRules::default()) else { panic!() };
-    assert!(failure.to_string().contains("UnknownIssuer"));
+    assert!(failure(&tls, about(Read, false)).to_string().contains("UnknownIssuer"));
 }
 
 #[test]

@@ -2,9 +2,9 @@
 use super::*;
 
 fn watched(posts: &mut Posts, line: &Value) -> (u64, Presence) {
-    let (number, presence) = (posted(posts, line, true), Presence::default());
-    posts.watch(number, &presence);
-    (number, presence)
+    let message = message_of(line.to_string().into(), true);
+    let presence = message.presence.clone();
+    (posts.post(&message), presence)
 }
 
 fn question() -> Value {

@@ -1,0 +1,91 @@
+//! Responses that stream server-sent events, with comments while they are silent, since proxies close connections
+//! on which nothing is sent.
+use super::body::Answered;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream::unfold};
+use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{
+    HeaderMap, Response,
+    body::Frame,
+    header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+};
+use std::time::Duration;
+use tokio::time::timeout;
+use tr_core::BoxError;
+
+/// The media type of such a stream.
+pub(crate) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// How long a stream is silent before a comment is sent.
+const INTERVAL: Duration = Duration::from_secs(15);
+
+/// A comment; clients ignore it.
+const COMMENT: Bytes = Bytes::from_static(b":\n\n");
+
+/// Whether the sender of these headers takes such a response.
+pub(crate) fn are_taken(headers: &HeaderMap) -> bool {
+    let accepts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepts.into_iter().any(|value| value.contains("text/event-stream"))
+}
+
+/// The headers of such a response.
+pub(crate) fn event_headers() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, EVENTS);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers
+}
+
+/// A response with these events.
+pub(crate) fn stream(
+    events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
+) -> Answered {
+    let mut response = Response::new(body_of(events));
+    *response.headers_mut() = event_headers();
+    response
+}
+
+/// The body of a response with these events.
+pub(crate) fn body_of(
+    events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
+) -> UnsyncBoxBody<Bytes, BoxError> {
+    let frames = keep_alive(events).map(|event| event.map(Frame::data));
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// The events, and a comment after each [`INTERVAL`] without one.
+fn keep_alive(
+    events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
+) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
+    unfold(Box::pin(events), |mut events| async move {
+        match timeout(INTERVAL, events.next()).await {
+            Ok(event) => Some((event?, events)),
+            Err(_) => Some((Ok(COMMENT), events)),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::stream;
+    use tokio::{sync::mpsc, time::Instant};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_stream_sends_comments() {
+        let (send, mut receive) = mpsc::unbounded_channel();
+        let events = stream::poll_fn(move |cx| receive.poll_recv(cx)).map(Ok);
+        let events = keep_alive(events).map(Result::unwrap);
+        let mut events = Box::pin(events);
+        let start = Instant::now();
+        let event = Bytes::from_static(b"data: 1\n\n");
+        send.send(event.clone()).unwrap();
+        assert_eq!((events.next().await, start.elapsed()), (Some(event.clone()), Duration::ZERO));
+        assert_eq!((events.next().await, start.elapsed()), (Some(COMMENT), INTERVAL));
+        assert_eq!((events.next().await, start.elapsed()), (Some(COMMENT), INTERVAL * 2));
+        send.send(event.clone()).unwrap();
+        assert_eq!((events.next().await, start.elapsed()), (Some(event), INTERVAL * 2));
+        drop(send);
+        assert_eq!(events.next().await, None);
+    }
+}
