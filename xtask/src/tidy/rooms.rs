@@ -163,7 +163,7 @@ fn crates_of_row((at, line): (usize, &str)) -> Option<(usize, Vec<&str>, Vec<&st
     let mut deps: Vec<_> = deps.split(", ").filter(|dep| *dep != "–").collect();
     deps.sort_unstable();
     let is_crate = |name: &&str| name.starts_with("tr-") || name.starts_with("tool-");
-    names.iter().all(|name| is_crate(&name)).then_some((at + 1, names, deps))
+    names.iter().all(is_crate).then_some((at + 1, names, deps))
 }
 
 #[cfg(test)]
