@@ -101,7 +101,8 @@ pub(crate) struct Settings {
 pub enum WhenStoreFails {
     /// Refuses it: [`StoreUnavailable`](crate::error::StoreUnavailable), the tool did not run.
     Refuse,
-    /// Runs it without a record; only duplicates in this process join it.
+    /// Runs it without a record; only duplicates in this process join it. A mutating call that the store has
+    /// reported as running, or as of unknown outcome, is refused nevertheless.
     Run,
 }
 

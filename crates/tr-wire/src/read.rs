@@ -1,6 +1,6 @@
 //! Reading a text by the shape that it should have, with every fault collected.
 //!
-//! For tr-config, which reads its files so. It is no part of the public API: it changes in any version.
+//! For tr-config and tr-turn, which read their files so. It is no part of the public API: it changes in any version.
 //!
 //! One description of an object, made with [`object!`], is its type, its reader, its writer and
 //! its JSON Schema, so that these cannot disagree.

@@ -21,11 +21,11 @@ pub(crate) struct IdScan {
     value: bool,
     /// The id's JSON text and its position, if it was a string or a number. Of several it is the last, as JSON
     /// readers take it.
-    pub(super) found: Option<(Box<str>, Range<usize>)>,
+    pub(crate) found: Option<(Box<str>, Range<usize>)>,
     /// Whether it is a request or notification, and no answer.
-    pub(super) asks: bool,
+    pub(crate) asks: bool,
     /// Whether it is an answer to a request.
-    pub(super) answers: bool,
+    pub(crate) answers: bool,
     /// The positions of the last `error` and the last `result`, unless they are `null`.
     pub(super) error: Option<Range<usize>>,
     result: Option<Range<usize>>,
@@ -40,7 +40,7 @@ pub(crate) struct IdScan {
     /// The beginning of the top-level value that is being read, of any kind.
     value_begun: Option<usize>,
     /// Whether the object has ended.
-    pub(super) ended: bool,
+    pub(crate) ended: bool,
 }
 
 /// The members of a message that the scanner distinguishes.

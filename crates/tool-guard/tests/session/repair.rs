@@ -49,6 +49,33 @@ fn a_call_that_lost_its_id_gets_one() {
 }
 
 #[test]
+fn mode_remove_names_the_lines_of_items_as_they_were() {
+    let says = |role: &str| format!(r#"{{"type":"message","role":"{role}","content":"a"}}"#);
+    let call = |id: &str| {
+        format!(r#"{{"type":"function_call","call_id":"{id}","name":"pay","arguments":"{{}}"}}"#)
+    };
+    let orphan = r#"{"type":"function_call_output","call_id":"ghost","output":"x"}"#;
+    let linked = r#"{"type":"message","role":"assistant","id":"msg_1","content":"b"}"#;
+    let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
+    let (user, model) = (says("user"), says("assistant"));
+    let (first, second) = (call("a"), call("b"));
+    for (items, expected) in [
+        ([&user, &first, &user, &second, &user, &model].map(|it| &**it).to_vec(), vec![3, 5]),
+        // After the first removal, an item loses its link, and a reasoning goes.
+        (vec![&user, orphan, &user, linked, reasoning, &user, &model], vec![3, 3, 5, 6]),
+    ] {
+        let folder = Folder::new();
+        folder.write("a.json", format!("{{\"input\":[\n{}\n]}}", items.join(",\n")));
+        let (lines, code) = folder.json(&["repair", "--mode", "remove", "--write", "a.json"]);
+        assert_eq!((&lines[0]["status"], code), (&json!("repaired"), 0), "{lines:?}");
+        let repairs = lines[0]["repairs"].as_array().unwrap();
+        let found: Vec<_> = repairs.iter().map(|it| it["line"].as_u64().unwrap()).collect();
+        assert_eq!(found, expected, "{lines:?}");
+        assert_eq!(folder.session(&["check", "a.json"]).code, 0);
+    }
+}
+
+#[test]
 fn mode_remove_names_what_it_removes_and_leaves_nothing_that_is_refused() {
     let folder = Folder::new();
     let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_9","name":"pay","input":{}}]}"#;

@@ -12,39 +12,39 @@ with_schema! {
 }
 
 object! { strict
-    /// Where `tool-guard` records calls, so that the records outlive it. A program gives its stack a store
-    /// of its own. How long records are kept is in `idempotency`.
+    /// Where calls are recorded, so that the records outlive the process. How long records are kept is in
+    /// `idempotency`.
     pub struct RecordsConfig {
-        /// A SQLite file (`~/` is the home folder), `redis://HOST:PORT` or `memory`;
-        /// `tool-guard/records.db` in the user's state folder.
+        /// A SQLite file (`~/` is the home folder), `redis://HOST:PORT` or `memory`. `tool-guard` records in
+        /// `tool-guard/records.db` in the user's state folder by default, and a program in memory.
         "where" => place: Option<RecordPlace>, Lenient<Place>;
-        /// What is kept of answers; `full`.
+        /// Whether answers are recorded (`full`), or only that the call ran (`digest`); `full`.
         "bodies" => bodies: Option<RecordBodies>, Lenient<Word<RecordBodies>>;
-        /// A file with the key by which records are encrypted: 64 hexadecimal digits. `~/` is the home
-        /// folder.
+        /// A file with the key that encrypts records: 64 hexadecimal digits. `~/` is the home folder.
         "key_file" => key_file: Option<Box<str>>, Lenient<Name>;
-        /// Names the server in the records; by its command.
+        /// The server's name in the records; a digest of its command by default.
         "name" => name: Option<Box<str>>, Lenient<Name>;
     }
 }
 
-/// What a record keeps of an answer.
+/// Whether answers are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordBodies {
-    /// All of it.
+    /// They are.
     Full,
-    /// Nothing.
+    /// They are not: a duplicate learns only that the call ran.
     Digest,
 }
 
 object! { strict
-    /// By which members of `_meta` calls of a client are recognised.
+    /// The members of `_meta` by which a repeated call of a client is recognised.
     pub struct IdentityConfig {
-        /// The member that names the call: another one for each call, and the same when it comes again.
+        /// The member with the client's id of the call: unique for each call, and the same in its repeats.
         "call" => call: Option<Box<str>>, Lenient<CallMember>;
         /// The member that names the conversation.
         "conversation" => conversation: Option<Box<str>>, Lenient<ConversationMember>;
-        /// Whether the call's name never comes again for another call; by its length where it is absent.
+        /// Whether the client never uses an id for another call; by default that is believed of ids that
+        /// look random.
         "strong" => strong: Option<bool>, Lenient<Flag>;
     }
 }

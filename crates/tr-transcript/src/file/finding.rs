@@ -18,15 +18,15 @@ pub enum FileFault {
     Glued,
     /// A record on a line with other bytes: harnesses then do not read it.
     SharedLine,
-    /// An entry whose parent is missing or is one of its own descendants: harnesses then see
-    /// nothing before it.
+    /// An entry whose parent is missing or is one of its own descendants: agents then see nothing
+    /// before it.
     PhantomParent,
     /// An entry whose message cannot be read: a member is duplicated, or the content is in the
     /// wrong place. It is left unchanged and not judged.
     UnreadMessage,
-    /// An entry that belongs to the branch, it is not certain where: the entry before it, or the
-    /// one with its call, is lost, another one with its id says something else, or a line of Claude
-    /// Code's lacks `parentUuid`. The file is neither judged nor repaired.
+    /// An entry of the branch whose position is uncertain: the entry before it or the call that it answers is
+    /// missing, another entry with its id differs, or (Claude Code) it has no `parentUuid`. The file is neither
+    /// judged nor repaired.
     UnsurePlace,
 }
 
@@ -160,9 +160,11 @@ impl fmt::Display for FileFinding {
             }
             (FileFault::Glued, _) => f.write_str("Record behind another on its line"),
             (FileFault::SharedLine, _) => f.write_str("Record on a line with other bytes"),
-            (FileFault::PhantomParent, _) => f.write_str("Parent that is not in the file"),
+            (FileFault::PhantomParent, _) => {
+                f.write_str("Entry whose parent is missing or one of its descendants")
+            }
             (FileFault::UnreadMessage, _) => f.write_str("Message that cannot be read"),
-            (FileFault::UnsurePlace, _) => f.write_str("Record whose place is not certain"),
+            (FileFault::UnsurePlace, _) => f.write_str("Record whose position is uncertain"),
             (FileFault::Message(_), None) => f.write_str("Invalid message"),
         }
     }

@@ -78,7 +78,8 @@ impl RepairPlan {
     }
 
     /// For each action, the index of its message in the transcript before the repair. In mode
-    /// `remove`, the actions' own indexes are counted after the removals before them.
+    /// `remove`, the actions' own indexes are counted after the removals before them, but for
+    /// `RemoveReasoning` and `UnlinkItem`, whose indexes are those before the repair.
     #[must_use]
     pub fn places(&self) -> Vec<usize> {
         self.places.clone()

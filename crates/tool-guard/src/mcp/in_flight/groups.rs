@@ -9,10 +9,11 @@ pub(super) struct Groups(HashMap<Key, Group>);
 
 #[derive(Debug, Default)]
 struct Group {
+    /// The calls that have not ended.
     open: usize,
-    /// The calls that their client has not cancelled.
+    /// Of these, the calls that their clients have not cancelled.
     wanted: usize,
-    /// The client's id of the call whose attempt was sent last.
+    /// The client's id of the call that sent the last attempt, which may have ended; `None` before the first.
     running: Option<Token>,
 }
 
@@ -29,8 +30,8 @@ impl Groups {
         }
     }
 
-    /// Removes a cancelled call; returns the call to cancel at the server, or `None` if another one waits
-    /// for the same end.
+    /// Counts a client's cancellation. Returns the call to cancel at the server, or `None` while another caller
+    /// waits for the same end.
     pub(super) fn unwant(&mut self, key: &Key, id: &Token, was_wanted: bool) -> Option<Token> {
         let Some(group) = self.0.get_mut(key) else { return Some(id.clone()) };
         group.wanted = group.wanted.saturating_sub(usize::from(was_wanted));

@@ -113,7 +113,7 @@ impl Document for JsonDocument {
 
     fn plan(&self, repair: Repair) -> Result<Planned, NotJudged> {
         let (plan, before) = (repair.plan(&self.transcript), &self.transcript);
-        let planned = messages::planned(&plan, repair.mode(), before.len(), |at| self.line(at));
+        let planned = messages::planned(&plan, |at| self.line(at));
         let mut after = before.clone();
         let _ = plan.apply(&mut after).expect("it was planned for this transcript");
         let planned = planned.compared(before, &after);

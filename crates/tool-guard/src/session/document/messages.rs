@@ -2,9 +2,7 @@
 use super::Planned;
 use crate::session::report::{Act, Found, Health, Lost};
 use std::collections::BTreeSet;
-use tr_transcript::{
-    ActionKind, Finding, Loss, RepairAction, RepairMode, RepairPlan, Transcript, Validator,
-};
+use tr_transcript::{ActionKind, Finding, Loss, RepairAction, RepairPlan, Transcript, Validator};
 
 /// The findings; `line` gives the line of a file at which a message begins, if there is one.
 pub(super) fn health(validator: &Validator, line: impl Fn(usize) -> Option<u64>) -> Health {
@@ -19,30 +17,19 @@ pub(super) fn health(validator: &Validator, line: impl Fn(usize) -> Option<u64>)
     }
 }
 
-/// The planned repair of `len` messages.
-pub(super) fn planned(
-    plan: &RepairPlan,
-    mode: RepairMode,
-    len: usize,
-    line: impl Fn(usize) -> Option<u64>,
-) -> Planned {
-    // In mode `remove`, message indexes are counted after the removals before them.
-    let mut was: Vec<_> = (0..len).collect();
+/// The planned repair.
+pub(super) fn planned(plan: &RepairPlan, line: impl Fn(usize) -> Option<u64>) -> Planned {
     let mut reported = BTreeSet::new();
-    let act = |action: &RepairAction| {
-        let at = was.get(action.message_index).copied().unwrap_or_default();
+    let act = |(action, at): (&RepairAction, usize)| {
         reported.insert(at as u64);
         if action.action == ActionKind::JoinMessages {
             // The message before it is merged into it.
             let before = (0..at as u64).rfind(|before| !reported.contains(before));
             reported.extend(before);
         }
-        if mode == RepairMode::Remove && action.action == ActionKind::RemoveEmptyMessage {
-            was.remove(action.message_index);
-        }
         Act::of_message(action, line(at))
     };
-    let acts = plan.actions().iter().map(act).collect();
+    let acts = plan.actions().iter().zip(plan.places()).map(act).collect();
     reported.extend(plan.losses().iter().map(|lost| lost.message_index as u64));
     let lose = |loss: &Loss| Lost { line: line(loss.message_index), loss: loss.clone() };
     Planned {

@@ -72,7 +72,7 @@ impl Document for StoredSession {
 
     fn plan(&self, repair: Repair) -> Result<Planned, NotJudged> {
         let (plan, before) = (self.session.plan(repair), self.session.transcript());
-        let planned = messages::planned(&plan, repair.mode(), before.len(), |_| None);
+        let planned = messages::planned(&plan, |_| None);
         let after = self.always(Edit::Repair(repair));
         let planned = planned.compared(before, after.session.transcript());
         Ok(Planned { after: Some(Box::new(after)), ..planned })
