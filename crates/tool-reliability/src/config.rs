@@ -38,7 +38,8 @@
 //! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that get their manifest from then on; a breaker that exists keeps the limits that it was made with, and takes a new `state` |
 //! | `identity`, `upstream` | nothing: they are for `tool-guard`, which reads them at its start |
 //! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
-/// Sets what is said.
+
+/// Calls a builder's method for each value that the configuration has.
 macro_rules! set {
     ($builder:expr, $($name:ident = $value:expr),* $(,)?) => {{
         let mut builder = $builder;

@@ -1,4 +1,4 @@
-//! The members of a JSON object as they are written, those of one name all.
+//! The members of a JSON object as they are written; of several with one name, all.
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt};

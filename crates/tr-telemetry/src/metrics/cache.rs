@@ -100,6 +100,7 @@ impl Caches {
             })
             .build();
     }
+
     /// A gauge of how many records each tool has of each value of this label.
     fn count(
         &self,
