@@ -63,6 +63,7 @@ fn keep_alive(
             Err(_) => Some((Ok(COMMENT), events)),
         }
     })
+    .fuse()
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ use crate::{
     front::{access::text, body::Answered, events::are_taken},
     mcp::{
         guard::Guard,
-        http::{Behind, Presence, Watched, is_modern},
-        http_names::LAST_EVENT,
+        http::{Behind, Presence, Watched},
+        http_names::{LAST_EVENT, is_modern},
         identity::SESSION,
         message::{self, Line},
         upstream::{Heard, Posted},

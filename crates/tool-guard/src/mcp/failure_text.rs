@@ -9,7 +9,8 @@ const MAX_TEXT: usize = 8 * 1024;
 
 #[derive(Deserialize)]
 struct Block<'l> {
-    #[serde(borrow)]
+    // An array without members has no text.
+    #[serde(borrow, default)]
     text: Option<Cow<'l, str>>,
 }
 

@@ -12,7 +12,7 @@ mod running;
 pub(crate) use self::{
     behind::Behind,
     cut_offs::{Cut, Uncut, Watched},
-    headers::{is_from, is_modern, status_of},
+    headers::status_of,
     presence::Presence,
     reply::event,
     run::run,

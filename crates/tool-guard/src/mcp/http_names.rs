@@ -1,5 +1,6 @@
-//! The headers and the errors of MCP over HTTP, on either side.
-use hyper::header::HeaderName;
+//! The headers, versions and errors of MCP over HTTP, on either side.
+use crate::front::access::text;
+use hyper::{HeaderMap, header::HeaderName};
 
 pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -18,3 +19,13 @@ pub(crate) const INVALID_PARAMS: i64 = -32_602;
 pub(crate) const NOT_FORWARDED: i64 = -32_000;
 /// The error of a request whose headers and body differ.
 pub(crate) const MISMATCH: i64 = -32_020;
+
+/// Whether the request is of MCP 2026-07-28 or later.
+pub(crate) fn is_modern(headers: &HeaderMap) -> bool {
+    is_from(headers, MODERN)
+}
+
+/// Whether the request is of this version of MCP, or of a later one.
+pub(crate) fn is_from(headers: &HeaderMap, first: &str) -> bool {
+    text(headers, &VERSION).is_some_and(|version| version.len() == first.len() && version >= first)
+}

@@ -101,7 +101,8 @@ impl Lines {
                 self.scanned = 0;
                 let end = self.other_lines().max(end);
                 let line = self.buffer.split_to(end).freeze();
-                // What follows goes into memory of its own: else a long line's stays beside the next one's.
+                // If nothing of the next line was read with it, that goes into memory of its own: else a long line's
+                // stays beside it.
                 if line.len() > LONG {
                     self.release();
                 }

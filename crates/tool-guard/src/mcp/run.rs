@@ -22,7 +22,7 @@ use futures_util::FutureExt;
 use std::{ffi::OsString, panic::resume_unwind, process::ExitCode, time::Duration};
 use tokio::{
     process::ChildStdout,
-    task::JoinHandle,
+    task::{JoinError, JoinHandle},
     time::{Instant, sleep_until},
 };
 
@@ -38,8 +38,10 @@ const GRACE: Duration = Duration::from_secs(5);
 /// that the server left behind may hold it open.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// The task that waits for a signal does nothing that could fail.
-const WAITS: &str = "waits for a signal";
+/// The signal for which a task has waited; its panic is passed on.
+fn received(signal: Result<u8, JoinError>) -> u8 {
+    signal.unwrap_or_else(|error| resume_unwind(error.into_panic()))
+}
 
 /// Runs the guard until the client disconnects, or the server ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
@@ -286,7 +288,7 @@ impl Streams {
                 () = until(patience) => break,
                 signal = &mut self.ended => {
                     self.server.end().await;
-                    return Ok(ExitCode::from(128 + signal.expect(WAITS)));
+                    return Ok(ExitCode::from(128 + received(signal)));
                 }
             }
             if !from_server.is_open() && !std::mem::replace(&mut gone, true) {
@@ -344,7 +346,7 @@ impl Streams {
         loop {
             tokio::select! {
                 biased;
-                signal = &mut self.ended => return Started::Signal(signal.expect(WAITS)),
+                signal = &mut self.ended => return Started::Signal(received(signal)),
                 wrote = server::write(&mut self.server.input, &mut unwritten), if !unwritten.is_empty() => {
                     if wrote.is_err() {
                         unwritten.clear();

@@ -12,7 +12,8 @@ use crate::{
     },
     mcp::{
         guard::Guard,
-        http::{Watched, event, is_from},
+        http::{Watched, event},
+        http_names::is_from,
         upstream::Heard,
     },
 };

@@ -20,7 +20,7 @@ use crate::{
         guard::Guard,
         http_names::{
             INVALID_REQUEST, LAST_EVENT, METHOD, MISMATCH, NAME, NOT_FORWARDED, PARSE_ERROR,
-            VERSION,
+            VERSION, is_modern,
         },
         identity::{KEY_HEADER, SESSION, Via},
         message::{self, CallParams, Line, Message, NoteParams, Token},
@@ -152,7 +152,7 @@ impl<B: Behind> Inside<B> {
             let why = format!("the header {header} does not say what the body says");
             return refused(StatusCode::BAD_REQUEST, id_text, MISMATCH, &why);
         }
-        if B::IS_COMMAND && headers::is_modern(&head.headers) {
+        if B::IS_COMMAND && is_modern(&head.headers) {
             let effects = self.guard.effects();
             let effects = effects.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some((code, why)) = headers::fault(&head.headers, &read, effects.mirrored()) {

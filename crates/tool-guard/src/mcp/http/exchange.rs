@@ -2,7 +2,7 @@
 use super::{
     behind::Behind,
     cut_offs::Watched,
-    headers::{is_modern, status_of},
+    headers::status_of,
     reply::{News, Reply, ended, event},
     running::{Run, Wanted},
 };
@@ -11,7 +11,7 @@ use crate::{
     mcp::{
         Mode, answer,
         failure::Failure,
-        http_names::NOT_FORWARDED,
+        http_names::{NOT_FORWARDED, is_modern},
         lines::Item,
         message::{Token, answered, cancelled},
         out::{Outgoing, Sent},

@@ -2,7 +2,7 @@
 use crate::{
     front::access::text,
     mcp::{
-        http_names::{INVALID_PARAMS, METHOD, MISMATCH, MODERN, NAME, VERSION},
+        http_names::{INVALID_PARAMS, METHOD, MISMATCH, MODERN, NAME, VERSION, is_modern},
         message::{self, Message},
         mirrored::{self, Mirrored},
     },
@@ -12,16 +12,6 @@ use hyper::{HeaderMap, StatusCode, header::HeaderName};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use std::borrow::Cow;
-
-/// Whether the request is of MCP 2026-07-28 or later.
-pub(crate) fn is_modern(headers: &HeaderMap) -> bool {
-    is_from(headers, MODERN)
-}
-
-/// Whether the request is of this version of MCP, or of a later one.
-pub(crate) fn is_from(headers: &HeaderMap, first: &str) -> bool {
-    text(headers, &VERSION).is_some_and(|version| version.len() == first.len() && version >= first)
-}
 
 #[derive(Default, Deserialize)]
 struct Params<'l> {

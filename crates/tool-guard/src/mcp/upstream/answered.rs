@@ -1,14 +1,9 @@
 //! What a posted message asks for, and whether a message of the server's answers it.
-use crate::{
-    front::access::text,
-    mcp::{
-        batch,
-        http_names::{MODERN, VERSION},
-        message::{self, Guess, Line, Token},
-    },
+use crate::mcp::{
+    batch,
+    message::{self, Guess, Line, Token},
 };
 use bytes::Bytes;
-use hyper::HeaderMap;
 
 /// What a message asks for.
 #[derive(Debug, Default)]
@@ -47,11 +42,6 @@ pub(super) fn answers(line: &Bytes, id: &Token) -> bool {
             Guess::of(line).is_some_and(|guess| guess.is_answer && guess.id == *id)
         }
     }
-}
-
-/// Whether the request is of a version without sessions.
-pub(super) fn is_modern(headers: &HeaderMap) -> bool {
-    text(headers, &VERSION).is_some_and(|version| version >= MODERN)
 }
 
 #[cfg(test)]

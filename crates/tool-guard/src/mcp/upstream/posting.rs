@@ -1,7 +1,7 @@
 //! One posted message, and what is heard after it: the response, and the streams that resume it.
 use super::{
     alive::Peer,
-    answered::{Asks, answers, is_modern},
+    answered::{Asks, answers},
     body::{Body, Events, brief, read, skip},
     faults::{About, Fault, Kind, error, failure, is_alive, is_transient, refused},
     headers::{is_event_stream, of_stream},
@@ -13,8 +13,12 @@ use super::{
 use crate::{
     front::access::text,
     mcp::{
-        failure::Failure, http_names::LAST_EVENT, identity::SESSION, lines::Oversized,
-        message::Token, options::Preflight,
+        failure::Failure,
+        http_names::{LAST_EVENT, is_modern},
+        identity::SESSION,
+        lines::Oversized,
+        message::Token,
+        options::Preflight,
     },
 };
 use bytes::Bytes;
