@@ -36,7 +36,7 @@ pub(crate) fn run(repo: &Repo, quick: bool, save: bool) -> Result<()> {
         "--features",
         "benches/compare",
     ]))?;
-    // What users install is built otherwise; its rows stand beside those of `--release`.
+    // The profile of the packages; its rows stand beside those of `--release`.
     shell::run(repo.cargo().args(["build", "--profile", "dist", "--package", "tool-guard"]))?;
     let folder = repo.target.join("bench");
     fs::create_dir_all(&folder)?;

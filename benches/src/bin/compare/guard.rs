@@ -102,9 +102,9 @@ pub(crate) fn start(effort: Effort) -> Both {
     start_of(Program::all()?, effort)
 }
 
-/// The same for the guard as it is shipped.
-pub(crate) fn start_of_shipped(effort: Effort) -> Both {
-    start_of(Program::shipped()?, effort)
+/// The same for the guard of the profile `dist`.
+pub(crate) fn start_of_dist(effort: Effort) -> Both {
+    start_of(Program::dist()?, effort)
 }
 
 fn start_of(programs: Option<Program>, effort: Effort) -> Both {
@@ -135,9 +135,9 @@ pub(crate) fn idle_memory(_: Effort) -> Result<Option<f64>, BoxError> {
     idle_memory_of(Program::all()?)
 }
 
-/// The same for the guard as it is shipped.
-pub(crate) fn idle_memory_of_shipped(_: Effort) -> Result<Option<f64>, BoxError> {
-    idle_memory_of(Program::shipped()?)
+/// The same for the guard of the profile `dist`.
+pub(crate) fn idle_memory_of_dist(_: Effort) -> Result<Option<f64>, BoxError> {
+    idle_memory_of(Program::dist()?)
 }
 
 fn idle_memory_of(programs: Option<Program>) -> Result<Option<f64>, BoxError> {
@@ -158,9 +158,9 @@ pub(crate) fn stripped(_: Effort) -> Result<Option<f64>, BoxError> {
     stripped_of(Program::all()?)
 }
 
-/// The same for the guard as it is shipped.
-pub(crate) fn stripped_of_shipped(_: Effort) -> Result<Option<f64>, BoxError> {
-    stripped_of(Program::shipped()?)
+/// The same for the guard of the profile `dist`.
+pub(crate) fn stripped_of_dist(_: Effort) -> Result<Option<f64>, BoxError> {
+    stripped_of(Program::dist()?)
 }
 
 fn stripped_of(programs: Option<Program>) -> Result<Option<f64>, BoxError> {

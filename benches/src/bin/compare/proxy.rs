@@ -18,8 +18,8 @@ const BATCH: u64 = 100;
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) guard: PathBuf,
-    /// The guard as it is shipped: smaller, and optimised as a whole.
-    pub(crate) shipped: PathBuf,
+    /// The guard of the profile `dist`: smaller, and optimised as a whole.
+    pub(crate) dist: PathBuf,
     pub(crate) pump: PathBuf,
     pub(crate) echo: PathBuf,
     pub(crate) web: PathBuf,
@@ -33,14 +33,14 @@ impl Program {
         let folder = own.parent().ok_or("this program lies nowhere")?;
         let [guard, pump, echo, web, relay] =
             ["tool-guard", "pump", "echo", "web", "relay"].map(|name| folder.join(name));
-        let shipped = folder.with_file_name("dist").join("tool-guard");
-        Ok(guard.exists().then_some(Self { guard, shipped, pump, echo, web, relay }))
+        let dist = folder.with_file_name("dist").join("tool-guard");
+        Ok(guard.exists().then_some(Self { guard, dist, pump, echo, web, relay }))
     }
 
-    /// The same, with the guard as it is shipped in its place; `None` if that is not built.
-    pub(crate) fn shipped() -> Result<Option<Self>, BoxError> {
-        let all = Self::all()?.filter(|all| all.shipped.exists());
-        Ok(all.map(|all| Self { guard: all.shipped.clone(), ..all }))
+    /// The same, with the guard of the profile `dist` in its place; `None` if that is not built.
+    pub(crate) fn dist() -> Result<Option<Self>, BoxError> {
+        let all = Self::all()?.filter(|all| all.dist.exists());
+        Ok(all.map(|all| Self { guard: all.dist.clone(), ..all }))
     }
 }
 
