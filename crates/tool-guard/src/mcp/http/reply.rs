@@ -13,6 +13,7 @@ use hyper::{
 };
 use std::{
     future::pending,
+    mem,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -39,32 +40,53 @@ pub(crate) enum News {
     Left,
 }
 
-/// The response. Nothing was sent while it is `waiting`.
+/// The response.
 #[derive(Debug)]
-pub(crate) struct Reply {
-    waiting: Option<oneshot::Sender<Answered>>,
-    /// The head was sent, and events may follow; the other sender says at the end that the client got all of them.
-    events: Option<(mpsc::Sender<Bytes>, oneshot::Sender<()>)>,
-    /// Whether the client got all of it.
-    received: Option<oneshot::Receiver<()>>,
+pub(crate) struct Reply(State);
+
+#[derive(Debug)]
+enum State {
+    /// Nothing was sent.
+    Waiting(oneshot::Sender<Answered>),
+    /// The head was sent, and events may follow. At the end, `told` says to `received` that the client got all of them.
+    Streaming {
+        events: mpsc::Sender<Bytes>,
+        told: oneshot::Sender<()>,
+        received: oneshot::Receiver<()>,
+    },
+    /// All was sent; the client may not have got it yet.
+    Sent(oneshot::Receiver<()>),
+    /// Nothing more will be known about the client.
+    Over,
 }
 
 impl Reply {
     pub(crate) const fn new(response: oneshot::Sender<Answered>) -> Self {
-        Self { waiting: Some(response), events: None, received: None }
+        Self(State::Waiting(response))
     }
 
     pub(crate) const fn is_waiting(&self) -> bool {
-        self.waiting.is_some()
+        matches!(self.0, State::Waiting(_))
     }
 
     pub(crate) const fn is_streaming(&self) -> bool {
-        self.events.is_some()
+        matches!(self.0, State::Streaming { .. })
+    }
+
+    /// The place of the response, unless something was sent already.
+    fn response(&mut self) -> Option<oneshot::Sender<Answered>> {
+        match mem::replace(&mut self.0, State::Over) {
+            State::Waiting(response) => Some(response),
+            other => {
+                self.0 = other;
+                None
+            }
+        }
     }
 
     /// Begins a stream of events under this head, unless something was sent already.
     pub(crate) fn stream(&mut self, status: StatusCode, headers: Option<HeaderMap>) {
-        let Some(response) = self.waiting.take() else { return };
+        let Some(response) = self.response() else { return };
         let (events, mut waiting) = mpsc::channel(WAITING);
         let (told, received) = oneshot::channel();
         let events_of = poll_fn(move |cx| waiting.poll_recv(cx).map(|it| it.map(Ok)));
@@ -74,19 +96,22 @@ impl Reply {
         answer.headers_mut().remove(CONTENT_LENGTH);
         // A client that has left gets nothing.
         let _ = response.send(answer);
-        (self.events, self.received) = (Some((events, told)), Some(received));
+        self.0 = State::Streaming { events, told, received };
     }
 
     /// Sends a part of the stream.
     pub(crate) async fn event(&mut self, bytes: Bytes) {
-        if let Some((events, _)) = &self.events {
+        if let State::Streaming { events, .. } = &self.0 {
             let _ = events.send(bytes).await;
         }
     }
 
     /// Whether the stream has room for another part.
     pub(crate) fn has_room(&self) -> bool {
-        self.events.as_ref().is_none_or(|(events, _)| events.capacity() > 0 || events.is_closed())
+        match &self.0 {
+            State::Streaming { events, .. } => events.capacity() > 0 || events.is_closed(),
+            _ => true,
+        }
     }
 
     /// Ends the response with its last message.
@@ -106,54 +131,64 @@ impl Reply {
 
     /// Sends a whole response, unless something was sent already.
     pub(crate) fn whole(&mut self, status: StatusCode, mut headers: HeaderMap, body: Bytes) {
-        let Some(response) = self.waiting.take() else { return };
+        let Some(response) = self.response() else { return };
         headers.remove(CONTENT_LENGTH);
         let (told, received) = oneshot::channel();
         let body = Whole { body, told: Some(told) };
         let mut answer = Response::new(body.boxed_unsync());
         (*answer.status_mut(), *answer.headers_mut()) = (status, headers);
-        self.received = Some(received);
+        self.0 = State::Sent(received);
         let _ = response.send(answer);
     }
 
     /// Ends the response without another message.
     pub(crate) fn close(&mut self) {
-        self.waiting = None;
-        if let Some((events, told)) = self.events.take() {
-            tokio::spawn(async move {
-                // The client has taken everything when the channel is empty.
-                let all = events.max_capacity();
-                if events.reserve_many(all).await.is_ok() {
-                    let _ = told.send(());
-                }
-            });
+        match mem::replace(&mut self.0, State::Over) {
+            State::Streaming { events, told, received } => {
+                self.0 = State::Sent(received);
+                tokio::spawn(async move {
+                    // The client has taken everything when the channel is empty.
+                    let all = events.max_capacity();
+                    if events.reserve_many(all).await.is_ok() {
+                        let _ = told.send(());
+                    }
+                });
+            }
+            State::Sent(received) => self.0 = State::Sent(received),
+            State::Waiting(_) | State::Over => {}
         }
     }
 
     /// Waits for news of the client.
     pub(crate) async fn news(&mut self) -> News {
-        if let Some(response) = &mut self.waiting {
-            response.closed().await;
-        } else if let Some((events, _)) = &self.events {
-            if events.capacity() > 0 {
+        let news = match &mut self.0 {
+            State::Waiting(response) => {
+                response.closed().await;
+                News::Left
+            }
+            State::Streaming { events, .. } if events.capacity() == 0 => {
+                if events.reserve().await.is_ok() {
+                    return News::Room;
+                }
+                News::Left
+            }
+            State::Streaming { events, .. } => {
                 events.closed().await;
-            } else if events.reserve().await.is_ok() {
-                return News::Room;
+                News::Left
             }
-        } else {
-            let Some(received) = &mut self.received else { return pending().await };
-            if received.await.is_ok() {
-                self.received = None;
-                return News::Received;
-            }
-        }
-        (self.waiting, self.events, self.received) = (None, None, None);
-        News::Left
+            State::Sent(received) => match received.await {
+                Ok(()) => News::Received,
+                Err(_) => News::Left,
+            },
+            State::Over => pending().await,
+        };
+        self.0 = State::Over;
+        news
     }
 
     /// Whether nothing more will be known about the client.
     pub(crate) const fn is_over(&self) -> bool {
-        self.waiting.is_none() && self.events.is_none() && self.received.is_none()
+        matches!(self.0, State::Over)
     }
 }
 
