@@ -98,11 +98,10 @@ impl Hosts {
     ) -> Option<u8> {
         let mut signal = pin!(signal);
         let mut quiet_since = Instant::now();
+        let mut was_open = false;
         loop {
             self.answer();
-            let before = self.open.len();
-            self.open.retain(|_, host| !host.is_closing || !host.places.is_empty());
-            if self.open.len() < before {
+            if was_open && self.open.is_empty() {
                 // On standard input and output there is no other host.
                 idle?;
             }
@@ -123,6 +122,7 @@ impl Hosts {
                     Some(StreamEvent::Opened(connection, answers)) => {
                         let host = Host { answers, places: VecDeque::new(), is_closing: false };
                         self.open.insert(connection, host);
+                        was_open = true;
                     }
                     Some(StreamEvent::Line(connection, item, place)) => {
                         if let Some(host) = self.open.get_mut(&connection) {
@@ -134,6 +134,7 @@ impl Hosts {
                         if let Some(host) = self.open.get_mut(&connection) {
                             host.is_closing = true;
                         }
+                        self.close_ended(connection);
                     }
                     None => return None,
                 },
@@ -146,6 +147,15 @@ impl Hosts {
         while let Some((connection, answer)) = self.decider.answer() {
             let Some(host) = self.open.get_mut(&connection) else { continue };
             let _ = host.answers.send((answer.line(), host.places.pop_front()));
+            self.close_ended(connection);
+        }
+    }
+
+    /// Forgets a host that sends no more and has all its answers.
+    fn close_ended(&mut self, connection: Connection) {
+        let is_ended = |host: &Host| host.is_closing && host.places.is_empty();
+        if self.open.get(&connection).is_some_and(is_ended) {
+            self.open.remove(&connection);
         }
     }
 
