@@ -170,8 +170,8 @@ impl Folder {
 
     #[cfg(feature = "redis")]
     pub(crate) fn empty(&self) -> Result<(), StartError> {
-        let anew = fs::remove_dir_all(&self.0).and_then(|()| fs::create_dir(&self.0));
-        anew.map_err(|error| StartError::folder(&self.0, &error))
+        let emptied = fs::remove_dir_all(&self.0).and_then(|()| fs::create_dir(&self.0));
+        emptied.map_err(|error| StartError::folder(&self.0, &error))
     }
 }
 
