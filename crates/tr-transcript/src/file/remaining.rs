@@ -85,18 +85,19 @@ impl Remaining {
         }
         let was = counts(before);
         let now: Counts = array::from_fn(|nth| was[nth] + self.counts[nth]);
-        let now = now.map(|count| u64::try_from(count).ok());
-        let [total, lines, messages, in_records, skipped, separators, records, ..] = now;
-        let [.., own, other, torn] = now;
+        if now.iter().any(|count| *count < 0) {
+            return None;
+        }
+        let now = now.map(i64::cast_unsigned);
+        let [total, lines, messages, in_records, skipped, separators, records, own, other, torn] =
+            now;
         let mut report = before.clone();
         report.findings.clone_from(&self.after.kept);
         (report.found, report.errors) = (self.after.all, self.after.errors);
-        let (total, in_records) = (total?, in_records?);
-        let (skipped, separators) = (skipped?, separators?);
         report.bytes = FileBytes { total, records: in_records, skipped, separators };
-        (report.lines, report.records, report.own_records) = (lines?, records?, own?);
-        (report.other_records, report.torn_lines) = (other?, torn?);
-        report.messages = usize::try_from(messages?).ok()?;
+        (report.lines, report.records, report.own_records) = (lines, records, own);
+        (report.other_records, report.torn_lines) = (other, torn);
+        report.messages = usize::try_from(messages).ok()?;
         if let Some(pending) = &self.pending {
             report.pending.clone_from(pending);
         }
