@@ -6,6 +6,7 @@ mod attribution;
 pub(crate) mod batch;
 mod call;
 mod child;
+mod codes;
 pub(crate) mod effects;
 mod elements;
 pub(crate) mod failure;

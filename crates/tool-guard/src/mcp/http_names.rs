@@ -1,4 +1,4 @@
-//! The headers, versions and errors of MCP over HTTP, on either side.
+//! The headers and versions of MCP over HTTP, on either side.
 use crate::front::access::text;
 use hyper::{HeaderMap, header::HeaderName};
 
@@ -10,15 +10,6 @@ pub(crate) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id
 
 /// The first version without sessions and resumption. Versions are dates, so they sort as text.
 pub(crate) const MODERN: &str = "2026-07-28";
-
-pub(crate) const PARSE_ERROR: i64 = -32_700;
-pub(crate) const INVALID_REQUEST: i64 = -32_600;
-pub(crate) const METHOD_NOT_FOUND: i64 = -32_601;
-pub(crate) const INVALID_PARAMS: i64 = -32_602;
-/// The error of a request that was not forwarded, or not answered.
-pub(crate) const NOT_FORWARDED: i64 = -32_000;
-/// The error of a request whose headers and body differ.
-pub(crate) const MISMATCH: i64 = -32_020;
 
 /// Whether the request is of MCP 2026-07-28 or later.
 pub(crate) fn is_modern(headers: &HeaderMap) -> bool {

@@ -13,15 +13,13 @@ pub(crate) use self::{
 };
 use self::{
     requests::Requests,
-    words::{
-        CLOSED, CONNECTION_CLOSED, INVALID_PARAMS, INVALID_REQUEST, OVERLOADED, PARSE_ERROR,
-        relayed,
-    },
+    words::{CLOSED, CONNECTION_CLOSED, OVERLOADED, relayed},
 };
 use super::{
     Mode, answer,
     batch::{self, Asked, Asks},
     call::{Refused, Request},
+    codes::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
     effects::Effects,
     identity::Client,
     in_flight::{Relay, Unopened},

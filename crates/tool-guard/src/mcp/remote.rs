@@ -9,9 +9,9 @@ mod talk;
 use self::talk::Talk;
 use super::{
     Mode, Options, answer,
+    codes::NOT_FORWARDED,
     failure::Failure,
     guard::Guard,
-    http_names::NOT_FORWARDED,
     line_reader::LineReader,
     lines::{Item, Oversized},
     log,

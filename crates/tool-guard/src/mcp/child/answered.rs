@@ -7,10 +7,10 @@ use crate::{
     },
     mcp::{
         answer,
+        codes::NOT_FORWARDED,
         failure::Failure,
         guard::Guard,
         http::event,
-        http_names::NOT_FORWARDED,
         message::{self, Line, Message},
         proxy::too_long,
         upstream::Heard,

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     front::body::Answered,
-    mcp::{http::status_of, http_names::METHOD_NOT_FOUND},
+    mcp::{codes::METHOD_NOT_FOUND, http::status_of},
 };
 use bytes::Bytes;
 use hyper::HeaderMap;

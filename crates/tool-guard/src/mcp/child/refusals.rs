@@ -2,8 +2,8 @@
 use super::ids::Refused;
 use crate::mcp::{
     answer,
+    codes::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
     failure::Failure,
-    http_names::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
     upstream::Heard,
 };
 use bytes::Bytes;

@@ -7,8 +7,9 @@ use crate::{
     },
     mcp::{
         answer,
+        codes::NOT_FORWARDED,
         guard::Guard,
-        http_names::{LAST_EVENT, NOT_FORWARDED},
+        http_names::LAST_EVENT,
         lines::Oversized,
         message::{self, Line},
         proxy::too_long,

@@ -17,11 +17,9 @@ use crate::{
         Mode, answer,
         batch::{self, Asks},
         call,
+        codes::{INVALID_REQUEST, MISMATCH, NOT_FORWARDED, PARSE_ERROR},
         guard::Guard,
-        http_names::{
-            INVALID_REQUEST, LAST_EVENT, METHOD, MISMATCH, NAME, NOT_FORWARDED, PARSE_ERROR,
-            VERSION, is_modern,
-        },
+        http_names::{LAST_EVENT, METHOD, NAME, VERSION, is_modern},
         identity::{KEY_HEADER, SESSION, Via},
         message::{self, CallParams, Line, Message, NoteParams, Token},
     },

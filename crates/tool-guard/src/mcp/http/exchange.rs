@@ -10,8 +10,9 @@ use crate::{
     front::events::{EVENTS, are_taken},
     mcp::{
         Mode, answer,
+        codes::NOT_FORWARDED,
         failure::Failure,
-        http_names::{NOT_FORWARDED, is_modern},
+        http_names::is_modern,
         lines::Item,
         message::{Token, answered, cancelled},
         out::{Outgoing, Sent},

@@ -2,7 +2,8 @@
 use crate::{
     front::access::text,
     mcp::{
-        http_names::{INVALID_PARAMS, METHOD, MISMATCH, MODERN, NAME, VERSION, is_modern},
+        codes::{INVALID_PARAMS, MISMATCH},
+        http_names::{METHOD, MODERN, NAME, VERSION, is_modern},
         message::{self, Message},
         mirrored::{self, Mirrored},
     },

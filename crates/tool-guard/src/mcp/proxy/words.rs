@@ -1,5 +1,5 @@
 //! Lines that the proxy changes or writes itself.
-use crate::mcp::{answer, in_flight::Relay, lines::Oversized, message};
+use crate::mcp::{answer, codes::INVALID_REQUEST, in_flight::Relay, lines::Oversized, message};
 use bytes::Bytes;
 
 /// The answer to a request after the server has ended, in the words of MCP's own clients.
@@ -7,9 +7,6 @@ pub(super) const CONNECTION_CLOSED: i64 = -32000;
 pub(super) const CLOSED: &str = "Connection closed: the MCP server has ended";
 /// A request beyond the most that may be in flight.
 pub(super) const OVERLOADED: i64 = -32000;
-pub(super) const INVALID_REQUEST: i64 = -32600;
-pub(super) const INVALID_PARAMS: i64 = -32602;
-pub(super) const PARSE_ERROR: i64 = -32700;
 
 /// The line changed by `relay`, `None` if it is discarded.
 pub(super) fn relayed(

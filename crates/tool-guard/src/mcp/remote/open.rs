@@ -1,8 +1,8 @@
 //! What is posted to the server, and what is heard of it.
 use crate::mcp::{
     batch,
+    codes::MISMATCH,
     failure::Failure,
-    http_names::MISMATCH,
     message::{self, Line, Token, answered},
     out::{Outgoing, Sent},
     upstream::{Heard, error},
