@@ -9,6 +9,7 @@ mod child;
 mod codes;
 pub(crate) mod effects;
 mod elements;
+mod equal_calls;
 pub(crate) mod failure;
 mod failure_text;
 pub(crate) mod guard;

@@ -1,7 +1,7 @@
 //! The command line of `tool-guard decide`.
 use crate::mcp::{
     self, Mode, Overrides,
-    options::{HttpOptions, Log, OnServerExit, Trust, address, duration, line_limit},
+    options::{HttpOptions, JoinAfter, Log, OnServerExit, Trust, address, duration, line_limit},
 };
 use clap::Args;
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
@@ -73,7 +73,8 @@ impl Options {
             max_timeout: None,
             max_line: self.max_line,
             catalog: self.catalog,
-            trust_annotations: Trust::All,
+            trust_annotations: Some(Trust::All),
+            join_after: JoinAfter(None),
             on_server_exit: OnServerExit::Exit,
             restart: mcp::options::Restart::Never,
             log: self.log,

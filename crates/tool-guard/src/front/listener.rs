@@ -23,6 +23,10 @@ pub(crate) const GRACE: Duration = Duration::from_secs(10);
 /// How long a client may read nothing of what is sent to it.
 const STALLED: Duration = Duration::from_secs(30);
 
+/// The connection of a request, by its number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Connection(pub(crate) u64);
+
 /// Answers requests.
 pub(crate) trait Door: Clone + Send + 'static {
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Answered> + Send;
@@ -58,6 +62,7 @@ pub(crate) async fn serve<D: Door>(
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let (ending, ends) = watch::channel(false);
     let mut ended = pin!(ended);
+    let mut number = 0;
     let signal = loop {
         let accepted = tokio::select! {
             signal = &mut ended => break signal,
@@ -75,7 +80,8 @@ pub(crate) async fn serve<D: Door>(
             tokio::spawn(async move { timeout(HEAD, stream.write_all(FULL)).await });
             continue;
         };
-        let connection = connection(stream, door.clone(), ends.clone());
+        number += 1;
+        let connection = connection(stream, Connection(number), door.clone(), ends.clone());
         tokio::spawn(async move {
             connection.await;
             drop(place);
@@ -88,9 +94,15 @@ pub(crate) async fn serve<D: Door>(
     signal
 }
 
-async fn connection<D: Door>(stream: TcpStream, door: D, mut ends: watch::Receiver<bool>) {
+async fn connection<D: Door>(
+    stream: TcpStream,
+    number: Connection,
+    door: D,
+    mut ends: watch::Receiver<bool>,
+) {
     let ending = ends.clone();
-    let service = service_fn(move |req| {
+    let service = service_fn(move |mut req: Request<Incoming>| {
+        req.extensions_mut().insert(number);
         let (door, ending) = (door.clone(), ending.clone());
         async move {
             let answer = door.answer(req).await;

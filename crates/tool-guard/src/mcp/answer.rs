@@ -5,16 +5,16 @@ use super::{
     failure_text,
     message::{self, Message},
     notes, pending,
-    unknowns::{Barred, CHECK_FIRST, Unknowns},
+    unknowns::{Barred, Unknowns, ask_about, leaves_unknown},
 };
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use std::{borrow::Cow, iter};
+use std::{borrow::Cow, iter, time::Duration};
 use tool_reliability::loopguard::Noted;
 use tr_core::{
     BoxError, Classification, DefaultPolicy, Effect, Json, Ran, RequestPolicy, ToolCall, ToolError,
-    ToolManifest, ToolOutcome, Verdict, classify, code, one_line,
+    ToolManifest, ToolOutcome, Verdict, canonical::Key, classify, code, one_line,
 };
 
 /// The parts of a `tools/call` result that distinguish success from failure.
@@ -148,34 +148,79 @@ impl Repeatable {
         }
     }
 
-    /// The warning for the model about a failure in the server's own words, such as "503" or "try again",
-    /// of a tool that is declared mutating. Servers call searches destructive, so their annotation alone
-    /// adds no warning.
-    fn note(self, outcome: &ToolOutcome) -> Option<&'static str> {
-        let found = classify::tool_error(outcome.error()?).end;
-        let may_pass = matches!(found.verdict, Verdict::Transient { .. });
-        let may_repeat = self.effect.may_repeat(found.ran, self.declared_safe);
-        (self.is_told && may_pass && !may_repeat).then_some(MAY_HAVE_RUN)
+    /// The warning for the model about a failure in the server's own words, such as "503" or "try again", that does
+    /// not say whether the call ran.
+    fn note(self, outcome: &ToolOutcome, record: Option<Key>) -> Option<String> {
+        let may_repeat = self.effect.may_repeat(Ran::Unknown, self.declared_safe);
+        (!may_repeat && leaves_unknown(outcome)).then(|| {
+            format!("{MAY_HAVE_RUN}{}", record.as_ref().map(ask_about).unwrap_or_default())
+        })
+    }
+
+    /// What is known of a failure of a tool that nobody declares, and whose call has no key: its own words say that
+    /// it is not ready, or will not be asked now. It may be a poll, so that the same call may be made again.
+    pub(crate) fn of_undeclared(self, mut outcome: ToolOutcome) -> ToolOutcome {
+        if self.is_told || self.effect != Effect::Mutating || outcome.content().is_none() {
+            return outcome;
+        }
+        let parts = outcome.parts_mut();
+        if let Some(error) = &mut parts.error
+            && error.ran == Ran::Unknown
+            && NOT_NOW.contains(&&*error.code)
+        {
+            error.ran = Ran::Yes;
+            parts.notes.push(MAY_HAVE_ACTED.into());
+        }
+        outcome
     }
 }
 
-/// The line below the server's own words, if these suggest a repeat.
-const MAY_HAVE_RUN: &str = "[MAY HAVE RUN] The call failed in a way that may pass, and it may have \
-                            run all the same: do not repeat it; check first.";
+/// The codes of failures after which a poll asks again.
+const NOT_NOW: [&str; 6] = [
+    "connection_refused",
+    "dns_failure",
+    code::RATE_LIMITED,
+    "resource_exhausted",
+    "overloaded",
+    "busy",
+];
+
+/// The line below the server's own words, if these do not say whether the call ran.
+const MAY_HAVE_RUN: &str = "[MAY HAVE RUN] The failure does not say whether the call ran: do not repeat it; \
+                            check first.";
+
+/// The same of a call that may be a poll.
+const MAY_HAVE_ACTED: &str = "[CHECK FIRST] If this call changes something, check whether it did before \
+                              you repeat it.";
 
 /// The text for a duplicate of a call that has not ended.
 const STILL_RUNS: &str = " (the first call still runs; this one was not made; ask again later with \
                           the same id)";
 
 /// The text for a call that a breaker refused.
-const NOT_NOW: &str = " (it did not run; try again later)";
+const BREAKER: &str = " (it did not run; try again later)";
+
+/// The same, if calls of the tool may have run.
+const BREAKER_OF_UNKNOWN: &str = " (this call did not run, but earlier calls of this tool may have: do not \
+                                  repeat those; ask the user)";
 
 /// The text for a call under the id of another.
-const OTHER_ID: &str = " (this call did not run; send another call under another id)";
+const OTHER_ID: &str = " (this call did not run: its id belongs to another call)";
 
 /// The same over HTTP, where an id holds for one credential.
 const OTHER_CALLER: &str = " (the id belongs to a call of another credential, or with other \
-                            arguments; this call did not run; send another call under another id)";
+                            arguments; this call did not run)";
+
+/// The text for a call that may have been made before.
+const CHECK_FIRST: &str = " (do not repeat it; check first whether the earlier call ran)";
+
+/// The note of a call that has got the end of an equal one.
+fn joined(ran: Duration) -> String {
+    format!(
+        "[JOINED] This call was joined with an equal call that had been running for {} s; call again to make another.",
+        ran.as_secs()
+    )
+}
 
 /// The line that answers the client's call: the server's own if there is one.
 pub(crate) fn line(
@@ -185,24 +230,22 @@ pub(crate) fn line(
     unknowns: &Unknowns,
 ) -> Bytes {
     let id = call.id_text();
+    let joined = call.trace.joined.filter(|_| !call.is_own_id_used()).map(joined);
     match end {
         Ok(outcome) => {
-            let notes: Vec<_> = outcome.parts().notes.iter().map(|note| &**note).collect();
-            let notes = [notes, repeatable.note(outcome).into_iter().collect()].concat();
+            let own = repeatable.note(outcome, call.trace.record);
+            let own = own.iter().chain(&joined).map(String::as_str);
+            let notes: Vec<_> =
+                outcome.parts().notes.iter().map(|note| &**note).chain(own).collect();
             let is_as_sent = (notes.is_empty() || call.is_opaque()) && !outcome.from_cache();
             let sent = if is_as_sent { call.answer() } else { None };
             sent.unwrap_or_else(|| match outcome.error() {
                 // For a larger failure a record keeps only its beginning.
                 Some(error) if outcome.content().is_none() && error.details.is_none() => {
-                    let notes = outcome.parts().notes.iter().map(|note| &**note);
                     let found = classify::tool_error(error).end;
                     let words = json!({ "type": "text", "text": &*error.message });
-                    failed(
-                        call,
-                        found,
-                        repeatable,
-                        iter::once(words).chain(notes.map(notes::block)),
-                    )
+                    let notes = notes.iter().copied().map(notes::block);
+                    failed(call, found, repeatable, iter::once(words).chain(notes))
                 }
                 _ => made(id, outcome, &notes, call.wants_result_type),
             })
@@ -211,22 +254,45 @@ pub(crate) fn line(
             let found = classify::error(&**error).end;
             let noted = error.downcast_ref::<Noted>();
             let mut text = noted.map_or_else(|| in_full(&**error), |noted| in_full(noted.inner()));
-            text.push_str(match (found.code, found.ran) {
-                (code::IDEMPOTENCY_IN_FLIGHT, _) => STILL_RUNS,
-                (code::CIRCUIT_OPEN, Ran::No) => NOT_NOW,
-                (code::IDEMPOTENCY_CONFLICT, Ran::No) if call.trace.is_of_caller => OTHER_CALLER,
-                (code::IDEMPOTENCY_CONFLICT, Ran::No) => OTHER_ID,
-                // What may have run is an earlier call, and not this one.
-                (code::STORE_UNAVAILABLE, Ran::Yes | Ran::Unknown) => CHECK_FIRST,
-                _ if error.is::<Barred>() => CHECK_FIRST,
-                (_, ran) => repeatable.warning(ran),
-            });
-            if found.code != code::IDEMPOTENCY_IN_FLIGHT {
-                text.push_str(&unknowns.told(error, found, call.trace.record));
-            }
+            text.push_str(warning(call, repeatable, error, found, unknowns));
+            text.push_str(&advice(call, error, found));
             let notes = noted.map(Noted::notes).unwrap_or_default().iter().map(|note| &**note);
-            failed(call, found, repeatable, iter::once(&*text).chain(notes).map(notes::block))
+            let notes = iter::once(&*text).chain(notes).chain(joined.as_deref());
+            failed(call, found, repeatable, notes.map(notes::block))
         }
+    }
+}
+
+/// What the model must know of a call without the server's answer.
+fn warning(
+    call: &McpCall,
+    repeatable: Repeatable,
+    error: &BoxError,
+    found: Classification<'_>,
+    unknowns: &Unknowns,
+) -> &'static str {
+    match (found.code, found.ran) {
+        _ if error.is::<Barred>() => CHECK_FIRST,
+        (code::IDEMPOTENCY_IN_FLIGHT, _) => STILL_RUNS,
+        (code::CIRCUIT_OPEN, Ran::No) if unknowns.has_of(&call.tool) => BREAKER_OF_UNKNOWN,
+        (code::CIRCUIT_OPEN, Ran::No) => BREAKER,
+        (code::IDEMPOTENCY_CONFLICT, Ran::No) if call.trace.is_of_caller => OTHER_CALLER,
+        (code::IDEMPOTENCY_CONFLICT, Ran::No) => OTHER_ID,
+        // What may have run is an earlier call, and not this one.
+        (code::STORE_UNAVAILABLE, Ran::Yes | Ran::Unknown) => CHECK_FIRST,
+        (_, ran) => repeatable.warning(ran),
+    }
+}
+
+/// Where the model turns to after a call that may have run; empty if it has no record and blocks itself.
+fn advice(call: &McpCall, error: &BoxError, found: Classification<'_>) -> String {
+    match (error.downcast_ref::<Barred>(), call.trace.record) {
+        (Some(barred), _) => barred.advice(),
+        (None, Some(_)) if found.code == code::IDEMPOTENCY_IN_FLIGHT => String::new(),
+        (None, Some(own)) if found.code == code::RECORD_UNREADABLE || found.ran == Ran::Unknown => {
+            ask_about(&own)
+        }
+        _ => String::new(),
     }
 }
 

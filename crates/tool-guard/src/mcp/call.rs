@@ -25,6 +25,7 @@ use tr_core::{
 #[derive(Debug)]
 pub(crate) struct McpCall {
     line: Bytes,
+    pub(crate) tool: Box<str>,
     id: Token,
     id_range: Range<usize>,
     token: Option<(Token, Range<usize>)>,
@@ -47,6 +48,8 @@ pub(crate) struct Trace {
     pub(crate) equals: Option<Equals>,
     /// Whether its id holds for one credential.
     pub(crate) is_of_caller: bool,
+    /// For how long the equal call had run that it joined.
+    pub(crate) joined: Option<Duration>,
 }
 
 /// The server's answer to an attempt, unchanged.
@@ -89,7 +92,6 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) call: McpCall,
-    pub(crate) tool: Box<str>,
     pub(crate) arguments: Json,
     /// The client's id by which a repeat is recognised.
     pub(crate) identity: Identity,
@@ -131,6 +133,7 @@ impl Request {
             .and_then(|raw| Token::read(raw).map(|token| (token, message::range(line, raw))));
         let call = McpCall {
             line: line.clone(),
+            tool: tool.into(),
             id,
             id_range: message::range(line, raw_id),
             token,
@@ -142,7 +145,6 @@ impl Request {
         };
         Ok(Self {
             call,
-            tool: tool.into(),
             arguments: params
                 .arguments
                 .map_or_else(Json::empty_object, |raw| raw.to_owned().into()),

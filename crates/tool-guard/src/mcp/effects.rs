@@ -111,6 +111,7 @@ impl Trust {
     fn of(self, said: Option<Effect>) -> Option<Effect> {
         match (self, said) {
             (Self::All, said) => said,
+            (Self::Reads, said) => said.filter(|said| *said == Effect::ReadOnly),
             (Self::Idempotent, Some(Effect::ReadOnly)) => Some(Effect::Idempotent),
             (Self::Idempotent, said) => said,
             (Self::None, _) => None,
@@ -196,14 +197,26 @@ impl Effects {
 
     /// What is known about a tool: the user's declarations, and the server's annotation of its effect if the
     /// user declares none.
-    pub(crate) fn of(&self, name: &str) -> Option<(Arc<ToolManifest>, Option<Effect>)> {
+    pub(crate) fn of(&self, name: &str) -> Option<Known> {
         let listed = || Some(&self.listed.get(name).filter(|tool| tool.is_current)?.manifest);
-        match self.declared.get(name) {
-            Some(declared) if declared.effect.is_some() => Some((declared, None)),
-            Some(declared) => Some((declared, listed().and_then(|tool| tool.effect))),
-            None => Some((listed()?.clone(), None)),
-        }
+        let (manifest, by_server) = match self.declared.get(name) {
+            Some(declared) if declared.effect.is_some() => (declared, None),
+            Some(declared) => (declared, listed().and_then(|tool| tool.effect)),
+            None => {
+                let listed = listed()?;
+                (listed.clone(), listed.effect)
+            }
+        };
+        Some(Known { manifest, by_server })
     }
+}
+
+/// What is known about a tool.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) manifest: Arc<ToolManifest>,
+    /// Its effect, if the server says so and the user does not.
+    pub(crate) by_server: Option<Effect>,
 }
 
 #[cfg(test)]
@@ -225,7 +238,8 @@ mod tests {
         .unwrap();
         let mut effects = Effects::default();
         effects.learn(&raw);
-        let effect = |name| effects.of(name).and_then(|(tool, said)| tool.effect.or(said));
+        let effect =
+            |name| effects.of(name).and_then(|known| known.manifest.effect.or(known.by_server));
         assert_eq!(effect("r"), Some(Effect::ReadOnly));
         assert_eq!(effect("i"), Some(Effect::Idempotent));
         assert_eq!(effect("nulls"), Some(Effect::ReadOnly));
@@ -244,7 +258,7 @@ mod tests {
     }
 
     fn effect(effects: &Effects) -> Option<Effect> {
-        effects.of("t").and_then(|(tool, said)| tool.effect.or(said))
+        effects.of("t").and_then(|known| known.manifest.effect.or(known.by_server))
     }
 
     #[test]
@@ -283,7 +297,7 @@ mod tests {
             learn(&mut effects, r#"{"readOnlyHint":true}"#);
             assert_eq!(effect(&effects), expected, "{trust:?}");
             assert!(
-                Arc::ptr_eq(&effects.of("t").unwrap().0, &entry),
+                Arc::ptr_eq(&effects.of("t").unwrap().manifest, &entry),
                 "its schema is compiled once"
             );
             effects.forget();
@@ -318,6 +332,7 @@ mod tests {
         let (reads, repeats) = (r#"{"readOnlyHint":true}"#, r#"{"idempotentHint":true}"#);
         for (trust, of_reads, of_repeats) in [
             (Trust::All, Some(Effect::ReadOnly), Some(Effect::Idempotent)),
+            (Trust::Reads, Some(Effect::ReadOnly), None),
             (Trust::Idempotent, Some(Effect::Idempotent), Some(Effect::Idempotent)),
             (Trust::None, None, None),
         ] {

@@ -75,7 +75,7 @@ impl Failure {
             }
             _ => format!("The tool ran, but its answer has {bytes}"),
         };
-        let facts = FailureInfo::new("answer_too_large", ran, Verdict::Permanent);
+        let facts = FailureInfo::new(code::ANSWER_TOO_LARGE, ran, Verdict::Permanent);
         Self::said(format!("{what} bytes, more than the guard forwards: raise --max-line"), facts)
     }
 

@@ -2,14 +2,15 @@
 use super::{
     Mode, Options, admin,
     call::Limits,
-    effects::{Declared, Effects},
+    effects::{Declared, Effects, Known},
+    equal_calls::EqualCalls,
     identity::{Client, Recognised},
     in_flight::InFlight,
     mark,
     message::{self, Line},
     options::{StatusRules, signals},
     proxy::{LIST_CHANGED, Proxy},
-    records::{Records, RecordsCommand},
+    records::Records,
     setup::Files,
     signals::reload,
     stack,
@@ -60,6 +61,7 @@ pub(crate) struct Guard {
     /// Whether the client runs the tools itself.
     host_runs: bool,
     unknowns: Arc<Unknowns>,
+    pub(crate) equal_calls: EqualCalls,
     timeouts: Arc<dyn Observer>,
     effects: Arc<Mutex<Effects>>,
     declared: Declared,
@@ -105,7 +107,6 @@ impl Guard {
         let compares = signals(loops, setup.config.loops.signals.as_ref()).is_some();
         let recording = setup.recording(options.overrides.recording.clone());
         let server = recording.server(&options.server_words());
-        let command = RecordsCommand::of(recording.place.as_ref());
         let records = match options.mode {
             Mode::Enforce => recording.open(&server).await?,
             // Calls that are only watched are not recorded.
@@ -133,7 +134,7 @@ impl Guard {
             Mode::Shadow => signals.shadow().observer(),
             _ => signals.observer(),
         };
-        let effects = Effects::beside(declared.clone(), options.trust_annotations);
+        let effects = Effects::beside(declared.clone(), options.trust());
         Ok(Self {
             mode: options.mode,
             limits,
@@ -145,7 +146,8 @@ impl Guard {
             keys,
             compares,
             host_runs: options.host_runs,
-            unknowns: Arc::new(Unknowns::settled_by(command)),
+            unknowns: Arc::default(),
+            equal_calls: EqualCalls::joining(options.join_after.0),
             timeouts,
             effects: Arc::new(Mutex::new(effects)),
             declared,
@@ -172,7 +174,8 @@ impl Guard {
     /// Whether a call of this tool may change something.
     pub(crate) fn may_change(&self, tool: &str) -> bool {
         let effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = effects.of(tool).and_then(|(manifest, said)| said.or(manifest.effect));
+        let effect_of = |known: Known| known.by_server.or(known.manifest.effect);
+        let known = effects.of(tool).and_then(effect_of);
         let effect = known.or_else(|| effects.undeclared(tool));
         effect.is_none_or(|effect| effect == Effect::Mutating)
     }
@@ -191,6 +194,7 @@ impl Guard {
         let effects = self.effects.clone();
         let mut proxy = Proxy::new(self.mode, wire, stack, client, effects);
         (proxy.host_runs, proxy.watching) = (self.host_runs, self.watching.clone());
+        proxy.equal_calls = self.equal_calls.clone();
         proxy
     }
 

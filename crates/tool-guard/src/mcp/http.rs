@@ -1,6 +1,5 @@
 //! MCP over Streamable HTTP in front: each call has an exchange of its own, whatever is behind it.
 mod behind;
-mod cut_offs;
 mod door;
 mod exchange;
 mod headers;
@@ -11,9 +10,8 @@ mod running;
 
 pub(crate) use self::{
     behind::Behind,
-    cut_offs::{Cut, Uncut, Watched},
     headers::status_of,
-    presence::Presence,
+    presence::{Presence, Watched},
     reply::event,
     run::run,
 };

@@ -3,20 +3,23 @@
 //! | the first that is present | conversation | strength |
 //! |---|---|---|
 //! | `_meta.idempotencyKey` | none | strong |
-//! | Codex's `_meta.callId` | `threadId` | strong; weak without a thread |
-//! | Claude Code's `_meta["claudecode/toolUseId"]` | the variable `CLAUDE_PROJECT_DIR` of the guard, else `CLAUDE_CODE_SESSION_ID` | strong with 20 random characters, else weak |
-//! | the members that an [`IdentityConfig`] of the configuration names | as configured | as configured |
+//! | Codex's `_meta.callId` | `threadId` | strong if it was drawn at random, else weak |
+//! | Claude Code's `_meta["claudecode/toolUseId"]` | the variable `CLAUDE_PROJECT_DIR` of the guard, else `CLAUDE_CODE_SESSION_ID` | the same |
+//! | the members that an [`IdentityConfig`] of the configuration names | as configured | as configured, else the same |
 //!
 //! A strong id names one call forever: it is valid across connections, restarts and guards. A weak one
-//! (`functions.pay:0`) is reused in the next conversation, so it is valid for this connection and ten
-//! minutes.
+//! (`functions.pay:0`) is used again in the next turn. So it names a call of these arguments in this conversation of
+//! this connection or session, until the client has the answer; a call of unknown outcome keeps it for a minute.
 mod random;
 mod via;
 
 pub(crate) use self::via::{KEY as KEY_HEADER, SESSION, Via};
 
 use self::random::is_random;
-use super::meta::{Meta, text};
+use super::{
+    meta::{Meta, text},
+    unknowns::Ended,
+};
 use serde_json::value::RawValue;
 use std::{env, ffi::OsString, str::Utf8Error, time::Duration};
 use tool_reliability::config::IdentityConfig;
@@ -33,11 +36,11 @@ const CLAUDE_PROJECT: &str = "CLAUDE_PROJECT_DIR";
 /// The session that Claude Code gives to the servers that it starts.
 const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 
-/// How long a weak id is valid.
-const WEAK: Duration = Duration::from_secs(600);
+/// How long a weak id names a call of unknown outcome, and the request of a call over HTTP the call.
+const WEAK: Duration = Duration::from_secs(60);
 
-/// How long a call over HTTP that has no id is recognised.
-const UNNAMED: Duration = Duration::from_secs(60);
+/// How long the record of a call over HTTP that has no strong id says that it may have run.
+const UNKNOWN: Duration = Duration::from_secs(600);
 
 /// The record of a read, or of a call that did not run, ends with its call.
 const AT_ONCE: Duration = Duration::ZERO;
@@ -127,14 +130,44 @@ impl Client {
     /// The client of this HTTP request: what the guard knows of its own surroundings says nothing about it.
     pub(crate) fn via(mut self, via: Via) -> Self {
         self.claude_session = None;
-        self.connection = via.caller().into();
+        self.connection = via.owner().into();
         self.via = Some(via);
         self
     }
 
-    /// The conversation of calls that name none: the session, else the connection.
+    /// Names the connection, session or credential to which weak ids belong.
+    pub(crate) fn connection(&self) -> &str {
+        &self.connection
+    }
+
+    /// An equal call of another client that is in the way.
+    pub(crate) fn in_the_way(&self) -> Option<Option<Ended>> {
+        self.via.as_ref()?.in_the_way
+    }
+
+    /// For how long the call had run that this one joins.
+    pub(crate) fn joined(&self) -> Option<Duration> {
+        self.via.as_ref()?.joined
+    }
+
+    /// The conversation of calls that name none: the session, else the caller, else the connection.
     fn home(&self) -> &str {
-        self.via.as_ref().and_then(Via::session).unwrap_or(&self.connection)
+        match &self.via {
+            Some(via) => via.session().unwrap_or(via.caller()),
+            None => &self.connection,
+        }
+    }
+
+    /// Where a call of unknown outcome bars its equals: in the conversation that it names, else for its caller.
+    fn barred<'c>(&'c self, call: &'c ToolCall) -> Option<&'c str> {
+        match &self.via {
+            Some(via) if !self.is_in_named_conversation(call) => Some(via.caller()),
+            _ => call.parts().context.session.as_deref(),
+        }
+    }
+
+    fn is_in_named_conversation(&self, call: &ToolCall) -> bool {
+        call.parts().context.session.as_deref() != Some(self.home())
     }
 
     /// Whether its calls come over HTTP, where a credential is part of who calls.
@@ -169,7 +202,10 @@ impl Client {
         let client_id = codex.clone().or_else(|| claude.clone()).or_else(named_id);
         let id = key
             .map(|key| call(KEY, key.into(), true, None))
-            .or_else(|| Some(call(CODEX, codex?, thread.is_some(), thread.clone())))
+            .or_else(|| {
+                let strong = is_random(codex.as_deref()?, tool);
+                Some(call(CODEX, codex?, strong, thread.clone()))
+            })
             .or_else(|| {
                 let strong = is_random(claude.as_deref()?, tool);
                 Some(call(CLAUDE, claude?, strong, claude_session.clone()))
@@ -179,11 +215,14 @@ impl Client {
             .or(claude_session)
             .or(named_conversation)
             .or_else(|| others.into_iter().find_map(text));
-        let unnamed = || {
-            let id = self.via.as_ref()?.unnamed.clone()?;
-            Some(call(BY_REQUEST, id, false, None))
+        let given = self.via.as_ref().and_then(|via| via.given.clone());
+        let given = given.map(|id| call(BY_REQUEST, id, false, None));
+        let own = id.or(named);
+        let call = match own {
+            Some(own) if own.strong || given.is_none() => Some(own),
+            _ => given,
         };
-        Identity { call: id.or(named).or_else(unnamed), client_id, conversation }
+        Identity { call, client_id, conversation }
     }
 
     /// The identity by the configuration's rules.
@@ -212,14 +251,14 @@ impl Client {
     /// Whether the call's conversation outlives this process: the client names it, or it is a session or a credential
     /// of HTTP.
     pub(crate) fn is_in_conversation(&self, call: &ToolCall) -> bool {
-        self.via.is_some() || call.parts().context.session.as_deref() != Some(self.home())
+        self.via.is_some() || self.is_in_named_conversation(call)
     }
 
     /// The key that equal calls of this tool and conversation share: their params, whatever their ids.
     pub(crate) fn equals(&self, call: &ToolCall) -> Key {
         let digest = digest(call);
         let parts = call.parts();
-        self.key("equals", parts.context.session.as_deref(), parts, KeySource::Derived(&digest))
+        self.key("equals", self.barred(call), parts, KeySource::Derived(&digest))
     }
 
     /// The key of a call with this key of its caller's.
@@ -279,19 +318,32 @@ impl Identity {
         if let Some(via) = client.via.as_ref().filter(|_| id.strong) {
             digest = via.digest(digest);
         }
-        let scope = if id.strong { id.conversation.as_deref() } else { Some(&*client.connection) };
-        let kind = if id.strong { &*id.kind } else { "weak" };
-        let mut key = client.key(kind, scope, call.parts(), KeySource::Caller(&id.id));
+        let mut key = if id.strong {
+            let scope = id.conversation.as_deref();
+            client.key(&id.kind, scope, call.parts(), KeySource::Caller(&id.id))
+        } else {
+            // What the guard gave may be continued by another session of the caller.
+            let caller = client.via.as_ref().filter(|_| &*id.kind == BY_REQUEST).map(Via::caller);
+            let conversation = self.conversation.as_deref().unwrap_or_default();
+            let lengths = [conversation.len(), id.id.len()];
+            let source = format!("{lengths:?} {conversation} {} {digest}", id.id);
+            let scope = caller.unwrap_or(&client.connection);
+            client.key("weak", Some(scope), call.parts(), KeySource::Caller(&source))
+        };
         if let Some(from) = &call.parts().idempotency.continues {
             key = key.continued(from);
         }
         let mut ttls = TtlOverride::default();
         match (effect, id.strong) {
             (Effect::ReadOnly, _) => (ttls.done, ttls.failed) = (Some(AT_ONCE), Some(AT_ONCE)),
+            // A mutating call that failed after it ran is kept as a success is; one that did not run, not at all.
+            (_, false) if &*id.kind == BY_REQUEST && client.via.is_some() => {
+                (ttls.done, ttls.failed) = (Some(WEAK), Some(AT_ONCE));
+                ttls.unknown = Some(UNKNOWN);
+            }
+            // What is written to standard output is the client's.
             (_, false) => {
-                // A mutating call that failed after it ran is kept as a success is; one that did not run, not at all.
-                let done = if &*id.kind == BY_REQUEST { UNNAMED } else { WEAK };
-                (ttls.done, ttls.failed, ttls.unknown) = (Some(done), Some(AT_ONCE), Some(WEAK));
+                (ttls.done, ttls.failed, ttls.unknown) = (Some(AT_ONCE), Some(AT_ONCE), Some(WEAK));
             }
             _ => {}
         }
@@ -308,6 +360,27 @@ impl Identity {
     /// Whether anything says by what the call is recognised.
     pub(crate) const fn is_named(&self) -> bool {
         self.call.is_some()
+    }
+
+    /// Whether an id names the call for ever.
+    pub(crate) fn is_strong(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.strong)
+    }
+
+    /// The client's id, if it does not name the call for ever.
+    pub(crate) fn weak_id(&self) -> Option<&str> {
+        self.call.as_ref().filter(|call| !call.strong).map(|call| &*call.id)
+    }
+
+    /// The conversation that the client names.
+    pub(crate) fn conversation(&self) -> Option<&str> {
+        self.conversation.as_deref()
+    }
+
+    /// Gives a call without an id one of the guard's.
+    pub(crate) fn give(&mut self, id: &str) {
+        let (kind, id) = (BY_REQUEST.into(), id.into());
+        self.call.get_or_insert(CallId { kind, id, strong: false, conversation: None });
     }
 
     /// Whether the caller declares that this is a call of its own.

@@ -54,9 +54,15 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
 
-    /// How far to trust the server's claims that a tool is harmless; a catalogue overrides them
-    #[arg(long, value_enum, default_value_t = Trust::All, value_name = "HOW")]
-    pub(crate) trust_annotations: Trust,
+    /// How far to trust the server's claims that a tool is harmless, for calls without a key; a catalogue
+    /// overrides them [default: all for a command, reads for --upstream]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) trust_annotations: Option<Trust>,
+
+    /// A call without an id joins an equal one that has run for this long in its session: some clients give up
+    /// without a word and ask again. `off` makes each call
+    #[arg(long, default_value = "4s", value_parser = join_after, value_name = "DURATION")]
+    pub(crate) join_after: JoinAfter,
 
     /// What the guard does when the server has ended and all calls in flight are answered
     #[arg(long, value_enum, default_value_t = OnServerExit::Exit, value_name = "WHAT")]
@@ -88,6 +94,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// How far the server's claims about its tools are trusted.
+    pub(crate) fn trust(&self) -> Trust {
+        let is_remote = self.http.upstream.is_some();
+        self.trust_annotations.unwrap_or(if is_remote { Trust::Reads } else { Trust::All })
+    }
+
     /// The words that identify the server in the records, unless it has a name.
     pub(crate) fn server_words(&self) -> Vec<OsString> {
         let Some(url) = &self.http.upstream else { return self.command.clone() };
@@ -203,6 +215,8 @@ pub(crate) enum Trust {
     /// Fully: a read-only tool is read-only, an idempotent one idempotent
     #[default]
     All,
+    /// Only that a tool changes nothing: an idempotent one counts as mutating
+    Reads,
     /// In part: a read-only tool counts as idempotent
     Idempotent,
     /// Not at all: tools that the catalogue does not declare are mutating
@@ -299,6 +313,14 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     duration
         .filter(|duration| !duration.is_zero() && *duration <= day)
         .ok_or_else(|| "must be more than 0 and at most 24h".into())
+}
+
+/// How long an equal call has run that one without an id joins; `None` if it never does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JoinAfter(pub(crate) Option<Duration>);
+
+fn join_after(text: &str) -> Result<JoinAfter, String> {
+    if text == "off" { Ok(JoinAfter(None)) } else { duration(text).map(Some).map(JoinAfter) }
 }
 
 pub(crate) fn line_limit(text: &str) -> Result<usize, String> {

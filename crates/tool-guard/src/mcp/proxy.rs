@@ -21,6 +21,7 @@ use super::{
     call::{Refused, Request},
     codes::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
     effects::Effects,
+    equal_calls::EqualCalls,
     identity::Client,
     in_flight::{Relay, Unopened},
     lines::Item,
@@ -29,7 +30,7 @@ use super::{
     out::Out,
     timeout_sweeper::TimeoutSweeper,
     tool::{ServerTool, Wire},
-    unknowns::{self, Barred},
+    unknowns::{self, Ended},
     watching::Watching,
 };
 use bytes::Bytes;
@@ -59,6 +60,10 @@ pub(crate) struct Proxy {
     requests: Requests,
     /// The key by which the last call is recognised.
     pub(crate) key: Option<Key>,
+    /// How the last call ended.
+    pub(crate) ended: Option<Ended>,
+    /// The calls of all connections that no strong id tells apart.
+    pub(super) equal_calls: EqualCalls,
     /// Whether the server was started again, and no result has said so.
     is_back: bool,
     /// Lines for the client that are not written yet.
@@ -87,6 +92,8 @@ impl Proxy {
             watching: Watching::default(),
             requests: Requests::default(),
             key: None,
+            ended: None,
+            equal_calls: EqualCalls::default(),
             is_back: false,
             to_client: Out::default(),
             to_server: Out::default(),
@@ -124,12 +131,11 @@ impl Proxy {
     pub(crate) fn on_step(&mut self, finished: Option<Finished>) {
         self.collect();
         let Some((call, repeatable, end)) = finished else { return };
-        if let Some(equals) = call.trace.equals
-            && !end.as_ref().is_err_and(|error| error.is::<Barred>())
-            && unknowns::is_unknown(&end)
-        {
-            self.wire.unknowns.note(equals, call.trace.record);
+        let record = call.trace.record;
+        if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(&end)) {
+            self.wire.unknowns.note(equals, record, earlier, &call.tool);
         }
+        self.ended = Some(unknowns::ended(&end, record));
         let wanted = self.wire.lock().in_flight.close(call.id());
         if wanted && self.mode == Mode::Enforce {
             let mut line = answer::line(&call, repeatable, &end, &self.wire.unknowns);

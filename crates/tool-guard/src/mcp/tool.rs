@@ -1,13 +1,13 @@
 //! The server as a tool service: one call is one attempt.
 use super::{
-    answer,
+    answer::{self, Repeatable},
     call::{Ending, Limits, McpCall},
     failure::Failure,
     in_flight::{Claim, InFlight, Owed},
     message::Token,
     out::{Outgoing, Sent},
     records,
-    unknowns::Unknowns,
+    unknowns::{Unknowns, leaves_unknown},
 };
 use bytes::Bytes;
 use futures_util::future::Either;
@@ -29,7 +29,7 @@ use tool_reliability::{
 use tower_service::Service;
 use tr_core::{
     BoxError, DefaultPolicy, Derive, Effect, Event, FencingToken, Observer, Ran,
-    RequestPolicy as _, ToolCall, ToolManifest, ToolOutcome, Verdict, canonical::Key, classify,
+    RequestPolicy as _, ToolCall, ToolManifest, ToolOutcome, canonical::Key,
 };
 
 /// The state that the service and the proxy's loop share.
@@ -41,7 +41,7 @@ pub(crate) struct Wire {
     /// This process's calls that may have run, which several connections may share.
     pub(crate) unknowns: Arc<Unknowns>,
     /// Whether calls without a key are recorded too.
-    derived: bool,
+    pub(crate) derived: bool,
     /// Whether answers are compared with earlier ones.
     pub(crate) compares: bool,
     /// Hears of attempts that timed out, which only this service knows: progress prolongs them.
@@ -112,6 +112,9 @@ impl Wire {
     pub(crate) fn settle(&self, owed: &Owed, outcome: ToolOutcome) {
         let outcome = answer::judged(outcome, owed.codes.as_deref());
         if leaves_unknown(&outcome) {
+            if let Some(equals) = &owed.equals {
+                self.unknowns.answered_late(equals);
+            }
             return;
         }
         let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
@@ -154,13 +157,6 @@ impl Wire {
     pub(crate) fn lock(&self) -> MutexGuard<'_, WireState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether the answer leaves a mutating call unknown, by the rule of the recording layer.
-fn leaves_unknown(outcome: &ToolOutcome) -> bool {
-    let Some(error) = outcome.error() else { return false };
-    let end = classify::tool_error(error).end;
-    end.ran == Ran::Unknown || (end.verdict == Verdict::Cancelled && end.ran != Ran::No)
 }
 
 /// Retries while the guard's own end of the call is not recorded yet, and while the store is busy.
@@ -270,7 +266,8 @@ impl Waiting {
         match ending {
             Ok(Ending::Answered(answer, outcome)) => {
                 self.mcp.keep(Some(answer));
-                Ok(answer::judged(outcome, self.codes.as_deref()))
+                let outcome = answer::judged(outcome, self.codes.as_deref());
+                Ok(Repeatable::of(&self.call).of_undeclared(outcome))
             }
             Ok(Ending::Oversized(bytes, ran)) => Err(Failure::oversized(bytes, ran).into()),
             Ok(Ending::Overdue(after)) => {

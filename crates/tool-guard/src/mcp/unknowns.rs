@@ -1,11 +1,11 @@
 //! Calls of unknown outcome block equal calls, so that a model cannot repeat one under a new id.
-use super::{
-    identity,
-    records::{self, RecordsCommand},
-};
+mod barred;
+
+pub(crate) use self::barred::{Barred, Earlier, Ended, ask_about};
+
+use super::identity;
 use std::{
     collections::BTreeMap,
-    fmt::Write as _,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -18,8 +18,8 @@ use tool_reliability::idempotency::{
     store::{StoreError, StoreErrorKind},
 };
 use tr_core::{
-    BoxError, Classification, FailureInfo, Ran, SystemClock, ToolCall, ToolOutcome, Verdict,
-    WallClock, canonical::Key, classify, code, printable,
+    BoxError, FailureInfo, Ran, SystemClock, ToolCall, ToolOutcome, Verdict, WallClock,
+    canonical::Key, classify, code,
 };
 
 /// How long they do.
@@ -37,8 +37,6 @@ const LISTED: usize = 256;
 pub(crate) struct Unknowns {
     calls: Mutex<BTreeMap<(Key, Who), Since>>,
     numbers: AtomicU64,
-    /// By which a person settles a record.
-    command: RecordsCommand,
 }
 
 /// A call, and the key that it shares with equal calls.
@@ -63,27 +61,14 @@ impl Who {
     const LAST: Self = Self::Known(Key::from_bytes([u8::MAX; 32]));
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Since {
     until: Instant,
     /// Its record, if there is one.
     key: Option<Key>,
-}
-
-/// A call that is not run, because an equal one may have run.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: that earlier call may have run; this one did not run", why(*is_unreadable))]
-pub(crate) struct Barred {
-    #[source]
-    facts: FailureInfo,
-    /// The record of the call that blocks it.
-    key: Option<Key>,
-    /// Whether that record cannot be read.
-    is_unreadable: bool,
-    /// For how long it is still blocked.
-    left: Duration,
-    /// The tool, if its effect is not declared.
-    undeclared: Option<Box<str>>,
+    /// What is known of it.
+    earlier: Earlier,
+    tool: Box<str>,
 }
 
 /// A call that is not run, because the records do not tell whether an equal one may have run.
@@ -98,103 +83,15 @@ impl From<StoreError> for NotCompared {
     }
 }
 
-const fn why(is_unreadable: bool) -> &'static str {
-    if is_unreadable {
-        "the same call with the same arguments was sent before, and its record cannot be read"
-    } else {
-        "the same call with the same arguments was sent before, and cancelled, given up or cut off before its answer came"
-    }
-}
-
-impl Barred {
-    fn by(key: Option<Key>, left: Duration) -> Self {
-        let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);
-        Self { facts, key, is_unreadable: false, left, undeclared: None }
-    }
-
-    /// Names this call's tool, if its effect is not declared.
-    pub(crate) fn of(mut self, call: &ToolCall) -> Self {
-        let parts = call.parts();
-        self.undeclared = (!parts.effect_declared).then(|| parts.tool.label().into());
-        self
-    }
-
-    /// What a person can do about it.
-    fn advice(&self, command: &RecordsCommand) -> String {
-        let mut advice = match &self.key {
-            Some(key) if self.is_unreadable => forgets(key, command),
-            Some(key) => settles(key, command),
-            None => {
-                let minutes = self.left.as_secs().div_ceil(60).max(1);
-                format!(
-                    " [it has no record: calls equal to it are refused for another {minutes} min]"
-                )
-            }
-        };
-        if let Some(tool) = &self.undeclared {
-            let tool = printable(tool);
-            let _ = write!(
-                advice,
-                " [if {tool} changes nothing, a person can declare it: effect = \"read_only\" for it in the guard's --catalog, or readOnlyHint in the server's list of tools]"
-            );
-        }
-        advice
-    }
-}
-
-/// The warning for the model about a blocked call.
-pub(crate) const CHECK_FIRST: &str =
-    " (do not repeat it; check first whether the earlier call ran)";
-
-fn settles(key: &Key, command: &RecordsCommand) -> String {
-    let short = records::short(key);
-    format!(
-        " [record {short}: a person can settle it: {command} settle {short} done, or did-not-run]"
-    )
-}
-
-/// What a person can do about a record that says no more than that there was a call.
-fn forgets(key: &Key, command: &RecordsCommand) -> String {
-    let short = records::short(key);
-    format!(
-        " [record {short}: a person can look at it: {command} show {short}; if no newer tool-guard wrote it, find out whether the earlier call ran, then: {command} forget {short} --force]"
-    )
-}
-
 impl Unknowns {
-    /// For calls whose records this command settles.
-    pub(crate) fn settled_by(command: RecordsCommand) -> Self {
-        Self { command, ..Self::default() }
-    }
-
-    /// What a person can do about a call that may have run; empty if it has no record and blocks itself.
-    pub(crate) fn told(
-        &self,
-        error: &BoxError,
-        found: Classification<'_>,
-        own: Option<Key>,
-    ) -> String {
-        match (error.downcast_ref::<Barred>(), own) {
-            (Some(barred), _) => barred.advice(&self.command),
-            (None, Some(own)) if found.code == code::RECORD_UNREADABLE => {
-                let (short, command) = (records::short(&own), &self.command);
-                format!(
-                    " [record {short}: the guard needs the --records-key-file with which it was written; a person can look at it: {command} show {short}]"
-                )
-            }
-            (None, Some(own)) if found.ran == Ran::Unknown => settles(&own, &self.command),
-            _ => String::new(),
-        }
-    }
-
     /// Identifies the call under the key `own`, or one without an id, among equal calls.
     pub(crate) fn equals(&self, key: Key, own: Option<Key>) -> Equals {
         let number = || Who::Numbered(self.numbers.fetch_add(1, Ordering::Relaxed));
         Equals { key, who: own.map_or_else(number, Who::Known) }
     }
 
-    /// Registers that the call, which has this record, may have run.
-    pub(crate) fn note(&self, equals: Equals, key: Option<Key>) {
+    /// Registers that the call of this tool, which has this record, may have run.
+    pub(crate) fn note(&self, equals: Equals, key: Option<Key>, earlier: Earlier, tool: &str) {
         let mut all = self.lock();
         let now = Instant::now();
         if all.len() >= MOST {
@@ -204,7 +101,24 @@ impl Unknowns {
                 all.remove(&first);
             }
         }
-        all.insert((equals.key, equals.who), Since { until: now + BARS, key });
+        let until = now + BARS;
+        all.entry((equals.key, equals.who))
+            // A repeat of the call says nothing more of it.
+            .and_modify(|since| since.until = until)
+            .or_insert_with(|| Since { until, key, earlier, tool: tool.into() });
+    }
+
+    /// Registers that the call's answer came after its caller had given up, and does not say whether it ran.
+    pub(crate) fn answered_late(&self, equals: &Equals) {
+        if let Some(since) = self.lock().get_mut(&(equals.key, equals.who)) {
+            since.earlier = Earlier::LateAnswer;
+        }
+    }
+
+    /// Whether a call of this tool may have run.
+    pub(crate) fn has_of(&self, tool: &str) -> bool {
+        let now = Instant::now();
+        self.lock().values().any(|since| since.until > now && *since.tool == *tool)
     }
 
     /// Registers that the call's end is known.
@@ -219,7 +133,7 @@ impl Unknowns {
         let equals = all.range((*equals, Who::FIRST)..=(*equals, Who::LAST)).map(|(_, it)| it);
         let others = equals.filter(|since| own.is_none() || own != since.key);
         let since = others.max_by_key(|since| since.until).filter(|since| since.until > now)?;
-        Some(Barred::by(since.key, since.until - now))
+        Some(Barred::by(since.earlier, since.key, since.until - now))
     }
 
     /// The same, unless the store has meanwhile recorded how the blocking calls ended: a person may have
@@ -240,7 +154,9 @@ impl Unknowns {
                 }
                 Ok(None) => false,
                 Err(error) => {
-                    barred.is_unreadable = error.kind() == StoreErrorKind::Unreadable;
+                    if error.kind() == StoreErrorKind::Unreadable {
+                        barred = barred.unreadable();
+                    }
                     true
                 }
             };
@@ -257,9 +173,43 @@ impl Unknowns {
     }
 }
 
-/// Whether the server may have run the call, and has not answered.
-pub(crate) fn is_unknown(end: &Result<ToolOutcome, BoxError>) -> bool {
-    end.as_ref().is_err_and(|error| classify::error(&**error).end.ran == Ran::Unknown)
+/// What is known of a call that may have run; `None` if its end tells whether it did.
+pub(crate) fn left_unknown(end: &Result<ToolOutcome, BoxError>) -> Option<Earlier> {
+    match end {
+        Ok(outcome) => leaves_unknown(outcome).then_some(Earlier::Failure),
+        Err(error) if error.is::<Barred>() => None,
+        Err(error) => {
+            let found = classify::error(&**error).end;
+            let earlier = match found.code {
+                code::ANSWER_TOO_LARGE => Earlier::Failure,
+                _ => Earlier::NoAnswer,
+            };
+            (found.ran == Ran::Unknown).then_some(earlier)
+        }
+    }
+}
+
+/// Whether the answer leaves a mutating call unknown, by the rule of the recording layer.
+pub(crate) fn leaves_unknown(outcome: &ToolOutcome) -> bool {
+    let Some(error) = outcome.error() else { return false };
+    let end = classify::tool_error(error).end;
+    end.ran == Ran::Unknown || (end.verdict == Verdict::Cancelled && end.ran != Ran::No)
+}
+
+/// How a call ended that has this record, for those who ask for an equal one.
+pub(crate) fn ended(end: &Result<ToolOutcome, BoxError>, record: Option<Key>) -> Ended {
+    let ran = match end {
+        _ if left_unknown(end).is_some() => return Ended::Unknown,
+        Ok(outcome) => {
+            outcome.error().map_or(Ran::Yes, |error| classify::tool_error(error).end.ran)
+        }
+        Err(error) if error.is::<Barred>() => Ran::No,
+        Err(error) => classify::error(&**error).end.ran,
+    };
+    match ran {
+        Ran::No => Ended::Not,
+        _ => Ended::At { unix_ms: SystemClock.unix_ms(), record },
+    }
 }
 
 /// The call that blocks this one among the records of its conversation that another process left.
@@ -279,7 +229,8 @@ pub(crate) async fn in_store(
     let until = |changed_at: u64| changed_at.saturating_add(BARS.as_millis() as u64);
     let bars = |key: Key, tool: &str, until: u64| {
         let is_equal = tool == parts.tool.label() && Some(key) != own && until >= now;
-        is_equal.then(|| Barred::by(Some(key), Duration::from_millis(until - now)))
+        is_equal
+            .then(|| Barred::by(Earlier::Recorded, Some(key), Duration::from_millis(until - now)))
     };
     let unknown = found.records.iter().find_map(|record| {
         bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))
@@ -289,7 +240,7 @@ pub(crate) async fn in_store(
         found.unreadable.iter().find_map(|record| {
             let tool = record.tool.as_deref().unwrap_or(parts.tool.label());
             let until = record.changed_at.map_or(until(now), until);
-            Some(Barred { is_unreadable: true, ..bars(record.key, tool, until)? })
+            Some(bars(record.key, tool, until)?.unreadable())
         })
     }))
 }
@@ -306,13 +257,13 @@ mod tests {
     async fn an_unknown_call_bars_its_equals_for_ten_minutes_and_not_itself() {
         let all = Unknowns::default();
         let call = all.equals(key(1), Some(key(9)));
-        all.note(call, Some(key(9)));
+        all.note(call, Some(key(9)), Earlier::NoAnswer, "pay");
         assert!(all.bars(&key(1), None).is_some_and(|barred| barred.key == Some(key(9))));
         assert!(all.bars(&key(1), Some(key(8))).is_some());
         assert!(all.bars(&key(1), Some(key(9))).is_none() && all.bars(&key(2), None).is_none());
         all.settled(&call);
         assert!(all.bars(&key(1), None).is_none());
-        all.note(all.equals(key(1), None), None);
+        all.note(all.equals(key(1), None), None, Earlier::NoAnswer, "pay");
         tokio::time::advance(BARS).await;
         assert!(all.bars(&key(1), None).is_none());
     }
@@ -324,11 +275,11 @@ mod tests {
                 let all = Unknowns::default();
                 let calls = records.map(|record| (all.equals(key(1), record), record));
                 for (call, record) in calls {
-                    all.note(call, record);
+                    all.note(call, record, Earlier::NoAnswer, "pay");
                 }
                 if records[1].is_some() {
                     // A repeat under the same id is the same call.
-                    all.note(all.equals(key(1), records[1]), records[1]);
+                    all.note(all.equals(key(1), records[1]), records[1], Earlier::NoAnswer, "pay");
                 }
                 all.settled(&calls[order[0]].0);
                 let (_, left) = calls[order[1]];
@@ -340,24 +291,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_barred_call_tells_what_to_do_about_it() {
+    async fn a_breaker_knows_of_which_tool_a_call_may_have_run() {
         let all = Unknowns::default();
-        let call = ToolCall::new("look\u{1b}up", tr_core::Params::empty_object());
-        let advice = |all: &Unknowns, call: &ToolCall| {
-            let barred = all.bars(&key(1), None).unwrap().of(call).into();
-            all.told(&barred, classify::error(&*barred).end, None)
-        };
-        all.note(all.equals(key(1), None), None);
-        tokio::time::advance(Duration::from_secs(61)).await;
-        let said = advice(&all, &call);
-        assert!(said.contains("for another 9 min") && !said.contains("record 0"), "{said}");
-        assert!(said.contains("effect = \"read_only\" for it in the guard's --catalog"), "{said}");
-        assert!(said.contains("readOnlyHint") && !said.contains('\u{1b}'), "{said}");
-        all.note(all.equals(key(1), Some(key(9))), Some(key(9)));
-        let said = advice(&all, &call.effect(tr_core::Effect::Mutating));
-        let short = &key(9).to_string()[..12];
-        assert!(said.contains(&format!("tool-guard records settle {short} done")), "{said}");
-        assert!(!said.contains("--catalog"), "what it does was declared: {said}");
+        let call = all.equals(key(1), None);
+        all.note(call, None, Earlier::Failure, "pay");
+        assert!(all.has_of("pay") && !all.has_of("search"));
+        all.answered_late(&call);
+        assert!(all.bars(&key(1), None).is_some_and(|by| by.earlier == Earlier::LateAnswer));
+        all.settled(&call);
+        assert!(!all.has_of("pay"));
     }
 
     #[tokio::test(start_paused = true)]
@@ -366,7 +308,7 @@ mod tests {
         for number in 0..=MOST as u32 {
             let mut bytes = [0; 32];
             bytes[..4].copy_from_slice(&number.to_le_bytes());
-            all.note(all.equals(Key::from_bytes(bytes), None), None);
+            all.note(all.equals(Key::from_bytes(bytes), None), None, Earlier::NoAnswer, "pay");
             tokio::time::advance(Duration::from_micros(1)).await;
         }
         assert_eq!(all.lock().len(), MOST);

@@ -86,13 +86,15 @@ fn a_payment_after_a_cancelled_one_runs_only_as_a_call_that_is_meant() {
     // It reached the server, and no answer came: what the guard does not know it does not repeat.
     let said = text(&answer);
     for part in [
-        "was sent before, and cancelled, given up or cut off before its answer came",
+        "was sent before, and its answer never came",
         "this one did not run",
-        "calls equal to it are refused for another 10 min",
-        "effect = \"read_only\" for it in the guard's --catalog, or readOnlyHint",
+        "calls equal to it are refused for another 10 min: ask the user",
+        "if charge_card changes nothing, the user can declare that to the guard",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    // The model is not told how to lift the guard.
+    assert!(!["--catalog", "records", "idempotencyKey"].iter().any(|way| said.contains(way)));
     assert_eq!(client.executions("charge_card"), 1);
     keyed(&mut client, 3, "meant", json!({ "order": "o-1", "then": "hang" }));
     until("it has paid", || (client.executions("charge_card") == 2).then_some(()));

@@ -7,7 +7,8 @@ use std::fs;
 fn a_read_is_retried_once_the_tools_were_listed() {
     let mut client = Client::guarded(&[]);
     client.call(1, "read_file", json!({ "path": "before" }));
-    assert_eq!(text(&client.answer(1)), "read ECONNRESET");
+    let said = text(&client.answer(1));
+    assert!(said.starts_with("read ECONNRESET\n[MAY HAVE RUN]"), "{said}");
     assert_eq!(client.executions("read_file before"), 1);
 
     client.list_tools();

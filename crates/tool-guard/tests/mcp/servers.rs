@@ -72,7 +72,13 @@ fn replay(record: &Path, options: &[&str]) -> Seen {
 /// Whether `guarded` is the answer `direct` with notes behind it, and nothing else.
 fn adds_notes(direct: &Value, guarded: &Value, failed: bool) -> bool {
     let is_note = |text: &str| {
-        let of_failures = ["[TOOL ERRORS] ", "[NON-RETRYABLE]", "[LOOP DETECTED] "];
+        let of_failures = [
+            "[TOOL ERRORS] ",
+            "[NON-RETRYABLE]",
+            "[LOOP DETECTED] ",
+            "[MAY HAVE RUN] ",
+            "[CHECK FIRST] ",
+        ];
         text.starts_with("[LOOP WARNING] ")
             || failed && of_failures.iter().any(|note| text.starts_with(note))
     };
@@ -82,13 +88,14 @@ fn adds_notes(direct: &Value, guarded: &Value, failed: bool) -> bool {
         let (Some(own), Some(all)) = (own.as_str(), all.as_str()) else { return false };
         let notes = all.strip_prefix(own).and_then(|rest| rest.strip_prefix('\n'));
         let marked = guarded.pointer("/error/data/_meta").map(|meta| meta[MARK].clone());
-        if let Some(marked) = marked {
-            if notes != marked[0].as_str() {
-                return false;
-            }
-            direct["error"]["data"]["_meta"][MARK] = marked;
+        let marked = marked.unwrap_or_default();
+        let all: Vec<_> = marked.as_array().into_iter().flatten().flat_map(Value::as_str).collect();
+        if notes != Some(all.join("\n").as_str()) {
+            return false;
         }
-        return direct == guarded && notes.is_some_and(is_note);
+        let are_notes = all.iter().all(|note| is_note(note));
+        direct["error"]["data"]["_meta"][MARK] = marked;
+        return direct == guarded && are_notes;
     }
     let [own, all] = [&mut direct, &mut guarded].map(|it| it["result"]["content"].take());
     let (Some(own), Some(all)) = (own.as_array(), all.as_array()) else { return false };
@@ -109,7 +116,7 @@ fn healthy_calls_to_twelve_servers_are_answered_as_without_the_guard() {
     let mut all = Seen::default();
     let seen = thread::scope(|scope| {
         let replays = records.iter().map(|record| {
-            // Whoever wants no notes has none.
+            // Whoever wants no notes has none on successes.
             let silent = scope.spawn(|| replay(record, &["--loops", "off"]));
             let seen = scope.spawn(|| replay(record, &[]));
             (record, seen, silent)
@@ -127,7 +134,7 @@ fn healthy_calls_to_twelve_servers_are_answered_as_without_the_guard() {
         all.lines += seen.lines;
         all.remarked += seen.remarked;
         all.warned += seen.warned;
-        assert_eq!((silent.remarked, silent.warned), (0, 0), "{}", record.display());
+        assert_eq!(silent.remarked, 0, "{}", record.display());
     }
     println!("{all:?}");
     assert!(all.lines >= 160);

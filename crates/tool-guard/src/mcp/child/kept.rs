@@ -2,7 +2,10 @@
 use super::replay::{MAX_BYTES, Next, PATIENCE, Replay};
 use crate::{
     front::{body::Answered, events::body_of},
-    mcp::http::{Cut, Presence, Uncut, Watched},
+    mcp::{
+        equal_calls::{Cut, Uncut},
+        http::{Presence, Watched},
+    },
 };
 use bytes::Bytes;
 use futures_util::Stream;
@@ -38,7 +41,7 @@ struct State {
     presence: Presence,
 }
 
-/// The call without an id whose answer the stream carries.
+/// The call without a strong id whose answer the stream carries.
 #[derive(Debug)]
 enum Call {
     None,

@@ -1,5 +1,8 @@
 //! What is behind the exchanges: a server at an address, or a child.
-use super::{cut_offs::Watched, presence::Presence, reply::event};
+use super::{
+    presence::{Presence, Watched},
+    reply::event,
+};
 use crate::{
     front::{
         body::{Answered, EndsAtOnce, respond},

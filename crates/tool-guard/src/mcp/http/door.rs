@@ -1,9 +1,9 @@
 //! What a client's request is, and who answers it.
 use super::{
     behind::Behind,
-    cut_offs::{CutOffs, Watched},
     exchange::Exchange,
     headers,
+    presence::Watched,
     reply::Reply,
     running::{Home, Running},
 };
@@ -18,10 +18,11 @@ use crate::{
         batch::{self, Asks},
         call,
         codes::{INVALID_REQUEST, MISMATCH, NOT_FORWARDED, PARSE_ERROR},
+        equal_calls::{Begun, Call, equals, own_id},
         guard::Guard,
         http_names::{LAST_EVENT, METHOD, NAME, VERSION, is_modern},
         identity::{KEY_HEADER, SESSION, Via},
-        message::{self, CallParams, Line, Message, NoteParams, Token},
+        message::{self, Line, Message, NoteParams, Token},
     },
 };
 use bytes::Bytes;
@@ -33,10 +34,14 @@ use hyper::{
 };
 use std::{
     borrow::Cow,
-    sync::{Arc, PoisonError},
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
-use tokio::sync::{Semaphore, oneshot};
+use tokio::{
+    sync::{Semaphore, oneshot},
+    time::Instant,
+};
 use tool_reliability::telemetry::TARGET;
 use tr_core::canonical::Digest;
 
@@ -45,6 +50,9 @@ const MOST: usize = 1_024;
 
 /// How long a stream is not resumed while its call goes on here: servers refuse what they still send.
 const RESUMED: Duration = Duration::from_secs(60);
+
+/// The sessions of which it is known when they began; beyond it the oldest is another client's.
+const MOST_SESSIONS: usize = 10_000;
 
 /// Headers that may occur once, besides the listener's own.
 static ONCE: [HeaderName; 6] = [VERSION, METHOD, NAME, SESSION, KEY_HEADER, LAST_EVENT];
@@ -57,7 +65,7 @@ struct Inside<B> {
     behind: B,
     access: Access,
     running: Running,
-    cuts: CutOffs,
+    sessions: Sessions,
     places: Arc<Semaphore>,
 }
 
@@ -70,9 +78,9 @@ impl<B> Clone for HttpDoor<B> {
 impl<B: Behind> HttpDoor<B> {
     pub(crate) fn new(guard: Arc<Guard>, behind: B, mut access: Access) -> Self {
         access.once = &ONCE;
-        let (running, cuts) = (Running::default(), CutOffs::default());
+        let (running, sessions) = (Running::default(), Sessions::default());
         let places = Arc::new(Semaphore::new(MOST));
-        Self(Arc::new(Inside { guard, behind, access, running, cuts, places }))
+        Self(Arc::new(Inside { guard, behind, access, running, sessions, places }))
     }
 }
 
@@ -172,8 +180,17 @@ impl<B: Behind> Inside<B> {
                 const WHY: &str = "the call was not made: the id of tools/call must be a string or an unambiguous number";
                 refused(StatusCode::BAD_REQUEST, "null", INVALID_REQUEST, WHY)
             }
-            (Some("notifications/cancelled"), None) if self.cancelled(&home, &read, &body) => {
+            (Some("notifications/cancelled"), None) if self.cancelled(&via, &read, &body) => {
                 respond(StatusCode::ACCEPTED, Bytes::new())
+            }
+            (Some("initialize"), _) => {
+                let begun = Instant::now();
+                self.guard.watching.on_request(&read);
+                let answer = self.behind.other(Request::from_parts(head, body.clone())).await;
+                if let Some(session) = Via::session_in(&self.guard.server, answer.headers()) {
+                    self.sessions.begin(Home { place: session, ..home }, begun);
+                }
+                answer
             }
             _ => {
                 self.guard.watching.on_request(&read);
@@ -182,12 +199,16 @@ impl<B: Behind> Inside<B> {
         }
     }
 
-    /// Hands a cancellation to the call that it cancels; `false` if no such call runs here.
-    fn cancelled(&self, home: &Home, message: &Message<'_>, body: &Bytes) -> bool {
+    /// Hands a cancellation to the call of the same session or connection that it cancels; `false` if it may pass. One
+    /// without a session could cancel another client's call at the server, so it ends here.
+    fn cancelled(&self, via: &Via, message: &Message<'_>, body: &Bytes) -> bool {
         let params: Option<NoteParams<'_>> =
             message.params.and_then(|raw| message::object(raw.get()).ok());
         let id = params.and_then(|params| params.request_id);
-        id.is_some_and(|id| self.running.cancel(home, id.get(), body))
+        id.is_some_and(|id| {
+            self.running.cancel(&home(via), id.get(), body)
+                || via.session().is_none() && self.running.has(id.get())
+        })
     }
 
     async fn batch(&self, head: Parts, body: Bytes) -> Answered {
@@ -222,11 +243,13 @@ impl<B: Behind> Inside<B> {
                     let digest = Digest::of_bytes(&body);
                     format!("{session} {id_text} {digest}").into()
                 }
-                None => format!("{:032x}", fastrand::u128(..)).into(),
+                None => own_id(),
             };
-            let call = self.cuts.begin(call, own).await;
-            via.unnamed(call.id());
-            unnamed = Some(call);
+            let begun = self.guard.equal_calls.begin(call, own).await;
+            via.begun(&begun);
+            if let Begun::As(call) = begun {
+                unnamed = Some(call);
+            }
         }
         let client = self.guard.client(&home.caller).via(via);
         let proxy = self.guard.proxy(client).with_messages();
@@ -247,32 +270,53 @@ impl<B: Behind> Inside<B> {
 }
 
 impl<B> Inside<B> {
-    /// What equal calls of this caller have in common, if this is a call that may change something and has no id
-    /// of its own.
-    fn unnamed(&self, body: &Bytes, message: &Message<'_>, via: &Via) -> Option<Digest> {
-        message.is_tool_call().then_some(())?;
-        let params: CallParams<'_> = message::object(message.params?.get()).ok()?;
-        let name = params.name.as_deref()?;
-        if !self.guard.may_change(name) {
-            return None;
-        }
+    /// A call that may change something and has no strong id, as equal ones see it.
+    fn unnamed(&self, body: &Bytes, message: &Message<'_>, via: &Via) -> Option<Call> {
+        let is_call = message.is_tool_call() && self.guard.mode == Mode::Enforce;
+        is_call.then_some(())?;
         let client = self.guard.client(via.caller()).via(via.clone());
         let request = call::Request::read(body, message, &client).ok()?;
-        if request.identity.is_named() {
+        let (tool, identity) = (&*request.call.tool, &request.identity);
+        if identity.is_strong() || !self.guard.may_change(tool) {
             return None;
         }
-        let arguments = params.arguments.map_or("{}", |raw| raw.get());
+        let arguments = request.arguments.get();
         let canonical = Digest::of_params(arguments, &tr_core::canonical::Rules::default());
         let arguments = canonical.unwrap_or_else(|_| Digest::of_bytes(arguments));
-        let (state, responses) = (params.request_state, params.input_responses);
-        let parts = [state, responses].map(|it| it.map_or("null", |raw| raw.get()));
-        let (caller, name) = (via.caller(), serde_json::to_string(name).ok()?);
-        Some(Digest::of_bytes(format!("{caller} {name} {arguments} [{}]", parts.join(","))))
+        let weak_id = identity.weak_id().map(Into::into);
+        // Without a session it is not known that it is the same client.
+        let joins = via.session().is_some() && weak_id.is_none();
+        Some(Call {
+            equals: equals(via.caller(), identity, tool, arguments, request.continues),
+            owner: via.owner().into(),
+            since: via.has_credential().then(|| self.sessions.began(&home(via))).flatten(),
+            weak_id,
+            joins_after: self.guard.equal_calls.joins_after(&request.arguments).filter(|_| joins),
+        })
     }
 }
 
 fn home(via: &Via) -> Home {
-    Home { caller: via.caller().into(), session: via.session().map(Into::into) }
+    Home { caller: via.caller().into(), place: via.place().into() }
+}
+
+/// The sessions whose beginnings the guard has seen.
+#[derive(Debug, Default)]
+struct Sessions(Mutex<HashMap<Home, Instant>>);
+
+impl Sessions {
+    fn begin(&self, session: Home, now: Instant) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() == MOST_SESSIONS {
+            let oldest = all.iter().min_by_key(|(_, begun)| **begun).map(|(home, _)| home.clone());
+            oldest.and_then(|oldest| all.remove(&oldest));
+        }
+        all.insert(session, now);
+    }
+
+    fn began(&self, session: &Home) -> Option<Instant> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(session).copied()
+    }
 }
 
 /// The answer to what the guard refuses: nothing ran.

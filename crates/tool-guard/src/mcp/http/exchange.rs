@@ -1,8 +1,8 @@
 //! One message of a client's that the guard looks into: its way to the server, and the answer's way back.
 use super::{
     behind::Behind,
-    cut_offs::Watched,
     headers::status_of,
+    presence::Watched,
     reply::{News, Reply, ended, event},
     running::{Run, Wanted},
 };
@@ -51,7 +51,7 @@ pub(crate) struct Exchange<B: Behind> {
     last: Option<Last>,
     /// Whether the server's own answer is on its way to the client.
     is_answered: bool,
-    /// Its client, and until that has the answer, a call without an id of its own.
+    /// Its client, and until that has the answer, a call without a strong id.
     client: Watched,
 }
 
@@ -171,6 +171,9 @@ impl<B: Behind> Exchange<B> {
 
     /// Sends what the proxy has for both sides.
     async fn flush(&mut self) {
+        if let Some(ended) = self.proxy.ended.take() {
+            self.client.ended(ended);
+        }
         while let Some(outgoing) = self.proxy.to_server.next() {
             self.send(outgoing);
         }

@@ -1,6 +1,10 @@
 //! Whether the client of a request still reads its response.
+use crate::mcp::{
+    equal_calls::{End, Uncut},
+    unknowns::Ended,
+};
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicU8, Ordering},
 };
 
@@ -36,5 +40,37 @@ impl Presence {
     /// Whether it may read, now or later.
     pub(crate) fn may_read(&self) -> bool {
         self.0.load(Ordering::Relaxed) != GONE
+    }
+}
+
+/// What carries the answer to the client knows of it: whether it is there, and its call if that has no strong id, over
+/// which the first that takes it watches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watched {
+    call: Arc<Mutex<Option<Uncut>>>,
+    end: Option<End>,
+    presence: Presence,
+}
+
+impl Watched {
+    pub(crate) fn new(call: Option<Uncut>) -> Self {
+        let end = call.as_ref().map(Uncut::end);
+        Self { call: Arc::new(Mutex::new(call)), end, presence: Presence::default() }
+    }
+
+    pub(crate) fn take(&self) -> Option<Uncut> {
+        self.call.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Notes how the call ended.
+    pub(crate) fn ended(&self, ended: Ended) {
+        if let Some(end) = &self.end {
+            *end.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+        }
+    }
+
+    /// Whether its client is there.
+    pub(crate) const fn presence(&self) -> &Presence {
+        &self.presence
     }
 }

@@ -16,17 +16,17 @@ use tokio::{
 };
 use tr_core::canonical::Key;
 
-/// Whose calls they are: the caller's, in a session if there is one.
+/// Whose calls they are: the caller's, in its session, else on its connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Home {
     pub(crate) caller: Box<str>,
-    pub(crate) session: Option<Box<str>>,
+    pub(crate) place: Box<str>,
 }
 
 /// Whose call it is, and the JSON text of its id.
 type Id = (Home, Box<str>);
 
-/// The calls that run. Without sessions, several clients may use one id.
+/// The calls that run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Running {
     calls: Arc<Mutex<HashMap<Id, Vec<UnboundedSender<Bytes>>>>>,
@@ -72,16 +72,17 @@ impl Running {
         Run { id, all: self.clone(), orders, left: None }
     }
 
-    /// Sends the call a notification that cancels it; `false` if no such call runs, or it is not known which is
-    /// meant.
+    /// Sends the call a notification that cancels it; `false` if no such call runs.
     pub(crate) fn cancel(&self, home: &Home, id: &str, line: &Bytes) -> bool {
         let running = lock(&self.calls);
         let Some(calls) = running.get(&(home.clone(), id.into())) else { return false };
-        if calls.len() > 1 && home.session.is_none() {
-            return false;
-        }
         // One request may have been sent twice.
         calls.iter().filter(|call| call.send(line.clone()).is_ok()).count() > 0
+    }
+
+    /// Whether a call with this id runs, whoever's it is.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        lock(&self.calls).keys().any(|(_, running)| **running == *id)
     }
 
     /// Waits until no call of theirs goes on without its client, for a limited time.
@@ -183,17 +184,20 @@ mod tests {
     use super::*;
     use tokio::time::Instant;
 
-    fn home(caller: &str, session: Option<&str>) -> Home {
-        Home { caller: caller.into(), session: session.map(Into::into) }
+    fn home(caller: &str, place: &str) -> Home {
+        Home { caller: caller.into(), place: place.into() }
     }
 
     #[tokio::test]
     async fn a_call_is_cancelled_by_its_own_client_while_it_runs() {
         let (running, line) = (Running::default(), Bytes::from_static(b"{}"));
-        let a = home("a", Some("s"));
+        let a = home("a", "s");
         let mut run = running.begin(&a, "1");
-        for (other, id) in [(home("b", Some("s")), "1"), (home("a", None), "1"), (a.clone(), "2")] {
+        for (other, id) in
+            [(home("b", "s"), "1"), (home("a", "connection-1"), "1"), (a.clone(), "2")]
+        {
             assert!(!running.cancel(&other, id, &line));
+            assert_eq!(running.has(id), id == "1");
         }
         assert!(running.cancel(&a, "1", &line));
         assert_eq!(run.cancelled().await, Some(line.clone()));
@@ -211,27 +215,15 @@ mod tests {
         assert!(lock(&running.calls).is_empty());
     }
 
-    #[test]
-    fn without_a_session_an_id_of_two_calls_cancels_neither() {
-        let (running, line) = (Running::default(), Bytes::from_static(b"{}"));
-        let anybody = home("anybody", None);
-        let one = running.begin(&anybody, "1");
-        let two = running.begin(&anybody, "1");
-        assert!(!running.cancel(&anybody, "1", &line));
-        drop(two);
-        assert!(running.cancel(&anybody, "1", &line));
-        drop(one);
-    }
-
     #[tokio::test(start_paused = true)]
     async fn a_call_without_its_client_is_waited_for() {
         let (running, limit) = (Running::default(), Duration::from_secs(60));
-        let a = home("a", Some("s"));
+        let a = home("a", "s");
         let mut run = running.begin(&a, "1");
         let begun = Instant::now();
         running.settled(&a, limit).await;
         run.left();
-        running.settled(&home("b", Some("s")), limit).await;
+        running.settled(&home("b", "s"), limit).await;
         assert_eq!(begun.elapsed(), Duration::ZERO);
         running.settled(&a, limit).await;
         assert_eq!(begun.elapsed(), limit);

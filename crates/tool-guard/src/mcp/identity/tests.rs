@@ -3,6 +3,8 @@ use super::*;
 use crate::mcp::message;
 
 const TOOLU: &str = "toolu_01A09q90qw90lq917835lq9";
+/// Of Codex, in the thread `t`.
+const CODEX: &str = r#"{"callId":"call_yo7Iqrcw3F8mAZpJ5Vd0TkRe","threadId":"t"}"#;
 
 fn client(connection: &str) -> Client {
     let client = Client::new("shop", connection, Vec::new());
@@ -43,7 +45,7 @@ fn the_first_id_that_is_there_decides() {
 #[test]
 fn a_strong_id_holds_across_connections_and_a_weak_one_does_not() {
     let toolu = format!(r#"{{"claudecode/toolUseId":"{TOOLU}"}}"#);
-    let strong = [r#"{"idempotencyKey":"k"}"#, r#"{"callId":"call_0","threadId":"t"}"#, &toolu];
+    let strong = [r#"{"idempotencyKey":"k"}"#, CODEX, &toolu];
     for meta in strong {
         assert_eq!(key("a", meta), key("b", meta), "{meta}");
         assert!(key("a", meta).is_some());
@@ -53,12 +55,19 @@ fn a_strong_id_holds_across_connections_and_a_weak_one_does_not() {
         let parts = &read.parts().idempotency;
         assert!(parts.in_process && parts.ttls.done == Some(AT_ONCE), "{meta}");
     }
-    for meta in [r#"{"callId":"call_0"}"#, r#"{"claudecode/toolUseId":"functions.pay:0"}"#] {
+    for meta in [
+        r#"{"callId":"call_0"}"#,
+        r#"{"callId":"call_0","threadId":"t"}"#,
+        r#"{"claudecode/toolUseId":"functions.pay:0"}"#,
+    ] {
         assert_ne!(key("a", meta), key("b", meta), "{meta}");
         assert_eq!(key("a", meta), key("a", meta), "{meta}");
         let weak = call(&client("a"), meta, Effect::Mutating);
         let parts = &weak.parts().idempotency;
-        assert!(parts.in_process && parts.ttls.done == Some(WEAK), "{meta}");
+        assert!(parts.in_process && parts.ttls.done == Some(AT_ONCE), "{meta}");
+        assert_eq!(parts.ttls.unknown, Some(WEAK), "{meta}");
+        let other = call_with(&client("a"), meta, Effect::Mutating, r#"{"amount":6}"#);
+        assert_ne!(parts.id, other.parts().idempotency.id, "other arguments are another call");
     }
 }
 
@@ -127,12 +136,12 @@ fn params_without_a_canonical_form_are_the_same_byte_for_byte() {
     let client = client("a");
     for params in [r#"{"a":"\ud83d"}"#, r#"{"a":1,"a":1}"#, r#"{"a":1e400}"#, &deep] {
         let toolu = format!(r#"{{"claudecode/toolUseId":"{TOOLU}"}}"#);
-        for meta in [&toolu, r#"{"callId":"c","threadId":"t"}"#, r#"{"callId":"c"}"#] {
+        for meta in [&toolu, CODEX, r#"{"callId":"c"}"#] {
             let call = |params: &str| call_with(&client, meta, Effect::Mutating, params);
             let id = |params: &str| call(params).parts().idempotency.id.unwrap();
             let other = params.replace("\"a\":", "\"a\": ");
             assert_eq!(id(params).digest, digest(&call(params)));
-            assert_eq!(id(params).key, id(&other).key, "{params}");
+            assert_eq!(id(params).key == id(&other).key, !meta.contains(r#""c""#), "{params}");
             assert_ne!(id(params).digest, id(&other).digest, "{params}");
             assert_ne!(client.equals(&call(params)), client.equals(&call(&other)));
             let read = call_with(&client, meta, Effect::ReadOnly, params);

@@ -1,10 +1,14 @@
 //! What an HTTP request says about whose its call is, and which.
+use crate::{
+    front::listener::Connection,
+    mcp::{equal_calls::Begun, unknowns::Ended},
+};
 use hyper::{
     HeaderMap,
     header::{AUTHORIZATION, COOKIE, HeaderName},
     http::request::Parts,
 };
-use std::str::Utf8Error;
+use std::{str::Utf8Error, time::Duration};
 use tr_core::canonical::Digest;
 
 /// The session of a client and a server.
@@ -23,14 +27,31 @@ pub(crate) struct Via {
     pub(super) session: Option<Box<str>>,
     /// The key in the request's header; an error if it is no text.
     pub(super) key: Option<Result<Box<str>, Utf8Error>>,
-    /// By what a call that has no id is recognised, for a minute.
-    pub(super) unnamed: Option<Box<str>>,
+    /// Its connection, by which clients without a session and a credential are told apart.
+    connection: Box<str>,
+    /// The id that the guard gave a call without a strong one.
+    pub(super) given: Option<Box<str>>,
+    /// For how long the call had run that has this id.
+    pub(super) joined: Option<Duration>,
+    /// An equal call of another client that is in the way, and how it ended.
+    pub(super) in_the_way: Option<Option<Ended>>,
 }
 
 impl Via {
     /// Of a request to `server`.
     pub(crate) fn of(server: &str, request: &Parts) -> Self {
-        Self::at(server, request.uri.query(), &request.headers)
+        let via = Self::at(server, request.uri.query(), &request.headers);
+        match request.extensions.get() {
+            Some(Connection(number)) => {
+                Self { connection: format!("connection-{number}").into(), ..via }
+            }
+            None => via,
+        }
+    }
+
+    /// The name of a session that a server begins with these headers.
+    pub(crate) fn session_in(server: &str, headers: &HeaderMap) -> Option<Box<str>> {
+        Self::at(server, None, headers).session
     }
 
     /// Some servers take a credential in the query.
@@ -72,13 +93,36 @@ impl Via {
             credential,
             session: digest(&[SESSION]).map(|digest| label("session", &digest)),
             key,
-            unnamed: None,
+            connection: Box::default(),
+            given: None,
+            joined: None,
+            in_the_way: None,
         }
     }
 
-    /// Sets by what the call is recognised if it has no id.
-    pub(crate) fn unnamed(&mut self, id: impl Into<Box<str>>) {
-        self.unnamed = Some(id.into());
+    /// Sets by what a call without a strong id is recognised, or what is in its way.
+    pub(crate) fn begun(&mut self, begun: &Begun) {
+        match begun {
+            Begun::As(call) => (self.given, self.joined) = (Some(call.id().into()), call.joined()),
+            Begun::Refused(end) => self.in_the_way = Some(*end),
+        }
+    }
+
+    /// Names to whom a call without a strong id belongs, with its cancellation and its answer: the session, else the
+    /// credential, else the connection.
+    pub(crate) fn owner(&self) -> &str {
+        let caller = self.credential.as_ref().map_or(&*self.connection, |_| &*self.caller);
+        self.session().unwrap_or(caller)
+    }
+
+    /// Names the session or the connection.
+    pub(crate) fn place(&self) -> &str {
+        self.session().unwrap_or(&self.connection)
+    }
+
+    /// Whether the request has a credential.
+    pub(crate) const fn has_credential(&self) -> bool {
+        self.credential.is_some()
     }
 
     /// Names the caller.

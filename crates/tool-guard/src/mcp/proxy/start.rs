@@ -4,8 +4,11 @@ use crate::mcp::{
     Mode,
     answer::Repeatable,
     call::{Request, Trace},
+    effects::Known,
+    equal_calls::{Call, Uncut, equals, own_id},
     failure::Failure,
-    unknowns,
+    identity::{self, Identity},
+    unknowns::{self, Barred},
 };
 use std::sync::Arc;
 use tower::ServiceExt;
@@ -15,8 +18,9 @@ use tr_core::{
 
 impl Proxy {
     pub(super) fn start(&mut self, request: Request) {
-        let Request { call: mut mcp, tool, arguments, identity, continues, traceparent, said } =
+        let Request { call: mut mcp, arguments, mut identity, continues, traceparent, said } =
             request;
+        let tool = mcp.tool.clone();
         let mut parts = CallParts::new(&*tool, arguments);
         parts.own_params = true;
         parts.request_id = Some(mcp.id().to_string().into());
@@ -27,22 +31,14 @@ impl Proxy {
         self.watching.attribute(&mut parts, &said);
         parts.turn = said.turn;
         let mut call = ToolCall::from(parts);
-        let known = self.effects().of(&tool);
-        if let Some((manifest, said)) = known {
-            call = call.manifested(manifest);
-            if let Some(effect) = said {
-                let parts = call.parts_mut();
-                (parts.effect, parts.effect_declared) = (effect, true);
-            }
-        }
-        let undeclared = self.effects().undeclared(&tool);
-        if !call.parts().effect_declared
-            && let Some(effect) = undeclared
-        {
-            call.parts_mut().effect = effect;
-        }
-        let effect = DefaultPolicy.effect(&call);
         let is_keyed = identity.is_keyed();
+        call = self.declared(call, &tool, is_keyed);
+        let effect = DefaultPolicy.effect(&call);
+        let may_join = effect == Effect::Mutating && self.mode == Mode::Enforce && !self.host_runs;
+        let uncut = if may_join { self.among_equals(&call, &identity) } else { None };
+        if let Some(uncut) = &uncut {
+            identity.give(uncut.id());
+        }
         identity.put_into(&mut call, &self.client, effect);
         let own = call.parts().idempotency.id.map(|id| id.key);
         self.key = own;
@@ -55,6 +51,7 @@ impl Proxy {
             equals: (effect == Effect::Mutating)
                 .then(|| self.wire.unknowns.equals(self.client.equals(&call), own)),
             is_of_caller: self.client.is_over_http(),
+            joined: self.client.joined().or_else(|| uncut.as_ref()?.joined()),
         };
         let mcp = Arc::new(mcp);
         call.parts_mut().attachment = Attachment::new(mcp.clone());
@@ -81,9 +78,12 @@ impl Proxy {
         let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
         let is_in_conversation = self.client.is_in_conversation(&call);
+        let in_the_way = self.client.in_the_way().filter(|_| self.mode == Mode::Enforce);
         let run = async move {
-            let mut barred = None;
-            if let Some((equals, by)) = bars {
+            // While it runs, equal calls may join it.
+            let _uncut = uncut;
+            let mut barred = in_the_way.map(Barred::by_cut);
+            if let Some((equals, by)) = bars.filter(|_| barred.is_none()) {
                 barred = match &store {
                     Some(store) => wire.unknowns.still(by, &equals, own, store).await,
                     None => Some(by),
@@ -106,5 +106,44 @@ impl Proxy {
         };
         let finished = self.calls.begin(Box::pin(run));
         self.on_step(finished);
+    }
+
+    /// The call with what is known of its tool. A key is its caller's promise that it must not be made twice, whatever
+    /// the server says of the tool.
+    fn declared(&self, mut call: ToolCall, tool: &str, is_keyed: bool) -> ToolCall {
+        let effects = self.effects();
+        if let Some(Known { manifest, by_server }) = effects.of(tool) {
+            call = call.manifested(manifest);
+            let parts = call.parts_mut();
+            match by_server {
+                Some(_) if is_keyed => {
+                    (parts.effect, parts.effect_declared) = (Effect::Mutating, false);
+                }
+                Some(effect) => (parts.effect, parts.effect_declared) = (effect, true),
+                None => {}
+            }
+        }
+        if !call.parts().effect_declared
+            && let Some(effect) = effects.undeclared(tool)
+        {
+            call.parts_mut().effect = effect;
+        }
+        call
+    }
+
+    /// The place of a call without an id among equal ones of its connection. Over HTTP, its door has found it.
+    fn among_equals(&self, call: &ToolCall, identity: &Identity) -> Option<Uncut> {
+        if identity.is_named() || self.client.is_over_http() || self.wire.derived {
+            return None;
+        }
+        let parts = call.parts();
+        let joins_after = self.equal_calls.joins_after(&parts.params)?;
+        let connection = self.client.connection();
+        let (digest, continues) = (identity::digest(call), parts.idempotency.continues);
+        let equals = equals(connection, identity, parts.tool.name(), digest, continues);
+        let owner = connection.into();
+        let joins_after = Some(joins_after);
+        let call = Call { equals, owner, since: None, weak_id: None, joins_after };
+        Some(self.equal_calls.begin_now(call, own_id()))
     }
 }

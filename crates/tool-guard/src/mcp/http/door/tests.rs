@@ -1,7 +1,7 @@
 //! The door without connections: requests in, posts and responses out.
 use super::*;
 use crate::{
-    front::body::Answered,
+    front::{body::Answered, listener::Connection},
     mcp::{
         Options,
         failure::Failure,
@@ -105,11 +105,22 @@ impl Bench {
         headers: &[(&'static str, &str)],
         body: impl Into<Bytes>,
     ) -> JoinHandle<Answered> {
+        self.send_on(1, headers, body)
+    }
+
+    /// Sends on the connection with this number.
+    fn send_on(
+        &self,
+        connection: u64,
+        headers: &[(&'static str, &str)],
+        body: impl Into<Bytes>,
+    ) -> JoinHandle<Answered> {
         let mut request =
             Request::post("/mcp").header("accept", "application/json, text/event-stream");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
+        let request = request.extension(Connection(connection));
         let (head, ()) = request.body(()).unwrap().into_parts();
         let (inside, body) = (self.door.0.clone(), body.into());
         tokio::spawn(async move { inside.message(head, body).await })
@@ -150,6 +161,8 @@ fn call(id: &str, tool: &str, meta: &str) -> String {
 }
 
 const KEYED: &str = r#""idempotencyKey":"k""#;
+/// A strong id.
+const NAMED: &str = r#""claudecode/toolUseId":"toolu_01A09q90qw90lq917835lq9""#;
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_passes_as_it_came() {
@@ -296,7 +309,7 @@ async fn a_modern_read_ends_with_its_client_and_a_payment_goes_on() {
             ("mcp-method", "tools/call"),
             ("mcp-name", tool),
         ];
-        let answer = bench.send(&modern, call("7", tool, KEYED));
+        let answer = bench.send(&modern, call("7", tool, NAMED));
         let post = bench.posted().await;
         answer.abort();
         assert!(answer.await.is_err());
@@ -305,7 +318,7 @@ async fn a_modern_read_ends_with_its_client_and_a_payment_goes_on() {
         post.answer("done");
         bench.nothing_posted().await;
         if !ends {
-            let again = bench.send(&modern, call("8", tool, KEYED));
+            let again = bench.send(&modern, call("8", tool, NAMED));
             let (_, said) = text(again).await;
             let said: Value = serde_json::from_str(&said).unwrap();
             assert_eq!(
@@ -337,6 +350,9 @@ async fn a_silent_call_gets_comments_and_a_cancelled_one_an_end() {
     let answer = timeout(Duration::from_secs(16), answer).await.expect("a head").unwrap();
     assert_eq!(answer.headers()[CONTENT_TYPE], "text/event-stream");
     let order = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+    // One of another client cancels nothing, and does not pass.
+    assert_eq!(text(bench.send_on(2, &[], order)).await.0, StatusCode::ACCEPTED);
+    bench.nothing_posted().await;
     assert_eq!(text(bench.send(&[], order)).await.0, StatusCode::ACCEPTED);
     assert_eq!(bench.posted().await.posted.body, order);
     drop(post);

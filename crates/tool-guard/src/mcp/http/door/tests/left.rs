@@ -11,9 +11,9 @@ async fn a_modern_read_that_another_client_joined_goes_on_for_that_one() {
         ("mcp-name", "read"),
     ];
     for stays in [true, false] {
-        let first = bench.send(&modern, call("7", "read", KEYED));
+        let first = bench.send(&modern, call("7", "read", NAMED));
         let post = bench.posted().await;
-        let second = bench.send(&modern, call("8", "read", KEYED));
+        let second = bench.send(&modern, call("8", "read", NAMED));
         bench.nothing_posted().await;
         first.abort();
         assert!(first.await.is_err());

@@ -1,0 +1,557 @@
+//! Equal calls that no strong id tells apart: one that runs, or whose client vanished before its answer, may be the
+//! one that is asked for again.
+//!
+//! Who may get the answer: the session of the call, a later session of the same credential, and without sessions the
+//! credential, else the connection. All others are refused, with the earlier call's state and without its answer.
+use super::{identity::Identity, unknowns::Ended};
+use std::{
+    collections::{HashMap, VecDeque},
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
+use tr_core::{Json, canonical::Digest};
+
+/// How long after the cut a call counts as the same.
+const HELD: Duration = Duration::from_secs(60);
+
+/// How long a call waits for the news that the client of an equal one has vanished: a client may send its call
+/// again before the system tells the guard that its connection has ended.
+const SOON: Duration = Duration::from_millis(250);
+
+/// How long a request is known to have joined another call: as long as calls without an id are remembered.
+const JOINED: Duration = Duration::from_secs(600);
+
+/// More clients than vanish in that time; beyond it the oldest is forgotten.
+const MOST: usize = 1_000;
+
+/// A call that has begun.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// What equal calls of its credential and conversation have in common.
+    pub(crate) equals: Digest,
+    /// Who may get its answer.
+    pub(crate) owner: Box<str>,
+    /// When the owner's session began, if a call of an earlier one of its credential may be continued.
+    pub(crate) since: Option<Instant>,
+    /// Its client's weak id.
+    pub(crate) weak_id: Option<Box<str>>,
+    /// How long an equal call of its owner has run that this one joins; `None` if it never joins one.
+    pub(crate) joins_after: Option<Duration>,
+}
+
+/// The calls without a strong id, each by the id that it got here.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EqualCalls(Arc<Inside>);
+
+#[derive(Debug, Default)]
+struct Inside {
+    /// How long an equal call without an id has run that another one joins.
+    joins_after: Option<Duration>,
+    table: Mutex<Table>,
+    /// Tells that a call is over, or was cut off.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// The calls that run, by what equal ones have in common.
+    running: HashMap<Digest, Vec<Run>>,
+    /// The calls that were cut off, the oldest first.
+    cuts: VecDeque<CutOff>,
+    next: u64,
+    /// By the ids of requests: the calls that they joined, and since when.
+    joined: HashMap<Box<str>, (Box<str>, Instant)>,
+}
+
+#[derive(Debug)]
+struct Run {
+    call: Call,
+    id: Box<str>,
+    begun: Instant,
+}
+
+/// A call that was cut off.
+#[derive(Debug)]
+struct CutOff {
+    number: u64,
+    call: Call,
+    id: Box<str>,
+    at: Instant,
+    end: End,
+}
+
+/// How a call ended; nothing while it runs.
+pub(crate) type End = Arc<Mutex<Option<Ended>>>;
+
+/// What becomes of a call that begins.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    /// It runs, or shares the end of the call whose id it has got.
+    As(Uncut),
+    /// It is refused: an equal call of another client was cut off, and runs, or has ended so.
+    Refused(Option<Ended>),
+}
+
+/// A call without a strong id, until its client has the answer.
+#[derive(Debug)]
+pub(crate) struct Uncut {
+    all: EqualCalls,
+    call: Call,
+    id: Box<str>,
+    end: End,
+    /// For how long the call that it joined had run.
+    joined: Option<Duration>,
+}
+
+impl EqualCalls {
+    /// Calls that join an equal one which has run for this long, if there is such a time.
+    pub(crate) fn joining(joins_after: Option<Duration>) -> Self {
+        Self(Arc::new(Inside { joins_after, ..Inside::default() }))
+    }
+
+    /// How long an equal call has run that a call with these params joins. One without any may always be meant.
+    pub(crate) fn joins_after(&self, params: &Json) -> Option<Duration> {
+        let has_none = params.get().chars().all(|c| c.is_ascii_whitespace() || "{}".contains(c));
+        self.0.joins_after.filter(|_| !has_none)
+    }
+
+    /// Begins a call of a request with this id: under the id of the call that the same request joined before, of one
+    /// with the same weak id, of the oldest equal one that was cut off, which is taken once, of one that has run for
+    /// long, or under its `own`.
+    pub(crate) async fn begin(&self, call: Call, own: Box<str>) -> Begun {
+        let until = Instant::now() + SOON;
+        loop {
+            let mut changed = pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            if let Some(begun) = self.same(&call, &own) {
+                return begun;
+            }
+            let is_other = |runs: &Vec<Run>| runs.iter().all(|run| run.id != own);
+            if !self.lock().running.get(&call.equals).is_some_and(is_other)
+                || timeout_at(until, changed).await.is_err()
+            {
+                return Begun::As(self.run(call, own, None));
+            }
+        }
+    }
+
+    /// Begins a call of a connection that carries one client for good.
+    pub(crate) fn begin_now(&self, call: Call, own: Box<str>) -> Uncut {
+        match self.long_running(&call) {
+            Some((id, ran)) => self.run(call, id, Some(ran)),
+            None => self.run(call, own, None),
+        }
+    }
+
+    /// The earlier call that this one is, or that stands in its way.
+    fn same(&self, call: &Call, own: &str) -> Option<Begun> {
+        let again = |id| Some(Begun::As(self.run(call.clone(), id, None)));
+        let joined = self.lock().joined(own, &call.equals);
+        if let Some(id) = joined.or_else(|| self.same_id(call)) {
+            return again(id);
+        }
+        let mut table = self.lock();
+        table.expire();
+        if let Some(id) = table.withdraw(|cut| cut.call.is_continued_by(call, cut.at)) {
+            table.join(own.into(), id.clone());
+            drop(table);
+            return again(id);
+        }
+        let mut others = table.cuts.iter().filter(|cut| cut.call.equals == call.equals);
+        let bars = |cut: &CutOff| {
+            let end = *cut.end.lock().unwrap_or_else(PoisonError::into_inner);
+            // The records know of one of unknown outcome, and for longer.
+            (!matches!(end, Some(Ended::Not | Ended::Unknown))).then_some(end)
+        };
+        if let Some(end) = others.find_map(bars) {
+            return Some(Begun::Refused(end));
+        }
+        drop(table);
+        let (id, ran) = self.long_running(call)?;
+        Some(Begun::As(self.run(call.clone(), id, Some(ran))))
+    }
+
+    /// The call of the same owner that runs under the same weak id.
+    fn same_id(&self, call: &Call) -> Option<Box<str>> {
+        let table = self.lock();
+        let is_same = |run: &&Run| {
+            call.weak_id.is_some()
+                && (&run.call.owner, &run.call.weak_id) == (&call.owner, &call.weak_id)
+        };
+        table.running.get(&call.equals)?.iter().find(is_same).map(|run| run.id.clone())
+    }
+
+    /// The call of the same owner that has run for so long that this one joins it.
+    fn long_running(&self, call: &Call) -> Option<(Box<str>, Duration)> {
+        let after = call.joins_after?;
+        let table = self.lock();
+        let is_long = |run: &&Run| {
+            run.call.owner == call.owner
+                && run.call.joins_after.is_some()
+                && run.begun.elapsed() >= after
+        };
+        let run = table.running.get(&call.equals)?.iter().find(is_long)?;
+        Some((run.id.clone(), run.begun.elapsed()))
+    }
+
+    fn run(&self, call: Call, id: Box<str>, joined: Option<Duration>) -> Uncut {
+        let begun = Instant::now();
+        let mut table = self.lock();
+        let runs = table.running.entry(call.equals).or_default();
+        // One that joins another began with it.
+        let begun = runs.iter().find(|run| run.id == id).map_or(begun, |run| run.begun);
+        runs.push(Run { call: call.clone(), id: id.clone(), begun });
+        drop(table);
+        Uncut { all: self.clone(), call, id, end: End::default(), joined }
+    }
+
+    fn note(&self, call: Call, id: Box<str>, end: End) -> u64 {
+        let mut table = self.lock();
+        table.expire();
+        if table.cuts.len() == MOST {
+            table.cuts.pop_front();
+        }
+        let number = table.next;
+        table.next += 1;
+        table.cuts.push_back(CutOff { number, call, id, at: Instant::now(), end });
+        number
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What equal calls of a caller and a conversation have in common.
+pub(crate) fn equals(
+    caller: &str,
+    identity: &Identity,
+    tool: &str,
+    arguments: Digest,
+    continues: Option<Digest>,
+) -> Digest {
+    let conversation = identity.conversation().unwrap_or_default();
+    let continues = continues.map(|digest| digest.to_string()).unwrap_or_default();
+    let lengths = [caller, conversation, tool].map(str::len);
+    let all = format!("{lengths:?} {caller} {conversation} {tool} {arguments} {continues}");
+    Digest::of_bytes(all)
+}
+
+/// An id of the guard's for a call.
+pub(crate) fn own_id() -> Box<str> {
+    format!("{:032x}", fastrand::u128(..)).into()
+}
+
+impl Call {
+    /// Whether `later` may get the answer of this call, which was cut off at this moment.
+    fn is_continued_by(&self, later: &Self, cut: Instant) -> bool {
+        self.equals == later.equals
+            && (self.owner == later.owner || later.since.is_some_and(|since| since > cut))
+    }
+}
+
+impl Uncut {
+    /// The id by which the call is recognised.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// For how long the call that it joined had run.
+    pub(crate) const fn joined(&self) -> Option<Duration> {
+        self.joined
+    }
+
+    /// Where its end is noted.
+    pub(crate) fn end(&self) -> End {
+        self.end.clone()
+    }
+
+    /// Notes that the client vanished without the answer.
+    pub(crate) fn cut(self) -> Cut {
+        let number = self.all.note(self.call.clone(), self.id.clone(), self.end.clone());
+        Cut { all: self.all.clone(), number }
+    }
+}
+
+/// A call whose client vanished.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    all: EqualCalls,
+    number: u64,
+}
+
+impl Cut {
+    /// The client is back; `None` if it has sent the call again meanwhile.
+    pub(crate) fn withdraw(self) -> Option<Uncut> {
+        let mut table = self.all.lock();
+        let at = table.cuts.iter().position(|cut| cut.number == self.number)?;
+        let CutOff { call, id, end, .. } = table.cuts.remove(at)?;
+        drop(table);
+        let mut uncut = self.all.run(call, id, None);
+        uncut.end = end;
+        Some(uncut)
+    }
+}
+
+impl Drop for Uncut {
+    fn drop(&mut self) {
+        let mut table = self.all.lock();
+        if let Some(runs) = table.running.get_mut(&self.call.equals) {
+            if let Some(at) = runs.iter().position(|run| run.id == self.id) {
+                runs.swap_remove(at);
+            }
+            if runs.is_empty() {
+                table.running.remove(&self.call.equals);
+            }
+        }
+        drop(table);
+        self.all.0.changed.notify_waiters();
+    }
+}
+
+impl Table {
+    fn expire(&mut self) {
+        while self.cuts.front().is_some_and(|cut| cut.at.elapsed() >= HELD) {
+            self.cuts.pop_front();
+        }
+    }
+
+    /// Notes the call that a request joined; beyond [`MOST`] the oldest is forgotten.
+    fn join(&mut self, own: Box<str>, id: Box<str>) {
+        self.joined.retain(|_, (_, since)| since.elapsed() < JOINED);
+        if self.joined.len() == MOST {
+            let oldest = self.joined.iter().min_by_key(|(_, (_, since))| *since);
+            let oldest = oldest.map(|(own, _)| own.clone());
+            oldest.and_then(|oldest| self.joined.remove(&oldest));
+        }
+        self.joined.insert(own, (id, Instant::now()));
+    }
+
+    /// The call that this request joined before. If it was cut off again, this takes its place.
+    fn joined(&mut self, own: &str, equals: &Digest) -> Option<Box<str>> {
+        let id = self.joined.get(own)?.0.clone();
+        self.withdraw(|cut| cut.call.equals == *equals && cut.id == id);
+        Some(id)
+    }
+
+    /// Forgets the oldest such call; returns its id.
+    fn withdraw(&mut self, is_it: impl Fn(&CutOff) -> bool) -> Option<Box<str>> {
+        let at = self.cuts.iter().position(is_it)?;
+        self.cuts.remove(at).map(|cut| cut.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::advance;
+
+    const LONG: Duration = Duration::from_secs(4);
+
+    fn by(owner: &str, equals: &str) -> Call {
+        let (equals, owner) = (Digest::of_bytes(equals), owner.into());
+        Call { equals, owner, since: None, weak_id: None, joins_after: None }
+    }
+
+    fn pay() -> Call {
+        by("a", "pay")
+    }
+
+    impl EqualCalls {
+        async fn id(&self, call: Call, own: &str) -> String {
+            self.begun(call, own).await.id().to_owned()
+        }
+
+        async fn begun(&self, call: Call, own: &str) -> Uncut {
+            match self.begin(call, own.into()).await {
+                Begun::As(uncut) => uncut,
+                Begun::Refused(end) => panic!("refused: {end:?}"),
+            }
+        }
+
+        fn noted(&self, call: Call, id: &str) {
+            self.note(call, id.into(), End::default());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_cut_off_call_is_joined_once_and_for_a_minute() {
+        let cuts = EqualCalls::default();
+        cuts.noted(pay(), "1");
+        cuts.noted(pay(), "2");
+        assert_eq!(cuts.id(by("a", "other"), "9").await, "9");
+        for (own, id) in [("7", "1"), ("8", "2"), ("9", "9")] {
+            assert_eq!(cuts.id(pay(), own).await, id);
+        }
+        cuts.noted(pay(), "3");
+        advance(HELD).await;
+        assert_eq!(cuts.id(pay(), "4").await, "4");
+        assert!(cuts.lock().cuts.is_empty() && cuts.lock().running.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_owner_and_a_later_session_of_its_credential_continue_a_call() {
+        let cuts = EqualCalls::default();
+        let before = Instant::now();
+        advance(Duration::from_secs(1)).await;
+        cuts.noted(pay(), "1");
+        advance(Duration::from_secs(1)).await;
+        let (other, earlier) = (by("b", "pay"), Call { since: Some(before), ..by("b", "pay") });
+        for call in [other.clone(), earlier] {
+            assert!(matches!(cuts.begin(call, "2".into()).await, Begun::Refused(None)));
+        }
+        let later = Call { since: Some(Instant::now()), ..by("c", "pay") };
+        assert_eq!(cuts.id(later, "3").await, "1");
+        // It was taken.
+        assert_eq!(cuts.id(other, "2").await, "2");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_says_how_the_earlier_call_ended_and_one_that_did_not_run_is_in_nobody_s_way()
+    {
+        let ended = Ended::At { unix_ms: 5, record: None };
+        for (end, refused) in [
+            (None, true),
+            (Some(ended), true),
+            (Some(Ended::Not), false),
+            // The records refuse it.
+            (Some(Ended::Unknown), false),
+        ] {
+            let cuts = EqualCalls::default();
+            let call = cuts.begun(pay(), "1").await;
+            *call.end().lock().unwrap() = end;
+            call.cut();
+            match cuts.begin(by("b", "pay"), "2".into()).await {
+                Begun::Refused(said) => assert!(refused && said == end, "{end:?}"),
+                Begun::As(call) => assert!(!refused && call.id() == "2", "{end:?}"),
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_weak_id_names_a_call_while_it_runs_in_its_session() {
+        let calls = EqualCalls::default();
+        let weak = |owner: &str| Call { weak_id: Some("pay:0".into()), ..by(owner, "pay") };
+        let first = calls.begun(weak("a"), "1").await;
+        let begun = Instant::now();
+        assert_eq!(calls.id(weak("a"), "2").await, "1");
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        assert_eq!(calls.id(weak("b"), "3").await, "3");
+        assert_eq!(calls.id(pay(), "4").await, "4");
+        drop(first);
+        assert_eq!(calls.id(weak("a"), "5").await, "5");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_joins_an_equal_one_that_has_run_for_long_in_its_session() {
+        let calls = EqualCalls::default();
+        let joins = |owner: &str| Call { joins_after: Some(LONG), ..by(owner, "pay") };
+        let first = calls.begun(joins("a"), "1").await;
+        advance(LONG - Duration::from_secs(1)).await;
+        assert_eq!(calls.begin_now(joins("a"), "2".into()).joined(), None);
+        advance(Duration::from_secs(3)).await;
+        for call in [joins("b"), pay(), Call { weak_id: Some("w".into()), ..pay() }] {
+            assert_eq!(calls.begun(call, "3").await.joined(), None);
+        }
+        let second = calls.begun(joins("a"), "4").await;
+        // The others have waited for news of a cut.
+        let ran = LONG + Duration::from_secs(2) + 3 * SOON;
+        assert_eq!((second.id(), second.joined()), ("1", Some(ran)));
+        drop(first);
+        // The second waits for the same end.
+        let third = calls.begin_now(joins("a"), "5".into());
+        assert_eq!((third.id(), third.joined().is_some()), ("1", true));
+        drop((second, third));
+        assert_eq!(calls.begin_now(joins("a"), "6".into()).id(), "6");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_repeat_that_is_faster_than_the_news_of_the_cut_waits_for_it() {
+        let cuts = EqualCalls::default();
+        let first = cuts.begun(pay(), "1").await;
+        let begun = Instant::now();
+        // Another call, and the same request sent once more, do not wait.
+        assert_eq!(cuts.id(by("a", "other"), "2").await, "2");
+        assert_eq!(cuts.id(pay(), "1").await, "1");
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        let (repeat, ()) = tokio::join!(cuts.begun(pay(), "3"), async {
+            advance(SOON / 2).await;
+            first.cut();
+        });
+        assert_eq!(repeat.id(), "1");
+        // One that is meant waits for a moment, and is a call of its own.
+        assert_eq!(cuts.id(pay(), "4").await, "4");
+        assert!(begun.elapsed() >= SOON);
+        drop(repeat);
+        assert!(cuts.lock().running.is_empty());
+    }
+
+    /// Seed 102, round 305 of `tests/kills` over HTTP: a repeat under another id joins the call, its answer counts as
+    /// received though its client vanished, too, and the same bytes come again.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_joined_a_call_joins_it_again() {
+        let cuts = EqualCalls::default();
+        cuts.begun(pay(), "1").await.cut();
+        assert_eq!(cuts.id(pay(), "2").await, "1");
+        assert_eq!(cuts.id(pay(), "2").await, "1");
+        // It was cut off again: the same request takes its place, and leaves none for a call that is meant.
+        cuts.begun(pay(), "2").await.cut();
+        assert_eq!(cuts.id(pay(), "2").await, "1");
+        assert_eq!(cuts.id(pay(), "3").await, "3");
+        advance(JOINED).await;
+        cuts.noted(by("a", "other"), "4");
+        assert_eq!(cuts.id(by("a", "other"), "5").await, "4");
+        assert_eq!(cuts.lock().joined.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_more_joins_than_are_kept_the_oldest_is_forgotten() {
+        let cuts = EqualCalls::default();
+        for number in 0..=MOST {
+            cuts.noted(pay(), &format!("of-{number}"));
+            cuts.id(pay(), &format!("{number}")).await;
+            advance(Duration::from_millis(1)).await;
+        }
+        assert_eq!(cuts.lock().joined.len(), MOST);
+        let joined = |own: String| cuts.lock().joined(&own, &pay().equals);
+        assert_eq!(joined(MOST.to_string()), Some(format!("of-{MOST}").into()));
+        assert_eq!(joined("0".into()), None);
+        assert_eq!(joined("1".into()), Some("of-1".into()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_is_back_was_not_cut_off() {
+        let cuts = EqualCalls::default();
+        let cut = cuts.begun(pay(), "1").await.cut();
+        let back = cut.withdraw().unwrap();
+        assert_eq!((cuts.id(pay(), "2").await.as_str(), back.id()), ("2", "1"));
+        let cut = back.cut();
+        assert_eq!(cuts.id(pay(), "3").await, "1");
+        assert!(cut.withdraw().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answered_call_is_not_waited_for() {
+        let cuts = EqualCalls::default();
+        let first = cuts.begun(pay(), "1").await;
+        let begun = Instant::now();
+        let (second, ()) = tokio::join!(cuts.begun(pay(), "2"), async { drop(first) });
+        assert_eq!((second.id(), begun.elapsed()), ("2", Duration::ZERO));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn there_is_room_for_as_many_as_may_be_and_the_first_goes() {
+        let cuts = EqualCalls::default();
+        for number in 0..=MOST {
+            cuts.noted(by("a", &number.to_string()), &number.to_string());
+        }
+        assert_eq!(cuts.id(by("a", "0"), "new").await, "new");
+        assert_eq!(cuts.id(by("a", "1"), "new").await, "1");
+        assert_eq!(cuts.lock().cuts.len(), MOST - 1);
+    }
+}
