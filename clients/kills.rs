@@ -18,7 +18,7 @@ fn assert_once_and_told(turn: &Turn) {
 }
 
 fn assert_told(turn: &Turn) {
-    for part in ["may have run", "do not repeat it", "[record ", "a person can settle it"] {
+    for part in ["may have run", "do not repeat it", "[record ", ": ask the user]"] {
         assert!(turn.read.contains(part), "{part}: {}", turn.read);
     }
 }

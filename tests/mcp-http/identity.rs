@@ -76,7 +76,7 @@ fn the_same_id_with_other_arguments_is_a_conflict() {
 }
 
 #[test]
-fn a_weak_id_is_one_call_for_each_credential() {
+fn a_weak_id_ends_with_its_answer_and_no_one_else_gets_that() {
     let (upstream, shop) = shop();
     let guard = shop.listen(Way::HttpHttp);
     for credential in ["Bearer a", "Bearer b"] {
@@ -87,7 +87,7 @@ fn a_weak_id_is_one_call_for_each_credential() {
         assert!(client.once(&call).is_success());
         assert!(client.once(&call).is_success());
     }
-    assert_eq!(upstream.executed("42"), 2);
+    assert_eq!(upstream.executed("42"), 4);
 }
 
 #[test]
@@ -178,13 +178,29 @@ fn a_duplicate_waits_and_gets_the_answer_under_its_own_id() {
     assert_eq!(upstream.executed("42"), 1);
 }
 
+/// The server says that it only reads; its caller says that it matters.
+#[test]
+fn a_call_with_a_key_is_made_once_whatever_the_server_says_of_its_tool() {
+    let (upstream, shop) = shop();
+    for way in [Way::HttpHttp, Way::StdioHttp] {
+        for (fault, seen_again) in [(Fault::None, true), (Fault::Status(503), false)] {
+            let mut client = shop.open(way, Kind::Keyed, Era::Legacy);
+            let call = Call::new(Kind::Keyed, "balance", &format!("{way:?}{fault:?}"));
+            upstream.play(fault);
+            client.once(&call);
+            assert_eq!(client.once(&call).is_success(), seen_again, "{way:?} {fault:?}");
+            assert_eq!(upstream.executed(&call.order), 1, "{way:?} {fault:?}");
+        }
+    }
+}
+
 /// Polling must not stand still.
 #[test]
 fn a_read_that_has_ended_is_made_again() {
     let (upstream, shop) = shop();
     for way in [Way::HttpHttp, Way::StdioHttp] {
-        let mut client = shop.open(way, Kind::Keyed, Era::Legacy);
-        let call = Call::new(Kind::Keyed, "balance", &format!("{way:?}"));
+        let mut client = shop.open(way, Kind::Codex, Era::Legacy);
+        let call = Call::new(Kind::Codex, "balance", &format!("{way:?}"));
         for _ in 0..3 {
             assert!(client.once(&call).is_success());
         }

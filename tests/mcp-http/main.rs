@@ -20,5 +20,6 @@ mod security;
 mod sessions;
 mod stdio;
 mod table;
+mod unknown;
 mod upstream;
 mod wire;

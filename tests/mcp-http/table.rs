@@ -6,7 +6,7 @@ use crate::{
     upstream::{Auth, Fault, Lost, Tail, Upstream},
     wire::now,
 };
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 /// What the client sees in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,14 @@ struct Row {
 impl Row {
     fn check(&self, way: Way, tool: &'static str, expect: Expect) {
         let upstream = Upstream::start();
-        let shop = Shop::over(&upstream).with(["--timeout", "1s", "--max-line", "4096"]);
+        let shop = || Shop::over(&upstream).with(["--timeout", "1s", "--max-line", "4096"]);
+        let (shop, declared) = (shop(), shop());
+        // A call with a key is no read on the word of the server alone.
+        let catalog = declared.path("catalog.toml");
+        fs::write(&catalog, "[tools.balance]\neffect = \"read_only\"\n").unwrap();
+        let declared = declared.with(["--catalog".into(), catalog]);
         for kind in Kind::ALL {
+            let shop = if kind == Kind::Keyed { &declared } else { &shop };
             let mut client = shop.open(way, kind, self.era);
             let call = Call::new(kind, tool, &format!("{kind:?}"));
             upstream.play(self.fault);
