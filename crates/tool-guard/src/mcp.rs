@@ -48,6 +48,7 @@ mod tool;
 mod unknowns;
 pub(crate) mod until;
 mod upstream;
+mod warnings;
 mod watching;
 
 pub(crate) use self::{

@@ -198,18 +198,16 @@ impl Client {
             strong,
             conversation,
         };
+        let drawn = |kind, id: Box<str>, conversation| {
+            let strong = is_random(&id, tool);
+            Some(call(kind, id, strong, conversation))
+        };
         let named_id = || named.as_ref().map(|named| named.id.clone());
         let client_id = codex.clone().or_else(|| claude.clone()).or_else(named_id);
         let id = key
             .map(|key| call(KEY, key.into(), true, None))
-            .or_else(|| {
-                let strong = is_random(codex.as_deref()?, tool);
-                Some(call(CODEX, codex?, strong, thread.clone()))
-            })
-            .or_else(|| {
-                let strong = is_random(claude.as_deref()?, tool);
-                Some(call(CLAUDE, claude?, strong, claude_session.clone()))
-            });
+            .or_else(|| drawn(CODEX, codex?, thread.clone()))
+            .or_else(|| drawn(CLAUDE, claude?, claude_session.clone()));
         let others = [meta.vscode, meta.opencode, meta.goose, meta.antigravity];
         let conversation = thread
             .or(claude_session)

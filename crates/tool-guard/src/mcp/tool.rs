@@ -1,6 +1,6 @@
 //! The server as a tool service: one call is one attempt.
 use super::{
-    answer::{self, Repeatable},
+    answer,
     call::{Ending, Limits, McpCall},
     failure::Failure,
     in_flight::{Claim, InFlight, Owed},
@@ -8,6 +8,7 @@ use super::{
     out::{Outgoing, Sent},
     records,
     unknowns::{Unknowns, leaves_unknown},
+    warnings::Repeatable,
 };
 use bytes::Bytes;
 use futures_util::future::Either;

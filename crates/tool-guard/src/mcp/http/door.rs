@@ -287,7 +287,13 @@ impl<B> Inside<B> {
         // Without a session it is not known that it is the same client.
         let joins = via.session().is_some() && weak_id.is_none();
         Some(Call {
-            equals: equals(via.caller(), identity, tool, arguments, request.continues),
+            equals: equals(
+                via.caller(),
+                identity.conversation(),
+                tool,
+                arguments,
+                request.continues,
+            ),
             owner: via.owner().into(),
             since: via.has_credential().then(|| self.sessions.began(&home(via))).flatten(),
             weak_id,

@@ -80,7 +80,7 @@ impl Running {
         calls.iter().filter(|call| call.send(line.clone()).is_ok()).count() > 0
     }
 
-    /// Whether a call with this id runs, whoever's it is.
+    /// Whether a call of any client runs under this id.
     pub(crate) fn has(&self, id: &str) -> bool {
         lock(&self.calls).keys().any(|(_, running)| **running == *id)
     }

@@ -27,7 +27,7 @@ pub(crate) struct Via {
     pub(super) session: Option<Box<str>>,
     /// The key in the request's header; an error if it is no text.
     pub(super) key: Option<Result<Box<str>, Utf8Error>>,
-    /// Its connection, by which clients without a session and a credential are told apart.
+    /// Its connection, which tells clients without a session and a credential apart.
     connection: Box<str>,
     /// The id that the guard gave a call without a strong one.
     pub(super) given: Option<Box<str>>,

@@ -1,5 +1,5 @@
 //! The calls in flight.
-use crate::mcp::{answer::Repeatable, call::McpCall, tool::Wire};
+use crate::mcp::{call::McpCall, tool::Wire, warnings::Repeatable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::{
     future::{Future, poll_fn},

@@ -2,13 +2,13 @@
 use super::Proxy;
 use crate::mcp::{
     Mode,
-    answer::Repeatable,
     call::{Request, Trace},
     effects::Known,
     equal_calls::{Call, Uncut, equals, own_id},
     failure::Failure,
     identity::{self, Identity},
     unknowns::{self, Barred},
+    warnings::Repeatable,
 };
 use std::sync::Arc;
 use tower::ServiceExt;
@@ -140,7 +140,8 @@ impl Proxy {
         let joins_after = self.equal_calls.joins_after(&parts.params)?;
         let connection = self.client.connection();
         let (digest, continues) = (identity::digest(call), parts.idempotency.continues);
-        let equals = equals(connection, identity, parts.tool.name(), digest, continues);
+        let equals =
+            equals(connection, identity.conversation(), parts.tool.name(), digest, continues);
         let owner = connection.into();
         let joins_after = Some(joins_after);
         let call = Call { equals, owner, since: None, weak_id: None, joins_after };
