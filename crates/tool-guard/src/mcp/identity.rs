@@ -60,8 +60,7 @@ pub(crate) struct Client {
     host: Option<Recognised>,
 }
 
-/// What recognises a host's call. Its connection carries many conversations for a long time, so a weak id never
-/// does.
+/// What recognises a host's call: no weak id, since one connection carries many conversations for long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recognised {
     /// A key, or a strong id.
@@ -170,7 +169,7 @@ impl Client {
         call.parts().context.session.as_deref() != Some(self.home())
     }
 
-    /// Whether its calls come over HTTP, where a credential is part of who calls.
+    /// Whether its calls come over HTTP, where who calls has a credential.
     pub(crate) const fn is_over_http(&self) -> bool {
         self.via.is_some()
     }
@@ -335,13 +334,12 @@ impl Identity {
         match (effect, id.strong) {
             (Effect::ReadOnly, _) => (ttls.done, ttls.failed) = (Some(AT_ONCE), Some(AT_ONCE)),
             // A mutating call that failed after it ran is kept as a success is; one that did not run, not at all.
-            (_, false) if &*id.kind == BY_REQUEST && client.via.is_some() => {
-                (ttls.done, ttls.failed) = (Some(WEAK), Some(AT_ONCE));
-                ttls.unknown = Some(UNKNOWN);
-            }
             // What is written to standard output is the client's.
             (_, false) => {
-                (ttls.done, ttls.failed, ttls.unknown) = (Some(AT_ONCE), Some(AT_ONCE), Some(WEAK));
+                let is_given = client.via.is_some() && &*id.kind == BY_REQUEST;
+                let (done, unknown) = if is_given { (WEAK, UNKNOWN) } else { (AT_ONCE, WEAK) };
+                (ttls.done, ttls.failed) = (Some(done), Some(AT_ONCE));
+                ttls.unknown = Some(unknown);
             }
             _ => {}
         }
