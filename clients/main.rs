@@ -3,6 +3,7 @@
 mod agent;
 mod conformance;
 mod faults;
+mod gives_up;
 mod hooks;
 mod install;
 mod kills;

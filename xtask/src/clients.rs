@@ -29,6 +29,8 @@ const SERVERS: &str = "TR_SERVERS";
 /// Installs the agents that are missing, and runs the tests with them.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     pins::npm(repo, "clients", "xtask/clients")?;
+    // Version 1 of PyPI's `mcp`, and what is built on it.
+    pins::venv(repo, "clients/python1", "xtask/clients/python1.txt")?;
     pins::npm(repo, "conformance", "xtask/conformance")?;
     pins::npm(repo, "servers", "xtask/servers")?;
     pins::venv(repo, "servers/venv", "xtask/servers/requirements.txt")?;

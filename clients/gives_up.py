@@ -1,0 +1,65 @@
+"""Asks for a payment as clients on PyPI's `mcp` 1 do, which give up without a word, and prints what each asking sees.
+
+Usage: gives_up.py mcp|agents '{"command": [...]} or {"url": "..."}' '{"limit", "takes", "asks", "retries"}'
+"""
+
+import asyncio
+import datetime
+import json
+import os
+import sys
+import time
+from contextlib import asynccontextmanager
+
+
+@asynccontextmanager
+async def with_mcp(target, plan):
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+    from mcp.client.streamable_http import streamablehttp_client
+
+    if "url" in target:
+        transport = streamablehttp_client(target["url"])
+    else:
+        command, *args = target["command"]
+        transport = stdio_client(StdioServerParameters(command=command, args=args, env=dict(os.environ)))
+    async with transport as streams, ClientSession(*streams[:2]) as session:
+        await session.initialize()
+        await session.list_tools()
+        limit = datetime.timedelta(seconds=plan["limit"])
+        yield lambda arguments: session.call_tool("pay", arguments, read_timeout_seconds=limit)
+
+
+@asynccontextmanager
+async def with_agents(target, plan):
+    from agents.mcp import MCPServerStdio, MCPServerStreamableHttp
+
+    options = {"max_retry_attempts": plan["retries"], "client_session_timeout_seconds": plan["limit"]}
+    if "url" in target:
+        server = MCPServerStreamableHttp(params={"url": target["url"]}, **options)
+    else:
+        command, *args = target["command"]
+        server = MCPServerStdio(params={"command": command, "args": args, "env": dict(os.environ)}, **options)
+    async with server:
+        await server.list_tools()
+        yield lambda arguments: server.call_tool("pay", arguments)
+
+
+async def main(kind, target, plan):
+    plan = json.loads(plan)
+    arguments = {"order": "42", "takes": plan["takes"]}
+    async with {"mcp": with_mcp, "agents": with_agents}[kind](json.loads(target), plan) as pay:
+        for _ in range(plan["asks"]):
+            try:
+                result = await pay(arguments)
+                said = "\n".join(block.text for block in result.content)
+            except Exception as error:
+                said = f"{type(error).__name__}: {error}"
+            print(json.dumps(said), flush=True)
+        # The server goes on with what its client has given up; each payment takes so long.
+        ends = time.monotonic() + plan["takes"] + 1
+        while time.monotonic() < ends and not os.path.exists(os.environ["DONE"]):
+            await asyncio.sleep(0.05)
+
+
+asyncio.run(main(*sys.argv[1:]))
