@@ -8,6 +8,7 @@
 mod calls;
 mod expect;
 mod reach;
+mod rows;
 mod scene;
 mod table;
 mod vault;
@@ -73,4 +74,39 @@ scenes! {
     conversations_at_an_upstream: conversations(modern(UPSTREAM), OPENCODE, Conversations::Own);
     one_thread_at_a_command: conversations(modern(COMMAND), CODEX, Conversations::Same);
     threads_at_a_command: conversations(modern(COMMAND), CODEX, Conversations::Own);
+}
+
+/// One of both has a credential.
+#[test]
+fn one_without_a_credential() {
+    for credentials in [Credentials::OnlyA, Credentials::OnlyB] {
+        table::check(sessions(COMMAND), credentials);
+        table::check(modern(UPSTREAM), credentials);
+    }
+}
+
+#[test]
+fn cookies_are_credentials() {
+    table::check(modern(COMMAND), Credentials::Cookies);
+}
+
+#[test]
+fn queries_are_credentials() {
+    table::check(UPSTREAM, Credentials::Queries);
+}
+
+#[test]
+fn ids_of_two_sessions() {
+    for credentials in [Credentials::None, Credentials::Same, Credentials::Different] {
+        rows::ids(&sessions(COMMAND).stage(credentials));
+    }
+}
+
+#[test]
+fn a_guard_that_is_started_again() {
+    for credentials in [Credentials::None, Credentials::Same, Credentials::Different] {
+        for is_ended in [false, true] {
+            rows::restart(sessions(UPSTREAM).stage_with(credentials, &[]), is_ended);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Calls of B that equal one of A's: by their arguments, their JSON-RPC ids or their own ids.
 use super::{
     expect::{Expect, State},
-    scene::{Began, Credentials, Got, Ids, Party, Stage},
+    scene::{Began, Got, Ids, Party, Pending, Stage},
     table::{Lane, Outcome, ensure, within},
 };
 use crate::client::{Call, Kind, Seen};
@@ -30,8 +30,7 @@ pub(super) fn equal(
     let call = a.call(&order, ids);
     let pending = a.begin(&call);
     let id = pending.id;
-    ensure(within(|| vault.secrets(&order).len() == 1), || "A's call does not run".into())?;
-    let secret = vault.secrets(&order).remove(0);
+    let secret = first(stage, &order, &pending)?;
     let mut waiting = None;
     match state {
         State::Answered => is_a(&pending.wait(), &secret, "A")?,
@@ -152,8 +151,7 @@ pub(super) fn strong(
     }
     lane.a.http.last_id = 100 * number;
     let pending = lane.a.begin(&named(&lane.a));
-    ensure(within(|| vault.secrets(&order).len() == 1), || "A's call does not run".into())?;
-    let secret = vault.secrets(&order).remove(0);
+    let secret = first(stage, &order, &pending)?;
     let mut waiting = None;
     match state {
         State::Answered => is_a(&pending.wait(), &secret, "A")?,
@@ -163,7 +161,7 @@ pub(super) fn strong(
         }
         _ => waiting = Some(pending),
     }
-    let is_shared = stage.credentials != Credentials::Different;
+    let is_shared = !stage.credentials.differ();
     lane.b.http.last_id = 100 * number + 50;
     let asked = lane.b.begin(&named(&lane.b));
     if is_shared {
@@ -185,6 +183,14 @@ pub(super) fn strong(
         is_a(&waiting.wait(), &secret, "A")?;
     }
     Ok(format!("{got:?}"))
+}
+
+/// The secret of the first execution for this order, which this request asks for.
+pub(super) fn first(stage: &Stage, order: &str, pending: &Pending) -> Result<String, String> {
+    let secrets = || stage.vault.secrets(order);
+    let runs = within(|| secrets().len() == 1);
+    ensure(runs, || format!("the call for {order} does not run: {}", pending.text()))?;
+    Ok(secrets().remove(0))
 }
 
 /// Whether this is A's own answer.

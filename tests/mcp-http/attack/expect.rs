@@ -42,8 +42,8 @@ enum Kinship {
     Stranger,
     /// Has no credential, as A has none.
     Anonymous,
-    /// The same, in another conversation.
-    AnonymousElsewhere,
+    /// The same, in another conversation; or one of both has a credential.
+    Elsewhere,
     /// Has the same credential in a session that began before the cut or was not seen, or in another conversation.
     Neighbor,
     /// Has the same credential, no session, and a connection that began before the cut.
@@ -56,8 +56,9 @@ impl Kinship {
     fn of(scene: Scene, credentials: Credentials, began: Began) -> Self {
         let is_elsewhere = scene.conversations == Conversations::Own;
         match credentials {
-            Credentials::Different => Self::Stranger,
-            Credentials::None if is_elsewhere => Self::AnonymousElsewhere,
+            Credentials::Different | Credentials::Cookies | Credentials::Queries => Self::Stranger,
+            Credentials::OnlyA | Credentials::OnlyB => Self::Elsewhere,
+            Credentials::None if is_elsewhere => Self::Elsewhere,
             Credentials::None => Self::Anonymous,
             Credentials::Same if is_elsewhere => Self::Neighbor,
             Credentials::Same if began == Began::After => Self::Heir,
@@ -85,7 +86,7 @@ impl Expect {
             (State::Running, Kinship::Housemate | Kinship::Heir) => Self::Answered,
             (State::Running, _) => Self::Own,
             (_, Kinship::Anonymous) => Self::Refused,
-            (_, Kinship::AnonymousElsewhere | Kinship::Neighbor) => Self::NeverTheirs,
+            (_, Kinship::Elsewhere | Kinship::Neighbor) => Self::NeverTheirs,
             (State::Unknown, Kinship::Heir) if scene.has_sessions => Self::NeverTheirs,
             (State::Unknown | State::CutUnknown, _) => Self::Refused,
             (_, Kinship::Housemate) => Self::NeverRuns,

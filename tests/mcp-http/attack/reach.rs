@@ -1,7 +1,7 @@
 //! What B sends that reaches for a call of A's: cancellations, ends of sessions, resumed streams, tokens of progress.
 use super::{
-    calls::is_a,
-    scene::{Credentials, Ids, Party, Pending, Stage},
+    calls::{first, is_a},
+    scene::{Got, Ids, Party, Pending, Stage},
     table::{Lane, Outcome, ensure, within},
     vault::{CREATES, READS},
 };
@@ -38,13 +38,14 @@ pub(super) fn cancel(
     vault.hold(&order, 1);
     lane.a.http.last_id = 100 * number;
     let pending = lane.a.begin(&call(&lane.a, &order));
-    let secret = first(stage, &order)?;
+    let secret = first(stage, &order, &pending)?;
     let mut owned = None;
     if by == By::OtherWithItsOwn {
         vault.hold(&own, 1);
         lane.b.http.last_id = pending.id - 1;
-        owned = Some(lane.b.begin(&call(&lane.b, &own)));
-        first(stage, &own)?;
+        let pending = lane.b.begin(&call(&lane.b, &own));
+        first(stage, &own, &pending)?;
+        owned = Some(pending);
     }
     let mut thief = lane.b.in_session_of(&lane.a);
     let canceller = match by {
@@ -73,6 +74,45 @@ pub(super) fn cancel(
     Ok("A's call goes on".into())
 }
 
+/// B makes the very request of A's, in A's session, with a credential of its own.
+pub(super) fn steal(stage: &Stage, lane: &mut Lane, number: u32, is_cut: bool) -> Outcome {
+    let (vault, order) = (&stage.vault, format!("order-{number}"));
+    if is_cut {
+        vault.hold(&order, 1);
+    }
+    lane.a.http.last_id = 100 * number;
+    let call = lane.a.call(&order, Ids::None);
+    let pending = lane.a.begin(&call);
+    let secret = first(stage, &order, &pending)?;
+    let mut thief = lane.b.in_session_of(&lane.a);
+    thief.http.last_id = pending.id - 1;
+    if is_cut {
+        pending.cut();
+        stage.barrier(&lane.b);
+    } else {
+        is_a(&pending.wait(), &secret, "A")?;
+    }
+    let stolen = thief.begin(&call);
+    let seen = stolen.soon();
+    vault.release(&order);
+    let got = stage.got(&order, &seen);
+    ensure(!matches!(got, Got::Theirs | Got::Nothing), || format!("B got {got:?}"))?;
+    Ok(format!("{got:?}"))
+}
+
+/// A session that B guesses: its call does not run.
+pub(super) fn guess(stage: &Stage, lane: &mut Lane, number: u32) -> Outcome {
+    let order = format!("order-{number}");
+    let mut thief = lane.b.in_session_of(&lane.a);
+    for session in near(lane.a.session().unwrap_or_default()) {
+        thief.http.session = Some(session.clone());
+        let seen = thief.once(&thief.call(&order, Ids::None));
+        ensure(!seen.is_success(), || format!("{session}: {seen:?}"))?;
+    }
+    ensure(stage.vault.secrets(&order).is_empty(), || "B's call runs".into())?;
+    Ok("no session".into())
+}
+
 /// Ends of sessions that are not A's.
 pub(super) fn delete(stage: &Stage, number: u32) -> Outcome {
     let (vault, order) = (&stage.vault, format!("order-{number}"));
@@ -80,10 +120,10 @@ pub(super) fn delete(stage: &Stage, number: u32) -> Outcome {
     vault.hold(&order, 1);
     a.http.last_id = 100 * number;
     let pending = a.begin(&a.call(&order, Ids::None));
-    let secret = first(stage, &order)?;
+    let secret = first(stage, &order, &pending)?;
     let mut wrong = vec![None, Some("0".repeat(32)), Some("session-0".into())];
     wrong.extend(a.session().into_iter().flat_map(near).map(Some));
-    if stage.credentials == Credentials::Different {
+    if stage.credentials.differ() {
         wrong.extend(a.session().map(|session| Some(session.to_owned())));
     }
     for session in &wrong {
@@ -123,9 +163,9 @@ pub(super) fn resume(stage: &Stage, number: u32) -> Outcome {
     a.http.last_id = 100 * number;
     b.http.last_id = 100 * number + 50;
     let pending = a.begin(&a.call(&order, Ids::None));
-    let secret = first(stage, &order)?;
+    let secret = first(stage, &order, &pending)?;
     let owned = b.begin(&b.call(&own, Ids::None));
-    let own_secret = first(stage, &own)?;
+    let own_secret = first(stage, &own, &owned)?;
     let mut tries = Vec::new();
     let mut events = vec!["0-0".to_owned(), "1-0".into(), "1-1".into(), "event-0".into()];
     if scene.has_sessions {
@@ -138,19 +178,23 @@ pub(super) fn resume(stage: &Stage, number: u32) -> Outcome {
     for event in &events {
         tries.push((event, "its own", b.resume(b.session(), event)));
         tries.push((event, "no", b.resume(None, event)));
-        if stage.credentials == Credentials::Different && scene.has_sessions {
+        if stage.credentials.differ() && scene.has_sessions {
             tries.push((event, "A's", b.resume(a.session(), event)));
         }
     }
     stage.barrier(&a);
     vault.release(&order);
     vault.release(&own);
-    let (seen, own_seen) = (pending.wait(), owned.wait());
+    let seen = pending.wait();
+    owned.wait();
     // Streams without an end, end with the session.
     b.end();
+    // Of its own stream, who resumes it last gets the answer.
+    let mut own_text = owned.text();
     for (event, session, tried) in tries {
         let (head, seen) = tried.response();
         let (text, status) = (tried.text(), head.map_or(0, |head| head.status()));
+        own_text += &text;
         ensure(!text.contains(&secret), || {
             format!("B resumes {event} in {session} session: {seen:?} {text}")
         })?;
@@ -159,11 +203,11 @@ pub(super) fn resume(stage: &Stage, number: u32) -> Outcome {
         })?;
     }
     is_a(&seen, &secret, "A")?;
-    is_a(&own_seen, &own_secret, "B")?;
+    ensure(own_text.contains(&own_secret), || "B does not get its own answer".into())?;
     if scene.has_sessions {
         // Its own stream A resumes.
         let cut = a.begin(&a.call(&later, Ids::None));
-        let secret = first(stage, &later)?;
+        let secret = first(stage, &later, &cut)?;
         let event = event(&cut)?;
         cut.cut();
         stage.barrier(&a);
@@ -199,7 +243,8 @@ pub(super) fn progress(stage: &Stage, lane: &mut Lane, number: u32) -> Outcome {
         let mut call = party.call(order, Ids::None);
         call.meta["progressToken"] = "token".into();
         let pending = party.begin(&call);
-        begun.push((pending, first(stage, order)?));
+        let secret = first(stage, order, &pending)?;
+        begun.push((pending, secret));
     }
     orders.iter().for_each(|order| vault.release(order));
     for ((pending, secret), order) in begun.iter().zip(&orders) {
@@ -210,11 +255,4 @@ pub(super) fn progress(stage: &Stage, lane: &mut Lane, number: u32) -> Outcome {
         ensure(heard == [order], || format!("{order} hears of {heard:?}: {text}"))?;
     }
     Ok("each its own".into())
-}
-
-/// The secret of the first execution.
-fn first(stage: &Stage, order: &str) -> Result<String, String> {
-    let secrets = || stage.vault.secrets(order);
-    ensure(within(|| secrets().len() == 1), || format!("the call for {order} does not run"))?;
-    Ok(secrets().remove(0))
 }

@@ -2,7 +2,7 @@
 use super::{
     calls::{Strong, equal, strong},
     expect::State,
-    reach::{By, cancel, delete, progress, resume},
+    reach::{By, cancel, delete, guess, progress, resume, steal},
     scene::{Began, Conversations, Credentials, Ids, Party, Scene, Stage},
 };
 use crate::wire::now;
@@ -42,6 +42,9 @@ enum Attack {
     Strong(Strong, State),
     /// By whom, and whether the call only reads.
     Cancel(By, bool),
+    /// Whether A is cut off.
+    Steal(bool),
+    Guess,
     Delete,
     Resume,
     Progress,
@@ -67,6 +70,7 @@ impl Attack {
         for by in [By::Other, By::OtherWithItsOwn, By::Thief, By::Itself] {
             all.extend([true, false].map(|reads| Self::Cancel(by, reads)));
         }
+        all.extend([Self::Steal(false), Self::Steal(true), Self::Guess]);
         all.extend([Self::Delete, Self::Resume, Self::Progress]);
         all.into_iter().map(|attack| (attack, attack.impossible(scene, credentials))).collect()
     }
@@ -79,13 +83,12 @@ impl Attack {
             Self::Equal(_, _, Began::Unseen) if scene.is_command => {
                 Some("the guard begins the sessions itself")
             }
-            Self::Cancel(By::Thief, _) if !scene.has_sessions => {
+            Self::Cancel(By::Thief, _) | Self::Steal(_) | Self::Guess if !scene.has_sessions => {
                 Some("there is no session to steal")
             }
-            Self::Cancel(By::Thief, _) if credentials != Credentials::Different => {
+            Self::Cancel(By::Thief, _) | Self::Steal(_) if !credentials.differ() => {
                 Some("who has A's session, and A's credential or none, is A")
             }
-            // Its stream is one of the command that all share, which ends with it.
             _ => None,
         }
     }
@@ -101,6 +104,8 @@ impl Attack {
             Self::Equal(ids, state, began) => equal(stage, lane, number, (ids, state, began)),
             Self::Strong(id, state) => strong(stage, lane, number, (id, state)),
             Self::Cancel(by, reads) => cancel(stage, lane, number, (by, reads)),
+            Self::Steal(is_cut) => steal(stage, lane, number, is_cut),
+            Self::Guess => guess(stage, lane, number),
             Self::Delete => delete(stage, number),
             Self::Resume => resume(stage, number),
             Self::Progress => progress(stage, lane, number),
