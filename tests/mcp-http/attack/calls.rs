@@ -80,7 +80,7 @@ pub(super) fn equal(
             seen = pending.wait();
         }
         got = stage.got(&order, &seen);
-        let is_early = matches!(&got, Got::Refused(said) if State::CutRunning.is_said(said));
+        let is_early = matches!(&got, Got::Refused(said) if State::CutRunning.is_said(said, stage.credentials));
         !(is_early && matches!(state, State::CutEnded | State::CutUnknown))
     });
     let executed = vault.secrets(&order).len();
@@ -89,7 +89,9 @@ pub(super) fn equal(
     ensure(is_decided && expect.allows(&got), || told.clone())?;
     ensure(executed == expected, || format!("{executed} executions: {told}"))?;
     if let (Got::Refused(said), Expect::Refused) = (&got, expect) {
-        ensure(state.is_said(said), || format!("the refusal does not say {state:?}: {said}"))?;
+        ensure(state.is_said(said, stage.credentials), || {
+            format!("the refusal does not say {state:?}: {said}")
+        })?;
         let seen = b.once(&b.keyed(&order));
         let keyed = stage.got(&order, &seen);
         ensure(keyed == Got::Own, || format!("with a key of its own B got {keyed:?}"))?;

@@ -118,12 +118,15 @@ impl State {
         matches!(self, Self::Unknown | Self::CutUnknown)
     }
 
-    /// Whether a refusal says that A's call is in this state.
-    pub(super) fn is_said(self, refusal: &str) -> bool {
+    /// Whether a refusal says that A's call is in this state. To those of A's credential it may say so in other words.
+    pub(super) fn is_said(self, refusal: &str, credentials: Credentials) -> bool {
         match self {
             Self::CutRunning => refusal.contains("running"),
             Self::CutEnded => ends_at(refusal) && names_record(refusal),
-            _ => refusal.contains("unknown"),
+            _ => {
+                refusal.contains("unknown")
+                    || credentials == Credentials::Same && refusal.contains("may have run")
+            }
         }
     }
 }

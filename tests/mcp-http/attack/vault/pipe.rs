@@ -9,29 +9,9 @@ use std::{
     thread,
 };
 
-/// The command of a process that passes its standard input to this port, and what comes from there to its standard
-/// output. It ends with its connection.
+/// The command of a process that passes its lines to this port.
 pub(super) fn command(port: u16) -> String {
-    const BRIDGE: &str = r"
-import os, socket, threading
-server = socket.create_connection(('127.0.0.1', PORT))
-def send():
-    while True:
-        data = os.read(0, 65536)
-        if not data:
-            server.shutdown(socket.SHUT_WR)
-            return
-        server.sendall(data)
-threading.Thread(target=send, daemon=True).start()
-while True:
-    data = server.recv(65536)
-    if not data:
-        os._exit(0)
-    while data:
-        data = data[os.write(1, data):]
-";
-    let bridge = BRIDGE.replace("PORT", &port.to_string());
-    format!("exec python3 -I -S -c \"{bridge}\"")
+    format!("exec '{}' {port}", env!("CARGO_BIN_EXE_mcp-http-bridge"))
 }
 
 /// Serves one process.
