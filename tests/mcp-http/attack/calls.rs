@@ -19,6 +19,7 @@ pub(super) fn equal(
     let mut lost =
         (state.is_unknown() && scene.is_command && scene.has_sessions).then(|| stage.a());
     let a = lost.as_mut().unwrap_or(&mut lane.a);
+    let processes = vault.processes();
     let watches = state.is_cut() || state.is_unknown();
     if began == Began::Before && !scene.has_sessions && watches {
         lane.b.connect();
@@ -51,7 +52,8 @@ pub(super) fn equal(
         _ => {}
     }
     if state.is_unknown() && scene.is_command && !scene.has_sessions {
-        ensure(within(|| lane.b.is_answered()), || "the command is not started again".into())?;
+        let is_new = within(|| lane.b.is_answered() && vault.processes() > processes);
+        ensure(is_new, || "the command is not started again".into())?;
     }
 
     let mut fresh = match began {

@@ -133,6 +133,11 @@ impl Vault {
         all.map(|execution| execution.secret.clone()).collect()
     }
 
+    /// How many processes it has served.
+    pub(super) fn processes(&self) -> usize {
+        self.state().pipes
+    }
+
     /// How many executions for this order were cancelled.
     pub(super) fn cancelled(&self, order: &str) -> usize {
         let state = self.state();
