@@ -3,7 +3,7 @@
 mod http;
 mod stdio;
 
-pub(crate) use http::{Http, ask};
+pub(crate) use http::{Http, answer, ask};
 pub(crate) use stdio::Stdio;
 
 use crate::wire::PATIENCE;

@@ -5,6 +5,7 @@
     reason = "literals of JSON read better without a reference"
 )]
 
+mod attack;
 mod baseline;
 mod cancelled;
 mod child;

@@ -3,7 +3,7 @@ use super::{Call, Era, Kind, Seen, WAITS, hello, modern};
 use crate::wire::{Head, event, message, now};
 use serde_json::{Value, json};
 use std::{
-    io::{self, BufReader, Read as _, Write as _},
+    io::{self, BufRead, BufReader, Read as _, Write as _},
     net::TcpStream,
 };
 
@@ -70,10 +70,14 @@ impl Http {
     }
 
     pub(crate) fn list(&mut self) -> Seen {
-        let params = if self.era == Era::Modern { json!({ "_meta": meta() }) } else { json!({}) };
-        let seen = self.request("tools/list", params);
+        let seen = self.request("tools/list", self.params_of_list());
         assert!(seen.is_success(), "{seen:?}");
         seen
+    }
+
+    /// The params of a request that says nothing but what its version asks for.
+    pub(crate) fn params_of_list(&self) -> Value {
+        if self.era == Era::Modern { json!({ "_meta": meta() }) } else { json!({}) }
     }
 
     /// Makes a call as agents do: with all its repeats, each with what was seen.
@@ -99,13 +103,24 @@ impl Http {
 
     /// Sends a call on a connection of its own, and does not wait.
     pub(crate) fn begin_call(&mut self, call: &Call) -> TcpStream {
+        let mut stream = self.connect();
+        stream.write_all(&self.bytes_of_call(call)).unwrap();
+        stream
+    }
+
+    /// A connection on which nothing was sent yet.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.authority).unwrap();
+        stream.set_read_timeout(Some(WAITS)).unwrap();
+        stream
+    }
+
+    /// The bytes of a call under the next id.
+    pub(crate) fn bytes_of_call(&mut self, call: &Call) -> Vec<u8> {
         self.last_id += 1;
         let params = call.params(self.era);
         let body = json!({ "jsonrpc": "2.0", "id": self.last_id, "method": "tools/call", "params": params });
-        let mut stream = TcpStream::connect(&self.authority).unwrap();
-        stream.set_read_timeout(Some(WAITS)).unwrap();
-        stream.write_all(&self.request_of(&body)).unwrap();
-        stream
+        self.request_of(&body)
     }
 
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Seen {
@@ -134,7 +149,8 @@ impl Http {
         seen
     }
 
-    fn request_of(&self, body: &Value) -> Vec<u8> {
+    /// The bytes of a request with this body.
+    pub(crate) fn request_of(&self, body: &Value) -> Vec<u8> {
         let mut headers = self.headers.clone();
         if self.era == Era::Modern {
             headers.push(("mcp-method".into(), body["method"].as_str().unwrap_or_default().into()));
@@ -173,10 +189,14 @@ fn meta() -> Value {
 pub(crate) fn ask(authority: &str, bytes: &[u8], id: &Value) -> (Option<Head>, Seen) {
     let Ok(mut stream) = TcpStream::connect(authority) else { return (None, Seen::Cut) };
     stream.set_read_timeout(Some(WAITS)).unwrap();
-    let since = now();
     // A server that refuses early may not read all of it.
     let _ = stream.write_all(bytes);
-    let mut from = BufReader::new(stream);
+    answer(&mut BufReader::new(stream), id)
+}
+
+/// Reads a response: its head, and what is seen of the request with this id.
+pub(crate) fn answer(mut from: &mut impl BufRead, id: &Value) -> (Option<Head>, Seen) {
+    let since = now();
     let ended = |error: Option<io::Error>| {
         let is_hung = error.is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock);
         if is_hung || since.elapsed() >= WAITS { Seen::Hung } else { Seen::Cut }
