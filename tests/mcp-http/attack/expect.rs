@@ -79,7 +79,12 @@ impl Expect {
         let kinship = Kinship::of(scene, credentials, began);
         // A weak id belongs to a session and a conversation: where there are only conversations, one may be both clients'.
         let is_shared = !scene.has_sessions && scene.conversations == Conversations::Same;
+        let is_named = scene.conversations == Conversations::Same;
         match (state, kinship) {
+            // It may be the same client with a new token.
+            (State::Unknown | State::CutUnknown, Kinship::Stranger) if is_named => {
+                Self::NeverTheirs
+            }
             (_, Kinship::Stranger) | (State::Answered, _) => Self::Own,
             (State::Running, _) if ids != Ids::Weak => Self::Own,
             (State::Running, Kinship::Anonymous) if is_shared => Self::NeverTheirs,

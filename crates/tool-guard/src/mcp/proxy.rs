@@ -135,7 +135,7 @@ impl Proxy {
         if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(&end)) {
             self.wire.unknowns.note(equals, record, earlier, &call.tool);
         }
-        self.ended = Some(unknowns::ended(&end, record));
+        self.ended = Some(unknowns::ended(&end, self.key));
         let wanted = self.wire.lock().in_flight.close(call.id());
         if wanted && self.mode == Mode::Enforce {
             let mut line = answer::line(&call, repeatable, &end, &self.wire.unknowns);

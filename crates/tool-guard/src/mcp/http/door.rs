@@ -200,14 +200,14 @@ impl<B: Behind> Inside<B> {
     }
 
     /// Hands a cancellation to the call of the same session or connection that it cancels; `false` if it may pass. One
-    /// without a session could cancel another client's call at the server, so it ends here.
+    /// that could cancel another client's call at the server ends here.
     fn cancelled(&self, via: &Via, message: &Message<'_>, body: &Bytes) -> bool {
         let params: Option<NoteParams<'_>> =
             message.params.and_then(|raw| message::object(raw.get()).ok());
         let id = params.and_then(|params| params.request_id);
         id.is_some_and(|id| {
             self.running.cancel(&home(via), id.get(), body)
-                || via.session().is_none() && self.running.has(id.get())
+                || self.running.has(via.session(), id.get())
         })
     }
 

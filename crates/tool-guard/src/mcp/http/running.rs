@@ -80,9 +80,10 @@ impl Running {
         calls.iter().filter(|call| call.send(line.clone()).is_ok()).count() > 0
     }
 
-    /// Whether a call of any client runs under this id.
-    pub(crate) fn has(&self, id: &str) -> bool {
-        lock(&self.calls).keys().any(|(_, running)| **running == *id)
+    /// Whether a call of any client runs under this id, in this session if there is one.
+    pub(crate) fn has(&self, session: Option<&str>, id: &str) -> bool {
+        let is_there = |home: &Home| session.is_none_or(|session| *home.place == *session);
+        lock(&self.calls).keys().any(|(home, running)| **running == *id && is_there(home))
     }
 
     /// Waits until no call of theirs goes on without its client, for a limited time.
@@ -197,7 +198,9 @@ mod tests {
             [(home("b", "s"), "1"), (home("a", "connection-1"), "1"), (a.clone(), "2")]
         {
             assert!(!running.cancel(&other, id, &line));
-            assert_eq!(running.has(id), id == "1");
+            assert_eq!(running.has(None, id), id == "1");
+            assert_eq!(running.has(Some("s"), id), id == "1");
+            assert!(!running.has(Some("t"), id));
         }
         assert!(running.cancel(&a, "1", &line));
         assert_eq!(run.cancelled().await, Some(line.clone()));

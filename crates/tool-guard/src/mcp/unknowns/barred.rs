@@ -37,15 +37,15 @@ impl fmt::Display for Earlier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MAY: &str = "that earlier call may have run; this one did not run";
         let why = match self {
-            Self::NoAnswer => "was sent before, and its answer never came",
+            Self::NoAnswer => "its outcome is unknown, since its answer never came",
             Self::LateAnswer => {
-                "was sent before, and its answer came too late and does not say whether it ran"
+                "its outcome is unknown, since its answer came too late and does not say whether it ran"
             }
             Self::Failure => {
-                "was sent before, and failed in a way that does not say whether it ran"
+                "its outcome is unknown, since it failed in a way that does not say whether it ran"
             }
-            Self::Recorded => "was sent before, and whether it ran is unknown",
-            Self::Unreadable => "was sent before, and its record cannot be read",
+            Self::Recorded => "its outcome is unknown",
+            Self::Unreadable => "its record cannot be read",
             Self::Running => {
                 return f.write_str(
                     "the same call with the same arguments was sent before by a client that was cut off, and is running: this one did not run",
@@ -60,7 +60,7 @@ impl fmt::Display for Earlier {
                 );
             }
         };
-        write!(f, "the same call with the same arguments {why}: {MAY}")
+        write!(f, "the same call with the same arguments was sent before, and {why}: {MAY}")
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
             (Barred::by(Earlier::NoAnswer, None, soon), "its answer never came: that earlier"),
             (Barred::by(Earlier::LateAnswer, None, soon), "its answer came too late"),
             (Barred::by(Earlier::Failure, Some(key), soon), "does not say whether it ran: that"),
-            (Barred::by(Earlier::Recorded, Some(key), soon), "whether it ran is unknown: that"),
+            (Barred::by(Earlier::Recorded, Some(key), soon), "its outcome is unknown: that"),
             (Barred::by(Earlier::Unreadable, Some(key), soon), "record cannot be read: that"),
             (Barred::by_cut(None), "is running: this one did not run"),
             (
