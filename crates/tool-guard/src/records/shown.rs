@@ -60,12 +60,7 @@ pub(super) fn ago(ms: u64) -> String {
 }
 
 /// All fields of a record, for a person who decides.
-pub(super) fn whole(
-    record: &DedupeRecord,
-    now: u64,
-    may_still_run: MayStillRun,
-    command: &RecordsCommand,
-) -> String {
+pub(super) fn fields(record: &DedupeRecord, now: u64) -> String {
     let since = |at: u64| ago(now.saturating_sub(at));
     let mut rows = vec![
         ("record", record.key.clone()),
@@ -80,13 +75,34 @@ pub(super) fn whole(
     ];
     if let Some(execution) = &record.execution {
         rows.push(("runs", execution.attempt_count.to_string()));
+        for run in &execution.attempts {
+            let Some(by) = &run.settlement else { continue };
+            let how = if run.status == "success" { "done" } else { "not run" };
+            let (ago, why) = (since(run.finished_at_ms), because(&by.why));
+            rows.push(("settled", format!("{how}, {ago}, by {}{why}", by.by)));
+        }
     }
     if let Some(error) = &record.error {
         rows.push(("error", format!("{}: {}", error.code, error.message)));
     }
     let rows = rows.iter().filter(|(_, said)| !said.is_empty());
     let rows = rows.map(|(name, said)| format!("{name:<14}{}\n", printable(said)));
-    let mut text = rows.collect::<String>();
+    rows.collect()
+}
+
+/// The reason that was given, if one was.
+pub(super) fn because(why: &str) -> String {
+    if why.is_empty() { String::new() } else { format!(": {why}") }
+}
+
+/// All fields of a record, and what can be done about it.
+pub(super) fn whole(
+    record: &DedupeRecord,
+    now: u64,
+    may_still_run: MayStillRun,
+    command: &RecordsCommand,
+) -> String {
+    let mut text = fields(record, now);
     if record.state == RecordState::Unknown {
         let short = record.key.get(..SHOWN).unwrap_or(&record.key);
         let (warning, force) = match may_still_run {
