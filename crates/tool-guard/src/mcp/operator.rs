@@ -16,8 +16,8 @@ use std::{
 };
 use tr_core::canonical::Digest;
 
-/// What was forgotten, a line of JSON each: such a record cannot say it itself.
-const FORGOTTEN: &str = "forgotten.jsonl";
+/// What operators did, a line of JSON each: a record that was forgotten, or has run again, may not say it itself.
+const CHANGES: &str = "settlements.jsonl";
 
 /// The alternative to a state folder that other users can write.
 const ELSEWHERE: &str = "set XDG_STATE_HOME to a folder of your own";
@@ -76,12 +76,12 @@ pub(crate) fn user() -> String {
     name.map_or_else(|| format!("user {uid}"), |name| format!("{name} (user {uid})"))
 }
 
-/// Notes that a record is forgotten.
+/// Notes that a record was settled or forgotten.
 ///
 /// # Errors
 /// If it cannot be written.
-pub(crate) fn note_forgotten(note: &Value) -> anyhow::Result<()> {
-    let file = in_state(FORGOTTEN, "")?;
+pub(crate) fn note(note: &Value) -> anyhow::Result<()> {
+    let file = in_state(CHANGES, "")?;
     let write = || -> anyhow::Result<()> {
         let (folder, name) = state_folder(&file)?;
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
@@ -93,9 +93,9 @@ pub(crate) fn note_forgotten(note: &Value) -> anyhow::Result<()> {
     write().with_context(|| format!("{} cannot be written", file.display()))
 }
 
-/// The latest note of a forgotten record whose ID begins so.
-pub(crate) fn forgotten(id: &str) -> Option<Value> {
-    let notes = fs::read_to_string(in_state(FORGOTTEN, "").ok()?).ok()?;
+/// The latest note of a record whose ID begins so.
+pub(crate) fn noted(id: &str) -> Option<Value> {
+    let notes = fs::read_to_string(in_state(CHANGES, "").ok()?).ok()?;
     let notes = notes.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     notes.into_iter().find(|note| note["record"].as_str().is_some_and(|key| key.starts_with(id)))
 }

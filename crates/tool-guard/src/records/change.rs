@@ -46,11 +46,15 @@ fn unconfirmed() -> anyhow::Result<ExitCode> {
     refuse(NOT_CONFIRMED, "nothing was done: what was typed is not the ID of the record")
 }
 
-/// Logs what an operator did, without secrets.
-fn log_change(event: &str, key: &Key, by: &Settlement) {
+/// Notes and logs what an operator did; in the log, without secrets.
+fn keep(how: &str, key: &Key, tool: &str, by: &Settlement) -> anyhow::Result<()> {
+    operator::note(&json!({
+        "record": key.to_string(), "tool": tool, "how": how, "atMs": SystemClock.unix_ms(), "by": by.by, "why": by.why,
+    }))?;
     let clean = |text: &str| Redactor::default().redact(text).into_owned();
     let (record, by, why) = (short(key), clean(&by.by), clean(&by.why));
-    tracing::warn!(target: TARGET, event, record, by, why);
+    tracing::warn!(target: TARGET, event = "record_settled", record, how, by, why);
+    Ok(())
 }
 
 pub(super) async fn forget(
@@ -62,11 +66,8 @@ pub(super) async fn forget(
 ) -> anyhow::Result<ExitCode> {
     let happens = "the record will be forgotten: a repeat of this call will run again, even if the call has run";
     let Some(by) = consent.confirm(&key.to_string(), said, happens)? else { return unconfirmed() };
-    operator::note_forgotten(&json!({
-        "record": key.to_string(), "tool": tool, "atMs": SystemClock.unix_ms(), "by": by.by, "why": by.why,
-    }))?;
+    keep("forgotten", key, tool, &by)?;
     records.clear(key).await.context("the record cannot be forgotten")?;
-    log_change("record_forgotten", key, &by);
     println!("forgotten: a repeat of this call runs");
     Ok(ExitCode::SUCCESS)
 }
@@ -102,8 +103,8 @@ pub(super) async fn settle(
     let no_key = |error: &StoreError| error.kind() == StoreErrorKind::Unreadable;
     let advice = if settled.as_ref().is_err_and(no_key) { ADVICE } else { "" };
     if settled.with_context(|| format!("the record cannot be settled{advice}"))?.is_ok() {
-        log_change("record_settled", key, &by);
         println!("{says}");
+        keep(state(wanted), key, &record.tool, &by)?;
         return Ok(ExitCode::SUCCESS);
     }
     // Another operator may have settled it meanwhile.

@@ -1,11 +1,11 @@
 //! Finds a record by the beginning of its ID.
-use super::shown::{SHOWN, ago, because};
-use crate::mcp::{operator, records::RecordsCommand};
+use super::shown::{SHOWN, noted};
+use crate::mcp::records::RecordsCommand;
 use anyhow::Context as _;
 use tool_reliability::idempotency::{
     DedupeRecord, RecordListing, StoreHandle, store::UnreadableRecord,
 };
-use tr_core::{SystemClock, ToolOutcome, WallClock as _};
+use tr_core::ToolOutcome;
 
 /// The records that the command works on.
 pub(super) type Records = StoreHandle<ToolOutcome>;
@@ -40,7 +40,7 @@ pub(super) async fn find(
     Ok(match records.len() + unreadable.len() {
         0 => Err(format!(
             "no record has the ID {id}: {command} list shows all; if the guard keeps them elsewhere, name that place with --records{}",
-            forgotten(&id)
+            noted(&id).map_or_else(String::new, |noted| format!("; it was {noted}"))
         )),
         1 => match records.pop() {
             Some(record) => Ok(Found::Readable(Box::new(record))),
@@ -62,14 +62,6 @@ pub(super) async fn find(
             ))
         }
     })
-}
-
-/// Who forgot a record with this ID, and why.
-fn forgotten(id: &str) -> String {
-    let Some(note) = operator::forgotten(id) else { return String::new() };
-    let text = |name: &str| note[name].as_str().unwrap_or_default();
-    let ago = ago(SystemClock.unix_ms().saturating_sub(note["atMs"].as_u64().unwrap_or_default()));
-    format!("; it was forgotten {ago} by {}{}", text("by"), because(text("why")))
 }
 
 /// The beginning of one of these sorted IDs: [`SHOWN`] digits, or as many as no neighbour shares.

@@ -1,10 +1,10 @@
 //! Settling is for people: at a terminal, by the record's ID; for programs with the operator's token, and no others.
 use super::{
-    Shop,
+    Shop, code,
     command::{records, unknown_payment},
     mode, pay,
 };
-use crate::client::{BIN, until};
+use crate::client::{BIN, HANGS, until};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 use std::{
@@ -67,8 +67,8 @@ fn a_person_at_a_terminal_types_the_id_and_the_record_says_so_later() {
     let meta = json!({ "idempotencyKey": "k" });
     let (shop, id) = unknown_payment(&meta);
     let settle = ["settle", &id, "did-not-run"];
-    let (seen, code) = person(&shop, &settle, &["the bank has none", &id]);
-    assert_eq!(code, Some(0), "{seen}");
+    let (seen, exit) = person(&shop, &settle, &["the bank has none", &id]);
+    assert_eq!(exit, Some(0), "{seen}");
     for part in ["charge_card", "first claimed", "a repeat of this call will run again", &id] {
         assert!(seen.contains(part), "{part}: {seen}");
     }
@@ -79,17 +79,36 @@ fn a_person_at_a_terminal_types_the_id_and_the_record_says_so_later() {
     assert!(row.contains(&who) && row.ends_with(": the bank has none"), "{row}");
 
     // After the call has run again, too.
+    let mut client = shop.open(&["--timeout", HANGS]);
+    pay(&mut client, 1, &meta, json!({ "order": "o-1", "then": "hang" }));
+    assert_eq!(code(&client.answer(1)), "timeout");
+    drop(client);
+    let json = || -> Value {
+        let shown = records(&shop, &["show", &id, "--json"]).0;
+        serde_json::from_str::<Value>(&shown).unwrap()["execution"]["attempts"].take()
+    };
+    let by = json()[0]["settlement"].take();
+    assert_eq!(by["why"], "the bank has none");
+    assert!(by["by"].as_str().unwrap().ends_with(&who), "{by}");
+    assert_eq!(person(&shop, &["settle", &id, "done"], &["", &id]).1, Some(0));
+    let attempts = json();
+    assert_eq!(attempts[0]["settlement"], by, "{attempts}");
+    assert_eq!(attempts[1]["settlement"], json!({ "by": by["by"] }), "{attempts}");
+}
+
+#[test]
+fn a_record_whose_guard_was_killed_in_the_repeat_says_who_let_it_run() {
+    let meta = json!({ "idempotencyKey": "k" });
+    let (shop, id) = unknown_payment(&meta);
+    assert_eq!(person(&shop, &["settle", &id, "did-not-run"], &["why not", &id]).1, Some(0));
     let mut client = shop.open(&[]);
     pay(&mut client, 1, &meta, json!({ "order": "o-1", "then": "hang" }));
     until("it pays", || (shop.paid() == 1).then_some(()));
     drop(client);
     until("the call is unknown", || is_unknown(&shop, &id).then_some(()));
-    assert_eq!(person(&shop, &["settle", &id, "done"], &["", &id]).1, Some(0));
-    let shown: Value = serde_json::from_str(&records(&shop, &["show", &id, "--json"]).0).unwrap();
-    let attempts = shown["execution"]["attempts"].as_array().unwrap();
-    let settled: Vec<_> = attempts.iter().map(|it| &it["settlement"]).collect();
-    assert_eq!(settled.last().unwrap()["why"], Value::Null, "{shown}");
-    assert!(settled.last().unwrap()["by"].as_str().unwrap().ends_with(&who), "{shown}");
+    let shown = records(&shop, &["show", &id]).0;
+    let row = shown.lines().find(|line| line.starts_with("settled ")).expect(&shown);
+    assert!(row.contains("not run, ") && row.ends_with(", at a terminal: why not"), "{row}");
 }
 
 #[test]
@@ -108,9 +127,9 @@ fn a_person_who_types_another_id_changes_nothing() {
         person(&shop, &["forget", &id, "--why", "a duplicate"], &[&id.to_uppercase()]);
     assert_eq!(code, Some(0), "{seen}");
     let (shown, code) = records(&shop, &["show", &id]);
-    assert!(shown.contains("it was forgotten ") && code == Some(4), "{shown}");
+    assert!(shown.contains("it was forgotten, ") && code == Some(4), "{shown}");
     assert!(shown.contains(", at a terminal: a duplicate"), "{shown}");
-    assert_eq!(mode(&shop.state().join("tool-guard/forgotten.jsonl")), 0o600);
+    assert_eq!(mode(&shop.state().join("tool-guard/settlements.jsonl")), 0o600);
 }
 
 #[test]
