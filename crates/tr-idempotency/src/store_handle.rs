@@ -194,7 +194,7 @@ impl<V> StoreHandle<V> {
     }
 
     /// The same, and keeps who did so, and why: in the [attempt](crate::Attempt::settlement) of the
-    /// record, also after the call has run again.
+    /// record, also after the call has run again, unless the process of that run dies in it.
     pub async fn settle_by(
         &self,
         key: &Key,

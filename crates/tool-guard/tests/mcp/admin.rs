@@ -251,6 +251,30 @@ fn others_reach_it_with_a_token_only() {
     assert_eq!(http(&address, "GET", &given, "").0, 200);
 }
 
+/// The other subcommands that have the page.
+#[test]
+fn the_pages_of_decide_and_serve_need_the_token_too() {
+    let config =
+        File::new("serve.toml", "[tools.a]\ncommand = [\"true\"]\neffect = \"read_only\"\n");
+    for (name, args) in [
+        ("decide", &["--records", "memory"][..]),
+        ("serve", &["--records", "memory", "--listen", "127.0.0.1:0", "--config", config.path()]),
+    ] {
+        let state = File::new(&format!("{name}-state"), "");
+        fs::remove_file(&state.0).unwrap();
+        let mut command = Command::new(BIN);
+        command.arg(name).args(args).args(["--admin", "127.0.0.1:0", "--log", "warn"]);
+        let client = &mut Client::start(command, state.0.clone());
+        let operator = operator(client);
+        assert_eq!(look(&operator).0, 200, "{name}");
+        let off = json!({ "action": "switch", "on": false });
+        let without = (operator.0.clone(), "accept: */*".to_owned());
+        assert_eq!((look(&without).0, order(&without, off.clone()).0), (403, 403), "{name}");
+        assert_eq!(look(&operator).1["on"], true, "{name}");
+        assert_eq!(order(&operator, off).0, 200, "{name}");
+    }
+}
+
 /// A program on this machine, such as the one that a coding agent starts, has no token.
 #[test]
 fn every_order_and_every_look_needs_the_token_of_the_state_folder() {
