@@ -1,6 +1,7 @@
 //! The guard in each of its ways.
 use crate::{
     client::{Call, Era, Http, Kind, Seen, Stdio},
+    operator::by_token,
     upstream::Upstream,
     wire::until,
 };
@@ -145,6 +146,9 @@ impl Shop {
     pub(crate) fn records(&self, words: &[&str]) -> (i32, String) {
         let mut command = Command::new(guard());
         command.arg("records").arg("--records").arg(self.path("records.db")).args(words);
+        if words[0] == "settle" {
+            by_token(&mut command, &self.path("state"));
+        }
         let output = command.output().unwrap();
         let text = [output.stdout, output.stderr].concat();
         (output.status.code().unwrap_or(-1), String::from_utf8(text).unwrap())

@@ -15,6 +15,8 @@ mod down;
 mod form;
 mod guard;
 mod identity;
+#[path = "../../crates/tool-guard/tests/shared/operator.rs"]
+mod operator;
 mod preflight;
 mod records;
 mod security;

@@ -27,6 +27,7 @@ pub(crate) mod message;
 mod meta;
 mod mirrored;
 mod notes;
+pub(crate) mod operator;
 pub(crate) mod options;
 mod out;
 mod pending;

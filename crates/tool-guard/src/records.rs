@@ -1,22 +1,28 @@
 //! `tool-guard records`: lists the records of calls, and settles calls of unknown outcome.
 //!
 //! It works on the store itself, whether or not a guard runs.
+mod change;
+mod consent;
 mod find;
 mod shown;
 mod unreadable;
 
 use self::{
+    change::{SettledAs, forget, refuse, settle},
+    consent::{Consent, NOT_ALLOWED},
     find::{Found, Records, find},
-    shown::{SHOWN, line, state, whole},
+    shown::{SHOWN, fields, line, whole},
     unreadable::UNREADABLE,
 };
 use crate::mcp::{
+    log,
+    options::Log,
     read_config,
     recording::Recording,
     records::{self, Place, RecordsCommand},
 };
 use anyhow::{Context as _, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use std::{
     fmt::Write as _,
@@ -27,8 +33,8 @@ use std::{
 use tool_reliability::{
     config::variables,
     idempotency::{
-        DedupeRecord, IdempotencyLayer, MayStillRun, RecordState, Resolution,
-        store::{Query, Selector, StateFilter, StoreError, StoreErrorKind},
+        DedupeRecord, IdempotencyLayer, MayStillRun,
+        store::{Query, Selector, StateFilter},
     },
 };
 use tr_core::{
@@ -46,18 +52,15 @@ Exit codes:
   3  already settled differently, or in flight
   4  no record has this ID, or several have
   5  not settled as did-not-run: the call may still run
-  6  a record cannot be read: `list` has listed the others";
+  6  a record cannot be read: `list` has listed the others
+  7  not settled or forgotten: no person at a terminal, and no token of the operator's
+  8  not settled or forgotten: the ID that was typed is not the record's";
 
-/// The record is settled differently, or in flight.
-const OTHERWISE: u8 = 3;
+const UNUSABLE: u8 = 2;
 /// The ID names no record, or several.
 const NOT_FOUND: u8 = 4;
-const UNUSABLE: u8 = 2;
 /// The call may still run.
 const MAY_STILL_RUN: u8 = 5;
-
-/// Advice if the record cannot be read.
-const ADVICE: &str = ": give the guard's key with --records-key-file, or `forget` it";
 
 /// More than a store holds.
 const ALL: usize = 10_000_000;
@@ -102,7 +105,7 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Record how a call of unknown outcome ended
+    /// Record how a call of unknown outcome ended. Asks a person at a terminal
     Settle {
         /// The record's ID, or its beginning
         id: String,
@@ -116,23 +119,19 @@ enum What {
         /// its answer. If the call does run, a repeat runs it a second time
         #[arg(long)]
         force: bool,
+        #[command(flatten)]
+        consent: Consent,
     },
-    /// Forget a record in any state: a repeat of its call runs
+    /// Forget a record in any state: a repeat of its call runs. Asks a person at a terminal
     Forget {
         /// The record's ID, or its beginning
         id: String,
         /// Forget it even though it cannot be read, and does not say whether its call ran
         #[arg(long)]
         force: bool,
+        #[command(flatten)]
+        consent: Consent,
     },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SettledAs {
-    /// It ran: a repeat does not run, and gets the answer or the notice that it ran
-    Done,
-    /// It did not run: a repeat runs
-    DidNotRun,
 }
 
 /// Runs the subcommand.
@@ -148,19 +147,32 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         },
         _ => None,
     };
+    let mut _logging = None;
+    if let What::Settle { consent, .. } | What::Forget { consent, .. } = &options.what {
+        if let Err(why) = consent.check() {
+            return refuse(NOT_ALLOWED, &printable_lines(&why));
+        }
+        if consent.is_by_token() {
+            _logging = log::start(Log::Warn, None)?;
+        }
+    }
     let (records, command) = open(&options).await?;
     let (id, act) = match options.what {
         What::List { unknown, json } => return list(&records, unknown, json, &command).await,
         What::Show { id, json } => (id, RecordAction::Show { json }),
-        What::Settle { id, how, force, .. } => (id, RecordAction::Settle { how, answer, force }),
-        What::Forget { id, force } => (id, RecordAction::Forget { force }),
+        What::Settle { id, how, force, consent, .. } => {
+            (id, RecordAction::Settle { how, answer, force, consent })
+        }
+        What::Forget { id, force, consent } => (id, RecordAction::Forget { force, consent }),
     };
     let record = match find(&records, &id, &command).await? {
         Ok(Found::Readable(record)) => record,
         Ok(Found::Unreadable(record)) => {
             match act {
-                RecordAction::Forget { force: true } => {
-                    return unreadable::forget(&records, &record).await;
+                RecordAction::Forget { force: true, consent } => {
+                    let said = unreadable::line(&record, SystemClock.unix_ms());
+                    let tool = record.tool.as_deref().unwrap_or_default();
+                    return forget(&records, &record.key, tool, &said, consent).await;
                 }
                 RecordAction::Show { json } => unreadable::show(&record, json),
                 _ => {}
@@ -170,12 +182,6 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Err(why) => return refuse(NOT_FOUND, &printable(&why)),
     };
     act_on(&records, &record, act, &command).await
-}
-
-/// Says why nothing was done.
-fn refuse(code: u8, why: &str) -> anyhow::Result<ExitCode> {
-    eprintln!("tool-guard: {why}");
-    Ok(ExitCode::from(code))
 }
 
 /// Reads a result, which is sent to clients as one line.
@@ -198,8 +204,8 @@ fn read_answer(file: &Path) -> anyhow::Result<ToolOutcome> {
 /// What to do with one record.
 enum RecordAction {
     Show { json: bool },
-    Settle { how: SettledAs, answer: Option<ToolOutcome>, force: bool },
-    Forget { force: bool },
+    Settle { how: SettledAs, answer: Option<ToolOutcome>, force: bool, consent: Consent },
+    Forget { force: bool, consent: Consent },
 }
 
 /// Opens the store, which must exist, and the command for messages about its records.
@@ -292,13 +298,11 @@ async fn act_on(
             let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown);
             print!("{}", whole(record, SystemClock.unix_ms(), still, command));
         }
-        RecordAction::Forget { .. } => {
-            if !records.clear(&key).await.context("the record cannot be forgotten")? {
-                return refuse(NOT_FOUND, "the record is gone already");
-            }
-            println!("forgotten: a repeat of this call runs");
+        RecordAction::Forget { consent, .. } => {
+            let said = fields(record, SystemClock.unix_ms());
+            return forget(records, &key, &record.tool, &said, consent).await;
         }
-        RecordAction::Settle { how, answer, force } => {
+        RecordAction::Settle { how, answer, force, consent } => {
             if how == SettledAs::DidNotRun
                 && !force
                 && let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown)
@@ -306,7 +310,7 @@ async fn act_on(
             {
                 return refuse(MAY_STILL_RUN, &refused(record, still, why, command));
             }
-            return settle(records, record, &key, how, answer).await;
+            return settle(records, record, &key, (how, answer), consent).await;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -327,42 +331,4 @@ fn refused(
     format!(
         "{why}; {first}, or, if you know that the call can no longer run, use {command} settle {short} did-not-run --force (if it does run, a repeat runs it a second time)"
     )
-}
-
-async fn settle(
-    records: &Records,
-    record: &DedupeRecord,
-    key: &Key,
-    how: SettledAs,
-    answer: Option<ToolOutcome>,
-) -> anyhow::Result<ExitCode> {
-    let (wanted, settlement, says) = match how {
-        SettledAs::Done => (
-            RecordState::Done,
-            answer.map_or(Resolution::DoneNotKept, Resolution::Done),
-            "settled: it ran; a repeat of this call does not run",
-        ),
-        SettledAs::DidNotRun => (
-            RecordState::Cancelled,
-            Resolution::DidNotRun,
-            "settled: it did not run; a repeat of this call runs",
-        ),
-    };
-    let settled = records.settle(key, Some(record.epoch), settlement).await;
-    // A guard refuses a settlement of a sealed record that was made without its key.
-    let no_key = |error: &StoreError| error.kind() == StoreErrorKind::Unreadable;
-    let advice = if settled.as_ref().is_err_and(no_key) { ADVICE } else { "" };
-    if settled.with_context(|| format!("the record cannot be settled{advice}"))?.is_ok() {
-        println!("{says}");
-        return Ok(ExitCode::SUCCESS);
-    }
-    // Another operator may have settled it meanwhile.
-    let now = records.record(key).await.context("the record cannot be read")?;
-    let stands = now.as_ref().map_or("gone", |record| state(record.state));
-    if now.is_some_and(|record| record.state == wanted) {
-        println!("{says} (already settled)");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let why = format!("the call cannot be settled: its record is {stands}, not unknown");
-    refuse(OTHERWISE, &why)
 }

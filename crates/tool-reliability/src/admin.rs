@@ -40,14 +40,15 @@
 //! | | `{"action": "reload"}` | `{"needsRestart": ["retry"]}`; 422 with every mistake, and nothing has changed; 404 if the program has no [configuration](Admin::on_reload) |
 //!
 //! `tool` means all tools whose label starts so. A flush forgets settled records only: calls in
-//! flight and mutating calls of unknown outcome stay.
+//! flight and mutating calls of unknown outcome stay. Each order may have `"why": "…"`: it is logged, and a
+//! record in a store keeps who [settled](tr_idempotency::Settlement) it, and why.
 //!
 //! # Who may
 //!
-//! Without a [token](Admin::token): requests from this machine ([`Peer`] says where they come from),
-//! with a `Host` of this machine, so that a web page cannot reach it under a name of its own. With
-//! one: requests with `Authorization: Bearer …`. In either case a request that a browser made
-//! for another site is refused. Each order is logged as `admin_change`, each refusal as
+//! Without a [token](Admin::token): `GET` from this machine ([`Peer`] says where it comes from),
+//! with a `Host` of this machine, so that a web page cannot reach it under a name of its own. Orders are
+//! refused (403): any program of this machine could send them, a coding agent's too. With a token: requests
+//! with `Authorization: Bearer …`. In either case a request that a browser made for another site is refused. Each order is logged as `admin_change`, each refusal as
 //! `admin_refused`, without values that could be secrets.
 mod access;
 mod act;
@@ -100,7 +101,7 @@ pub struct Admin {
 type Manifests = Arc<dyn Fn() -> Vec<Arc<ToolManifest>> + Send + Sync>;
 
 impl Admin {
-    /// Allows requests from this machine only.
+    /// Allows requests from this machine only, and only to read: orders need a [token](Self::token).
     #[must_use]
     pub fn new(stack: &ToolStack) -> Self {
         Self { stack: stack.clone(), access: Arc::default(), reload: None, manifests: None }
@@ -138,7 +139,7 @@ impl Admin {
         self
     }
 
-    /// Allows requests with this token from any address. It is compared in constant time.
+    /// Allows requests with this token, also orders, from any address. It is compared in constant time.
     ///
     /// # Errors
     /// If it has less than 16 bytes, or is no visible ASCII: a header could not carry it.

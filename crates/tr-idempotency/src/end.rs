@@ -71,6 +71,32 @@ pub(crate) struct Run {
     pub(crate) retriable: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<Box<str>>,
+    /// By an operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) settled: Option<Box<Settlement>>,
+}
+
+/// Who recorded how a call of unknown outcome ended, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Settlement {
+    /// The person or program.
+    pub by: String,
+    /// The reason; empty if none was given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+/// The longest text of a settlement, in characters.
+const LONGEST: usize = 1_000;
+
+impl Settlement {
+    /// The first 1,000 characters of each text.
+    #[must_use]
+    pub fn new(by: &str, why: &str) -> Self {
+        let cut = |text: &str| text.chars().take(LONGEST).collect();
+        Self { by: cut(by), why: cut(why) }
+    }
 }
 
 impl<V> State<V> {
@@ -181,7 +207,7 @@ impl Run {
         };
         let retriable = recorded.is_some_and(|recorded| is_retriable(state, recorded));
         let code = recorded.map(|recorded| recorded.code.clone());
-        Some(Self { started_at, finished_at, success, retriable, code })
+        Some(Self { started_at, finished_at, success, retriable, code, settled: None })
     }
 }
 

@@ -136,6 +136,7 @@ pub use self::{
     bounds::{Answers, Detachable},
     builder::Builder,
     config::{ConflictPolicy, DerivedKeys},
+    end::Settlement,
     handle::{Counts, Filter, Handle, NotUnknown, Resolution, StateCount},
     janitor::Janitor,
     layer::IdempotencyLayer,

@@ -1,6 +1,6 @@
 //! Records as operators see them.
 use crate::{
-    end::{Run, is_retriable},
+    end::{Run, Settlement, is_retriable},
     failure::RecordedFailure,
     local::notes::RequestNote,
     protocol::{self, Millis, Phase, Record},
@@ -113,6 +113,9 @@ pub struct Attempt {
     /// The code of its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+    /// Who recorded its end, if an operator did; [`finished_at_ms`](Self::finished_at_ms) says when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settlement: Option<Settlement>,
 }
 
 /// The failure of a call.
@@ -138,6 +141,7 @@ impl Attempt {
             status: if run.success { "success" } else { "error" },
             retriable: run.retriable,
             error_code: run.code.as_deref().map(str::to_owned),
+            settlement: run.settled.as_deref().cloned(),
         }
     }
 }
@@ -222,6 +226,15 @@ impl DedupeRecord {
             epoch: record.token.epoch,
             owner: format!("{:016x}", record.token.owner),
         }
+    }
+
+    /// With who settled its last run.
+    pub(crate) fn settled(mut self, settled: Option<Box<Settlement>>) -> Self {
+        let attempts = self.execution.as_mut().map(|runs| &mut runs.attempts);
+        if let Some(last) = attempts.and_then(|attempts| attempts.last_mut()) {
+            last.settlement = settled.map(|settled| *settled);
+        }
+        self
     }
 
     /// The hashed key, as handles take it.

@@ -6,8 +6,8 @@ pub use self::{late::LateEnd, still_runs::MayStillRun};
 
 use crate::{
     clock::millis,
-    codec::{Place, Unreadable, body::Format},
-    end::State,
+    codec::{Found, Place, Unreadable, body::Format},
+    end::{Settlement, State},
     handle::{Filter, Handle, NotUnknown, Resolution},
     local::notes::RequestNote,
     protocol::Millis,
@@ -190,6 +190,18 @@ impl<V> StoreHandle<V> {
         of: Option<u64>,
         how: Resolution<V>,
     ) -> Result<Result<(), NotUnknown>, StoreError> {
+        self.settle_by(key, of, how, None).await
+    }
+
+    /// The same, and keeps who did so, and why: in the [attempt](crate::Attempt::settlement) of the
+    /// record, also after the call has run again, unless the process of that run dies in it.
+    pub async fn settle_by(
+        &self,
+        key: &Key,
+        of: Option<u64>,
+        how: Resolution<V>,
+        by: Option<Settlement>,
+    ) -> Result<Result<(), NotUnknown>, StoreError> {
         let Some(stored) = self.remote.store.read(key).await? else {
             return Ok(Err(NotUnknown::new()));
         };
@@ -206,7 +218,11 @@ impl<V> StoreHandle<V> {
             state => ttls.of(state),
         };
         let place = Place::by_hand(*key, &stored.record);
-        let state = self.remote.format.write(&place, &state, ttl, &[]).state;
+        let format = &self.remote.format;
+        let found = Found::body(key, &stored.record);
+        // Who settled an earlier run stays known.
+        let (earlier, ..) = format.history(&found, &stored.record.state).unwrap_or_default();
+        let state = format.write(&place, &state, ttl, &earlier, by.map(Box::new)).state;
         let end = End { state, ttl };
         let settled = self.remote.store.settle(key, Some(token), &end).await?;
         if settled {

@@ -15,7 +15,8 @@ const BUDGET: &[(&str, usize)] = &[
     // and a socket. A server that crashed is started again; sessions over HTTP that are lost, cut off and resumed at any
     // moment.
     // What a client that reads slowly, leaves or repeats an id holds up, and answers that are written without a copy.
-    ("tool-guard", 24300),
+    // The operator's consent: a person at a terminal or a token, and who settled what.
+    ("tool-guard", 24550),
     // With streams, the door and the adapter of tools, what a configuration says of each layer, the
     // envelope service, and cancelling, which tr-turn had.
     ("tool-reliability", 5700),
@@ -25,7 +26,8 @@ const BUDGET: &[(&str, usize)] = &[
     ("tr-config", 2880),
     // With the channel of chunks, what the conformance suites of stores share, and a manifest's `cancellable`.
     ("tr-core", 7890),
-    ("tr-idempotency", 10520),
+    // With who settled a call.
+    ("tr-idempotency", 10560),
     ("tr-integrity", 5800),
     // With the tables by which a few bytes tell that a word of a response is no name and no time.
     ("tr-loopguard", 2380),

@@ -1,34 +1,38 @@
 //! `tool-guard mcp --admin`: a small HTTP listener beside the proxy.
+use super::operator;
 use crate::listener;
 use anyhow::{Context as _, bail};
 use std::{fs, net::SocketAddr, path::Path};
 use tokio::net::TcpListener;
 use tool_reliability::{admin::Admin, telemetry::TARGET};
 
-/// Protects `admin` by the token in a file, if there is one.
-pub(crate) fn with_token(admin: Admin, file: Option<&Path>) -> anyhow::Result<Admin> {
-    let Some(file) = file else { return Ok(admin) };
-    let token =
-        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let admin = admin.token(token.trim_end_matches(['\r', '\n']));
-    admin.with_context(|| format!("{} holds no usable token", file.display()))
-}
-
-/// Listens at `address`, which must be a loopback address unless there is a token.
-pub(crate) async fn bind(address: SocketAddr, has_token: bool) -> anyhow::Result<TcpListener> {
-    if !has_token && !address.ip().to_canonical().is_loopback() {
-        bail!(
+/// Listens at `address`, which must be a loopback address unless there is a file with a token of its own;
+/// without one the operator's token protects `admin`. Returns what serves requests until it is dropped.
+pub(crate) async fn bind(
+    admin: Admin,
+    address: SocketAddr,
+    file: Option<&Path>,
+) -> anyhow::Result<impl Future<Output = ()> + Send + use<>> {
+    let (file, token) = match file {
+        Some(file) => (file.to_owned(), fs::read_to_string(file)),
+        None if address.ip().to_canonical().is_loopback() => {
+            let (file, token) = operator::token().with_context(|| {
+                format!("--admin {address} needs a token: give --admin-token-file, or repair this")
+            })?;
+            (file, Ok(token.to_string()))
+        }
+        None => bail!(
             "--admin {address}: other machines can reach this address: give --admin-token-file, or use 127.0.0.1"
-        );
-    }
+        ),
+    };
+    let token = token.with_context(|| format!("cannot read {}", file.display()))?;
+    let admin = admin.token(token.trim_end_matches(['\r', '\n']));
+    let admin = admin.with_context(|| format!("{} holds no usable token", file.display()))?;
     let listener = TcpListener::bind(address).await;
-    listener.with_context(|| format!("--admin {address}: cannot listen there"))
-}
-
-/// Serves requests until it is dropped.
-pub(crate) async fn serve(listener: TcpListener, admin: Admin) {
+    let listener = listener.with_context(|| format!("--admin {address}: cannot listen there"))?;
     if let Ok(address) = listener.local_addr() {
-        tracing::warn!(target: TARGET, event = "admin_listening", address = %address);
+        let token_file = file.display();
+        tracing::warn!(target: TARGET, event = "admin_listening", address = %address, token_file = %token_file);
     }
-    listener::serve(listener, admin).await;
+    Ok(listener::serve(listener, admin))
 }

@@ -234,15 +234,12 @@ impl Guard {
         options: &Options,
     ) -> anyhow::Result<Option<impl Future<Output = ()> + Send + use<>>> {
         let Some(address) = options.admin else { return Ok(None) };
-        let token = options.admin_token_file.as_deref();
         let known = self.declared.clone();
         let admin = Admin::new(self.live.stack()).manifests(move || known.all());
-        let admin = admin::with_token(admin, token)?;
-        let listener = admin::bind(address, token.is_some()).await?;
         let (files, live, declared) =
             (self.files.clone(), self.live.clone(), self.declared.clone());
         let admin = admin.on_reload(move || files.read_again(&live, &declared));
-        Ok(Some(admin::serve(listener, admin)))
+        Ok(Some(admin::bind(admin, address, options.admin_token_file.as_deref()).await?))
     }
 
     /// Sends and writes what is left, after all calls have ended.

@@ -1,4 +1,4 @@
-//! Checks that no other user can write or replace the records.
+//! Checks that no other user can write or replace the records, or the operator's files.
 use crate::files::{Folder, OtherWriter, is_own_group, other_writer_in};
 use anyhow::bail;
 use rustix::process::geteuid;
@@ -13,9 +13,6 @@ const ROOT: u32 = 0;
 const OF_GROUP: u32 = 0o020;
 const OF_OTHERS: u32 = 0o002;
 
-/// The alternative to a file or folder that other users can write.
-const ELSEWHERE: &str = "or name a file in a folder of your own (--records)";
-
 /// Closes the default folder to other users, if it belongs to this user: another program, or a person, may
 /// have created it with more rights.
 ///
@@ -29,32 +26,36 @@ pub(super) fn close(folder: &Folder) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses a file of records that another user can write or replace.
+/// Refuses a file that another user can write or replace. The user can also do what `elsewhere` says.
 ///
 /// # Errors
 /// Names the other user, and what to do about it.
-pub(super) fn refuse_others(folder: &Folder, file: &Path, open: &fs::File) -> anyhow::Result<()> {
+pub(super) fn refuse_others(
+    folder: &Folder,
+    file: &Path,
+    open: &fs::File,
+    elsewhere: &str,
+) -> anyhow::Result<()> {
     let (found, me) = (open.metadata()?, geteuid().as_raw());
     let (path, shown) = (folder.path().display(), file.display());
     match other_writer_in(folder, found.uid())? {
         None => {}
         Some(OtherWriter::Owner(owner)) => bail!(
-            "the folder {path} belongs to user {owner}, who can replace the file: make it yours (chown {me} {path}), {ELSEWHERE}"
+            "the folder {path} belongs to user {owner}, who can replace the file: make it yours (chown {me} {path}), or {elsewhere}"
         ),
         Some(OtherWriter::Writers) => bail!(
-            "other users can replace files in the folder {path}: remove that right (chmod go-w {path}), {ELSEWHERE}"
+            "other users can replace files in the folder {path}: remove that right (chmod go-w {path}), or {elsewhere}"
         ),
-        Some(OtherWriter::OfFile(owner)) => bail!(
-            "the file belongs to user {owner}, who can replace it in {path}: {}",
-            &ELSEWHERE[3..]
-        ),
+        Some(OtherWriter::OfFile(owner)) => {
+            bail!("the file belongs to user {owner}, who can replace it in {path}: {elsewhere}")
+        }
     }
     if ![me, ROOT].contains(&found.uid()) {
-        bail!("the file belongs to user {}, who can change it: {}", found.uid(), &ELSEWHERE[3..]);
+        bail!("the file belongs to user {}, who can change it: {elsewhere}", found.uid());
     }
     let by_group = found.mode() & OF_GROUP != 0 && !is_own_group(found.gid());
     if found.mode() & OF_OTHERS != 0 || by_group {
-        bail!("other users can write the file: chmod 600 {shown}, {ELSEWHERE}");
+        bail!("other users can write the file: chmod 600 {shown}, or {elsewhere}");
     }
     Ok(())
 }

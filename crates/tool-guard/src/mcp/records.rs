@@ -164,11 +164,16 @@ pub(crate) async fn check_default() -> anyhow::Result<PathBuf> {
 
 /// `$XDG_STATE_HOME/tool-guard/records.db`.
 pub(crate) fn default_file() -> anyhow::Result<PathBuf> {
+    in_state("records.db", ", or give --records")
+}
+
+/// A file of this program in the user's state folder.
+pub(super) fn in_state(name: &str, elsewhere: &str) -> anyhow::Result<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME")
         .or_else(|| Some(absolute("HOME")?.join(".local/state")))
-        .ok_or_else(|| anyhow!("no folder for the records is known: set XDG_STATE_HOME or HOME to an absolute path, or give --records"))?;
-    Ok(state.join("tool-guard/records.db"))
+        .ok_or_else(|| anyhow!("no folder for {name} is known: set XDG_STATE_HOME or HOME to an absolute path{elsewhere}"))?;
+    Ok(state.join("tool-guard").join(name))
 }
 
 /// Opens the SQLite file; creates it with mode 0600 if it does not exist.
@@ -226,6 +231,9 @@ pub(crate) fn short(key: &Key) -> String {
     text
 }
 
+/// The alternative to a file of records that other users can write.
+const ELSEWHERE: &str = "name a file in a folder of your own (--records)";
+
 /// Creates the file with mode 0600; `false` if it exists. A link is not followed, and a file that another
 /// user can write is refused.
 fn make(file: &Path, is_default: bool) -> anyhow::Result<bool> {
@@ -241,7 +249,7 @@ fn make(file: &Path, is_default: bool) -> anyhow::Result<bool> {
         }
         Err(error) => return Err(error.into()),
     };
-    if let Err(error) = private::refuse_others(&folder, file, &open) {
+    if let Err(error) = private::refuse_others(&folder, file, &open, ELSEWHERE) {
         if is_new {
             folder.remove(&name);
         }
@@ -288,7 +296,7 @@ pub(crate) fn secret_in(file: &Path) -> anyhow::Result<[u8; 32]> {
         })?;
         Ok(*digest.as_bytes())
     };
-    read().with_context(|| format!("the key file {} cannot be used", file.display()))
+    read().with_context(|| format!("the file {} cannot be used", file.display()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Finds a record by the beginning of its ID.
-use super::shown::SHOWN;
+use super::shown::{SHOWN, noted};
 use crate::mcp::records::RecordsCommand;
 use anyhow::Context as _;
 use tool_reliability::idempotency::{
@@ -39,7 +39,8 @@ pub(super) async fn find(
         found.context("the records cannot be read")?;
     Ok(match records.len() + unreadable.len() {
         0 => Err(format!(
-            "no record has the ID {id}: {command} list shows all; if the guard keeps them elsewhere, name that place with --records"
+            "no record has the ID {id}: {command} list shows all; if the guard keeps them elsewhere, name that place with --records{}",
+            noted(&id).map_or_else(String::new, |noted| format!("; it was {noted}"))
         )),
         1 => match records.pop() {
             Some(record) => Ok(Found::Readable(Box::new(record))),

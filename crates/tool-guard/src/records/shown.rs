@@ -1,8 +1,11 @@
 //! Formats records for people.
-use crate::mcp::records::{RecordsCommand, SHORT};
+use crate::mcp::{
+    operator,
+    records::{RecordsCommand, SHORT},
+};
 use std::fmt::Write as _;
 use tool_reliability::idempotency::{DedupeRecord, MayStillRun, RecordState};
-use tr_core::printable;
+use tr_core::{SystemClock, WallClock as _, printable};
 
 /// The warning of `show` for a call that may still run.
 const STILL_RUNS: &str = "It may still run: the guard that sent it is running, and a late answer would settle \
@@ -60,12 +63,7 @@ pub(super) fn ago(ms: u64) -> String {
 }
 
 /// All fields of a record, for a person who decides.
-pub(super) fn whole(
-    record: &DedupeRecord,
-    now: u64,
-    may_still_run: MayStillRun,
-    command: &RecordsCommand,
-) -> String {
+pub(super) fn fields(record: &DedupeRecord, now: u64) -> String {
     let since = |at: u64| ago(now.saturating_sub(at));
     let mut rows = vec![
         ("record", record.key.clone()),
@@ -80,13 +78,45 @@ pub(super) fn whole(
     ];
     if let Some(execution) = &record.execution {
         rows.push(("runs", execution.attempt_count.to_string()));
+        for run in &execution.attempts {
+            let Some(by) = &run.settlement else { continue };
+            let how = if run.status == "success" { "done" } else { "not run" };
+            rows.push(("settled", settled(how, &since(run.finished_at_ms), &by.by, &by.why)));
+        }
     }
     if let Some(error) = &record.error {
         rows.push(("error", format!("{}: {}", error.code, error.message)));
     }
+    if !rows.iter().any(|(name, _)| *name == "settled") {
+        rows.push(("settled", noted(&record.key).unwrap_or_default()));
+    }
     let rows = rows.iter().filter(|(_, said)| !said.is_empty());
     let rows = rows.map(|(name, said)| format!("{name:<14}{}\n", printable(said)));
-    let mut text = rows.collect::<String>();
+    rows.collect()
+}
+
+/// Who settled a record, when and why.
+fn settled(how: &str, ago: &str, by: &str, why: &str) -> String {
+    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    format!("{how}, {ago}, by {by}{why}")
+}
+
+/// The same, as this user's notes have it: the record is gone, or a run that did not end has replaced it.
+pub(super) fn noted(id: &str) -> Option<String> {
+    let note = operator::noted(id)?;
+    let text = |name: &str| note[name].as_str().unwrap_or_default();
+    let age = SystemClock.unix_ms().saturating_sub(note["atMs"].as_u64().unwrap_or_default());
+    Some(settled(text("how"), &ago(age), text("by"), text("why")))
+}
+
+/// All fields of a record, and what can be done about it.
+pub(super) fn whole(
+    record: &DedupeRecord,
+    now: u64,
+    may_still_run: MayStillRun,
+    command: &RecordsCommand,
+) -> String {
+    let mut text = fields(record, now);
     if record.state == RecordState::Unknown {
         let short = record.key.get(..SHOWN).unwrap_or(&record.key);
         let (warning, force) = match may_still_run {

@@ -1,12 +1,7 @@
 //! Records that cannot be read: what is known of them, and what a person can do.
-use super::{
-    find::Records,
-    shown::{ago, row},
-};
+use super::shown::{ago, row};
 use crate::mcp::records::{RecordsCommand, short};
-use anyhow::Context as _;
 use serde_json::json;
-use std::process::ExitCode;
 use tool_reliability::idempotency::store::UnreadableRecord;
 use tr_core::{SystemClock, WallClock as _, printable, printable_json};
 
@@ -42,14 +37,4 @@ pub(super) fn advice(record: &UnreadableRecord, command: &RecordsCommand) -> Str
 pub(super) fn show(record: &UnreadableRecord, json: bool) {
     let said = if json { as_json(record) } else { line(record, SystemClock.unix_ms()) };
     println!("{said}");
-}
-
-/// Forgets the record.
-pub(super) async fn forget(
-    records: &Records,
-    record: &UnreadableRecord,
-) -> anyhow::Result<ExitCode> {
-    records.clear(&record.key).await.context("the record cannot be forgotten")?;
-    println!("forgotten: a repeat of this call runs");
-    Ok(ExitCode::SUCCESS)
 }

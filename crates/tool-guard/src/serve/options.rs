@@ -50,7 +50,8 @@ pub(crate) struct Options {
     #[arg(long, value_parser = address, value_name = "ADDRESS")]
     pub(crate) admin: Option<SocketAddr>,
 
-    /// The file with the token that admin requests must carry; without it only this machine has access
+    /// The file with the token that admin requests must carry [default: tool-guard/admin-token in the user's
+    /// state folder, which is made at first need]
     #[arg(long, value_name = "FILE", requires = "admin")]
     pub(crate) admin_token_file: Option<PathBuf>,
 

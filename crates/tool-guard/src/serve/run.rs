@@ -46,11 +46,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let ended = Signals::new()?.end(reload);
     let admin = match options.admin {
         Some(address) => {
-            let token = options.admin_token_file.as_deref();
-            let admin = admin::with_token(Admin::live(&live), token)?;
-            let listener = admin::bind(address, token.is_some()).await?;
+            let admin = Admin::live(&live);
             let admin = admin.on_reload(move || files.read_again(&live, &declared));
-            Some(tokio::spawn(admin::serve(listener, admin)))
+            let admin = admin::bind(admin, address, options.admin_token_file.as_deref()).await?;
+            Some(tokio::spawn(admin))
         }
         None => None,
     };

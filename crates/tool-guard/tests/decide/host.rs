@@ -1,4 +1,5 @@
 //! A host of `tool-guard decide`, which checks every line by the schemas.
+use crate::operator::by_token;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::{
@@ -74,7 +75,8 @@ impl Folder {
     pub(crate) fn settle(&self, record: &str, how: &str) {
         let mut command = Command::new(GUARD);
         command.arg("records").arg("--records").arg(self.path("records.db"));
-        let settled = command.args(["settle", record, how]).output().unwrap();
+        by_token(command.args(["settle", record, how]), &self.path("state"));
+        let settled = command.output().unwrap();
         assert!(settled.status.success(), "{settled:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! `tool-guard decide` from outside: hosts that talk to it, die, and come back.
 mod host;
+#[path = "../shared/operator.rs"]
+mod operator;
 mod socket;
 
 use self::host::{Folder, Host, STRONG, pay};

@@ -1,6 +1,9 @@
 //! What is recorded of a call outlives the guard.
 mod command;
 mod late;
+#[path = "../shared/operator.rs"]
+mod operator;
+mod person;
 mod private;
 mod unrecorded;
 
@@ -43,6 +46,11 @@ impl Shop {
         command.args(["mcp", "--records"]).arg(&self.records).args(options);
         command.args(["--", BIN, "__serve", "--ledger"]).arg(&self.ledger);
         Client::start(command, self.ledger.clone())
+    }
+
+    /// The operator's state folder.
+    fn state(&self) -> PathBuf {
+        self.ledger.with_extension("records").join("state")
     }
 
     fn paid(&self) -> usize {

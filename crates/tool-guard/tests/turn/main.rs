@@ -1,5 +1,7 @@
 //! `tool-guard turn` against a server whose tools fail as tools do.
 mod configured;
+#[path = "../shared/operator.rs"]
+mod operator;
 mod records;
 
 use rustix::process::{Pid, Signal, kill_process};

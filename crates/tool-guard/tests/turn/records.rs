@@ -1,5 +1,5 @@
 //! What is recorded of a plan's calls outlives the command.
-use crate::{Folder, count, text};
+use crate::{Folder, count, operator::by_token, text};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::{
@@ -41,7 +41,7 @@ impl Folder {
 
     fn settle(&self, id: &str, args: &[&str]) -> Option<i32> {
         let mut settle = Command::new(GUARD);
-        settle.env("XDG_STATE_HOME", self.0.join("state")).args(["records", "settle", id]);
+        by_token(settle.args(["records", "settle", id]), &self.0.join("state"));
         settle.args(args).output().unwrap().status.code()
     }
 

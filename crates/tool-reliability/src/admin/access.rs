@@ -14,8 +14,9 @@ pub(super) fn peer(head: &Parts) -> Option<SocketAddr> {
     head.extensions.get::<Peer>().map(|peer| peer.0)
 }
 
-/// Which requests are allowed. With a token: those that send it. Without one (the default): those from this
-/// machine, to `localhost` or a loopback address. Those of another site's web page never.
+/// Which requests are allowed. With a token: those that send it. Without one (the default): those that only
+/// read (`GET`, `HEAD`), from this machine, to `localhost` or a loopback address. Those of another site's web
+/// page never.
 #[derive(Default)]
 pub struct Access(Option<Box<[u8]>>);
 
@@ -48,6 +49,9 @@ impl Access {
             None if !host(head).is_some_and(is_local) => {
                 Err("`host` must name this machine, such as localhost")
             }
+            None if !head.method.is_safe() => Err(
+                "orders need a token, which this program was not given: without one, only GET is allowed",
+            ),
             None => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! Executes admin requests and logs them.
 use super::{
     answer::Answer,
-    order::{BreakerAction, FlushTarget, Order, SettledAs},
+    order::{BreakerAction, FlushTarget, Order, Reasoned, SettledAs},
     view,
 };
 use crate::{ToolStack, config::Reloaded};
@@ -13,7 +13,7 @@ use tr_core::{
     canonical::{FingerprintKey, Key},
     one_line,
 };
-use tr_idempotency::{Filter, Resolution, store::StoreError};
+use tr_idempotency::{Filter, Resolution, Settlement, store::StoreError};
 use tr_telemetry::{
     TARGET,
     redact::{Redact, Redactor},
@@ -26,15 +26,18 @@ pub(super) type Reload = Arc<dyn Fn() -> Result<Reloaded, String> + Send + Sync>
 pub(super) async fn act(
     stack: &ToolStack,
     reload: Option<&Reload>,
-    order: Order,
+    (order, why): Reasoned,
     peer: Option<SocketAddr>,
 ) -> Answer {
     let (action, subject) = (order.name(), subject(&order));
+    let why = why.unwrap_or_default();
     let done = match order {
         Order::Breaker { name, what } => Ok(breaker(stack, &name, what)),
         Order::Flush { target, confirm } => flush(stack, &target, confirm).await,
         Order::Settle { key, epoch, settled_as, force } => {
-            settle(stack, &key, epoch, settled_as, force).await
+            let by = peer.map_or("unknown address".into(), |peer| peer.to_string());
+            let by = Settlement::new(&format!("admin endpoint, {by}"), &why);
+            settle(stack, (&key, epoch), settled_as, force, by).await
         }
         Order::Switch { on } => {
             stack.kill_switch().set(on);
@@ -51,14 +54,19 @@ pub(super) async fn act(
         action,
         subject,
         peer = peer.map(tracing::field::display),
+        why = clean(&why),
         status = answer.status.as_u16(),
     );
     answer
 }
 
-/// The subject of a request for the log, without secrets.
+/// A text for the log, without secrets.
+fn clean(text: &str) -> String {
+    Redactor::default().redact(text).into_owned()
+}
+
+/// The subject of a request for the log.
 fn subject(order: &Order) -> String {
-    let clean = |text: &str| Redactor::default().redact(text).into_owned();
     let hash = |bytes: &[u8]| FingerprintKey::of_process().fingerprint(bytes).to_string();
     match order {
         Order::Breaker { name, .. } => clean(name),
@@ -140,10 +148,10 @@ async fn flush(
 
 async fn settle(
     stack: &ToolStack,
-    key: &Key,
-    epoch: Option<u64>,
+    (key, epoch): (&Key, Option<u64>),
     settled_as: SettledAs,
     force: bool,
+    by: Settlement,
 ) -> Result<Answer, StoreError> {
     let records = stack.records();
     if let (SettledAs::DidNotRun, false, Some(store)) = (&settled_as, force, records.in_store())
@@ -159,7 +167,7 @@ async fn settle(
         SettledAs::Done(output) => Resolution::Done(given(output.as_raw())),
     };
     let settled = match records.in_store() {
-        Some(store) => store.settle(key, epoch, settled_as).await?.is_ok(),
+        Some(store) => store.settle_by(key, epoch, settled_as, Some(by)).await?.is_ok(),
         None => epoch
             .or_else(|| records.epoch(key))
             .is_some_and(|epoch| records.settle_run(key, epoch, settled_as).is_ok()),

@@ -8,7 +8,10 @@ use tr_wire::{
     },
 };
 
-/// A valid request.
+/// A valid request, and the reason that it gives.
+pub(super) type Reasoned = (Order, Option<String>);
+
+/// What a valid request orders.
 #[derive(Debug)]
 pub(super) enum Order {
     Breaker { name: String, what: BreakerAction },
@@ -93,11 +96,11 @@ impl Order {
 ///
 /// # Errors
 /// Names everything that is wrong with it.
-pub(super) fn read(body: &[u8]) -> Result<Order, InvalidEnvelope> {
+pub(super) fn read(body: &[u8]) -> Result<Reasoned, InvalidEnvelope> {
     document::<Request>("request", body, Strictness::Canonical)
 }
 
-shape! { Request => Order, "an object with `action`", |node, faults| request(node, faults), true }
+shape! { Request => Reasoned, "an object with `action`", |node, faults| request(node, faults), true }
 shape! { Name => String, "the name of the breaker", |source| source.text().map(Into::into), true }
 shape! {
     RecordKey => Key, "64 hexadecimal digits, as GET shows them",
@@ -110,13 +113,13 @@ shape! {
     true
 }
 
-/// All members that a request may have; the action decides which it needs.
+/// All members that a request may have; the action decides which it needs besides the first two.
 const MEMBERS: &[&str] = &[
-    "action", "breaker", "key", "session", "tool", "confirm", "epoch", "outcome", "output",
+    "action", "why", "breaker", "key", "session", "tool", "confirm", "epoch", "outcome", "output",
     "force", "on",
 ];
 
-fn request(node: &Node<'_>, faults: &mut Faults) -> Option<Order> {
+fn request(node: &Node<'_>, faults: &mut Faults) -> Option<Reasoned> {
     let mut request = Object::open(node, MEMBERS, true, faults)?;
     let object = &mut request;
     let order = match object.field::<Word<Action>>(&["action"], faults) {
@@ -137,8 +140,9 @@ fn request(node: &Node<'_>, faults: &mut Faults) -> Option<Order> {
         }
         None => None,
     };
+    let why = request.field::<Maybe<Text>>(&["why"], faults);
     request.refuse_rest(faults);
-    order
+    Some((order?, why?.map(Into::into)))
 }
 
 fn flush(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Option<Order> {
@@ -186,9 +190,9 @@ fn settle(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Opti
     })
 }
 
-/// Refuses all members but the action and these.
+/// Refuses all members but the action, its reason and these.
 fn only(names: &[&str], object: &mut Object<'_>, faults: &mut Faults) {
-    for name in MEMBERS[1..].iter().filter(|name| !names.contains(name)) {
+    for name in MEMBERS[2..].iter().filter(|name| !names.contains(name)) {
         object.field::<Maybe<Unused>>(&[name], faults);
     }
 }
@@ -250,9 +254,9 @@ mod tests {
                 json!({"action": "settle", "key": key, "outcome": "did_not_run", "output": null}),
                 "settle",
             ),
-            (json!({"action": "reload", "on": null}), "reload"),
+            (json!({"action": "reload", "on": null, "why": "as planned"}), "reload"),
         ] {
-            assert_eq!(read(body.to_string().as_bytes()).unwrap().name(), name, "{body}");
+            assert_eq!(read(body.to_string().as_bytes()).unwrap().0.name(), name, "{body}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What a server calls its tools is shown, and acts nowhere.
-use super::{around, call, request};
+use super::{admin, around, call, request};
 use http::Method;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tool_reliability::{ToolStack, admin::Admin};
+use tool_reliability::ToolStack;
 use tower::ServiceExt;
 use tr_testkit::calls::answers;
 
@@ -12,7 +12,7 @@ async fn a_tools_name_acts_on_no_terminal_and_no_page() {
     let hostile = "pay</script><script>\"\u{1b}[2J\u{9b}31m\u{202e}\u{2028}\r\n";
     let stack = ToolStack::default();
     around(&stack, answers("paid")).oneshot(call(hostile, "k")).await.unwrap();
-    let admin = Admin::new(&stack);
+    let admin = admin(&stack);
     let response = admin.clone().oneshot(request(Method::GET, "")).await.unwrap();
     // What a browser takes for a page is said to be none.
     assert_eq!(response.headers()["content-type"], "application/json");

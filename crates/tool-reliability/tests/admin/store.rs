@@ -1,11 +1,10 @@
 //! Records that are in a store are seen and changed there, and a store that is away hides nothing else.
-use super::{around, call, order, state};
+use super::{admin, around, call, order, state};
 use http::StatusCode;
 use serde_json::json;
 use std::{future::ready, time::Duration};
 use tool_reliability::{
     ToolStack,
-    admin::Admin,
     idempotency::{
         protocol::{Millis, Token},
         store::{
@@ -32,7 +31,7 @@ async fn an_unknown_outcome_of_another_process_is_listed_and_settled() {
     dead.oneshot(call("pay", "order-42")).await.unwrap_err();
 
     let stack = stack(&records);
-    let admin = Admin::new(&stack);
+    let admin = admin(&stack);
     let seen = state(&admin).await;
     let unknown = &seen["store"]["unknown"][0];
     assert_eq!((&unknown["tool"], &unknown["state"]), (&json!("pay"), &json!("unknown")));
@@ -67,7 +66,7 @@ async fn a_call_of_another_process_is_listed_past_the_layer_s_lease() {
     let hang = around(&stack(&records), Step::Hang);
     let running = tokio::spawn(hang.oneshot(call("slow", "k")));
     let stack = stack(&records);
-    let admin = Admin::new(&stack);
+    let admin = admin(&stack);
     for (secs, listed) in [(29, 0), (2, 1)] {
         // It renews its lease meanwhile.
         tokio::time::sleep(Duration::from_secs(secs)).await;
@@ -83,7 +82,7 @@ async fn records_of_another_process_are_flushed() {
     for key in ["a", "b", "c"] {
         other.clone().oneshot(call("pay", key)).await.unwrap();
     }
-    let admin = Admin::new(&stack(&records));
+    let admin = admin(&stack(&records));
     let mut flush = json!({ "action": "flush", "session": "s" });
     assert_eq!(order(&admin, flush.clone()).await, (StatusCode::OK, json!({ "wouldFlush": 3 })));
     flush["confirm"] = json!(2);
@@ -100,7 +99,7 @@ async fn a_store_that_is_away_hides_nothing_else() {
     let read = call("read", "k").effect(Effect::ReadOnly);
     around(&stack, answers("ok")).oneshot(read).await.unwrap();
 
-    let admin = Admin::new(&stack);
+    let admin = admin(&stack);
     let seen = state(&admin).await;
     assert_eq!(seen["breakers"][1]["name"], "read");
     let error = seen["store"]["error"].as_str().expect("it is away");
@@ -120,7 +119,7 @@ async fn a_record_that_cannot_be_read_is_shown_with_what_to_do() {
         why: "its state is torn".into(),
     });
     let stack = ToolStack::builder().idempotency(|it| it.store(Away { damaged })).build().unwrap();
-    let store = state(&Admin::new(&stack)).await["store"].clone();
+    let store = state(&admin(&stack)).await["store"].clone();
     let one = json!({
         "key": "07".repeat(32), "tool": "book", "state": "unreadable", "updatedAtMs": 5,
         "error": "its state is torn",
@@ -188,9 +187,18 @@ async fn what_may_still_run_is_settled_as_not_run_by_force() {
     let dead = around(&stack(&records), fails("timeout", Verdict::TRANSIENT, Ran::Unknown));
     dead.oneshot(call("pay", "order-42")).await.unwrap_err();
     let stack = stack(&records);
-    let admin = Admin::new(&stack);
+    let admin = admin(&stack);
     let key = state(&admin).await["store"]["unknown"][0]["key"].clone();
-    let settle = json!({ "action": "settle", "key": key, "outcome": "did_not_run", "force": true });
+    let settle = json!({ "action": "settle", "key": key, "outcome": "did_not_run", "force": true,
+        "why": "the bank has none" });
     assert_eq!(order(&admin, settle).await, (StatusCode::OK, json!({ "settled": true })));
+    let attempts = async || {
+        let records = stack.records().in_store().unwrap().records(9).await.unwrap().records;
+        serde_json::to_value(&records[0].execution.as_ref().unwrap().attempts).unwrap()
+    };
+    let by = json!({ "by": "admin endpoint, 127.0.0.1:5000", "why": "the bank has none" });
+    assert_eq!(attempts().await[0]["settlement"], by);
     around(&stack, answers("paid")).oneshot(call("pay", "order-42")).await.unwrap();
+    let now = attempts().await;
+    assert_eq!((&now[0]["settlement"], &now[1]["settlement"]), (&by, &json!(null)), "{now}");
 }

@@ -5,7 +5,7 @@ use super::{
     Found, Frames, Place, Unreadable, bounded::Bounded, failure::FailureForm, persist::Persist,
 };
 use crate::{
-    end::{Failure, RUNS, Run, State},
+    end::{Failure, RUNS, Run, Settlement, State},
     failure::RecordedFailure,
     protocol::{self, Millis, Phase, Token},
     store::{ClaimRequest, StoredRecord, StoredState},
@@ -22,6 +22,9 @@ pub(crate) struct Format<V> {
     pub(crate) most_bytes: usize,
     pub(crate) frames: Frames,
 }
+
+/// The earlier runs, the failure of the last one, and who settled that.
+type History = (Vec<Run>, Option<Arc<RecordedFailure>>, Option<Box<Settlement>>);
 
 /// A state as a store keeps it.
 #[derive(Debug)]
@@ -44,6 +47,9 @@ struct Head {
     oversized: Option<Oversized>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     earlier: Vec<Run>,
+    /// By an operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled: Option<Box<Settlement>>,
 }
 
 /// The marker of a response that was too large to be kept.
@@ -75,11 +81,13 @@ impl<V> Format<V> {
         state: &State<V>,
         ttl: Millis,
         earlier: &[Run],
+        settled: Option<Box<Settlement>>,
     ) -> Written {
         let phase = state.phase();
         let join = |head: &Head, answer: &[u8]| self.join(place, (phase, ttl), head, answer);
         let earlier = earlier[earlier.len().saturating_sub(RUNS)..].to_vec();
-        let mut head = Head { earlier, ..Head::default() };
+        let is_settled = settled.is_some();
+        let mut head = Head { earlier, settled, ..Head::default() };
         let mut whole = true;
         let mut answer = |value: &Option<V>, head: &mut Head| {
             let Some(value) = value else { return Vec::new() };
@@ -118,7 +126,7 @@ impl<V> Format<V> {
             }
             State::Failed(it, again) => StoredState::Failed(failure(it), *again),
             // Also a state without content is sealed, so that it cannot be forged.
-            State::Cancelled(None) if self.frames.is_sealed() => {
+            State::Cancelled(None) if self.frames.is_sealed() || is_settled => {
                 StoredState::Cancelled(Some(join(&head, &[])))
             }
             State::Cancelled(it) => StoredState::Cancelled(it.as_ref().map(failure)),
@@ -188,16 +196,18 @@ impl<V> Format<V> {
         }
     }
 
-    /// The runs of a record without its response, and the failure of the last one: for operators.
+    /// The runs of a record without its response, the failure of the last one, and who settled that: for
+    /// operators.
     pub(crate) fn history(
         &self,
         found: &Found<'_>,
         state: &StoredState,
-    ) -> Result<(Vec<Run>, Option<Arc<RecordedFailure>>), Unreadable> {
-        let Some(body) = state.body() else { return Ok((Vec::new(), None)) };
+    ) -> Result<History, Unreadable> {
+        let Some(body) = state.body() else { return Ok(History::default()) };
         let payload = self.frames.unwrap(found, body)?;
         let (head, _) = split(&payload)?;
-        Ok((head.earlier, head.failure.map(|recorded| Arc::new(recorded.into_recorded()))))
+        let failure = head.failure.map(|recorded| Arc::new(recorded.into_recorded()));
+        Ok((head.earlier, failure, head.settled))
     }
 }
 

@@ -79,8 +79,10 @@ impl<V> Client<V> {
         let mut note = RequestNote::read(stored, &self.format.frames).unwrap_or_default();
         note.tool = (&*stored.tool).into();
         let found = Found::body(&stored.key, record);
-        let (earlier, failure) = self.format.history(&found, &record.state).unwrap_or_default();
+        let history = self.format.history(&found, &record.state);
+        let (earlier, failure, settled) = history.unwrap_or_default();
         DedupeRecord::new(&stored.key, record, &note, &earlier, failure.as_deref(), |at| at)
+            .settled(settled)
     }
 
     /// Runs one request within the store timeout and the deadline.

@@ -148,7 +148,7 @@ impl<V: Send + 'static> Lease<V> for Held<V> {
     }
 
     fn finish(mut self: Box<Self>, state: &State<V>, ttl: Millis) -> (Boxed<Recorded>, bool) {
-        let written = self.remote.format.write(&self.place(), state, ttl, &self.earlier);
+        let written = self.remote.format.write(&self.place(), state, ttl, &self.earlier, None);
         self.ended = true;
         let end = End { state: written.state, ttl };
         let (remote, claim) = (self.remote.clone(), self.claim.clone());
@@ -193,7 +193,7 @@ impl<V> Drop for Held<V> {
         // One attempt is enough: the end of the lease has the same effect.
         let Some(place) = releases.place() else { return };
         let ttl = self.claim.ttls.unknown;
-        let written = format.write(&self.place(), &Self::vanished(), ttl, &self.earlier);
+        let written = format.write(&self.place(), &Self::vanished(), ttl, &self.earlier, None);
         let end = End { state: written.state, ttl };
         let (store, claim, token) = (store.clone(), self.claim.clone(), self.token);
         in_background(async move {

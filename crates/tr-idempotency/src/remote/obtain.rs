@@ -141,7 +141,9 @@ where
                 if !settled {
                     let found = Found::body(&claim.key, &stored.record);
                     let recorded = remote.format.history(&found, &stored.record.state);
-                    return Err(Refusal::Unknown(recorded.ok().and_then(|(_, recorded)| recorded)));
+                    return Err(Refusal::Unknown(
+                        recorded.ok().and_then(|(_, recorded, _)| recorded),
+                    ));
                 }
             }
             Claimed::Conflict => return Err(Refusal::Conflict),
@@ -202,7 +204,7 @@ async fn probe<V>(remote: &Client<V>, request: &Request, stored: &Stored) -> Res
     let ttl = claim.ttls.of(&state);
     // With the digest of this request: the one in the store may have been tampered with.
     let place = Place { digest: claim.digest, ..Place::by_hand(claim.key, &stored.record) };
-    let end = End { state: remote.format.write(&place, &state, ttl, &[]).state, ttl };
+    let end = End { state: remote.format.write(&place, &state, ttl, &[], None).state, ttl };
     let settle = remote.store.settle(&claim.key, Some(stored.record.token), &end);
     // If another process settled it first, the next claim shows that.
     let settled = remote.within(*deadline, settle).await;
@@ -234,7 +236,7 @@ fn earlier_runs<V>(remote: &Client<V>, claim: &ClaimRequest, grant: &Grant) -> V
     let Some(before) = &grant.before else { return Vec::new() };
     let found = Found::before(&claim.key, &claim.digest, &before.state);
     let read = remote.format.history(&found, &before.state);
-    let (mut runs, recorded) = read.unwrap_or_default();
+    let (mut runs, recorded, settled) = read.unwrap_or_default();
     runs.push(Run {
         started_at: before.claimed_at,
         finished_at: before.changed_at,
@@ -244,6 +246,7 @@ fn earlier_runs<V>(remote: &Client<V>, claim: &ClaimRequest, grant: &Grant) -> V
             protocol::State::Failed(_, Again::WhenAsked | Again::Freely)
         ),
         code: recorded.map(|recorded| recorded.code.clone()),
+        settled,
     });
     runs
 }

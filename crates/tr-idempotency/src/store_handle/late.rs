@@ -96,7 +96,8 @@ impl<V: Clone> StoreHandle<V> {
         let state = how.into_state();
         let ttl = self.front.ttls.of(&state);
         let place = Place::of_claim(claim, token);
-        let end = End { state: self.remote.format.write(&place, &state, ttl, &[]).state, ttl };
+        let end =
+            End { state: self.remote.format.write(&place, &state, ttl, &[], None).state, ttl };
         let mut times = 1;
         loop {
             match self.remote.store.finalise(&claim.key, token, &end).await {

@@ -1,5 +1,5 @@
 //! `tool-guard records`: what a person sees of the records, and settles.
-use super::{Shop, code, codex, pay};
+use super::{Shop, code, codex, operator::by_token, pay};
 use crate::client::{BIN, HANGS, text, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -9,13 +9,17 @@ use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 pub(super) fn records(shop: &Shop, args: &[&str]) -> (String, Option<i32>) {
     let mut command = Command::new(BIN);
     command.args(["records", "--records"]).arg(&shop.records).args(args);
+    command.env("XDG_STATE_HOME", shop.state());
+    if ["settle", "forget"].contains(&args[0]) {
+        by_token(&mut command, &shop.state());
+    }
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     (String::from_utf8(said).unwrap(), output.status.code())
 }
 
 /// A shop with a payment of unknown outcome, and the record's ID.
-fn unknown_payment(meta: &Value) -> (Shop, String) {
+pub(super) fn unknown_payment(meta: &Value) -> (Shop, String) {
     let shop = Shop::new();
     let mut client = shop.open(&[]);
     pay(&mut client, 1, meta, json!({ "order": "o-1", "then": "hang" }));

@@ -49,12 +49,12 @@ fn every_state_comes_back() {
         State::Unknown(None),
         failed(true, failure(Some(outcome()))),
     ] {
-        let written = format.write(&place(), &state, HOUR, &[]);
+        let written = format.write(&place(), &state, HOUR, &[], None);
         assert!(written.whole);
         assert_eq!(written.state.phase(), state.phase());
         let kept = format.read(&KEY, &stored(written.state.clone())).unwrap();
         assert_eq!(kept.phase(), state.phase());
-        assert_eq!(format.write(&place(), &kept, HOUR, &[]).state, written.state);
+        assert_eq!(format.write(&place(), &kept, HOUR, &[], None).state, written.state);
     }
 }
 
@@ -62,7 +62,7 @@ fn every_state_comes_back() {
 fn an_oversized_answer_is_done_with_a_digest_and_a_marker() {
     let format = format(100);
     let state = State::Done(Some(ToolOutcome::success(serde_json::json!("x".repeat(100)))));
-    let written = format.write(&place(), &state, HOUR, &[]);
+    let written = format.write(&place(), &state, HOUR, &[], None);
     assert!(!written.whole);
     let StoredState::Done(body) = &written.state else { panic!("it is done") };
     let record = stored(written.state.clone());
@@ -81,7 +81,7 @@ fn an_oversized_failure_is_kept_in_few_words_and_not_as_a_whole() {
         Failure::new(recorded, Some(outcome(&"x".repeat(100))), Some(outcome("x")))
     };
     for state in [failed(true, large()), State::Cancelled(Some(large()))] {
-        let written = format(100).write(&place(), &state, HOUR, &[]);
+        let written = format(100).write(&place(), &state, HOUR, &[], None);
         assert!(!written.whole, "a duplicate gets the short one");
         let kept = format(100).read(&KEY, &stored(written.state)).unwrap();
         let (State::Unknown(Some(it)) | State::Cancelled(Some(it))) = kept else {
@@ -93,13 +93,34 @@ fn an_oversized_failure_is_kept_in_few_words_and_not_as_a_whole() {
 
 #[test]
 fn earlier_runs_are_told_and_bounded() {
-    let run =
-        |n| Run { started_at: n, finished_at: n, success: false, retriable: true, code: None };
+    let run = |n| Run {
+        started_at: n,
+        finished_at: n,
+        success: false,
+        retriable: true,
+        code: None,
+        settled: None,
+    };
     let runs: Vec<_> = (0..40).map(run).collect();
     let failed = State::Failed(failure(None), Again::Freely);
-    let record = stored(format(100).write(&place(), &failed, HOUR, &runs).state);
+    let record = stored(format(100).write(&place(), &failed, HOUR, &runs, None).state);
     let found = Found::body(&KEY, &record);
-    let (earlier, recorded) = format(100).history(&found, &record.state).unwrap();
+    let (earlier, recorded, _) = format(100).history(&found, &record.state).unwrap();
     assert_eq!((earlier.len(), earlier[0].started_at), (RUNS, 24));
     assert_eq!(&*recorded.unwrap().code, "timeout");
+}
+
+#[test]
+fn who_settled_a_call_is_kept_and_what_older_versions_read_stays_the_same() {
+    let by = || Some(Box::new(Settlement::new("ada (uid 7)", &"w".repeat(2_000))));
+    for state in [State::Done(None), State::Cancelled(None)] {
+        let record = stored(format(100).write(&place(), &state, HOUR, &[], by()).state);
+        let found = Found::body(&KEY, &record);
+        let (.., settled) = format(100).history(&found, &record.state).unwrap();
+        let settled = settled.unwrap();
+        assert_eq!((&*settled.by, settled.why.len()), ("ada (uid 7)", 1_000));
+        let read = format(100).read(&KEY, &record).unwrap();
+        assert_eq!(read.phase(), state.phase());
+        assert!(read.failure().is_none() && read.kept().is_none());
+    }
 }

@@ -1,0 +1,129 @@
+//! Settles and forgets records, and keeps who did so, and why.
+use super::{
+    consent::{Consent, NOT_CONFIRMED},
+    find::Records,
+    shown::{fields, state},
+};
+use crate::mcp::{operator, records::short};
+use anyhow::Context as _;
+use clap::ValueEnum;
+use serde_json::json;
+use std::process::ExitCode;
+use tool_reliability::{
+    idempotency::{
+        DedupeRecord, RecordState, Resolution, Settlement,
+        store::{StoreError, StoreErrorKind},
+    },
+    telemetry::{
+        TARGET,
+        redact::{Redact as _, Redactor},
+    },
+};
+use tr_core::{SystemClock, ToolOutcome, WallClock as _, canonical::Key};
+
+/// The record is settled differently, or in flight.
+const OTHERWISE: u8 = 3;
+
+/// Advice if the record cannot be read.
+const ADVICE: &str = ": give the guard's key with --records-key-file, or `forget` it";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SettledAs {
+    /// It ran: a repeat does not run, and gets the answer or the notice that it ran
+    Done,
+    /// It did not run: a repeat runs
+    DidNotRun,
+}
+
+/// Says why nothing was done.
+pub(super) fn refuse(code: u8, why: &str) -> anyhow::Result<ExitCode> {
+    eprintln!("tool-guard: {why}");
+    Ok(ExitCode::from(code))
+}
+
+/// Nothing was done, as a person wanted it.
+fn unconfirmed() -> anyhow::Result<ExitCode> {
+    refuse(NOT_CONFIRMED, "nothing was done: what was typed is not the ID of the record")
+}
+
+/// Notes and logs what an operator did; in the log, without secrets.
+fn keep(how: &str, key: &Key, tool: &str, by: &Settlement) -> anyhow::Result<()> {
+    operator::note(&json!({
+        "record": key.to_string(), "tool": tool, "how": how, "atMs": SystemClock.unix_ms(), "by": by.by, "why": by.why,
+    }))?;
+    let clean = |text: &str| Redactor::default().redact(text).into_owned();
+    let (record, by, why) = (short(key), clean(&by.by), clean(&by.why));
+    tracing::warn!(target: TARGET, event = "record_settled", record, how, by, why);
+    Ok(())
+}
+
+pub(super) async fn forget(
+    records: &Records,
+    key: &Key,
+    tool: &str,
+    said: &str,
+    consent: Consent,
+) -> anyhow::Result<ExitCode> {
+    let happens = "the record will be forgotten: a repeat of this call will run again, even if the call has run";
+    let Some(by) = consent.confirm(&key.to_string(), said, happens)? else { return unconfirmed() };
+    keep("forgotten", key, tool, &by)?;
+    records.clear(key).await.context("the record cannot be forgotten")?;
+    println!("forgotten: a repeat of this call runs");
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn settle(
+    records: &Records,
+    record: &DedupeRecord,
+    key: &Key,
+    (how, answer): (SettledAs, Option<ToolOutcome>),
+    consent: Consent,
+) -> anyhow::Result<ExitCode> {
+    let (wanted, settlement, says, happens) = match how {
+        SettledAs::Done => (
+            RecordState::Done,
+            answer.map_or(Resolution::DoneNotKept, Resolution::Done),
+            "settled: it ran; a repeat of this call does not run",
+            "it will be recorded that the call ran: a repeat of this call will not run",
+        ),
+        SettledAs::DidNotRun => (
+            RecordState::Cancelled,
+            Resolution::DidNotRun,
+            "settled: it did not run; a repeat of this call runs",
+            "it will be recorded that the call did not run: a repeat of this call will run again (if the first one did run, it runs twice)",
+        ),
+    };
+    if record.state != RecordState::Unknown {
+        return settled_already(record.state, wanted, says);
+    }
+    let said = fields(record, SystemClock.unix_ms());
+    let Some(by) = consent.confirm(&record.key, &said, happens)? else { return unconfirmed() };
+    let settled = records.settle_by(key, Some(record.epoch), settlement, Some(by.clone())).await;
+    // A guard refuses a settlement of a sealed record that was made without its key.
+    let no_key = |error: &StoreError| error.kind() == StoreErrorKind::Unreadable;
+    let advice = if settled.as_ref().is_err_and(no_key) { ADVICE } else { "" };
+    if settled.with_context(|| format!("the record cannot be settled{advice}"))?.is_ok() {
+        println!("{says}");
+        keep(state(wanted), key, &record.tool, &by)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Another operator may have settled it meanwhile.
+    match records.record(key).await.context("the record cannot be read")? {
+        Some(now) => settled_already(now.state, wanted, says),
+        None => refuse(OTHERWISE, "the call cannot be settled: its record is gone"),
+    }
+}
+
+fn settled_already(
+    found: RecordState,
+    wanted: RecordState,
+    says: &str,
+) -> anyhow::Result<ExitCode> {
+    if found == wanted {
+        println!("{says} (already settled)");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stands = state(found);
+    let why = format!("the call cannot be settled: its record is {stands}, not unknown");
+    refuse(OTHERWISE, &why)
+}
