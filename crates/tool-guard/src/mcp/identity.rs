@@ -157,18 +157,6 @@ impl Client {
         }
     }
 
-    /// Where a call of unknown outcome bars its equals: in the conversation that it names, else for its caller.
-    fn barred<'c>(&'c self, call: &'c ToolCall) -> Option<&'c str> {
-        match &self.via {
-            Some(via) if !self.is_in_named_conversation(call) => Some(via.caller()),
-            _ => call.parts().context.session.as_deref(),
-        }
-    }
-
-    fn is_in_named_conversation(&self, call: &ToolCall) -> bool {
-        call.parts().context.session.as_deref() != Some(self.home())
-    }
-
     /// Whether its calls come over HTTP, where who calls has a credential.
     pub(crate) const fn is_over_http(&self) -> bool {
         self.via.is_some()
@@ -248,14 +236,14 @@ impl Client {
     /// Whether the call's conversation outlives this process: the client names it, or it is a session or a credential
     /// of HTTP.
     pub(crate) fn is_in_conversation(&self, call: &ToolCall) -> bool {
-        self.via.is_some() || self.is_in_named_conversation(call)
+        self.via.is_some() || call.parts().context.session.as_deref() != Some(self.home())
     }
 
     /// The key that equal calls of this tool and conversation share: their params, whatever their ids.
     pub(crate) fn equals(&self, call: &ToolCall) -> Key {
         let digest = digest(call);
         let parts = call.parts();
-        self.key("equals", self.barred(call), parts, KeySource::Derived(&digest))
+        self.key("equals", session_of_equals(call), parts, KeySource::Derived(&digest))
     }
 
     /// The key of a call with this key of its caller's.
@@ -282,6 +270,12 @@ impl Client {
     }
 }
 
+/// The session in which equal calls are looked for: the conversation, over HTTP else the caller.
+pub(crate) fn session_of_equals(call: &ToolCall) -> Option<&str> {
+    let parts = call.parts();
+    parts.idempotency.record_session.as_deref().or(parts.context.session.as_deref())
+}
+
 /// The digest of a call's params: params without a canonical form (half a surrogate pair, a name twice,
 /// `1e400`) are equal only byte for byte.
 pub(crate) fn digest(call: &ToolCall) -> Digest {
@@ -293,6 +287,9 @@ impl Identity {
     /// call with a strong id, or over HTTP with any, goes to the store, if there is one.
     pub(crate) fn put_into(self, call: &mut ToolCall, client: &Client, effect: Effect) {
         let session = self.conversation.as_deref().unwrap_or(client.home());
+        if let Some(via) = client.via.as_ref().filter(|_| self.conversation.is_none()) {
+            call.parts_mut().idempotency.record_session = Some(via.caller().into());
+        }
         call.parts_mut().context.session = Some(session.into());
         call.parts_mut().tool_call_id = self.client_id;
         let Some(id) = self.call.filter(|id| client.recognises(id)) else {

@@ -221,7 +221,7 @@ pub(crate) async fn in_store(
     call: &ToolCall,
 ) -> Result<Option<Barred>, NotCompared> {
     let parts = call.parts();
-    let Some(session) = parts.context.session.as_deref() else { return Ok(None) };
+    let Some(session) = identity::session_of_equals(call) else { return Ok(None) };
     let digest = identity::digest(call);
     let found = records.unknown_equals(session, &digest, LISTED).await?;
     let own = parts.idempotency.id.map(|id| id.key);

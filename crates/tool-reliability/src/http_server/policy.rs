@@ -157,7 +157,7 @@ impl<B> RequestPolicy<KeyedRequest<B>> for HttpPolicy {
     }
 
     fn record<'r>(&self, req: &'r KeyedRequest<B>) -> RecordRef<'r> {
-        RecordRef { key: Some(&req.client_key), actor: Some(&req.principal) }
+        RecordRef { key: Some(&req.client_key), actor: Some(&req.principal), session: None }
     }
 }
 

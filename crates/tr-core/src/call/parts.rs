@@ -109,6 +109,8 @@ pub struct IdempotencyParts {
     /// The record stays in this process although the layer has a store: for calls that need not
     /// outlive it.
     pub in_process: bool,
+    /// The session in which the call's record is found among equal ones, where that is not the call's.
+    pub record_session: Option<Box<str>>,
 }
 
 impl fmt::Debug for IdempotencyParts {
@@ -123,6 +125,7 @@ impl fmt::Debug for IdempotencyParts {
             .field("id", &self.id)
             .field("ttls", &self.ttls)
             .field("in_process", &self.in_process)
+            .field("record_session", &self.record_session)
             .finish()
     }
 }

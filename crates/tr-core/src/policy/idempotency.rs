@@ -17,6 +17,8 @@ pub struct RecordRef<'r> {
     pub key: Option<&'r str>,
     /// The user or account.
     pub actor: Option<&'r str>,
+    /// The session in which the record is found among equal ones, where that is not the request's.
+    pub session: Option<&'r str>,
 }
 
 /// A key that cannot be used. The tool did not run.

@@ -178,7 +178,12 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     #[inline]
     fn record<'r>(&self, call: &'r ToolCall) -> RecordRef<'r> {
         let parts = call.parts();
-        RecordRef { key: parts.idempotency.key.as_deref(), actor: parts.context.actor.as_deref() }
+        let (idempotency, actor) = (&parts.idempotency, parts.context.actor.as_deref());
+        RecordRef {
+            key: idempotency.key.as_deref(),
+            actor,
+            session: idempotency.record_session.as_deref(),
+        }
     }
 
     fn action<'r>(&self, call: &'r ToolCall) -> Option<&'r str> {

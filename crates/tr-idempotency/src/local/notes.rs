@@ -104,7 +104,11 @@ mod tests {
         let mut notes = Notes::default();
         let mut info = CallInfo::of("pay");
         info.session = Some("");
-        notes.set(&info, &RecordRef { key: Some("k"), actor: None }, DedupeScope::Global);
+        notes.set(
+            &info,
+            &RecordRef { key: Some("k"), ..RecordRef::default() },
+            DedupeScope::Global,
+        );
         assert_eq!(notes.scope(), DedupeScope::Global);
         let shown = notes.shown();
         let (session, key) = (shown.session.as_deref(), shown.key.as_deref());

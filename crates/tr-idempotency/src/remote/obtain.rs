@@ -55,7 +55,7 @@ impl<V: Clone + Send + 'static> Remote<V> for Client<V> {
             owner: self.owner(),
             ttls,
             tool: info.tool.to_owned(),
-            session: info.session.map(|session| frames.session(session)),
+            session: record.session.or(info.session).map(|session| frames.session(session)),
             notes: RequestNote::of(info, record).write(&place, frames),
         }
     }
