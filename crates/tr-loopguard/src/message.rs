@@ -16,6 +16,15 @@ pub fn loop_detected(tool: &str, failures: u32) -> String {
     )
 }
 
+/// Added to a repeated failure whose call may be repeated: the world may have changed.
+pub(crate) fn repeated(tool: &str, failures: u32) -> String {
+    format!(
+        "[LOOP DETECTED] Tool \"{tool}\" failed {failures} times with identical arguments. \n\
+         Do not repeat this call before something has changed. \n\
+         Try a different approach or report the issue."
+    )
+}
+
 /// Added to the failure that reaches the limit, and the message of the refused calls after it.
 #[must_use]
 pub fn tool_error_limit(failures: u32) -> String {
@@ -42,6 +51,7 @@ pub(crate) fn of(tool: &str, decision: Decision) -> Option<String> {
     match decision {
         Decision::Continue => None,
         Decision::LoopDetected(failures) => Some(loop_detected(tool, failures)),
+        Decision::Repeated(failures) => Some(repeated(tool, failures)),
         Decision::HardCap(failures) => Some(tool_error_limit(failures)),
         Decision::Signal(signal) => Some(warning(tool, signal)),
     }

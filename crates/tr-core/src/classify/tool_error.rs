@@ -63,6 +63,20 @@ pub(crate) fn is_known(error: &ToolError) -> bool {
     error.retryable.is_some() || says_when || scan().finding().is_some()
 }
 
+/// Whether `error` has JSON-RPC's code for invalid params: as its own, or in the error object that
+/// came, which a client of MCP keeps in its details.
+#[cfg(feature = "keys")]
+pub(crate) fn is_invalid_params(error: &ToolError) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Came {
+        code: i64,
+    }
+
+    let came = || serde_json::from_str(error.details.as_ref()?.get()).ok();
+    let own = error.code.trim_ascii().parse().ok();
+    own.or_else(|| came().map(|Came { code }| code)) == Some(-32_602)
+}
+
 /// Classifies `error` under the manifest of its tool, and writes verdict and
 /// [`ran`](ToolError::ran) into it, so that it is classified only once. Returns the reason.
 ///
