@@ -126,10 +126,13 @@ impl<A, Subject> Watch<A, Subject> {
         let malformed = classify::is_deterministic(failure);
         let call = self.call_hash(&found);
         let end = end.as_ref().map_err(|error| &**error as _);
+        // The output of a program that fails has such lines further down, and others once its files are
+        // mended.
+        let is_of_args = failure.lines().take(3).any(classify::is_deterministic);
         let is_passing =
             |signals: &Signals| !signals.count_transient && self.policy.is_transient(end);
         let weight = match turns.signals() {
-            _ if is_of_args(failure) || self.policy.is_invalid(end) => Weight::Lasting,
+            _ if is_of_args || self.policy.is_invalid(end) => Weight::Lasting,
             Some(signals) if is_passing(signals) => Weight::None,
             _ => Weight::Passing,
         };
@@ -203,12 +206,6 @@ impl<A, Subject> Watch<A, Subject> {
     }
 }
 
-/// Whether the failure's text says that the args are wrong, near its beginning: the output of a program
-/// that fails may have such a line further down, and other output after its files were mended.
-fn is_of_args(failure: &str) -> bool {
-    failure.lines().take(3).any(classify::is_deterministic)
-}
-
 /// Whether the idempotency layer refused this call, so that the tool did not fail. Counting it
 /// could refuse a repeat as a loop, with the claim that it did not run, although the recorded call
 /// may have run; and it would keep the repeat from the recorded response, or from a store that is
@@ -232,6 +229,9 @@ fn now() -> std::time::Instant {
     Instant::now().into_std()
 }
 
+/// Stands for digits that do not count.
+const DIGITS: char = '#';
+
 /// The longest number that counts something: ports, sizes and ids of processes are mostly longer.
 const MAX_COUNT: usize = 4;
 
@@ -247,17 +247,14 @@ fn signature(failure: &str) -> String {
     let mut before = "";
     for word in Words::new(failure, &[]) {
         let word = failure[word].trim_end_matches('.');
-        let is_number = word.len() <= MAX_COUNT && word.bytes().all(|byte| byte.is_ascii_digit());
-        let names = |name: &&str| before.eq_ignore_ascii_case(name);
-        let is_count = is_number && !VOLATILE_NUMBERS.iter().any(names);
-        let mut in_number = false;
-        for c in word.chars() {
-            let digit = !is_count && c.is_ascii_digit();
-            if !(digit && in_number) {
-                signature.push(if digit { '0' } else { c });
-            }
-            in_number = digit;
-        }
+        let is_digit = |c: char| c.is_ascii_digit();
+        let is_count = word.len() <= MAX_COUNT
+            && word.chars().all(is_digit)
+            && !VOLATILE_NUMBERS.iter().any(|name| before.eq_ignore_ascii_case(name));
+        let shown = |c: char| if !is_count && is_digit(c) { DIGITS } else { c };
+        let mut chars: Vec<_> = word.chars().map(shown).collect();
+        chars.dedup_by(|c, last| *c == DIGITS && c == last);
+        signature.extend(chars);
         signature.push(' ');
         before = word;
     }

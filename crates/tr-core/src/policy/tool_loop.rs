@@ -63,7 +63,7 @@ impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
 
     fn is_invalid(&self, end: End<'_, ToolOutcome>) -> bool {
         match end {
-            Ok(outcome) => outcome.error().is_some_and(classify::is_invalid_params),
+            Ok(outcome) => outcome.error().and_then(classify::json_rpc_code) == Some(-32_602),
             Err(error) => failure_info(error)
                 .is_some_and(|info| info.is_by_layer() && info.code() == code::INVALID_ENVELOPE),
         }
