@@ -133,12 +133,12 @@ fn a_catalogue_says_what_all_other_tools_do_but_not_over_the_server_s_own_warnin
 /// Fails as the tool's name says: in a result, or as an error of JSON-RPC.
 const DOWN: &str = r#"
     while read -r line; do
-        id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        id=$(printf %s "$line" | sed 's/.*"id":\([^,}]*\).*/\1/')
         case "$line" in
-            *'"reports"'*) end='"result":{"isError":true,"content":[{"type":"text","text":"Service unavailable (503)"}]}' ;;
-            *) end='"error":{"code":-32050,"message":"Service unavailable (503)"}' ;;
+            *'"reports"'*) tool=reports end='"result":{"isError":true,"content":[{"type":"text","text":"Service unavailable (503)"}]}' ;;
+            *) tool=errs end='"error":{"code":-32050,"message":"Service unavailable (503)"}' ;;
         esac
-        echo "$line" >> "$LEDGER"
+        echo "$tool" >> "$LEDGER"
         echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$end}"
     done"#;
 
