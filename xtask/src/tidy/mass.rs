@@ -24,8 +24,8 @@ const BUDGET: &[(&str, usize)] = &[
     // refuses what the reader refuses. With the statuses of an upstream.
     ("tr-config", 2880),
     // With the channel of chunks, what the conformance suites of stores share, and a manifest's `cancellable`.
-    // A manifest also reads errors that were classified before, and failures by the args alone are told apart.
-    ("tr-core", 7920),
+    // A manifest also reads errors that were classified before; `LoopPolicy::is_invalid`; `Kind::NotReady`.
+    ("tr-core", 7924),
     ("tr-idempotency", 10520),
     ("tr-integrity", 5800),
     // With the tables by which a few bytes tell that a word of a response is no name and no time.
