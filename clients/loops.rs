@@ -6,11 +6,13 @@ fn looks(of: &[&str]) -> Vec<Value> {
     of.iter().map(|of| step("look", of)).collect()
 }
 
+/// Codex names its turn; where none is named, the call may be about something that was mended.
 #[test]
-fn a_call_that_failed_twice_is_not_executed_again() {
+fn a_call_that_failed_twice_is_not_executed_again_in_a_turn() {
     for agent in Agent::ALL {
         let turn = agent.play(&looks(&["a", "a", "a", "a"]), "");
-        assert_eq!(turn.calls.len(), 2, "{agent:?}");
+        let runs = if matches!(agent, Agent::Codex) { 2 } else { 4 };
+        assert_eq!(turn.calls.len(), runs, "{agent:?}");
         assert!(turn.read.contains("[LOOP DETECTED]"), "{agent:?}: {}", turn.read);
     }
 }

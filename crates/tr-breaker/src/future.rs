@@ -14,7 +14,8 @@ use std::{
     task::{Context, Poll},
 };
 use tr_core::{
-    BoxError, Classification, DefaultPolicy, ResponsePolicy, Verdict, code::RATE_LIMITED,
+    BoxError, Classification, DefaultPolicy, ResponsePolicy, Verdict,
+    code::{NOT_READY, RATE_LIMITED},
     internal::CoarseInstant,
 };
 
@@ -145,9 +146,9 @@ impl Permit {
         self.has_waited = true;
     }
 
-    /// Whether a failure of this code is one.
+    /// Whether a failure of this code is one. A tool that says what is not ready yet works.
     pub(crate) fn counts(&self, code: &str) -> bool {
-        code != RATE_LIMITED || self.circuit.settings().count_rate_limits
+        code != NOT_READY && (code != RATE_LIMITED || self.circuit.settings().count_rate_limits)
     }
 
     /// Spends it on a success.

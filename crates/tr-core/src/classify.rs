@@ -64,7 +64,7 @@ mod words;
 #[cfg(feature = "http")]
 pub use self::client::http_error;
 #[cfg(feature = "keys")]
-pub(crate) use self::tool_error::is_known;
+pub(crate) use self::tool_error::{is_known, json_rpc_code};
 pub use self::{
     chain::{error, ran, tool_function},
     deterministic::{is_deterministic, provider_of},

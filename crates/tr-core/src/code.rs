@@ -36,3 +36,5 @@ pub const STORE_UNAVAILABLE: &str = "store_unavailable";
 pub const SESSION_CORRUPT: &str = "session_corrupt";
 /// The callee asked for fewer calls: HTTP 429, gRPC `RESOURCE_EXHAUSTED` and their like.
 pub const RATE_LIMITED: &str = "rate_limited";
+/// What was asked for is not ready yet.
+pub const NOT_READY: &str = "not_ready";

@@ -44,7 +44,7 @@ impl<'r> Attribution<'r> {
     #[must_use]
     pub fn to_map(&self) -> Map<String, Value> {
         let action = match self.decision {
-            Decision::Continue | Decision::Signal(_) => "continue",
+            Decision::Continue | Decision::Repeated(_) | Decision::Signal(_) => "continue",
             Decision::LoopDetected(_) => "loop-detected",
             Decision::HardCap(_) => "hard-cap",
         };

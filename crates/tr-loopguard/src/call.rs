@@ -20,7 +20,7 @@ pub(crate) enum Weight {
     None,
     /// It depends on state that a call may change.
     Passing,
-    /// It is caused by the call itself.
+    /// It depends on the args alone.
     Lasting,
 }
 
@@ -29,8 +29,10 @@ pub(crate) enum Weight {
 pub(crate) enum Decision {
     /// Nothing.
     Continue,
-    /// The same call failed the same way this many times.
+    /// The same call failed the same way this many times, and is not executed again.
     LoopDetected(u32),
+    /// The same call failed the same way this many times, and may be repeated.
+    Repeated(u32),
     /// This many calls failed.
     HardCap(u32),
     /// A signal was detected.

@@ -9,8 +9,9 @@ pub enum Mode {
     /// The model is warned, and nothing is refused.
     Note,
     /// Calls are refused by the limits of their turn. Where the start of a turn is not known, only
-    /// a call that is identical to failed ones is refused: the limit of failures warns, a success
-    /// of the tool resets its count, and a failure counts for [`memory`](crate::Builder::memory).
+    /// a call is refused that is identical to ones that failed because of their args alone. Other
+    /// identical failures and the limit of failures only warn, a success of the tool resets its
+    /// count, and a failure counts for [`memory`](crate::Builder::memory).
     #[default]
     Block,
     /// Calls are refused by the limits also where the start of a turn is not known: within

@@ -13,8 +13,9 @@
 //!
 //! Successes neither count nor reset. A call that was not executed does not count. Where the start
 //! of a turn is not known, the fifth failure only adds a warning (`[TOOL ERRORS]`), and only a call
-//! that is identical to failed ones is refused; see [`Mode`]. [`Signals`], off by default, also
-//! detect loops without failures: the model is warned first, and calls are refused later.
+//! is refused that is identical to ones that failed because of their args alone; see [`Mode`].
+//! [`Signals`], off by default, also detect loops without failures: the model is warned first, and
+//! calls are refused later.
 //!
 //! # When to use
 //!

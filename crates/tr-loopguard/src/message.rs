@@ -9,12 +9,20 @@ pub const NON_RETRYABLE: &str = "[NON-RETRYABLE]";
 /// Added to the failure that completes a loop, and the message of the refused calls after it.
 #[must_use]
 pub fn loop_detected(tool: &str, failures: u32) -> String {
+    identical(tool, failures, "This is a non-retryable error. Do NOT retry this call.")
+}
+
+/// The same with other advice.
+fn identical(tool: &str, failures: u32, advice: &str) -> String {
     format!(
         "[LOOP DETECTED] Tool \"{tool}\" failed {failures} times with identical arguments. \n\
-         This is a non-retryable error. Do NOT retry this call. \n\
+         {advice} \n\
          Try a different approach or report the issue."
     )
 }
+
+/// The advice about a call that may be repeated.
+const MAY_CHANGE: &str = "Do not repeat this call before something has changed.";
 
 /// Added to the failure that reaches the limit, and the message of the refused calls after it.
 #[must_use]
@@ -42,6 +50,7 @@ pub(crate) fn of(tool: &str, decision: Decision) -> Option<String> {
     match decision {
         Decision::Continue => None,
         Decision::LoopDetected(failures) => Some(loop_detected(tool, failures)),
+        Decision::Repeated(failures) => Some(identical(tool, failures, MAY_CHANGE)),
         Decision::HardCap(failures) => Some(tool_error_limit(failures)),
         Decision::Signal(signal) => Some(warning(tool, signal)),
     }

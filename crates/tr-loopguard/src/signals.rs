@@ -7,8 +7,7 @@ const COUNTS: RangeInclusive<u32> = 2..=100_000;
 /// Signals of loops beyond failure counts: calls that repeat without progress. Each signal warns at
 /// its threshold and, where the turn is known, refuses calls from twice the threshold on, unless
 /// [`refuse`](Self::refuse) is off or the mode is [`Mode::Note`](crate::Mode::Note). Where the turn
-/// is not known, only a call that keeps failing is refused; [`Mode::Strict`](crate::Mode::Strict)
-/// refuses as if it were known.
+/// is not known, they only warn; [`Mode::Strict`](crate::Mode::Strict) refuses as if it were known.
 ///
 /// # When to use
 ///
@@ -105,7 +104,8 @@ impl Signals {
 
     /// Sets whether transient failures (timeouts, 429, 503, a reset connection) count against the
     /// limits of failures; `false` by default. They count for
-    /// [`failing_repeats`](Self::failing_repeats) and [`same_error`](Self::same_error) either way.
+    /// [`failing_repeats`](Self::failing_repeats) and [`same_error`](Self::same_error) either way,
+    /// and always where the turn is not known, since they refuse nothing there.
     pub fn count_transient(mut self, count: bool) -> Self {
         self.count_transient = count;
         self

@@ -84,15 +84,9 @@ struct ActiveRefusal {
 }
 
 impl Track {
-    /// Why `asked` may not run. Unless `all` signals count, only a call that failed itself is
-    /// refused. A refused call stays refused.
-    pub(crate) fn admit(
-        &mut self,
-        signals: &Signals,
-        asked: &RequestedCall,
-        all: bool,
-    ) -> Option<Signal> {
-        if all && let Some(tool) = self.tools.iter_mut().find(|tool| tool.tool == asked.tool) {
+    /// Why `asked` may not run. A refused call stays refused.
+    pub(crate) fn admit(&mut self, signals: &Signals, asked: &RequestedCall) -> Option<Signal> {
+        if let Some(tool) = self.tools.iter_mut().find(|tool| tool.tool == asked.tool) {
             let found = (tool.times >= signals.same_error.saturating_mul(2))
                 .then_some(Signal { rule: Rule::SameError, count: tool.times });
             if let Some(signal) = hold(&mut tool.held, found, asked.at) {
@@ -100,12 +94,9 @@ impl Track {
             }
         }
         let cycle = self.cycles.next_is(asked.call.0, signals.rounds.saturating_mul(2));
-        let cycle = cycle.filter(|_| all).map(Signal::from);
         let seen = self.calls.iter_mut().find(|seen| seen.call == asked.call)?;
-        if !all && !seen.failed {
-            return None;
-        }
-        let found = if asked.poll { None } else { seen.signal(signals, asked, 2).or(cycle) };
+        let found = || seen.signal(signals, asked, 2).or(cycle.map(Signal::from));
+        let found = if asked.poll { None } else { found() };
         hold(&mut seen.held, found, asked.at)
     }
 

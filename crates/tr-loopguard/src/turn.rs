@@ -21,8 +21,8 @@ pub(crate) struct Limits {
 pub(crate) enum Rules {
     /// As specified: the limit of failures ends the turn, and successes neither count nor reset.
     Letter,
-    /// Only a call that is identical to failed ones is refused. A success of the tool resets its
-    /// count.
+    /// Only a call is refused that is identical to ones whose failure depends on the args alone. A
+    /// success of the tool resets its count.
     Warn,
     /// Like `Warn`, and nothing is refused.
     Note,
@@ -46,9 +46,10 @@ struct Failure {
     tool: ToolHash,
     error: ErrorHash,
     at: Instant,
-    /// The number of identical failures up to and including this one; 0 if it is transient.
+    /// The number of identical failures up to and including this one.
     nth: u32,
-    /// Whether it counts until the end of the turn.
+    /// Whether it counts until the end of the turn: it depends on the args alone, or its call was
+    /// refused.
     lasts: bool,
 }
 
@@ -70,7 +71,8 @@ impl Turn {
             return Decision::Continue;
         }
         let call = call();
-        let mine = self.failures.iter().filter(|failure| failure.call == call);
+        let refuses = |failure: &Failure| rules == Rules::Letter || failure.lasts;
+        let mine = self.failures.iter().filter(|failure| failure.call == call && refuses(failure));
         let worst = mine.map(|failure| failure.nth).max().unwrap_or(0);
         if worst >= limits.identical { Decision::LoopDetected(worst) } else { Decision::Continue }
     }
@@ -93,12 +95,11 @@ impl Turn {
                 .iter_mut()
                 .filter(|failure| failure.call == asked.call)
                 .for_each(|failure| failure.lasts = true),
-            Decision::Continue | Decision::Signal(_) => {
-                if rules == Rules::Note || !signals.refuse {
+            Decision::Continue | Decision::Repeated(_) | Decision::Signal(_) => {
+                if rules != Rules::Letter || !signals.refuse {
                     return Decision::Continue;
                 }
-                let all = rules == Rules::Letter;
-                let signal = self.track.as_mut().and_then(|track| track.admit(signals, asked, all));
+                let signal = self.track.as_mut().and_then(|track| track.admit(signals, asked));
                 return signal.map_or(Decision::Continue, Decision::Signal);
             }
         }
@@ -151,23 +152,24 @@ impl Turn {
         if ends && weight == Weight::None {
             return Decision::Continue;
         }
-        let identical = if weight == Weight::None { 0 } else { 1 + self.count(call, error) };
+        let (identical, lasts) = (1 + self.count(call, error), weight == Weight::Lasting);
         if !ends && self.failures.len() >= MOST_KEPT.max(limits.per_turn as usize) {
             self.failures.pop_front();
         }
         // Past a limit that ends the turn no call is admitted; failures of calls in flight are not
         // stored.
         if !ends || self.total() < limits.per_turn {
-            let lasts = weight == Weight::Lasting;
             self.failures.push_back(Failure { call, tool, error, at, nth: identical, lasts });
         }
         let total = self.total();
         if ends && total >= limits.per_turn {
             Decision::HardCap(total)
-        } else if identical >= limits.identical {
+        } else if identical < limits.identical {
+            Decision::Continue
+        } else if ends || lasts {
             Decision::LoopDetected(identical)
         } else {
-            Decision::Continue
+            Decision::Repeated(identical)
         }
     }
 
@@ -190,7 +192,7 @@ impl Turn {
         while let Some(oldest) = self.failures.front().copied().filter(is_old) {
             self.failures.pop_front();
             let same = |failure: &&mut Failure| {
-                oldest.nth > 0 && failure.call == oldest.call && failure.error == oldest.error
+                failure.call == oldest.call && failure.error == oldest.error
             };
             let rest = self.failures.iter_mut().filter(same);
             rest.for_each(|failure| failure.nth = failure.nth.saturating_sub(1));
@@ -279,21 +281,21 @@ mod tests {
     }
 
     proptest! {
-        /// A turn without a name refuses no call that has not failed since its tool succeeded last,
-        /// and stays within its bound.
+        /// A turn without a name refuses no call but those that have failed by their args alone since
+        /// their tool succeeded last, and stays within its bound.
         #[test]
-        fn without_a_turn_only_what_failed_is_refused(
-            steps in prop::collection::vec((0u64..6, 0u64..2, any::<bool>()), 0..300),
+        fn without_a_turn_only_what_failed_by_its_args_is_refused(
+            steps in prop::collection::vec((0u64..6, 0u64..4, any::<bool>()), 0..300),
         ) {
             let limits = Limits { identical: 2, per_turn: 5 };
             let now = base();
             let mut turn = Turn::default();
             let mut counts: HashMap<(u64, u64), u32> = HashMap::new();
             for (call, error, succeeds) in steps {
-                let worst = (0..2).filter_map(|error| counts.get(&(call, error))).max();
+                let by_args = (0..2).filter_map(|error| counts.get(&(call, error))).max();
                 let refused = turn.admit(Rules::Warn, limits, || CallHash(call));
                 if turn.failures.len() < MOST_KEPT {
-                    let expected = match worst.copied().unwrap_or(0) {
+                    let expected = match by_args.copied().unwrap_or(0) {
                         worst if worst >= 2 => Decision::LoopDetected(worst),
                         _ => Decision::Continue,
                     };
@@ -304,13 +306,51 @@ mod tests {
                     turn.succeeded(Rules::Warn, ToolHash(call % 2));
                     counts.retain(|(failed, _), _| failed % 2 != call % 2);
                 } else {
-                    turn.fail(Rules::Warn, limits, failed(call, error, now));
-                    *counts.entry((call, error)).or_default() += 1;
+                    let weight = [Weight::Lasting, Weight::Lasting, Weight::Passing, Weight::None];
+                    let weight = weight[error as usize];
+                    let end = turn.fail(Rules::Warn, limits, Failed { weight, ..failed(call, error, now) });
+                    let count = counts.entry((call, error)).or_default();
+                    *count += 1;
+                    if turn.failures.len() < MOST_KEPT {
+                        let expected = match *count {
+                            1 => Decision::Continue,
+                            count if weight == Weight::Lasting => Decision::LoopDetected(count),
+                            count => Decision::Repeated(count),
+                        };
+                        prop_assert_eq!(end, expected);
+                    }
                 }
                 prop_assert!(turn.failures.len() <= MOST_KEPT);
                 prop_assert_eq!(
                     turn.errors(Rules::Warn, limits).is_some(), turn.failures.len() >= 5
                 );
+            }
+        }
+
+        /// Whatever signals see: polls, cycles, one error under many args, successes that repeat.
+        #[test]
+        fn without_a_turn_no_signal_refuses(
+            steps in prop::collection::vec((0u64..3, 0u64..3, 0u64..30), 0..200),
+            refuse in any::<bool>(), count_transient in any::<bool>(), read_only in any::<bool>(),
+        ) {
+            let limits = Limits { identical: 2, per_turn: 5 };
+            let signals = Signals::default().refuse(refuse).count_transient(count_transient);
+            let mut turn = Turn::default();
+            let mut at = base();
+            for (call, end, pause) in steps {
+                at += Duration::from_secs(pause);
+                turn.expire(Duration::from_secs(60), at);
+                let tool = ToolHash(call % 2);
+                let asked = RequestedCall { call: CallHash(call), tool, poll: false, repeats: None, at };
+                prop_assert_eq!(
+                    turn.admit_watched(Rules::Warn, limits, &signals, &asked), Decision::Continue
+                );
+                let (end, weight) = match end {
+                    0 => (End::Success { answer: Some(7), pending: false }, Weight::None),
+                    1 => (End::Failure(ErrorHash(1)), Weight::None),
+                    _ => (End::Failure(ErrorHash(2)), Weight::Passing),
+                };
+                turn.end(Rules::Warn, limits, &signals, &Step { asked, end, read_only }, weight);
             }
         }
     }

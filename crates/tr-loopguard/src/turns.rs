@@ -168,10 +168,11 @@ impl Turns {
         found: &LoopRef<'_>,
         call: CallHash,
         error: ErrorHash,
+        weight: Weight,
         now: Instant,
     ) -> Judgement {
         let tool = ToolHash(self.hash_of(found.tool));
-        let failed = Failed { call, tool, error, weight: Weight::Lasting, at: now };
+        let failed = Failed { call, tool, error, weight, at: now };
         self.with(found, now, |turn, rules| turn.fail(rules, self.limits(found), failed))
     }
 
@@ -286,7 +287,13 @@ mod tests {
             let session = n.to_string();
             turns.begin(Some(&session));
             let turn = TurnRef { session: Some(&session), turn: None };
-            turns.fail(&LoopRef::new(turn, "read"), CallHash(1), ErrorHash(1), now);
+            turns.fail(
+                &LoopRef::new(turn, "read"),
+                CallHash(1),
+                ErrorHash(1),
+                Weight::Passing,
+                now,
+            );
         }
         let shards = || turns.0.shards.iter().map(|shard| shard.lock().unwrap());
         assert!(shards().all(|shard| shard.turns.len() <= 2 && shard.begun.len() <= 2));

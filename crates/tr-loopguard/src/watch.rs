@@ -1,6 +1,6 @@
 //! One guarded call.
 use crate::{
-    NON_RETRYABLE,
+    NON_RETRYABLE, Signals,
     attribution::{Attribution, AttributionLog},
     call::{CallHash, Decision, End, ErrorHash, Weight},
     compare::{Compared, Words},
@@ -66,7 +66,7 @@ impl<A, Subject> Watch<A, Subject> {
             Decision::HardCap(failures) => ToolErrorLimit::new(failures).into(),
             Decision::LoopDetected(failures) => LoopDetected::new(found.tool, failures).into(),
             Decision::Signal(signal) => LoopDetected::by(found.tool, signal).into(),
-            Decision::Continue => unreachable!("such a call runs"),
+            Decision::Continue | Decision::Repeated(_) => unreachable!("such a call runs"),
         }
     }
 
@@ -125,20 +125,20 @@ impl<A, Subject> Watch<A, Subject> {
         let error = ErrorHash(turns.hash_of(signature(failure)));
         let malformed = classify::is_deterministic(failure);
         let call = self.call_hash(&found);
+        let end = end.as_ref().map_err(|error| &**error as _);
+        // The output of a program that fails has such lines further down, and others once its files are
+        // mended.
+        let is_of_args = failure.lines().take(3).any(classify::is_deterministic);
+        let is_passing =
+            |signals: &Signals| !signals.count_transient && self.policy.is_transient(end);
+        let weight = match turns.signals() {
+            _ if is_of_args || self.policy.is_invalid(end) => Weight::Lasting,
+            Some(signals) if is_passing(signals) => Weight::None,
+            _ => Weight::Passing,
+        };
         let judged = match turns.signals() {
-            Some(signals) => {
-                let passes = || match end {
-                    Ok(res) => self.policy.is_transient(Ok(res)),
-                    Err(error) => self.policy.is_transient(Err(&**error)),
-                };
-                let weight = match () {
-                    () if malformed => Weight::Lasting,
-                    () if !signals.count_transient && passes() => Weight::None,
-                    () => Weight::Passing,
-                };
-                turns.step(signals, &found, call, End::Failure(error), weight, now())
-            }
-            None => turns.fail(&found, call, error, now()),
+            Some(signals) => turns.step(signals, &found, call, End::Failure(error), weight, now()),
+            None => turns.fail(&found, call, error, weight, now()),
         };
         let decision = judged.decision;
         if malformed && let Some(log) = &self.shared.log {
@@ -189,7 +189,7 @@ impl<A, Subject> Watch<A, Subject> {
     fn tell(&self, found: &LoopRef<'_>, decision: Decision, blocked: bool) {
         let (rule, count) = match decision {
             Decision::Continue => return,
-            Decision::LoopDetected(count) => ("identical", count),
+            Decision::LoopDetected(count) | Decision::Repeated(count) => ("identical", count),
             Decision::HardCap(count) => ("turn_limit", count),
             Decision::Signal(signal) => (signal.rule.name(), signal.count),
         };
@@ -229,20 +229,34 @@ fn now() -> std::time::Instant {
     Instant::now().into_std()
 }
 
-/// The signature of a failure: the words that are also compared in responses, without numbers,
-/// which count attempts, bytes and request ids.
+/// Stands for digits that do not count.
+const DIGITS: char = '#';
+
+/// The longest number that counts something: ports, sizes and ids of processes are mostly longer.
+const MAX_COUNT: usize = 4;
+
+/// What a number behind such a word names, or counts on the way to the failure.
+const VOLATILE_NUMBERS: [&str; 10] =
+    ["attempt", "try", "retry", "request", "id", "pid", "process", "thread", "port", "connection"];
+
+/// The signature of a failure: the words that are also compared in responses. Short numbers that are
+/// words of their own count ("3 failed" is not "2 failed"); the digits of others do not: those of
+/// ids, addresses, ports and attempts.
 fn signature(failure: &str) -> String {
     let mut signature = String::with_capacity(failure.len());
+    let mut before = "";
     for word in Words::new(failure, &[]) {
-        let mut in_number = false;
-        for c in failure[word].chars() {
-            let digit = c.is_ascii_digit();
-            if !(digit && in_number) {
-                signature.push(if digit { '0' } else { c });
-            }
-            in_number = digit;
-        }
+        let word = failure[word].trim_end_matches('.');
+        let is_digit = |c: char| c.is_ascii_digit();
+        let is_count = word.len() <= MAX_COUNT
+            && word.chars().all(is_digit)
+            && !VOLATILE_NUMBERS.iter().any(|name| before.eq_ignore_ascii_case(name));
+        let shown = |c: char| if !is_count && is_digit(c) { DIGITS } else { c };
+        let mut chars: Vec<_> = word.chars().map(shown).collect();
+        chars.dedup_by(|c, last| *c == DIGITS && c == last);
+        signature.extend(chars);
         signature.push(' ');
+        before = word;
     }
     signature
 }
@@ -252,11 +266,28 @@ mod tests {
     use super::signature;
 
     #[test]
-    fn failures_differ_by_their_words_and_not_by_their_numbers() {
-        assert_eq!(
-            signature("timeout after 1503 ms (request 7f)"),
-            signature("timeout after 998 ms (request 12f)")
-        );
+    fn failures_differ_by_their_words_and_counts_and_not_by_what_changes_each_time() {
+        for (one, other) in [
+            ("timeout after 1503 ms (request 7f)", "timeout after 998 ms (request 12f)"),
+            ("refused by 10.0.0.1:8080", "refused by 10.0.0.2:8081"),
+            ("refused at port 808", "refused at port: 9"),
+            ("request #12, attempt 1: busy", "request #13, attempt 2: busy"),
+            ("{\"pid\":12,\"job\":123456}", "{\"pid\":34,\"job\":123457}"),
+            ("3 failed in 0.12s", "3 failed in 1.5 s"),
+            ("2026-11-27T10:00:00Z 3 failed", "2026-11-28T11:30:00Z 3 failed"),
+        ] {
+            assert_eq!(signature(one), signature(other));
+        }
+        for (one, other) in [
+            ("FAILED 3 tests", "FAILED 2 tests"),
+            ("expected 3, got 1.", "expected 3, got 2."),
+            ("{\"failed\":12}", "{\"failed\":9}"),
+            ("Tests: 3 failed, 9 passed", "Tests: 3 failed, 10 passed"),
+            ("1/12 rows are ready", "2/12 rows are ready"),
+            ("12% done", "13% done"),
+        ] {
+            assert_ne!(signature(one), signature(other));
+        }
         assert_ne!(
             signature("Missing required parameter: path"),
             signature("Missing required parameter: text")

@@ -248,52 +248,6 @@ async fn tg_7_config_override() {
     assert_eq!(tool.calls(), 10);
 }
 
-/// Most clients of MCP name no turn: five failures of whatever kind must not end the session.
-#[tokio::test(start_paused = true)]
-async fn without_a_turn_the_limit_of_failures_warns_and_only_what_failed_is_refused() {
-    let words = ["no a", "no b", "no c", "no d", "no e", "no f"];
-    for unnamed in [
-        ToolCall::new("t", Params::empty_object()),
-        ToolCall::new("t", Params::empty_object()).session("s"),
-    ] {
-        let script = words.map(|text| reports("e", text));
-        let script = script.into_iter().chain([
-            answers("fine"),
-            reports("e", "no a"),
-            reports("e", "no a"),
-            answers("fine"),
-        ]);
-        let (guard, tool) = guard(LoopGuardLayer::builder(), script);
-        let call = |tool: &str| {
-            let mut call = unnamed.clone();
-            call.parts_mut().tool = tool.into();
-            call
-        };
-        for n in 1..=6 {
-            let expected =
-                if n < 5 { vec![] } else { vec![tool_errors(n, Some(Duration::from_secs(60)))] };
-            assert_eq!(notes(&guard, call(&format!("tool{n}"))).await, expected);
-        }
-        // Nothing else is refused, and successes are not touched.
-        assert!(notes(&guard, call("tool1")).await.is_empty());
-        // Its success has ended its count, and that of no other.
-        advance(Duration::from_secs(59)).await;
-        let expected = tool_errors(6, Some(Duration::from_secs(60)));
-        assert_eq!(notes(&guard, call("tool1")).await, [expected]);
-        // Now the first six have expired.
-        advance(Duration::from_secs(1)).await;
-        assert_eq!(notes(&guard, call("tool1")).await, [loop_detected("tool1", 2)]);
-        let error = guard.clone().oneshot(call("tool1")).await.unwrap_err();
-        assert!(error.is::<LoopDetected>());
-        assert_eq!(tool.calls(), 9);
-        // The same tool with other args, and all other tools, are called.
-        let other = call("tool1").parts().clone();
-        let mut other = ToolCall::from(other);
-        other.parts_mut().params = Params::from_text("[]").unwrap();
-        assert!(notes(&guard, other).await.is_empty());
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn strict_needs_no_turn_and_note_refuses_nothing() {
     let unnamed = |tool: &str| ToolCall::new(tool, Params::empty_object()).session("s");

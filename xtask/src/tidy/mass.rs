@@ -25,7 +25,9 @@ const BUDGET: &[(&str, usize)] = &[
     // refuses what the reader refuses. With the statuses of an upstream.
     ("tr-config", 2880),
     // With the channel of chunks, what the conformance suites of stores share, and a manifest's `cancellable`.
-    ("tr-core", 7890),
+    // A manifest also reads errors that were classified before; `LoopPolicy::is_invalid`; `Kind::NotReady`; the session
+    // in which a record is found.
+    ("tr-core", 7940),
     // With who settled a call.
     ("tr-idempotency", 10560),
     ("tr-integrity", 5800),

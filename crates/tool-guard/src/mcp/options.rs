@@ -241,7 +241,7 @@ pub(crate) enum Loops {
     /// The guard adds notes for the model, and refuses nothing
     Note,
     /// Calls are refused by the limits of the turn that the client names; without one, only calls
-    /// that are identical to failed ones
+    /// that failed twice because of their arguments alone
     Block,
     /// Any third identical call after two failures, and all calls after five failures within 60 s
     Strict,

@@ -130,3 +130,38 @@ fn a_catalogue_says_what_all_other_tools_do_but_not_over_the_server_s_own_warnin
     }
     fs::remove_file(catalog).unwrap();
 }
+
+/// Fails as the tool's name says: in a result, or as an error of JSON-RPC.
+const DOWN: &str = r#"
+    while read -r line; do
+        id=$(printf %s "$line" | sed 's/.*"id":\([^,}]*\).*/\1/')
+        case "$line" in
+            *'"reports"'*) tool=reports end='"result":{"isError":true,"content":[{"type":"text","text":"Service unavailable (503)"}]}' ;;
+            *) tool=errs end='"error":{"code":-32050,"message":"Service unavailable (503)"}' ;;
+        esac
+        echo "$tool" >> "$LEDGER"
+        echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$end}"
+    done"#;
+
+#[test]
+fn eh_1_5_a_catalogue_s_classification_by_status_decides_what_is_retried() {
+    let catalog = ledger().with_extension("status.toml");
+    for (entry, runs) in [
+        ("\"502\" = \"permanent\"", [4, 4]),
+        ("\"503\" = \"permanent\"", [1, 1]),
+        ("service_unavailable = \"permanent\"", [1, 1]),
+        ("\"-32050\" = \"permanent\"", [4, 1]),
+    ] {
+        let tool = format!(
+            "effect = \"read_only\"\nclassification = {{ {entry} }}\nretry = {{ base_ms = 1 }}\n"
+        );
+        fs::write(&catalog, format!("[tools.reports]\n{tool}[tools.errs]\n{tool}")).unwrap();
+        let mut client = Client::script(&["--catalog", catalog.to_str().unwrap()], DOWN);
+        for (id, tool) in [(1, "reports"), (2, "errs")] {
+            client.call(id, tool, json!({}));
+            assert!(client.answer(id).to_string().contains("Service unavailable (503)"));
+        }
+        assert_eq!(["reports", "errs"].map(|tool| client.executions(tool)), runs, "{entry}");
+    }
+    fs::remove_file(catalog).unwrap();
+}

@@ -43,6 +43,14 @@ const ROWS: &[Row] = &[
         "4 ran=1",
         "3 ran=5",
     ],
+    [
+        "tools.exchange_rate.classification",
+        r#"{"503": "permanent"}"#,
+        RETRIES,
+        DOWN,
+        "3 ran=5",
+        "4 ran=1",
+    ],
     ["tools.exchange_rate.required", "true", ONCE, DOWN, "3 ran=1", "4 ran=1"],
     [
         "defaults.required",

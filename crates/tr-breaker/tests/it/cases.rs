@@ -190,6 +190,14 @@ async fn rate_limits_count_by_a_knob() {
     }
 }
 
+/// A poll may answer so for a long time.
+#[tokio::test]
+async fn what_is_not_ready_yet_opens_nothing() {
+    let rig = Rig::new(Builder::close_on_first_success());
+    rig.calls([(); 20].map(|()| failure("not_ready"))).await;
+    assert_eq!((rig.state(), rig.asked.calls()), (Closed, 20));
+}
+
 #[tokio::test]
 async fn presets_judge_by_the_declared_effect() {
     for (effect, failures) in [

@@ -4,8 +4,9 @@ use super::words::Words;
 /// Whether a tool call with this error fails the same way however often it is repeated: a
 /// required parameter is missing, or something has the wrong type.
 ///
-/// The patterns are those of OpenClaw's tool guard, with OpenClaw's own wording of today
-/// (`Validation failed for tool "read"`), but for one: its `/type.*error/i` also matches
+/// The patterns are those of OpenClaw's tool guard, with the wording of today of OpenClaw
+/// (`Validation failed for tool "read"`) and of MCP's SDKs for TypeScript and Python
+/// (`Input validation error`, `1 validation error for readArguments`), but for one: its `/type.*error/i` also matches
 /// `TypeError: fetch failed`, which is the network's failure. Here such a line must also name a
 /// parameter, an argument or the type that was expected.
 ///
@@ -14,6 +15,7 @@ use super::words::Words;
 ///
 /// assert!(classify::is_deterministic("Missing required parameter: path"));
 /// assert!(classify::is_deterministic("Validation failed for tool \"read\":"));
+/// assert!(classify::is_deterministic("MCP error -32602: Input validation error: Invalid arguments"));
 /// assert!(!classify::is_deterministic("TypeError: fetch failed"));
 /// ```
 #[must_use]
@@ -22,6 +24,8 @@ pub fn is_deterministic(message: &str) -> bool {
         line.contains("Missing required")
             || line.contains("Missing parameters for")
             || line.contains("Validation failed for tool")
+            || line.contains("Input validation error")
+            || (line.contains(" validation error") && line.ends_with("Arguments"))
             || line.split_once("Expected ").is_some_and(|(_, rest)| rest.contains(" but received"))
             || is_type_error(line)
     })

@@ -1,6 +1,6 @@
 //! [`Finding`], the result of every function of this module: a classification, and its reason.
 use super::{Kind, reason};
-use crate::{Classification, Ran, Verdict};
+use crate::{Classification, Ran, ToolError, Verdict};
 use std::{mem, time::Duration};
 
 /// The result of classifying an error: the classification that layers use, and the reason.
@@ -17,6 +17,8 @@ pub struct Finding<'r> {
     overruled: Option<&'static str>,
     /// Where the code or the status comes from, if it was not found in the text.
     structured: Option<Structured>,
+    /// The error that was classified before: kind and status are in its code and text.
+    pub(super) stamped: Option<&'r ToolError>,
 }
 
 /// What an error says in fields of its own, not in its text.
@@ -31,12 +33,20 @@ impl<'r> Finding<'r> {
 
     pub(super) const fn of(kind: Kind) -> Self {
         let end = kind.classification();
-        Self { end, kind: Some(kind), status: None, overruled: None, structured: None }
+        Self { kind: Some(kind), ..Self::judged(end) }
     }
 
     /// A classification that was made before.
     pub(super) const fn judged(end: Classification<'r>) -> Self {
-        Self { end, kind: None, status: None, overruled: None, structured: None }
+        let (kind, status, overruled, structured) = (None, None, None, None);
+        Self { end, kind, status, overruled, structured, stamped: None }
+    }
+
+    /// The classification that was written into the error.
+    pub(super) fn stamped(error: &'r ToolError, verdict: Verdict) -> Self {
+        let (ran, exhausted) = (error.ran, error.exhausted);
+        let end = Classification { verdict, ran, code: &error.code, exhausted };
+        Self { stamped: Some(error), ..Self::judged(end) }
     }
 
     pub(super) const fn status(mut self, status: Option<u16>) -> Self {

@@ -46,6 +46,8 @@ pub enum Kind {
     Conflict,
     /// A lock, a connection, memory: all taken for the moment.
     Busy,
+    /// What was asked for is not ready yet, such as a job's result.
+    NotReady,
     /// The caller cancelled the call.
     Cancelled,
     /// The input is wrong.
@@ -141,6 +143,7 @@ static TABLE: [(Kind, &str, Verdict, Ran, &str); Unclassified as usize + 1] = [
     (ServerError, "server_error", TRANSIENT, Unknown, reason::SERVER),
     (Conflict, "conflict", TRANSIENT, Unknown, "Conflicting work ends"),
     (Busy, "busy", TRANSIENT, Unknown, "Busy resources become free"),
+    (NotReady, code::NOT_READY, TRANSIENT, Unknown, "What is not ready becomes ready"),
     (Cancelled, code::CANCELLED, Verdict::Cancelled, Unknown, "The caller cancelled the call"),
     (InvalidInput, "invalid_input", PERMANENT, Yes, reason::INVALID_INPUT),
     (AuthFailed, "auth_failed", PERMANENT, Yes, reason::AUTH),

@@ -6,7 +6,7 @@ use super::{
     scan::{Rank, Scan},
     sqlstate,
 };
-use crate::{Classification, Ran, ToolError, ToolManifest, Verdict, code::IDEMPOTENCY_IN_FLIGHT};
+use crate::{Ran, ToolError, ToolManifest, Verdict, code::IDEMPOTENCY_IN_FLIGHT};
 
 /// Codes that say nothing: the kind's own is put in their place.
 const EMPTY: [&str; 7] =
@@ -21,16 +21,9 @@ const EMPTY: [&str; 7] =
 #[must_use]
 pub fn tool_error(error: &ToolError) -> Finding<'_> {
     if let Some(verdict) = error.verdict {
-        let end = Classification {
-            verdict,
-            ran: error.ran,
-            code: &error.code,
-            exhausted: error.exhausted,
-        };
-        return Finding::judged(end);
+        return Finding::stamped(error, verdict);
     }
-    let scan = code(&error.code).unwrap_or_default().or(message::scan(&error.message));
-    let mut found: Finding<'_> = scan.finding().unwrap_or(Finding::of(Kind::Unclassified));
+    let mut found: Finding<'_> = scan(error).finding().unwrap_or(Finding::of(Kind::Unclassified));
     match error.retryable {
         Some(false) if found.end.verdict != Verdict::Permanent => {
             found = found.overruled(Verdict::Permanent, reason::NOT_RETRYABLE);
@@ -54,13 +47,30 @@ pub fn tool_error(error: &ToolError) -> Finding<'_> {
     found
 }
 
+/// What the error's code and message mean.
+fn scan(error: &ToolError) -> Scan {
+    code(&error.code).unwrap_or_default().or(message::scan(&error.message))
+}
+
+/// The JSON-RPC code of the error: its own, or that of the error object that a client of MCP keeps in its
+/// details.
+pub(crate) fn json_rpc_code(error: &ToolError) -> Option<i64> {
+    #[derive(serde::Deserialize)]
+    struct Came {
+        code: i64,
+    }
+
+    let came = || serde_json::from_str(error.details.as_ref()?.get()).ok();
+    let code = error.code.parse().ok().or_else(|| came().map(|Came { code }| code));
+    code.filter(|code| *code < 0)
+}
+
 /// Whether anything but a guess says how `error` ends: the tool itself, or what its code and its
 /// message are known to mean. A verdict that was written into it may have been the guess.
 #[cfg(feature = "keys")]
 pub(crate) fn is_known(error: &ToolError) -> bool {
     let says_when = matches!(error.verdict, Some(Verdict::Transient { retry_after: Some(_) }));
-    let scan = || code(&error.code).unwrap_or_default().or(message::scan(&error.message));
-    error.retryable.is_some() || says_when || scan().finding().is_some()
+    error.retryable.is_some() || says_when || scan(error).finding().is_some()
 }
 
 /// Classifies `error` under the manifest of its tool, and writes verdict and
@@ -97,14 +107,24 @@ impl Finding<'_> {
     ///
     /// An entry matches the error's own code, the stable code of what the tables found, or the
     /// HTTP status that the error has or names: `503` matches a response with that status and
-    /// the text `Service unavailable (503)`. An entry of
+    /// the text `Service unavailable (503)`, also where the error was classified before. An entry of
     /// [`not_run`](ToolManifest::not_run) matches what the error itself has, and no text.
     #[must_use]
     pub fn with_manifest(self, manifest: &ToolManifest) -> Self {
         if self.end.verdict.is_success() {
             return self;
         }
-        let entry = manifest.classification.iter().find(|(key, _)| self.is(key));
+        let entries = &manifest.classification;
+        // What was written into an error before does not hide its status.
+        let stamped = self.stamped.filter(|_| !entries.is_empty());
+        let named = stamped.and_then(|error| scan(error).finding());
+        let rpc = stamped.and_then(json_rpc_code);
+        let is = |key: &str| {
+            self.is(key)
+                || named.is_some_and(|named| named.is(key))
+                || rpc.is_some_and(|code| key.parse() == Ok(code))
+        };
+        let entry = entries.iter().find(|(key, _)| is(key));
         let mut found =
             entry.map_or(self, |(_, verdict)| self.overruled(*verdict, reason::MANIFEST));
         if manifest.not_run.iter().any(|key| self.says(key)) {

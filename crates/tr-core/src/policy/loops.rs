@@ -34,6 +34,14 @@ pub trait LoopPolicy<Req, Res> {
         false
     }
 
+    /// Whether this failure depends on the args alone, also where
+    /// [its text](crate::classify::is_deterministic) does not say so: they fail a schema; `false`
+    /// by default.
+    fn is_invalid(&self, end: End<'_, Res>) -> bool {
+        let _ = end;
+        false
+    }
+
     /// A success's text as the model sees it, to be compared with that of the same call before.
     /// `None`, the default: it cannot be compared, and counts as another one each time.
     fn success<'r>(&self, res: &'r Res) -> Option<Cow<'r, str>> {

@@ -5,7 +5,7 @@ use super::{
     loops::{LoopPolicy, LoopRef, TurnRef},
     response::{End, ResponsePolicy},
 };
-use crate::{Effect, ToolCall, ToolOutcome, Verdict, classify, code};
+use crate::{Effect, ToolCall, ToolOutcome, Verdict, classify, code, failure_info};
 use std::borrow::Cow;
 
 impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
@@ -59,6 +59,14 @@ impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
             Err(_) => found.code != code::UNCLASSIFIED,
         };
         found.verdict.is_transient() && is_known
+    }
+
+    fn is_invalid(&self, end: End<'_, ToolOutcome>) -> bool {
+        match end {
+            Ok(outcome) => outcome.error().and_then(classify::json_rpc_code) == Some(-32_602),
+            Err(error) => failure_info(error)
+                .is_some_and(|info| info.is_by_layer() && info.code() == code::INVALID_ENVELOPE),
+        }
     }
 
     fn success<'r>(&self, outcome: &'r ToolOutcome) -> Option<Cow<'r, str>> {

@@ -1,5 +1,7 @@
 //! The acceptance cases, by the literal message alone.
-use tr_core::{Classification, ToolError, ToolManifest, Verdict, classify, classify::Finding};
+use tr_core::{
+    Classification, Json, ToolError, ToolManifest, Verdict, classify, classify::Finding,
+};
 
 fn is(found: Finding<'_>, verdict: Verdict, reason: &str) {
     assert_eq!((found.end.verdict, found.reason()), (verdict, reason));
@@ -42,6 +44,23 @@ fn eh_1_5_manifest_overrides_classification() {
     for key in ["503", "service_unavailable"] {
         let found = found.with_manifest(&treat_503_as_permanent(key));
         is(found, Verdict::Permanent, "Tool manifest override respected");
+    }
+    assert_eq!(found.with_manifest(&treat_503_as_permanent("502")), found);
+}
+
+/// As an adapter writes it into the error, under a stable code.
+#[test]
+fn eh_1_5_manifest_overrides_a_classification_that_was_made_before() {
+    let end = classify::json_rpc(-32_050, "Service unavailable (503)").end;
+    let mut error = ToolError::new(end.code, "Service unavailable (503)").classified(end);
+    error.details = Some(Json::from_text(r#"{"code":-32050}"#).unwrap());
+    let found = classify::tool_error(&error);
+    for key in ["503", "service_unavailable", "-32050"] {
+        let tool = treat_503_as_permanent(key);
+        is(found.with_manifest(&tool), Verdict::Permanent, "Tool manifest override respected");
+        let mut stamped = error.clone();
+        assert_eq!(classify::stamp(&mut stamped, Some(&tool)), "Tool manifest override respected");
+        assert_eq!((stamped.verdict, &*stamped.code), (Some(Verdict::Permanent), end.code));
     }
     assert_eq!(found.with_manifest(&treat_503_as_permanent("502")), found);
 }
@@ -100,6 +119,8 @@ fn tg_4_error_classification() {
         "TypeError [ERR_INVALID_ARG_TYPE]: The \"path\" argument must be of type string",
         "TypeError: read() missing 1 required positional argument: 'path'",
         "Type error: expected a string",
+        "MCP error -32602: Input validation error: Invalid arguments for tool read: [",
+        "2 validation errors for readArguments\npath\n  Field required [type=missing]",
     ] {
         assert!(classify::is_deterministic(message), "{message}");
         assert_eq!(classify::message(message).end.verdict, Verdict::Permanent, "{message}");
@@ -111,6 +132,7 @@ fn tg_4_error_classification() {
         "Expected string\nbut received undefined",
         "missing required parameter",
         "a type\nof error: argument",
+        "1 validation error for WeatherReport\ntemperature\n  Field required [type=missing]",
         "",
     ] {
         assert!(!classify::is_deterministic(message), "{message}");

@@ -48,7 +48,7 @@ proptest! {
         let mut track = Track::default();
         for random in stream {
             now += SECOND * u32::try_from(random.2).unwrap();
-            track.admit(&signals, &asked(random.0, now), true);
+            track.admit(&signals, &asked(random.0, now));
             track.record(&signals, &step(random, now));
             prop_assert!(track.size() <= CALLS + TOOLS);
         }
@@ -61,7 +61,7 @@ proptest! {
         let mut track = Track::default();
         for (n, (call, _, pause, _, read_only)) in stream.into_iter().enumerate() {
             now += SECOND * u32::try_from(pause).unwrap();
-            prop_assert_eq!(track.admit(&signals, &asked(call, now), true), None);
+            prop_assert_eq!(track.admit(&signals, &asked(call, now)), None);
             let step = Step { read_only, ..answered(call, n as u64, now) };
             prop_assert_eq!(track.record(&signals, &step).1, None);
         }
@@ -75,7 +75,7 @@ proptest! {
             let (mut track, mut now) = (Track::default(), start);
             let judged = stream.iter().map(|&random| {
                 now += SECOND * u32::try_from(random.2).unwrap();
-                (track.admit(&signals, &asked(random.0, now), true), track.record(&signals, &step(random, now)))
+                (track.admit(&signals, &asked(random.0, now)), track.record(&signals, &step(random, now)))
             });
             judged.collect::<Vec<_>>()
         };
@@ -90,7 +90,7 @@ proptest! {
         let (mut warned, mut refused) = (false, std::collections::HashSet::new());
         for random in stream {
             now += SECOND * u32::try_from(random.2).unwrap();
-            let verdict = track.admit(&signals, &asked(random.0, now), true);
+            let verdict = track.admit(&signals, &asked(random.0, now));
             prop_assert!(verdict.is_some() || !refused.contains(&random.0));
             if verdict.is_some() {
                 prop_assert!(warned);
@@ -114,7 +114,7 @@ proptest! {
         for n in 0..6 * length {
             let call = 100 + n % length;
             now += SECOND;
-            prop_assert_eq!(track.admit(&signals, &asked(call, now), true), None);
+            prop_assert_eq!(track.admit(&signals, &asked(call, now)), None);
             let (_, warning) = track.record(&signals, &answered(call, 0, now));
             let round = u32::try_from(n / length + 1).unwrap();
             if (n + 1) % length == 0 && round >= 3 {
@@ -122,7 +122,7 @@ proptest! {
                 prop_assert_eq!(warning, Some(Signal { rule, count: round }));
             }
         }
-        prop_assert!(track.admit(&signals, &asked(100, now), true).is_some());
+        prop_assert!(track.admit(&signals, &asked(100, now)).is_some());
     }
 }
 
@@ -139,7 +139,7 @@ fn who_waits_does_not_count_but_for_time() {
     let mut refused = None;
     for minute in 0..180 {
         let now = start + SECOND * 60 * minute;
-        if track.admit(&signals, &asked(1, now), true).is_some() {
+        if track.admit(&signals, &asked(1, now)).is_some() {
             refused = Some(minute);
             break;
         }
@@ -155,7 +155,7 @@ fn a_new_success_that_may_change_things_starts_the_count_anew() {
     let (signals, now) = (Signals::default(), base());
     let mut track = Track::default();
     for n in 0..100 {
-        assert_eq!(track.admit(&signals, &asked(1, now), true), None);
+        assert_eq!(track.admit(&signals, &asked(1, now)), None);
         assert_eq!(track.record(&signals, &answered(1, 0, now)).1, None);
         if n % 9 == 8 {
             let edit = Step { read_only: false, ..answered(1000 + n, 0, now) };
@@ -172,9 +172,9 @@ fn what_is_old_is_forgotten_and_verdicts_too() {
         track.record(&signals, &answered(1, 0, start));
     }
     let at = start + SECOND * 59;
-    assert!(track.admit(&signals, &asked(1, at), true).is_some());
+    assert!(track.admit(&signals, &asked(1, at)).is_some());
     track.expire(SECOND * 60, start + SECOND * 100);
-    assert!(track.admit(&signals, &asked(1, start + SECOND * 100), true).is_some());
+    assert!(track.admit(&signals, &asked(1, start + SECOND * 100)).is_some());
     track.expire(SECOND * 60, start + SECOND * 119);
     assert!(track.is_empty());
 }

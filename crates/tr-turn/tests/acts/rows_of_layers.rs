@@ -51,7 +51,7 @@ pub(crate) const ROWS: &[Row] = &[
         ONCE,
         "http_503",
         "call*2 wait:2000 call runs",
-        "http_503 http_503+loop loop_detected+loop runs=2",
+        "http_503 http_503+loop*2 runs=3",
         "http_503 http_503+loop http_503 runs=3",
     ],
     [

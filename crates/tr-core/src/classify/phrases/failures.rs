@@ -130,6 +130,7 @@ pub(super) const FAILURES: &[Group] = &[
          serialization failure | transaction has been aborted | transaction was deadlocked
          update conflict | write conflict | writeconflict",
     ),
+    (Kind::NotReady, "is not ready | not ready yet | not yet ready"),
     (
         Kind::Busy,
         "another git process | another installation is in progress
@@ -141,10 +142,10 @@ pub(super) const FAILURES: &[Group] = &[
          database system is starting up | database table is locked | device or resource busy
          execution context was destroyed | failed to acquire lock | file is locked
          frame was detached | in recovery mode | is being provisioned | is currently loading
-         is locked by | is locked by another | is not ready | is starting up | leader election
+         is locked by | is locked by another | is starting up | leader election
          lock timeout | lock wait timeout | locked by another | max number of clients reached
          model is currently loading | nobrokersavailable | node is detached
-         not attached to the dom | not ready yet | not yet ready | out of memory | please retry
+         not attached to the dom | out of memory | please retry
          please try again | pool timed out | queue is full | redis is busy | redis is loading
          resource busy | resource busy or locked | resource deadlock
          resource temporarily unavailable | retry later | retry the request
