@@ -100,10 +100,7 @@ impl Guard {
             );
         }
         let keys = setup.keys(options.overrides.derive_keys.map(Into::into));
-        let (loops, deprecated) = setup.loops(options.overrides.loops);
-        if let Some(deprecated) = deprecated {
-            eprintln!("tool-guard: {deprecated}");
-        }
+        let loops = setup.loops(options.overrides.loops);
         let compares = signals(loops, setup.config.loops.signals.as_ref()).is_some();
         let recording = setup.recording(options.overrides.recording.clone());
         let server = recording.server(&options.server_words());

@@ -144,16 +144,11 @@ impl Overrides {
             let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
             millis.max(1).into()
         });
-        let loops = self.loops.map(|loops| match loops {
-            Loops::Signals => word(&Loops::Block),
-            Loops::Failures => word(&Loops::Strict),
-            loops => word(&loops),
-        });
         let log = self.attribution_log.as_ref().map(|path| path.to_string_lossy().into());
         let own = [
             ("attempt_timeout_ms", timeout, "--timeout"),
             ("idempotency.derived_keys", self.derive_keys.as_ref().map(word), "--derive-keys"),
-            ("loops.mode", loops, "--loops"),
+            ("loops.mode", self.loops.as_ref().map(word), "--loops"),
             ("loops.log_path", log, "--attribution-log"),
         ];
         let all = own.into_iter().chain(self.recording.settings());
@@ -245,30 +240,15 @@ pub(crate) enum Loops {
     Block,
     /// Any third identical call after two failures, and all calls after five failures within 60 s
     Strict,
-    /// An earlier name of block
-    #[value(hide = true)]
-    Signals,
-    /// An earlier name of strict
-    #[value(hide = true)]
-    Failures,
 }
 
-impl Loops {
-    /// The mode, and the warning for a deprecated name.
-    pub(crate) const fn mode(self) -> (loopguard::Mode, Option<&'static str>) {
-        match self {
-            Self::Off => (loopguard::Mode::Off, None),
-            Self::Note => (loopguard::Mode::Note, None),
-            Self::Block => (loopguard::Mode::Block, None),
-            Self::Strict => (loopguard::Mode::Strict, None),
-            Self::Signals => (
-                loopguard::Mode::Block,
-                Some("--loops signals is deprecated: write --loops block, or remove it"),
-            ),
-            Self::Failures => (
-                loopguard::Mode::Strict,
-                Some("--loops failures is deprecated: write --loops strict"),
-            ),
+impl From<Loops> for loopguard::Mode {
+    fn from(loops: Loops) -> Self {
+        match loops {
+            Loops::Off => Self::Off,
+            Loops::Note => Self::Note,
+            Loops::Block => Self::Block,
+            Loops::Strict => Self::Strict,
         }
     }
 }

@@ -119,16 +119,15 @@ impl Setup {
         Recording::configured(&self.config.records).under(options)
     }
 
-    /// The mode of the loop guard, and the warning for a deprecated option: an option overrides the
-    /// configuration.
-    pub(crate) fn loops(&self, option: Option<Loops>) -> (loopguard::Mode, Option<&'static str>) {
+    /// The mode of the loop guard: an option overrides the configuration.
+    pub(crate) fn loops(&self, option: Option<Loops>) -> loopguard::Mode {
         let configured = self.config.loops.mode.map(|mode| match mode {
             LoopMode::Off => loopguard::Mode::Off,
             LoopMode::Note => loopguard::Mode::Note,
             LoopMode::Block => loopguard::Mode::Block,
             LoopMode::Strict => loopguard::Mode::Strict,
         });
-        option.map_or_else(|| (configured.unwrap_or_default(), None), Loops::mode)
+        option.map(Into::into).or(configured).unwrap_or_default()
     }
 
     /// The path of the attribution log.

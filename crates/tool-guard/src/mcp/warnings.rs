@@ -69,13 +69,14 @@ impl Repeatable {
 }
 
 /// The codes of failures after which a poll asks again.
-const NOT_NOW: [&str; 6] = [
+const NOT_NOW: [&str; 7] = [
     "connection_refused",
     "dns_failure",
     code::RATE_LIMITED,
     "resource_exhausted",
     "overloaded",
     "busy",
+    code::NOT_READY,
 ];
 
 /// The line below the server's own words, if these do not say whether the call ran.

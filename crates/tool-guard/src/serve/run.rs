@@ -30,7 +30,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let setup = files.read().map_err(anyhow::Error::msg)?;
     let upstream = Upstream::new(setup.config.catalog.endpoints(), &options.reach)
         .with_context(|| format!("{} cannot be used", options.config.display()))?;
-    let (loops, _) = setup.loops(None);
+    let loops = setup.loops(None);
     let recording = setup.recording(options.recording.clone());
     // The records of calls that name no session belong to the front of this file, whenever it runs.
     let server = recording.server(&["serve".into(), fs::canonicalize(&options.config)?.into()]);

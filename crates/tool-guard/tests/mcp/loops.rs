@@ -148,9 +148,7 @@ fn five_failures_in_a_turn_that_the_client_names_end_the_turn() {
 
 #[test]
 fn what_becomes_of_loops_is_the_user_s_to_say() {
-    for (loops, calls) in
-        [("off", 9), ("note", 9), ("block", 9), ("strict", 5), ("signals", 9), ("failures", 5)]
-    {
+    for (loops, calls) in [("off", 9), ("note", 9), ("block", 9), ("strict", 5)] {
         let mut client = Client::script(&["--loops", loops], BROKEN);
         let said = failures(&mut client, 9, &json!({}));
         assert_eq!(client.executions(""), calls, "{loops}: {said:?}");
@@ -159,14 +157,8 @@ fn what_becomes_of_loops_is_the_user_s_to_say() {
             client.call(id, "t", json!({}));
             client.answer(id);
         }
-        let more = match loops {
-            "strict" | "failures" => 0,
-            _ => 5,
-        };
+        let more = if loops == "strict" { 0 } else { 5 };
         assert_eq!(client.executions("") - calls, more, "{loops}");
-        let stderr = client.stderr();
-        let deprecated = stderr.contains("write --loops");
-        assert_eq!(deprecated, ["signals", "failures"].contains(&loops), "{stderr}");
     }
 }
 
