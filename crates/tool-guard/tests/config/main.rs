@@ -64,7 +64,7 @@ fn show_says_where_each_value_comes_from() {
         "--config",
         "stack.toml",
         "--loops",
-        "signals",
+        "block",
         "--records",
         "redis://u:hunter2@h:1",
     ];

@@ -95,7 +95,11 @@ impl Proxy {
                 None => Ok(barred),
             };
             let end = match barred {
-                Ok(Some(barred)) => Err(barred.of(&call).into()),
+                Ok(Some(barred)) => {
+                    let barred = barred.of(&call);
+                    barred.log(call.parts().tool.label());
+                    Err(barred.into())
+                }
                 Ok(None) => stack.oneshot(call).await,
                 Err(not_compared) => Err(not_compared.into()),
             };

@@ -1,6 +1,7 @@
 //! What is said of a call that was not made, because an equal one may have run.
 use crate::mcp::records;
 use std::{fmt, time::Duration};
+use tool_reliability::telemetry::TARGET;
 use tr_core::{FailureInfo, Ran, ToolCall, Verdict, canonical::Key, code, printable, rfc3339};
 
 /// What is known of the earlier call.
@@ -106,6 +107,13 @@ impl Barred {
         let parts = call.parts();
         self.undeclared = (!parts.effect_declared).then(|| parts.tool.label().into());
         self
+    }
+
+    /// Tells the operator, who may settle its record.
+    pub(crate) fn log(&self, tool: &str) {
+        let record = self.key.as_ref().map(records::short).unwrap_or_default();
+        let why = self.earlier.to_string();
+        tracing::warn!(target: TARGET, event = "equal_call_refused", tool, record, why);
     }
 
     /// Where the model turns to.
