@@ -19,11 +19,11 @@ const BUDGET: &[(&str, usize)] = &[
     ("tool-guard", 24550),
     // With streams, the door and the adapter of tools, what a configuration says of each layer, the
     // envelope service, and cancelling, which tr-turn had.
-    ("tool-reliability", 5700),
-    ("tr-breaker", 3420),
+    ("tool-reliability", 5660),
+    ("tr-breaker", 2400),
     // Its file has every setting of every layer, the defaults of each, and where tools are; its schema
     // refuses what the reader refuses. With the statuses of an upstream.
-    ("tr-config", 2880),
+    ("tr-config", 2850),
     // With the channel of chunks, what the conformance suites of stores share, and a manifest's `cancellable`.
     ("tr-core", 7890),
     // With who settled a call.
