@@ -7,6 +7,7 @@ mod failover;
 mod faults;
 #[path = "../../crates/tr-idempotency/tests/crash/fuse.rs"]
 mod fuse;
+mod launcher;
 mod layered;
 mod likeness;
 mod points;

@@ -54,7 +54,6 @@ macro_rules! set {
 
 mod apply;
 mod open;
-mod share;
 mod telemetry;
 
 use self::open::Stores;
@@ -64,8 +63,6 @@ pub use self::{
     telemetry::telemetry,
 };
 use crate::{Builder, ConfigError, ToolStack};
-#[cfg(feature = "redis")]
-use std::sync::Mutex;
 use std::{
     env, fmt, mem,
     sync::{Arc, PoisonError, RwLock},
@@ -74,9 +71,8 @@ pub use tr_config::{
     BreakerConfig, BreakerMode, BreakerRules, BudgetConfig, CatalogError, Config, Conflicts,
     DeriveKeys, IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals,
     MetricNames, Mistake, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor,
-    RetryOptIn, RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig,
-    ShareConfig, SlowCalls, StatusMeaning, StoreFailures, TelemetryConfig, ToolCatalog,
-    UpstreamConfig, WhenStoreFails,
+    RetryOptIn, RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig, SlowCalls,
+    StatusMeaning, StoreFailures, TelemetryConfig, ToolCatalog, UpstreamConfig, WhenStoreFails,
 };
 
 /// The variables of this process that are settings, for [`Config::from_json_with`] and its like.
@@ -97,8 +93,6 @@ struct Running {
     started: Config,
     catalog: RwLock<ToolCatalog>,
     warnings: Vec<String>,
-    #[cfg(feature = "redis")]
-    sharing: Mutex<Option<tr_breaker::share::Sharing>>,
 }
 
 /// The result of a reload.
@@ -155,32 +149,14 @@ impl Live {
         &self.0.warnings
     }
 
-    /// What shares the breakers as `breaker.share` says, once: spawn its
-    /// [`run`](tr_breaker::share::Sharing::run), which shares them until it is dropped. `None` if nothing
-    /// is to be shared, and from the second time on.
-    #[cfg(feature = "redis")]
-    #[must_use = "nothing is shared unless it runs"]
-    pub fn sharing(&self) -> Option<tr_breaker::share::Sharing> {
-        self.0.sharing.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
     fn build(
         config: Config,
         warnings: Vec<String>,
         change: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self, ConfigError> {
         let stack = change(ToolStack::builder().config(&config)).build()?;
-        let sharing = config.breaker.share.as_ref().map(|config| share::share(config, &stack));
-        let _sharing = sharing.transpose()?;
         let catalog = RwLock::new(config.catalog.clone());
-        Ok(Self(Arc::new(Running {
-            stack,
-            started: config,
-            catalog,
-            warnings,
-            #[cfg(feature = "redis")]
-            sharing: Mutex::new(_sharing),
-        })))
+        Ok(Self(Arc::new(Running { stack, started: config, catalog, warnings })))
     }
 
     /// The stack.

@@ -10,8 +10,6 @@
 //!   any ── force_open ──▶ FORCED_OPEN        any ── reset ──▶ CLOSED
 //! ```
 mod saving;
-#[cfg(feature = "redis")]
-mod sharing;
 mod steps;
 
 use crate::{
@@ -161,11 +159,6 @@ impl Circuit {
     /// The mode, and whether it is forced open.
     pub(crate) const fn orders(&self) -> (Mode, bool) {
         (self.mode, matches!(self.phase, Phase::Forced))
-    }
-
-    /// The mode, where it is not the one of the settings.
-    fn order(&self) -> Option<Mode> {
-        (self.mode != self.settings.mode).then_some(self.mode)
     }
 
     /// Whether it is closed, and remembers nothing that speaks against the tool.

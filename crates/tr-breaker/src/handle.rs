@@ -214,7 +214,6 @@ impl BreakerHandle {
         let now = clock::now();
         for circuit in self.breakers.targets_of(&self.circuit).iter().chain([&self.circuit]) {
             circuit.control(now, Circuit::reset);
-            circuit.observers().changed(circuit.name());
         }
     }
 
@@ -259,8 +258,6 @@ impl BreakerHandle {
 
     fn set_mode(&self, mode: Mode) {
         self.circuit.control(clock::now(), |circuit| circuit.set_mode(mode));
-        // No step says so.
-        self.circuit.observers().changed(self.name());
     }
 }
 

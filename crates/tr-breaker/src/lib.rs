@@ -91,18 +91,13 @@
 //! # Features
 //!
 //! - `serde`: a [`Snapshot`] can be serialised.
-//! - `redis`: processes share the state of their breakers through `share::Sharing`; `redis-tls`: over TLS.
 //!
 //! # Knows nothing of
 //!
-//! other layers, stores, exporters. It spawns nothing, and sleeps only in sharing, a future that its user spawns.
+//! other layers, stores, exporters, other processes. It spawns nothing and never sleeps.
 mod builder;
-#[cfg(feature = "redis")]
-mod changed;
 mod circuit;
 mod clock;
-#[cfg(feature = "redis")]
-mod decision;
 pub mod error;
 mod fast_path;
 pub mod future;
@@ -114,8 +109,6 @@ mod ramp;
 mod registry;
 mod service;
 mod settings;
-#[cfg(feature = "redis")]
-pub mod share;
 mod shortened;
 mod snapshot;
 mod sync;

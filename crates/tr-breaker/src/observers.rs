@@ -1,6 +1,4 @@
 //! The list of observers of one layer's breakers, and how an event reaches them.
-#[cfg(feature = "redis")]
-use crate::changed::ChangedBreakers;
 use crate::sync::ignore_poison;
 use std::sync::{
     Arc, RwLock,
@@ -14,8 +12,6 @@ pub(crate) struct Observers {
     /// Spares the lock while there are none. Never reset: observers cannot unsubscribe.
     has_any: AtomicBool,
     all: RwLock<Arc<[Arc<dyn Observer>]>>,
-    #[cfg(feature = "redis")]
-    changes: std::sync::OnceLock<std::sync::Weak<ChangedBreakers>>,
 }
 
 impl Observers {
@@ -31,28 +27,9 @@ impl Observers {
     }
 
     pub(crate) fn notify(&self, call: &CallInfo<'_>, event: &Event<'_>) {
-        if let Event::Breaker { breaker, .. } = event {
-            self.changed(breaker);
-        }
         for observer in self.all().iter().filter(|observer| observer.enabled()) {
             observer.on_event(call, event);
         }
-    }
-
-    /// Passes on the name of a breaker that changed its state or its mode.
-    pub(crate) fn changed(&self, name: &str) {
-        #[cfg(feature = "redis")]
-        if let Some(changes) = self.changes.get().and_then(std::sync::Weak::upgrade) {
-            changes.note(name, crate::clock::now());
-        }
-        #[cfg(not(feature = "redis"))]
-        let _ = name;
-    }
-
-    /// Sets the receiver of changes; `false` if there is one already.
-    #[cfg(feature = "redis")]
-    pub(crate) fn set_changes(&self, changes: &Arc<ChangedBreakers>) -> bool {
-        self.changes.set(Arc::downgrade(changes)).is_ok()
     }
 
     /// A copy, so that observers may use the breakers while they are notified.

@@ -1,6 +1,4 @@
 //! The breakers of one layer by key, bounded.
-#[cfg(feature = "redis")]
-use crate::decision::Decision;
 use crate::{
     clock,
     keyed::KeyedCircuit,
@@ -14,7 +12,7 @@ use hashbrown::HashTable;
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, OnceLock, RwLock, RwLockWriteGuard},
+    sync::{Arc, OnceLock, RwLock},
 };
 use tr_core::{KeyRef, manifest::BreakerOverride};
 
@@ -47,9 +45,6 @@ struct Others {
     hand: usize,
     /// Restored state of breakers that have not been used since.
     restored: HashMap<String, (Saved, Epoch)>,
-    /// Decisions of other processes about breakers that this one has not used.
-    #[cfg(feature = "redis")]
-    decided: HashMap<Box<str>, (Decision, std::time::Instant)>,
 }
 
 /// At most this many stay for good, and at most half of all.
@@ -233,51 +228,13 @@ impl Breakers {
                 assert!(slot.set(made.clone()).is_ok(), "it was empty, under the lock");
             }
         }
-        Self::catch_up(&made, others);
-        made
-    }
-
-    /// Restores what is known of a new breaker.
-    fn catch_up(made: &KeyedCircuit, mut others: RwLockWriteGuard<'_, Others>) {
         let restored = others.restored.remove(made.name());
-        #[cfg(feature = "redis")]
-        let decided = others.decided.remove(made.name());
         // Observers may look up breakers when they are notified.
         drop(others);
         if let Some((saved, epoch)) = restored {
             made.restore(&saved, epoch);
         }
-        #[cfg(feature = "redis")]
-        if let Some((decision, at)) = decided {
-            let now = clock::now();
-            let decision = decision.after(now.saturating_duration_since(at));
-            made.control(now, |circuit| circuit.adopt(&decision, now));
-        }
-    }
-}
-
-/// Breakers by their names, as other processes know them.
-#[cfg(feature = "redis")]
-impl Breakers {
-    pub(crate) const fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// The breaker of this name, whatever its key is.
-    pub(crate) fn named(&self, name: &str) -> Option<Arc<KeyedCircuit>> {
-        self.get(KeyRef::new(name)).or_else(|| {
-            let others = ignore_poison(self.others.read());
-            self.each(&others).find(|circuit| circuit.name() == name).cloned()
-        })
-    }
-
-    /// Keeps a decision about a breaker that is still to be made, unless a new one does so by itself.
-    pub(crate) fn decide_later(&self, name: &str, decision: Decision, now: std::time::Instant) {
-        let mut others = ignore_poison(self.others.write());
-        others.decided.remove(name);
-        if decision.is_news() && others.decided.len() < self.capacity {
-            others.decided.insert(name.into(), (decision, now));
-        }
+        made
     }
 }
 

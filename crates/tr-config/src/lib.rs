@@ -60,8 +60,8 @@ pub use self::{
         BreakerConfig, BreakerMode, BreakerRules, BudgetConfig, Config, Conflicts, DeriveKeys,
         IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals, MetricNames,
         PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor, RetryOptIn,
-        RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig, ShareConfig,
-        SlowCalls, StatusMeaning, StoreFailures, TelemetryConfig, UpstreamConfig, WhenStoreFails,
+        RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig, SlowCalls,
+        StatusMeaning, StoreFailures, TelemetryConfig, UpstreamConfig, WhenStoreFails,
     },
 };
 

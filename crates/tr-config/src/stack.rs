@@ -73,7 +73,7 @@ pub(crate) mod variable;
 #[cfg(feature = "schema")]
 pub(crate) use self::form::ConfigForm;
 pub use self::{
-    breaker::{BreakerConfig, BreakerMode, BreakerRules, ShareConfig, SlowCalls},
+    breaker::{BreakerConfig, BreakerMode, BreakerRules, SlowCalls},
     guard::{
         IdentityConfig, RecordBodies, RecordPlace, RecordsConfig, StatusMeaning, UpstreamConfig,
     },

@@ -47,7 +47,6 @@ fn below(name: &str) -> Option<Vec<&'static str>> {
     Some(match name {
         "tr-core" | "tr-sqlite" | "tr-tls" | "tr-transcript" => Vec::new(),
         "tr-testkit" => core.into(),
-        "tr-breaker" => vec!["tr-core", "tr-tls"],
         "tr-idempotency" => vec!["tr-core", "tr-sqlite", "tr-tls"],
         "tr-integrity" => vec!["tr-core", "tr-sqlite", "tr-tls", "tr-transcript"],
         layer if LAYERS.contains(&layer) => core.into(),
@@ -219,10 +218,10 @@ mod tests {
     #[test]
     fn an_engine_is_optional_and_off() {
         let count = |one| engines(&Tree::with(vec![one])).len();
-        assert_eq!(count(Crate::on("tr-breaker", &["redis"])), 1);
-        assert_eq!(count(Crate::on("tr-breaker", &["redis"]).optional()), 0);
-        assert_eq!(count(Crate::on("tr-breaker", &["redis"]).dev()), 0);
-        let mut on = Crate::on("tr-breaker", &["redis"]).optional();
+        assert_eq!(count(Crate::on("tr-idempotency", &["redis"])), 1);
+        assert_eq!(count(Crate::on("tr-idempotency", &["redis"]).optional()), 0);
+        assert_eq!(count(Crate::on("tr-idempotency", &["redis"]).dev()), 0);
+        let mut on = Crate::on("tr-idempotency", &["redis"]).optional();
         on.on_by_default.insert("redis".into());
         assert_eq!(count(on), 1);
     }

@@ -81,15 +81,21 @@ fn the_example_s_keys_are_all_shown_with_their_lines() {
 
 #[test]
 fn no_secret_is_shown() {
-    let vars =
-        [("TOOL_RELIABILITY__BREAKER__SHARE__WHERE", "rediss://u:hunter2@b/w@h:1/2?x=hunter2")];
     let json = r#"{"records": {"where": "redis://:hunter2@h:1"}, "tools": {"t": {"default_value":
         {"auth": "Bearer sk-ant-REDACTED"},
         "dependency": "https://h/x?token=hunter2"}}}"#;
-    let text = shown(json, &vars, Door::Mcp);
+    let text = shown(json, &[], Door::Mcp);
     assert!(!text.contains("hunter2") && !text.contains("sk-ant"), "{text}");
     assert!(text.contains("# where = \"redis://<hidden>@h:1\" # stack.json:1; hidden: set it as TOOL_RELIABILITY__RECORDS__WHERE"), "{text}");
-    assert!(text.contains("# where = \"rediss://<hidden>@h:1/2\" # variable TOOL_RELIABILITY__BREAKER__SHARE__WHERE"), "{text}");
+    let vars = [("TOOL_RELIABILITY__RECORDS__WHERE", "rediss://u:hunter2@b/w@h:1/2?x=hunter2")];
+    let text = shown("{}", &vars, Door::Mcp);
+    assert!(!text.contains("hunter2"), "{text}");
+    assert!(
+        text.contains(
+            "# where = \"rediss://<hidden>@h:1/2\" # variable TOOL_RELIABILITY__RECORDS__WHERE"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

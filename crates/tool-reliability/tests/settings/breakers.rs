@@ -70,11 +70,6 @@ pub(crate) const ROWS: &[Group] = rows! {
     two_tools, "{}" {
         "breaker.capacity" = "1" => "2 breakers" => "1 breakers";
     }
-    sharing, r#"{"breaker": {"share": {"where": "redis://127.0.0.1:1"}}}"# {
-        "breaker.share.where" = "\"redis://127.0.0.2:2\"" => "?" => "\"127.0.0.2:2\", namespace: \"default\", every: 500ms";
-        "breaker.share.namespace" = "\"checkout\"" => "\"127.0.0.1:1\", namespace: \"default\", every: 500ms" => "\"127.0.0.1:1\", namespace: \"checkout\", every: 500ms";
-        "breaker.share.every_ms" = "60" => "\"127.0.0.1:1\", namespace: \"default\", every: 500ms" => "\"127.0.0.1:1\", namespace: \"default\", every: 60ms";
-    }
 };
 
 async fn opens_by(live: Live, effect: Effect) -> String {
@@ -203,14 +198,6 @@ async fn two_tools(live: Live) -> String {
         bench.run(call).await;
     }
     format!("{} breakers", bench.live.stack().breakers().all().len())
-}
-
-#[cfg(feature = "redis")]
-async fn sharing(live: Live) -> String {
-    let sharing = live.sharing().expect("breakers are shared");
-    assert!(live.sharing().is_none());
-    let shown = format!("{sharing:?}");
-    shown.replace("Sharing { addr: ", "").replace(", .. }", "")
 }
 
 /// For rows of single tools.

@@ -199,7 +199,6 @@ fn every_key_applies_at_once_or_is_named_as_one_that_needs_a_restart() {
         match &**name {
             // As it is by default.
             "normalise" | "silent_failures" => value = json!(false),
-            "breaker" => drop(value.as_object_mut().unwrap().remove("share")),
             // A key of `loops` by another name.
             "telemetry" => drop(value.as_object_mut().unwrap().remove("attribution_log")),
             _ => {}

@@ -22,7 +22,7 @@ impl Circuit {
         };
         Saved {
             name: name.to_owned(),
-            order: self.order(),
+            order: (self.mode != self.settings.mode).then_some(self.mode),
             state,
             window: self.window.saved(epoch),
             last_failure: last_failure.map(str::to_owned),

@@ -120,7 +120,6 @@ pub fn defaults(preset: Preset) -> Value {
 pub fn section_defaults() -> Vec<(&'static str, Value)> {
     vec![
         ("retry.budget", json!({ "per_success": 0.1, "capacity": 20 })),
-        ("breaker.share", json!({ "namespace": "default", "every_ms": 500 })),
         (
             "loops.signals",
             json!({

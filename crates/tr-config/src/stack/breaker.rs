@@ -1,5 +1,5 @@
 //! `[breaker]`.
-use super::limit::{Limit, Namespace, OrNone, RedisUrl};
+use super::limit::{Limit, OrNone};
 use crate::catalog::shape::{COUNTED, Lenient, Share as Rate};
 use tr_wire::read::{Count, Flag, Time, Word, object, words};
 
@@ -42,8 +42,6 @@ object! { strict
         "forced_open" => forced_open: Option<bool>, Lenient<Flag>;
         /// How many breakers are kept.
         "capacity" => capacity: Option<u32>, Lenient<Count<1_000_000>>;
-        /// Shares the state of breakers with other processes; with none where it is absent.
-        "share" => share: Option<ShareConfig>, Lenient<ShareConfig>;
         /// For tools that only read.
         "read_only" => read_only: Option<BreakerRules>, Lenient<BreakerRules>;
         /// For tools that a repeat changes nothing with.
@@ -72,18 +70,6 @@ object! { strict
         "longer_than_ms" => longer_than_ms: u64, Time<1, COUNTED>;
         /// The share of slow calls in the window that opens a breaker.
         "rate" => rate: f64, Rate;
-    }
-}
-
-object! { strict
-    /// With whom the state of breakers is shared. A build needs the feature `redis` for it.
-    pub struct ShareConfig {
-        /// The Redis server: `redis://HOST:PORT`, or `rediss://` for TLS.
-        "where" => place: Box<str>, RedisUrl;
-        /// Processes of the same name share: letters, digits and `-_.:/`.
-        "namespace" => namespace: Option<Box<str>>, Lenient<Namespace>;
-        /// How late a decision is noticed at worst, in milliseconds.
-        "every_ms" => every_ms: Option<u64>, Lenient<Time<50, 60_000>>;
     }
 }
 

@@ -2,7 +2,7 @@
 use std::{borrow::Cow, marker::PhantomData};
 use tr_wire::{
     closest,
-    read::{Faults, Name, Node, Shape, shape, with_schema},
+    read::{Faults, Node, Shape, with_schema},
 };
 
 with_schema! {
@@ -70,19 +70,6 @@ impl<S: Shape> Shape for OrNone<S> {
     }
 }
 
-shape! {
-    /// The address of a Redis server, which may hold a password.
-    pub(crate) RedisUrl => Box<str>, "redis://HOST:PORT, or rediss://HOST:PORT",
-    |node, faults| {
-        let text = Name::read(node, faults)?;
-        if text.starts_with("redis://") || text.starts_with("rediss://") {
-            return Some(text);
-        }
-        refuse_scheme(node, &text, Self::expected(), &["redis", "rediss"], faults)
-    },
-    { "type": "string", "pattern": "^rediss?://" }
-}
-
 /// Refuses an address by its scheme alone: what follows may hold a password.
 pub(crate) fn refuse_scheme<T>(
     node: &Node<'_>,
@@ -102,17 +89,4 @@ pub(crate) fn refuse_scheme<T>(
     }
     faults.push(fault);
     None
-}
-
-shape! {
-    /// By which name processes share.
-    pub(crate) Namespace => Box<str>, "1 to 100 letters, digits and -_.:/",
-    |source| source
-        .text()
-        .filter(|text| {
-            let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
-            (1..=100).contains(&text.len()) && text.chars().all(is_allowed)
-        })
-        .map(Into::into),
-    { "type": "string", "pattern": "^[A-Za-z0-9_.:/-]{1,100}$" }
 }

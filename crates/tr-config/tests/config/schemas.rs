@@ -68,7 +68,6 @@ fn every_member_has_a_title_and_what_the_example_says_as_its_example() {
         "RetryOptIn",
         "BreakerConfig",
         "SlowCalls",
-        "ShareConfig",
         "IdempotencyConfig",
         "StoreFailures",
         "LoopConfig",
@@ -107,7 +106,6 @@ fn every_default_is_in_the_schema_and_is_a_configuration_itself() {
         json!({"consecutive": 8, "cooldown_ms": 20_000})
     );
     assert_eq!(*default("BreakerRules", "consecutive"), Value::Null, "effects differ");
-    assert_eq!(*default("ShareConfig", "every_ms"), 500);
 }
 
 #[test]

@@ -60,18 +60,3 @@ fn no_number_of_failures_in_a_row_is_too_many() {
     window.bad(epoch.now, BadCall { failed: true, slow: false }, &settings);
     assert_eq!(window.run(), u32::MAX);
 }
-
-#[cfg(feature = "redis")]
-#[test]
-fn disabled_from_afar_it_counts_nothing_of_what_was_in_flight() {
-    use crate::decision::{Decision, State};
-    let decision = Decision { state: State::Closed, order: Some(Mode::Disabled) };
-    let mut bench = Bench::new(&Builder::close_on_first_success());
-    let calls = [(); 5].map(|()| bench.ticket());
-    bench.circuit.adopt(&decision, bench.at);
-    for call in calls {
-        assert!(!bench.end(call, FAILED), "nothing is counted");
-    }
-    bench.circuit.set_mode(Mode::Enforce);
-    assert_eq!((bench.state(), bench.edges()), (Closed, vec![]));
-}

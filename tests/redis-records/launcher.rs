@@ -105,7 +105,7 @@ fn a_killed_server_is_gone_until_it_is_restarted() {
 }
 
 /// Tells [`a_server_dies_with_the_test_process`] that it is the process that dies.
-const DOOMED: &str = "REDIS_PEERS_DOOMED";
+const DOOMED: &str = "REDIS_RECORDS_DOOMED";
 
 #[test]
 fn a_server_dies_with_the_test_process() {
