@@ -85,7 +85,8 @@ async fn different(live: Live) -> String {
 
 /// Calls that do not say their turn, one each 100 ms.
 async fn nameless(live: Live) -> String {
-    let bench = bench(live, [malformed()]);
+    // Without a turn only what depends on the arguments alone is refused.
+    let bench = bench(live, [Step::err("Missing required parameter: path")]);
     for n in 1..=30 {
         let end = bench.run(bench.call(Effect::ReadOnly)).await;
         if end == "loop_detected" {
