@@ -62,8 +62,9 @@ impl Ways {
                 }
                 self.bench(is_declared).plays(id, "crash", 1);
                 let runs = if is_declared || id == Id::Key { 1 } else { 2 };
+                let mut bench = self.bench(is_declared);
                 for poll in POLLS {
-                    self.bench(is_declared).plays(id, poll, runs);
+                    bench.plays(id, poll, runs);
                 }
             }
         }

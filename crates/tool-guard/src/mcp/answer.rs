@@ -5,7 +5,7 @@ use super::{
     failure_text,
     message::{self, Message},
     notes, pending,
-    unknowns::Unknowns,
+    unknowns::{Unknowns, leaves_unknown},
     warnings::{Repeatable, advice, joined, warning},
 };
 use bytes::Bytes;
@@ -125,9 +125,10 @@ pub(crate) fn line(
     unknowns: &Unknowns,
 ) -> Bytes {
     let id = call.id_text();
-    let joined = call.trace.joined.filter(|_| !call.is_own_id_used()).map(joined);
     match end {
         Ok(outcome) => {
+            let ran = call.trace.joined.filter(|_| !call.is_own_id_used());
+            let joined = ran.filter(|_| !leaves_unknown(outcome)).map(joined);
             let own = repeatable.note(outcome, call.trace.record);
             let own = own.iter().chain(&joined).map(String::as_str);
             let notes: Vec<_> =
@@ -152,8 +153,7 @@ pub(crate) fn line(
             text.push_str(warning(call, repeatable, error, found, unknowns));
             text.push_str(&advice(call, error, found));
             let notes = noted.map(Noted::notes).unwrap_or_default().iter().map(|note| &**note);
-            let notes = iter::once(&*text).chain(notes).chain(joined.as_deref());
-            failed(call, found, repeatable, notes.map(notes::block))
+            failed(call, found, repeatable, iter::once(&*text).chain(notes).map(notes::block))
         }
     }
 }

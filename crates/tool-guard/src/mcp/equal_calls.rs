@@ -36,6 +36,8 @@ pub(crate) struct Call {
     pub(crate) equals: Digest,
     /// Who may get its answer.
     pub(crate) owner: Box<str>,
+    /// Its session or connection, in which its weak id names it.
+    pub(crate) place: Box<str>,
     /// When the owner's session began, if a call of an earlier one of its credential may be continued.
     pub(crate) since: Option<Instant>,
     /// Its client's weak id.
@@ -66,6 +68,8 @@ struct Table {
     next: u64,
     /// By the ids of requests: the calls that they joined, and since when.
     joined: HashMap<Box<str>, (Box<str>, Instant)>,
+    /// The calls of which a client has the answer, the oldest first: another one that vanishes is no cut.
+    received: VecDeque<(Box<str>, Instant)>,
 }
 
 #[derive(Debug)]
@@ -150,17 +154,19 @@ impl EqualCalls {
 
     /// The earlier call that this one is, or that stands in its way.
     fn same(&self, call: &Call, own: &str) -> Option<Begun> {
-        let again = |id| Some(Begun::As(self.run(call.clone(), id, None)));
+        let joins = |id: Box<str>, ran| {
+            self.lock().join(own, &id);
+            Some(Begun::As(self.run(call.clone(), id, ran)))
+        };
         let joined = self.lock().joined(own, &call.equals);
-        if let Some(id) = joined.or_else(|| self.same_id(call)) {
-            return again(id);
+        if let Some(id) = joined.or_else(|| self.same_request(call, own)) {
+            return joins(id, None);
         }
         let mut table = self.lock();
         table.expire();
         if let Some(id) = table.withdraw(|cut| cut.call.is_continued_by(call, cut.at)) {
-            table.join(own.into(), id.clone());
             drop(table);
-            return again(id);
+            return joins(id, None);
         }
         let mut others = table.cuts.iter().filter(|cut| cut.call.equals == call.equals);
         let bars = |cut: &CutOff| {
@@ -173,15 +179,15 @@ impl EqualCalls {
         }
         drop(table);
         let (id, ran) = self.long_running(call)?;
-        Some(Begun::As(self.run(call.clone(), id, Some(ran))))
+        joins(id, Some(ran))
     }
 
-    /// The call of the same owner that runs under the same weak id.
-    fn same_id(&self, call: &Call) -> Option<Box<str>> {
+    /// The call that runs for the same request, or under the same weak id.
+    fn same_request(&self, call: &Call, own: &str) -> Option<Box<str>> {
         let table = self.lock();
         let is_same = |run: &&Run| {
-            call.weak_id.is_some()
-                && (&run.call.owner, &run.call.weak_id) == (&call.owner, &call.weak_id)
+            let has_weak_id = call.weak_id.is_some() && run.call.weak_id == call.weak_id;
+            *run.id == *own || has_weak_id && run.call.place == call.place
         };
         table.running.get(&call.equals)?.iter().find(is_same).map(|run| run.id.clone())
     }
@@ -214,7 +220,9 @@ impl EqualCalls {
         let mut table = self.lock();
         table.expire();
         if table.cuts.len() == MOST {
-            table.cuts.pop_front();
+            // One that runs could run twice.
+            let at = table.cuts.iter().position(CutOff::has_ended).unwrap_or_default();
+            table.cuts.remove(at);
         }
         let number = table.next;
         table.next += 1;
@@ -273,8 +281,21 @@ impl Uncut {
 
     /// Notes that the client vanished without the answer.
     pub(crate) fn cut(self) -> Cut {
-        let number = self.all.note(self.call.clone(), self.id.clone(), self.end.clone());
+        let is_received = self.all.lock().is_received(&self.id);
+        let note = || self.all.note(self.call.clone(), self.id.clone(), self.end.clone());
+        let number = if is_received { None } else { Some(note()) };
         Cut { all: self.all.clone(), number }
+    }
+
+    /// Notes that the client has the answer, for whichever of its requests: the next equal call is another.
+    pub(crate) fn received(self) {
+        let mut table = self.all.lock();
+        table.expire();
+        table.cuts.retain(|cut| cut.id != self.id);
+        if table.received.len() == MOST {
+            table.received.pop_front();
+        }
+        table.received.push_back((self.id.clone(), Instant::now()));
     }
 }
 
@@ -282,14 +303,15 @@ impl Uncut {
 #[derive(Debug)]
 pub(crate) struct Cut {
     all: EqualCalls,
-    number: u64,
+    /// Of the note, if there is one.
+    number: Option<u64>,
 }
 
 impl Cut {
     /// The client is back; `None` if it has sent the call again meanwhile.
     pub(crate) fn withdraw(self) -> Option<Uncut> {
         let mut table = self.all.lock();
-        let at = table.cuts.iter().position(|cut| cut.number == self.number)?;
+        let at = table.cuts.iter().position(|cut| Some(cut.number) == self.number)?;
         let CutOff { call, id, end, .. } = table.cuts.remove(at)?;
         drop(table);
         let mut uncut = self.all.run(call, id, None);
@@ -314,22 +336,38 @@ impl Drop for Uncut {
     }
 }
 
+impl CutOff {
+    fn has_ended(&self) -> bool {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
 impl Table {
     fn expire(&mut self) {
         while self.cuts.front().is_some_and(|cut| cut.at.elapsed() >= HELD) {
             self.cuts.pop_front();
         }
+        while self.received.front().is_some_and(|(_, at)| at.elapsed() >= HELD) {
+            self.received.pop_front();
+        }
     }
 
-    /// Notes the call that a request joined; beyond [`MOST`] the oldest is forgotten.
-    fn join(&mut self, own: Box<str>, id: Box<str>) {
+    fn is_received(&self, id: &str) -> bool {
+        self.received.iter().any(|(received, _)| **received == *id)
+    }
+
+    /// Notes the call that a request joined, unless it is its own; beyond [`MOST`] the oldest is forgotten.
+    fn join(&mut self, own: &str, id: &str) {
+        if own == id {
+            return;
+        }
         self.joined.retain(|_, (_, since)| since.elapsed() < JOINED);
         if self.joined.len() == MOST {
             let oldest = self.joined.iter().min_by_key(|(_, (_, since))| *since);
             let oldest = oldest.map(|(own, _)| own.clone());
             oldest.and_then(|oldest| self.joined.remove(&oldest));
         }
-        self.joined.insert(own, (id, Instant::now()));
+        self.joined.insert(own.into(), (id.into(), Instant::now()));
     }
 
     /// The call that this request joined before. If it was cut off again, this takes its place.

@@ -181,8 +181,9 @@ pub(crate) fn left_unknown(end: &Result<ToolOutcome, BoxError>) -> Option<Earlie
         Err(error) => {
             let found = classify::error(&**error).end;
             let earlier = match found.code {
-                code::ANSWER_TOO_LARGE => Earlier::Failure,
-                _ => Earlier::NoAnswer,
+                code::TIMEOUT | code::CANCELLED | code::OUTCOME_UNKNOWN => Earlier::NoAnswer,
+                "server_gone" | "connection_reset" => Earlier::NoAnswer,
+                _ => Earlier::Failure,
             };
             (found.ran == Ran::Unknown).then_some(earlier)
         }

@@ -69,7 +69,7 @@ impl Repeatable {
 }
 
 /// The codes of failures after which a poll asks again.
-const NOT_NOW: [&str; 7] = [
+const NOT_NOW: [&str; 8] = [
     "connection_refused",
     "dns_failure",
     code::RATE_LIMITED,
@@ -77,6 +77,7 @@ const NOT_NOW: [&str; 7] = [
     "overloaded",
     "busy",
     code::NOT_READY,
+    code::CANCELLED,
 ];
 
 /// The line below the server's own words, if these do not say whether the call ran.

@@ -156,17 +156,18 @@ pub fn json_rpc(code: i64, message: &str) -> Finding<'static> {
 ///
 /// Only a text that speaks of something transient is transient; everything else is for the
 /// model. The tool did answer, so nothing here is [`Ran::No`]: what fails for good has ended
-/// ([`Ran::Yes`]), and what fails for a moment may have done its work in part
+/// ([`Ran::Yes`]), and what fails for a moment, or was cancelled, may have done its work in part
 /// ([`Ran::Unknown`]), so that it is repeated only where a repeat does no harm.
 #[must_use]
 pub fn mcp_is_error(text: &str) -> Finding<'static> {
     let mut found = message::scan(text).finding().unwrap_or(Finding::of(Kind::ToolError));
-    found.end.ran = if found.end.verdict.is_transient() {
-        Ran::Unknown
-    } else {
-        found.end.verdict = Verdict::Permanent;
-        Ran::Yes
+    found.end.ran = match found.end.verdict {
+        Verdict::Transient { .. } | Verdict::Cancelled => Ran::Unknown,
+        _ => Ran::Yes,
     };
+    if !found.end.verdict.is_transient() {
+        found.end.verdict = Verdict::Permanent;
+    }
     found
 }
 

@@ -192,6 +192,13 @@ impl Kept {
 }
 
 impl State {
+    /// The client has all of it.
+    fn receive(&mut self) {
+        if let Call::Waits(call) = std::mem::replace(&mut self.call, Call::None) {
+            call.received();
+        }
+    }
+
     fn end(&mut self) {
         self.replay.end();
         self.wake_reader();
@@ -225,7 +232,7 @@ impl Stream for Read {
                 state.reader = Some((reader, number + 1));
                 state.replay.trim(Some(number + 1), Instant::now().into_std());
                 if state.replay.after(number + 1) == Next::End {
-                    state.call = Call::None;
+                    state.receive();
                 }
                 if let Some(waker) = state.to_write.take() {
                     waker.wake();
@@ -236,7 +243,11 @@ impl Stream for Read {
                 state.to_read = Some(cx.waker().clone());
                 Poll::Pending
             }
-            Next::End | Next::Lost => {
+            Next::End => {
+                state.receive();
+                Poll::Ready(None)
+            }
+            Next::Lost => {
                 state.call = Call::None;
                 Poll::Ready(None)
             }

@@ -6,7 +6,8 @@ const LONG: Duration = Duration::from_secs(4);
 
 fn by(owner: &str, equals: &str) -> Call {
     let (equals, owner) = (Digest::of_bytes(equals), owner.into());
-    Call { equals, owner, since: None, weak_id: None, joins_after: None }
+    let place = Box::clone(&owner);
+    Call { equals, owner, place, since: None, weak_id: None, joins_after: None }
 }
 
 fn pay() -> Call {
@@ -118,6 +119,62 @@ async fn a_call_joins_an_equal_one_that_has_run_for_long_in_its_session() {
     assert_eq!((third.id(), third.joined().is_some()), ("1", true));
     drop((second, third));
     assert_eq!(calls.begin_now(joins("a"), "6".into()).id(), "6");
+}
+
+/// The repeat of a request may overtake the news that the first connection has ended.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_answered_once_is_not_cut_off_for_another_of_its_requests() {
+    let calls = EqualCalls::default();
+    for is_cut_first in [true, false] {
+        let [first, second] = [calls.begun(pay(), "1").await, calls.begun(pay(), "1").await];
+        if is_cut_first {
+            first.cut();
+            second.received();
+        } else {
+            second.received();
+            assert!(first.cut().withdraw().is_none());
+        }
+        assert_eq!(calls.id(pay(), "2").await, "2", "{is_cut_first}");
+        assert!(calls.lock().cuts.is_empty());
+        advance(HELD).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_request_joins_the_same_call_and_no_longer_running_one() {
+    let calls = EqualCalls::default();
+    let joins = || Call { joins_after: Some(LONG), ..pay() };
+    let first = calls.begun(joins(), "1").await;
+    advance(LONG).await;
+    assert_eq!(calls.begun(joins(), "2").await.id(), "1");
+    drop(first);
+    assert_eq!(calls.id(joins(), "2").await, "1");
+    // It is no equal call of the first one.
+    let _first = calls.begun(joins(), "3").await;
+    advance(LONG).await;
+    let again = calls.begun(joins(), "3").await;
+    assert_eq!((again.id(), again.joined()), ("3", None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_weak_id_of_clients_that_share_a_credential_names_two_calls() {
+    let calls = EqualCalls::default();
+    let on = |place: &str| Call { place: place.into(), weak_id: Some("w".into()), ..pay() };
+    let _first = calls.begun(on("1"), "1").await;
+    assert_eq!(calls.id(on("2"), "2").await, "2");
+    assert_eq!(calls.id(on("1"), "3").await, "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_more_cuts_than_are_kept_one_that_runs_is_the_last_to_go() {
+    let calls = EqualCalls::default();
+    calls.noted(pay(), "runs");
+    for number in 0..MOST {
+        let call = calls.begun(by("b", &number.to_string()), &number.to_string()).await;
+        *call.end().lock().unwrap() = Some(Ended::Not);
+        call.cut();
+    }
+    assert_eq!(calls.id(pay(), "new").await, "runs");
 }
 
 #[tokio::test(start_paused = true)]

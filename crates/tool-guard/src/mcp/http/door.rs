@@ -204,17 +204,21 @@ impl<B: Behind> Inside<B> {
     fn cancelled(&self, via: &Via, message: &Message<'_>, body: &Bytes) -> bool {
         let params: Option<NoteParams<'_>> =
             message.params.and_then(|raw| message::object(raw.get()).ok());
-        let id = params.and_then(|params| params.request_id);
+        let id = params.and_then(|params| params.request_id).and_then(Token::read);
         id.is_some_and(|id| {
-            self.running.cancel(&home(via), id.get(), body)
-                || self.running.has(via.session(), id.get())
+            self.running.cancel(&home(via), &id, body) || self.running.has(via.session(), &id)
         })
     }
 
     async fn batch(&self, head: Parts, body: Bytes) -> Answered {
-        const WHY: &str = "tools/call in a batch cannot be guarded, and nothing of the batch was done: send each message by itself";
+        const WHY: &str = "tools/call, and its cancellation, in a batch cannot be guarded, and nothing of the batch was done: send each message by itself";
         let asks = batch::asks(&body, usize::MAX, |_| false);
-        if matches!(asks, Asks::Tool) && self.guard.mode == Mode::Enforce {
+        let cancels = || {
+            let ids = batch::parts(&body).filter_map(|part| message::cancelled(&part));
+            let mut ids = ids.filter(|id| self.running.has(None, id));
+            ids.next().is_some()
+        };
+        if self.guard.mode == Mode::Enforce && (matches!(asks, Asks::Tool) || cancels()) {
             let refusals = answer::refusals(&batch::asked(&body), INVALID_REQUEST, WHY);
             return respond(StatusCode::BAD_REQUEST, refusals.unwrap_or_default());
         }
@@ -241,7 +245,8 @@ impl<B: Behind> Inside<B> {
                 // The same request, sent once more.
                 Some(session) => {
                     let digest = Digest::of_bytes(&body);
-                    format!("{session} {id_text} {digest}").into()
+                    let own = Digest::of_bytes(format!("{session} {id_text} {digest}"));
+                    own.to_string().into()
                 }
                 None => own_id(),
             };
@@ -256,8 +261,8 @@ impl<B: Behind> Inside<B> {
         let (response, answer) = oneshot::channel();
         let (behind, headers) = (self.behind.at(&head.uri), head.headers);
         let (reply, watched) = (Reply::new(response), Watched::new(unnamed));
+        let run = self.running.begin(&home, &id);
         let exchange = Exchange::new(proxy, behind, headers.clone(), id, reply, watched.clone());
-        let run = self.running.begin(&home, &id_text);
         let longest = self.guard.limits.hard;
         // It is large, and a task moves its future several times.
         tokio::spawn(Box::pin(async move {
@@ -283,7 +288,8 @@ impl<B> Inside<B> {
         let arguments = request.arguments.get();
         let canonical = Digest::of_params(arguments, &tr_core::canonical::Rules::default());
         let arguments = canonical.unwrap_or_else(|_| Digest::of_bytes(arguments));
-        let weak_id = identity.weak_id().map(Into::into);
+        // It may be long.
+        let weak_id = identity.weak_id().map(|id| Digest::of_bytes(id).to_string().into());
         // Without a session it is not known that it is the same client.
         let joins = via.session().is_some() && weak_id.is_none();
         Some(Call {
@@ -295,6 +301,7 @@ impl<B> Inside<B> {
                 request.continues,
             ),
             owner: via.owner().into(),
+            place: via.place().into(),
             since: via.has_credential().then(|| self.sessions.began(&home(via))).flatten(),
             weak_id,
             joins_after: self.guard.equal_calls.joins_after(&request.arguments).filter(|_| joins),

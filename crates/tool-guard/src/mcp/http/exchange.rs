@@ -11,6 +11,7 @@ use crate::{
     mcp::{
         Mode, answer,
         codes::NOT_FORWARDED,
+        equal_calls::Uncut,
         failure::Failure,
         http_names::is_modern,
         lines::Item,
@@ -127,10 +128,13 @@ impl<B: Behind> Exchange<B> {
                 finished = self.proxy.calls.step() => self.proxy.on_step(finished),
                 (at, heard) = next_of(open, |open| &mut open.hearing), if has_room => self.on_heard(at, heard).await,
                 Some(order) = orders.cancelled() => {
-                    if let Some(wanted) = &mut wanted {
-                        wanted.give_up();
+                    if wanted.as_mut().is_some_and(Wanted::give_up_to_others) {
+                        self.reply.close();
+                        leaving = Some(order);
+                    } else {
+                        drop(self.client.take());
+                        self.proxy.on_client(&Item::Line(order));
                     }
-                    self.proxy.on_client(&Item::Line(order));
                 }
                 () = unwanted(wanted.as_ref()), if leaving.is_some() => {
                     if let Some(order) = leaving.take() {
@@ -140,7 +144,9 @@ impl<B: Behind> Exchange<B> {
                 () = self.proxy.sweeper.round() => {}
                 news = self.reply.news() => match news {
                     News::Room => {}
-                    News::Received => drop(self.client.take()),
+                    News::Received => {
+                        self.client.take().map(Uncut::received);
+                    }
                     News::Left => {
                         orders.left();
                         leaving = self.on_cut();

@@ -1,4 +1,5 @@
 //! The calls that run, so that their clients can cancel them.
+use crate::mcp::message::Token;
 use bytes::Bytes;
 use std::{
     collections::HashMap,
@@ -23,8 +24,8 @@ pub(crate) struct Home {
     pub(crate) place: Box<str>,
 }
 
-/// Whose call it is, and the JSON text of its id.
-type Id = (Home, Box<str>);
+/// Whose call it is, and its id.
+type Id = (Home, Token);
 
 /// The calls that run.
 #[derive(Clone, Debug, Default)]
@@ -65,25 +66,25 @@ pub(crate) struct Run {
 
 impl Running {
     /// Adds a call.
-    pub(crate) fn begin(&self, home: &Home, id: &str) -> Run {
+    pub(crate) fn begin(&self, home: &Home, id: &Token) -> Run {
         let (sender, orders) = unbounded_channel();
-        let id = (home.clone(), id.into());
+        let id = (home.clone(), id.clone());
         lock(&self.calls).entry(id.clone()).or_default().push(sender);
         Run { id, all: self.clone(), orders, left: None }
     }
 
     /// Sends the call a notification that cancels it; `false` if no such call runs.
-    pub(crate) fn cancel(&self, home: &Home, id: &str, line: &Bytes) -> bool {
+    pub(crate) fn cancel(&self, home: &Home, id: &Token, line: &Bytes) -> bool {
         let running = lock(&self.calls);
-        let Some(calls) = running.get(&(home.clone(), id.into())) else { return false };
+        let Some(calls) = running.get(&(home.clone(), id.clone())) else { return false };
         // One request may have been sent twice.
         calls.iter().filter(|call| call.send(line.clone()).is_ok()).count() > 0
     }
 
     /// Whether a call of any client runs under this id, in this session if there is one.
-    pub(crate) fn has(&self, session: Option<&str>, id: &str) -> bool {
+    pub(crate) fn has(&self, session: Option<&str>, id: &Token) -> bool {
         let is_there = |home: &Home| session.is_none_or(|session| *home.place == *session);
-        lock(&self.calls).keys().any(|(home, running)| **running == *id && is_there(home))
+        lock(&self.calls).keys().any(|(home, running)| running == id && is_there(home))
     }
 
     /// Waits until no call of theirs goes on without its client, for a limited time.
@@ -121,6 +122,12 @@ impl<K: Clone + Eq + Hash> Counted<K> {
     /// Waits until there is none of its key.
     pub(crate) async fn none(&self) {
         self.all.none(&self.key).await;
+    }
+
+    /// It does not count any more; whether others do.
+    pub(crate) fn give_up_to_others(&mut self) -> bool {
+        self.give_up();
+        lock(&self.all.table).contains_key(&self.key)
     }
 
     /// It does not count any more.
@@ -185,6 +192,10 @@ mod tests {
     use super::*;
     use tokio::time::Instant;
 
+    fn id(number: &str) -> Token {
+        Token::read(serde_json::from_str(number).unwrap()).unwrap()
+    }
+
     fn home(caller: &str, place: &str) -> Home {
         Home { caller: caller.into(), place: place.into() }
     }
@@ -193,28 +204,29 @@ mod tests {
     async fn a_call_is_cancelled_by_its_own_client_while_it_runs() {
         let (running, line) = (Running::default(), Bytes::from_static(b"{}"));
         let a = home("a", "s");
-        let mut run = running.begin(&a, "1");
-        for (other, id) in
+        let mut run = running.begin(&a, &id("1"));
+        for (other, number) in
             [(home("b", "s"), "1"), (home("a", "connection-1"), "1"), (a.clone(), "2")]
         {
-            assert!(!running.cancel(&other, id, &line));
-            assert_eq!(running.has(None, id), id == "1");
-            assert_eq!(running.has(Some("s"), id), id == "1");
-            assert!(!running.has(Some("t"), id));
+            let id = id(number);
+            assert!(!running.cancel(&other, &id, &line));
+            assert_eq!(running.has(None, &id), number == "1");
+            assert_eq!(running.has(Some("s"), &id), number == "1");
+            assert!(!running.has(Some("t"), &id));
         }
-        assert!(running.cancel(&a, "1", &line));
+        assert!(running.cancel(&a, &id("1"), &line));
         assert_eq!(run.cancelled().await, Some(line.clone()));
         // The same request, sent once more.
-        let mut again = running.begin(&a, "1");
-        assert!(running.cancel(&a, "1", &line));
+        let mut again = running.begin(&a, &id("1"));
+        assert!(running.cancel(&a, &id("1"), &line));
         assert_eq!(
             (run.cancelled().await, again.cancelled().await),
             (Some(line.clone()), Some(line.clone()))
         );
         drop(run);
-        assert!(running.cancel(&a, "1", &line));
+        assert!(running.cancel(&a, &id("1"), &line));
         drop(again);
-        assert!(!running.cancel(&a, "1", &line));
+        assert!(!running.cancel(&a, &id("1"), &line));
         assert!(lock(&running.calls).is_empty());
     }
 
@@ -222,7 +234,7 @@ mod tests {
     async fn a_call_without_its_client_is_waited_for() {
         let (running, limit) = (Running::default(), Duration::from_secs(60));
         let a = home("a", "s");
-        let mut run = running.begin(&a, "1");
+        let mut run = running.begin(&a, &id("1"));
         let begun = Instant::now();
         running.settled(&a, limit).await;
         run.left();

@@ -116,7 +116,11 @@ impl Proxy {
     /// the server says of the tool.
     fn declared(&self, mut call: ToolCall, tool: &str, is_keyed: bool) -> ToolCall {
         let effects = self.effects();
-        if let Some(Known { manifest, by_server }) = effects.of(tool) {
+        let known = effects.of(tool);
+        let undeclared = effects.undeclared(tool);
+        drop(effects);
+        let is_said = known.as_ref().is_some_and(|known| known.by_server.is_some());
+        if let Some(Known { manifest, by_server }) = known {
             call = call.manifested(manifest);
             let parts = call.parts_mut();
             match by_server {
@@ -128,7 +132,8 @@ impl Proxy {
             }
         }
         if !call.parts().effect_declared
-            && let Some(effect) = effects.undeclared(tool)
+            && !is_said
+            && let Some(effect) = undeclared
         {
             call.parts_mut().effect = effect;
         }
@@ -146,9 +151,9 @@ impl Proxy {
         let (digest, continues) = (identity::digest(call), parts.idempotency.continues);
         let equals =
             equals(connection, identity.conversation(), parts.tool.name(), digest, continues);
-        let owner = connection.into();
+        let (owner, place) = (connection.into(), connection.into());
         let joins_after = Some(joins_after);
-        let call = Call { equals, owner, since: None, weak_id: None, joins_after };
+        let call = Call { equals, owner, place, since: None, weak_id: None, joins_after };
         Some(self.equal_calls.begin_now(call, own_id()))
     }
 }

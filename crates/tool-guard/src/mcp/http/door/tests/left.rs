@@ -32,6 +32,38 @@ async fn a_modern_read_that_another_client_joined_goes_on_for_that_one() {
     }
 }
 
+/// The server hears of it when no client waits any more.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_another_one_joined_is_not_cancelled_for_that_one() {
+    let session = [("mcp-session-id", "s")];
+    let order = |id: u32| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        )
+    };
+    for stays in [true, false] {
+        let mut bench = Bench::new().await;
+        let first = bench.send(&session, call("7", "pay", ""));
+        let post = bench.posted().await;
+        advance(Duration::from_secs(5)).await;
+        let second = bench.send(&session, call("8", "pay", ""));
+        bench.nothing_posted().await;
+        assert_eq!(text(bench.send(&session, order(7))).await.0, StatusCode::ACCEPTED);
+        bench.nothing_posted().await;
+        assert_eq!(text(first).await.0, StatusCode::ACCEPTED);
+        if stays {
+            post.answer("paid");
+            let said = text(second).await.1;
+            assert!(said.contains("paid") && said.contains("[JOINED]"), "{said}");
+        } else {
+            assert_eq!(text(bench.send(&session, order(8))).await.0, StatusCode::ACCEPTED);
+            assert_eq!(bench.posted().await.body()["method"], "notifications/cancelled");
+            let said = text(bench.send(&session, call("9", "pay", ""))).await.1;
+            assert!(said.contains("outcome_unknown") && !said.contains("[JOINED]"), "{said}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_late_answer_counts_though_progress_came_in_other_bytes_before() {
     const META: &str = r#""idempotencyKey":"k","progressToken":"p""#;
