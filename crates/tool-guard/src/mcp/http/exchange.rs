@@ -11,7 +11,6 @@ use crate::{
     mcp::{
         Mode, answer,
         codes::NOT_FORWARDED,
-        equal_calls::Uncut,
         failure::Failure,
         http_names::is_modern,
         lines::Item,
@@ -145,7 +144,9 @@ impl<B: Behind> Exchange<B> {
                 news = self.reply.news() => match news {
                     News::Room => {}
                     News::Received => {
-                        self.client.take().map(Uncut::received);
+                        if let Some(call) = self.client.take() {
+                            call.received();
+                        }
                     }
                     News::Left => {
                         orders.left();
