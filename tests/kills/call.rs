@@ -40,7 +40,7 @@ impl Call {
         let meta = match kind {
             0 => json!({}),
             1 => json!({ "idempotencyKey": order }),
-            2 => json!({ "callId": format!("call_{}", rng.u8(..)), "threadId": text(rng) }),
+            2 => json!({ "callId": format!("call_{:032x}", rng.u128(..)), "threadId": text(rng) }),
             _ => json!({ "claudecode/toolUseId": format!("toolu_{}", text(rng)) }),
         };
         let waits = (rng.u64(0..WAIT_US), rng.u64(0..WAIT_US));

@@ -107,7 +107,7 @@ impl<B: Behind> Exchange<B> {
         let takes_events = are_taken(&self.headers);
         self.proxy.on_client(&Item::Line(message));
         let mut wanted = self.proxy.key.map(|key| orders.wants(key));
-        let mut leaving = None;
+        let (mut leaving, mut is_cancelled) = (None, false);
         loop {
             self.flush().await;
             let is_done = self.proxy.calls.is_empty();
@@ -124,14 +124,20 @@ impl<B: Behind> Exchange<B> {
             let open = &mut self.open;
             tokio::select! {
                 biased;
-                finished = self.proxy.calls.step() => self.proxy.on_step(finished),
+                finished = self.proxy.calls.step() => {
+                    self.proxy.on_step(finished);
+                    if is_cancelled {
+                        // From here on it bars its equals, and none joins it.
+                        drop(self.client.take());
+                    }
+                }
                 (at, heard) = next_of(open, |open| &mut open.hearing), if has_room => self.on_heard(at, heard).await,
                 Some(order) = orders.cancelled() => {
                     if wanted.as_mut().is_some_and(Wanted::give_up_to_others) {
                         self.reply.close();
                         leaving = Some(order);
                     } else {
-                        drop(self.client.take());
+                        is_cancelled = true;
                         self.proxy.on_client(&Item::Line(order));
                     }
                 }
