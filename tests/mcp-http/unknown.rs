@@ -56,13 +56,13 @@ impl Ways {
     fn check(self) {
         for is_declared in [false, true] {
             for id in Id::ALL {
-                let mut bench = self.bench(is_declared);
+                let mut bench = self.bench(is_declared, "1s");
                 for fault in FAULTS.into_iter().filter(|fault| *fault != "crash") {
                     bench.plays(id, fault, 1);
                 }
-                self.bench(is_declared).plays(id, "crash", 1);
+                self.bench(is_declared, "20s").plays(id, "crash", 1);
                 let runs = if is_declared || id == Id::Key { 1 } else { 2 };
-                let mut bench = self.bench(is_declared);
+                let mut bench = self.bench(is_declared, "20s");
                 for poll in POLLS {
                     bench.plays(id, poll, runs);
                 }
@@ -70,7 +70,7 @@ impl Ways {
         }
     }
 
-    fn bench(self, is_declared: bool) -> Bench {
+    fn bench(self, is_declared: bool, timeout: &str) -> Bench {
         let bank = Shop::over_child();
         let ledger = bank.path("ledger");
         // A guard that only passes bytes is a server over HTTP.
@@ -87,7 +87,7 @@ impl Ways {
             None => Shop::over_child(),
         };
         let ledger = if self.is_upstream { ledger } else { shop.path("ledger") };
-        let mut shop = shop.with(["--timeout", "1s", "--loops", "off"]);
+        let mut shop = shop.with(["--timeout", timeout, "--loops", "off"]);
         let way = if self.is_listening { Way::HttpStdio } else { Way::StdioHttp };
         if !self.is_listening && !self.is_upstream {
             shop = shop.with(["--on-server-exit", "stay"]);
