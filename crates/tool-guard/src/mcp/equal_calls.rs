@@ -74,7 +74,7 @@ struct Table {
 
 #[derive(Debug)]
 struct Run {
-    call: Call,
+    call: Arc<Call>,
     id: Box<str>,
     begun: Instant,
 }
@@ -83,7 +83,7 @@ struct Run {
 #[derive(Debug)]
 struct CutOff {
     number: u64,
-    call: Call,
+    call: Arc<Call>,
     id: Box<str>,
     at: Instant,
     end: End,
@@ -105,7 +105,7 @@ pub(crate) enum Begun {
 #[derive(Debug)]
 pub(crate) struct Uncut {
     all: EqualCalls,
-    call: Call,
+    call: Arc<Call>,
     id: Box<str>,
     end: End,
     /// For how long the call that it joined had run.
@@ -128,7 +128,7 @@ impl EqualCalls {
     /// with the same weak id, of the oldest equal one that was cut off, which is taken once, of one that has run for
     /// long, or under its `own`.
     pub(crate) async fn begin(&self, call: Call, own: Box<str>) -> Begun {
-        let until = Instant::now() + SOON;
+        let (call, until) = (Arc::new(call), Instant::now() + SOON);
         loop {
             let mut changed = pin!(self.0.changed.notified());
             changed.as_mut().enable();
@@ -146,6 +146,7 @@ impl EqualCalls {
 
     /// Begins a call of a connection that carries one client for good.
     pub(crate) fn begin_now(&self, call: Call, own: Box<str>) -> Uncut {
+        let call = Arc::new(call);
         match self.long_running(&call) {
             Some((id, ran)) => self.run(call, id, Some(ran)),
             None => self.run(call, own, None),
@@ -153,7 +154,7 @@ impl EqualCalls {
     }
 
     /// The earlier call that this one is, or that stands in its way.
-    fn same(&self, call: &Call, own: &str) -> Option<Begun> {
+    fn same(&self, call: &Arc<Call>, own: &str) -> Option<Begun> {
         let joins = |id: Box<str>, ran| {
             self.lock().join(own, &id);
             Some(Begun::As(self.run(call.clone(), id, ran)))
@@ -205,7 +206,7 @@ impl EqualCalls {
         Some((run.id.clone(), run.begun.elapsed()))
     }
 
-    fn run(&self, call: Call, id: Box<str>, joined: Option<Duration>) -> Uncut {
+    fn run(&self, call: Arc<Call>, id: Box<str>, joined: Option<Duration>) -> Uncut {
         let begun = Instant::now();
         let mut table = self.lock();
         let runs = table.running.entry(call.equals).or_default();
@@ -216,7 +217,7 @@ impl EqualCalls {
         Uncut { all: self.clone(), call, id, end: End::default(), joined }
     }
 
-    fn note(&self, call: Call, id: Box<str>, end: End) -> u64 {
+    fn note(&self, call: Arc<Call>, id: Box<str>, end: End) -> u64 {
         let mut table = self.lock();
         table.expire();
         if table.cuts.len() == MOST {

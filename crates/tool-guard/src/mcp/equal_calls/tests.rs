@@ -27,7 +27,7 @@ impl EqualCalls {
     }
 
     fn noted(&self, call: Call, id: &str) {
-        self.note(call, id.into(), End::default());
+        self.note(Arc::new(call), id.into(), End::default());
     }
 }
 
