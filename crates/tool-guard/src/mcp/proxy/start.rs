@@ -3,7 +3,6 @@ use super::Proxy;
 use crate::mcp::{
     Mode,
     call::{Request, Trace},
-    effects::Known,
     equal_calls::{Call, Uncut, equals, own_id},
     failure::Failure,
     identity::{self, Identity},
@@ -119,24 +118,17 @@ impl Proxy {
         let known = effects.of(tool);
         let undeclared = effects.undeclared(tool);
         drop(effects);
-        let is_said = known.as_ref().is_some_and(|known| known.by_server.is_some());
-        if let Some(Known { manifest, by_server }) = known {
-            call = call.manifested(manifest);
-            let parts = call.parts_mut();
-            match by_server {
-                Some(_) if is_keyed => {
-                    (parts.effect, parts.effect_declared) = (Effect::Mutating, false);
-                }
-                Some(effect) => (parts.effect, parts.effect_declared) = (effect, true),
-                None => {}
-            }
+        let by_server = known.as_ref().and_then(|known| known.by_server);
+        if let Some(known) = known {
+            call = call.manifested(known.manifest);
         }
-        if !call.parts().effect_declared
-            && !is_said
-            && let Some(effect) = undeclared
-        {
-            call.parts_mut().effect = effect;
-        }
+        let parts = call.parts_mut();
+        (parts.effect, parts.effect_declared) = match by_server {
+            Some(_) if is_keyed => (Effect::Mutating, false),
+            Some(effect) => (effect, true),
+            None if parts.effect_declared => (parts.effect, true),
+            None => (undeclared.unwrap_or(parts.effect), false),
+        };
         call
     }
 
