@@ -187,7 +187,8 @@ impl<B: Behind> Inside<B> {
                 let begun = Instant::now();
                 self.guard.watching.on_request(&read);
                 let answer = self.behind.other(Request::from_parts(head, body.clone())).await;
-                if let Some(session) = Via::session_in(&self.guard.server, answer.headers()) {
+                let session = Via::session_in(&self.guard.server, answer.headers());
+                if let Some(session) = session.filter(|_| via.has_credential()) {
                     self.sessions.begin(Home { place: session, ..home }, begun);
                 }
                 answer
@@ -313,7 +314,7 @@ fn home(via: &Via) -> Home {
     Home { caller: via.caller().into(), place: via.place().into() }
 }
 
-/// The sessions whose beginnings the guard has seen.
+/// The sessions with a credential whose beginnings the guard has seen.
 #[derive(Debug, Default)]
 struct Sessions(Mutex<HashMap<Home, Instant>>);
 
