@@ -27,7 +27,7 @@ pub(crate) struct Via {
     pub(super) session: Option<Box<str>>,
     /// The key in the request's header; an error if it is no text.
     pub(super) key: Option<Result<Box<str>, Utf8Error>>,
-    /// Its connection, which tells clients without a session and a credential apart.
+    /// Its connection if it has no session: it tells clients without a credential apart.
     connection: Box<str>,
     /// The id that the guard gave a call without a strong one.
     pub(super) given: Option<Box<str>>,
@@ -41,7 +41,7 @@ impl Via {
     /// Of a request to `server`.
     pub(crate) fn of(server: &str, request: &Parts) -> Self {
         let via = Self::at(server, request.uri.query(), &request.headers);
-        match request.extensions.get() {
+        match request.extensions.get().filter(|_| via.session.is_none()) {
             Some(Connection(number)) => {
                 Self { connection: format!("connection-{number}").into(), ..via }
             }
