@@ -1,11 +1,17 @@
 //! `cargo xtask gate`: instructions per operation, counted by callgrind, against the limits in `benches/gate.toml`.
 //!
-//! Two runs, of N and of 2N operations, are subtracted, so that start-up counts nothing. Instructions repeat from
-//! machine to machine where times don't, so a limit can be tight. Tables hash with keys that are drawn again in each
-//! process and now and then move their entries: 20,000 operations, two turns of a full table, bring that below 1 %
-//! (1,000 left 10 %).
+//! Only what the operations take is counted, not what goes before. Instructions repeat from machine to machine where times
+//! don't, so a limit can be tight. Tables hash with keys that are drawn again in each process and now and then move their
+//! entries: 20,000 operations, two turns of a full table, bring that below 1 % (1,000 left 10 %).
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    panic::resume_unwind,
+    path::Path,
+    sync::{Mutex, PoisonError},
+    thread,
+};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -15,7 +21,7 @@ use crate::{
     shell,
 };
 
-/// Operations in the shorter run.
+/// Operations that are counted.
 const N: u64 = 20_000;
 
 /// The same for an operation that takes more than [`HEAVY`] instructions.
@@ -24,8 +30,11 @@ const FEW: u64 = 1_000;
 /// Above this, moving entries is lost in the rest.
 const HEAVY: u64 = 10_000;
 
+/// The function of the binary `gate` that does the operations.
+const MEASURED: &str = "*gate*measured*";
+
 /// Operation to instructions.
-pub(crate) type Counts = BTreeMap<String, u64>;
+pub type Counts = BTreeMap<String, u64>;
 
 /// Measures every case of the binary `gate` in the package `benches`; `false` if there is no such package.
 pub(crate) fn run(repo: &Repo, bless: bool) -> Result<bool> {
@@ -56,35 +65,47 @@ pub(crate) fn run(repo: &Repo, bless: bool) -> Result<bool> {
 }
 
 /// Instructions per operation of the cases that are wanted.
-pub(crate) fn measure(repo: &Repo, is_wanted: impl Fn(&str) -> bool) -> Result<Counts> {
+pub fn measure(repo: &Repo, is_wanted: impl Fn(&str) -> bool) -> Result<Counts> {
     need::ensure(repo, &[&VALGRIND])?;
-    shell::run(repo.cargo().args(["build", "--release", "--no-default-features"]).args([
+    shell::run(repo.cargo().args(["build", "--profile", "bench"]).args([
         "--package",
         BENCHES,
         "--bin",
         "gate",
     ]))?;
     let gate = repo.target.join("release/gate");
+    let names = shell::read(repo.command(&gate).arg("list"))?;
+    let wanted = Mutex::new(names.lines().filter(|name| is_wanted(name)).collect::<Vec<_>>());
+    let next = || wanted.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let work = || {
+        let mut counted = Vec::new();
+        while let Some(name) = next() {
+            let rough = per_operation(repo, &gate, name, FEW)?;
+            let count = if rough > HEAVY { rough } else { per_operation(repo, &gate, name, N)? };
+            counted.push((name.to_owned(), count));
+        }
+        Ok(counted)
+    };
+    // Other programs do not change what is counted.
+    let parts = thread::scope(|scope| {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+    });
     let mut measured = Counts::new();
-    for name in shell::read(repo.command(&gate).arg("list"))?.lines().filter(|name| is_wanted(name))
-    {
-        let rough = per_operation(repo, &gate, name, FEW)?;
-        let count = if rough > HEAVY { rough } else { per_operation(repo, &gate, name, N)? };
-        measured.insert(name.into(), count);
+    for part in parts {
+        let part: Result<Vec<_>> = part.unwrap_or_else(|panic| resume_unwind(panic));
+        measured.extend(part?);
     }
     Ok(measured)
 }
 
+/// Instructions per operation, on average of so many.
 fn per_operation(repo: &Repo, gate: &Path, name: &str, operations: u64) -> Result<u64> {
-    let once = instructions(repo, gate, name, operations)?;
-    let twice = instructions(repo, gate, name, 2 * operations)?;
-    Ok(divided(once, twice, operations))
-}
-
-fn instructions(repo: &Repo, gate: &Path, name: &str, operations: u64) -> Result<u64> {
     let output = repo
         .command("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(format!("--toggle-collect={MEASURED}"))
         .arg(gate)
         .args(["run", name, &operations.to_string()])
         .output()
@@ -96,17 +117,15 @@ fn instructions(repo: &Repo, gate: &Path, name: &str, operations: u64) -> Result
             output.status
         );
     }
-    collected(&report).with_context(|| format!("callgrind's report has no total:\n{report}"))
+    let total = collected(&report).filter(|total| *total > 0);
+    let total = total.with_context(|| format!("callgrind counted nothing:\n{report}"))?;
+    Ok(total.div_ceil(operations))
 }
 
 /// The total in callgrind's report: `==7== Collected : 126559`.
 fn collected(report: &str) -> Option<u64> {
     let line = report.lines().find(|line| line.contains("Collected :"))?;
     line.rsplit(' ').next()?.parse().ok()
-}
-
-fn divided(once: u64, twice: u64, operations: u64) -> u64 {
-    twice.saturating_sub(once).div_ceil(operations)
 }
 
 /// Limits that leave 5 % for another compiler's mood.
@@ -140,11 +159,6 @@ mod tests {
         let report = "==5067== Events    : Ir\n==5067== Collected : 126559\n==5067==\n";
         assert_eq!(collected(report), Some(126_559));
         assert_eq!(collected("==5067== Events : Ir"), None);
-    }
-
-    #[test]
-    fn start_up_counts_nothing() {
-        assert_eq!(divided(50_000 + 120 * N, 50_000 + 240 * N, N), 120);
     }
 
     #[test]
