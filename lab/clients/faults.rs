@@ -49,7 +49,7 @@ pub(crate) fn start(
 /// The server, whose fault may need this file.
 pub(crate) fn server(fault: &str, ledger: &Path, number: &Path) -> (Running, String) {
     let mut node = Command::new("node");
-    node.arg(here("faulty.cjs")).env("FAULT", fault).env("LEDGER", ledger);
+    node.arg(here("../../tests/mcp-clients/faulty.cjs")).env("FAULT", fault).env("LEDGER", ledger);
     start(node.env("GUARD_PID", number), |line| Some(line.to_owned()))
 }
 

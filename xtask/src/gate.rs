@@ -4,6 +4,8 @@
 //! don't, so a limit can be tight. Tables hash with keys that are drawn again in each process and now and then move their
 //! entries: 20,000 operations, two turns of a full table, bring that below 1 % (1,000 left 10 %).
 
+mod doors;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -33,6 +35,13 @@ const HEAVY: u64 = 10_000;
 /// The function of the binary `gate` that does the operations.
 const MEASURED: &str = "*gate*measured*";
 
+/// What is held beside tower's own: an operation, tower's, and how many times its instructions it may take.
+const RATIOS: [(&str, &str, f64); 3] = [
+    ("retry success", "tower: retry", 2.5),
+    ("retry with budget", "tower: retry with budget", 0.6),
+    ("timeout success", "tower: timeout", 1.5),
+];
+
 /// Operation to instructions.
 pub type Counts = BTreeMap<String, u64>;
 
@@ -42,7 +51,8 @@ pub(crate) fn run(repo: &Repo, bless: bool) -> Result<bool> {
         println!("no package `benches`, nothing to measure");
         return Ok(false);
     }
-    let measured = measure(repo, |_| true)?;
+    let mut measured = measure(repo, |_| true)?;
+    doors::measure(repo, &mut measured)?;
     let path = repo.root.join("benches/gate.toml");
     if bless {
         fs::write(&path, toml::to_string(&blessed(&measured))?)?;
@@ -57,6 +67,9 @@ pub(crate) fn run(repo: &Repo, bless: bool) -> Result<bool> {
         let limit =
             limits.get(name).map_or_else(|| "no limit".into(), |limit| format!("≤ {limit}"));
         println!("{name:<40} {count:>8} Ir  {limit}");
+    }
+    for (ours, towers, most) in RATIOS {
+        println!("{ours} ÷ {towers}: {:.2}, at most {most}", ratio(&measured, ours, towers));
     }
     match faults(&measured, &limits) {
         faults if faults.is_empty() => Ok(true),
@@ -143,7 +156,19 @@ fn faults(measured: &Counts, limits: &Counts) -> Vec<String> {
             Some(_) => None,
         })
         .chain(unknown.map(|name| format!("{name} has a limit but is not measured")))
+        .chain(RATIOS.into_iter().filter_map(|(ours, towers, most)| {
+            let ratio = ratio(measured, ours, towers);
+            (ratio > most).then(|| format!("{ours} ÷ {towers} is {ratio:.2}, limit {most}"))
+        }))
         .collect()
+}
+
+/// Instructions of one operation ÷ those of another; nothing if one was not measured, which is a fault of its own.
+fn ratio(measured: &Counts, ours: &str, theirs: &str) -> f64 {
+    match (measured.get(ours), measured.get(theirs)) {
+        (Some(ours), Some(theirs)) => *ours as f64 / *theirs as f64,
+        _ => 0.0,
+    }
 }
 
 #[cfg(test)]
@@ -175,6 +200,16 @@ mod tests {
             faults(&counts(&[("new", 1)]), &counts(&[("old", 1)])),
             ["new has no limit", "old has a limit but is not measured"]
         );
+    }
+
+    #[test]
+    fn what_is_held_beside_tower_fails_above_its_ratio() {
+        let (ours, towers, most) = RATIOS[0];
+        let measured = |count| counts(&[(ours, count), (towers, 100)]);
+        let least = (most * 100.0) as u64;
+        assert!(faults(&measured(least), &measured(least)).is_empty());
+        let fault = faults(&measured(least + 1), &measured(least + 1));
+        assert!(fault[0].starts_with("retry success ÷ tower: retry is "), "{fault:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Where things are: the workspace's root, its target folder and its packages.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -54,7 +54,16 @@ impl Repo {
 
     /// The cargo that started this, at the root.
     pub fn cargo(&self) -> Command {
-        self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        let mut cargo = self.command(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        // What it told this program of its package would have some crates built again (ring looks at them).
+        for (name, _) in env::vars_os() {
+            let name = name.to_string_lossy();
+            let of_package = ["CARGO_BIN_", "CARGO_MANIFEST_", "CARGO_PKG_", "OUT_DIR"];
+            if of_package.iter().any(|prefix| name.starts_with(prefix)) {
+                cargo.env_remove(&*name);
+            }
+        }
+        cargo
     }
 
     /// The package of this name.

@@ -20,19 +20,19 @@ const KILLED_PAYMENT: &str = "TR_KILLED_PAYMENT";
 /// What selects all packages, with all their features: whatever is built with it is built once.
 pub(crate) const ALL: [&str; 2] = ["--workspace", "--all-features"];
 
-/// Installs what is missing and runs all tests.
+/// Installs what is missing and runs all tests. The guard is built together with them: `cargo xtask features` says what it
+/// has more than its users', and that it builds without.
 pub fn run(repo: &Repo) -> Result<Tally> {
     let foreign = repo.names_under("tests");
     let (installed, built) = thread::scope(|scope| {
         // Installing waits for the network, building for the processors.
         let installed = scope.spawn(|| Foreign::install(repo, &foreign));
-        let built = guard(repo).and_then(|guard| {
-            Ok((guard, binaries::built(repo, repo.cargo().arg("test").args(ALL))?))
-        });
+        let built = binaries::built(repo, repo.cargo().arg("test").args(ALL));
         (installed.join().unwrap_or_else(|panic| resume_unwind(panic)), built)
     });
-    let (peers, (guard, mut binaries)) = (installed?, built?);
-    let parts = Foreign { peers, guard, killed_payment: killed_payment(repo) };
+    let (peers, mut binaries) = (installed?, built?);
+    let parts =
+        Foreign { peers, guard: debug(repo, "tool-guard"), killed_payment: killed_payment(repo) };
     // Those wait longest.
     binaries.sort_by_key(|binary| !foreign.contains(&&*binary.package));
     let ran = binaries::run(binaries, |command| parts.tell(command));
@@ -79,7 +79,7 @@ impl Foreign {
 /// Builds the guard as its users do.
 pub fn guard(repo: &Repo) -> Result<PathBuf> {
     shell::run(repo.cargo().args(["build", "--package", "tool-guard"]))?;
-    Ok(repo.target.join("debug").join(format!("tool-guard{EXE_SUFFIX}")))
+    Ok(debug(repo, "tool-guard"))
 }
 
 /// Builds it optimised, for tests that start it thousands of times.
@@ -90,7 +90,12 @@ pub fn release_guard(repo: &Repo) -> Result<PathBuf> {
 
 /// The example, which is built with the tests.
 fn killed_payment(repo: &Repo) -> PathBuf {
-    repo.target.join("debug").join("examples").join(format!("killed_payment{EXE_SUFFIX}"))
+    debug(repo, "examples/killed_payment")
+}
+
+/// Where a program is that was built for tests.
+pub(crate) fn debug(repo: &Repo, program: &str) -> PathBuf {
+    repo.target.join(format!("debug/{program}{EXE_SUFFIX}"))
 }
 
 /// Runs tests and counts them.
