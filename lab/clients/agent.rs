@@ -199,7 +199,7 @@ impl Room {
         );
         fs::write(&guard, script).unwrap();
         fs::set_permissions(&guard, fs::Permissions::from_mode(0o755)).unwrap();
-        let hook = here("../examples/hooks/claude-code.mjs");
+        let hook = here("../../examples/hooks/claude-code.mjs");
         let run = json!([{ "hooks": [{ "type": "command", "command": format!("node {}", hook.display()) }] }]);
         let events = [
             "UserPromptSubmit",

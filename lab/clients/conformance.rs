@@ -123,7 +123,7 @@ fn passed(checks: &Checks) -> BTreeSet<&str> {
 
 /// The page's table has this row.
 fn assert_row(row: &str) {
-    let page = fs::read_to_string(here("../docs/clients.md")).unwrap();
+    let page = fs::read_to_string(here("../../docs/clients.md")).unwrap();
     assert!(page.contains(row), "docs/clients.md has not the row that was seen:\n{row}");
 }
 

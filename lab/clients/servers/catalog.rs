@@ -142,6 +142,6 @@ fn text(path: &Path) -> String {
 
 /// The recorded calls of a server, and its answers of then.
 pub(crate) fn record(name: &str) -> String {
-    let file = here("../crates/tool-guard/tests/data/servers").join(format!("{name}.jsonl"));
+    let file = here("../../crates/tool-guard/tests/data/servers").join(format!("{name}.jsonl"));
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
