@@ -41,7 +41,7 @@ mod worst;
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 
 /// The project's own commands.
 #[derive(Debug, Parser)]
@@ -56,7 +56,11 @@ enum Command {
     /// Install what the tests need and run all of them.
     Test,
     /// Run every check that a change has to pass, the tests last.
-    Ci,
+    Ci {
+        /// Run these steps only.
+        #[arg(value_name = "STEP", value_parser = PossibleValuesParser::new(ci::names()))]
+        steps: Vec<String>,
+    },
     /// Check licences, sources and bans of the dependencies.
     Deny,
     /// Check the rules of this repository that no other tool knows.
@@ -195,7 +199,7 @@ fn act(command: Command) -> Result<()> {
     let repo = repo::Repo::open()?;
     match command {
         Command::Test => test::run(&repo).map(drop),
-        Command::Ci => ci::run(&repo),
+        Command::Ci { steps } => ci::run(&repo, &steps),
         Command::Deny => deny::run(&repo),
         Command::Tidy { phrases: Some(path), .. } => tidy::phrases(&repo, &path),
         Command::Tidy { arrows: Some(path), .. } => tidy::arrows(&repo, &path),
