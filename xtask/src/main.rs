@@ -101,9 +101,9 @@ enum Command {
     },
     /// Check that every library builds bare, and with each of its features alone, and which crates the facade's features build.
     Features,
-    /// Pack each crate as a registry wants it, into `target/package`.
+    /// Publish all crates, but for the upload.
     Package {
-        /// Compile each crate from its package alone, too.
+        /// Compile each crate from its package alone, too, and use them from a registry in a folder.
         #[arg(long)]
         build: bool,
     },

@@ -1,6 +1,6 @@
 //! `cargo xtask package`: a registry would take every crate, in the order of their dependencies.
 
-use std::{path::PathBuf, process::Command};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use cargo_metadata::Package;
@@ -27,8 +27,8 @@ const CATEGORIES: &[&str] = &[
     "parser-implementations",
 ];
 
-/// Packs all crates into `target/package` and publishes them, but for the upload; `build` also compiles each from
-/// its package alone, and uses them as a stranger would.
+/// Publishes all crates, but for the upload; `build` also compiles each from its package alone, and uses them as a
+/// stranger would.
 pub(crate) fn run(repo: &Repo, build: bool) -> Result<()> {
     let packages: Vec<_> =
         repo.names_under("crates").into_iter().filter_map(|name| repo.package(name)).collect();
@@ -43,26 +43,20 @@ pub(crate) fn run(repo: &Repo, build: bool) -> Result<()> {
         }
         cargo
     };
-    shell::run(&mut of_all(&["package", "--no-verify"])).context("a crate cannot be packed")?;
-    for package in &packages {
-        let packed = packed(repo, package);
-        let listed = shell::read(Command::new("tar").arg("-tzf").arg(&packed))?;
-        for file in FILES {
-            let path = format!("{}-{}/{file}", package.name, package.version);
-            ensure!(
-                listed.lines().any(|line| line == path),
-                "{}: its package has no {file}",
-                package.name
-            );
-        }
+    let listed = shell::read(&mut of_all(&["package", "--list"]))?;
+    for file in FILES {
+        let count = listed.lines().filter(|line| line == file).count();
+        ensure!(count == packages.len(), "{} packages have no {file}", packages.len() - count);
     }
-    let mut publish = of_all(&["publish", "--dry-run"]);
-    if !build {
-        publish.arg("--no-verify");
-    }
-    shell::run(&mut publish).context("the crates cannot be published")?;
+    let verify = if build { None } else { Some("--no-verify") };
+    shell::run(of_all(&["publish", "--dry-run"]).args(verify))
+        .context("the crates cannot be published")?;
     println!("{} crates can be published", packages.len());
-    if build { stranger::run(repo, &packages) } else { Ok(()) }
+    if build {
+        shell::run(&mut of_all(&["package", "--no-verify"]))?;
+        stranger::run(repo, &packages)?;
+    }
+    Ok(())
 }
 
 /// The package as a registry serves it.

@@ -40,7 +40,7 @@ pub(super) fn run(repo: &Repo, packages: &[&Package]) -> Result<()> {
 
     shell::run(&mut cargo(&["new", "--quiet", "--vcs=none", "program"], work.path()))?;
     for &added in ADDED {
-        shell::run(&mut cargo(&[&["add", "--quiet"], added].concat(), &program))?;
+        shell::run(&mut cargo(&[&["add", "--quiet"][..], added].concat(), &program))?;
     }
     for package in
         packages.iter().filter(|p| ["tool-reliability", "tr-retry"].contains(&p.name.as_str()))
