@@ -1,5 +1,5 @@
 //! What `cargo xtask gate` counts the instructions of.
-use crate::{call::Leaf as Call, ours, run::Make, small::Leaf as Small};
+use crate::{call::Leaf as Call, ours, run::Make, small::Leaf as Small, tower};
 
 /// One operation and its name in `gate.toml`.
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +34,15 @@ pub static CASES: &[Case] = &[
     case("loopguard with signals, answers of 1 KiB", ours::loopguard::answers),
     case("timeout success", ours::timeout::attempt::<Call>),
     case("key of 1 KiB", ours::keys::key),
+    case("full stack, new call", ours::stack::new_key),
     case("full stack first call", ours::stack::first),
     case("full stack, various params", ours::stack::various),
     case("full stack, various params, with signals", ours::stack::signals),
     case("full stack, no key", ours::stack::without_key),
     case("full stack replay", ours::stack::replay),
+    case("tower: retry", tower::retry::<Small>),
+    case("tower: retry with budget", tower::budget::<Small>),
+    case("tower: timeout", tower::timeout::<Call>),
 ];
 
 /// The case of this name.

@@ -1,5 +1,8 @@
 //! The stack as a ladder: each rung has one layer more than the one before, in the order of `ToolStack`
 //! (`crates/tool-reliability/src/order.rs`) from the inside out, with its default settings.
+pub mod plot;
+pub mod table;
+
 use crate::{
     call::{self, Leaf},
     ours::{idempotency, stack},

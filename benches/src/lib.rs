@@ -1,4 +1,4 @@
-//! The work that is measured: the same requests and leaf services under our layers and under their peers.
+//! The work that is measured: the same requests and leaf services under our layers and under tower's.
 //!
 //! | | |
 //! |---|---|
@@ -9,24 +9,20 @@
 //! | [`run`] | the loop around a service that everything is measured in |
 //! | [`ours`] | our layers at that work |
 //! | [`ladder`] | the stack, one layer more at each rung |
-//! | `peers` | theirs, with the feature `peers`, which is on by default |
-//! | [`echo`] | what the smallest MCP servers answer |
+//! | [`mod@tower`] | tower's own layers at it |
 //! | [`measure`] | runs side by side |
 //! | [`mod@criterion`] | runs as criterion sees them |
 //! | [`gate`] | what `cargo xtask gate` counts the instructions of |
 //!
-//! `cargo bench` measures all of it, `cargo xtask bench` judges ours beside the peers, `cargo xtask ladder` draws the
-//! ladder.
+//! `cargo bench -p benches` measures all of it, the ladder first. What is measured beside other peers is in `lab/`.
 pub mod call;
 pub mod criterion;
-pub mod echo;
 pub mod gate;
 pub mod http;
 pub mod kind;
 pub mod ladder;
 pub mod measure;
 pub mod ours;
-#[cfg(feature = "peers")]
-pub mod peers;
 pub mod run;
 pub mod small;
+pub mod tower;

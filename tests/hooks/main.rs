@@ -1,5 +1,5 @@
 //! Runs the tests of what stands between an agent and `tool-guard decide`, in its own language. What the real agents do
-//! with it, `cargo xtask peers` shows.
+//! with it, `cargo lab peers` shows.
 use std::{
     env,
     path::{Path, PathBuf},

@@ -227,7 +227,7 @@ fn bears(pid: u32, mark: &str) -> bool {
     vars.windows(wanted.len()).any(|part| part == wanted)
 }
 
-/// What `cargo xtask test` and `cargo xtask soak` tell.
+/// What `cargo xtask test` and `cargo lab soak` tell.
 fn guard() -> PathBuf {
     let guard = env::var_os("TR_TOOL_GUARD");
     guard.expect("TR_TOOL_GUARD names the guard's binary: run cargo xtask test").into()

@@ -99,7 +99,7 @@ impl Faulty {
         let [ledger, pid] = ["paid", "pid"].map(|name| folder.path().join(name));
         let command = move |address: &str| {
             let mut node = Command::new("node");
-            node.arg(here("../../clients/faulty.cjs")).env_remove("FAULT");
+            node.arg(here("faulty.cjs")).env_remove("FAULT");
             node.env("LEDGER", &ledger).env("GUARD_PID", &pid);
             node.env("PORT", address.rsplit(':').next().unwrap());
             node

@@ -7,10 +7,7 @@ use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Pa
 use anyhow::{Context as _, Result, bail, ensure};
 use cargo_metadata::TargetKind;
 
-use crate::{
-    repo::{BENCHES, Repo},
-    shell,
-};
+use crate::{repo::Repo, shell};
 
 /// The version of the form that the reader knows: that of Rust 1.95.
 const FORMAT: u64 = 57;
@@ -53,7 +50,6 @@ fn generate(repo: &Repo) -> Result<Option<BTreeMap<String, String>>> {
     fs::set_permissions(&rustdoc, fs::Permissions::from_mode(0o755))?;
     let mut cargo = repo.cargo();
     cargo.args(["doc", "--quiet", "--no-deps", "--workspace", "--all-features", "--lib"]);
-    cargo.args(["--exclude", BENCHES]);
     cargo.env("RUSTDOC", &rustdoc);
     cargo.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json");
     shell::run(&mut cargo)?;

@@ -1,11 +1,14 @@
 //! Which crates a set of features builds, as `cargo tree` says, and what that must be.
 
-use std::{collections::BTreeSet, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
 use anyhow::{Context as _, Result, ensure};
 use toml::{Table, Value};
 
-use crate::{repo::Repo, shell};
+use crate::{repo::Repo, shell, test::ALL};
 
 /// The facade, whose features choose the layers.
 const FACADE: &str = "tool-reliability";
@@ -58,6 +61,82 @@ pub(crate) fn check(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
+/// What reads, writes and carries what passes through the guard.
+const CARRIERS: &[&str] = &[
+    "hyper",
+    "hyper-util",
+    "jsonc-parser",
+    "libsqlite3-sys",
+    "redis",
+    "rusqlite",
+    "rustls",
+    "serde_json",
+    "tokio",
+    "toml",
+];
+
+/// Their features that the tests' guard has, which is built together with all tests, and its users' has not. None changes
+/// what code does that does not ask for it; one that might (`serde_json/preserve_order`) must not be among them.
+const ADDED: &[&str] = &[
+    "hyper-util/client-proxy",
+    "hyper-util/default",
+    "hyper-util/http2",
+    "hyper-util/server",
+    "hyper-util/server-auto",
+    "hyper-util/service",
+    "hyper/http2",
+    "redis/tls-rustls",
+    "redis/tokio-rustls-comp",
+    "serde_json/unbounded_depth",
+    "tokio/fs",
+    "tokio/rt-multi-thread",
+    "tokio/test-util",
+];
+
+/// Fails if the tests' guard differs from the one that its users build by more than what is known to be harmless.
+pub(crate) fn check_guard(repo: &Repo) -> Result<()> {
+    println!("what the tests' tool-guard has more than its users'");
+    let users = features(repo, &["--package", "tool-guard"], "normal")?;
+    let tests = features(repo, &ALL, "normal,dev")?;
+    let mut added = BTreeSet::new();
+    for (package, features) in users {
+        let more = tests.get(&package).into_iter().flatten().filter(|it| !features.contains(*it));
+        let name = package.split(' ').next().unwrap_or_default();
+        if !CARRIERS.contains(&name) {
+            continue;
+        }
+        added.extend(more.map(|feature| format!("{name}/{feature}")));
+    }
+    let known: BTreeSet<_> = ADDED.iter().map(|it| (*it).to_owned()).collect();
+    ensure!(
+        added == known,
+        "new: {:?}, gone: {:?}: if it changes nothing for code that does not ask for it, change `ADDED` in \
+         xtask/src/builds.rs",
+        added.difference(&known).collect::<Vec<_>>(),
+        known.difference(&added).collect::<Vec<_>>(),
+    );
+    Ok(())
+}
+
+/// The features of each package, in all of the ways in which it is built.
+fn features(
+    repo: &Repo,
+    selection: &[&str],
+    edges: &str,
+) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let mut tree = repo.cargo();
+    tree.args(["tree", "--quiet", "--locked", "--prefix=none", "--format={p}|{f}"]);
+    tree.args(selection).arg(format!("--edges={edges}"));
+    let mut packages: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in shell::read(&mut tree)?.lines() {
+        let Some((package, features)) = line.split_once('|') else { continue };
+        let package = package.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let features = features.trim_end_matches(" (*)").split(',').filter(|it| !it.is_empty());
+        packages.entry(package).or_default().extend(features.map(str::to_owned));
+    }
+    Ok(packages)
+}
+
 /// All crates that `package` and its dependencies build with these features and no others, itself included.
 fn crates(repo: &Repo, package: &str, features: &str) -> Result<BTreeSet<String>> {
     let tree = shell::read(repo.cargo().args([
@@ -76,7 +155,7 @@ fn crates(repo: &Repo, package: &str, features: &str) -> Result<BTreeSet<String>
 }
 
 /// The version of a package that is not ours, by Cargo.lock.
-pub(crate) fn locked(repo: &Repo, package: &str) -> Result<String> {
+pub fn locked(repo: &Repo, package: &str) -> Result<String> {
     let lock: Table = fs::read_to_string(repo.root.join("Cargo.lock"))?.parse()?;
     let packages = lock.get("package").and_then(Value::as_array).context("Cargo.lock is empty")?;
     let found =
@@ -86,7 +165,7 @@ pub(crate) fn locked(repo: &Repo, package: &str) -> Result<String> {
 }
 
 /// Name and version of each package in the output of `cargo tree`, where repeated ones end in `(*)`.
-pub(crate) fn packages(tree: &str) -> BTreeSet<String> {
+pub fn packages(tree: &str) -> BTreeSet<String> {
     let package = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
     tree.lines().map(package).filter(|package| !package.is_empty()).collect()
 }

@@ -93,7 +93,7 @@ fn tests_of(case: &Case<'_>, sources: &[(String, String)]) -> Vec<Test> {
 }
 
 /// Names of the functions that stand at the beginning of a line.
-pub(crate) fn functions(text: &str) -> impl Iterator<Item = &str> {
+pub fn functions(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let line = line.trim_start();
         let line = line.strip_prefix("pub ").unwrap_or(line);

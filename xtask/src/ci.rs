@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 use anyhow::Result;
 
 use crate::{
-    api, coverage, deny, features, fuzz, gate, loom, package,
+    api, deny, features, fuzz, gate, lab, loom, package,
     repo::{BENCHES, Repo},
     schemas, shell, site,
     tally::Tally,
@@ -42,12 +42,6 @@ const STEPS: &[Step] = &[
         what: "the rules of this repository that no other tool knows",
         help: "mend each line above; an exception goes with its reason into xtask/src/tidy/allow.rs",
         run: |repo| tidy::run(repo).map(|()| End::Passed),
-    },
-    Step {
-        name: "coverage",
-        what: "docs/coverage.md names code, doors and tests that exist",
-        help: "correct the rows in docs/coverage that changed names, run `cargo xtask coverage` and commit it",
-        run: |repo| coverage::run(repo, true).map(|()| End::Passed),
     },
     Step {
         name: "site",
@@ -110,6 +104,12 @@ const STEPS: &[Step] = &[
         run: |repo| fuzz::run(repo, fuzz::SECONDS).map(|ran| ran_or(ran, "no fuzz folder")),
     },
     Step {
+        name: "lab",
+        what: "what only makers use: its code, its tests and its pages",
+        help: "mend the code, or what a `--check` says; rows in docs/coverage follow what changed names",
+        run: |repo| lab::check(repo).map(|()| End::Passed),
+    },
+    Step {
         name: "gate",
         what: "instructions per operation are within their limits",
         help: "make it cheaper, or say in the commit why not and run `cargo xtask gate --bless`",
@@ -118,7 +118,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "benches",
         what: "each bench runs once",
-        help: "`cargo bench --package benches --bench NAME -- --test` runs each bench of a file once",
+        help: "`cargo bench -p benches -- --test` runs each bench once",
         run: benches,
     },
     Step {
@@ -215,29 +215,21 @@ fn fmt(repo: &Repo) -> Result<End> {
 }
 
 fn clippy(repo: &Repo) -> Result<End> {
-    let clippy = |packages: &[&str]| {
-        let mut cargo = repo.cargo();
-        cargo.args(["clippy", "--all-targets"]).args(packages).args(["--", "-D", "warnings"]);
-        shell::run(&mut cargo)
-    };
-    clippy(&["--workspace", "--exclude", BENCHES, "--all-features"])?;
-    clippy(&["--package", BENCHES, "--no-default-features"]).map(|()| End::Passed)
+    let mut cargo = repo.cargo();
+    cargo.args(["clippy", "--workspace", "--all-features", "--all-targets"]);
+    shell::run(cargo.args(["--", "-D", "warnings"])).map(|()| End::Passed)
 }
 
 fn docs(repo: &Repo) -> Result<End> {
-    let docs = |packages: &[&str]| {
-        let mut cargo = repo.cargo();
-        cargo.args(["doc", "--no-deps"]).args(packages).env("RUSTDOCFLAGS", "-D warnings");
-        shell::run(&mut cargo)
-    };
-    docs(&["--workspace", "--exclude", BENCHES, "--all-features"])?;
-    docs(&["--package", BENCHES, "--no-default-features"]).map(|()| End::Passed)
+    let mut cargo = repo.cargo();
+    cargo.args(["doc", "--no-deps", "--workspace", "--all-features"]);
+    shell::run(cargo.env("RUSTDOCFLAGS", "-D warnings")).map(|()| End::Passed)
 }
 
-/// Runs each bench of ours once, as the gate has built them: without link-time optimisation and without the peers.
+/// Runs each bench once.
 fn benches(repo: &Repo) -> Result<End> {
     let mut cargo = repo.cargo();
-    cargo.args(["bench", "--package", BENCHES, "--no-default-features", "--profile", "release"]);
+    cargo.args(["bench", "--package", BENCHES]);
     shell::run(cargo.args(["--", "--test"])).map(|()| End::Passed)
 }
 

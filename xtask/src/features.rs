@@ -1,5 +1,5 @@
 //! `cargo xtask features`: every library builds bare, and with each of its features alone; the facade's features
-//! build the layers that they name, and no other crate; `docs/weight.md` is current.
+//! build the layers that they name, and no other crate.
 //!
 //! `--all-features` hides what one feature borrows from another; a user of one feature finds it.
 
@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 
-use crate::{builds, repo::Repo, shell, weigh};
+use crate::{builds, repo::Repo, shell};
 
 /// Checks each crate in each way. Packages are taken one by one: together, cargo would join their features.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     builds::check(repo)?;
-    weigh::check(repo)?;
+    builds::check_guard(repo)?;
     let texts = repo.texts()?;
     let libraries = repo.names_under("crates");
     for package in libraries.iter().filter_map(|name| repo.package(name)) {

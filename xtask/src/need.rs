@@ -9,7 +9,7 @@ use crate::{repo::Repo, services::Asleep, shell};
 
 /// A program that some command needs.
 #[derive(Debug)]
-pub(crate) struct Need {
+pub struct Need {
     program: &'static str,
     /// What is run to find out: the program itself, or a shell that looks for it.
     asked: &'static str,
@@ -21,21 +21,28 @@ pub(crate) struct Need {
     service: Option<&'static str>,
 }
 
-pub(crate) const NODE: Need = Need::program("node", &["nodejs"]);
-pub(crate) const NPM: Need = Need::program("npm", &["npm"]);
-pub(crate) const PYTHON: Need = Need {
+/// Node.js.
+pub const NODE: Need = Need::program("node", &["nodejs"]);
+/// npm.
+pub const NPM: Need = Need::program("npm", &["npm"]);
+/// Python, with `venv`.
+pub const PYTHON: Need = Need {
     probe: &["-c", "import ensurepip, venv"],
     ..Need::program("python3", &["python3", "python3-venv"])
 };
-pub(crate) const VALGRIND: Need = Need::program("valgrind", &["valgrind"]);
+/// valgrind.
+pub const VALGRIND: Need = Need::program("valgrind", &["valgrind"]);
 /// GNU's, which tells what a program took.
-pub(crate) const TIME: Need = Need::program("time", &["time"]);
+pub const TIME: Need = Need::program("time", &["time"]);
 const CURL: Need = Need::program("curl", &["curl"]);
-pub(crate) const CPP: Need = Need::program("c++", &["g++"]);
-pub(crate) const GIT: Need = Need::program("git", &["git"]);
-pub(crate) const CHROMIUM: Need = Need::program("chromium", &["chromium"]);
-/// Debian keeps it out of the PATH.
-pub(crate) const POSTGRES: Need = Need {
+/// A compiler of C++.
+pub const CPP: Need = Need::program("c++", &["g++"]);
+/// git.
+pub const GIT: Need = Need::program("git", &["git"]);
+/// Chromium.
+pub const CHROMIUM: Need = Need::program("chromium", &["chromium"]);
+/// PostgreSQL's server, which Debian keeps out of the PATH.
+pub const POSTGRES: Need = Need {
     asked: "sh",
     probe: &["-c", "postgres --version || ls /usr/lib/postgresql/*/bin/postgres"],
     service: Some("postgresql"),
@@ -57,7 +64,7 @@ impl Need {
 }
 
 /// What the manifests of these packages ask for, each once.
-pub(crate) fn of<'p>(packages: impl Iterator<Item = &'p Package>) -> Result<Vec<&'static Need>> {
+pub fn of<'p>(packages: impl Iterator<Item = &'p Package>) -> Result<Vec<&'static Need>> {
     let mut needs: Vec<&Need> = Vec::new();
     for package in packages {
         let asked = package.metadata["xtask"]["needs"].as_array().into_iter().flatten();
@@ -101,7 +108,7 @@ fn plan(missing: &[&Need], may_install: bool) -> Plan {
 }
 
 /// Makes sure that the programs are there.
-pub(crate) fn ensure(repo: &Repo, needs: &[&Need]) -> Result<()> {
+pub fn ensure(repo: &Repo, needs: &[&Need]) -> Result<()> {
     let missing: Vec<_> =
         needs.iter().copied().filter(|need| !shell::works(need.asked, need.probe)).collect();
     match plan(&missing, is_debian() && is_root()) {

@@ -9,10 +9,10 @@ use anyhow::Result;
 use crate::{pins, repo::Repo};
 
 /// The variable that tells a test where the peers are; its value is absolute.
-pub(crate) const VARIABLE: &str = "TR_PEERS";
+pub const VARIABLE: &str = "TR_PEERS";
 
 /// Installs the peers that are missing and returns their folder.
-pub(crate) fn ensure(repo: &Repo) -> Result<PathBuf> {
+pub fn ensure(repo: &Repo) -> Result<PathBuf> {
     pins::npm(repo, "peers", "xtask/peers")?;
     pins::venv(repo, "peers/venv", "xtask/peers/requirements.txt")?;
     Ok(repo.target.join("peers"))

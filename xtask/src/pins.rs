@@ -17,7 +17,7 @@ use crate::{
 const STAMP: &str = ".pins";
 
 /// Installs a requirements file into a virtual environment and returns the folder of its programs.
-pub(crate) fn venv(repo: &Repo, folder: &str, requirements: &str) -> Result<PathBuf> {
+pub fn venv(repo: &Repo, folder: &str, requirements: &str) -> Result<PathBuf> {
     let folder = repo.target.join(folder);
     let requirements = repo.root.join(requirements);
     once(&folder, &[&requirements], || {
@@ -33,7 +33,7 @@ pub(crate) fn venv(repo: &Repo, folder: &str, requirements: &str) -> Result<Path
 }
 
 /// Installs the lock file of `pins` into `folder/node_modules`.
-pub(crate) fn npm(repo: &Repo, folder: &str, pins: &str) -> Result<()> {
+pub fn npm(repo: &Repo, folder: &str, pins: &str) -> Result<()> {
     let folder = repo.target.join(folder);
     let pins = ["package.json", "package-lock.json"].map(|file| repo.root.join(pins).join(file));
     need::ensure(repo, &[&NODE, &NPM])?;
@@ -52,7 +52,7 @@ pub(crate) fn npm(repo: &Repo, folder: &str, pins: &str) -> Result<()> {
 }
 
 /// Builds the program of a crate, pinned as `NAME VERSION`, and returns its path: unoptimised, which takes the least time.
-pub(crate) fn program(repo: &Repo, folder: &str, pin: &str, features: &[&str]) -> Result<PathBuf> {
+pub fn program(repo: &Repo, folder: &str, pin: &str, features: &[&str]) -> Result<PathBuf> {
     let folder = repo.target.join(folder);
     let pin = repo.root.join(pin);
     let text = fs::read_to_string(&pin).with_context(|| format!("{}", pin.display()))?;

@@ -1,7 +1,7 @@
 //! Where things are: the workspace's root, its target folder and its packages.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -13,15 +13,28 @@ use crate::shell;
 
 /// The workspace that the command was started in.
 #[derive(Debug)]
-pub(crate) struct Repo {
-    pub(crate) root: PathBuf,
-    pub(crate) target: PathBuf,
-    pub(crate) packages: Vec<Package>,
+pub struct Repo {
+    /// The workspace's root.
+    pub root: PathBuf,
+    /// The target folder.
+    pub target: PathBuf,
+    /// The packages of the workspace.
+    pub packages: Vec<Package>,
 }
 
 impl Repo {
-    pub(crate) fn open() -> Result<Self> {
-        let found = MetadataCommand::new()
+    /// The workspace around the current folder.
+    pub fn open() -> Result<Self> {
+        Self::found(&mut MetadataCommand::new())
+    }
+
+    /// The workspace of this manifest.
+    pub fn at(manifest: &Path) -> Result<Self> {
+        Self::found(MetadataCommand::new().manifest_path(manifest))
+    }
+
+    fn found(command: &mut MetadataCommand) -> Result<Self> {
+        let found = command
             .no_deps()
             .exec()
             .context("`cargo metadata` does not understand this workspace")?;
@@ -33,22 +46,33 @@ impl Repo {
     }
 
     /// A command that runs at the root, whatever folder the user is in.
-    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root);
         command
     }
 
-    pub(crate) fn cargo(&self) -> Command {
-        self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    /// The cargo that started this, at the root.
+    pub fn cargo(&self) -> Command {
+        let mut cargo = self.command(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        // What it told this program of its package would have some crates built again (ring looks at them).
+        for (name, _) in env::vars_os() {
+            let name = name.to_string_lossy();
+            let of_package = ["CARGO_BIN_", "CARGO_MANIFEST_", "CARGO_PKG_", "OUT_DIR"];
+            if of_package.iter().any(|prefix| name.starts_with(prefix)) {
+                cargo.env_remove(&*name);
+            }
+        }
+        cargo
     }
 
-    pub(crate) fn package(&self, name: &str) -> Option<&Package> {
+    /// The package of this name.
+    pub fn package(&self, name: &str) -> Option<&Package> {
         self.packages.iter().find(|package| package.name.as_str() == name)
     }
 
     /// Names of the packages below a folder of the root.
-    pub(crate) fn names_under(&self, folder: &str) -> Vec<&str> {
+    pub fn names_under(&self, folder: &str) -> Vec<&str> {
         let folder = self.root.join(folder);
         self.packages
             .iter()
@@ -58,7 +82,7 @@ impl Repo {
     }
 
     /// The innermost package that a file, named from the root, belongs to.
-    pub(crate) fn package_of(&self, path: &str) -> Option<&Package> {
+    pub fn package_of(&self, path: &str) -> Option<&Package> {
         let path = self.root.join(path);
         self.packages
             .iter()
@@ -67,7 +91,7 @@ impl Repo {
     }
 
     /// Path from the root and text of every file that is, or could be, committed; binary files are left out.
-    pub(crate) fn texts(&self) -> Result<Vec<(String, String)>> {
+    pub fn texts(&self) -> Result<Vec<(String, String)>> {
         let listed = shell::read(self.command("git").args([
             "ls-files",
             "--cached",
@@ -84,15 +108,15 @@ impl Repo {
     }
 
     /// A path as the repository's own files would spell it.
-    pub(crate) fn relative<'p>(&self, path: &'p Path) -> &'p Path {
+    pub fn relative<'p>(&self, path: &'p Path) -> &'p Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 }
 
-/// The package whose default feature brings in all peers: it is checked and tested without them.
-pub(crate) const BENCHES: &str = "benches";
+/// The package that measures.
+pub const BENCHES: &str = "benches";
 
 /// Whether a package has a target of this kind and name.
-pub(crate) fn has_target(package: &Package, kind: &TargetKind, name: &str) -> bool {
+pub fn has_target(package: &Package, kind: &TargetKind, name: &str) -> bool {
     package.targets.iter().any(|target| target.kind.contains(kind) && target.name == name)
 }

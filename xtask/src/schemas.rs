@@ -8,16 +8,15 @@ use cargo_metadata::TargetKind;
 
 use crate::{
     repo::{Repo, has_target},
-    shell,
+    shell, test,
 };
 
-/// The crates that have schemas, the example that writes them, and the feature that it needs. Examples lie
-/// in one folder, so each has a name of its own.
-const CRATES: [(&str, &str, &[&str]); 4] = [
-    ("tr-wire", "wire_schemas", &["--features", "schema"]),
-    ("tr-config", "config_schemas", &["--features", "schema"]),
-    ("tr-turn", "turn_schemas", &[]),
-    ("tool-guard", "guard_schemas", &[]),
+/// The crates that have schemas, and the example that writes them. Examples lie in one folder, so each has a name of its own.
+const CRATES: [(&str, &str); 4] = [
+    ("tr-wire", "wire_schemas"),
+    ("tr-config", "config_schemas"),
+    ("tr-turn", "turn_schemas"),
+    ("tool-guard", "guard_schemas"),
 ];
 
 /// What a folder holds: file name to text.
@@ -53,20 +52,22 @@ fn generate(repo: &Repo) -> Result<Folder> {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    for (name, example, features) in CRATES {
+    // As the tests are built, so that it is done once.
+    let mut build = repo.cargo();
+    build.arg("build").args(test::ALL);
+    for (name, example) in CRATES {
         let package = repo.package(name).with_context(|| format!("the workspace has no {name}"))?;
         ensure!(
             has_target(package, &TargetKind::Example, example),
             "{name} has no example `{example}` (crates/{name}/examples/{example}.rs or a folder), which writes the JSON Schemas into the folder it is given",
         );
+        build.args(["--example", example]);
+    }
+    shell::run(&mut build)?;
+    for (name, example) in CRATES {
         let before = read(&folder)?.len();
-        shell::run(
-            repo.cargo()
-                .args(["run", "--quiet", "--package", name])
-                .args(features)
-                .args(["--example", example, "--"])
-                .arg(&folder),
-        )?;
+        let program = repo.target.join("debug/examples").join(example);
+        shell::run(repo.command(program).arg(&folder))?;
         ensure!(read(&folder)?.len() > before, "{name}'s example `{example}` wrote no .json file");
     }
     read(&folder)

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 
 /// Runs a program that speaks to the user itself.
-pub(crate) fn run(command: &mut Command) -> Result<()> {
+pub fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
     eprintln!("$ {shown}");
     let status = command.status().with_context(|| format!("`{shown}` does not start"))?;
@@ -17,7 +17,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 }
 
 /// Runs a program and returns what it wrote to its standard output.
-pub(crate) fn read(command: &mut Command) -> Result<String> {
+pub fn read(command: &mut Command) -> Result<String> {
     let shown = show(command);
     let output = command
         .stderr(Stdio::inherit())
@@ -28,7 +28,7 @@ pub(crate) fn read(command: &mut Command) -> Result<String> {
 }
 
 /// Runs a program, passes its standard output on and shows `each` line of it to the caller.
-pub(crate) fn watch(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
+pub fn watch(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
     let shown = show(command);
     eprintln!("$ {shown}");
     let mut child = command
@@ -49,7 +49,7 @@ pub(crate) fn watch(command: &mut Command, mut each: impl FnMut(&str)) -> Result
 }
 
 /// Whether a program starts and ends well, unseen.
-pub(crate) fn works(program: &str, args: &[&str]) -> bool {
+pub fn works(program: &str, args: &[&str]) -> bool {
     Command::new(program)
         .args(args)
         .stdin(Stdio::null())
@@ -81,7 +81,7 @@ fn show(command: &Command) -> String {
     clippy::disallowed_methods,
     reason = "real time is what is shown, and nothing here runs under tokio"
 )]
-pub(crate) fn now() -> Instant {
+pub fn now() -> Instant {
     Instant::now()
 }
 

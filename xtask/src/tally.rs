@@ -4,9 +4,11 @@ use std::ops::AddAssign;
 
 /// How many tests passed and failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) passed: u64,
-    pub(crate) failed: u64,
+pub struct Tally {
+    /// Those that passed.
+    pub passed: u64,
+    /// Those that failed.
+    pub failed: u64,
 }
 
 impl AddAssign for Tally {
@@ -17,7 +19,7 @@ impl AddAssign for Tally {
 }
 
 /// The totals of one test binary, from its closing line.
-pub(crate) fn closing(line: &str) -> Option<Tally> {
+pub fn closing(line: &str) -> Option<Tally> {
     let totals = line.strip_prefix("test result: ")?;
     let (_, counts) = totals.split_once(". ")?;
     let mut counts = counts.split("; ");
@@ -26,7 +28,7 @@ pub(crate) fn closing(line: &str) -> Option<Tally> {
 }
 
 /// The last part of a test's path and its result, from its own line.
-pub(crate) fn result(line: &str) -> Option<(&str, &str)> {
+pub fn result(line: &str) -> Option<(&str, &str)> {
     let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let name = name.split(' ').next()?;
     Some((name.rsplit("::").next()?, result))

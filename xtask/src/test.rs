@@ -1,50 +1,50 @@
-//! `cargo xtask test`: all tests, first those that need only Rust, then those with foreign programs.
+//! `cargo xtask test`: all tests, those that need only Rust and those with foreign programs.
 
-use std::{env::consts::EXE_SUFFIX, path::PathBuf, process::Command};
+use std::{env::consts::EXE_SUFFIX, panic::resume_unwind, path::PathBuf, process::Command, thread};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use crate::{
-    clients, need, peers,
-    repo::{BENCHES, Repo},
+    binaries, need, peers,
+    repo::Repo,
     shell,
     tally::{self, Tally},
 };
 
 /// The variable that tells a test where the guard's binary is; its value is absolute.
-pub(crate) const GUARD: &str = "TR_TOOL_GUARD";
+pub const GUARD: &str = "TR_TOOL_GUARD";
 
 /// The same for the example of a payment whose process is killed.
 const KILLED_PAYMENT: &str = "TR_KILLED_PAYMENT";
 
-/// Installs what is missing and runs all tests; the last lines printed are `cargo test`'s own.
-pub(crate) fn run(repo: &Repo) -> Result<Tally> {
-    let foreign = repo.names_under("tests");
-    let parts = Foreign::ensure(repo, &foreign)?;
+/// What selects all packages, with all their features: whatever is built with it is built once.
+pub(crate) const ALL: [&str; 2] = ["--workspace", "--all-features"];
 
-    let mut rust = cargo_test(repo);
-    rust.args(rust_only(repo));
-    let mut total = count(&mut rust)?;
-    total += count(
-        repo.cargo()
-            .args(["test", "--no-fail-fast", "--no-default-features"])
-            .args(["--package", BENCHES]),
-    )?;
-    if !foreign.is_empty() {
-        let mut with_parts = cargo_test(repo);
-        parts.tell(&mut with_parts);
-        for name in &foreign {
-            with_parts.args(["--package", name]);
-        }
-        total += count(&mut with_parts)?;
-    }
-    ensure!(total.passed > 0, "no test ran");
+/// Installs what is missing and runs all tests. The guard is built together with them: `cargo xtask features` says what it
+/// has more than its users', and that it builds without.
+pub fn run(repo: &Repo) -> Result<Tally> {
+    let foreign = repo.names_under("tests");
+    let (installed, built) = thread::scope(|scope| {
+        // Installing waits for the network, building for the processors.
+        let installed = scope.spawn(|| Foreign::install(repo, &foreign));
+        let built = binaries::built(repo, repo.cargo().arg("test").args(ALL));
+        (installed.join().unwrap_or_else(|panic| resume_unwind(panic)), built)
+    });
+    let (peers, mut binaries) = (installed?, built?);
+    let parts =
+        Foreign { peers, guard: debug(repo, "tool-guard"), killed_payment: killed_payment(repo) };
+    // Those wait longest.
+    binaries.sort_by_key(|binary| !foreign.contains(&&*binary.package));
+    let ran = binaries::run(binaries, |command| parts.tell(command));
+    let documented = count(repo.cargo().args(["test", "--doc", "--no-fail-fast"]).args(ALL));
+    let mut total = ran?;
+    total += documented?;
     Ok(total)
 }
 
 /// What the packages under `tests/` are given.
 #[derive(Debug)]
-pub(crate) struct Foreign {
+pub struct Foreign {
     peers: PathBuf,
     guard: PathBuf,
     killed_payment: PathBuf,
@@ -52,16 +52,24 @@ pub(crate) struct Foreign {
 
 impl Foreign {
     /// Installs and builds what is missing of what these packages need.
-    pub(crate) fn ensure(repo: &Repo, packages: &[&str]) -> Result<Self> {
+    pub fn ensure(repo: &Repo, packages: &[&str]) -> Result<Self> {
+        let peers = Self::install(repo, packages)?;
+        let mut build = repo.cargo();
+        shell::run(build.args(["build", "--example", "killed_payment"]).args(ALL))?;
+        Ok(Self { peers, guard: guard(repo)?, killed_payment: killed_payment(repo) })
+    }
+
+    /// Installs what is missing of it, and returns the folder of the peers.
+    fn install(repo: &Repo, packages: &[&str]) -> Result<PathBuf> {
         let peers = peers::ensure(repo)?;
         let manifests = packages.iter().filter_map(|name| repo.package(name));
         need::ensure(repo, &need::of(manifests)?)?;
-        Ok(Self { peers, guard: guard(repo)?, killed_payment: killed_payment(repo)? })
+        Ok(peers)
     }
 
     /// Tells tests where it is.
-    pub(crate) fn tell(&self, cargo: &mut Command) {
-        cargo
+    pub fn tell(&self, command: &mut Command) {
+        command
             .env(peers::VARIABLE, &self.peers)
             .env(GUARD, &self.guard)
             .env(KILLED_PAYMENT, &self.killed_payment);
@@ -69,41 +77,29 @@ impl Foreign {
 }
 
 /// Builds the guard as its users do.
-pub(crate) fn guard(repo: &Repo) -> Result<PathBuf> {
+pub fn guard(repo: &Repo) -> Result<PathBuf> {
     shell::run(repo.cargo().args(["build", "--package", "tool-guard"]))?;
-    Ok(repo.target.join("debug").join(format!("tool-guard{EXE_SUFFIX}")))
+    Ok(debug(repo, "tool-guard"))
 }
 
 /// Builds it optimised, for tests that start it thousands of times.
-pub(crate) fn release_guard(repo: &Repo) -> Result<PathBuf> {
+pub fn release_guard(repo: &Repo) -> Result<PathBuf> {
     shell::run(repo.cargo().args(["build", "--release", "--package", "tool-guard"]))?;
     Ok(repo.target.join("release").join(format!("tool-guard{EXE_SUFFIX}")))
 }
 
-/// Builds the example with the features that the tests are built with, so that both share what they depend on.
-fn killed_payment(repo: &Repo) -> Result<PathBuf> {
-    let mut build = repo.cargo();
-    build.args(["build", "--all-features", "--example", "killed_payment"]).args(rust_only(repo));
-    shell::run(&mut build)?;
-    Ok(repo.target.join("debug").join("examples").join(format!("killed_payment{EXE_SUFFIX}")))
+/// The example, which is built with the tests.
+fn killed_payment(repo: &Repo) -> PathBuf {
+    debug(repo, "examples/killed_payment")
 }
 
-/// What tells cargo to take the packages whose tests need only Rust.
-fn rust_only(repo: &Repo) -> Vec<&str> {
-    let foreign = repo.names_under("tests").into_iter();
-    let excluded =
-        [BENCHES, clients::PACKAGE].into_iter().chain(foreign).flat_map(|name| ["--exclude", name]);
-    ["--workspace"].into_iter().chain(excluded).collect()
-}
-
-fn cargo_test(repo: &Repo) -> Command {
-    let mut cargo = repo.cargo();
-    cargo.args(["test", "--all-features", "--no-fail-fast"]);
-    cargo
+/// Where a program is that was built for tests.
+pub(crate) fn debug(repo: &Repo, program: &str) -> PathBuf {
+    repo.target.join(format!("debug/{program}{EXE_SUFFIX}"))
 }
 
 /// Runs tests and counts them.
-pub(crate) fn count(cargo: &mut Command) -> Result<Tally> {
+pub fn count(cargo: &mut Command) -> Result<Tally> {
     let mut total = Tally::default();
     shell::watch(cargo, |line| {
         if let Some(binary) = tally::closing(line) {

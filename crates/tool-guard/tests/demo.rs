@@ -51,7 +51,7 @@ fn the_guard_pays_once_and_spares_the_agent_and_the_backend() {
     );
 }
 
-/// `cargo xtask picture` draws it from a run.
+/// `cargo lab picture` draws it from a run.
 #[test]
 fn the_picture_in_the_docs_shows_what_the_demo_prints() {
     let picture = include_str!("../../../docs/demo.svg");
@@ -60,7 +60,7 @@ fn the_picture_in_the_docs_shows_what_the_demo_prints() {
     let lines: Vec<_> = shown.lines().map(str::trim).filter(is_in_each_run).collect();
     for line in lines.iter().flat_map(|line| line.split("  ")).filter(|part| !part.is_empty()) {
         let line = line.trim().replace('<', "&lt;");
-        assert!(picture.contains(&line), "run `cargo xtask picture`: it lacks {line}");
+        assert!(picture.contains(&line), "run `cargo lab picture`: it lacks {line}");
     }
     assert!(lines.len() > 20, "{shown}");
 }

@@ -3,7 +3,7 @@
 //! await.
 use bytes::Bytes;
 use http_body_util::Full;
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 use tool_reliability::{
     ErrorsAsOutcomes, ToolStack,
     adapter::AdapterLayer,
@@ -34,9 +34,8 @@ impl std::error::Error for Down {}
 type Request<B = Full<Bytes>> = http::Request<B>;
 type Response<B = Full<Bytes>> = http::Response<B>;
 
-const fn is_send<F: Send + 'static>(future: F) -> F {
-    future
-}
+/// What can be spawned. In a box, so that tokio's part is compiled once.
+type Task = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>>;
 
 fn ask() -> ToolCall {
     ToolCall::new("read", Params::empty_object()).session("s").idempotency_key("k")
@@ -55,23 +54,23 @@ fn prompt() -> Request<String> {
 macro_rules! spawns {
     ($service:expr, $request:ident) => {{
         let mut service = $service;
-        let call = async move {
-            let answer = service.ready().await?.call($request()).await?;
-            Ok::<_, BoxError>(answer)
-        };
-        tokio::spawn(is_send(call)).await.unwrap().unwrap();
+        let call: Task = Box::pin(async move {
+            service.ready().await?.call($request()).await?;
+            Ok(())
+        });
+        tokio::spawn(call).await.unwrap().unwrap();
     }};
 }
 
 /// Does so with every ordered pair of these layers around what is inside.
 macro_rules! every_pair {
-    ($tool:ident, $request:ident: $($layer:ident)*) => {
-        every_pair!(@ $tool $request [$($layer)*] $($layer)*)
+    ($tool:path, $request:ident: $($layer:ident)*) => {
+        every_pair!(@ $tool, $request [$($layer)*] $($layer)*)
     };
-    (@ $tool:ident $request:ident $inner:tt) => {};
-    (@ $tool:ident $request:ident [$($inner:ident)*] $outer:ident $($rest:ident)*) => {
-        $(spawns!($outer().layer($inner().layer($tool!())), $request);)*
-        every_pair!(@ $tool $request [$($inner)*] $($rest)*);
+    (@ $tool:path, $request:ident $inner:tt) => {};
+    (@ $tool:path, $request:ident [$($inner:ident)*] $outer:ident $($rest:ident)*) => {
+        $(spawns!($outer().layer($inner().layer($tool())), $request);)*
+        every_pair!(@ $tool, $request [$($inner)*] $($rest)*);
     };
 }
 
@@ -124,49 +123,40 @@ fn hooks() -> HooksLayer {
     HooksLayer::new(&Arc::from(none), Place::Call)
 }
 
-/// A tool with an error of this type.
-macro_rules! tool {
-    ($name:ident, $error:ty) => {
-        macro_rules! $name {
-            () => {
-                service_fn(|call: ToolCall| async move {
-                    tokio::task::yield_now().await;
-                    Ok::<_, $error>(ToolOutcome::success(call.parts().params.clone()))
-                })
-            };
-        }
-    };
+/// What a tool, or a client, is here: of one type wherever it is used, so that a layer around it is compiled once.
+trait Leaf<Q, T, E>:
+    Service<Q, Response = T, Error = E, Future: Send> + Clone + Send + Sync + 'static
+{
 }
-tool!(with_box_error, BoxError);
-tool!(with_its_own_error, Down);
+
+impl<S, Q, T, E> Leaf<Q, T, E> for S where
+    S: Service<Q, Response = T, Error = E, Future: Send> + Clone + Send + Sync + 'static
+{
+}
+
+/// A tool with an error of any type.
+fn tool<E: 'static>() -> impl Leaf<ToolCall, ToolOutcome, E> {
+    service_fn(|call: ToolCall| async move {
+        tokio::task::yield_now().await;
+        Ok::<_, E>(ToolOutcome::success(call.parts().params.clone()))
+    })
+}
 
 /// One whose service has no type of its own, as programs keep them.
-macro_rules! boxed {
-    () => {
-        BoxCloneSyncService::new(with_box_error!())
-    };
+fn boxed() -> BoxCloneSyncService<ToolCall, ToolOutcome, BoxError> {
+    BoxCloneSyncService::new(tool::<BoxError>())
 }
 
-/// An HTTP client with an error of this type.
-macro_rules! client {
-    ($name:ident, $body:ty, $error:ty) => {
-        macro_rules! $name {
-            () => {
-                service_fn(|req: Request<$body>| async move {
-                    tokio::task::yield_now().await;
-                    Ok::<_, $error>(Response::new(req.into_body()))
-                })
-            };
-        }
-    };
+/// An HTTP client with bodies and an error of any type.
+fn client<B: Send + 'static, E: 'static>() -> impl Leaf<Request<B>, Response<B>, E> {
+    service_fn(|req: Request<B>| async move {
+        tokio::task::yield_now().await;
+        Ok::<_, E>(Response::new(req.into_body()))
+    })
 }
-client!(client_with_box_error, Full<Bytes>, BoxError);
-client!(client_with_its_own_error, Full<Bytes>, Down);
-client!(model_with_box_error, String, BoxError);
-client!(model_with_its_own_error, String, Down);
 
 macro_rules! of_tool_calls {
-    ($($name:ident: $tool:ident;)*) => {$(
+    ($($name:ident: $tool:path;)*) => {$(
         #[tokio::test]
         async fn $name() {
             every_pair!($tool, ask:
@@ -177,13 +167,13 @@ macro_rules! of_tool_calls {
     )*};
 }
 of_tool_calls! {
-    layers_around_a_tool_whose_error_is_boxed: with_box_error;
-    layers_around_a_tool_with_an_error_of_its_own: with_its_own_error;
+    layers_around_a_tool_whose_error_is_boxed: tool::<BoxError>;
+    layers_around_a_tool_with_an_error_of_its_own: tool::<Down>;
     layers_around_a_tool_in_a_box: boxed;
 }
 
 macro_rules! of_http_requests {
-    ($($name:ident: $client:ident, $request:ident: $($layer:ident)*;)*) => {$(
+    ($($name:ident: $client:path, $request:ident: $($layer:ident)*;)*) => {$(
         #[tokio::test]
         async fn $name() {
             every_pair!($client, $request: $($layer)*);
@@ -192,27 +182,25 @@ macro_rules! of_http_requests {
 }
 of_http_requests! {
     layers_around_a_client_whose_error_is_boxed:
-        client_with_box_error, get: telemetry deadline retry breaker attempt_timeout;
+        client::<Full<Bytes>, BoxError>, get: telemetry deadline retry breaker attempt_timeout;
     layers_around_a_client_with_an_error_of_its_own:
-        client_with_its_own_error, get: telemetry deadline retry breaker attempt_timeout;
+        client::<Full<Bytes>, Down>, get: telemetry deadline retry breaker attempt_timeout;
     layers_around_a_model_whose_error_is_boxed:
-        model_with_box_error, prompt: model_guard deadline retry breaker attempt_timeout;
+        client::<String, BoxError>, prompt: model_guard deadline retry breaker attempt_timeout;
     layers_around_a_model_with_an_error_of_its_own:
-        model_with_its_own_error, prompt: model_guard deadline retry breaker attempt_timeout;
+        client::<String, Down>, prompt: model_guard deadline retry breaker attempt_timeout;
 }
 
 #[tokio::test]
 async fn the_stack() {
     let stack = ToolStack::default();
     macro_rules! around {
-        ($($tool:ident)*) => {$(
-            spawns!(stack.service($tool!()), ask);
-            let mut folded = ErrorsAsOutcomes::new(stack.service($tool!()));
-            let call = async move { folded.ready().await?.call(ask()).await };
-            tokio::spawn(is_send(call)).await.unwrap().unwrap();
-            let oneshot = stack.service($tool!()).oneshot(ask());
-            tokio::spawn(is_send(oneshot)).await.unwrap().unwrap();
+        ($($tool:expr)*) => {$(
+            spawns!(stack.service($tool), ask);
+            spawns!(ErrorsAsOutcomes::new(stack.service($tool)), ask);
+            let oneshot = stack.service($tool).oneshot(ask());
+            tokio::spawn(oneshot).await.unwrap().unwrap();
         )*};
     }
-    around!(with_box_error with_its_own_error boxed);
+    around!(tool::<BoxError>() tool::<Down>() boxed());
 }

@@ -1,7 +1,7 @@
 //! What calls read before they take a circuit's lock.
 //!
 //! The lock alone is right, and plain. But with a turn of it at both ends of a call, a success takes about
-//! 0.35 of tower-resilience's time (row P1 of `benches/GOALS.md`), where the goal is 0.25, and a rejection
+//! 0.35 of tower-resilience's time (row P1 of `lab/NOTEBOOK.md`), where the goal is 0.25, and a rejection
 //! misses row P3. So three decisions that most calls need read a word instead. The words are written
 //! under the lock, at the end of each change, and each decision reads one of them once. So it is the
 //! circuit's own decision, made at the moment of that read, and no order of two reads can make it wrong:

@@ -168,7 +168,7 @@ fn entropy_finds_what_has_no_form() {
     }
 }
 
-/// The text of the row P19 of `benches/GOALS.md`.
+/// The text of the row P19 of `lab/NOTEBOOK.md`.
 #[test]
 fn what_a_plain_sentence_takes() {
     let sentence =

@@ -2,7 +2,7 @@
 
 use std::env;
 
-/// The environment variable for the full number of rounds: `TR_SOAK=1`, as `cargo xtask soak` sets
+/// The environment variable for the full number of rounds: `TR_SOAK=1`, as `cargo lab soak` sets
 /// it.
 pub const SOAK: &str = "TR_SOAK";
 

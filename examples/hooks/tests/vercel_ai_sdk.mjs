@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { toolGuard } from "../tool_guard.mjs";
 import { guarded } from "../vercel_ai_sdk.mjs";
 
-// The package is where `cargo xtask peers` has installed it.
+// The package is where `cargo lab peers` has installed it.
 const require = createRequire(pathToFileURL(join(process.env.TR_HOOKS, "index.js")));
 const load = (name) => import(pathToFileURL(require.resolve(name)));
 const [{ generateText, stepCountIs, tool }, test, { z }] = [await load("ai"), await load("ai/test"), await load("zod")];

@@ -55,7 +55,8 @@ async fn told(chunks: Vec<ChunkContent>, error: &'static str, limits: ChunkLimit
 
 #[tokio::test(start_paused = true)]
 async fn ut_07_chunks_are_counted_and_none_of_their_text_leaves() {
-    let chunks = ["the launch co", "de is oysters-quince", "-mango"].map(ChunkContent::text).to_vec();
+    let chunks =
+        ["the launch co", "de is oysters-quince", "-mango"].map(ChunkContent::text).to_vec();
     let told = told(chunks, "", ChunkLimits::default()).await;
     for text in ["launch", "code is", "oysters", "quince", "mango"] {
         assert!(!told.contains(text), "`{text}` in {told}");

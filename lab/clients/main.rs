@@ -1,0 +1,12 @@
+//! Real agents, with scripted models, against a server behind the guard: `cargo lab peers`.
+
+mod agent;
+mod conformance;
+mod faults;
+mod gives_up;
+mod hooks;
+mod install;
+mod kills;
+mod loops;
+mod payments;
+mod servers;
