@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: every check that a change has to pass, the cheap ones first, the tests last.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
 use anyhow::Result;
 
@@ -23,92 +23,131 @@ enum End {
 /// One check.
 struct Step {
     name: &'static str,
+    /// What it does.
+    what: &'static str,
     /// What helps when it fails.
     help: &'static str,
     run: fn(&Repo) -> Result<End>,
 }
 
 const STEPS: &[Step] = &[
-    Step { name: "fmt", help: "run `cargo fmt --all`", run: fmt },
+    Step {
+        name: "fmt",
+        what: "rustfmt would change no file",
+        help: "run `cargo fmt --all`",
+        run: fmt,
+    },
     Step {
         name: "tidy",
+        what: "the rules of this repository that no other tool knows",
         help: "mend each line above; an exception goes with its reason into xtask/src/tidy/allow.rs",
         run: |repo| tidy::run(repo).map(|()| End::Passed),
     },
     Step {
         name: "site",
+        what: "the guides become a site, and each of its links leads somewhere",
         help: "mend the links above, or list the page in docs/SUMMARY.md",
         run: |repo| site::run(repo).map(|()| End::Passed),
     },
     Step {
         name: "deny",
+        what: "licences, sources and bans of all dependencies",
         help: "choose another dependency, or add the licence or exception with its reason to deny.toml",
         run: |repo| deny::run(repo).map(|()| End::Passed),
     },
-    Step { name: "clippy", help: "mend the code; nearly all lints say how", run: clippy },
+    Step {
+        name: "clippy",
+        what: "lints, with all features",
+        help: "mend the code; nearly all lints say how",
+        run: clippy,
+    },
     Step {
         name: "features",
+        what: "each library builds bare, and with each of its features alone",
         help: "give the feature what it needs, in its crate's Cargo.toml or by a `cfg`",
         run: |repo| features::run(repo).map(|()| End::Passed),
     },
-    Step { name: "docs", help: "mend the links and examples in the docs", run: docs },
+    Step {
+        name: "docs",
+        what: "the API's documentation builds, without broken links",
+        help: "mend the links and examples in the docs",
+        run: docs,
+    },
     Step {
         name: "api",
+        what: "docs/api is the public API",
         help: "if the change is meant, run `cargo xtask api`, commit it, and tell it in CHANGELOG.md",
         run: |repo| api::check(repo).map(|ran| ran_or(ran, "another version than Rust 1.95")),
     },
     Step {
         name: "schemas",
+        what: "schemas/ has the types of the contract",
         help: "run `cargo xtask schemas` and commit what changed",
         run: |repo| schemas::check(repo).map(|()| End::Passed),
     },
     Step {
         name: "package",
+        what: "a registry would take each crate",
         help: "give the crate what a registry wants: a README, licences, versions of what it depends on",
         run: |repo| package::run(repo, false).map(|()| End::Passed),
     },
     Step {
         name: "loom",
+        what: "the models of concurrent code, in each order of their threads",
         help: "loom prints the schedule that fails; `cargo xtask loom` runs the models alone",
         run: |repo| loom::run(repo).map(|ran| ran_or(ran, "no tests/loom.rs")),
     },
     Step {
         name: "fuzz",
+        what: "each fuzz target for a few seconds",
         help: "the input is under target/fuzz/crashes; add it as a unit test and mend the code",
         run: |repo| fuzz::run(repo, fuzz::SECONDS).map(|ran| ran_or(ran, "no fuzz folder")),
     },
     Step {
         name: "lab",
+        what: "what only makers use: its code, its tests and its pages",
         help: "mend the code, or what a `--check` says; rows in docs/coverage follow what changed names",
         run: |repo| lab::check(repo).map(|()| End::Passed),
     },
     Step {
         name: "gate",
+        what: "instructions per operation are within their limits",
         help: "make it cheaper, or say in the commit why not and run `cargo xtask gate --bless`",
         run: |repo| gate::run(repo, false).map(|ran| ran_or(ran, "no package `benches`")),
     },
     Step {
         name: "benches",
+        what: "each bench runs once",
         help: "`cargo bench -p benches -- --test` runs each bench once",
         run: benches,
     },
     Step {
         name: "test",
+        what: "all tests, also those with foreign programs",
         help: "`cargo xtask test` runs all of them, `cargo test -p CRATE NAME` one",
         run: |repo| test::run(repo).map(End::Tested),
     },
 ];
 
-/// Runs every step, also after one that failed: one run names all that is to be mended.
-pub(crate) fn run(repo: &Repo) -> Result<()> {
+/// The names of all steps, in their order.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    STEPS.iter().map(|step| step.name)
+}
+
+/// Runs the steps that are named, or all if none is; also after one that failed: one run names all that is to be mended.
+pub(crate) fn run(repo: &Repo, only: &[String]) -> Result<()> {
     let begin = shell::now();
+    let mut times = Times::read(repo.target.join("xtask/ci.json"));
     let mut rows = Vec::new();
-    for step in STEPS {
-        println!("\n── {} ──", step.name);
+    for step in STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|n| n == step.name)) {
+        println!("\n── {}: {} ({}) ──", step.name, step.what, times.last(step.name));
         let start = shell::now();
         let end = (step.run)(repo);
         let took = start.elapsed();
         println!("── {}: {:.1} s ──", step.name, took.as_secs_f64());
+        if end.is_ok() {
+            times.keep(step.name, took)?;
+        }
         rows.push((step, took, end));
     }
     println!("\n{}", table(&rows, begin.elapsed()));
@@ -122,6 +161,35 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         .collect();
     anyhow::ensure!(failures.is_empty(), "{}", failures.join("\n"));
     Ok(())
+}
+
+/// How many seconds each step took when it last passed, kept under the target folder.
+#[derive(Debug)]
+struct Times {
+    path: PathBuf,
+    seconds: BTreeMap<String, f64>,
+}
+
+impl Times {
+    /// A file that is missing or damaged is as good as an empty one.
+    fn read(path: PathBuf) -> Self {
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        Self { path, seconds: serde_json::from_str(&text).unwrap_or_default() }
+    }
+
+    fn last(&self, name: &str) -> String {
+        let seconds = self.seconds.get(name);
+        seconds.map_or_else(|| "first time".into(), |seconds| format!("last time {seconds:.1} s"))
+    }
+
+    /// Written after each step, so that a run that is interrupted leaves what it measured.
+    fn keep(&mut self, name: &str, took: Duration) -> Result<()> {
+        self.seconds.insert(name.into(), took.as_secs_f64());
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        Ok(fs::write(&self.path, serde_json::to_string_pretty(&self.seconds)?)?)
+    }
 }
 
 fn table(rows: &[(&Step, Duration, Result<End>)], total: Duration) -> String {
@@ -195,6 +263,37 @@ mod tests {
 
     #[test]
     fn the_tests_come_last() {
-        assert_eq!(STEPS.last().map(|step| step.name), Some("test"));
+        assert_eq!(names().last(), Some("test"));
+    }
+
+    #[test]
+    fn the_jobs_on_github_run_each_step_once() {
+        let workflow = include_str!("../../.github/workflows/ci.yml");
+        let mut run: Vec<_> = workflow
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("steps: "))
+            .flat_map(str::split_whitespace)
+            .collect();
+        run.sort_unstable();
+        let mut all: Vec<_> = names().collect();
+        all.sort_unstable();
+        assert_eq!(run, all);
+    }
+
+    #[test]
+    fn a_step_tells_how_long_it_took_last_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("xtask/ci.json");
+        let mut times = Times::read(path.clone());
+        assert_eq!(times.last("fmt"), "first time");
+        times.keep("fmt", Duration::from_millis(12_340)).unwrap();
+        times.keep("tidy", Duration::from_secs(2)).unwrap();
+        let times = Times::read(path.clone());
+        assert_eq!(
+            (&*times.last("fmt"), &*times.last("tidy")),
+            ("last time 12.3 s", "last time 2.0 s")
+        );
+        fs::write(&path, "{").unwrap();
+        assert_eq!(Times::read(path).last("fmt"), "first time");
     }
 }

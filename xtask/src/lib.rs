@@ -35,7 +35,7 @@ mod tidy;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 
 /// The project's own commands.
 #[derive(Debug, Parser)]
@@ -50,7 +50,11 @@ enum Command {
     /// Install what the tests need and run all of them.
     Test,
     /// Run every check that a change has to pass, the tests last.
-    Ci,
+    Ci {
+        /// Run these steps only.
+        #[arg(value_name = "STEP", value_parser = PossibleValuesParser::new(ci::names()))]
+        steps: Vec<String>,
+    },
     /// Check licences, sources and bans of the dependencies.
     Deny,
     /// Check the rules of this repository that no other tool knows.
@@ -85,9 +89,9 @@ enum Command {
     },
     /// Check that every library builds bare, and with each of its features alone, and which crates the facade's features build.
     Features,
-    /// Pack each crate as a registry wants it, into `target/package`.
+    /// Publish all crates, but for the upload.
     Package {
-        /// Compile each crate from its package alone, too.
+        /// Compile each crate from its package alone, too, and use them from a registry in a folder.
         #[arg(long)]
         build: bool,
     },
@@ -130,7 +134,7 @@ fn act(command: Command) -> Result<()> {
     let repo = repo::Repo::open()?;
     match command {
         Command::Test => test::run(&repo).map(drop),
-        Command::Ci => ci::run(&repo),
+        Command::Ci { steps } => ci::run(&repo, &steps),
         Command::Deny => deny::run(&repo),
         Command::Tidy { phrases: Some(path), .. } => tidy::phrases(&repo, &path),
         Command::Tidy { arrows: Some(path), .. } => tidy::arrows(&repo, &path),

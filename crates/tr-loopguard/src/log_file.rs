@@ -254,8 +254,9 @@ fn open(path: &Path) -> io::Result<File> {
             _ => error,
         })
     };
+    // Windows locks no file that is open for appending alone.
     #[cfg(not(unix))]
-    let opened = options.open(path);
+    let opened = options.read(true).open(path);
     let file = opened?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
 }

@@ -5,7 +5,7 @@ use crate::{
 };
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, config::DbConfig};
 use std::{
-    fs::{File, OpenOptions},
+    fs::OpenOptions,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -118,7 +118,7 @@ fn make(path: &Path) -> Result<()> {
     #[cfg(unix)]
     if let Some(folder) = path.parent() {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        File::open(folder)?.sync_all()?;
+        std::fs::File::open(folder)?.sync_all()?;
     }
     Ok(())
 }
