@@ -114,6 +114,55 @@ fn configurations_are_read_without_a_fault() {
     assert_eq!(read.len(), 3, "{read:?}");
 }
 
+/// The rows of the README's table of payments, by how they begin, each with the one of `clients.md` that it sums up.
+const PAYMENTS: [(&str, &str); 5] = [
+    ("answers 404", "404, the session is lost"),
+    ("answers 400", "400, the session is lost"),
+    ("ends the stream", "the stream ends, no event id"),
+    ("answers after 7 s", "openai-agents, 5 s (its default), 7 s; the model asks twice"),
+    ("the same;", "openai-agents, 5 s, 7 s; `max_retry_attempts=2`"),
+];
+
+fn text(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+#[test]
+fn the_readme_has_the_payments_that_were_observed() {
+    let (readme, observed) = (text("../README.md"), text("clients.md"));
+    let row = |guide: &str, begin: &str| {
+        let row = guide.lines().find(|line| line.starts_with(&format!("| {begin}")));
+        row.unwrap_or_else(|| panic!("no row begins with {begin}")).to_owned()
+    };
+    // How many payments the cells of a row count, in their order.
+    let payments = |row: &str| -> Vec<u32> {
+        let words: Vec<_> = row.split_whitespace().collect();
+        let counts = words.windows(2).filter(|words| words[1].starts_with("payment"));
+        counts.filter_map(|words| words[0].trim_start_matches('*').parse().ok()).collect()
+    };
+    for (shown, from) in PAYMENTS {
+        assert_eq!(payments(&row(&readme, shown)), payments(&row(&observed, from)), "{shown}");
+    }
+    let rows = readme.lines().filter(|line| line.starts_with("| ") && !payments(line).is_empty());
+    assert_eq!(rows.count(), PAYMENTS.len());
+
+    let head = row(&readme, "after the payment");
+    let clients: Vec<_> = head.split(" | ").filter(|cell| cell.contains('.')).collect();
+    assert_eq!(clients.len(), 3, "{clients:?}");
+    for client in clients {
+        assert!(observed.contains(client), "clients.md does not have {client}");
+    }
+}
+
+#[test]
+fn the_readme_names_every_crate() {
+    let readme = text("../README.md");
+    let crates = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates")).unwrap();
+    let names = crates.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let missing: Vec<_> = names.filter(|name| !readme.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "README.md does not name {missing:?}");
+}
+
 #[test]
 fn json_is_json() {
     for (place, text) in all("json") {

@@ -4,11 +4,11 @@ use std::{env, process::Command};
 /// The variable that says where the example's binary is.
 const EXAMPLE: &str = "TR_KILLED_PAYMENT";
 
-/// Where the README shows what it prints.
-const README: &str = include_str!("../../README.md");
+/// The guide that shows what it prints.
+const GUIDE: &str = include_str!("../../docs/redis-records.md");
 
 #[test]
-fn the_example_charges_once_and_prints_what_the_readme_shows() {
+fn the_example_charges_once_and_prints_what_the_guide_shows() {
     let example = env::var_os(EXAMPLE);
     let example = example.unwrap_or_else(|| panic!("{EXAMPLE} is not set: run cargo xtask test"));
     let run = Command::new(example).output().unwrap();
@@ -23,6 +23,6 @@ fn the_example_charges_once_and_prints_what_the_readme_shows() {
         let (_, rest) = rest.split_once(" s ").expect("seconds");
         format!("{start}second: after … s {rest}")
     };
-    let (printed, readme) = (unhurried(&printed), unhurried(README));
-    assert!(readme.contains(&printed), "the README does not show this:\n{printed}");
+    let (printed, guide) = (unhurried(&printed), unhurried(GUIDE));
+    assert!(guide.contains(&printed), "docs/redis-records.md does not show this:\n{printed}");
 }
