@@ -109,8 +109,9 @@ fn target_of(package: &Package, path: &str) -> Option<Vec<String>> {
     let targets = package.targets.iter().filter_map(|target| {
         let flag = target.kind.iter().find_map(flag)?;
         let is_it = target.src_path == path;
-        let is_around = path.starts_with(&format!("{}/", target.src_path.parent()?));
-        (is_it || is_around).then_some((is_it, target.src_path.as_str().len(), flag, target))
+        let folder = target.src_path.parent()?;
+        let is_around = path.starts_with(&format!("{folder}/"));
+        (is_it || is_around).then_some((is_it, folder.as_str().len(), flag, target))
     });
     let (_, _, flag, target) = targets.max_by_key(|(is_it, depth, ..)| (*is_it, *depth))?;
     let name = (flag != "--lib").then(|| target.name.clone());
@@ -160,7 +161,7 @@ mod tests {
         let of = |path: &str| target_of(breaker, &repo.root.join(path).to_string_lossy());
         let test = |name: &str| Some(vec!["--test".to_owned(), name.to_owned()]);
         assert_eq!(of("crates/tr-breaker/tests/it/peers.rs"), test("it"));
-        assert_eq!(of("crates/tr-breaker/tests/alloc.rs"), test("alloc"));
+        assert_eq!(of("crates/tr-breaker/tests/clocks.rs"), test("clocks"));
         assert_eq!(of("crates/tr-breaker/src/state.rs"), Some(vec!["--lib".to_owned()]));
     }
 

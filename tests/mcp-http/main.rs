@@ -15,7 +15,7 @@ mod down;
 mod form;
 mod guard;
 mod identity;
-#[path = "../../crates/tool-guard/tests/shared/operator.rs"]
+#[path = "../../crates/tool-guard/tests/it/operator.rs"]
 mod operator;
 mod preflight;
 mod records;

@@ -1,5 +1,5 @@
 //! A process is killed at every labelled point of its turns, and another one loads the session.
-#[path = "../../crates/tr-integrity/tests/crash/harness/mod.rs"]
+#[path = "../../crates/tr-integrity/tests/it/crash/harness/mod.rs"]
 mod harness;
 
 use harness::{Order, Place};

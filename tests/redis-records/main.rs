@@ -1,11 +1,11 @@
 //! Records in real Redis servers: the rules for stores, and every fault between claim and end.
 
-#[path = "../../crates/tr-idempotency/tests/between/mod.rs"]
+#[path = "../../crates/tr-idempotency/tests/it/between.rs"]
 mod between;
 mod crash;
 mod failover;
 mod faults;
-#[path = "../../crates/tr-idempotency/tests/crash/fuse.rs"]
+#[path = "../../crates/tr-idempotency/tests/it/crash/fuse.rs"]
 mod fuse;
 mod launcher;
 mod layered;
@@ -17,7 +17,7 @@ mod sentinels;
 mod servers;
 mod story;
 mod tls;
-#[path = "../../crates/tr-idempotency/tests/crash/tool.rs"]
+#[path = "../../crates/tr-idempotency/tests/it/crash/tool.rs"]
 mod tool;
 mod waiters;
 mod world;

@@ -1,4 +1,4 @@
-//! `tool-guard demo` shows what it claims to show.
+//! `tool-guard demo` shows what it claims to show. Beside no other tests: it measures how long calls take.
 use serde_json::Value;
 use std::process::Command;
 

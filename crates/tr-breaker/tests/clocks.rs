@@ -1,5 +1,5 @@
 //! Clocks of tests that were paused and put forward: a process has many of them, and one origin of
-//! times in words.
+//! times in words. Alone in its process: the first time that is read is that origin.
 use std::time::Duration;
 use tokio::{runtime::Builder, time::advance};
 use tower::{Layer, ServiceExt, service_fn};

@@ -192,3 +192,15 @@ impl AddAssign for Allocations {
         self.bytes += more.bytes;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tests of the library do not install it.
+    #[test]
+    #[should_panic(expected = "nothing is counted: install `CountingAllocator`")]
+    fn counting_without_the_allocator_panics() {
+        let _ = count(|| ());
+    }
+}

@@ -1,4 +1,4 @@
-//! A session file of any size is checked in bounded memory.
+//! A session file of any size is checked in bounded memory. Beside no other tests: what the process held is measured, too.
 use std::io::Read;
 use tr_testkit::{
     alloc::{self, CountingAllocator},

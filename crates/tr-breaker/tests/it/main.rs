@@ -1,4 +1,5 @@
 //! The breaker as its users see it.
+mod alloc;
 mod cases;
 mod contract;
 mod peers;
@@ -7,3 +8,9 @@ mod restart;
 mod rig;
 mod targets;
 mod wedges;
+
+use tr_testkit::alloc::CountingAllocator;
+
+/// It counts for each thread, so one test does not disturb another.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -5,9 +5,17 @@ mod copies;
 mod damaged;
 mod emptied;
 mod file;
+mod hostile;
 mod lossless;
 mod members;
 mod not_known;
 mod repair;
+mod repair_memory;
 mod server_tools;
 mod strays;
+
+use tr_testkit::alloc::CountingAllocator;
+
+/// It counts for each thread, so one test does not disturb another.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

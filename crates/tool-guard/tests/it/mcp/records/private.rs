@@ -1,0 +1,62 @@
+//! Records that another user can write or replace are not used.
+use super::{Shop, code, mode, pay};
+use crate::mcp::client::{BIN, Client, ledger, text};
+use serde_json::json;
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// What a guard says that does not start.
+fn refused(shop: &Shop) -> String {
+    let mut client = shop.open(&[]);
+    assert_eq!(client.wait().code(), Some(1));
+    client.stderr()
+}
+
+#[test]
+fn the_default_folder_is_closed_to_others() {
+    let ledger = ledger();
+    let folder = ledger.with_extension("state").join("tool-guard");
+    fs::create_dir_all(&folder).unwrap();
+    set_mode(&folder, 0o777);
+    let mut command = Command::new(BIN);
+    command.args(["mcp", "--", BIN, "__serve", "--ledger"]).arg(&ledger);
+    let mut client = Client::start(command, ledger);
+    pay(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
+    assert_eq!(text(&client.answer(1)), "charged order o-1");
+    assert_eq!((mode(&folder), mode(&folder.join("records.db"))), (0o700, 0o600));
+}
+
+#[test]
+fn a_named_file_in_a_folder_that_others_can_write_is_refused() {
+    let shop = Shop::new();
+    let folder = shop.records.parent().unwrap();
+    fs::create_dir_all(folder).unwrap();
+    set_mode(folder, 0o777);
+    let said = refused(&shop);
+    assert!(said.contains("other users can replace files in the folder"), "{said}");
+    assert!(said.contains("chmod go-w") && said.contains("--records"), "{said}");
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 0, "nothing was made");
+    set_mode(folder, 0o755);
+    let mut client = shop.open(&[]);
+    pay(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
+    assert!(code(&client.answer(1)).is_null());
+}
+
+#[test]
+fn a_named_file_that_others_can_write_is_refused() {
+    let shop = Shop::new();
+    drop({
+        let mut client = shop.open(&[]);
+        pay(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
+        client.answer(1);
+        client
+    });
+    for open in [0o666, 0o606] {
+        set_mode(&shop.records, open);
+        let said = refused(&shop);
+        assert!(said.contains("other users can write the file: chmod 600"), "{said}");
+    }
+}

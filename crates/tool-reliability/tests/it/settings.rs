@@ -1,0 +1,215 @@
+//! A stack that is configured by a file alone does what the builders of its layers do: for each key of the
+//! schema, a change of it changes what calls see.
+mod bench;
+mod breakers;
+mod loops;
+mod records;
+mod retries;
+mod sessions;
+mod stores;
+mod tools;
+
+use bench::{Group, Row};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, fs, path::PathBuf};
+use tool_reliability::config::{Config, Live};
+use tr_config::schemas;
+
+/// The rows of all sections.
+fn rows() -> impl Iterator<Item = Row> {
+    let all: [&[Group]; 9] = [
+        retries::ROWS,
+        breakers::ROWS,
+        records::ROWS,
+        stores::ROWS,
+        loops::ROWS,
+        loops::SIGNALS,
+        sessions::ROWS,
+        tools::ROWS,
+        tools::BY_DECLARATION,
+    ];
+    all.into_iter().flatten().flat_map(Group::rows)
+}
+
+/// Keys that only another crate reads, with the test there that changes each of them.
+const ELSEWHERE: &[(&str, &str, &str)] = &[
+    (
+        "records.",
+        "crates/tool-guard/tests/it/mcp/configured.rs",
+        "each_key_of_records_and_identity_acts",
+    ),
+    (
+        "identity.",
+        "crates/tool-guard/tests/it/mcp/configured.rs",
+        "each_key_of_records_and_identity_acts",
+    ),
+    ("upstream.", "tests/mcp-http/configured.rs", "a_status_says_what_the_configuration_says"),
+    (
+        "tools.*.cancellable",
+        "tests/mcp-http/cancelled.rs",
+        "a_payment_whose_client_leaves_is_cancelled_if_the_catalogue_says_so",
+    ),
+    (
+        "telemetry.",
+        "crates/tool-reliability/tests/it/telemetry_config.rs",
+        "each_key_of_telemetry_acts",
+    ),
+    (
+        "telemetry.attribution_log",
+        "crates/tool-reliability/tests/it/telemetry_config.rs",
+        "the_attribution_log_is_that_of_the_loop_guard",
+    ),
+    (
+        "telemetry.metrics",
+        "crates/tool-guard/tests/it/mcp/telemetry.rs",
+        "a_foreign_page_and_a_foreign_machine_get_no_metrics",
+    ),
+    (
+        "telemetry.metrics_token_file",
+        "crates/tool-guard/tests/it/mcp/telemetry.rs",
+        "a_foreign_page_and_a_foreign_machine_get_no_metrics",
+    ),
+    (
+        "telemetry.fingerprint_key_file",
+        "crates/tool-guard/tests/it/mcp/telemetry.rs",
+        "guards_with_one_key_show_the_same_hash_of_an_idempotency_key",
+    ),
+    (
+        "telemetry.fingerprint_key_variable",
+        "crates/tool-guard/tests/it/mcp/telemetry.rs",
+        "guards_with_one_key_show_the_same_hash_of_an_idempotency_key",
+    ),
+    (
+        "sessions.where",
+        "crates/tool-reliability/tests/it/stores.rs",
+        "a_configuration_opens_the_stores_that_it_names",
+    ),
+    ("tools.*.url", "tests/serve/main.rs", "a_key_aware_tool_gets_the_key_and_its_own_method"),
+    ("tools.*.method", "tests/serve/main.rs", "a_key_aware_tool_gets_the_key_and_its_own_method"),
+    (
+        "tools.*.headers",
+        "tests/serve/main.rs",
+        "tr_02_a_payment_that_three_clients_send_at_once_is_made_once",
+    ),
+    (
+        "tools.*.command",
+        "tests/serve/main.rs",
+        "a_command_that_takes_too_long_is_killed_with_its_group",
+    ),
+    ("tools.*.depends_on", "crates/tr-turn/tests/it/plan.rs", "a_catalogue_completes_a_plan"),
+    ("tools.*.alternatives", "crates/tr-turn/tests/it/plan.rs", "a_catalogue_completes_a_plan"),
+    ("tools.*.required", "crates/tr-turn/tests/it/plan.rs", "a_catalogue_completes_a_plan"),
+];
+
+fn is_elsewhere(key: &str) -> bool {
+    ELSEWHERE
+        .iter()
+        .any(|(known, ..)| key == *known || known.ends_with('.') && key.starts_with(known))
+}
+
+/// The keys of the schema that have values: their own names, with their aliases.
+fn keys() -> Vec<(String, Vec<String>)> {
+    let all = schemas::keys(&schemas::config());
+    let named = |key: &&schemas::Key| key.alias_of.is_none() && key.path[0] != "defaults";
+    let own = all.iter().filter(|key| key.is_value).filter(named);
+    own.map(|key| {
+        let (last, table) = key.path.split_last().unwrap();
+        let is_alias = |other: &&schemas::Key| {
+            other.alias_of.as_ref() == Some(last) && other.path[..table.len()] == *table
+        };
+        let aliases = all.iter().filter(|other| other.path.len() == key.path.len());
+        (key.name(), aliases.filter(is_alias).map(schemas::Key::name).collect())
+    })
+    .collect()
+}
+
+#[test]
+fn every_key_has_a_row() {
+    let known: BTreeSet<String> = keys().into_iter().map(|(key, _)| key).collect();
+    let tested: BTreeSet<String> = rows().map(|row| row.key.to_owned()).collect();
+    let missing: Vec<_> =
+        known.iter().filter(|key| !tested.contains(*key) && !is_elsewhere(key)).collect();
+    assert!(
+        missing.is_empty(),
+        "give these keys rows, or name the tests that change them: {missing:#?}"
+    );
+    let strange: Vec<_> = tested.difference(&known).collect();
+    assert!(strange.is_empty(), "no keys: {strange:?}");
+    for (key, file, test) in ELSEWHERE {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        assert!(text.contains(&format!("fn {test}(")), "{key}: {file} has no {test}");
+    }
+}
+
+/// Runs a row for one spelling of its key.
+async fn check(row: &Row, key: &str, [without, with]: [Value; 2], faults: &mut Vec<String>) {
+    let before = row.show(&without).await;
+    let after = row.show(&with).await;
+    let is_random = row.seen.0 == "?";
+    let expected = (if is_random { before.as_str() } else { row.seen.0 }, row.seen.1);
+    if before == after || (before.as_str(), after.as_str()) != expected {
+        faults.push(format!("{key} = {}: {before:?} => {after:?}", row.value));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_each_key_is_seen() {
+    let spellings = keys();
+    let mut faults = Vec::new();
+    for row in rows() {
+        check(&row, row.key, row.configs(row.key), &mut faults).await;
+        let aliases = spellings.iter().find(|(key, _)| key == row.key);
+        for alias in aliases.into_iter().flat_map(|(_, aliases)| aliases) {
+            check(&row, alias, row.configs(alias), &mut faults).await;
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// What only one tool can have.
+const OWN: [&str; 4] = ["name", "action", "input_schema", "default_value"];
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_of_one_tool_can_be_said_of_all_listed_ones() {
+    let mut faults = Vec::new();
+    for row in rows() {
+        let Some(key) = row.key.strip_prefix("tools.*.").filter(|key| !OWN.contains(key)) else {
+            continue;
+        };
+        let [mut without, mut with] = row.configs(row.key);
+        for config in [&mut without, &mut with] {
+            let tool = std::mem::replace(&mut config["tools"]["t"], json!({}));
+            config["defaults"] = tool;
+        }
+        check(&row, &format!("defaults.{key}"), [without, with], &mut faults).await;
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// What a reload applies at once.
+const AT_ONCE: [&str; 4] = ["rollout", "tools", "defaults", "undeclared_effect"];
+
+#[test]
+fn every_key_applies_at_once_or_is_named_as_one_that_needs_a_restart() {
+    let whole: Value = serde_json::from_str(schemas::CONFIG).unwrap();
+    let schema = schemas::config();
+    for name in schema["properties"].as_object().unwrap().keys().filter(|name| *name != "$schema") {
+        let mut value = whole[name].clone();
+        match &**name {
+            // As it is by default.
+            "normalise" | "silent_failures" => value = json!(false),
+            // A key of `loops` by another name.
+            "telemetry" => drop(value.as_object_mut().unwrap().remove("attribution_log")),
+            _ => {}
+        }
+        let live = Live::new(Config::default(), |builder| builder).unwrap();
+        let mut config = json!({ (name.as_str()): value });
+        if name == "defaults" {
+            config["tools"] = json!({"t": {}});
+        }
+        let changed = live.reload(Config::from_json(&config.to_string()).unwrap()).unwrap();
+        let wanted = if AT_ONCE.contains(&&**name) { vec![] } else { vec![name.as_str()] };
+        assert_eq!(changed.needs_restart, wanted);
+    }
+}

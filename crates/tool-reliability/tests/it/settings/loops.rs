@@ -1,0 +1,187 @@
+//! What is said of loops.
+use super::bench::{Bench, Group, bench, down, ms, rows};
+use std::{fs, path::PathBuf};
+use tokio::time::sleep;
+use tool_reliability::config::Live;
+use tr_core::{Effect, Ran, Verdict};
+use tr_testkit::{
+    calls::{answers, fails},
+    tool::Step,
+};
+
+pub(crate) const ROWS: &[Group] = rows! {
+    identical, r#"{"retry": {"attempts": 1}}"# {
+        "loops.enabled" = "false" => "loop_detected at 3" => "none in 30";
+        "loops.mode" = "\"note\"" => "loop_detected at 3" => "none in 30";
+        "loops.max_identical" = "4" => "loop_detected at 3" => "loop_detected at 5";
+    }
+    different, r#"{"retry": {"attempts": 1}}"# {
+        "loops.max_failures_per_turn" = "2" => "tool_error_limit at 6" => "tool_error_limit at 3";
+    }
+    nameless, r#"{"retry": {"attempts": 1}}"# {
+        "loops.memory_ms" = "50" => "loop_detected at 3" => "none in 30";
+    }
+    two_turns, r#"{"retry": {"attempts": 1}}"# {
+        "loops.max_turns" = "1" => "loop_detected" => "malformed";
+    }
+    logged, r#"{"retry": {"attempts": 1}}"# {
+        "loops.log_path" = "\"/tmp/tool-reliability-settings-test.log\"" => "0 lines" => "1 lines";
+    }
+};
+
+pub(crate) const SIGNALS: &[Group] = rows! {
+    same_answers, "{}" {
+        "loops.signals" = "true" => "none in 30" => "loop_detected at 21";
+        "loops.signals.enabled" = "true" => "none in 30" => "loop_detected at 21";
+        "loops.signals.repeats" = "3" => "none in 30" => "loop_detected at 7";
+    }
+    same_answers, r#"{"loops": {"signals": {"enabled": true}}}"# {
+        "loops.signals.refuse" = "false" => "loop_detected at 21" => "none in 30";
+        "loops.signals.pace_ms" = "1" => "loop_detected at 21" => "none in 30";
+    }
+    same_failures, r#"{"retry": {"attempts": 1}, "breaker": {"mode": "disabled"}, "loops": {"signals": {"enabled": true}}}"# {
+        "loops.signals.failing_repeats" = "2" => "loop_detected at 11" => "loop_detected at 5";
+        "loops.signals.count_transient" = "true" => "loop_detected at 11" => "loop_detected at 3";
+    }
+    cycle, r#"{"loops": {"signals": {"enabled": true}}}"# {
+        "loops.signals.rounds" = "2" => "loop_detected at 13" => "loop_detected at 9";
+    }
+    same_errors, r#"{"retry": {"attempts": 1}, "breaker": {"mode": "disabled"}, "loops": {"signals": {"enabled": true}, "max_failures_per_turn": 1000}}"# {
+        "loops.signals.same_error" = "2" => "loop_detected at 7" => "loop_detected at 5";
+    }
+    polled, r#"{"loops": {"signals": {"enabled": true, "pace_ms": 1}}}"# {
+        "loops.signals.quiet_ms" = "500" => "none in 30" => "loop_detected at 21";
+    }
+    changing, r#"{"loops": {"signals": {"enabled": true}}}"# {
+        "loops.signals.volatile" = "[\"load\"]" => "none in 30" => "loop_detected at 21";
+    }
+};
+
+/// Calls until one is refused as a loop.
+async fn until_refused(bench: &Bench, effect: Effect, params: impl Fn(usize) -> String) -> String {
+    for n in 1..=30 {
+        let call = bench.call_with(effect, &params(n)).turn("1");
+        let end = bench.run(call).await;
+        if ["loop_detected", "tool_error_limit"].contains(&&*end) {
+            return format!("{end} at {n}");
+        }
+        sleep(ms(5)).await;
+    }
+    "none in 30".to_owned()
+}
+
+fn malformed() -> Step<tr_core::ToolOutcome> {
+    fails("malformed", Verdict::Permanent, Ran::No)
+}
+
+async fn identical(live: Live) -> String {
+    until_refused(&bench(live, [malformed()]), Effect::ReadOnly, |_| "{}".into()).await
+}
+
+async fn different(live: Live) -> String {
+    let steps = (0..30).map(|n| Step::err(format!("failure {n}")));
+    until_refused(&bench(live, steps), Effect::Mutating, |n| format!(r#"{{"n": {n}}}"#)).await
+}
+
+/// Calls that do not say their turn, one each 100 ms.
+async fn nameless(live: Live) -> String {
+    // Without a turn only what depends on the arguments alone is refused.
+    let bench = bench(live, [Step::err("Missing required parameter: path")]);
+    for n in 1..=30 {
+        let end = bench.run(bench.call(Effect::ReadOnly)).await;
+        if end == "loop_detected" {
+            return format!("{end} at {n}");
+        }
+        sleep(ms(100)).await;
+    }
+    "none in 30".to_owned()
+}
+
+/// A turn with two failures goes on after many other turns.
+async fn two_turns(live: Live) -> String {
+    let bench = bench(live, [malformed()]);
+    for turn in [1, 1].into_iter().chain(2..1000) {
+        bench.run(bench.call(Effect::ReadOnly).turn(turn.to_string())).await;
+    }
+    bench.run(bench.call(Effect::ReadOnly).turn("1")).await
+}
+
+#[expect(clippy::disallowed_methods, reason = "the log is written by a thread in real time")]
+async fn logged(live: Live) -> String {
+    let path = PathBuf::from("/tmp/tool-reliability-settings-test.log");
+    let _ = fs::remove_file(&path);
+    let bench = bench(live, [Step::err("Missing required parameter: path")]);
+    bench.run(bench.call(Effect::ReadOnly).turn("1")).await;
+    drop(bench);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(2);
+    let lines = || fs::read_to_string(&path).map_or(0, |text| text.lines().count());
+    while lines() == 0 && path.exists() && std::time::Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    let seen = format!("{} lines", lines());
+    let _ = fs::remove_file(&path);
+    seen
+}
+
+async fn same_answers(live: Live) -> String {
+    until_refused(&bench(live, [answers("ok")]), Effect::ReadOnly, |_| "{}".into()).await
+}
+
+async fn same_failures(live: Live) -> String {
+    until_refused(&bench(live, [down()]), Effect::ReadOnly, |_| "{}".into()).await
+}
+
+async fn cycle(live: Live) -> String {
+    let bench = bench(live, [answers("ok")]);
+    until_refused(&bench, Effect::ReadOnly, |n| format!(r#"{{"n": {}}}"#, n % 2)).await
+}
+
+async fn same_errors(live: Live) -> String {
+    let bench = bench(live, [Step::err("no such flight")]);
+    until_refused(&bench, Effect::ReadOnly, |n| format!(r#"{{"n": {n}}}"#)).await
+}
+
+async fn polled(live: Live) -> String {
+    let bench = bench(live, [answers("running")]);
+    for n in 1..=30 {
+        let end = bench.run(bench.call(Effect::ReadOnly).turn("1")).await;
+        if end == "loop_detected" {
+            return format!("{end} at {n}");
+        }
+        sleep(ms(100)).await;
+    }
+    "none in 30".to_owned()
+}
+
+/// Answers that differ in one member.
+async fn changing(live: Live) -> String {
+    let steps = (0..30).map(|n| {
+        Step::Ok(tr_core::ToolOutcome::success(serde_json::json!({"state": "up", "load": n})))
+    });
+    until_refused(&bench(live, steps), Effect::ReadOnly, |_| "{}".into()).await
+}
+
+/// For rows of single tools.
+pub(crate) mod scenes {
+    use super::*;
+
+    pub(crate) async fn identical(live: Live) -> String {
+        super::identical(live).await
+    }
+
+    pub(crate) async fn different(live: Live) -> String {
+        super::different(live).await
+    }
+
+    pub(crate) async fn same_answers(live: Live) -> String {
+        super::same_answers(live).await
+    }
+
+    /// Failing calls that differ in one param.
+    pub(crate) async fn but_for_one(live: Live) -> String {
+        until_refused(&bench(live, [malformed()]), Effect::ReadOnly, |n| {
+            format!(r#"{{"job": 7, "n": {n}}}"#)
+        })
+        .await
+    }
+}

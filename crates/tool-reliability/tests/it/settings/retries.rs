@@ -1,0 +1,203 @@
+//! What is said of calls, of the rollout and of retries.
+use super::bench::{Group, bench, down, ms, rows};
+use futures_util::{StreamExt, stream};
+use tool_reliability::{Streaming, config::Live, streaming::stream_fn};
+use tr_core::{BoxError, Effect, ToolCall, ToolOutcome};
+use tr_testkit::{calls::answers, tool::Step};
+
+pub(crate) const ROWS: &[Group] = rows! {
+    starts, r#"{"retry": {"jitter": [1, 1]}}"# {
+        "retry.attempts" = "2" => "0 250 700 1550" => "0 250";
+        "retry.base_ms" = "100" => "0 250 700 1550" => "0 150 400 850";
+        "retry.multiplier" = "3" => "0 250 700 1550" => "0 250 900 2750";
+        "retry.cap_ms" = "300" => "0 250 700 1550" => "0 250 600 950";
+        "retry.max_elapsed_ms" = "700" => "0 250 700 1550" => "0 250 700";
+        "retry.anchor" = "\"attempt_start\"" => "0 250 700 1550" => "0 200 600 1400";
+        "retry.only_codes" = "[\"timeout\"]" => "0 250 700 1550" => "0";
+        "retry.read_only.attempts" = "2" => "0 250 700 1550" => "0 250";
+        "retry.read_only.base_ms" = "100" => "0 250 700 1550" => "0 150 400 850";
+        "retry.read_only.multiplier" = "3" => "0 250 700 1550" => "0 250 900 2750";
+        "retry.read_only.cap_ms" = "300" => "0 250 700 1550" => "0 250 600 950";
+        "retry.read_only.jitter" = "[0.5, 0.5]" => "0 250 700 1550" => "0 150 400 850";
+        "retry.read_only.max_elapsed_ms" = "700" => "0 250 700 1550" => "0 250 700";
+        "retry.read_only.only_codes" = "[\"timeout\"]" => "0 250 700 1550" => "0";
+        "retry.budget.capacity" = "1" => "0 250 700 1550" => "0 250";
+        "rollout.mode" = "\"off\"" => "0 250 700 1550" => "0";
+        "rollout.percent" = "0" => "0 250 700 1550" => "0";
+        "rollout.read_only" = "\"off\"" => "0 250 700 1550" => "0";
+        "rollout.read_only.mode" = "\"off\"" => "0 250 700 1550" => "0";
+        "rollout.read_only.percent" = "0" => "0 250 700 1550" => "0";
+        "rollout.tools" = "{\"t\": \"off\"}" => "0 250 700 1550" => "0";
+        "rollout.tools.*.mode" = "\"off\"" => "0 250 700 1550" => "0";
+        "rollout.tools.*.percent" = "0" => "0 250 700 1550" => "0";
+        "retry_opt_in.agents" = "[\"planner\"]" => "0 250 700 1550" => "0";
+        "retry_opt_in.calls" = "true" => "0 250 700 1550" => "0";
+    }
+    starts, r#"{"retry": {"jitter": [1, 1]}, "rollout": {"percent": 0}}"# {
+        "rollout.others" = "\"enforce\"" => "0" => "0 250 700 1550";
+    }
+    starts, r#"{"retry": {"jitter": [1, 1]}, "rollout": {"read_only": {"percent": 0}}}"# {
+        "rollout.read_only.others" = "\"enforce\"" => "0" => "0 250 700 1550";
+    }
+    starts, r#"{"retry": {"jitter": [1, 1]}, "rollout": {"tools": {"t": {"percent": 0}}}}"# {
+        "rollout.tools.*.others" = "\"enforce\"" => "0" => "0 250 700 1550";
+    }
+    starts, "{}" {
+        "retry.jitter" = "[1, 1]" => "?" => "0 250 700 1550";
+        "retry.jitter_percent" = "0" => "?" => "0 250 700 1550";
+        "retry.read_only.jitter_percent" = "0" => "?" => "0 250 700 1550";
+    }
+    idempotent, "{}" {
+        "retry.idempotent.jitter_percent" = "0" => "?" => "0 250 700 1550";
+    }
+    mutating, "{}" {
+        "retry.mutating.jitter_percent" = "0" => "?" => "0 250 700 1550";
+    }
+    idempotent, r#"{"retry": {"jitter": [1, 1]}}"# {
+        "retry.idempotent.attempts" = "2" => "0 250 700 1550" => "0 250";
+        "retry.idempotent.base_ms" = "100" => "0 250 700 1550" => "0 150 400 850";
+        "retry.idempotent.multiplier" = "3" => "0 250 700 1550" => "0 250 900 2750";
+        "retry.idempotent.cap_ms" = "300" => "0 250 700 1550" => "0 250 600 950";
+        "retry.idempotent.jitter" = "[0.5, 0.5]" => "0 250 700 1550" => "0 150 400 850";
+        "retry.idempotent.max_elapsed_ms" = "700" => "0 250 700 1550" => "0 250 700";
+        "retry.idempotent.only_codes" = "[\"timeout\"]" => "0 250 700 1550" => "0";
+        "rollout.idempotent" = "\"off\"" => "0 250 700 1550" => "0";
+        "rollout.idempotent.mode" = "\"off\"" => "0 250 700 1550" => "0";
+        "rollout.idempotent.percent" = "0" => "0 250 700 1550" => "0";
+    }
+    idempotent, r#"{"retry": {"jitter": [1, 1]}, "rollout": {"idempotent": {"percent": 0}}}"# {
+        "rollout.idempotent.others" = "\"enforce\"" => "0" => "0 250 700 1550";
+    }
+    mutating, r#"{"retry": {"jitter": [1, 1]}}"# {
+        "retry.mutating.attempts" = "2" => "0 250 700 1550" => "0 250";
+        "retry.mutating.base_ms" = "100" => "0 250 700 1550" => "0 150 400 850";
+        "retry.mutating.multiplier" = "3" => "0 250 700 1550" => "0 250 900 2750";
+        "retry.mutating.cap_ms" = "300" => "0 250 700 1550" => "0 250 600 950";
+        "retry.mutating.jitter" = "[0.5, 0.5]" => "0 250 700 1550" => "0 150 400 850";
+        "retry.mutating.max_elapsed_ms" = "700" => "0 250 700 1550" => "0 250 700";
+        "retry.mutating.only_codes" = "[\"timeout\"]" => "0 250 700 1550" => "0";
+        "rollout.mutating" = "\"off\"" => "0 250 700 1550" => "0";
+        "rollout.mutating.mode" = "\"off\"" => "0 250 700 1550" => "0";
+        "rollout.mutating.percent" = "0" => "0 250 700 1550" => "0";
+    }
+    mutating, r#"{"retry": {"jitter": [1, 1]}, "rollout": {"mutating": {"percent": 0}}}"# {
+        "rollout.mutating.others" = "\"enforce\"" => "0" => "0 250 700 1550";
+    }
+    attempts, "{}" {
+        "preset" = "\"error_handling\"" => "4" => "5";
+    }
+    paid_retries, r#"{"retry": {"attempts": 2, "budget": {"capacity": 1}}}"# {
+        "retry.budget.per_success" = "1" => "2 attempts, then 1" => "2 attempts, then 2";
+    }
+    own_words, "{}" {
+        "normalise" = "false" => "unclassified" => "boom";
+    }
+    silent_failure, "{}" {
+        "silent_failures" = "false" => "not_ok" => "ok";
+    }
+    hanging, r#"{"retry": {"attempts": 1}}"# {
+        "attempt_timeout_ms" = "50" => "timeout after 10000 ms" => "timeout after 50 ms";
+        "deadline_ms" = "20" => "timeout after 10000 ms" => "timeout after 20 ms";
+    }
+    chunks, r#"{"retry": {"attempts": 1}}"# {
+        "idle_timeout_ms" = "30" => "timeout after 10000 ms" => "timeout after 30 ms";
+    }
+};
+
+/// A call of which each attempt fails after 50 ms.
+async fn attempts_of(live: Live, effect: Effect) -> String {
+    let bench = bench(live, [Step::after(ms(50), down())]);
+    let call = bench.call(effect);
+    bench.starts(call).await
+}
+
+async fn starts(live: Live) -> String {
+    attempts_of(live, Effect::ReadOnly).await
+}
+
+async fn idempotent(live: Live) -> String {
+    attempts_of(live, Effect::Idempotent).await
+}
+
+async fn mutating(live: Live) -> String {
+    attempts_of(live, Effect::Mutating).await
+}
+
+async fn attempts(live: Live) -> String {
+    let bench = bench(live, [down()]);
+    bench.run(bench.call(Effect::ReadOnly)).await;
+    bench.handle.calls().to_string()
+}
+
+/// A failing call empties the budget, a success pays for the next.
+async fn paid_retries(live: Live) -> String {
+    let bench = bench(live, [down(), down(), answers("ok"), down()]);
+    let call = |n: u32| bench.call_with(Effect::ReadOnly, &format!(r#"{{"n": {n}}}"#));
+    bench.run(call(0)).await;
+    let first = bench.handle.calls();
+    bench.run(call(1)).await;
+    bench.run(call(2)).await;
+    format!("{first} attempts, then {}", bench.handle.calls() - first - 1)
+}
+
+async fn own_words(live: Live) -> String {
+    let bench = bench(live, [Step::err("boom")]);
+    bench.run(bench.call(Effect::Mutating)).await
+}
+
+async fn silent_failure(live: Live) -> String {
+    let failed = ToolOutcome::success(serde_json::json!({"ok": false}));
+    let bench = bench(live, [Step::Ok(failed)]);
+    bench.run(bench.call(Effect::Mutating)).await
+}
+
+async fn hanging(live: Live) -> String {
+    let bench = bench(live, [Step::Hang]);
+    bench.timed(bench.call(Effect::ReadOnly)).await
+}
+
+/// A tool whose answer stops after its first chunk.
+async fn chunks(live: Live) -> String {
+    let tool = stream_fn(|_: ToolCall| {
+        stream::iter(["one"]).map(Ok::<_, BoxError>).chain(stream::pending())
+    });
+    let tool = Streaming::new(live.stack().service(tool));
+    let call = live.catalog().manifested(ToolCall::new("t", tr_core::Params::empty_object()));
+    let began = tokio::time::Instant::now();
+    let outcomes: Vec<_> = tool.stream(call).collect().await;
+    let end = crate::settings::bench::word(Ok(outcomes.into_iter().next_back().unwrap()));
+    format!("{end} after {} ms", began.elapsed().as_millis())
+}
+
+/// For rows of single tools.
+pub(crate) mod scenes {
+    use super::*;
+
+    pub(crate) async fn starts(live: Live) -> String {
+        super::starts(live).await
+    }
+
+    pub(crate) async fn hanging(live: Live) -> String {
+        super::hanging(live).await
+    }
+
+    pub(crate) async fn chunks(live: Live) -> String {
+        super::chunks(live).await
+    }
+
+    pub(crate) async fn silent_failure(live: Live) -> String {
+        super::silent_failure(live).await
+    }
+
+    /// A mutating call of which each attempt may have run.
+    pub(crate) async fn unsafe_attempts(live: Live) -> String {
+        let step = tr_testkit::calls::fails(
+            "http_503",
+            tr_core::Verdict::TRANSIENT,
+            tr_core::Ran::Unknown,
+        );
+        let bench = bench(live, [step]);
+        bench.run(bench.call(Effect::Mutating)).await;
+        bench.handle.calls().to_string()
+    }
+}

@@ -1,7 +1,0 @@
-//! The rules for stores.
-use crate::subject::InFile;
-
-tr_integrity::conformance::conformance! {
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async { InFile::new().await }
-}

@@ -1,0 +1,5 @@
+//! Plans and turns.
+mod acts;
+mod cases;
+mod plan;
+mod random;
