@@ -30,8 +30,8 @@ pub(crate) fn print(text: impl AsRef<[u8]>) -> io::Result<()> {
     unless_closed(io::stdout().lock().write_all(text.as_ref()))
 }
 
-/// Reports on standard error, like the standard library's macro. Where that panics because nobody reads
-/// any more, the text is lost.
+/// Reports on standard error, like the standard library's macro. If the reader has closed the pipe, that
+/// one panics, and here the text is lost.
 macro_rules! eprint {
     ($($text:tt)*) => { $crate::terminal::report(format_args!($($text)*)) };
 }

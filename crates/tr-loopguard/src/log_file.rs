@@ -192,7 +192,7 @@ impl LossReport {
         if !self.is_done.swap(true, Ordering::Relaxed) {
             let path = self.path.to_string_lossy();
             let path = tr_core::printable(&path);
-            // `eprintln!` panics if nobody reads it.
+            // `eprintln!` panics if the reader has closed the pipe.
             let _ = writeln!(io::stderr(), "tr-loopguard: cannot write {path}: {error}");
         }
     }
