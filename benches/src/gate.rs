@@ -59,7 +59,8 @@ mod tests {
     #[test]
     fn every_case_does_what_it_says() {
         for case in CASES {
-            let _ = (case.run)().warm();
+            let mut run = (case.run)().warm();
+            assert_eq!(run.seen(), run.wanted(), "{}", case.name);
         }
     }
 

@@ -151,7 +151,7 @@ mod tests {
     fn every_call_runs_the_tool_on_every_rung() {
         for Rung { run, .. } in &RUNGS {
             for calls in Calls::ALL {
-                let _ = run(calls).warm_after(100).warm();
+                assert_eq!(run(calls).warm_after(100).warm().seen(), (100, 100));
             }
         }
     }

@@ -93,6 +93,20 @@ test("a plugin that is not enabled registers nothing", () => {
   host.end();
 });
 
+test("the plugin has hooks of tools and of the model's name, none of sessions", () => {
+  const host = openclaw();
+  assert.deepEqual(Object.keys(host.hooks).sort(), ["after_tool_call", "before_tool_call", "model_call_started"]);
+  assert.deepEqual(Object.keys(manifest.configSchema.properties).filter((name) => /session/i.test(name)), []);
+  host.end();
+});
+
+test("manifest, package and module agree", () => {
+  const own = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8"));
+  assert.deepEqual([manifest.id, manifest.name, manifest.version], ["tool-guard", "Tool Guard", own.version]);
+  assert.deepEqual([plugin.id, plugin.name, plugin.description], [manifest.id, manifest.name, manifest.description]);
+  assert.equal(manifest.configSchema.additionalProperties, false);
+});
+
 test("each setting has a hint, and the defaults are those of the manifest", () => {
   const { properties } = manifest.configSchema;
   assert.deepEqual(Object.keys(properties).sort(), Object.keys(manifest.uiHints).sort());

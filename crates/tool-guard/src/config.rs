@@ -45,7 +45,8 @@ enum What {
         /// The configuration, as TOML or JSON; without it only the variables are checked
         file: Option<PathBuf>,
     },
-    /// Print the configuration
+    /// Print every setting with its default, as TOML that can be used as a configuration, and where each
+    /// comes from. Secrets are hidden
     Show(Box<Show>),
     /// Print the JSON Schema of configurations
     Schema,
@@ -53,11 +54,6 @@ enum What {
 
 #[derive(Debug, Args)]
 struct Show {
-    /// Print every setting with its default, as TOML that can be used as a configuration, and where each
-    /// comes from. Secrets are hidden
-    #[arg(long, required = true)]
-    effective: bool,
-
     /// The configuration, as TOML or JSON
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -77,7 +73,7 @@ pub(crate) fn run(options: Options) -> anyhow::Result<ExitCode> {
         What::Show(show) => self::show(*show),
         What::Schema => {
             let schema = serde_json::to_string_pretty(&schemas::config())?;
-            print(format!("{schema}\n").as_bytes())?;
+            print(schema + "\n")?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -130,12 +126,12 @@ fn check(file: Option<&Path>) -> anyhow::Result<ExitCode> {
         1 => "1 tool".to_owned(),
         count => format!("{count} tools"),
     };
-    print(format!("{}: no mistakes, {tools}\n", printable(&name_of(file))).as_bytes())?;
+    print(format!("{}: no mistakes, {tools}\n", printable(&name_of(file))))?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn show(show: Show) -> anyhow::Result<ExitCode> {
-    let Show { effective: _, config, door, overrides } = show;
+    let Show { config, door, overrides } = show;
     if read(config.as_deref())?.is_none() {
         return Ok(ExitCode::from(MISTAKES));
     }
@@ -144,7 +140,7 @@ fn show(show: Show) -> anyhow::Result<ExitCode> {
     let effective = Effective::new(settings, overrides.settings(), door);
     let switches = Environment::from_env();
     let text = toml_text::write(&effective, &name_of(config.as_deref()), door, switches);
-    print(text.as_bytes())?;
+    print(text)?;
     Ok(ExitCode::SUCCESS)
 }
 

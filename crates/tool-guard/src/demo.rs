@@ -7,6 +7,7 @@ mod turn;
 
 use self::scenes::SCENES;
 pub(crate) use self::server::{Options as ServerOptions, serve};
+use crate::terminal::print;
 use agent::Guarding;
 use clap::Args;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -25,7 +26,7 @@ pub(crate) struct Options {
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let is_shown = !options.json;
     if is_shown {
-        report::show_head();
+        report::show_head()?;
     }
     let mut figures = Vec::new();
     // Concurrently: each side of each scene has its own processes, and measures its own time.
@@ -39,7 +40,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let scenes = async {
         while let Some((scene, without, with)) = played.try_next().await? {
             if is_shown {
-                report::show_scene(scene, &without, &with);
+                report::show_scene(scene, &without, &with)?;
             } else {
                 figures.push(report::scene_json(scene, &without, &with));
             }
@@ -48,10 +49,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     };
     let ((), turn) = tokio::try_join!(scenes, turn::run())?;
     if is_shown {
-        report::show_turn(&turn);
+        report::show_turn(&turn)?;
     } else {
         figures.push(report::turn_json(&turn));
-        println!("{}", tr_core::printable_json(&Value::from(figures).to_string()));
+        print(tr_core::printable_json(&Value::from(figures).to_string()).into_owned() + "\n")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,8 @@
 //! Puts the reliability stack in front of any MCP server, and repairs agents' sessions.
+#![deny(clippy::print_stdout, reason = "`println!` panics if the reader has closed the pipe")]
+#[macro_use]
+mod terminal;
+
 mod build;
 mod config;
 mod connect;
@@ -18,7 +22,6 @@ mod serve;
 mod session;
 mod shells;
 mod supervise;
-mod terminal;
 mod turn;
 mod usage;
 

@@ -14,12 +14,15 @@ use self::{
     shown::{SHOWN, fields, line, whole},
     unreadable::UNREADABLE,
 };
-use crate::mcp::{
-    log,
-    options::Log,
-    read_config,
-    recording::Recording,
-    records::{self, Place, RecordsCommand},
+use crate::{
+    mcp::{
+        log,
+        options::Log,
+        read_config,
+        recording::Recording,
+        records::{self, Place, RecordsCommand},
+    },
+    terminal::print,
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
@@ -174,7 +177,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
                     let tool = record.tool.as_deref().unwrap_or_default();
                     return forget(&records, &record.key, tool, &said, consent).await;
                 }
-                RecordAction::Show { json } => unreadable::show(&record, json),
+                RecordAction::Show { json } => unreadable::show(&record, json)?,
                 _ => {}
             }
             return refuse(UNREADABLE, &unreadable::advice(&record, &command));
@@ -270,7 +273,7 @@ async fn list(
     if out.is_empty() && !json {
         out = if unknown { "no call of unknown outcome\n" } else { "no records\n" }.to_owned();
     }
-    print!("{out}");
+    print(out)?;
     if let Some(first) = found.unreadable.first() {
         return refuse(UNREADABLE, &unreadable::advice(first, command));
     }
@@ -293,10 +296,10 @@ async fn act_on(
 ) -> anyhow::Result<ExitCode> {
     let key = id(record)?;
     match act {
-        RecordAction::Show { json: true } => println!("{}", as_json(record)?),
+        RecordAction::Show { json: true } => print(as_json(record)? + "\n")?,
         RecordAction::Show { json: false } => {
             let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown);
-            print!("{}", whole(record, SystemClock.unix_ms(), still, command));
+            print(whole(record, SystemClock.unix_ms(), still, command))?;
         }
         RecordAction::Forget { consent, .. } => {
             let said = fields(record, SystemClock.unix_ms());

@@ -1,6 +1,7 @@
 //! Formats output for display, and prints it.
 use anstyle::{AnsiColor, Style};
 use std::{
+    fmt,
     io::{self, Write as _},
     os::unix::ffi::OsStrExt as _,
     path::Path,
@@ -25,8 +26,24 @@ pub(crate) fn say(text: &str) -> io::Result<()> {
 }
 
 /// Prints `text` as it is. A reader that closed the pipe is no error.
-pub(crate) fn print(text: &[u8]) -> io::Result<()> {
-    unless_closed(io::stdout().lock().write_all(text))
+pub(crate) fn print(text: impl AsRef<[u8]>) -> io::Result<()> {
+    unless_closed(io::stdout().lock().write_all(text.as_ref()))
+}
+
+/// Reports on standard error, like the standard library's macro. If the reader has closed the pipe, that
+/// one panics, and here the text is lost.
+macro_rules! eprint {
+    ($($text:tt)*) => { $crate::terminal::report(format_args!($($text)*)) };
+}
+
+/// The same, with a line break.
+macro_rules! eprintln {
+    ($($text:tt)*) => { $crate::terminal::report(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// See [`eprint!`].
+pub(crate) fn report(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().lock().write_fmt(text);
 }
 
 fn unless_closed(written: io::Result<()>) -> io::Result<()> {

@@ -50,7 +50,7 @@
 //! | 0 | [`Switch`] | off is a true bypass: the bare tool, with its hooks; [`rollout`] |
 //! | 1 | [`telemetry`] of the call | sees all outcomes, replayed and refused ones too |
 //! | 2 | call hooks, [default deadline](timeout) | may give a key and change params, so before any digest; a deadline for calls without one |
-//! | 3 | [`integrity`] | each recorded use gets its result |
+//! | 3 | [`integrity`] | each recorded use gets its result; does nothing without [sessions](Builder::sessions) |
 //! | 4 | [loop guard](loopguard) | counts replayed failures too |
 //! | 5 | [`checked`] | params that fail their tool's schema are no call |
 //! | 6 | [`idempotency`] | one claim covers all attempts |
@@ -68,6 +68,7 @@
 //! - A breaker opens on 5 failures in a row, 8 for a tool declared to only read; or if half of the
 //!   last 20 calls failed, 30 % for a tool declared mutating.
 //! - Records last 24 h. Loops are broken at the second identical failure.
+//! - No session is recorded or checked before [`Builder::sessions`] names where sessions are.
 //!
 //! A duplicate of a call in flight waits for it, at most 30 s. All calls are
 //! guarded; a [`Rollout`] selects those that are only watched or bypassed.

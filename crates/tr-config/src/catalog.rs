@@ -19,7 +19,7 @@
 //!     [tools.flight_search]
 //!     effect = "read_only"
 //!     capabilities = ["caching", "streaming"]
-//!     retry = { max_attempts = 3, initial_delay_ms = 50, max_delay_ms = 2000 }
+//!     retry = { attempts = 3, base_ms = 50, cap_ms = 2000 }
 //!     classification = { "503" = "permanent" }
 //!
 //!     [tools.send]

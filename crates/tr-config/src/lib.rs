@@ -21,7 +21,7 @@
 //!
 //! // The same tools, and settings of the stack.
 //! let config = Config::from_json(
-//!     r#"{"tools": {"search": {"effect": "read_only"}}, "retry": {"max_attempts": 3}}"#,
+//!     r#"{"tools": {"search": {"effect": "read_only"}}, "retry": {"attempts": 3}}"#,
 //! )?;
 //! assert_eq!(config.catalog.len(), 1);
 //! # Ok::<_, tr_config::CatalogError>(())

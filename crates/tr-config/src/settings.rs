@@ -2,7 +2,7 @@
 //!
 //! # When to use
 //!
-//! To show operators the origin of each setting, as `tool-guard config show --effective` does. To set up a
+//! To show operators the origin of each setting, as `tool-guard config show` does. To set up a
 //! stack, read a [`Config`].
 //!
 //! # Example
@@ -45,7 +45,7 @@ pub enum Language {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Setting {
-    /// The key's place, under its own name even where an alias was written.
+    /// The key's place.
     pub path: Vec<String>,
     /// Its value.
     pub value: Value,
@@ -110,7 +110,7 @@ pub fn settings<N: AsRef<str>, V: AsRef<str>>(
                 Origin::Line(file[..offset.min(file.len())].matches('\n').count() + 1)
             }
         };
-        found.push(Setting { path: named(path, &keys), value: value.clone(), origin });
+        found.push(Setting { path: path.clone(), value: value.clone(), origin });
     });
     found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
@@ -192,17 +192,4 @@ fn is_table(path: &[String], keys: &[Key]) -> bool {
 /// Whether this is the key's place, or leads to it.
 fn is_at(path: &[String], key: &Key) -> bool {
     path.iter().zip(&key.path).all(|(name, part)| part == "*" || part == name)
-}
-
-/// The place under the keys' own names.
-fn named(path: &[String], keys: &[Key]) -> Vec<String> {
-    let mut own = path.to_vec();
-    for end in 1..=path.len() {
-        let here = &path[..end];
-        let key = keys.iter().find(|key| key.path.len() == end && is_at(here, key));
-        if let Some(alias_of) = key.and_then(|key| key.alias_of.as_ref()) {
-            own[end - 1].clone_from(alias_of);
-        }
-    }
-    own
 }

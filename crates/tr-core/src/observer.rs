@@ -92,7 +92,8 @@ pub enum Event<'r> {
         delay: Duration,
         /// The code of the failure.
         reason: &'r str,
-        /// How long the attempt took.
+        /// How long the attempt took; of a call's first attempt, what it did before it first waited is
+        /// left out.
         latency: Duration,
     },
     /// A retry was due and not made.

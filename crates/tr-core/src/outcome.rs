@@ -95,7 +95,7 @@ pub struct Retried {
     pub delay: Duration,
     /// Why: the code of its failure.
     pub reason: Box<str>,
-    /// How long it took.
+    /// How long it took; of a call's first attempt, what it did before it first waited is left out.
     pub latency: Duration,
 }
 

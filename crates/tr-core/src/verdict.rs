@@ -10,7 +10,6 @@ use std::time::Duration;
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Changes nothing.
-    #[serde(alias = "readOnly")]
     ReadOnly,
     /// A repeat changes nothing more.
     Idempotent,

@@ -42,12 +42,6 @@ pub(crate) enum Unreadable {
          was sealed; to read those, set `SealingKey::opens_plain_until`"
     )]
     Plain,
-    /// They were sealed by a version that did not bind them to state and run.
-    #[error(
-        "it was sealed by a version that did not bind it to its state and run; to read those, \
-         set `SealingKey::opens_unbound_until`"
-    )]
-    Unbound,
     /// They were sealed for a record that differs in this.
     #[error("it was sealed for another {0}: another writer changed the store")]
     Elsewhere(&'static str),

@@ -191,7 +191,9 @@ impl LossReport {
     fn once(&self, error: &io::Error) {
         if !self.is_done.swap(true, Ordering::Relaxed) {
             let path = self.path.to_string_lossy();
-            eprintln!("tr-loopguard: cannot write {}: {error}", tr_core::printable(&path));
+            let path = tr_core::printable(&path);
+            // `eprintln!` panics if the reader has closed the pipe.
+            let _ = writeln!(io::stderr(), "tr-loopguard: cannot write {path}: {error}");
         }
     }
 }

@@ -61,7 +61,7 @@ impl Default for Signals {
 
 impl Signals {
     /// Sets how often one call may succeed with the same response before the model is warned; 10 by
-    /// default: a real session with progress had up to 7 in a turn.
+    /// default: two sessions that made progress, of 845 calls, had up to 7 in a turn.
     pub fn repeats(mut self, times: u32) -> Self {
         self.repeats = times;
         self

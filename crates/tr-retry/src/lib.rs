@@ -72,7 +72,8 @@
 //! # Cost
 //!
 //! A call whose first attempt succeeds costs a copy of the request and a clone of the inner service:
-//! no allocation, no random number, and a clock read only if the attempt is pending. Settings other
+//! no allocation, no random number, and a clock read only if the attempt is pending. From then on a
+//! first attempt's time counts: what it does before it first waits is in no latency. Settings other
 //! than the defaults (a configuration, a budget, an observer) add one reference count, sharded by
 //! thread.
 //!

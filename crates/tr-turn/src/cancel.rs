@@ -1,7 +1,6 @@
 //! Cancels calls and turns.
 use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc};
 use tokio_util::sync::CancellationToken;
-pub use tool_reliability::cancel::{CancelLayer, Cancellable, CancellableFuture};
 use tr_core::Cancellation;
 
 /// Cancels calls of a turn by their cancellation ids, or the whole turn. A clone is another handle.

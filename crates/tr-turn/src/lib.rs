@@ -71,7 +71,7 @@
 //! [`Turn::canceller`] cancels calls by their ids, or the turn. A turn that is dropped drops its
 //! calls: it polls them itself and spawns nothing. A stack with records runs a dropped call to its
 //! end in order to record it; a cancellation ends that run too. A stack that you build from
-//! the layers needs [`CancelLayer`] around the tool for that.
+//! the layers needs [`CancelLayer`](tool_reliability::cancel::CancelLayer) around the tool for that.
 //!
 //! # Errors
 //!
@@ -81,7 +81,7 @@
 //! # Knows nothing of
 //!
 //! models, transcripts, transports. It stores nothing, and retries nothing itself.
-pub mod cancel;
+mod cancel;
 mod core;
 pub mod decide;
 mod error;
@@ -98,7 +98,7 @@ mod turn;
 mod watch;
 
 pub use self::{
-    cancel::{CancelLayer, Canceller},
+    cancel::Canceller,
     decide::{Decision, Recovery},
     plan::{Call, Draft, Limits, Plan, PlanError, Tools},
     recorder::Recorder,

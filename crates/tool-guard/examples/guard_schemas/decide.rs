@@ -23,7 +23,7 @@ fn event(title: &str, name: &str, members: Vec<Member>) -> Value {
 }
 
 pub(super) fn event_schema() -> Value {
-    let effects = ["read_only", "readOnly", "idempotent", "mutating"];
+    let effects = ["read_only", "idempotent", "mutating"];
     let before = event(
         "A call that the host is about to make",
         "before",

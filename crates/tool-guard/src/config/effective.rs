@@ -219,11 +219,10 @@ impl Node {
         }
     }
 
-    /// Removes the defaults that a setting overrules: those of effects, and those of another spelling.
+    /// Removes the defaults that a setting overrules: those of effects, and `jitter` where `jitter_percent` is set.
     fn drop_overruled(&mut self) {
         let is_said =
             |node: Option<&Self>| matches!(node, Some(Self::Value(_, from)) if !from.is_default());
-        // Two spellings of one setting.
         if is_said(self.get(&["retry", "jitter_percent"]))
             && !is_said(self.get(&["retry", "jitter"]))
             && let Some(retry) = self.table_mut(&["retry"])
@@ -254,7 +253,7 @@ fn unset(root: &Node) -> Vec<String> {
         let is_within = unset
             .iter()
             .any(|table| name.strip_prefix(&**table).is_some_and(|n| n.starts_with('.')));
-        let skip = is_named || is_within || key.alias_of.is_some() || path[0] == "defaults";
+        let skip = is_named || is_within || path[0] == "defaults";
         if !skip
             && root.get(&path).is_none()
             && !matches!(root.get(&path[..path.len() - 1]), Some(Node::Value(..)))

@@ -1,4 +1,4 @@
-//! What `show --effective` prints has the same effect as what it was made of.
+//! What `show` prints has the same effect as what it was made of.
 use super::{
     effective::{Door, Effective},
     toml_text,
@@ -37,8 +37,8 @@ fn a_stack_of_what_is_shown_is_the_same_and_shows_the_same() {
             "",
             r#", "breaker": {"cooldown_ms": 7000, "mutating": {"consecutive": 2}}"#,
             r#", "breaker": {"consecutive": "none", "slow_calls": {"longer_than_ms": 5, "rate": 0.5}}"#,
-            r#", "retry": {"max_attempts": 9, "jitter_percent": 5, "mutating": {"attempts": 1}}"#,
-            r#", "retry": {"budget": {"capacity": 3}}, "loops": {"signals": true, "logPath": "/tmp/x y"}"#,
+            r#", "retry": {"attempts": 9, "jitter_percent": 5, "mutating": {"attempts": 1}}"#,
+            r#", "retry": {"budget": {"capacity": 3}}, "loops": {"signals": true, "log_path": "/tmp/x y"}"#,
             r#", "loops": {"signals": {"rounds": 4}}, "attempt_timeout_ms": "none", "deadline_ms": 90000"#,
             r#", "sessions": {"mode": "rollback"}, "rollout": {"mutating": "shadow", "tools": {"a b": "off"}}"#,
             r#", "tools": {"a.b": {"effect": "read_only", "classification": {"503": "permanent"},

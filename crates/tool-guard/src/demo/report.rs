@@ -1,12 +1,10 @@
 //! The figures side by side.
 use super::{agent::Figures, scenes::Scene};
-use crate::terminal::{DIM, TITLE};
-use anstream::println;
+use crate::terminal::{BAD, DIM, TITLE, say};
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{io, time::Duration};
 
-const BAD: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const PLAIN: Style = Style::new();
 
@@ -36,62 +34,70 @@ pub(super) fn turn_json(turn: &tr_turn::Report) -> Value {
 }
 
 /// What stands above the scenes.
-pub(super) fn show_head() {
-    println!(
-        "{TITLE}The same agent, the same tools: without a guard, and behind `tool-guard mcp`{TITLE:#}"
-    );
+pub(super) fn show_head() -> io::Result<()> {
+    say(&format!(
+        "{TITLE}The same agent, the same tools: without a guard, and behind `tool-guard mcp`{TITLE:#}\n"
+    ))
 }
 
 /// A scene that has ended.
-pub(super) fn show_scene(scene: &Scene, without: &Figures, with: &Figures) {
-    println!();
-    println!("{TITLE}{}{TITLE:#}", scene.title);
-    println!("{DIM}{:<38}{:>12}{:>12}{DIM:#}", "", "without", "guarded");
-    count("calls the agent made", without.calls, with.calls);
-    count("failures it saw", without.failures, with.failures);
-    count("executions of the tool", without.executions.len(), with.executions.len());
+pub(super) fn show_scene(scene: &Scene, without: &Figures, with: &Figures) -> io::Result<()> {
+    let mut lines = vec![
+        String::new(),
+        format!("{TITLE}{}{TITLE:#}", scene.title),
+        format!("{DIM}{:<38}{:>12}{:>12}{DIM:#}", "", "without", "guarded"),
+        count("calls the agent made", without.calls, with.calls),
+        count("failures it saw", without.failures, with.failures),
+        count("executions of the tool", without.executions.len(), with.executions.len()),
+    ];
     if without.duplicates() + with.duplicates() > 0 {
-        count("of these, a second payment", without.duplicates(), with.duplicates());
+        lines.push(count("of these, a second payment", without.duplicates(), with.duplicates()));
     }
     if scene.shows_wait() {
         let wait = |figures: &Figures| match millis(figures.median) {
             0 => "<1 ms".to_owned(),
             millis => format!("{millis} ms"),
         };
-        line("half of its answers within", &wait(without), BAD, &wait(with), GOOD);
+        lines.push(line("half of its answers within", &wait(without), BAD, &wait(with), GOOD));
     }
-    line("time", &seconds(without), PLAIN, &seconds(with), PLAIN);
+    lines.push(line("time", &seconds(without), PLAIN, &seconds(with), PLAIN));
     if !with.breakers.is_empty() {
         let breakers = with.breakers.join(", ");
-        line("breaker", "none", PLAIN, &tr_core::printable(&breakers), PLAIN);
+        lines.push(line("breaker", "none", PLAIN, &tr_core::printable(&breakers), PLAIN));
     }
     if scene.shows_told() {
-        println!("  the model reads: {}", tr_core::printable(&with.told));
+        lines.push(format!("  the model reads: {}", tr_core::printable(&with.told)));
     }
-    println!("{DIM}  → {}{DIM:#}", scene.moral);
+    lines.push(format!("{DIM}  → {}{DIM:#}\n", scene.moral));
+    say(&lines.join("\n"))
 }
 
 /// The turn, and what to do next.
-pub(super) fn show_turn(turn: &tr_turn::Report) {
-    println!();
-    println!("{TITLE}A whole turn of an agent, by `tool-guard turn`{TITLE:#}");
-    turn.trace.to_string().lines().for_each(|line| println!("  {line}"));
-    println!("{DIM}  → a turn always ends, and reports the outcome of each of its calls{DIM:#}");
-    println!();
-    println!("Put it in front of your own server:  tool-guard mcp -- COMMAND…");
+pub(super) fn show_turn(turn: &tr_turn::Report) -> io::Result<()> {
+    let trace = turn.trace.to_string().replace('\n', "\n  ");
+    say(&format!(
+        "
+{TITLE}A whole turn of an agent, by `tool-guard turn`{TITLE:#}
+  {}
+{DIM}  → a turn always ends, and reports the outcome of each of its calls{DIM:#}
+
+Put it in front of your own server:  tool-guard mcp -- COMMAND…
+",
+        trace.trim_end()
+    ))
 }
 
-fn count(what: &str, without: usize, with: usize) {
+fn count(what: &str, without: usize, with: usize) -> String {
     let (left, right) = match without.cmp(&with) {
         std::cmp::Ordering::Greater => (BAD, GOOD),
         std::cmp::Ordering::Less => (GOOD, BAD),
         std::cmp::Ordering::Equal => (PLAIN, PLAIN),
     };
-    line(what, &without.to_string(), left, &with.to_string(), right);
+    line(what, &without.to_string(), left, &with.to_string(), right)
 }
 
-fn line(what: &str, without: &str, left: Style, with: &str, right: Style) {
-    println!("  {what:<36}{left}{without:>12}{left:#}{right}{with:>12}{right:#}");
+fn line(what: &str, without: &str, left: Style, with: &str, right: Style) -> String {
+    format!("  {what:<36}{left}{without:>12}{left:#}{right}{with:>12}{right:#}")
 }
 
 fn millis(time: Duration) -> u64 {

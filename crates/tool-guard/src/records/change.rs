@@ -4,7 +4,10 @@ use super::{
     find::Records,
     shown::{fields, state},
 };
-use crate::mcp::{operator, records::short};
+use crate::{
+    mcp::{operator, records::short},
+    terminal::print,
+};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use serde_json::json;
@@ -68,7 +71,7 @@ pub(super) async fn forget(
     let Some(by) = consent.confirm(&key.to_string(), said, happens)? else { return unconfirmed() };
     keep("forgotten", key, tool, &by)?;
     records.clear(key).await.context("the record cannot be forgotten")?;
-    println!("forgotten: a repeat of this call runs");
+    print("forgotten: a repeat of this call runs\n")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -103,8 +106,8 @@ pub(super) async fn settle(
     let no_key = |error: &StoreError| error.kind() == StoreErrorKind::Unreadable;
     let advice = if settled.as_ref().is_err_and(no_key) { ADVICE } else { "" };
     if settled.with_context(|| format!("the record cannot be settled{advice}"))?.is_ok() {
-        println!("{says}");
         keep(state(wanted), key, &record.tool, &by)?;
+        print(format!("{says}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     // Another operator may have settled it meanwhile.
@@ -120,7 +123,7 @@ fn settled_already(
     says: &str,
 ) -> anyhow::Result<ExitCode> {
     if found == wanted {
-        println!("{says} (already settled)");
+        print(format!("{says} (already settled)\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let stands = state(found);

@@ -1,7 +1,11 @@
 //! Records that cannot be read: what is known of them, and what a person can do.
 use super::shown::{ago, row};
-use crate::mcp::records::{RecordsCommand, short};
+use crate::{
+    mcp::records::{RecordsCommand, short},
+    terminal::print,
+};
 use serde_json::json;
+use std::io;
 use tool_reliability::idempotency::store::UnreadableRecord;
 use tr_core::{SystemClock, WallClock as _, printable, printable_json};
 
@@ -34,7 +38,7 @@ pub(super) fn advice(record: &UnreadableRecord, command: &RecordsCommand) -> Str
 }
 
 /// Shows the record.
-pub(super) fn show(record: &UnreadableRecord, json: bool) {
+pub(super) fn show(record: &UnreadableRecord, json: bool) -> io::Result<()> {
     let said = if json { as_json(record) } else { line(record, SystemClock.unix_ms()) };
-    println!("{said}");
+    print(said + "\n")
 }

@@ -1,10 +1,13 @@
 //! Runs the turn, and reports its result.
 use super::{Client, Keys, Options, client::RemoteTool};
-use crate::mcp::{
-    self, Effects, failure,
-    records::{Place, Records, RecordsCommand},
-    setup::{Files, Setup},
-    stack::timed,
+use crate::{
+    mcp::{
+        self, Effects, failure,
+        records::{Place, Records, RecordsCommand},
+        setup::{Files, Setup},
+        stack::timed,
+    },
+    terminal::print,
 };
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -126,15 +129,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Ok(report) => report,
         Err(error) => return unusable(&error),
     };
-    if options.json {
-        print!("{}", report.trace.to_json_lines());
-    } else {
-        print!("{}", report.trace);
-    }
+    let trace = if options.json { report.trace.to_json_lines() } else { report.trace.to_string() };
+    let printed = print(trace);
     if let Some(file) = results_file {
         write_results(file, &report)
             .context("the calls were made, but --results cannot be written")?;
     }
+    printed.context("the calls were made, but the trace cannot be printed")?;
     eprint!("{}", printable_lines(&keys.unrecorded()));
     let code = match (report.is_complete(), report.escalated().next()) {
         (true, _) => 0,

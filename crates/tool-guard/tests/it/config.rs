@@ -37,7 +37,7 @@ fn check_names_every_mistake_of_the_file_and_of_the_variables() {
     ] {
         assert!(err.contains(part), "{part}\n{err}");
     }
-    let (code, out, err) = config(&bad, &["show", "--effective", "--config", "stack.toml"], &[]);
+    let (code, out, err) = config(&bad, &["show", "--config", "stack.toml"], &[]);
     assert_eq!((code, &*out), (2, ""), "{err}");
 
     let (code, _, err) = config(&bad, &["check", "none.toml"], &[]);
@@ -53,14 +53,12 @@ fn check_names_every_mistake_of_the_file_and_of_the_variables() {
 
 #[test]
 fn show_says_where_each_value_comes_from() {
-    let folder = folder(
-        "preset = \"error_handling\"\n[breaker]\nwindow = 30\n\n[retry]\nmax_attempts = 7\n",
-    );
+    let folder =
+        folder("preset = \"error_handling\"\n[breaker]\nwindow = 30\n\n[retry]\nattempts = 7\n");
     let vars =
         [("TOOL_RELIABILITY__BREAKER__COOLDOWN_MS", "9000"), ("TOOL_RELIABILITY_OPEN_MODE", "off")];
     let args = [
         "show",
-        "--effective",
         "--config",
         "stack.toml",
         "--loops",
@@ -88,14 +86,24 @@ fn show_says_where_each_value_comes_from() {
     assert!(!out.contains("hunter2"), "{out}");
     // It is a configuration itself, of the same effect.
     fs::write(folder.path().join("again.toml"), &out).unwrap();
-    let (code, again, err) =
-        config(&folder, &["show", "--effective", "--config", "again.toml"], &[]);
+    let (code, again, err) = config(&folder, &["show", "--config", "again.toml"], &[]);
     assert_eq!(code, 0, "{err}");
     let values = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         lines.map(|line| line.split(" # ").next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(values(&again), values(&out));
+}
+
+#[test]
+fn show_alone_prints_every_setting_of_the_environment() {
+    let vars = [("TOOL_RELIABILITY__BREAKER__WINDOW", "30")];
+    let (code, out, err) = config(&folder(""), &["show"], &vars);
+    assert_eq!(code, 0, "{err}");
+    let window = "window = 30 # variable TOOL_RELIABILITY__BREAKER__WINDOW";
+    for line in [window, "min_calls = 10 # default"] {
+        assert!(out.lines().any(|shown| shown == line), "{line}\n{out}");
+    }
 }
 
 #[test]

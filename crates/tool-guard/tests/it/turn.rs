@@ -71,7 +71,7 @@ fn a_plan_and_a_catalogue_run_without_a_line_of_rust() {
         r#"
         [tools.exchange_rate]
         default_value = { rate = 1.1 }
-        retry = { max_attempts = 2 }
+        retry = { attempts = 2 }
 
         [tools.charge_card]
         required = true

@@ -122,17 +122,17 @@ const MEMBERS: &[&str] = &[
 fn request(node: &Node<'_>, faults: &mut Faults) -> Option<Reasoned> {
     let mut request = Object::open(node, MEMBERS, true, faults)?;
     let object = &mut request;
-    let order = match object.field::<Word<Action>>(&["action"], faults) {
+    let order = match object.field::<Word<Action>>("action", faults) {
         Some(Action::Breaker(what)) => {
             only(&["breaker"], object, faults);
-            let name = object.field::<Name>(&["breaker"], faults);
+            let name = object.field::<Name>("breaker", faults);
             name.map(|name| Order::Breaker { name, what })
         }
         Some(Action::Flush) => flush(node, object, faults),
         Some(Action::Settle) => settle(node, object, faults),
         Some(Action::Switch) => {
             only(&["on"], object, faults);
-            object.field::<Flag>(&["on"], faults).map(|on| Order::Switch { on })
+            object.field::<Flag>("on", faults).map(|on| Order::Switch { on })
         }
         Some(Action::Reload) => {
             only(&[], object, faults);
@@ -140,17 +140,17 @@ fn request(node: &Node<'_>, faults: &mut Faults) -> Option<Reasoned> {
         }
         None => None,
     };
-    let why = request.field::<Maybe<Text>>(&["why"], faults);
+    let why = request.field::<Maybe<Text>>("why", faults);
     request.refuse_rest(faults);
     Some((order?, why?.map(Into::into)))
 }
 
 fn flush(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Option<Order> {
     only(&["key", "session", "tool", "confirm"], object, faults);
-    let key = object.field::<Maybe<RecordKey>>(&["key"], faults);
-    let session = object.field::<Maybe<Text>>(&["session"], faults);
-    let tool = object.field::<Maybe<Text>>(&["tool"], faults);
-    let confirm = object.field::<Maybe<Index>>(&["confirm"], faults);
+    let key = object.field::<Maybe<RecordKey>>("key", faults);
+    let session = object.field::<Maybe<Text>>("session", faults);
+    let tool = object.field::<Maybe<Text>>("tool", faults);
+    let confirm = object.field::<Maybe<Index>>("confirm", faults);
     let target = match (key?, session?, tool?) {
         (Some(key), None, None) => Some(FlushTarget::Key(key)),
         (None, Some(session), None) => Some(FlushTarget::Session(session.into())),
@@ -165,11 +165,11 @@ const ONE_OF: &str = "one of `key`, `session` and `tool`";
 
 fn settle(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Option<Order> {
     only(&["key", "epoch", "outcome", "output", "force"], object, faults);
-    let key = object.field::<RecordKey>(&["key"], faults);
-    let epoch = object.field::<Maybe<Index>>(&["epoch"], faults);
-    let force = object.field::<Maybe<Flag>>(&["force"], faults);
-    let ended = object.field::<Word<Ended>>(&["outcome"], faults);
-    let output = object.field::<Maybe<Any>>(&["output"], faults)?;
+    let key = object.field::<RecordKey>("key", faults);
+    let epoch = object.field::<Maybe<Index>>("epoch", faults);
+    let force = object.field::<Maybe<Flag>>("force", faults);
+    let ended = object.field::<Word<Ended>>("outcome", faults);
+    let output = object.field::<Maybe<Any>>("output", faults)?;
     let at = At::Member(node.at, "output");
     let place = Node::new(&at, node.source);
     let settled_as = match (ended?, output.filter(|output| output.get() != "null")) {
@@ -193,7 +193,7 @@ fn settle(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Opti
 /// Refuses all members but the action, its reason and these.
 fn only(names: &[&str], object: &mut Object<'_>, faults: &mut Faults) {
     for name in MEMBERS[2..].iter().filter(|name| !names.contains(name)) {
-        object.field::<Maybe<Unused>>(&[name], faults);
+        object.field::<Maybe<Unused>>(name, faults);
     }
 }
 

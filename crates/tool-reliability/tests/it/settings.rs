@@ -55,11 +55,6 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "each_key_of_telemetry_acts",
     ),
     (
-        "telemetry.attribution_log",
-        "crates/tool-reliability/tests/it/telemetry_config.rs",
-        "the_attribution_log_is_that_of_the_loop_guard",
-    ),
-    (
         "telemetry.metrics",
         "crates/tool-guard/tests/it/mcp/telemetry.rs",
         "a_foreign_page_and_a_foreign_machine_get_no_metrics",
@@ -107,25 +102,16 @@ fn is_elsewhere(key: &str) -> bool {
         .any(|(known, ..)| key == *known || known.ends_with('.') && key.starts_with(known))
 }
 
-/// The keys of the schema that have values: their own names, with their aliases.
-fn keys() -> Vec<(String, Vec<String>)> {
+/// The keys of the schema that have values.
+fn keys() -> BTreeSet<String> {
     let all = schemas::keys(&schemas::config());
-    let named = |key: &&schemas::Key| key.alias_of.is_none() && key.path[0] != "defaults";
-    let own = all.iter().filter(|key| key.is_value).filter(named);
-    own.map(|key| {
-        let (last, table) = key.path.split_last().unwrap();
-        let is_alias = |other: &&schemas::Key| {
-            other.alias_of.as_ref() == Some(last) && other.path[..table.len()] == *table
-        };
-        let aliases = all.iter().filter(|other| other.path.len() == key.path.len());
-        (key.name(), aliases.filter(is_alias).map(schemas::Key::name).collect())
-    })
-    .collect()
+    let own = all.iter().filter(|key| key.is_value && key.path[0] != "defaults");
+    own.map(schemas::Key::name).collect()
 }
 
 #[test]
 fn every_key_has_a_row() {
-    let known: BTreeSet<String> = keys().into_iter().map(|(key, _)| key).collect();
+    let known = keys();
     let tested: BTreeSet<String> = rows().map(|row| row.key.to_owned()).collect();
     let missing: Vec<_> =
         known.iter().filter(|key| !tested.contains(*key) && !is_elsewhere(key)).collect();
@@ -142,7 +128,7 @@ fn every_key_has_a_row() {
     }
 }
 
-/// Runs a row for one spelling of its key.
+/// Runs a row with its key in this place.
 async fn check(row: &Row, key: &str, [without, with]: [Value; 2], faults: &mut Vec<String>) {
     let before = row.show(&without).await;
     let after = row.show(&with).await;
@@ -155,14 +141,9 @@ async fn check(row: &Row, key: &str, [without, with]: [Value; 2], faults: &mut V
 
 #[tokio::test(start_paused = true)]
 async fn a_change_of_each_key_is_seen() {
-    let spellings = keys();
     let mut faults = Vec::new();
     for row in rows() {
         check(&row, row.key, row.configs(row.key), &mut faults).await;
-        let aliases = spellings.iter().find(|(key, _)| key == row.key);
-        for alias in aliases.into_iter().flat_map(|(_, aliases)| aliases) {
-            check(&row, alias, row.configs(alias), &mut faults).await;
-        }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
@@ -199,8 +180,6 @@ fn every_key_applies_at_once_or_is_named_as_one_that_needs_a_restart() {
         match &**name {
             // As it is by default.
             "normalise" | "silent_failures" => value = json!(false),
-            // A key of `loops` by another name.
-            "telemetry" => drop(value.as_object_mut().unwrap().remove("attribution_log")),
             _ => {}
         }
         let live = Live::new(Config::default(), |builder| builder).unwrap();

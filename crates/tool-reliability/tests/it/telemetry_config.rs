@@ -62,30 +62,3 @@ async fn each_key_of_telemetry_acts() {
     let few = counted(r#"{"max_unknown_tools": 1}"#).await;
     assert_eq!(few, (names(&["openclaw"]), true));
 }
-
-#[tokio::test(start_paused = true)]
-async fn the_attribution_log_is_that_of_the_loop_guard() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("calls.log");
-    let config = format!(r#"{{"telemetry": {{"attribution_log": {path:?}}}}}"#);
-    let config = Config::from_json(&config).unwrap();
-    assert_eq!(config.loops.log_path.as_deref(), path.to_str());
-    let stack = ToolStack::builder().config(&config).build().unwrap();
-    let bad = reports("bad", "Missing required parameter: path");
-    let tool = stack.service(ScriptedTool::script([bad]));
-    let call = ToolCall::new("search", Params::empty_object()).session("s").turn("t");
-    tool.oneshot(call).await.unwrap();
-    let lines = written_to(&path);
-    assert!(lines.contains("search"), "{lines}");
-}
-
-/// The text of a file that another thread writes.
-fn written_to(path: &std::path::Path) -> String {
-    for _ in 0..3_000 {
-        match std::fs::read_to_string(path) {
-            Ok(text) if text.ends_with('\n') => return text,
-            _ => std::thread::park_timeout(std::time::Duration::from_millis(10)),
-        }
-    }
-    panic!("nothing was written to {}", path.display());
-}

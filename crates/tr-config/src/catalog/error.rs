@@ -17,7 +17,7 @@ use tr_wire::{EnvelopeFault, read::Faults};
 ///     error.to_string(),
 ///     r#"the tool catalogue has 3 mistakes
 /// line 3, column 34: /tools/search/timeuot_ms: expected a known key, found the unknown key "timeuot_ms" (did you mean "timeout_ms"?)
-/// line 4, column 28: /tools/book/effect: expected "read_only", "readOnly", "idempotent" or "mutating", found "sometimes"
+/// line 4, column 28: /tools/book/effect: expected "read_only", "idempotent" or "mutating", found "sometimes"
 /// line 4, column 56: /tools/book/depends_on/0: expected the name of a tool of this catalogue, found "serch" (did you mean "search"?)"#,
 /// );
 /// ```

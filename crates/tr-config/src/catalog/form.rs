@@ -114,13 +114,13 @@ object! { strict
     /// Changes to the retry policy.
     struct Retry {
         /// Attempts in all, the first included.
-        "attempts" | "max_attempts" => attempts: Option<u32>, Lenient<Count<1000>>;
+        "attempts" => attempts: Option<u32>, Lenient<Count<1000>>;
         /// Ceiling of the first delay, in milliseconds.
-        "base_ms" | "initial_delay_ms" => base_ms: Option<u64>, Lenient<Millis<0>>;
+        "base_ms" => base_ms: Option<u64>, Lenient<Millis<0>>;
         /// Factor from one ceiling to the next.
-        "multiplier" | "backoff_multiplier" => multiplier: Option<f64>, Lenient<Factor>;
+        "multiplier" => multiplier: Option<f64>, Lenient<Factor>;
         /// No ceiling grows past this, in milliseconds.
-        "cap_ms" | "max_delay_ms" => cap_ms: Option<u64>, Lenient<Millis<0>>;
+        "cap_ms" => cap_ms: Option<u64>, Lenient<Millis<0>>;
         /// The delay is drawn between these shares of the ceiling: `[0, 1]` is full jitter.
         "jitter" => jitter: Option<(f64, f64)>, Lenient<Jitter>;
         /// The same, as the largest deviation of a delay to either side.
@@ -128,7 +128,7 @@ object! { strict
         /// No attempt starts later than this after the first, in milliseconds.
         "max_elapsed_ms" => max_elapsed_ms: Option<u64>, Lenient<Millis<0>>;
         /// Only these codes are retried; empty means all that are transient.
-        "only_codes" | "retryable_errors" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+        "only_codes" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>>;
     }
 }
 

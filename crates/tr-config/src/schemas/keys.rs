@@ -9,8 +9,6 @@ pub struct Key {
     pub path: Vec<String>,
     /// What it means.
     pub about: String,
-    /// The key of the same table that means the same, if this is only another spelling of it.
-    pub alias_of: Option<String>,
     /// Its values have keys of their own.
     pub is_table: bool,
     /// It can have a value that is no table.
@@ -59,7 +57,6 @@ fn walk(root: &Value, schema: &Value, path: &mut Vec<String>, found: &mut Vec<Ke
 
 fn key(root: &Value, member: &Value, path: &[String]) -> Key {
     let about = member["description"].as_str().unwrap_or_default().to_owned();
-    let alias = about.strip_prefix("The same as `").and_then(|rest| rest.strip_suffix("`."));
     let shapes = shapes(root, member);
     // What is named freely may be a table or a value.
     let is_named = |shape: &&Value| shape["additionalProperties"].is_object();
@@ -68,7 +65,7 @@ fn key(root: &Value, member: &Value, path: &[String]) -> Key {
         let values = is_named(shape) && shapes_of_values(root, shape);
         values || !(shape["properties"].is_object() || is_named(shape))
     });
-    Key { path: path.to_vec(), alias_of: alias.map(str::to_owned), about, is_table, is_value }
+    Key { path: path.to_vec(), about, is_table, is_value }
 }
 
 /// Whether what is named in this table is no table itself.

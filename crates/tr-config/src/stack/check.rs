@@ -33,11 +33,7 @@ pub(super) fn relations(form: &Relations<'_>, root: &Node<'_>, faults: &mut Faul
             true => ("cap_ms", format!("{base} milliseconds or more, as `base_ms` is"), cap),
             false => ("base_ms", format!("at most {cap} milliseconds, as `cap_ms` is"), base),
         };
-        let names: &[&str] = match name {
-            "cap_ms" => &["cap_ms", "max_delay_ms"],
-            _ => &["base_ms", "initial_delay_ms"],
-        };
-        refuse(root, "retry", names, expected, found.to_string(), faults);
+        refuse(root, "retry", name, expected, found.to_string(), faults);
     }
 }
 
@@ -49,36 +45,34 @@ fn of_breaker(breaker: &BreakerConfig, root: &Node<'_>, faults: &mut Faults) {
             Some(_) => ("min_calls", format!("at most {window}, as `window` is"), min_calls),
             None => ("window", format!("{min_calls} or more, as `min_calls` is"), window),
         };
-        refuse(root, "breaker", &[name], expected, found.to_string(), faults);
+        refuse(root, "breaker", name, expected, found.to_string(), faults);
     }
     if breaker.forced_open == Some(true) && breaker.mode == Some(BreakerMode::Disabled) {
         let expected = "false, where the mode is `disabled`";
-        refuse(root, "breaker", &["forced_open"], expected, "true", faults);
+        refuse(root, "breaker", "forced_open", expected, "true", faults);
     }
     let is_none = breaker.consecutive == Some(Limit::None)
         && breaker.failure_rate == Some(Limit::None)
         && breaker.slow_calls.is_none();
     if is_none {
         let expected = "`consecutive`, `failure_rate` or `slow_calls`, by which breakers open";
-        refuse(root, "breaker", &["consecutive"], expected, "none of them", faults);
+        refuse(root, "breaker", "consecutive", expected, "none of them", faults);
     }
 }
 
-/// Reports a key of a section, by the name that it has there.
+/// Reports a key of a section.
 fn refuse(
     root: &Node<'_>,
     section: &str,
-    names: &[&str],
+    name: &str,
     expected: impl Into<Cow<'static, str>>,
     found: impl Into<Box<str>>,
     faults: &mut Faults,
 ) {
-    let within = root.source.member(section);
-    let there = names.iter().find_map(|name| Some((name, within?.member(name)?)));
-    let pointer = format!("/{section}/{}", there.map_or(names[0], |(name, _)| name));
-    let fault = EnvelopeFault::new(pointer, expected, found);
+    let there = root.source.member(section).and_then(|within| within.member(name));
+    let fault = EnvelopeFault::new(format!("/{section}/{name}"), expected, found);
     faults.push(match there {
-        Some((_, source)) => fault.at(source.offset(faults)),
+        Some(source) => fault.at(source.offset(faults)),
         None => fault,
     });
 }

@@ -91,7 +91,7 @@ pub enum Conflicts {
 }
 
 words! {
-    DeriveKeys { Off = "off", CutOff = "cut_off" | "cutOff", Step = "step", Session = "session" }
+    DeriveKeys { Off = "off", CutOff = "cut_off", Step = "step", Session = "session" }
     Conflicts { Reject = "reject", Independent = "independent" }
     WhenStoreFails { Run = "run", Refuse = "refuse" }
 }

@@ -32,10 +32,10 @@ object! { strict
         /// What becomes of loops.
         "mode" => mode: Option<LoopMode>, Lenient<Word<LoopMode>>;
         /// Identical failing calls that end a loop.
-        "max_identical" | "maxIdenticalFailures" => max_identical: Option<u32>, Lenient<Count<1000>>;
+        "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>>;
         /// Failures of any kind that end a turn. For callers that do not say when a turn begins they
         /// only cause a warning, unless the mode is `strict`.
-        "max_failures_per_turn" | "maxFailuresPerTurn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>>;
+        "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>>;
         /// Whether repeated answers, polls without end and cycles are looked for beside failures: a warning,
         /// and a refusal at twice as many. `true`, or their thresholds. `tool-guard mcp` has them on in the
         /// modes `note` and `block`, and only warns.
@@ -46,7 +46,7 @@ object! { strict
         "max_turns" => max_turns: Option<u32>, Lenient<Count<1_000_000>>;
         /// Where malformed calls are written down as JSON lines, with the model that made them: a file;
         /// `~/` is the home folder. Nowhere where it is absent.
-        "log_path" | "logPath" => log_path: Option<Box<str>>, Lenient<Name>;
+        "log_path" => log_path: Option<Box<str>>, Lenient<Name>;
     }
 }
 

@@ -85,17 +85,6 @@ fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
         defaults: form.defaults,
         tools: form.tools,
     };
-    let telemetry = form.telemetry.unwrap_or_default();
-    let mut loops = form.loops.unwrap_or_default();
-    match (&loops.log_path, &telemetry.attribution_log) {
-        (None, log) => loops.log_path.clone_from(log),
-        (Some(path), Some(log)) if path != log => faults.push(EnvelopeFault::new(
-            "/telemetry/attribution_log",
-            "the path of /loops/log_path, or only one of the two",
-            format!("another path, {log:?}"),
-        )),
-        _ => {}
-    }
     let identities = form.identity.into_iter().flatten();
     let config = Config {
         preset: form.preset,
@@ -109,8 +98,8 @@ fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
         retry_opt_in: form.retry_opt_in.unwrap_or_default(),
         breaker: form.breaker.unwrap_or_default(),
         idempotency: form.idempotency.unwrap_or_default(),
-        loops,
-        telemetry,
+        loops: form.loops.unwrap_or_default(),
+        telemetry: form.telemetry.unwrap_or_default(),
         records: form.records.unwrap_or_default(),
         sessions: form.sessions,
         identity: identities.filter_map(|(name, rule)| Some((name, rule?))).collect(),

@@ -15,13 +15,13 @@ object! { strict
     /// Changes to the retry policy of the preset.
     struct RetryForm {
         /// Attempts in all, the first included.
-        "attempts" | "max_attempts" => attempts: Option<u32>, Lenient<Count<1000>>;
+        "attempts" => attempts: Option<u32>, Lenient<Count<1000>>;
         /// Ceiling of the first delay, in milliseconds.
-        "base_ms" | "initial_delay_ms" => base_ms: Option<u64>, Lenient<Time<1, DAY>>;
+        "base_ms" => base_ms: Option<u64>, Lenient<Time<1, DAY>>;
         /// Factor from one ceiling to the next.
-        "multiplier" | "backoff_multiplier" => multiplier: Option<f64>, Lenient<Factor>;
+        "multiplier" => multiplier: Option<f64>, Lenient<Factor>;
         /// No delay is longer than this, in milliseconds; or `none`. At least `base_ms`.
-        "cap_ms" | "max_delay_ms" => cap_ms: Option<Limit<u64>>, Lenient<OrNone<Millis<1>>>;
+        "cap_ms" => cap_ms: Option<Limit<u64>>, Lenient<OrNone<Millis<1>>>;
         /// The delay is drawn between these shares of the ceiling: `[0, 1]` is full jitter.
         "jitter" => jitter: Option<(f64, f64)>, Lenient<Jitter>;
         /// The same, as the largest deviation of a delay to either side.
@@ -31,7 +31,7 @@ object! { strict
         /// No attempt starts later than this after the first, in milliseconds; or `none`.
         "max_elapsed_ms" => max_elapsed_ms: Option<Limit<u64>>, Lenient<OrNone<Millis<1>>>;
         /// Only these codes are retried; empty means all that are transient.
-        "only_codes" | "retryable_errors" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+        "only_codes" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>>;
         /// Bounds the retries of all tools as a share of successes; no bound where it is absent.
         "budget" => budget: Option<BudgetConfig>, Lenient<BudgetConfig>;
         /// For tools that only read.

@@ -15,13 +15,13 @@ object! { strict
         /// Whether sessions are recorded and checked.
         "enabled" => enabled: Option<bool>, Lenient<Flag>;
         /// Whether a session is checked before each call of the model.
-        "validate_before_call" | "validateBeforeCall" => validate_before_call: Option<bool>, Lenient<Flag>;
+        "validate_before_call" => validate_before_call: Option<bool>, Lenient<Flag>;
         /// Whether faults that are found are repaired without asking; else a repair is offered.
-        "auto_repair" | "autoRepair" => auto_repair: Option<bool>, Lenient<Flag>;
+        "auto_repair" => auto_repair: Option<bool>, Lenient<Flag>;
         /// How many committed checkpoints are kept.
-        "checkpoint_retention" | "checkpointRetention" => checkpoint_retention: Option<u32>, Lenient<Count<10_000>>;
+        "checkpoint_retention" => checkpoint_retention: Option<u32>, Lenient<Count<10_000>>;
         /// Whether checkpoints keep the messages, so that they can be restored.
-        "snapshot_messages" | "snapshotMessages" => snapshot_messages: Option<bool>, Lenient<Flag>;
+        "snapshot_messages" => snapshot_messages: Option<bool>, Lenient<Flag>;
         /// Whether the session's incidents also have what went well.
         "verbose" => verbose: Option<bool>, Lenient<Flag>;
         /// Where sessions are kept: a SQLite file (the feature `sqlite`) or `memory`.

@@ -28,8 +28,6 @@ object! { strict
         /// A file with the token that scrapes must carry. An address that other machines can reach needs
         /// it.
         "metrics_token_file" => metrics_token_file: Option<Box<str>>, Lenient<Name>;
-        /// Where malformed calls are written down: another place to set `log_path` of `loops`.
-        "attribution_log" => attribution_log: Option<Box<str>>, Lenient<Name>;
     }
 }
 

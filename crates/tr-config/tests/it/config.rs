@@ -98,7 +98,7 @@ fn every_mistake_is_named_with_its_line() {
             r#"line 4, column 71: /breaker/mutating/cooldown: expected a known key, found the unknown key "cooldown" (did you mean "cooldown_ms"?)"#,
             "line 4, column 89: /breaker/mutating/consecutive: expected a whole number from 1 to 10000, found 10001",
             "line 5, column 25: /retry/jitter: expected two numbers from 0 to 2, the lower first, found 1",
-            r#"line 6, column 37: /idempotency/derived_keys: expected "off", "cut_off", "cutOff", "step" or "session", found "always""#,
+            r#"line 6, column 37: /idempotency/derived_keys: expected "off", "cut_off", "step" or "session", found "always""#,
             "line 6, column 59: /idempotency/capacity: expected a whole number from 1 to 16777216, found 0",
             r#"line 7, column 36: /tools/a/depends_on/0: expected the name of a tool of this catalogue, found "b" (did you mean "a"?)"#,
         ]
@@ -113,7 +113,7 @@ fn settings_that_contradict_each_other_are_named_with_the_others() {
     "retry_opt_in": {"agents": []},
     "breaker": {"min_calls": 21, "forced_open": true, "mode": "disabled", "consecutive": "none",
         "failure_rate": "none", "cooldown_ms": 31536000001},
-    "loops": {"max_identical": 3, "maxIdenticalFailures": 3, "signals": {"rounds": 1}},
+    "loops": {"max_identical": 3, "signals": {"rounds": 1}},
     "sessions": {"where": "postgres://u:secret@h"},
     "tools": {"pay": {"effect": "mutating", "keys": {"scope": "global"},
         "breaker": {"hint": "global", "state": "forced_open"}}}
@@ -130,8 +130,7 @@ fn settings_that_contradict_each_other_are_named_with_the_others() {
         r#"line 4, column 49: /breaker/forced_open: expected false, where the mode is `disabled`, found true"#,
         r#"line 4, column 90: /breaker/consecutive: expected `consecutive`, `failure_rate` or `slow_calls`, by which breakers open, found none of them"#,
         r#"line 5, column 48: /breaker/cooldown_ms: expected a whole number of milliseconds from 1 to 31536000000, found 31536000001"#,
-        r#"line 6, column 59: /loops/maxIdenticalFailures: expected one of the two, found an alias of "max_identical", which is also present"#,
-        r#"line 6, column 84: /loops/signals/rounds: expected a whole number from 2 to 100000, found 1"#,
+        r#"line 6, column 57: /loops/signals/rounds: expected a whole number from 2 to 100000, found 1"#,
         r#"line 7, column 27: /sessions/where: expected a file or memory, found an address postgres://…"#,
         r#"line 8, column 63: /tools/pay/keys/scope: expected `session`, or a tool with effect = "read_only", found "pay", which is not declared so"#,
         r#"line 9, column 48: /tools/pay/breaker/state: expected a state of the tool's own breaker, found a breaker that `hint` shares with other tools"#,

@@ -4,8 +4,8 @@
 //! version (1 byte) │ flags (1 byte) │ checksum of the rest (8 bytes) │ payload
 //! ```
 //!
-//! Version 1 is plain, or sealed and bound to its key alone. Version 2 is sealed, and bound to all
-//! fields of the record: its [`Context`], which a writer of the store could change.
+//! Version 1 is plain. Version 2 is sealed, and bound to all fields of the record: its [`Context`],
+//! which a writer of the store could change.
 use super::{SealingKey, Unreadable, VERSION};
 use crate::protocol::{Millis, Phase, Record, State, Token};
 use std::sync::Arc;
@@ -193,7 +193,7 @@ const fn number(phase: Phase) -> u8 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frames {
     pub(crate) seal: Option<SealingKey>,
-    /// Decides whether frames of earlier formats are still accepted; the machine's clock if `None`.
+    /// Decides whether plain frames are still accepted; the machine's clock if `None`.
     pub(crate) wall: Option<Arc<dyn WallClock>>,
 }
 
@@ -227,7 +227,7 @@ impl Frames {
         }
         match (version, flags) {
             (PLAIN, 0) => self.plain(payload),
-            (_, SEALED) => self.open(version == PLAIN, found, payload),
+            (VERSION, SEALED) => self.open(found, payload),
             // Written by a later version with the same format number.
             _ => Err(Unreadable::Newer(version.saturating_add(1))),
         }
@@ -254,26 +254,12 @@ impl Frames {
         }
     }
 
-    fn open(
-        &self,
-        unbound: bool,
-        found: &Found<'_>,
-        payload: &[u8],
-    ) -> Result<Vec<u8>, Unreadable> {
+    fn open(&self, found: &Found<'_>, payload: &[u8]) -> Result<Vec<u8>, Unreadable> {
         let seal = self.seal.as_ref().ok_or(Unreadable::Sealed)?;
-        match unbound {
-            false => {
-                let bound = |context: &[u8]| bound(found.key, context);
-                let (context, opened) = seal.open(payload, CONTEXT, bound)?;
-                Context::of_bytes(context).fits(found)?;
-                Ok(opened)
-            }
-            true if seal.opens_unbound_at(self.now()) => {
-                let bound = |_: &[u8]| [&[found.kind as u8], &found.key.as_bytes()[..]].concat();
-                Ok(seal.open(payload, 0, bound)?.1)
-            }
-            true => Err(Unreadable::Unbound),
-        }
+        let bound = |context: &[u8]| bound(found.key, context);
+        let (context, opened) = seal.open(payload, CONTEXT, bound)?;
+        Context::of_bytes(context).fits(found)?;
+        Ok(opened)
     }
 
     /// Whether the store's records have to be sealed.
@@ -303,7 +289,7 @@ impl Frames {
     }
 }
 
-/// What a seal of the second format is bound to.
+/// What a seal is bound to.
 fn bound(key: &Key, context: &[u8]) -> Vec<u8> {
     [&b"tr-seal2"[..], key.as_bytes(), context].concat()
 }

@@ -55,9 +55,8 @@ pub struct SealingKey {
     seals: Key,
     opens: Vec<Key>,
     sessions: FingerprintKey,
-    /// Unix milliseconds until which frames of earlier formats are accepted.
+    /// Unix milliseconds until which plain frames are accepted.
     plain_until: u64,
-    unbound_until: u64,
 }
 
 #[derive(Clone)]
@@ -78,7 +77,7 @@ impl SealingKey {
         secret.zeroize();
         let seals = Key::new(number, key);
         key.zeroize();
-        Self { seals, opens: Vec::new(), sessions, plain_until: 0, unbound_until: 0 }
+        Self { seals, opens: Vec::new(), sessions, plain_until: 0 }
     }
 
     /// Also opens what was sealed with an earlier key; needed until the last such record expires.
@@ -100,21 +99,8 @@ impl SealingKey {
         self
     }
 
-    /// Also accepts the first sealed format, which bound responses to nothing but their key, until
-    /// `until`. Until then a writer of the store can put a response of that format under another
-    /// state, run or time of the same key.
-    #[must_use]
-    pub fn opens_unbound_until(mut self, until: SystemTime) -> Self {
-        self.unbound_until = unix_ms(until);
-        self
-    }
-
     pub(super) const fn opens_plain_at(&self, now: u64) -> bool {
         now < self.plain_until
-    }
-
-    pub(super) const fn opens_unbound_at(&self, now: u64) -> bool {
-        now < self.unbound_until
     }
 
     pub(super) fn name(&self, session: &str) -> String {

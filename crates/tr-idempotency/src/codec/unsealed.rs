@@ -10,10 +10,6 @@ impl SealingKey {
         match *self {}
     }
 
-    pub(super) const fn opens_unbound_at(&self, _: u64) -> bool {
-        match *self {}
-    }
-
     pub(super) const fn name(&self, _: &str) -> String {
         match *self {}
     }

@@ -73,7 +73,7 @@ async fn an_adversary_s_sequences() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_call_of_a_real_session_is_refused() {
+async fn none_of_nine_calls_of_published_transcripts_is_refused() {
     let sequences = Sequence::read(include_str!("../data/transcripts.jsonl"));
     assert_eq!(sequences.iter().map(|sequence| sequence.calls.len()).sum::<usize>(), 9);
     for sequence in &sequences {

@@ -29,7 +29,7 @@ fn an_untouched_text_comes_out_byte_for_byte() {
     }
 }
 
-/// Real sessions, their messages taken out of the lines that hold them.
+/// Two published transcripts of Claude Code, their messages taken out of the lines that hold them.
 #[test]
 fn real_messages_come_out_byte_for_byte() {
     let mut texts = 0;

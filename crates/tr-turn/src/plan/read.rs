@@ -93,7 +93,7 @@ fn call(node: &Node<'_>, faults: &mut Faults) -> Option<Call> {
     ];
     let mut members = Object::open(node, KNOWN, true, faults)?;
     let object = &mut members;
-    let mut call = Call::new(object.field::<ToolName>(&["tool"], faults).unwrap_or_default());
+    let mut call = Call::new(object.field::<ToolName>("tool", faults).unwrap_or_default());
     if let Some(name) = take::<Name>(object, "name", faults) {
         call.name = name;
     }
@@ -117,7 +117,7 @@ fn call(node: &Node<'_>, faults: &mut Faults) -> Option<Call> {
 
 fn alternative(node: &Node<'_>, faults: &mut Faults) -> Option<Alternative> {
     let mut object = Object::open(node, &["tool", "params"], true, faults)?;
-    let tool = object.field::<ToolName>(&["tool"], faults).unwrap_or_default();
+    let tool = object.field::<ToolName>("tool", faults).unwrap_or_default();
     let params = take::<Record>(&mut object, "params", faults);
     object.refuse_rest(faults);
     // The fault of a name is reported at the tool in the object.
@@ -131,5 +131,5 @@ fn take<S: Shape>(
     name: &'static str,
     faults: &mut Faults,
 ) -> Option<S::Value> {
-    object.field::<Maybe<S>>(&[name], faults).flatten()
+    object.field::<Maybe<S>>(name, faults).flatten()
 }

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
-use tool_reliability::ToolStack;
+use tool_reliability::{ToolStack, cancel::CancelLayer};
 use tower::{Layer, Service};
 use tr_core::{BoxError, Effect, FailureInfo, Priority, Ran, ToolCall, ToolOutcome, Verdict};
 use tr_testkit::{
@@ -11,9 +11,7 @@ use tr_testkit::{
     rounds,
     tool::{Handle, Step},
 };
-use tr_turn::{
-    Call, CancelLayer, Canceller, Draft, Limits, Outcome, Plan, Recorder, Report, Tools, Turns,
-};
+use tr_turn::{Call, Canceller, Draft, Limits, Outcome, Plan, Recorder, Report, Tools, Turns};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 

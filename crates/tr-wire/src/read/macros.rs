@@ -4,7 +4,7 @@
 ///
 /// `open` objects keep members that they do not know, take `null` for an absent optional member,
 /// and can be written; `strict` ones are only read, and refuse what they do not know. A line is
-/// `"name" | "other name" => field: Type, Shape;`. In front of these stand members that are not
+/// `"name" => field: Type, Shape;`. In front of these stand members that are not
 /// kept: `const "name" = "value";` in open objects, `ignored "name";` in strict ones. Those that are
 /// `pub` can be compared.
 #[doc(hidden)]
@@ -45,7 +45,7 @@ macro_rules! __object {
                 const KNOWN: &[&str] = &[$($const_name,)* $($wire,)*];
                 let mut object = $crate::read::Object::open(node, KNOWN, true, faults)?;
                 $(object.constant($const_name, $const_value, faults);)*
-                $(let $field = object.field::<$shape>(&[$wire], faults);)*
+                $(let $field = object.field::<$shape>($wire, faults);)*
                 Some(Self { $($field: $field?,)* extra: object.rest() })
             }
 
@@ -98,7 +98,7 @@ macro_rules! __object {
             fn json_schema(generator: &mut $crate::read::schemars::SchemaGenerator) -> $crate::read::schemars::Schema {
                 let mut schema = $crate::read::ObjectSchema::open(concat!($($doc),*));
                 $(schema.constant($const_name, $const_value);)*
-                $(schema.field::<$shape>(generator, &[$wire], concat!($($field_doc),*));)*
+                $(schema.field::<$shape>(generator, $wire, concat!($($field_doc),*));)*
                 schema.into()
             }
         }
@@ -121,7 +121,7 @@ macro_rules! __object {
             $(ignored $ignored:literal;)*
             $(
                 $(#[doc = $field_doc:literal])*
-                $wire:literal $(| $alias:literal)* => $field:ident: $type:ty, $shape:ty;
+                $wire:literal => $field:ident: $type:ty, $shape:ty;
             )*
         }
     ) => {
@@ -143,10 +143,10 @@ macro_rules! __object {
                 node: &$crate::read::Node<'_>,
                 faults: &mut $crate::read::Faults,
             ) -> Option<Self> {
-                const KNOWN: &[&str] = &[$($ignored,)* $($wire, $($alias,)*)*];
+                const KNOWN: &[&str] = &[$($ignored,)* $($wire,)*];
                 let mut object = $crate::read::Object::open(node, KNOWN, false, faults)?;
-                $(object.field::<$crate::read::Ignored>(&[$ignored], faults);)*
-                $(let $field = object.field::<$shape>(&[$wire $(, $alias)*], faults);)*
+                $(object.field::<$crate::read::Ignored>($ignored, faults);)*
+                $(let $field = object.field::<$shape>($wire, faults);)*
                 object.refuse_rest(faults);
                 Some(Self { $($field: $field?,)* })
             }
@@ -171,17 +171,11 @@ macro_rules! __object {
                 $(
                     schema.field::<$crate::read::Ignored>(
                         generator,
-                        &[$ignored],
+                        $ignored,
                         "Not looked at.",
                     );
                 )*
-                $(
-                    schema.field::<$shape>(
-                        generator,
-                        &[$wire $(, $alias)*],
-                        concat!($($field_doc),*),
-                    );
-                )*
+                $(schema.field::<$shape>(generator, $wire, concat!($($field_doc),*));)*
                 schema.into()
             }
         }

@@ -63,39 +63,21 @@ impl<'a> Object<'a> {
         Some(Self { at: node.at, offset: node.source.offset(faults), members, known, nulls })
     }
 
-    /// Reads the member that has one of `names`: its own, and those of old.
-    pub fn field<S: Shape>(
-        &mut self,
-        names: &[&'static str],
-        faults: &mut Faults,
-    ) -> Option<S::Value> {
-        let mut value = None;
-        for name in names {
-            let Some(member) = self.members.iter_mut().find(|member| member.name == *name) else {
-                continue;
-            };
-            let at = At::Member(self.at, name);
-            let node = Node::new(&at, member.source);
-            if value.is_some() {
-                member.taken = true;
-                let found = format!("an alias of {:?}, which is also present", names[0]);
-                return node.refuse_found("one of the two", found, faults);
-            }
-            // It is left over, so that it is written again.
-            if self.nulls
-                && !S::TAKES_NULL
-                && member.source.kind() == Kind::Null
-                && let Some(absent) = S::absent()
-            {
-                return Some(absent);
-            }
-            member.taken = true;
-            value = Some(S::read(&node, faults));
+    /// Reads the member of this name.
+    pub fn field<S: Shape>(&mut self, name: &'static str, faults: &mut Faults) -> Option<S::Value> {
+        let Some(member) = self.members.iter_mut().find(|member| member.name == name) else {
+            return S::absent().or_else(|| self.missing(name, S::expected(), faults));
+        };
+        // It is left over, so that it is written again.
+        if self.nulls
+            && !S::TAKES_NULL
+            && member.source.kind() == Kind::Null
+            && let Some(absent) = S::absent()
+        {
+            return Some(absent);
         }
-        match value {
-            Some(value) => value,
-            None => S::absent().or_else(|| self.missing(names[0], S::expected(), faults)),
-        }
+        member.taken = true;
+        S::read(&Node::new(&At::Member(self.at, name), member.source), faults)
     }
 
     /// Reads a member that can have one value only.

@@ -33,22 +33,16 @@ impl ObjectSchema {
     pub fn field<S: Shape>(
         &mut self,
         generator: &mut SchemaGenerator,
-        names: &[&'static str],
+        name: &'static str,
         docs: &str,
     ) {
         let mut schema = S::schema(generator).to_value();
         match S::absent() {
-            None => self.required.extend(names.first()),
+            None => self.required.push(name),
             Some(_) if self.open && !S::TAKES_NULL => schema = nullable(schema),
             Some(_) => {}
         }
-        for (i, name) in names.iter().enumerate() {
-            let about = match i {
-                0 => text(docs),
-                _ => format!("The same as `{}`.", names[0]),
-            };
-            self.members.insert((*name).into(), described(schema.clone(), about));
-        }
+        self.members.insert(name.into(), described(schema, text(docs)));
     }
 }
 

@@ -73,9 +73,9 @@ words! {
     BreakerOrder { ForcedOpen = "forced_open", Disabled = "disabled", Shadow = "shadow" }
     BreakerHint { Tool = "tool", Dependency = "dependency", Global = "global" }
     Priority { Low = "low", Normal = "normal", High = "high" }
-    Effect { ReadOnly = "read_only" | "readOnly", Idempotent = "idempotent", Mutating = "mutating" }
+    Effect { ReadOnly = "read_only", Idempotent = "idempotent", Mutating = "mutating" }
     Capability {
         Streaming = "streaming", Idempotency = "idempotency", Caching = "caching",
-        OwnRetries = "own_retries" | "ownRetries",
+        OwnRetries = "own_retries",
     }
 }

@@ -11,7 +11,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-const GUARD: &str = env!("CARGO_BIN_EXE_tool-guard");
+pub(crate) const GUARD: &str = env!("CARGO_BIN_EXE_tool-guard");
 
 /// An id as providers draw them.
 pub(crate) const STRONG: &str = "call_abcdEFGH1234567890ijKLmn";

@@ -17,7 +17,7 @@ fn large(beside: &str) -> String {
 }
 
 /// The most that a process had in memory so far, in MB.
-fn most_mb(pid: u32) -> u64 {
+pub(crate) fn most_mb(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1000

@@ -144,10 +144,6 @@ fn settings_that_cannot_be_used_end_the_guard_with_the_reason() {
         (format!("fingerprint_key_file = {bad_key:?}"), "expected 64 hexadecimal digits"),
         ("fingerprint_key_variable = \"TG_KEY\"".into(), "the variable TG_KEY is no key"),
         ("fingerprint_key_variable = \"TG_NONE\"".into(), "the variable TG_NONE has no text"),
-        (
-            "attribution_log = \"/a\"\n[loops]\nlog_path = \"/b\"".into(),
-            "/telemetry/attribution_log",
-        ),
     ] {
         let config = file("stack.toml", &format!("[telemetry]\n{config}\n"));
         let mut client = guarded(&["--config", &config], &[("TG_KEY", &secret)]);

@@ -1,10 +1,23 @@
-//! Lines of a megabyte that take as long as lines of a megabyte can. What takes time by the square of
-//! its parts would take hours.
-use super::client::{Client, ledger};
+//! Lines of a megabyte that take as much as lines of a megabyte can: memory is a multiple of their length. What
+//! takes time by the square of its parts has no answer within the client's minute; `cargo lab worst` measures time.
+use super::{
+    client::{Client, ledger},
+    memory::most_mb,
+};
 use serde_json::json;
 use std::fs;
 
 const BYTES: usize = 1 << 20;
+
+/// The most that the guard has in memory without such a line, and for each byte of one.
+const AT_REST_MB: usize = 40;
+const FOR_EACH_BYTE: usize = 16;
+
+/// Fails if the guard ever had more in memory than a line of this length may take.
+fn is_bounded(client: &Client, line: usize) {
+    let most = usize::try_from(most_mb(client.id())).unwrap();
+    assert!(most <= AT_REST_MB + FOR_EACH_BYTE * line / 1_000_000, "{most} MB for {line} bytes");
+}
 
 /// So many parts that it is as long as wanted.
 fn many(part: impl Fn(usize) -> String) -> String {
@@ -37,7 +50,7 @@ fn answered(answer: &str) -> Client {
 }
 
 #[test]
-fn no_answer_takes_more_than_its_length() {
+fn the_memory_for_an_answer_is_a_multiple_of_its_length() {
     let results = [
         text("a"),
         text(r"\n"),
@@ -57,11 +70,12 @@ fn no_answer_takes_more_than_its_length() {
         client.call(1, "pay", json!({}));
         let line = client.line();
         assert!(line.starts_with(br#"{"jsonrpc":"2.0","id":1"#), "{}", &result[..50]);
+        is_bounded(&client, result.len());
     }
 }
 
 #[test]
-fn no_batch_takes_more_than_its_length() {
+fn the_memory_for_a_batch_is_a_multiple_of_its_length() {
     let hundred_thousand: Vec<_> =
         (2..100_002).map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)).collect();
     let progress = |n: usize| {
@@ -78,11 +92,12 @@ fn no_batch_takes_more_than_its_length() {
         let mut client = answered(&format!("[{parts},{answer}]"));
         client.call(1, "pay", json!({}));
         while client.line() != format!("{answer}\n").as_bytes() {}
+        is_bounded(&client, parts.len());
     }
 }
 
 #[test]
-fn no_list_of_tools_takes_more_than_its_length() {
+fn the_memory_for_a_list_of_tools_is_a_multiple_of_its_length() {
     for tools in [
         many(|n| format!(r#"{{"name":"t{n}"}}"#)),
         many(|n| format!(r#"{{"name":"t","annotations":{{"readOnlyHint":{}}}}}"#, n % 2 == 0)),
@@ -91,11 +106,12 @@ fn no_list_of_tools_takes_more_than_its_length() {
         let mut client = answered(&format!(r#"{{"id":1,"result":{{"tools":[{tools}]}}}}"#));
         client.request(1, "tools/list", json!({}));
         assert!(client.line().len() > BYTES / 2);
+        is_bounded(&client, tools.len());
     }
 }
 
 #[test]
-fn no_call_takes_more_than_its_length() {
+fn the_memory_for_a_call_is_a_multiple_of_its_length() {
     let call = |arguments: &str, more: &str| {
         format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"pay","arguments":{arguments}{more}}}}}"#
@@ -115,5 +131,6 @@ fn no_call_takes_more_than_its_length() {
         let mut client = answered(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
         client.send_raw(format!("{line}\n").as_bytes());
         assert!(!client.line().is_empty());
+        is_bounded(&client, line.len());
     }
 }

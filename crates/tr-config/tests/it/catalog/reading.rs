@@ -138,7 +138,7 @@ fn ut_06_capabilities_are_asked_for_before_a_call() {
     let catalog = json(
         r#"{"tools": {
             "exec": {"action": "run", "capabilities": ["streaming", "idempotency"]},
-            "search": {"effect": "read_only", "capabilities": ["caching", "ownRetries"]},
+            "search": {"effect": "read_only", "capabilities": ["caching", "own_retries"]},
             "pay": {"effect": "mutating", "capabilities": ["caching"]}
         }}"#,
     )
@@ -188,12 +188,12 @@ fn a_call_learns_what_is_known_of_its_tool() {
 }
 
 #[test]
-fn retry_settings_of_old_are_understood_in_both_places() {
+fn retry_settings_stand_in_the_manifest_or_in_its_table() {
     let catalog = json(
         r#"{"tools": {
             "custom_api": {"initial_delay_ms": 50, "max_delay_ms": 2000, "max_attempts": 3},
-            "nested": {"retry": {"initial_delay_ms": 50, "max_delay_ms": 2000, "max_attempts": 3}},
-            "percent": {"retry": {"jitter_percent": 10, "backoff_multiplier": 2}}
+            "nested": {"retry": {"base_ms": 50, "cap_ms": 2000, "attempts": 3}},
+            "percent": {"retry": {"jitter_percent": 10, "multiplier": 2}}
         }}"#,
     )
     .unwrap();

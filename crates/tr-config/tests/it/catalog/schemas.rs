@@ -29,7 +29,7 @@ fn each_key_with_each_value_is_judged_alike() {
         value!(""),
         value!("x"),
         value!("low"),
-        value!("readOnly"),
+        value!("read_only"),
         value!("https://a.example/pay"),
         value!("http:///pay"),
         value!([]),

@@ -76,7 +76,7 @@ fn values(root: &Value, schema: &Value) -> String {
 /// The table of one section; `""` is the top.
 fn table(root: &Value, keys: &[Key], section: &str) -> String {
     let mut table = String::from("| key | values | default | meaning |\n|---|---|---|---|\n");
-    for key in keys.iter().filter(|key| key.alias_of.is_none()) {
+    for key in keys {
         let within = match section {
             "" => key.path.len() == 1 && key.is_value && !key.is_table,
             section => key.path.len() > 1 && key.path[0] == section,
@@ -84,7 +84,6 @@ fn table(root: &Value, keys: &[Key], section: &str) -> String {
         if !within || !key.is_value {
             continue;
         }
-        let (last, place) = key.path.split_last().unwrap();
         let schema = member(root, &key.path).expect("the key is in the schema");
         let default = match schema.get("default") {
             Some(Value::Object(table)) => {
@@ -94,20 +93,9 @@ fn table(root: &Value, keys: &[Key], section: &str) -> String {
             Some(value) => format!("`{value}`"),
             None => of_effect(root, &key.path).unwrap_or_else(|| "–".into()),
         };
-        let aliases: Vec<_> = keys
-            .iter()
-            .filter(|other| other.alias_of.as_ref() == Some(last))
-            .filter(|other| other.path[..other.path.len() - 1] == *place)
-            .map(|other| format!("`{}`", other.path[place.len()]))
-            .collect();
-        let also = match aliases.is_empty() {
-            true => String::new(),
-            false => format!(" Also {}.", aliases.join(", ")),
-        };
         let name = if section.is_empty() { key.name() } else { key.path[1..].join(".") };
         let about = key.about.replace('|', "\\|");
-        writeln!(table, "| `{name}` | {} | {default} | {about}{also} |", values(root, schema))
-            .unwrap();
+        writeln!(table, "| `{name}` | {} | {default} | {about} |", values(root, schema)).unwrap();
     }
     table
 }

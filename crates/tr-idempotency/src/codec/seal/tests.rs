@@ -142,31 +142,6 @@ fn what_is_not_sealed_opens_until_then_and_no_longer() {
     assert_eq!(opens.as_deref(), Ok(&b"forged"[..]));
 }
 
-/// A frame as the first version sealed it, with key number 1 of `[1; 32]`, for [`KEY`].
-fn of_the_first_format() -> Vec<u8> {
-    let aad = [&[0], &KEY.as_bytes()[..]].concat();
-    let key = Key::new(1, [1; 32]);
-    let nonce = XNonce::from([3; NONCE]);
-    let sealed = key.cipher.encrypt(&nonce, Payload { msg: b"old", aad: &aad }).unwrap();
-    let payload = [&1_u32.to_le_bytes()[..], &nonce, &sealed].concat();
-    let sum = Digest::of_bytes(&payload).short() ^ 1_u64.rotate_right(8);
-    [&[1, 1], &sum.to_le_bytes()[..], &payload].concat()
-}
-
-#[test]
-fn the_first_format_opens_until_then_and_is_named_afterwards() {
-    let bytes = of_the_first_format();
-    let until = |ms| UNIX_EPOCH + Duration::from_millis(ms);
-    let key = || SealingKey::new(1, [1; 32]);
-    let open = |key| opened(&frames(key), &KEY, &record(), &bytes);
-    assert_eq!(open(key()), Err(Unreadable::Unbound));
-    assert_eq!(open(key().opens_unbound_until(until(NOW))), Err(Unreadable::Unbound));
-    let opens = open(key().opens_unbound_until(until(NOW + 1)));
-    assert_eq!(opens.as_deref(), Ok(&b"old"[..]));
-    let says = Unreadable::Unbound.to_string();
-    assert!(says.contains("opens_unbound_until"), "{says}");
-}
-
 #[test]
 fn keys_are_wiped() {
     fn is_wiped<T: zeroize::ZeroizeOnDrop>() {}
