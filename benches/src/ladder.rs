@@ -163,7 +163,9 @@ mod tests {
                 name.split(['<', '>', ',', ' ']).filter_map(|path| path.rsplit("::").next());
             parts
                 // `Checked` comes with a feature of the facade that another package may turn on.
-                .filter(|part| !["", "Checked", "Switch", "Hooked", "DefaultDeadline"].contains(part))
+                .filter(|part| {
+                    !["", "Checked", "Switch", "Hooked", "DefaultDeadline"].contains(part)
+                })
                 .collect()
         };
         let ladder = services(type_name_of_val(&call_telemetry()));

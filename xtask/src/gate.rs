@@ -37,9 +37,9 @@ const MEASURED: &str = "*gate*measured*";
 
 /// What is held beside tower's own: an operation, tower's, and how many times its instructions it may take.
 const RATIOS: [(&str, &str, f64); 3] = [
-    ("retry success", "tower: retry", 2.5),
+    ("retry success", "tower: retry", 1.0),
     ("retry with budget", "tower: retry with budget", 0.6),
-    ("timeout success", "tower: timeout", 1.5),
+    ("timeout success", "tower: timeout", 1.1),
 ];
 
 /// Operation to instructions.

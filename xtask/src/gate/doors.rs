@@ -78,8 +78,11 @@ fn messages(tool: &str, calls: u64) -> impl Iterator<Item = Value> {
         json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
     let call = move |n| {
         let arguments = json!({ "n": n, "text": "y".repeat(1000) });
-        let meta = json!({ "idempotencyKey": format!("order-{n}") });
-        json!({ "name": tool, "arguments": arguments, "_meta": meta })
+        let mut call = json!({ "name": tool, "arguments": arguments });
+        if tool == "pay" {
+            call["_meta"] = json!({ "idempotencyKey": format!("order-{n}") });
+        }
+        call
     };
     let request = |method, params| json!({ "jsonrpc": "2.0", "method": method, "params": params });
     [request("initialize", begin), request("notifications/initialized", json!({}))]
@@ -137,6 +140,10 @@ fn over_http(guard: &mut Command, tool: &str, calls: u64) -> Result<Child> {
 }
 
 /// The guard listens when it is ready.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "another program is waited for, and nothing here runs under tokio"
+)]
 fn connected(address: &str) -> Result<TcpStream> {
     for _ in 0..600 {
         if let Ok(stream) = TcpStream::connect(address) {

@@ -12,7 +12,7 @@ use crate::guide::{folder, is_local, joined, lines, targets, with_targets};
 
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// For those who change the project, so no part of the book; `cargo xtask coverage` checks it.
+/// For those who change the project, so no part of the book; `cargo lab coverage` checks it.
 const LEFT_OUT: &str = "docs/coverage.md";
 
 /// Path to text, of the repository or of the book.

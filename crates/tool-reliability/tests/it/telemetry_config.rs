@@ -8,10 +8,7 @@ use tool_reliability::{
 };
 use tower::{ServiceExt, service_fn};
 use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
-use tr_testkit::{
-    calls::{ScriptedTool, reports},
-    logs::Logs,
-};
+use tr_testkit::logs::Logs;
 use tracing_subscriber::{prelude::*, registry};
 
 /// What is logged of one call by a stack that only a configuration sets up.

@@ -1,8 +1,6 @@
 //! Commands whose reader has gone (`| head`) end as if all had been read.
-use crate::{
-    host::{Folder, GUARD, Host, STRONG, pay},
-    operator::by_token,
-};
+use super::host::{Folder, GUARD, Host, STRONG, pay};
+use crate::operator::by_token;
 use serde_json::{Value, json};
 use std::{
     io::pipe,
