@@ -1,19 +1,23 @@
 //! `cargo lab weigh`: how many crates each dependency brings, and how long they take to build, as `docs/weight.md` has it.
 //!
-//! Each row is measured from outside: a program with this one dependency, under the workspace's Cargo.lock. What a
-//! row's crates are is checked with every change, by `cargo xtask features`; times are measured on demand.
+//! Each row is measured from outside: a program with this one dependency, under the lock file of `lab/`. What a
+//! row's crates are is checked with every change, by `cargo xtask ci lab`; times are measured on demand.
 
 mod table;
 
 use std::{fs, path::PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use toml::{Table, Value};
 
 use self::table::{Row, Weighed};
 use xtask::{builds, repo::Repo, shell};
 
 /// Where the table is kept.
 const DOCS: &str = "docs/weight.md";
+
+/// Under which it is built.
+const LOCK: &str = "lab/Cargo.lock";
 
 /// What people add to their program: the dependency, its features (with `default` among them where they are on).
 const ROWS: &[(&str, &str)] = &[
@@ -97,6 +101,16 @@ fn page(repo: &Repo) -> Result<String> {
     fs::read_to_string(repo.root.join(DOCS)).with_context(|| format!("{DOCS} is not there"))
 }
 
+/// The version of a package that is not ours, by the lock file of `lab/`, which has the peers.
+fn locked(repo: &Repo, package: &str) -> Result<String> {
+    let lock: Table = fs::read_to_string(repo.root.join(LOCK))?.parse()?;
+    let packages = lock.get("package").and_then(Value::as_array).context("it is empty")?;
+    let found =
+        packages.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(package));
+    let version = found.and_then(|one| one.get("version")?.as_str());
+    Ok(version.with_context(|| format!("{LOCK} has no package `{package}`"))?.to_owned())
+}
+
 /// A program whose only dependency is weighed.
 #[derive(Debug)]
 struct Program {
@@ -114,7 +128,7 @@ impl Program {
                     ours.manifest_path.parent().context("a manifest has a folder")?
                 )
             }
-            None => format!("version = \"={}\"", builds::locked(repo, package)?),
+            None => format!("version = \"={}\"", locked(repo, package)?),
         };
         let manifest = format!(
             "[package]\nname = \"weighed\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
@@ -123,7 +137,7 @@ impl Program {
         fs::create_dir_all(folder.join("src"))?;
         fs::write(folder.join("Cargo.toml"), manifest)?;
         fs::write(folder.join("src/main.rs"), "fn main() {}\n")?;
-        fs::copy(repo.root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
+        fs::copy(repo.root.join(LOCK), folder.join("Cargo.lock"))?;
         Ok(Self { folder })
     }
 

@@ -1,12 +1,8 @@
 //! Which crates a set of features builds, as `cargo tree` says, and what that must be.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context as _, Result, ensure};
-use toml::{Table, Value};
+use anyhow::{Result, ensure};
 
 use crate::{repo::Repo, shell, test::ALL};
 
@@ -152,16 +148,6 @@ fn crates(repo: &Repo, package: &str, features: &str) -> Result<BTreeSet<String>
         features,
     ]))?;
     Ok(packages(&tree))
-}
-
-/// The version of a package that is not ours, by Cargo.lock.
-pub fn locked(repo: &Repo, package: &str) -> Result<String> {
-    let lock: Table = fs::read_to_string(repo.root.join("Cargo.lock"))?.parse()?;
-    let packages = lock.get("package").and_then(Value::as_array).context("Cargo.lock is empty")?;
-    let found =
-        packages.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(package));
-    let version = found.and_then(|one| one.get("version")?.as_str());
-    Ok(version.with_context(|| format!("Cargo.lock has no package `{package}`"))?.to_owned())
 }
 
 /// Name and version of each package in the output of `cargo tree`, where repeated ones end in `(*)`.

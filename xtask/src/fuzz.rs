@@ -2,10 +2,13 @@
 
 use std::{
     fs,
+    panic::resume_unwind,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    thread,
 };
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::{
     need::{self, CPP},
@@ -17,7 +20,7 @@ use crate::{
 /// Seconds for each target when the user names none.
 pub(crate) const SECONDS: u32 = 2;
 
-/// Runs the targets of every `crates/*/fuzz`; `false` if there is none.
+/// Builds the targets of every `crates/*/fuzz`, and runs as many at once as there are processors; `false` if there is none.
 pub(crate) fn run(repo: &Repo, seconds: u32) -> Result<bool> {
     let folders = folders(repo);
     if folders.is_empty() {
@@ -26,38 +29,61 @@ pub(crate) fn run(repo: &Repo, seconds: u32) -> Result<bool> {
     // libFuzzer is C++.
     need::ensure(repo, &[&CPP])?;
     let cargo_fuzz = pins::venv(repo, "tools/fuzz", "xtask/tools/fuzz.txt")?.join("cargo-fuzz");
+    let work = repo.target.join("fuzz");
+    let mut targets = Vec::new();
     for folder in &folders {
-        let targets =
+        let mut build = repo.command(&cargo_fuzz);
+        build.args(["build", "--sanitizer", "none", "--target-dir"]).arg(&work);
+        // A few seconds of fuzzing do not repay what the best code takes to build.
+        build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+        shell::run(build.arg("--fuzz-dir").arg(folder))?;
+        let names =
             shell::read(repo.command(&cargo_fuzz).args(["list", "--fuzz-dir"]).arg(folder))?;
-        for target in targets.lines() {
-            smoke(repo, &cargo_fuzz, folder, target, seconds)?;
-        }
+        targets.extend(names.lines().map(|name| (folder.clone(), name.to_owned())));
     }
+    let programs = work.join(format!("{}/release", host(repo)?));
+    let waiting = Mutex::new(targets.into_iter());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let run = || {
+        while let Some((folder, target)) = next() {
+            smoke(repo, &programs, &folder, &target, seconds)?;
+        }
+        Ok(())
+    };
+    let ends: Vec<Result<()>> = thread::scope(|scope| {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    });
+    ends.into_iter().collect::<Result<()>>()?;
     Ok(true)
 }
 
-fn smoke(repo: &Repo, cargo_fuzz: &Path, folder: &Path, target: &str, seconds: u32) -> Result<()> {
+/// The platform that cargo-fuzz builds for.
+fn host(repo: &Repo) -> Result<String> {
+    let version = shell::read(repo.command("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("rustc names no host")
+}
+
+fn smoke(repo: &Repo, programs: &Path, folder: &Path, target: &str, seconds: u32) -> Result<()> {
     let work = repo.target.join("fuzz");
     let corpus = work.join("corpus").join(target);
     let crashes = work.join("crashes").join(target);
     fs::create_dir_all(&corpus)?;
     fs::create_dir_all(&crashes)?;
-    let mut command = repo.command(cargo_fuzz);
-    command
-        .args(["run", "--sanitizer", "none", "--target-dir"])
-        .arg(&work)
-        .arg("--fuzz-dir")
-        .arg(folder)
-        .arg(target)
-        // New inputs go to the first folder; the committed ones are only read.
-        .arg(corpus);
+    let mut command = repo.command(programs.join(target));
+    // New inputs go to the first folder; the committed ones are only read.
+    command.arg(corpus);
     let committed = folder.join("corpus").join(target);
     if committed.exists() {
         command.arg(committed);
     }
     shell::run(
         command
-            .arg("--")
             .arg(format!("-max_total_time={seconds}"))
             .arg(format!("-artifact_prefix={}/", crashes.display())),
     )

@@ -17,6 +17,9 @@ pub const GUARD: &str = "TR_TOOL_GUARD";
 /// The same for the example of a payment whose process is killed.
 const KILLED_PAYMENT: &str = "TR_KILLED_PAYMENT";
 
+/// Packages whose tests take long, besides those with foreign programs.
+const LONG: [&str; 3] = ["guides", "tool-guard", "tr-transcript"];
+
 /// What selects all packages, with all their features: whatever is built with it is built once.
 pub(crate) const ALL: [&str; 2] = ["--workspace", "--all-features"];
 
@@ -33,8 +36,9 @@ pub fn run(repo: &Repo) -> Result<Tally> {
     let (peers, mut binaries) = (installed?, built?);
     let parts =
         Foreign { peers, guard: debug(repo, "tool-guard"), killed_payment: killed_payment(repo) };
-    // Those wait longest.
-    binaries.sort_by_key(|binary| !foreign.contains(&&*binary.package));
+    // What takes longest begins first, so that nothing is left to run alone.
+    let is_long = |package: &str| LONG.contains(&package) || foreign.contains(&package);
+    binaries.sort_by_key(|binary| !is_long(&binary.package));
     let ran = binaries::run(binaries, |command| parts.tell(command));
     let documented = count(repo.cargo().args(["test", "--doc", "--no-fail-fast"]).args(ALL));
     let mut total = ran?;
