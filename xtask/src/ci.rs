@@ -1,6 +1,13 @@
 //! `cargo xtask ci`: every check that a change has to pass, the cheap ones first, the tests last.
 
-use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    env,
+    fs::{self, File},
+    path::PathBuf,
+    process::Child,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 
@@ -137,30 +144,84 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 /// Runs the steps that are named, or all if none is; also after one that failed: one run names all that is to be mended.
 pub(crate) fn run(repo: &Repo, only: &[String]) -> Result<()> {
     let begin = shell::now();
-    let mut times = Times::read(repo.target.join("xtask/ci.json"));
+    let mut beside = if only.is_empty() { Some(Beside::start(repo)?) } else { None };
     let mut rows = Vec::new();
     for step in STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|n| n == step.name)) {
+        if beside.is_some() && BESIDE.contains(&step.name) {
+            continue;
+        }
+        // Tests get the machine for themselves.
+        if step.name == TEST
+            && let Some(beside) = beside.take()
+        {
+            rows.push(beside.end());
+        }
+        let times = Times::read(repo.target.join("xtask/ci.json"));
         println!("\n── {}: {} ({}) ──", step.name, step.what, times.last(step.name));
         let start = shell::now();
         let end = (step.run)(repo);
         let took = start.elapsed();
         println!("── {}: {:.1} s ──", step.name, took.as_secs_f64());
         if end.is_ok() {
-            times.keep(step.name, took)?;
+            Times::read(times.path).keep(step.name, took)?;
         }
-        rows.push((step, took, end));
+        rows.push(Row { name: step.name, help: step.help, took, end });
     }
     println!("\n{}", table(&rows, begin.elapsed()));
-    if let Some((_, _, Ok(End::Tested(total)))) = rows.last() {
+    if let Some(Row { end: Ok(End::Tested(total)), .. }) = rows.last() {
         println!("tests: {} passed, {} failed", total.passed, total.failed);
     }
     let failures: Vec<_> = rows
         .iter()
-        .filter_map(|(step, _, end)| Some((step, end.as_ref().err()?)))
-        .map(|(step, error)| format!("{} failed: {}: {error:#}", step.name, step.help))
+        .filter_map(|row| Some((row, row.end.as_ref().err()?)))
+        .map(|(row, error)| format!("{} failed: {}: {error:#}", row.name, row.help))
         .collect();
     anyhow::ensure!(failures.is_empty(), "{}", failures.join("\n"));
     Ok(())
+}
+
+/// How a step ended, and after how long.
+struct Row {
+    name: &'static str,
+    help: &'static str,
+    took: Duration,
+    end: Result<End>,
+}
+
+/// The steps that build into folders of their own. They run beside the others, most of which keep one processor busy.
+const BESIDE: [&str; 3] = ["site", "loom", "fuzz"];
+
+/// The last step.
+const TEST: &str = "test";
+
+/// Those steps, in a process of their own; what it prints is shown when it has ended.
+struct Beside {
+    process: Child,
+    log: PathBuf,
+    start: Instant,
+}
+
+impl Beside {
+    fn start(repo: &Repo) -> Result<Self> {
+        let log = repo.target.join("xtask/beside.log");
+        fs::create_dir_all(repo.target.join("xtask"))?;
+        let file = File::create(&log)?;
+        let mut ci = repo.command(env::current_exe()?);
+        ci.arg("ci").args(BESIDE).stdout(file.try_clone()?).stderr(file);
+        println!("beside all but the tests: {}", BESIDE.join(", "));
+        Ok(Self { process: ci.spawn()?, log, start: shell::now() })
+    }
+
+    fn end(mut self) -> Row {
+        let ended = self.process.wait();
+        println!("\n── beside ──\n{}", fs::read_to_string(&self.log).unwrap_or_default());
+        let end = match ended {
+            Ok(status) if status.success() => Ok(End::Passed),
+            Ok(status) => Err(anyhow::anyhow!("`cargo xtask ci {}`: {status}", BESIDE.join(" "))),
+            Err(error) => Err(error.into()),
+        };
+        Row { name: "beside", help: "see above", took: self.start.elapsed(), end }
+    }
 }
 
 /// How many seconds each step took when it last passed, kept under the target folder.
@@ -192,9 +253,9 @@ impl Times {
     }
 }
 
-fn table(rows: &[(&Step, Duration, Result<End>)], total: Duration) -> String {
+fn table(rows: &[Row], total: Duration) -> String {
     let mut table = String::new();
-    for (Step { name, .. }, took, end) in rows {
+    for Row { name, took, end, .. } in rows {
         let end = match end {
             Ok(End::Passed) => "ok".into(),
             Ok(End::Skipped(why)) => format!("skipped: {why}"),
@@ -240,12 +301,12 @@ mod tests {
     #[test]
     fn the_table_tells_every_end() {
         let second = Duration::from_secs(1);
-        let step = |name| STEPS.iter().find(|step| step.name == name).unwrap();
+        let row = |name, end| Row { name, help: "", took: second, end };
         let rows = [
-            (step("fmt"), second, Ok(End::Passed)),
-            (step("loom"), second, Ok(End::Skipped("no tests/loom.rs"))),
-            (step("test"), second, Ok(End::Tested(Tally { passed: 7, failed: 0 }))),
-            (step("gate"), second, Err(anyhow::anyhow!("too many"))),
+            row("fmt", Ok(End::Passed)),
+            row("loom", Ok(End::Skipped("no tests/loom.rs"))),
+            row("test", Ok(End::Tested(Tally { passed: 7, failed: 0 }))),
+            row("gate", Err(anyhow::anyhow!("too many"))),
         ];
         let table = table(&rows, second * 4);
         let lines: Vec<_> = table.lines().collect();
@@ -263,7 +324,8 @@ mod tests {
 
     #[test]
     fn the_tests_come_last() {
-        assert_eq!(names().last(), Some("test"));
+        assert_eq!(names().last(), Some(TEST));
+        assert!(BESIDE.iter().all(|beside| names().any(|name| name == *beside)));
     }
 
     #[test]

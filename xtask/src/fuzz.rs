@@ -34,8 +34,8 @@ pub(crate) fn run(repo: &Repo, seconds: u32) -> Result<bool> {
     for folder in &folders {
         let mut build = repo.command(&cargo_fuzz);
         build.args(["build", "--sanitizer", "none", "--target-dir"]).arg(&work);
-        // A few seconds of fuzzing do not repay what the best code takes to build.
-        build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+        // A few seconds of fuzzing do not repay what better code takes to build.
+        build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
         shell::run(build.arg("--fuzz-dir").arg(folder))?;
         let names =
             shell::read(repo.command(&cargo_fuzz).args(["list", "--fuzz-dir"]).arg(folder))?;

@@ -118,6 +118,8 @@ pub fn ensure(repo: &Repo, needs: &[&Need]) -> Result<()> {
             let apt = || {
                 let mut apt = repo.command("apt-get");
                 apt.env("DEBIAN_FRONTEND", "noninteractive");
+                // Another step may be installing something.
+                apt.args(["-o", "DPkg::Lock::Timeout=600"]);
                 apt
             };
             shell::run(apt().args(["update", "-qq"]))?;

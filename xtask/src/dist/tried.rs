@@ -202,7 +202,9 @@ fn fits(tarball: &Path) -> bool {
 /// The name of the package in a tarball of ours, such as `tool-reliability-linux-x64-0.1.0.tgz`.
 fn package(tarball: &Path) -> Option<String> {
     let name = tarball.file_stem()?.to_str()?;
-    let (name, _version) = name.rsplit_once('-')?;
+    // A version may have a `-` itself.
+    let is_version = |at: &usize| name[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+    let name = &name[..name.match_indices('-').map(|(at, _)| at).find(is_version)?];
     Some(match name.strip_prefix("tool-reliability-") {
         Some(platform) => format!("@tool-reliability/{platform}"),
         None => name.to_owned(),
@@ -248,6 +250,7 @@ mod tests {
             name("/out/tool-reliability-linux-x64-0.1.0.tgz").as_deref(),
             Some("@tool-reliability/linux-x64")
         );
+        assert_eq!(name("tool-reliability-0.1.0-rc.1.tgz").as_deref(), Some("tool-reliability"));
     }
 
     #[test]
