@@ -2,8 +2,9 @@
 //! many of them wait for other programs.
 
 use std::{
+    panic::resume_unwind,
     process::{Command, Stdio},
-    sync::Mutex,
+    sync::{Mutex, PoisonError},
     thread,
     time::Duration,
 };
@@ -54,7 +55,7 @@ type Row = (Binary, Duration, Tally);
 /// Runs all of them, in their order; `tell` gives a program its variables. The output of those that fail is shown.
 pub(crate) fn run(binaries: Vec<Binary>, tell: impl Fn(&mut Command) + Sync) -> Result<Tally> {
     let waiting = Mutex::new(binaries.into_iter());
-    let next = || waiting.lock().ok()?.next();
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
         let mut rows: Vec<Row> = Vec::new();
         while let Some(binary) = next() {
@@ -69,7 +70,10 @@ pub(crate) fn run(binaries: Vec<Binary>, tell: impl Fn(&mut Command) + Sync) -> 
     };
     let parts: Vec<Result<Vec<Row>>> = thread::scope(|scope| {
         let workers: Vec<_> = (0..at_once()).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().filter_map(|worker| worker.join().ok()).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
     });
     let mut rows = parts.into_iter().collect::<Result<Vec<_>>>()?.concat();
     rows.sort_by_key(|(_, took, _)| std::cmp::Reverse(*took));
@@ -92,7 +96,7 @@ fn at_once() -> usize {
     thread::available_parallelism().map_or(2, usize::from) + 1
 }
 
-/// Runs one; a binary that ends badly without a failed test counts as one.
+/// Runs one. One that ends badly without a failed test counts as a failure, and so does one that ends before it says how.
 fn ran(binary: &Binary, command: &mut Command) -> Result<Tally> {
     let output = command
         .stdin(Stdio::null())
@@ -100,9 +104,13 @@ fn ran(binary: &Binary, command: &mut Command) -> Result<Tally> {
         .with_context(|| format!("{} does not start", binary.program))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut tally = Tally::default();
-    text.lines().filter_map(tally::closing).for_each(|part| tally += part);
+    let mut is_whole = false;
+    for part in text.lines().filter_map(tally::closing) {
+        is_whole = true;
+        tally += part;
+    }
     let Binary { package, target, .. } = binary;
-    if !output.status.success() {
+    if !output.status.success() || !is_whole {
         tally.failed = tally.failed.max(1);
         let errors = String::from_utf8_lossy(&output.stderr);
         println!("── {package} {target} ({}) ──\n{text}{errors}", output.status);
@@ -144,6 +152,7 @@ mod tests {
             (format!("echo '{passed}'"), (3, 0)),
             (format!("echo '{passed}'; exit 101"), (3, 1)),
             ("kill -9 $$".into(), (0, 1)),
+            ("echo 'running 3 tests'".into(), (0, 1)),
         ] {
             let (binary, mut command) = binary(&script);
             let tally = ran(&binary, &mut command).unwrap();

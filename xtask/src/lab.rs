@@ -14,21 +14,7 @@ pub(crate) fn check(repo: &Repo) -> Result<()> {
         }
         shell::run(cargo.args(rest))
     };
-    cargo(
-        &["fmt", "--check"],
-        &[
-            "--package",
-            "lab",
-            "--package",
-            "clients",
-            "--package",
-            "compare",
-            "--package",
-            "migrating",
-            "--package",
-            "simulate",
-        ],
-    )?;
+    cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["clippy", "--workspace", "--all-targets"], &["--", "-D", "warnings"])?;
     // The rest are programs for real agents and quiet machines.
     cargo(&["test", "--package", "lab", "--package", "migrating", "--package", "simulate"], &[])?;

@@ -62,11 +62,21 @@ fn instructions(repo: &Repo, door: Door, tool: &str, calls: u64) -> Result<u64> 
         .arg("mcp")
         .env("XDG_STATE_HOME", &state)
         .stderr(Stdio::piped());
-    let child = match door {
-        Door::Stdio => on_stdio(&mut guard, tool, calls),
-        Door::Http => over_http(&mut guard, tool, calls),
-    }?;
+    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
+    match door {
+        Door::Stdio => guard.stdin(Stdio::piped()).stdout(Stdio::piped()),
+        Door::Http => guard.args(["--listen", &address]),
+    };
+    let mut child = guard.args(["--", "python3", SERVER]).spawn()?;
+    let called = match door {
+        Door::Stdio => on_stdio(&mut child, tool, calls),
+        Door::Http => over_http(&child, &address, tool, calls),
+    };
+    if called.is_err() {
+        child.kill()?;
+    }
     let output = child.wait_with_output()?;
+    called?;
     let report = String::from_utf8_lossy(&output.stderr);
     collected(&report).with_context(|| format!("callgrind's report has no total:\n{report}"))
 }
@@ -98,9 +108,7 @@ fn messages(tool: &str, calls: u64) -> impl Iterator<Item = Value> {
         })
 }
 
-fn on_stdio(guard: &mut Command, tool: &str, calls: u64) -> Result<Child> {
-    let guard = guard.args(["--", "python3", SERVER]);
-    let mut child = guard.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+fn on_stdio(child: &mut Child, tool: &str, calls: u64) -> Result<()> {
     let mut stdin = child.stdin.take().context("it has an input")?;
     let mut answers = BufReader::new(child.stdout.take().context("it has an output")?).lines();
     for message in messages(tool, calls) {
@@ -111,13 +119,12 @@ fn on_stdio(guard: &mut Command, tool: &str, calls: u64) -> Result<Child> {
             ensure!(answer["id"] == message["id"] && answer["error"].is_null(), "{answer}");
         }
     }
-    Ok(child)
+    Ok(())
 }
 
-fn over_http(guard: &mut Command, tool: &str, calls: u64) -> Result<Child> {
-    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
-    let child = guard.args(["--listen", &address, "--", "python3", SERVER]).spawn()?;
-    let stream = connected(&address)?;
+fn over_http(child: &Child, address: &str, tool: &str, calls: u64) -> Result<()> {
+    let stream = connected(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let (mut writer, mut reader) = (stream.try_clone()?, BufReader::new(stream));
     let mut session = String::new();
     for message in messages(tool, calls) {
@@ -135,8 +142,7 @@ fn over_http(guard: &mut Command, tool: &str, calls: u64) -> Result<Child> {
         }
         ensure!(head[0].contains(" 20") && !answer.contains("\"error\""), "{head:?} {answer}");
     }
-    shell::run(Command::new("kill").arg(child.id().to_string()))?;
-    Ok(child)
+    shell::run(Command::new("kill").arg(child.id().to_string()))
 }
 
 /// The guard listens when it is ready.
