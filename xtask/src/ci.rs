@@ -108,7 +108,7 @@ const STEPS: &[Step] = &[
         name: "fuzz",
         what: "each fuzz target for a few seconds",
         help: "the input is under target/fuzz/crashes; add it as a unit test and mend the code",
-        run: |repo| fuzz::run(repo, fuzz::SECONDS).map(|ran| ran_or(ran, "no fuzz folder")),
+        run: |repo| fuzz::run(repo, fuzz::SECONDS).map(|()| End::Passed),
     },
     Step {
         name: "lab",

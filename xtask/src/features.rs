@@ -35,12 +35,13 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
-/// The features that are a crate's own matter: not `default`, and not what only passes on another crate's.
+/// The features that are a crate's own matter: its code asks for them, or they bring a crate. What only joins others and
+/// passes on another crate's is checked where those are.
 fn own(
     features: &BTreeMap<String, Vec<String>>,
     in_code: impl Fn(&str) -> bool,
 ) -> impl Iterator<Item = &str> {
-    let brings = |on: &[String]| on.iter().any(|on| !on.contains('/'));
+    let brings = |on: &[String]| on.iter().any(|on| on.starts_with("dep:"));
     features
         .iter()
         .filter(move |(name, on)| *name != "default" && (brings(on) || in_code(name)))
@@ -58,7 +59,7 @@ mod tests {
             ("conformance", &[]),
             ("sqlite", &["dep:rusqlite"]),
             ("redis", &["dep:redis", "tokio/sync"]),
-            ("encryption", &["tr-idempotency/encryption"]),
+            ("encryption", &["sqlite", "tr-idempotency/encryption"]),
             ("schema", &["tr-wire/schema"]),
         ];
         let features = features

@@ -3,7 +3,7 @@
 use std::{
     fs,
     panic::resume_unwind,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Mutex, PoisonError},
     thread,
 };
@@ -20,33 +20,27 @@ use crate::{
 /// Seconds for each target when the user names none.
 pub(crate) const SECONDS: u32 = 2;
 
-/// Builds the targets of every `crates/*/fuzz`, and runs as many at once as there are processors; `false` if there is none.
-pub(crate) fn run(repo: &Repo, seconds: u32) -> Result<bool> {
-    let folders = folders(repo);
-    if folders.is_empty() {
-        return Ok(false);
-    }
+/// The package of all targets, from the root.
+const FOLDER: &str = "fuzz";
+
+/// Builds the targets, and runs as many at once as there are processors.
+pub(crate) fn run(repo: &Repo, seconds: u32) -> Result<()> {
     // libFuzzer is C++.
     need::ensure(repo, &[&CPP])?;
     let cargo_fuzz = pins::venv(repo, "tools/fuzz", "xtask/tools/fuzz.txt")?.join("cargo-fuzz");
     let work = repo.target.join("fuzz");
-    let mut targets = Vec::new();
-    for folder in &folders {
-        let mut build = repo.command(&cargo_fuzz);
-        build.args(["build", "--sanitizer", "none", "--target-dir"]).arg(&work);
-        // A few seconds of fuzzing do not repay what better code takes to build.
-        build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
-        shell::run(build.arg("--fuzz-dir").arg(folder))?;
-        let names =
-            shell::read(repo.command(&cargo_fuzz).args(["list", "--fuzz-dir"]).arg(folder))?;
-        targets.extend(names.lines().map(|name| (folder.clone(), name.to_owned())));
-    }
+    let mut build = repo.command(&cargo_fuzz);
+    build.args(["build", "--sanitizer", "none", "--fuzz-dir", FOLDER, "--target-dir"]).arg(&work);
+    // A few seconds of fuzzing do not repay what better code takes to build.
+    build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+    shell::run(&mut build)?;
+    let targets = shell::read(repo.command(&cargo_fuzz).args(["list", "--fuzz-dir", FOLDER]))?;
     let programs = work.join(format!("{}/release", host(repo)?));
-    let waiting = Mutex::new(targets.into_iter());
+    let waiting = Mutex::new(targets.lines());
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     let run = || {
-        while let Some((folder, target)) = next() {
-            smoke(repo, &programs, &folder, &target, seconds)?;
+        while let Some(target) = next() {
+            smoke(repo, &programs, target, seconds)?;
         }
         Ok(())
     };
@@ -58,8 +52,7 @@ pub(crate) fn run(repo: &Repo, seconds: u32) -> Result<bool> {
             .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
             .collect()
     });
-    ends.into_iter().collect::<Result<()>>()?;
-    Ok(true)
+    ends.into_iter().collect()
 }
 
 /// The platform that cargo-fuzz builds for.
@@ -69,7 +62,7 @@ fn host(repo: &Repo) -> Result<String> {
     host.map(str::to_owned).context("rustc names no host")
 }
 
-fn smoke(repo: &Repo, programs: &Path, folder: &Path, target: &str, seconds: u32) -> Result<()> {
+fn smoke(repo: &Repo, programs: &Path, target: &str, seconds: u32) -> Result<()> {
     let work = repo.target.join("fuzz");
     let corpus = work.join("corpus").join(target);
     let crashes = work.join("crashes").join(target);
@@ -78,7 +71,7 @@ fn smoke(repo: &Repo, programs: &Path, folder: &Path, target: &str, seconds: u32
     let mut command = repo.command(programs.join(target));
     // New inputs go to the first folder; the committed ones are only read.
     command.arg(corpus);
-    let committed = folder.join("corpus").join(target);
+    let committed = repo.root.join(FOLDER).join("corpus").join(target);
     if committed.exists() {
         command.arg(committed);
     }
@@ -87,12 +80,4 @@ fn smoke(repo: &Repo, programs: &Path, folder: &Path, target: &str, seconds: u32
             .arg(format!("-max_total_time={seconds}"))
             .arg(format!("-artifact_prefix={}/", crashes.display())),
     )
-}
-
-fn folders(repo: &Repo) -> Vec<PathBuf> {
-    repo.packages
-        .iter()
-        .map(|package| package.manifest_path.as_std_path().with_file_name("fuzz"))
-        .filter(|folder| folder.join("Cargo.toml").exists())
-        .collect()
 }

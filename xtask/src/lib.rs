@@ -149,7 +149,7 @@ fn act(command: Command) -> Result<()> {
         Command::Dist { all } => dist::run(&repo, all),
         Command::Site => site::run(&repo),
         Command::Loom => loom::run(&repo).map(drop),
-        Command::Fuzz { seconds } => fuzz::run(&repo, seconds).map(drop),
+        Command::Fuzz { seconds } => fuzz::run(&repo, seconds),
         Command::Gate { bless } => gate::run(&repo, bless).map(drop),
     }
 }

@@ -39,7 +39,7 @@ fn own() -> Vec<PathBuf> {
     let sessions = [
         "crates/tr-integrity/tests",
         "crates/tr-transcript/tests",
-        "crates/tr-integrity/fuzz",
+        "fuzz",
         "crates/tool-guard/tests/data",
     ];
     let of_sessions = sessions.map(|folder| repository().join(folder));

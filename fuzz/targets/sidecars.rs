@@ -2,7 +2,7 @@
 #![no_main]
 #![expect(dead_code, reason = "the program uses more of its readers")]
 
-#[path = "../../src"]
+#[path = "../../crates/tool-guard/src"]
 mod guard {
     #[path = "session/sidecar/kept.rs"]
     pub(crate) mod kept;

@@ -2,7 +2,7 @@
 #![no_main]
 #![expect(dead_code, reason = "the program uses more of its readers")]
 
-#[path = "../../src/mcp"]
+#[path = "../../crates/tool-guard/src/mcp"]
 mod mcp {
     pub(crate) mod batch;
     pub(crate) mod elements;
