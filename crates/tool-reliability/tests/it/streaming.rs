@@ -16,7 +16,7 @@ use std::{
     },
     task::{Context, Waker},
 };
-use support::{all, call, item, last, text};
+use support::{all, boxed, call, item, last, text};
 use tool_reliability::{
     Streaming, ToolStack,
     streaming::{ChunkLimits, stream_fn},
@@ -29,7 +29,7 @@ use tr_testkit::calls;
 async fn ut_07_chunks_come_in_order_and_the_last_one_is_marked() {
     let tool =
         stream_fn(|_: ToolCall| stream::iter(["one ", "two ", "three"]).map(Ok::<_, BoxError>));
-    let tool = Streaming::new(ToolStack::default().service(tool));
+    let tool = Streaming::new(ToolStack::default().service(boxed(tool)));
     let seen = all(&tool, call("tail")).await;
     assert_eq!(
         seen,
@@ -43,7 +43,7 @@ async fn ut_07_a_stream_writes_the_envelopes_of_utee() {
     let tool = stream_fn(|_: ToolCall| {
         stream::iter([Ok::<_, BoxError>("one"), Err("disk failure".into())])
     });
-    let tool = Streaming::new(ToolStack::default().service(tool));
+    let tool = Streaming::new(ToolStack::default().service(boxed(tool)));
     let call = call("tail").request_id("r-1");
     let mut stream = pin!(tool.stream(call.clone()));
     let mut seen = Vec::new();
@@ -71,7 +71,7 @@ async fn a_tool_that_does_not_stream_answers_with_one_chunk() {
         assert!(call.parts().hints.prefer_streaming);
         Ok::<_, BoxError>(ToolOutcome::success(serde_json::json!({"n": 1})))
     });
-    let tool = Streaming::new(ToolStack::default().service(tool));
+    let tool = Streaming::new(ToolStack::default().service(boxed(tool)));
     let json = Json::from_text(r#"{"n":1}"#).unwrap();
     assert_eq!(all(&tool, call("count")).await, [last(0, Some(json))]);
 }
@@ -79,7 +79,7 @@ async fn a_tool_that_does_not_stream_answers_with_one_chunk() {
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_takes_no_chunks_gets_the_whole_answer() {
     let tool = stream_fn(|_: ToolCall| stream::iter(["a", "b"]).map(Ok::<_, BoxError>));
-    let tool = ToolStack::default().service(tool);
+    let tool = ToolStack::default().service(boxed(tool));
     let outcome = tool.oneshot(call("tail")).await.unwrap();
     assert_eq!((outcome.content(), outcome.parts().chunk), (Some(&text("ab")), None));
 
@@ -92,7 +92,7 @@ async fn a_caller_that_takes_no_chunks_gets_the_whole_answer() {
             Ok::<_, BoxError>(format!("{n:010}"))
         })
     });
-    let tool = ToolStack::default().service(tool.gather_up_to(500));
+    let tool = ToolStack::default().service(boxed(tool.gather_up_to(500)));
     let outcome = tool.oneshot(call("tail").effect(Effect::Mutating)).await.unwrap();
     let error = outcome.error().unwrap();
     assert_eq!((&*error.code, error.ran), ("answer_too_large", Ran::Yes));
@@ -107,7 +107,7 @@ async fn a_tool_that_forgets_to_finish_streams_all_the_same() {
         sink.send(serde_json::json!({"b": 1})).await?;
         Ok::<_, BoxError>(ToolOutcome::success(serde_json::json!("total: 2")))
     });
-    let tool = Streaming::new(ToolStack::default().service(tool));
+    let tool = Streaming::new(ToolStack::default().service(boxed(tool)));
     let call = call("tail").idempotency_key("k");
     let first = all(&tool, call.clone()).await;
     let b = Json::from_text(r#"{"b":1}"#).unwrap();
@@ -128,7 +128,7 @@ async fn ut_07_a_slow_consumer_slows_the_tool() {
     });
     let mut limits = ChunkLimits::default();
     limits.buffered = 4;
-    let tool = Streaming::new(ToolStack::default().service(tool)).limits(limits);
+    let tool = Streaming::new(ToolStack::default().service(boxed(tool))).limits(limits);
     let mut stream = pin!(tool.stream(call("tail")));
     for taken in 1..=1000 {
         assert!(stream.next().await.is_some());
@@ -185,7 +185,7 @@ fn a_stream_that_is_dropped_drops_its_call_wherever_it_is() {
         let stack = ToolStack::builder().idempotency(|records| {
             records.derived_keys(tool_reliability::idempotency::DerivedKeys::Off)
         });
-        let tool = Streaming::new(stack.build().unwrap().service(tool));
+        let tool = Streaming::new(stack.build().unwrap().service(boxed(tool)));
         let mut stream = Box::pin(tool.stream(call("tail")));
         for _ in 0..polls {
             let mut cx = Context::from_waker(Waker::noop());

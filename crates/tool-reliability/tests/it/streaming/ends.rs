@@ -1,5 +1,5 @@
 //! Failures of streams: what is retried, and what breakers and the loop guard make of it.
-use super::support::{all, call, failed, item, last, outcomes, text};
+use super::support::{all, boxed, call, failed, item, last, outcomes, text};
 use futures_util::{StreamExt, future::BoxFuture, stream};
 use std::sync::{
     Arc,
@@ -26,7 +26,7 @@ async fn ut_07_a_stream_is_retried_up_to_its_first_chunk_and_not_after() {
             let sent = stream::iter(["a"; 3]).take(chunks).map(Ok::<_, BoxError>);
             sent.chain(stream::once(async { Err(down()) }))
         });
-        let tool = Streaming::new(ToolStack::default().service(tool));
+        let tool = Streaming::new(ToolStack::default().service(boxed(tool)));
         let seen = all(&tool, call("tail")).await;
         assert_eq!(asked.load(Ordering::Relaxed), runs, "after {chunks} chunks");
         let code = if chunks == 0 { "retry_exhausted" } else { "http_503" };
@@ -57,7 +57,7 @@ async fn an_attempt_that_is_over_adds_nothing_to_the_next() {
             Ok(sink.finish(ToolOutcome::default()))
         }
     });
-    let tool = Streaming::new(ToolStack::default().service(tool));
+    let tool = Streaming::new(ToolStack::default().service(boxed(tool)));
     let seen = all(&tool, call("tail")).await;
     assert_eq!(seen, [item(0, text("a")), item(1, text("b")), last(2, None)]);
 }
@@ -71,7 +71,7 @@ async fn breaker_and_loop_guard_judge_a_stream_by_its_end() {
             Err(FailureInfo::new("http_503", Ran::Yes, Verdict::TRANSIENT).into())
         }))
     });
-    let tool = Streaming::new(stack.service(tool));
+    let tool = Streaming::new(stack.service(boxed(tool)));
     assert_eq!(all(&tool, call("tail")).await.len(), 2);
     assert_eq!(all(&tool, call("tail")).await.len(), 2);
     let third = all(&tool, call("tail")).await;
@@ -122,7 +122,7 @@ async fn a_tool_that_has_sent_chunks_ran_whatever_its_failure_says() {
         for normalises in [true, false] {
             let stack = || ToolStack::builder().normalise(normalises).build().unwrap();
             let (tool, runs) = sends_and_did_not_run(end);
-            let tool = Streaming::new(stack().service(service_fn(tool)));
+            let tool = Streaming::new(stack().service(boxed(service_fn(tool))));
             let call = pay().idempotency_key("k");
             let first = outcomes(&tool, call.clone()).await;
             let error = first.last().unwrap().error().unwrap();
@@ -134,7 +134,7 @@ async fn a_tool_that_has_sent_chunks_ran_whatever_its_failure_says() {
             // The same for a caller that takes no chunks, with a key and without.
             for call in [pay(), pay().idempotency_key("whole")] {
                 let (tool, runs) = sends_and_did_not_run(end);
-                let tool = stack().service(service_fn(tool));
+                let tool = stack().service(boxed(service_fn(tool)));
                 let _ = tool.clone().oneshot(call.clone()).await;
                 let once = runs.load(Ordering::Relaxed);
                 assert_eq!(once, 1, "it was retried: {at} {normalises}");
@@ -161,7 +161,7 @@ async fn a_whole_answer_is_gathered_from_all_sinks_of_a_run_and_of_no_other() {
             Ok::<_, BoxError>(ToolOutcome::default())
         }
     });
-    let tool = ToolStack::default().service(tool);
+    let tool = ToolStack::default().service(boxed(tool));
     // Nobody has the chunks of the first attempt: it is repeated, and they are forgotten.
     let outcome = tool.clone().oneshot(call("tail")).await.unwrap();
     assert_eq!(outcome.content(), Some(&text("1 done")));
@@ -183,7 +183,7 @@ async fn a_failure_that_looks_like_an_answer_is_found_at_the_end_of_a_stream() {
             let end = ToolOutcome::success(serde_json::json!({"exitCode": 1}));
             Ok::<_, BoxError>(if finishes { sink.finish(end) } else { end })
         });
-        let tool = Streaming::new(ToolStack::default().service(tool));
+        let tool = Streaming::new(ToolStack::default().service(boxed(tool)));
         let seen = outcomes(&tool, call("run").effect(Effect::Mutating)).await;
         assert_eq!(seen.len(), 2);
         let error = seen[1].error().expect("it failed");

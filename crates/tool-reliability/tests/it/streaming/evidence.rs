@@ -1,5 +1,5 @@
 //! A tool that has sent chunks has run, and is judged by its end, whoever reads it.
-use super::support::{all, call, failed, item, last, outcomes, text};
+use super::support::{all, boxed, call, failed, item, last, outcomes, text};
 use futures_util::{FutureExt, StreamExt, stream};
 use std::{
     pin::pin,
@@ -36,7 +36,7 @@ async fn a_mutating_tool_that_sent_a_chunk_never_runs_again() {
         let stack = ToolStack::builder().normalise(normalises).build().unwrap();
         let runs = Arc::new(AtomicU32::new(0));
         let counted = runs.clone();
-        let tool = stack.service(service_fn(move |call| half_paid(call, counted.clone())));
+        let tool = stack.service(boxed(service_fn(move |call| half_paid(call, counted.clone()))));
         for _ in 0..2 {
             let ran = if streams {
                 let outcomes = outcomes(&Streaming::new(tool.clone()), pay()).await;
@@ -63,7 +63,7 @@ async fn neither_does_one_whose_manifest_has_a_code_for_not_run() {
     manifest.classification = vec![("busy".into(), tr_core::Verdict::TRANSIENT)];
     manifest.not_run = vec!["busy".into()];
     let manifest = Arc::new(manifest);
-    let tool = ToolStack::default().service(tool);
+    let tool = ToolStack::default().service(boxed(tool));
     for _ in 0..2 {
         tool.clone().oneshot(pay().manifested(manifest.clone())).await.unwrap_err();
     }
@@ -78,7 +78,7 @@ async fn a_whole_answer_is_whole_though_the_tool_forgets_to_finish() {
         call.chunk_sink().send("b").await?;
         Ok::<_, BoxError>(ToolOutcome::default())
     });
-    let tool = ToolStack::default().service(tool);
+    let tool = ToolStack::default().service(boxed(tool));
     // Clones of one call are runs of their own.
     let call = call("tail").dedupe(tr_core::DedupeMode::Disabled);
     let both = [call.clone(), call].map(|call| tool.clone().oneshot(call));
@@ -96,7 +96,7 @@ async fn a_last_chunk_that_hides_a_failure_is_one() {
             let outcome = ToolOutcome::success(serde_json::json!({"exitCode": 1}));
             Ok::<_, BoxError>(if finishes { sink.finish(outcome) } else { outcome })
         });
-        let tool = Streaming::new(ToolStack::default().service(tool));
+        let tool = Streaming::new(ToolStack::default().service(boxed(tool)));
         let seen = all(&tool, call("build")).await;
         assert_eq!(seen[0], item(0, text("compiling\n")));
         assert_eq!((seen[1].0, seen[1].1, seen[1].3.as_deref()), (1, true, Some("nonzero_exit")));
@@ -110,7 +110,7 @@ async fn a_record_of_shadow_mode_without_the_chunks_is_no_answer() {
         call.chunk_sink().send("a").await?;
         Ok::<_, BoxError>(ToolOutcome::default())
     });
-    let tool = Streaming::new(stack.service(tool));
+    let tool = Streaming::new(stack.service(boxed(tool)));
     assert_eq!(all(&tool, pay()).await, [item(0, text("a")), last(1, None)]);
     stack.kill_switch().set_rollout(Rollout::default());
     assert_eq!(all(&tool, pay()).await, [failed(0, "answer_not_kept")]);
@@ -134,7 +134,7 @@ fn two_polls(
 #[tokio::test(start_paused = true)]
 async fn the_run_of_a_slow_consumer_that_left_is_not_idle() {
     let stack = ToolStack::builder().attempt_timeout(|it| it.idle(10 * SECOND)).build().unwrap();
-    let tool = Streaming::new(stack.service(stream_fn(two_polls(5, SECOND))));
+    let tool = Streaming::new(stack.service(boxed(stream_fn(two_polls(5, SECOND)))));
     {
         let mut answer = pin!(tool.stream(pay()));
         assert!(answer.next().await.is_some());
@@ -149,7 +149,7 @@ async fn the_run_of_a_slow_consumer_that_left_is_not_idle() {
 #[tokio::test(start_paused = true)]
 async fn a_consumer_that_stopped_waiting_charges_the_tool_nothing() {
     let stack = ToolStack::builder().attempt_timeout(|it| it.idle(3 * SECOND)).build().unwrap();
-    let tool = Streaming::new(stack.service(stream_fn(two_polls(4, SECOND))));
+    let tool = Streaming::new(stack.service(boxed(stream_fn(two_polls(4, SECOND)))));
     let mut answer = pin!(tool.stream(call("tail")));
     let mut seen = 0;
     loop {
@@ -187,7 +187,7 @@ async fn the_deadline_ends_the_tool_while_chunks_wait() {
             Ok::<_, BoxError>(n.to_string())
         })
     });
-    let tool = Streaming::new(ToolStack::default().service(tool));
+    let tool = Streaming::new(ToolStack::default().service(boxed(tool)));
     let since = Instant::now();
     let call = call("tail").deadline((since + 10 * SECOND).into_std());
     let mut answer = pin!(tool.stream(call));

@@ -1,5 +1,5 @@
 //! Records of streams: replays chunk by chunk, for later calls, for waiters, and from a store.
-use super::support::{all, call, item, last, outcomes, seen, text};
+use super::support::{all, boxed, call, item, last, outcomes, seen, text};
 use futures_util::{StreamExt, stream};
 use std::{
     pin::pin,
@@ -43,7 +43,7 @@ fn pay() -> ToolCall {
 async fn ut_07_a_replay_has_the_same_chunks_byte_for_byte() {
     let (tool, runs) = counted();
     let stack = ToolStack::default();
-    let tool = Streaming::new(stack.service(tool));
+    let tool = Streaming::new(stack.service(boxed(tool)));
     let first = all(&tool, pay()).await;
     assert_eq!(first.len(), 11);
     let again = outcomes(&tool, pay()).await;
@@ -63,7 +63,7 @@ async fn tool_whole(stack: &ToolStack, call: ToolCall) -> ToolOutcome {
     let never = tower::service_fn(async |_: ToolCall| {
         Err::<ToolOutcome, _>(BoxError::from("it ran again"))
     });
-    stack.service(never).oneshot(call).await.unwrap()
+    stack.service(boxed(never)).oneshot(call).await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,7 +86,7 @@ async fn a_waiter_gets_the_chunks_of_the_run_that_it_joined() {
 async fn a_stream_that_is_dropped_runs_to_its_end_if_it_has_a_key() {
     let (tool, runs) = counted();
     let stack = ToolStack::default();
-    let tool = Streaming::new(stack.service(tool));
+    let tool = Streaming::new(stack.service(boxed(tool)));
     {
         let mut stream = pin!(tool.stream(pay()));
         for _ in 0..3 {
@@ -106,7 +106,7 @@ async fn a_stream_beyond_the_limit_is_done_without_its_answer() {
     let stack = ToolStack::default();
     let mut limits = ChunkLimits::default();
     limits.kept_bytes = 100;
-    let tool = Streaming::new(stack.service(tool)).limits(limits);
+    let tool = Streaming::new(stack.service(boxed(tool))).limits(limits);
     let first = outcomes(&tool, pay()).await;
     assert_eq!(first.len(), 11);
     assert!(!first[10].recorded(), "a repeat does not get it");
@@ -123,8 +123,8 @@ async fn another_process_replays_from_the_store() {
     let stack =
         || ToolStack::builder().idempotency(|it| it.store(records.clone())).build().unwrap();
     let (tool, runs) = counted();
-    let first = all(&Streaming::new(stack().service(tool.clone())), pay()).await;
-    let again = all(&Streaming::new(stack().service(tool)), pay()).await;
+    let first = all(&Streaming::new(stack().service(boxed(tool.clone()))), pay()).await;
+    let again = all(&Streaming::new(stack().service(boxed(tool))), pay()).await;
     assert_eq!((&again, runs.load(Ordering::Relaxed)), (&first, 1));
     let whole = tool_whole(&stack(), pay()).await.content().unwrap().parse::<String>().unwrap();
     assert_eq!(whole.lines().count(), 10);
@@ -142,10 +142,10 @@ async fn a_file_of_records_replays_values_as_they_were_written() {
     let tool = stream_fn(move |_: ToolCall| {
         stream::iter(values).map(|it| Ok::<_, BoxError>(Json::from_text(it).unwrap()))
     });
-    let first = all(&Streaming::new(stack().await.service(tool)), pay()).await;
+    let first = all(&Streaming::new(stack().await.service(boxed(tool))), pay()).await;
     let never =
         stream_fn(|_: ToolCall| stream::iter([Err::<Json, _>(BoxError::from("it ran again"))]));
-    let again = all(&Streaming::new(stack().await.service(never)), pay()).await;
+    let again = all(&Streaming::new(stack().await.service(boxed(never))), pay()).await;
     let json = |at: usize| Json::from_text(values[at]).unwrap();
     assert_eq!(again, first);
     assert_eq!(
@@ -163,7 +163,7 @@ async fn an_outcome_without_the_chunks_that_were_sent_is_not_replayed() {
         Ok::<_, BoxError>(ToolOutcome::default())
     });
     let stack = ToolStack::default();
-    let tool = Streaming::new(stack.service(tool));
+    let tool = Streaming::new(stack.service(boxed(tool)));
     assert_eq!(all(&tool, pay()).await, [item(0, text("a")), last(1, None)]);
     let again = all(&tool, pay()).await;
     assert_eq!((again.len(), again[0].3.as_deref()), (1, Some("answer_not_kept")));

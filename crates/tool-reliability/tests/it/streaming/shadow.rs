@@ -1,5 +1,5 @@
 //! Streams while the stack is off, or only watches.
-use super::support::{all, call, failed, item, last, text};
+use super::support::{all, boxed, call, failed, item, last, text};
 use std::time::Duration;
 use tool_reliability::{Mode, Rollout, Streaming, ToolStack, idempotency::store::Memory};
 use tower::service_fn;
@@ -21,7 +21,7 @@ async fn shadow_mode_and_off_leave_a_stream_as_it_is() {
             sink.send("b").await?;
             Ok::<_, BoxError>(ToolOutcome::success(serde_json::json!(2)))
         });
-        let tool = Streaming::new(stack.service(tool));
+        let tool = Streaming::new(stack.service(boxed(tool)));
         let two = tr_core::Json::from_text("2").unwrap();
         let expected = [item(0, text("a")), item(1, text("b")), last(2, Some(two))];
         assert_eq!(all(&tool, call("tail").idempotency_key("k")).await, expected, "{mode:?}");
@@ -43,11 +43,11 @@ async fn a_record_of_shadow_mode_replays_no_part_of_an_answer() {
             Ok::<_, BoxError>(if finishes { sink.finish(end) } else { end })
         });
         let pay = call("pay").effect(Effect::Mutating).idempotency_key("k");
-        let first = all(&Streaming::new(stack(Mode::Shadow).service(tool)), pay.clone()).await;
+        let first = all(&Streaming::new(stack(Mode::Shadow).service(boxed(tool))), pay.clone()).await;
         assert_eq!(first.len(), 2);
         let never =
             service_fn(async |_: ToolCall| Err::<ToolOutcome, _>(BoxError::from("it ran again")));
-        let again = all(&Streaming::new(stack(Mode::Enforce).service(never)), pay).await;
+        let again = all(&Streaming::new(stack(Mode::Enforce).service(boxed(never))), pay).await;
         let expected = if finishes { first } else { vec![failed(0, "answer_not_kept")] };
         assert_eq!(again, expected, "finishes: {finishes}");
     }

@@ -2,7 +2,7 @@
 use futures_util::StreamExt;
 use std::pin::pin;
 use tool_reliability::{Streaming, streaming::CallStream};
-use tower::Service;
+use tower::{Service, util::BoxCloneSyncService};
 use tr_core::{BoxError, Effect, Json, Params, ToolCall, ToolOutcome};
 
 /// A chunk: its index, whether it is the last, its content, and the code of its error.
@@ -32,6 +32,14 @@ pub(crate) fn seen(outcome: &ToolOutcome) -> Item {
     let chunk = outcome.parts().chunk.expect("every outcome of a stream is marked");
     let code = outcome.error().map(|error| String::from(error.code.clone()));
     (chunk.index, chunk.last, outcome.content().cloned(), code)
+}
+
+/// A tool in a box, so that the stack is compiled once for all of them.
+pub(crate) fn boxed<S>(tool: S) -> BoxCloneSyncService<ToolCall, ToolOutcome, S::Error>
+where
+    S: Service<ToolCall, Response = ToolOutcome, Future: Send> + Clone + Send + Sync + 'static,
+{
+    BoxCloneSyncService::new(tool)
 }
 
 /// All outcomes of a call.

@@ -1,5 +1,5 @@
 //! What telemetry tells of a stream: how many chunks, and nothing of what they say.
-use super::support::{all, call};
+use super::support::{all, boxed, call};
 use crate::metered::Metered;
 use futures_util::{StreamExt, stream};
 use opentelemetry::trace::TracerProvider as _;
@@ -31,7 +31,7 @@ async fn told(chunks: Vec<ChunkContent>, error: &'static str, limits: ChunkLimit
         let end = (!error.is_empty()).then(|| Err(BoxError::from(error)));
         stream::iter(chunks.clone()).map(Ok).chain(stream::iter(end))
     });
-    let tool = Streaming::new(stack.service(tool)).limits(limits);
+    let tool = Streaming::new(stack.service(boxed(tool))).limits(limits);
     let mut manifest = ToolManifest::new("tail");
     manifest.sensitive = vec!["passport_no".into()];
     let seen = all(&tool, call("tail").manifested(manifest.into()).idempotency_key("k")).await;

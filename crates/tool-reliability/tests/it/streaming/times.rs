@@ -1,5 +1,5 @@
 //! Timeouts of streams: up to the first chunk, between two, and of the whole call.
-use super::support::{all, call, failed, outcomes};
+use super::support::{all, boxed, call, failed, outcomes};
 use futures_util::{StreamExt, stream};
 use std::{
     pin::pin,
@@ -42,7 +42,7 @@ fn stack() -> ToolStack {
 
 #[tokio::test(start_paused = true)]
 async fn ut_07_the_idle_timeout_holds_between_two_chunks() {
-    let tool = |delays| Streaming::new(stack().service(stream_fn(paced(delays))));
+    let tool = |delays| Streaming::new(stack().service(boxed(stream_fn(paced(delays)))));
     let mutating = || call("tail").effect(Effect::Mutating);
     // The attempt's 10 s are for the first chunk.
     assert_eq!(all(&tool(&[9, 2, 2, 2, 2]), mutating()).await.len(), 6);
@@ -57,20 +57,20 @@ async fn ut_07_the_idle_timeout_holds_between_two_chunks() {
 
 #[tokio::test(start_paused = true)]
 async fn the_next_chunk_may_take_as_long_as_an_attempt_by_default_and_by_manifest() {
-    let tool = Streaming::new(ToolStack::default().service(stream_fn(paced(&[9, 9, 9, 11]))));
+    let tool = Streaming::new(ToolStack::default().service(boxed(stream_fn(paced(&[9, 9, 9, 11])))));
     let seen = outcomes(&tool, call("tail")).await;
     assert_eq!(seen[3].error().unwrap().message.as_ref(), "Tool timeout: no chunk for 10s");
 
     let mut manifest = ToolManifest::new("tail");
     manifest.idle_timeout = Some(20 * SECOND);
-    let tool = Streaming::new(stack().service(stream_fn(paced(&[9, 19, 21]))));
+    let tool = Streaming::new(stack().service(boxed(stream_fn(paced(&[9, 19, 21])))));
     let seen = outcomes(&tool, call("tail").manifested(manifest.into())).await;
     assert_eq!(seen[2].error().unwrap().message.as_ref(), "Tool timeout: no chunk for 20s");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_deadline_holds_for_a_stream_that_goes_on() {
-    let tool = Streaming::new(stack().service(stream_fn(paced(&[2; 100]))));
+    let tool = Streaming::new(stack().service(boxed(stream_fn(paced(&[2; 100])))));
     let call = call("tail").deadline((Instant::now() + 15 * SECOND).into_std());
     let seen = all(&tool, call).await;
     assert_eq!(seen.len(), 8);
@@ -80,7 +80,7 @@ async fn the_deadline_holds_for_a_stream_that_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_consumer_is_no_idle_tool() {
     // In one task, and with the call in another than its consumer.
-    let tool = Streaming::new(stack().service(stream_fn(paced(&[1; 40]))));
+    let tool = Streaming::new(stack().service(boxed(stream_fn(paced(&[1; 40])))));
     let mut slow = pin!(tool.stream(call("tail")));
     let mut chunks = 0;
     while let Some(outcome) = slow.next().await {
@@ -119,7 +119,7 @@ async fn chunks_from_another_task_keep_the_tool_alive() {
         });
         Ok::<_, BoxError>(sends.await??.finish(ToolOutcome::default()))
     });
-    let tool = Streaming::new(stack().service(tool));
+    let tool = Streaming::new(stack().service(boxed(tool)));
     let seen = outcomes(&tool, call("tail")).await;
     assert_eq!(seen.len(), 21);
     assert!(seen[20].error().is_none());
@@ -129,7 +129,7 @@ async fn chunks_from_another_task_keep_the_tool_alive() {
 async fn the_idle_timeout_is_configured_for_all_tools_and_for_one() {
     let config = r#"{"idle_timeout_ms": 3000, "tools": {"slow": {"idle_timeout_ms": 20000}}}"#;
     let live = Live::new(Config::from_json(config).unwrap(), |builder| builder).unwrap();
-    let tool = Streaming::new(live.stack().service(stream_fn(paced(&[1, 4, 4]))));
+    let tool = Streaming::new(live.stack().service(boxed(stream_fn(paced(&[1, 4, 4])))));
     let chunks = async |name| all(&tool, live.catalog().manifested(call(name))).await.len();
     assert_eq!((chunks("tail").await, chunks("slow").await), (2, 4));
     let changed = Config::from_json(r#"{"idle_timeout_ms": 4000}"#).unwrap();
@@ -154,7 +154,7 @@ async fn a_consumer_that_was_slow_and_leaves_takes_no_time_from_the_tool() {
             };
             stream::iter(0..5).then(chunk).boxed()
         });
-        let tool = Streaming::new(stack().service(tool));
+        let tool = Streaming::new(stack().service(boxed(tool)));
         let call = call("tail").effect(Effect::Mutating).idempotency_key("k");
         {
             let mut stream = pin!(tool.stream(call.clone()));
@@ -175,7 +175,7 @@ async fn the_deadline_holds_while_chunks_wait_for_their_consumer() {
         tokio::spawn(async move { while sink.send("a").await.is_ok() {} });
         std::future::pending::<Result<ToolOutcome, BoxError>>().await
     });
-    let tool = Streaming::new(stack().service(tool));
+    let tool = Streaming::new(stack().service(boxed(tool)));
     let call = call("tail").deadline((Instant::now() + 15 * SECOND).into_std());
     let mut stream = pin!(tool.stream(call));
     // One chunk a second, so that some always wait.
@@ -192,7 +192,7 @@ async fn the_deadline_holds_while_chunks_wait_for_their_consumer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_was_dropped_is_no_wait() {
-    let tool = Streaming::new(stack().service(stream_fn(paced(&[1, 2, 2, 2]))));
+    let tool = Streaming::new(stack().service(boxed(stream_fn(paced(&[1, 2, 2, 2])))));
     let mut stream = pin!(tool.stream(call("tail")));
     assert!(stream.next().await.is_some());
     let begun = tokio::time::timeout(SECOND / 2, stream.next()).await;
