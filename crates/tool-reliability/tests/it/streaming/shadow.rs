@@ -43,7 +43,8 @@ async fn a_record_of_shadow_mode_replays_no_part_of_an_answer() {
             Ok::<_, BoxError>(if finishes { sink.finish(end) } else { end })
         });
         let pay = call("pay").effect(Effect::Mutating).idempotency_key("k");
-        let first = all(&Streaming::new(stack(Mode::Shadow).service(boxed(tool))), pay.clone()).await;
+        let first =
+            all(&Streaming::new(stack(Mode::Shadow).service(boxed(tool))), pay.clone()).await;
         assert_eq!(first.len(), 2);
         let never =
             service_fn(async |_: ToolCall| Err::<ToolOutcome, _>(BoxError::from("it ran again")));

@@ -57,7 +57,8 @@ async fn ut_07_the_idle_timeout_holds_between_two_chunks() {
 
 #[tokio::test(start_paused = true)]
 async fn the_next_chunk_may_take_as_long_as_an_attempt_by_default_and_by_manifest() {
-    let tool = Streaming::new(ToolStack::default().service(boxed(stream_fn(paced(&[9, 9, 9, 11])))));
+    let tool =
+        Streaming::new(ToolStack::default().service(boxed(stream_fn(paced(&[9, 9, 9, 11])))));
     let seen = outcomes(&tool, call("tail")).await;
     assert_eq!(seen[3].error().unwrap().message.as_ref(), "Tool timeout: no chunk for 10s");
 
