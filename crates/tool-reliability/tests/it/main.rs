@@ -23,6 +23,7 @@ mod observe;
 mod order;
 mod overhead;
 mod overhead_envelopes;
+mod refusals;
 mod rollout;
 #[cfg(feature = "input-schema")]
 mod schema;
