@@ -1,9 +1,10 @@
 //! The timeout of one attempt.
 use crate::{
     config,
-    future::AttemptTimeoutFuture,
+    future::{AttemptTimeoutFuture, Limit},
     observer::{SharedObserver, TimeoutObserver},
     stream::StreamWatch,
+    wait::Wait,
 };
 use std::{
     sync::Arc,
@@ -44,19 +45,38 @@ pub struct AttemptTimeoutBuilder<A = DefaultPolicy> {
 
 /// Ends an attempt that takes too long, its wait for readiness included.
 ///
-/// Always ready itself: `poll_ready` polls the inner service, and a call waits for its readiness
-/// under the attempt's timer, at most until the call's deadline. An outer layer could not tell that
-/// nothing was in flight yet; this one reports `Ran::No`.
+/// It is as ready as the inner service, so that back-pressure reaches `load_shed` and the like outside of it, but for no
+/// longer than its own limit: then it is ready, and the next call ends at once with `Ran::No`. What was
+/// waited in `poll_ready` is taken from the attempt's time.
+///
+/// A layer without a limit of its own ([`per_request`](AttemptTimeoutLayer::per_request)) is always ready; the call
+/// then waits for readiness under the request's limit, at most until its deadline.
 ///
 /// An answer in chunks ([`RequestPolicy::chunks`]) has this time for its first chunk. From then on each
 /// chunk may take as long as the idle timeout, counted while the consumer waits for it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct AttemptTimeout<S, A = DefaultPolicy> {
     inner: ReadyOnCall<S>,
+    /// For the readiness of the inner service, if it was not ready.
+    wait: Option<Box<Wait>>,
     after: Option<Duration>,
     idle: Option<Duration>,
     observer: SharedObserver,
     policy: A,
+}
+
+impl<S: Clone, A: Clone> Clone for AttemptTimeout<S, A> {
+    fn clone(&self) -> Self {
+        let Self { inner, after, idle, observer, policy, .. } = self;
+        Self {
+            inner: inner.clone(),
+            wait: None,
+            after: *after,
+            idle: *idle,
+            observer: observer.clone(),
+            policy: policy.clone(),
+        }
+    }
 }
 
 impl AttemptTimeoutLayer {
@@ -136,7 +156,7 @@ impl<S, A: Clone> Layer<S> for AttemptTimeoutLayer<A> {
 
     fn layer(&self, inner: S) -> Self::Service {
         let Self { after, idle, observer, policy } = self.clone();
-        AttemptTimeout { inner: ReadyOnCall::new(inner), after, idle, observer, policy }
+        AttemptTimeout { inner: ReadyOnCall::new(inner), wait: None, after, idle, observer, policy }
     }
 }
 
@@ -152,19 +172,31 @@ where
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx).map_err(Into::into)
+        match self.inner.poll_inner(cx) {
+            Poll::Ready(outcome) => {
+                if self.wait.is_some() {
+                    self.wait = self.wait.take().and_then(Wait::ended);
+                }
+                Poll::Ready(outcome.map_err(Into::into))
+            }
+            Poll::Pending => Wait::poll(&mut self.wait, self.after, cx).map(Ok),
+        }
     }
 
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
         self.observer.settle();
         let after = self.policy.attempt_timeout(&req).or(self.after);
+        let limit = match self.wait {
+            None => after.map_or(Limit::None, Limit::After),
+            Some(_) => self.wait.take().map_or(Limit::None, |wait| wait.limit(after)),
+        };
         let observer = TimeoutObserver::of(&self.observer, || self.policy.info(&req));
         let stream = self.policy.chunks(&req).map(|chunks| {
             let idle = self.policy.idle_timeout(&req).or(self.idle).or(after);
             StreamWatch::new(chunks.watching(), idle)
         });
         let call = self.inner.call(req);
-        AttemptTimeoutFuture::new(call, after, stream, observer, self.policy.clone())
+        AttemptTimeoutFuture::new(call, limit, stream, observer, self.policy.clone())
     }
 }

@@ -21,14 +21,16 @@ use tr_core::{
 #[derive(Debug)]
 pub struct DeadlineLayer<A = DefaultPolicy> {
     per_call: Option<Duration>,
+    back_pressure: bool,
     observer: SharedObserver,
     policy: A,
 }
 
 impl<A: Clone> Clone for DeadlineLayer<A> {
     fn clone(&self) -> Self {
-        let Self { per_call, observer, policy } = self;
-        Self { per_call: *per_call, observer: observer.whole(), policy: policy.clone() }
+        let Self { per_call, back_pressure, observer, policy } = self;
+        let (observer, policy) = (observer.whole(), policy.clone());
+        Self { per_call: *per_call, back_pressure: *back_pressure, observer, policy }
     }
 }
 
@@ -41,12 +43,15 @@ pub struct DeadlineBuilder<A = DefaultPolicy> {
 
 /// Ends a call when its deadline passes, and refuses one that comes too late.
 ///
-/// Always ready itself: readiness of the inner service is asked for in `poll_ready` and waited
-/// for under the call's timer. A call that is refused gives back what `poll_ready` had reserved.
+/// Always ready itself, since only the request says until when it may wait: readiness of the inner service is asked
+/// for in `poll_ready` and waited for under the call's timer. With
+/// [`back_pressure`](DeadlineBuilder::back_pressure) it is as ready as the inner service. A call that is refused gives
+/// back what `poll_ready` had reserved.
 #[derive(Clone, Debug)]
 pub struct Deadline<S, A = DefaultPolicy> {
     inner: ReadyOnCall<S>,
     per_call: Option<Duration>,
+    back_pressure: bool,
     observer: SharedObserver,
     policy: A,
 }
@@ -55,7 +60,8 @@ impl DeadlineLayer {
     /// Bounds a call by its own deadline; one without a deadline is not bounded.
     #[must_use]
     pub const fn new() -> Self {
-        Self { per_call: None, observer: SharedObserver::NONE, policy: DefaultPolicy }
+        let (observer, policy) = (SharedObserver::NONE, DefaultPolicy);
+        Self { per_call: None, back_pressure: false, observer, policy }
     }
 
     /// Starts from [`new`](Self::new).
@@ -78,6 +84,13 @@ impl<A> DeadlineBuilder<A> {
         self
     }
 
+    /// Is as ready as the inner service, so that `load_shed` and the like work outside of this layer. Who waits
+    /// for readiness then waits without a deadline; an attempt timeout inside bounds that. Off by default.
+    pub const fn back_pressure(mut self, passes_on: bool) -> Self {
+        self.layer.back_pressure = passes_on;
+        self
+    }
+
     /// Tells `observer` of each deadline that passed.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.layer.observer = SharedObserver::new(observer);
@@ -86,8 +99,8 @@ impl<A> DeadlineBuilder<A> {
 
     /// Sets the policy that reads requests; [`DefaultPolicy`] by default.
     pub fn policy<B>(self, policy: B) -> DeadlineBuilder<B> {
-        let DeadlineLayer { per_call, observer, .. } = self.layer;
-        DeadlineBuilder { layer: DeadlineLayer { per_call, observer, policy } }
+        let DeadlineLayer { per_call, back_pressure, observer, .. } = self.layer;
+        DeadlineBuilder { layer: DeadlineLayer { per_call, back_pressure, observer, policy } }
     }
 
     /// The layer.
@@ -104,8 +117,8 @@ impl<S, A: Clone> Layer<S> for DeadlineLayer<A> {
     type Service = Deadline<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let Self { per_call, observer, policy } = self.clone();
-        Deadline { inner: ReadyOnCall::new(inner), per_call, observer, policy }
+        let Self { per_call, back_pressure, observer, policy } = self.clone();
+        Deadline { inner: ReadyOnCall::new(inner), per_call, back_pressure, observer, policy }
     }
 }
 
@@ -149,6 +162,9 @@ where
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        if self.back_pressure {
+            return self.inner.poll_inner(cx).map_err(Into::into);
+        }
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 

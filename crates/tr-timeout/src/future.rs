@@ -23,12 +23,14 @@ pub(crate) enum Limit {
     After(Duration),
     /// At an instant, which was this far away.
     At(Instant, Duration),
+    /// It is over already, after this long.
+    Over(Duration),
 }
 
 impl Limit {
     fn timer(self) -> Option<Sleep> {
         match self {
-            Self::None => None,
+            Self::None | Self::Over(_) => None,
             Self::After(after) => Some(sleep(after)),
             Self::At(at, _) => Some(sleep_until(at)),
         }
@@ -37,7 +39,7 @@ impl Limit {
     const fn after(self) -> Duration {
         match self {
             Self::None => Duration::MAX,
-            Self::After(after) | Self::At(_, after) => after,
+            Self::After(after) | Self::At(_, after) | Self::Over(after) => after,
         }
     }
 }
@@ -151,12 +153,11 @@ struct Due {
 impl<S, F, Req, A> AttemptTimeoutFuture<S, F, Req, A> {
     pub(crate) fn new(
         call: ReadyOnCallFuture<S, F, Req>,
-        after: Option<Duration>,
+        limit: Limit,
         stream: Option<Box<StreamWatch>>,
         observer: Option<Box<TimeoutObserver>>,
         policy: A,
     ) -> Self {
-        let limit = after.map_or(Limit::None, Limit::After);
         Self { bounded: Bounded::new(Some(call), limit, stream, observer), policy, due: None }
     }
 
@@ -199,6 +200,14 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Limit::Over(after) = self.bounded.limit {
+            let mut bounded = self.project().bounded.project();
+            bounded.call.set(None);
+            if let Some(observer) = bounded.observer.take() {
+                observer.tell(after, Ran::No);
+            }
+            return Poll::Ready(Err(AttemptTimedOut::new(after, None, Ran::No).into()));
+        }
         Poll::Ready(match self.as_mut().project().bounded.poll(cx) {
             Poll::Ready(Ok(end)) => end.map_err(Into::into),
             Poll::Ready(Err(ran)) => {
@@ -272,7 +281,11 @@ where
                 (Duration::ZERO, Ran::No)
             }
         };
-        Poll::Ready(Err(DeadlineExceeded::new(after, ran).into()))
+        Poll::Ready(Err(match ran {
+            Ran::No if !after.is_zero() => DeadlineExceeded::not_ready(after),
+            ran => DeadlineExceeded::new(after, ran),
+        }
+        .into()))
     }
 }
 

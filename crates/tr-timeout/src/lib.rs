@@ -85,6 +85,7 @@ pub mod future;
 mod observer;
 mod stream;
 mod text;
+mod wait;
 
 pub use self::{
     attempt::{AttemptTimeout, AttemptTimeoutBuilder, AttemptTimeoutLayer},

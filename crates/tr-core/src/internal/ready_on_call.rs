@@ -51,10 +51,23 @@ impl<S> ReadyOnCall<S> {
     where
         S: Service<Req>,
     {
-        if !self.ready
-            && let Poll::Ready(outcome) = self.inner.poll_ready(cx)
-        {
-            outcome?;
+        match self.poll_inner(cx) {
+            Poll::Pending => Poll::Ready(Ok(())),
+            ready => ready,
+        }
+    }
+
+    /// Polls the inner service, and is as ready as that.
+    ///
+    /// # Errors
+    /// The inner service's, if it will never be ready again.
+    #[inline]
+    pub fn poll_inner<Req>(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
+    where
+        S: Service<Req>,
+    {
+        if !self.ready {
+            ready!(self.inner.poll_ready(cx))?;
             self.ready = true;
         }
         Poll::Ready(Ok(()))

@@ -179,3 +179,48 @@ fn a_duration_that_no_timer_can_keep_is_refused() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn back_pressure_reaches_what_is_outside() {
+    use tower::load_shed::error::Overloaded;
+    let tool = Scripted::by(|_, _: &ToolCall| Step::after(5 * SECOND, Step::Ok(()))).capacity(1);
+    let asked = tool.handle();
+    let stack = ServiceBuilder::new().load_shed().layer(bounded(10 * SECOND)).service(tool);
+    let calls: Vec<_> = (0..10).map(|_| tokio::spawn(stack.clone().oneshot(call()))).collect();
+    let mut shed = 0;
+    for call in calls {
+        let end = call.await.unwrap();
+        shed += usize::from(end.is_err_and(|error| error.is::<Overloaded>()));
+    }
+    assert_eq!((asked.calls(), shed), (1, 9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_readiness_longer_than_the_limit() {
+    let tool = Scripted::script([Step::Ok(())]).capacity(0);
+    let asked = tool.handle();
+    let heard = Heard::new();
+    let layer = AttemptTimeoutLayer::builder().after(2 * SECOND).observer(heard.clone());
+    let mut tool = layer.build().unwrap().layer(tool);
+    let start = Instant::now();
+    tool.ready().await.unwrap();
+    assert_eq!(start.elapsed(), 2 * SECOND);
+    // What becomes ready now is too late for this call, and in time for the next.
+    asked.set_capacity(1);
+    let error = tool.call(call()).await.unwrap_err();
+    assert_eq!((ran(&error), asked.calls()), (Ran::No, 0));
+    assert_eq!(heard.lines(), ["flight_search r-1: 2s, No"]);
+    tool.ready().await.unwrap().call(call()).await.unwrap();
+    assert_eq!(start.elapsed(), 2 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_without_a_limit_of_its_own_waits_in_the_call() {
+    let tool = Scripted::script([Step::Ok(())]).capacity(0);
+    let mut tool = AttemptTimeoutLayer::per_request().layer(tool);
+    let mut parts = CallParts::new("t", Params::empty_object());
+    parts.hints.timeout = Some(SECOND);
+    let start = Instant::now();
+    let error = tool.ready().await.unwrap().call(ToolCall::from(parts)).await.unwrap_err();
+    assert_eq!((ran(&error), start.elapsed()), (Ran::No, SECOND));
+}

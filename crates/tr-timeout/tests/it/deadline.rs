@@ -89,7 +89,6 @@ async fn a_call_that_waits_for_readiness_past_its_deadline_did_not_run() {
     assert_eq!(error.downcast_ref::<DeadlineExceeded>().unwrap().ran(), Ran::No);
 }
 
-/// An attempt timeout is always ready itself, so nobody further out knows that the tool was not.
 #[tokio::test(start_paused = true)]
 async fn so_did_one_that_waits_inside_of_the_attempt_timeout() {
     let tool = || Scripted::script([Step::<()>::Hang]);
@@ -215,5 +214,16 @@ async fn a_call_that_brings_no_deadline_gets_the_default() {
         let text =
             format!("invalid timeout configuration: `deadline` is {wrong:?}, must be 1ms to 24h");
         assert_eq!(error.to_string(), text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn back_pressure_passes_if_asked_for() {
+    for (passes_on, ready) in [(false, true), (true, false)] {
+        let tool = Scripted::script([Step::Ok(())]).capacity(0);
+        let layer = DeadlineLayer::builder().back_pressure(passes_on).build().unwrap();
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        let polled = Service::<ToolCall>::poll_ready(&mut layer.layer(tool), &mut cx);
+        assert_eq!(polled.is_ready(), ready);
     }
 }
