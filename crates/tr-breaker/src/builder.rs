@@ -5,7 +5,7 @@ use crate::settings::{
     Derived, EffectClass, FOREVER, Jitter, Mode, Rules, Settings, Slow, own_seed,
 };
 use std::{sync::Arc, time::Duration};
-use tr_core::{DefaultPolicy, Effect, Observer, manifest::BreakerOverride};
+use tr_core::{DefaultPolicy, Effect, Observer, manifest::BreakerOverride, setters};
 
 /// Configures a [`BreakerLayer`](crate::BreakerLayer).
 ///
@@ -175,17 +175,13 @@ impl<A> Builder<A> {
         self
     }
 
-    /// Sets the size of the window: rates are computed over this many last successes and failures;
-    /// permanent errors do not count.
-    pub fn window(mut self, calls: u32) -> Self {
-        self.options.settings.window = calls;
-        self
-    }
+    setters! {
+        /// Sets the size of the window: rates are computed over this many last successes and failures;
+        /// permanent errors do not count.
+        fn window(calls: u32) { options.settings.window = calls }
 
-    /// Sets how many calls the window needs before a rate applies.
-    pub fn min_calls(mut self, calls: u32) -> Self {
-        self.options.settings.min_calls = calls;
-        self
+        /// Sets how many calls the window needs before a rate applies.
+        fn min_calls(calls: u32) { options.settings.min_calls = calls }
     }
 
     /// Sets the age above which calls no longer count, neither for rates nor for failures in a row;
@@ -207,74 +203,47 @@ impl<A> Builder<A> {
         self
     }
 
-    /// Sets how many probes may be in flight while half open.
-    pub fn max_probes(mut self, probes: u32) -> Self {
-        self.options.settings.max_probes = probes;
-        self
-    }
+    setters! {
+        /// Sets how many probes may be in flight while half open.
+        fn max_probes(probes: u32) { options.settings.max_probes = probes }
 
-    /// Sets how many probes must succeed, without a failure, before it closes.
-    pub fn successes_to_close(mut self, successes: u32) -> Self {
-        self.options.settings.successes_to_close = successes;
-        self
-    }
+        /// Sets how many probes must succeed, without a failure, before it closes.
+        fn successes_to_close(successes: u32) { options.settings.successes_to_close = successes }
 
-    /// Sets the time after which a probe counts as hung and reopens. It must be longer than the attempt
-    /// timeout: the late end of a hung probe is ignored.
-    pub fn probe_lease(mut self, lease: Duration) -> Self {
-        self.options.settings.probe_lease = Some(lease);
-        self
-    }
+        /// Sets the time after which a probe counts as hung and reopens. It must be longer than the attempt
+        /// timeout: the late end of a hung probe is ignored.
+        fn probe_lease(lease: Duration) { options.settings.probe_lease = Some(lease) }
 
-    /// Makes each cooldown longer by up to this share of it, so that breakers that opened together
-    /// do not probe together.
-    pub fn cooldown_jitter(mut self, share: f64) -> Self {
-        self.options.jitter = Some(share);
-        self
-    }
+        /// Makes each cooldown longer by up to this share of it, so that breakers that opened together
+        /// do not probe together.
+        fn cooldown_jitter(share: f64) { options.jitter = Some(share) }
 
-    /// Draws the jitter under `seed`: the same breaker gets the same cooldowns in the same order,
-    /// whichever process it is in. Without it each layer has a seed of its own.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.options.seed = Some(seed);
-        self
-    }
+        /// Draws the jitter under `seed`: the same breaker gets the same cooldowns in the same order,
+        /// whichever process it is in. Without it each layer has a seed of its own.
+        fn seed(seed: u64) { options.seed = Some(seed) }
 
-    /// After probes have closed it, lets pass a share of the calls that grows from a tenth to all
-    /// within this time, and refuses the others; its state is `CLOSED`.
-    pub fn ramp(mut self, lasts: Duration) -> Self {
-        self.options.settings.ramp = Some(lasts);
-        self
-    }
+        /// After probes have closed it, lets pass a share of the calls that grows from a tenth to all
+        /// within this time, and refuses the others; its state is `CLOSED`.
+        fn ramp(lasts: Duration) { options.settings.ramp = Some(lasts) }
 
-    /// Whether errors of the code [`RATE_LIMITED`](tr_core::code::RATE_LIMITED), such as a 429,
-    /// are failures. Else they count for nothing.
-    pub fn count_rate_limits(mut self, count: bool) -> Self {
-        self.options.settings.count_rate_limits = count;
-        self
-    }
+        /// Whether errors of the code [`RATE_LIMITED`](tr_core::code::RATE_LIMITED), such as a 429,
+        /// are failures. Else they count for nothing.
+        fn count_rate_limits(count: bool) { options.settings.count_rate_limits = count }
 
-    /// What the breakers do with their decisions, until told otherwise by a handle.
-    pub fn mode(mut self, mode: Mode) -> Self {
-        self.options.settings.mode = mode;
-        self
-    }
+        /// What the breakers do with their decisions, until told otherwise by a handle.
+        fn mode(mode: Mode) { options.settings.mode = mode }
 
-    /// Whether breakers start in `FORCED_OPEN`. Not together with [`Mode::Disabled`], which would
-    /// let all calls pass.
-    pub fn forced_open(mut self, forced: bool) -> Self {
-        self.options.settings.force_open = forced;
-        self
-    }
+        /// Whether breakers start in `FORCED_OPEN`. Not together with [`Mode::Disabled`], which would
+        /// let all calls pass.
+        fn forced_open(forced: bool) { options.settings.force_open = forced }
 
-    /// How many breakers are kept. At capacity, an idle closed breaker without failures is evicted; if
-    /// there is none, new keys share one overflow breaker. The first 256, and at most half of all, are
-    /// never evicted, and found without a lock.
-    ///
-    /// A breaker whose tool succeeds takes up less than 256 bytes, however many there are.
-    pub fn capacity(mut self, breakers: usize) -> Self {
-        self.options.capacity = breakers;
-        self
+        /// How many breakers are kept. At capacity, an idle closed breaker without failures is evicted; if
+        /// there is none, the calls of new keys pass and do not count, and observers get an event
+        /// ([`Event::BreakerUncounted`](tr_core::Event::BreakerUncounted)).
+        /// The first 256, and at most half of all, are never evicted, and found without a lock.
+        ///
+        /// A breaker whose tool succeeds takes up less than 256 bytes, however many there are.
+        fn capacity(breakers: usize) { options.capacity = breakers }
     }
 
     /// Tells `observer` of every step and every refused call; may be called several times.

@@ -101,8 +101,11 @@ pub(crate) enum End {
     Failure {
         slow: bool,
     },
-    /// The tool answered that it never will.
-    Permanent,
+    /// A repeat would end in the same way.
+    Permanent {
+        /// The tool itself said so: it works.
+        answered: bool,
+    },
     /// Nothing can be said of the tool.
     Neither,
 }
@@ -217,6 +220,17 @@ impl Circuit {
             }
             _ => Err(self.refusal(now)),
         }
+    }
+
+    /// Why a call would be refused now, whatever it is; `None` also where that is not known before it comes.
+    pub(crate) fn refuses(&mut self, now: Instant) -> Option<Refusal> {
+        self.settle(now);
+        let refuses = match &self.phase {
+            Phase::Closed { .. } => false,
+            Phase::HalfOpen(half) => half.probes.len() >= self.settings.max_probes as usize,
+            Phase::Open(_) | Phase::Forced => true,
+        };
+        (refuses && self.mode == Mode::Enforce).then(|| self.refusal(now))
     }
 
     fn refusal(&self, now: Instant) -> Refusal {

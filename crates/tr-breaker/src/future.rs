@@ -14,7 +14,7 @@ use std::{
     task::{Context, Poll},
 };
 use tr_core::{
-    BoxError, Classification, DefaultPolicy, ResponsePolicy, Verdict,
+    BoxError, Classification, DefaultPolicy, Ran, ResponsePolicy, Verdict,
     code::{NOT_READY, RATE_LIMITED},
     internal::CoarseInstant,
 };
@@ -88,21 +88,24 @@ where
 /// Spends the permit on the end of its call. Where foreign code panicked when it should judge,
 /// nothing is spent, and the permit goes back when it is dropped.
 #[inline]
-fn settle(permit: &mut Permit, judged: Classification<'_>, error: Option<&BoxError>) {
+pub(crate) fn settle(permit: &mut Permit, judged: Classification<'_>, error: Option<&BoxError>) {
     match judged.verdict {
         Verdict::Success => permit.succeed(),
-        verdict => settle_badly(permit, verdict, judged.code, error),
+        _ => settle_badly(permit, judged, error),
     }
 }
 
 #[cold]
-fn settle_badly(permit: &mut Permit, verdict: Verdict, code: &str, error: Option<&BoxError>) {
-    match verdict {
-        Verdict::Transient { .. } if permit.counts(code) => permit.fail(match error {
+fn settle_badly(permit: &mut Permit, judged: Classification<'_>, error: Option<&BoxError>) {
+    match judged.verdict {
+        Verdict::Transient { .. } if permit.counts(judged.code) => permit.fail(match error {
             Some(error) => shortened(error),
-            None => shortened(&code),
+            None => shortened(&judged.code),
         }),
-        Verdict::Permanent => permit.spend(End::Permanent),
+        // Where it is unknown whether the tool ran, there was no answer.
+        Verdict::Permanent if judged.ran != Ran::Unknown => {
+            permit.spend(End::Permanent { answered: judged.ran == Ran::Yes });
+        }
         _ => permit.spend(End::Neither),
     }
 }

@@ -49,19 +49,20 @@ impl Registry {
     }
 
     /// The breaker of this key, created if needed: then it uses the layer's settings, without a
-    /// manifest's overrides. At capacity it is the overflow breaker that such keys share.
+    /// manifest's overrides. At capacity it is the [`overflow`](Self::overflow).
     #[must_use]
     pub fn breaker(&self, key: KeyRef<'_>) -> BreakerHandle {
         self.handle(self.breakers.get_or_make(key))
     }
 
-    /// All breakers except the overflow breaker.
+    /// All breakers except the [`overflow`](Self::overflow).
     #[must_use]
     pub fn all(&self) -> Vec<BreakerHandle> {
         self.breakers.all().into_iter().map(|circuit| self.handle(circuit)).collect()
     }
 
-    /// The overflow breaker, which keys share at capacity; its name is `_overflow`.
+    /// What keys share that come at capacity, called `_overflow`. It is disabled: their calls pass and do not count,
+    /// since the failures of some keys say nothing of the others. By hand it can be forced open.
     #[must_use]
     pub fn overflow(&self) -> BreakerHandle {
         self.handle(self.breakers.overflow().clone())

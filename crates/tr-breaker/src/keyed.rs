@@ -1,6 +1,7 @@
 //! The circuit of one key, behind a lock.
 use crate::{
     circuit::{Circuit, End, Refusal, Ticket, Transition},
+    clock,
     fast_path::FastPath,
     observers::Observers,
     settings::{EffectClass, Mode, Settings},
@@ -150,6 +151,15 @@ impl KeyedCircuit {
     fn refuse(&self, now: impl FnOnce() -> CoarseInstant) -> Option<Refusal> {
         let left = self.fast_path.refuse(now, self.settings.derived.longest_cooldown)?;
         Some(Refusal { state: BreakerState::Open, left: Some(left), shadow: false })
+    }
+
+    /// Why any call would be refused now.
+    #[inline]
+    pub(crate) fn refuses(&self) -> Option<Refusal> {
+        match self.fast_path.pass() {
+            Some(_) => None,
+            None => self.change(|locked| locked.circuit.refuses(clock::now())),
+        }
     }
 
     /// A call succeeded, having taken so long if that matters.

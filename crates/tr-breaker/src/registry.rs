@@ -3,7 +3,7 @@ use crate::{
     clock,
     keyed::KeyedCircuit,
     observers::Observers,
-    settings::Settings,
+    settings::{Mode, Settings},
     snapshot::{Saved, Snapshot},
     sync::ignore_poison,
     window::Epoch,
@@ -30,7 +30,8 @@ pub(crate) struct Breakers {
     /// that each search ends.
     first: Box<[OnceLock<Arc<KeyedCircuit>>]>,
     others: RwLock<Others>,
-    /// What the keys share for which there is no room.
+    /// What the keys share for which there is no room: calls pass it and do not count, so that the failures of some
+    /// refuse none of the others.
     overflow: Arc<KeyedCircuit>,
 }
 
@@ -50,10 +51,10 @@ struct Others {
 /// At most this many stay for good, and at most half of all.
 const FIRST: usize = 256;
 
-/// Breakers looked at for one that may go, before a new key is sent to the overflow.
+/// Breakers looked at for one that may go, before a new key goes without one.
 const LOOKS: usize = 16;
 
-/// What the overflow breaker is called.
+/// What keys without one of their own share.
 const OVERFLOW: &str = "_overflow";
 
 /// What is known of a key that has no breaker yet.
@@ -72,7 +73,11 @@ impl Breakers {
             other => Arc::new(other),
         };
         let key = KeyRef::new(OVERFLOW);
-        let overflow = KeyedCircuit::new(key, OVERFLOW, settings.clone(), observers.clone());
+        let of_overflow = match settings.force_open {
+            true => settings.clone(),
+            false => Arc::new(Settings { mode: Mode::Disabled, ..Settings::clone(&settings) }),
+        };
+        let overflow = KeyedCircuit::new(key, OVERFLOW, of_overflow, observers.clone());
         let slots = (2 * FIRST.min(capacity / 2)).next_power_of_two();
         Self {
             settings,

@@ -3,36 +3,50 @@ use crate::{
     circuit::Refusal,
     clock,
     error::CircuitOpen,
-    future::{BreakerFuture, Permit},
+    future::{BreakerFuture, Permit, settle},
     keyed::KeyedCircuit,
     registry::{Breakers, Seed},
     settings::{EffectClass, Mode},
 };
 use std::{
+    mem,
     sync::Arc,
     task::{Context, Poll},
 };
 use tower_service::Service;
 use tr_core::{
-    BoxError, DefaultPolicy, Event, KeyRef, RequestPolicy, ResponsePolicy, internal::Sharded,
-    manifest::BreakerOverride,
+    BoxError, BreakerState, DefaultPolicy, Event, KeyRef, RequestPolicy, ResponsePolicy,
+    internal::Sharded, manifest::BreakerOverride,
 };
 
 /// Stops calling a tool that keeps failing. Made by a [`BreakerLayer`](crate::BreakerLayer).
 ///
-/// The breaker of a call is known only in `call`, so calls are refused there, and `poll_ready` only
-/// polls the inner service. Do not put it directly around a capacity limit: a refused call leaves the
-/// reservation of `poll_ready` with the service, for its next call.
-#[derive(Clone, Debug)]
+/// Calls are refused in `call`, since the breaker depends on the request. Do not put it directly around a
+/// capacity limit: a refused call leaves the reservation of `poll_ready` with the service, for its next call.
+///
+/// Where all requests have one key ([`RequestPolicy::single_key`], as with
+/// [`NamedPolicy`](tr_core::NamedPolicy)), an open breaker is ready although the inner service is not, and refuses the
+/// next call; and an error of the inner service's `poll_ready` counts as that of a call. With keys that
+/// depend on the request, the wait for readiness comes before the refusal, and errors of readiness are
+/// counted for no key.
+#[derive(Debug)]
 pub struct Breaker<S, A = DefaultPolicy> {
     inner: S,
     policy: A,
     breakers: Sharded<Breakers>,
+    /// `poll_ready` was ready to refuse: the inner service was not asked.
+    refuses: bool,
+}
+
+impl<S: Clone, A: Clone> Clone for Breaker<S, A> {
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone(), self.policy.clone(), self.breakers.clone())
+    }
 }
 
 impl<S, A> Breaker<S, A> {
     pub(crate) const fn new(inner: S, policy: A, breakers: Sharded<Breakers>) -> Self {
-        Self { inner, policy, breakers }
+        Self { inner, policy, breakers, refuses: false }
     }
 
     /// The inner service.
@@ -53,12 +67,25 @@ where
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx).map_err(Into::into)
+        if let Some(key) = RequestPolicy::<Req>::single_key(&self.policy) {
+            self.refuses = self.breakers.get(key).is_some_and(|it| it.refuses().is_some());
+            if self.refuses {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        self.inner.poll_ready(cx).map_err(|error| {
+            let error = error.into();
+            self.count_unready::<Req, S::Response>(&error);
+            error
+        })
     }
 
     // As small as can be, so that its caller makes the future in place.
     #[inline(always)]
     fn call(&mut self, req: Req) -> Self::Future {
+        if mem::take(&mut self.refuses) {
+            return BreakerFuture::refused(self.refuse(&req));
+        }
         let class = match self.policy.is_effect_declared(&req) {
             true => EffectClass::of(self.policy.effect(&req)),
             false => EffectClass::Undeclared,
@@ -78,6 +105,37 @@ where
 }
 
 impl<S, A> Breaker<S, A> {
+    /// The refusal that `poll_ready` was ready for. The inner service is not ready, so it stands also if the
+    /// cooldown has ended since.
+    #[cold]
+    fn refuse<Req>(&self, req: &Req) -> BoxError
+    where
+        A: RequestPolicy<Req>,
+    {
+        let (circuit, _) = self.find(req);
+        let ended = Refusal { state: BreakerState::HalfOpen, left: None, shadow: false };
+        let refusal = circuit.refuses().unwrap_or(ended);
+        if circuit.observers().is_enabled() {
+            self.notify(req, &circuit, refusal);
+        }
+        CircuitOpen::new(circuit, refusal).into()
+    }
+
+    /// Counts an error of the inner service's readiness, if it is clear for which key.
+    #[cold]
+    fn count_unready<Req, Res>(&self, error: &BoxError)
+    where
+        A: RequestPolicy<Req> + ResponsePolicy<Res>,
+    {
+        let Some(key) = RequestPolicy::<Req>::single_key(&self.policy) else { return };
+        let circuit = self.breakers.get_or_make(key);
+        if let Ok(ticket) = circuit.admit(EffectClass::Undeclared, None, clock::now) {
+            let mut permit = Permit::new(circuit, ticket, None);
+            let judged = ResponsePolicy::<Res>::classify(&self.policy, Err(&**error));
+            settle(&mut permit, judged, Some(error));
+        }
+    }
+
     /// Makes or refuses a call of which a look at its circuit does not say that it passes.
     #[inline(never)]
     fn decide<Req>(
@@ -152,7 +210,7 @@ impl<S, A> Breaker<S, A> {
     where
         A: RequestPolicy<Req>,
     {
-        self.breakers.find(key, || {
+        let found = self.breakers.find(key, || {
             // One tool's manifest does not speak for the others that share a breaker.
             if key.is_target() || key == self.policy.key(req) {
                 let change = self.policy.breaker_override(req);
@@ -160,7 +218,11 @@ impl<S, A> Breaker<S, A> {
             } else {
                 Seed { label: key.name, change: BreakerOverride::default() }
             }
-        })
+        });
+        if Arc::ptr_eq(&found, self.breakers.overflow()) && found.observers().is_enabled() {
+            found.observers().notify(&self.policy.info(req), &Event::BreakerUncounted);
+        }
+        found
     }
 
     #[cold]

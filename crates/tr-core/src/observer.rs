@@ -121,6 +121,8 @@ pub enum Event<'r> {
         /// The refusal was only reported; the call was admitted.
         shadow: bool,
     },
+    /// A layer has as many breakers as it may: the call has none, passes, and counts nowhere.
+    BreakerUncounted,
     /// A call was answered from a record.
     Replayed {
         /// What it matched.

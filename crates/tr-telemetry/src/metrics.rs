@@ -156,6 +156,13 @@ impl Series {
         }
     }
 
+    /// A call passed without a breaker.
+    pub(crate) fn uncounted(&self) {
+        if let Some(set) = &self.instruments.openclaw {
+            set.uncounted.add(1, &[self.tool()]);
+        }
+    }
+
     /// A breaker changed its state.
     pub(crate) fn moved(&self, from: BreakerState, to: BreakerState) {
         let Some(set) = &self.instruments.openclaw else { return };

@@ -10,7 +10,13 @@ use crate::{
     watch::without,
 };
 use opentelemetry::KeyValue;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, code, internal::Sharded};
 
 /// Turns the events of other layers into log events, metrics and spans.
@@ -20,6 +26,8 @@ use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, code, inte
 #[derive(Debug)]
 pub struct TelemetryObserver {
     core: Sharded<Core>,
+    /// That calls go without a breaker was logged.
+    told_uncounted: AtomicBool,
 }
 
 impl Signals {
@@ -34,7 +42,7 @@ impl TelemetryObserver {
     /// Reports to `signals`.
     #[must_use]
     pub fn new(signals: &Signals) -> Self {
-        Self { core: signals.core() }
+        Self { core: signals.core(), told_uncounted: AtomicBool::new(false) }
     }
 
     fn series(&self, call: &CallInfo<'_>, count: impl FnOnce(&Series)) {
@@ -178,6 +186,13 @@ impl Observer for TelemetryObserver {
                     ..Record::default()
                 };
                 self.log(call, record, |it| log::warn(|| *it));
+            }
+            Event::BreakerUncounted => {
+                self.series(call, Series::uncounted);
+                if !self.told_uncounted.swap(true, Relaxed) {
+                    let record = Record { event: "tool_call_uncounted", ..Record::default() };
+                    self.log(call, record, |it| log::warn(|| *it));
+                }
             }
             Event::Replayed { state, .. } => {
                 notes::note(|notes| notes.replayed = Some(state));

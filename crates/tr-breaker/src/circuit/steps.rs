@@ -66,7 +66,7 @@ impl Circuit {
                 self.window.bad(now, BadCall { failed: false, slow }, settings);
             }
             End::Failure { slow } => self.window.bad(now, BadCall { failed: true, slow }, settings),
-            End::Permanent => return self.window.end_run(),
+            End::Permanent { .. } => return self.window.end_run(),
             End::Neither => return,
         }
         if self.window.trips(now, settings.rules(class), settings) {
@@ -84,14 +84,15 @@ impl Circuit {
         let Phase::HalfOpen(half) = &mut self.phase else { return };
         half.probes.retain(|probe| probe.id != id);
         match end {
-            End::Success { slow: false } => {
+            // A service that answers 404 is back.
+            End::Success { slow: false } | End::Permanent { answered: true } => {
                 half.successes += 1;
                 if half.successes >= self.settings.successes_to_close {
                     self.close(self.settings.ramp.map(|lasts| Box::new(Ramp::new(now, lasts))));
                 }
             }
             End::Success { .. } | End::Failure { .. } => self.open(now, class),
-            End::Permanent | End::Neither => {}
+            End::Permanent { answered: false } | End::Neither => {}
         }
     }
 

@@ -49,7 +49,7 @@ impl Bench {
                 'S' => End::Success { slow: false },
                 's' => End::Success { slow: true },
                 'F' => End::Failure { slow: false },
-                'P' => End::Permanent,
+                'P' => End::Permanent { answered: true },
                 'N' => End::Neither,
                 other => panic!("{other} is no call"),
             };

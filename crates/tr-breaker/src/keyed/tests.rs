@@ -30,10 +30,11 @@ impl Step {
             0..20 => Self::Admit(EffectClass::ALL[below(4) as usize]),
             20..40 => {
                 let slow = below(5) == 0;
-                let end = match below(14) {
+                let end = match below(15) {
                     0..6 => End::Success { slow },
                     6..12 => End::Failure { slow },
-                    12 => End::Permanent,
+                    12 => End::Permanent { answered: true },
+                    13 => End::Permanent { answered: false },
                     _ => End::Neither,
                 };
                 Self::End(below(1 << 16) as usize, end)
@@ -148,14 +149,14 @@ impl Model {
         if self.is == Is::HalfOpen {
             self.probes.retain(|(probe, ..)| *probe != call);
             match end {
-                End::Success { slow: false }
+                End::Success { slow: false } | End::Permanent { answered: true }
                     if self.wins + 1 == self.settings.successes_to_close =>
                 {
                     self.go(Is::Closed);
                 }
-                End::Success { slow: false } => self.wins += 1,
+                End::Success { slow: false } | End::Permanent { answered: true } => self.wins += 1,
                 End::Success { .. } | End::Failure { .. } => self.open(now, class),
-                End::Permanent | End::Neither => {}
+                End::Permanent { answered: false } | End::Neither => {}
             }
             return;
         }
@@ -179,7 +180,7 @@ impl Model {
         let run = said().take_while(|(_, end)| matches!(end, End::Failure { .. }));
         let run = run.filter(|(at, _)| young(at)).count();
 
-        let window = said().filter(|(at, end)| young(at) && *end != End::Permanent);
+        let window = said().filter(|(at, end)| young(at) && !matches!(end, End::Permanent { .. }));
         let window: Vec<End> = window.take(settings.window as usize).map(|call| call.1).collect();
         let share = |is: fn(&End) -> bool| {
             window.iter().filter(|end| is(end)).count() as f64 / window.len() as f64

@@ -3,6 +3,7 @@ mod alloc;
 mod cases;
 mod contract;
 mod peers;
+mod readiness;
 mod registry;
 mod restart;
 mod rig;

@@ -8,7 +8,7 @@ use tower::{Layer, Service, ServiceExt};
 use tr_breaker::{BreakerLayer, Builder};
 use tr_core::{
     BreakerState::{Closed, HalfOpen, Open},
-    ToolCall, ToolOutcome,
+    FailureInfo, Ran, ToolCall, ToolOutcome, Verdict,
 };
 use tr_testkit::tool::{Scripted, Step};
 
@@ -75,7 +75,8 @@ async fn peer_resilience4j_545_ignored_error_eats_a_permit() {
     let rig = Rig::new(builder).opened().await;
     advance(30 * SECOND).await;
     for _ in 0..10 {
-        rig.calls([permanent(), failure("rate_limited")]).await;
+        let ignored = FailureInfo::new("tls_untrusted", Ran::Unknown, Verdict::Permanent);
+        rig.calls([Step::err(ignored), failure("rate_limited")]).await;
         assert_eq!((rig.state(), rig.breaker().counts().probes), (HalfOpen, 0));
     }
     rig.calls([ok()]).await;
@@ -191,4 +192,13 @@ async fn peer_tr_two_layers_share_nothing() {
     let other = Rig::new(Builder::by_effect());
     other.call().await.unwrap();
     assert_eq!((rig.state(), other.state()), (Open, Closed));
+}
+
+/// github.com/App-vNext/Polly/issues/1979: after an outage, a store answers 404 for what is not there.
+#[tokio::test(start_paused = true)]
+async fn peer_polly_1979_a_healthy_service_that_answers_404_stays_half_open() {
+    let rig = Rig::new(Builder::by_effect()).opened().await;
+    advance(30 * SECOND).await;
+    rig.calls([permanent(), permanent()]).await;
+    assert_eq!(rig.state(), Closed);
 }

@@ -116,9 +116,10 @@ async fn what_remembers_failures_or_is_in_use_is_not_evicted() {
     fail(&rig, (0..4).map(|n| call(&format!("new {n}")))).await;
     assert_eq!(names(&rig.layer), ["failed", "held", "open", "running"]);
     let overflow = rig.layer.registry().overflow();
-    assert_eq!((overflow.name(), overflow.counts().consecutive_failures), ("_overflow", 4));
-    fail(&rig, [call("and another")]).await;
-    assert_eq!(overflow.state(), Open, "new keys share it");
+    assert_eq!((overflow.name(), overflow.counts().consecutive_failures), ("_overflow", 0));
+    fail(&rig, (0..20).map(|n| call(&format!("another {n}")))).await;
+    assert_eq!(overflow.state(), Closed, "what some keys do says nothing of the others");
+    assert_eq!(rig.heard.take().iter().filter(|line| line.contains("uncounted")).count(), 24);
 
     running.abort();
     assert!(running.await.unwrap_err().is_cancelled());

@@ -112,6 +112,7 @@ impl Observer for Heard {
                 let would = if *shadow { "would refuse" } else { "refuses" };
                 format!("{} {breaker}: {} {would}", call.tool, state.as_str())
             }
+            Event::BreakerUncounted => format!("{}: uncounted", call.tool),
             other => panic!("a breaker has nothing to do with {other:?}"),
         };
         self.0.lock().unwrap().push(text);

@@ -21,6 +21,7 @@ pub(super) struct Instruments {
     pub(super) hits: Counter<u64>,
     pub(super) state: Gauge<u64>,
     pub(super) transitions: Counter<u64>,
+    pub(super) uncounted: Counter<u64>,
     pub(super) sessions: Counter<u64>,
     pub(super) shadow_calls: Counter<u64>,
     pub(super) decisions: Counter<u64>,
@@ -49,6 +50,10 @@ impl Instruments {
             transitions: counter(
                 "openclaw_tool_circuit_breaker_transitions",
                 "Changes of a breaker's state",
+            ),
+            uncounted: counter(
+                "openclaw_tool_circuit_breaker_uncounted",
+                "Calls that passed without a breaker, since there is no room for another",
             ),
             sessions: counter(
                 "openclaw_tool_session_events",

@@ -30,7 +30,7 @@ fn a_failed_probe_reopens_and_restarts_the_cooldown() {
 
 #[test]
 fn a_probe_that_says_nothing_comes_back_once() {
-    for end in [End::Neither, End::Permanent] {
+    for end in [End::Neither, End::Permanent { answered: false }] {
         let mut bench = default_bench();
         bench.run(Calls("FFFFF")).at(30_000);
         let probe = bench.ticket();
@@ -40,6 +40,14 @@ fn a_probe_that_says_nothing_comes_back_once() {
         assert!(bench.admit().is_err(), "returned twice, it would let two out");
         assert_eq!(bench.circuit.probes(), (1, 0));
     }
+}
+
+#[test]
+fn a_probe_that_is_answered_with_a_refusal_has_found_the_tool_at_work() {
+    let mut bench = default_bench();
+    bench.run(Calls("FFFFF")).at(30_000).run(Calls("P"));
+    assert_eq!(bench.state(), HalfOpen);
+    assert_eq!(bench.run(Calls("P")).state(), Closed);
 }
 
 #[test]
