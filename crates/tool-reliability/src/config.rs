@@ -21,8 +21,7 @@
 //! let search = live.stack().service(service_fn(|_: ToolCall| async {
 //!     Ok::<_, BoxError>(ToolOutcome::default())
 //! }));
-//! let call = live.catalog().manifested(ToolCall::new("search", Params::empty_object()));
-//! search.oneshot(call).await?;
+//! search.oneshot(ToolCall::new("search", Params::empty_object())).await?;
 //!
 //! // Later: what is said of tools and which calls are guarded holds from the next call on.
 //! let reloaded = live.reload(Config::from_json(r#"{"retry": {"attempts": 2}}"#)?)?;
@@ -35,7 +34,7 @@
 //! | | |
 //! |---|---|
 //! | `rollout` | at once, for calls that are made from then on |
-//! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that get their manifest from then on; a breaker that exists keeps the limits that it was made with, and takes a new `state` |
+//! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that are made from then on, unless they bring a manifest; a breaker that exists keeps the limits that it was made with, and takes a new `state` |
 //! | `identity`, `upstream` | nothing: they are for `tool-guard`, which reads them at its start |
 //! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
 
@@ -63,10 +62,7 @@ pub use self::{
     telemetry::telemetry,
 };
 use crate::{Builder, ConfigError, ToolStack};
-use std::{
-    env, fmt, mem,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{env, fmt, mem, sync::Arc};
 pub use tr_config::{
     BreakerConfig, BreakerMode, BreakerRules, BudgetConfig, CatalogError, Config, Conflicts,
     DeriveKeys, IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals,
@@ -91,7 +87,6 @@ struct Running {
     stack: ToolStack,
     /// The configuration that it was started with.
     started: Config,
-    catalog: RwLock<ToolCatalog>,
     warnings: Vec<String>,
 }
 
@@ -155,8 +150,7 @@ impl Live {
         change: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self, ConfigError> {
         let stack = change(ToolStack::builder().config(&config)).build()?;
-        let catalog = RwLock::new(config.catalog.clone());
-        Ok(Self(Arc::new(Running { stack, started: config, catalog, warnings })))
+        Ok(Self(Arc::new(Running { stack, started: config, warnings })))
     }
 
     /// The stack.
@@ -168,7 +162,7 @@ impl Live {
     /// The current declarations of tools. A clone is a reference count.
     #[must_use]
     pub fn catalog(&self) -> ToolCatalog {
-        self.0.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.stack.shared.tools()
     }
 
     /// Applies the settings of a new configuration that can change at run time, and returns those that
@@ -199,10 +193,7 @@ impl Live {
         ];
         let differs = differs.into_iter().filter(|(_, differs)| *differs);
         let needs_restart = differs.map(|(section, _)| section).collect();
-        let old = {
-            let mut catalog = self.0.catalog.write().unwrap_or_else(PoisonError::into_inner);
-            mem::replace(&mut *catalog, config.catalog.clone())
-        };
+        let old = self.0.stack.shared.declare(config.catalog.clone());
         self.order(&old, &config.catalog);
         let rollout = config.rollout.unwrap_or_default();
         self.0.stack.kill_switch().set_rollout(rollout);

@@ -18,6 +18,7 @@ use crate::{
 use std::{fmt, sync::Arc, time::Duration};
 use tower_layer::Layer;
 use tr_breaker::Registry;
+use tr_config::ToolCatalog;
 use tr_core::{ConfigError, Observer, ToolOutcome, internal::Sharded};
 use tr_idempotency::{DerivedKeys, Handle, IdempotencyLayer};
 use tr_integrity::{IntegrityLayer, Sessions, WhenStoreFails};
@@ -38,7 +39,7 @@ pub struct ToolStack {
     layers: Layers,
     hooks: Hooks,
     sessions: Option<Sessions>,
-    shared: Sharded<Shared>,
+    pub(crate) shared: Sharded<Shared>,
 }
 
 impl Clone for ToolStack {
@@ -71,6 +72,7 @@ impl ToolStack {
             normalise: true,
             silent_failures: true,
             environment: Environment::from_env(),
+            tools: None,
         }
     }
 
@@ -171,6 +173,7 @@ pub struct Builder {
     normalise: bool,
     silent_failures: bool,
     environment: Environment,
+    pub(crate) tools: Option<ToolCatalog>,
 }
 
 impl Builder {
@@ -384,7 +387,8 @@ impl Builder {
             switch.set_rollout(rollout);
         }
         signals.observe_cache(Records(layers.idempotency.handle()));
-        let shared = Shared::new(switch, &layers, (&signals, &shadow_signals), self.shadow_ends);
+        let signals = (&signals, &shadow_signals);
+        let shared = Shared::new(switch, &layers, signals, self.shadow_ends, self.tools);
         let shared = Sharded::new(shared);
         Ok(ToolStack { layers, hooks, sessions: self.sessions, shared })
     }

@@ -9,10 +9,13 @@ use pin_project_lite::pin_project;
 use std::{
     fmt,
     future::Future,
+    mem,
     pin::Pin,
+    sync::{PoisonError, RwLock},
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
+use tr_config::ToolCatalog;
 use tr_core::{
     BoxError, ToolCall, ToolOutcome,
     internal::{ReadyOnCall, ReadyOnCallFuture, Sharded},
@@ -31,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) shadow_ends: Option<ShadowEnds>,
     /// Around the tool in shadow mode, whose events are those of the layers beside it.
     pub(crate) silent_observers: Observers,
+    /// What a configuration declares of tools, for calls that come without a manifest.
+    pub(crate) tools: Option<RwLock<ToolCatalog>>,
 }
 
 impl Shared {
@@ -40,8 +45,10 @@ impl Shared {
         layers: &Layers,
         (signals, shadow_signals): (&Signals, &Signals),
         shadow_ends: Option<ShadowEnds>,
+        tools: Option<ToolCatalog>,
     ) -> Self {
         Self {
+            tools: tools.map(RwLock::new),
             switch,
             observers: Observers::new(signals, layers.adapter),
             shadow: layers.beside(shadow_signals),
@@ -49,6 +56,37 @@ impl Shared {
             silent_observers: Observers::new(&signals.without_logs(), layers.adapter),
         }
     }
+}
+
+impl Shared {
+    /// The declarations of tools, as they are now.
+    pub(crate) fn tools(&self) -> ToolCatalog {
+        let tools = self.tools.as_ref().map(|tools| ignore_poison(tools.read()).clone());
+        tools.unwrap_or_default()
+    }
+
+    /// Replaces them, and returns those of before.
+    pub(crate) fn declare(&self, tools: ToolCatalog) -> ToolCatalog {
+        match &self.tools {
+            Some(now) => mem::replace(&mut *ignore_poison(now.write()), tools),
+            None => ToolCatalog::default(),
+        }
+    }
+
+    /// The call with what is declared of its tool.
+    #[inline]
+    fn declared(&self, call: ToolCall) -> ToolCall {
+        match &self.tools {
+            Some(tools) if call.manifest().is_none() => {
+                ignore_poison(tools.read()).manifested(call)
+            }
+            _ => call,
+        }
+    }
+}
+
+fn ignore_poison<T>(locked: Result<T, PoisonError<T>>) -> T {
+    locked.unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The stack and the bare tool; each call goes to one of them.
@@ -132,6 +170,7 @@ where
 
     #[inline]
     fn call(&mut self, call: ToolCall) -> Self::Future {
+        let call = self.shared.declared(call);
         let mode = self.shared.switch.mode(&call);
         // The stack must not be called unless it was polled to readiness.
         let is_on = self.asked.take().is_none_or(|asked| asked == Side::On);

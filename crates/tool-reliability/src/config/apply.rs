@@ -14,9 +14,9 @@ use tr_config::{
 use tr_core::{Effect, manifest::BreakerOverride};
 
 impl Builder {
-    /// Applies a configuration, except for its tools, its records and what it shares: tools apply through
-    /// the calls ([`ToolCatalog::manifested`](crate::config::ToolCatalog::manifested)), all of them through
-    /// [`Live`](crate::config::Live). A preset replaces what was set before for attempts, retries and
+    /// Applies a configuration, except for its records and its stores, which
+    /// [`Live`](crate::config::Live) opens. What it declares of tools holds for calls that come without a manifest.
+    /// A preset replaces what was set before for attempts, retries and
     /// breakers; the rest changes only what it names.
     pub fn config(mut self, config: &Config) -> Self {
         self = set!(
@@ -59,6 +59,7 @@ impl Builder {
         if let Some(sessions) = &config.sessions {
             self = self.configured_sessions(sessions);
         }
+        self.tools = Some(config.catalog.clone());
         self.breaker(|builder| breakers(builder, &config.breaker))
             .idempotency(|builder| records(builder, &config.idempotency))
             .loop_guard(|builder| loops(builder, &config.loops))

@@ -222,3 +222,34 @@ fn the_builder_has_the_last_word() {
     });
     assert!(changed.unwrap_err().to_string().contains("capacity"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_it_declares_of_tools_holds_for_calls_that_bring_no_manifest() {
+    let live = live(r#"{"tools": {"search": {"effect": "read_only", "timeout_ms": 500}}}"#);
+    let bare = |tool: &str| ToolCall::new(tool, Params::empty_object()).session("s");
+    let hangs = ScriptedTool::script([Step::Hang, answers("found")]);
+    let handle = hangs.handle();
+    let start = tokio::time::Instant::now();
+    live.stack().service(hangs).oneshot(bare("search")).await.unwrap();
+    assert_eq!(handle.calls(), 2, "read-only, so that it is repeated");
+    assert!(start.elapsed() < Duration::from_secs(2), "after its own timeout");
+
+    // Another tool is mutating.
+    let hangs = ScriptedTool::script([Step::Hang, answers("paid")]);
+    let handle = hangs.handle();
+    live.stack().service(hangs).oneshot(bare("pay")).await.unwrap_err();
+    assert_eq!(handle.calls(), 1);
+
+    // A call's own manifest is not replaced, and a new declaration holds from the next call on.
+    let own = bare("search").manifested(ToolManifest::new("search").into());
+    let hangs = ScriptedTool::script([Step::Hang, answers("found")]);
+    let handle = hangs.handle();
+    live.stack().service(hangs).oneshot(own).await.unwrap_err();
+    assert_eq!(handle.calls(), 1);
+    live.reload(Config::from_json(r#"{"tools": {"pay": {"effect": "read_only"}}}"#).unwrap())
+        .unwrap();
+    let hangs = ScriptedTool::script([Step::Hang, answers("seen")]);
+    let handle = hangs.handle();
+    live.stack().service(hangs).oneshot(bare("pay")).await.unwrap();
+    assert_eq!(handle.calls(), 2);
+}
