@@ -73,7 +73,12 @@ impl fmt::Display for RetryExhausted {
             1 => f.write_str("gave up after 1 attempt")?,
             attempts => write!(f, "gave up after {attempts} attempts")?,
         }
-        write!(f, " ({})", self.why.reason())?;
+        write!(f, " ({}", self.why.reason())?;
+        for (n, retried) in self.retried.iter().enumerate() {
+            f.write_str(if n == 0 { "; earlier: " } else { ", " })?;
+            f.write_str(&retried.reason)?;
+        }
+        f.write_str(")")?;
         match self.info.source() {
             Some(cause) => write!(f, ": {cause}"),
             None => Ok(()),

@@ -134,7 +134,7 @@ async fn tr_11_an_open_breaker_stops_retries() {
     let text = error.to_string();
     assert!(
         text.starts_with(
-            "gave up after 2 attempts (the circuit breaker refused the next attempt): "
+            "gave up after 2 attempts (the circuit breaker refused the next attempt; earlier: timeout, timeout): "
         ),
         "{text}"
     );

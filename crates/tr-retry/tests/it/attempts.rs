@@ -57,7 +57,7 @@ async fn tr_07_attempts_are_used_up() {
     assert!(start.elapsed() <= ms(1_400 + 3), "no unbounded delay");
     assert_eq!(
         error.to_string(),
-        "gave up after 4 attempts (no more are allowed): timeout: the tool may have run"
+        "gave up after 4 attempts (no more are allowed; earlier: timeout, timeout, timeout): timeout: the tool may have run"
     );
 }
 

@@ -61,7 +61,7 @@ async fn tr_11_an_open_breaker_ends_retrying_at_once() {
     assert_eq!(root_cause(&*error).to_string(), "timeout it is", "the last real cause");
     assert_eq!(
         error.to_string(),
-        "gave up after 2 attempts (the circuit breaker refused the next attempt): circuit_open: the tool did not run"
+        "gave up after 2 attempts (the circuit breaker refused the next attempt; earlier: timeout, timeout): circuit_open: the tool did not run"
     );
 }
 
@@ -85,7 +85,7 @@ async fn only_executions_are_counted() {
         let error = exact(RetryConfig::default()).layer(tool).oneshot(search()).await.unwrap_err();
         let retry = exhausted(&error);
         assert_eq!((retry.attempts(), retry.retried().len()), (attempts, 3));
-        let text = format!("gave up {text} (no more are allowed): ");
+        let text = format!("gave up {text} (no more are allowed; earlier: ");
         assert!(error.to_string().starts_with(&text), "{error}");
     }
 }
