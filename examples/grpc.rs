@@ -9,7 +9,10 @@ use std::{
     convert::Infallible,
     future::Future,
     pin::Pin,
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -146,9 +149,20 @@ struct Number(u32);
 
 type Client = BoxCloneSyncService<Call, Number, BoxError>;
 
+/// What a layer refused, as gRPC clients expect it: tonic knows no error of ours, and would make it `Unknown`.
+fn unavailable(error: BoxError) -> BoxError {
+    if failure_info(&*error).is_none_or(|info| info.ran() != Ran::No) {
+        return error;
+    }
+    let mut status = Status::unavailable(error.to_string());
+    status.set_source(Arc::from(error));
+    status.into()
+}
+
 fn client(at: &str) -> Result<Client, BoxError> {
     // Inside of tonic's client, attempts are seen: breaker and timeout are here.
     let channel = ServiceBuilder::new()
+        .map_err(unavailable)
         .layer(BreakerLayer::default())
         .layer(AttemptTimeoutLayer::builder().after(Duration::from_millis(250)).build()?)
         .service(Endpoint::from_shared(at.to_owned())?.connect_lazy());

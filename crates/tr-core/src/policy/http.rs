@@ -29,12 +29,20 @@ impl<B> RequestPolicy<Request<B>> for DefaultPolicy {
     /// A request in origin form (`GET /path`) names no scheme; its key is the host and port of its
     /// `host` header, and the port stays as it is written, since no scheme says which one is left
     /// out. Events name the host and port as the request spells them.
+    ///
+    /// A gRPC request that names no host, as a channel gets it, has its service as its key: `bank.Bank`.
     fn key<'r>(&self, req: &'r Request<B>) -> KeyRef<'r> {
         if req.uri().authority().is_some() {
             return KeyRef::of_uri(req.uri());
         }
-        let host = req.headers().get("host").and_then(|host| host.to_str().ok());
-        KeyRef::origin("", host.unwrap_or(""))
+        let header = |name| req.headers().get(name)?.to_str().ok();
+        if let Some(host) = header("host") {
+            return KeyRef::origin("", host);
+        }
+        let is_grpc =
+            header("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
+        let service = req.uri().path().split('/').nth(1).filter(|_| is_grpc);
+        service.map_or(KeyRef::origin("", ""), KeyRef::new)
     }
 
     /// By the method's definition: safe methods read, PUT and DELETE are idempotent.
@@ -165,6 +173,16 @@ mod tests {
         assert!(DefaultPolicy.classify(Ok(&res)).exhausted);
         res.headers_mut().clear();
         assert!(!DefaultPolicy.classify(Ok(&res)).exhausted);
+    }
+
+    #[test]
+    fn a_grpc_request_without_a_host_is_known_by_its_service() {
+        let request = |kind| {
+            let request = Request::post("/bank.Bank/Pay").header("content-type", kind);
+            request.body(()).unwrap()
+        };
+        assert_eq!(DefaultPolicy.key(&request("application/grpc")).to_string(), "bank.Bank");
+        assert_eq!(DefaultPolicy.key(&request("application/json")).to_string(), "");
     }
 
     #[test]
