@@ -23,8 +23,8 @@
 //!
 //! # What the answers mean
 //!
-//! - **Transient**: another attempt may succeed. What nothing matches is transient too, with the
-//!   code `unclassified`.
+//! - **Transient**: another attempt may succeed. A Rust error that nothing matches is transient too, with the
+//!   code `unclassified`. A failure that a tool answers is final, unless it says otherwise.
 //! - **[`Ran::No`](crate::Ran::No)** takes evidence about this very call: an outermost
 //!   [`NotSent`](crate::NotSent), refusal of tower's `load_shed` or error of our own layers; the
 //!   status 425 or 429 of the response itself; what the tool says in [`ToolError::ran`]. Words,
@@ -64,7 +64,7 @@ mod words;
 #[cfg(feature = "http")]
 pub use self::client::http_error;
 #[cfg(feature = "keys")]
-pub(crate) use self::tool_error::{is_known, json_rpc_code};
+pub(crate) use self::tool_error::json_rpc_code;
 pub use self::{
     chain::{error, ran, tool_function},
     deterministic::{is_deterministic, provider_of},

@@ -26,6 +26,8 @@ pub const LOOP_DETECTED: &str = "loop_detected";
 pub const TOOL_ERROR_LIMIT: &str = "tool_error_limit";
 /// The envelope or the params do not have the form that the contract asks for.
 pub const INVALID_ENVELOPE: &str = "invalid_envelope";
+/// The tool reported a failure of its own.
+pub const TOOL_ERROR: &str = "tool_error";
 /// Nothing that we know matches the error.
 pub const UNCLASSIFIED: &str = "unclassified";
 /// The records store has no room for another claim.

@@ -73,3 +73,29 @@ macro_rules! conformance_test {
         $crate::conformance_test! { { $run, $(#[$attribute])* async $make } $($rest)* }
     };
 }
+
+/// The list of all cases, and the function that runs one, for a module with `Case`, `Subject` and a function for each case.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_runner {
+    ({} $($case:ident)*) => {
+        /// The names of the cases.
+        pub const CASES: &[&str] = &[$(stringify!($case),)*];
+
+        /// Runs the case of this name.
+        ///
+        /// # Errors
+        /// What the store did that breaks the rule.
+        ///
+        /// # Panics
+        /// If there is no case of this name.
+        pub async fn run<S: Subject>(case: &str, subject: &S) -> Result<(), Violation> {
+            let cx = Case::new(subject);
+            let (case, end) = match case {
+                $(stringify!($case) => (stringify!($case), $case(&cx).await),)*
+                _ => panic!("there is no case named {case}"),
+            };
+            end.map_err(|what| Violation::new(case, what))
+        }
+    };
+}

@@ -11,3 +11,16 @@ pub use self::{
     stripe::{STRIPES, stripe},
 };
 pub use crate::shorten::{ceil_char_boundary, floor_char_boundary};
+
+/// Methods of a builder that set one field each: `fn name(value: Type) { field.of.it = value }`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! setters {
+    ($($(#[$doc:meta])* fn $name:ident($value:ident: $type:ty) { $($field:ident).+ = $set:expr })*) => {$(
+        $(#[$doc])*
+        pub fn $name(mut self, $value: $type) -> Self {
+            self.$($field).+ = $set;
+            self
+        }
+    )*};
+}

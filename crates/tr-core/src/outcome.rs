@@ -63,7 +63,7 @@ pub struct ToolError {
     pub code: Box<str>,
     /// For the model.
     pub message: Box<str>,
-    /// What the tool itself says of repeating: `Some(false)` beats everything but a manifest.
+    /// What the tool itself says of repeating: `Some(false)` beats everything but a manifest, and means that it ran.
     pub retryable: Option<bool>,
     /// How it was classified, once it was.
     pub verdict: Option<Verdict>,
@@ -100,7 +100,8 @@ pub struct Retried {
 }
 
 impl ToolError {
-    /// A failure that is not classified yet.
+    /// A failure that is not classified yet. It counts as final unless its code and message speak of something
+    /// transient; a [`refusal`](Self::refusal) is final whatever they say.
     #[must_use]
     pub fn new(code: impl Into<Box<str>>, message: impl Into<Box<str>>) -> Self {
         Self {
@@ -113,6 +114,21 @@ impl ToolError {
             breaker: None,
             exhausted: false,
         }
+    }
+
+    /// A refusal: the tool has answered that it will not do this, and would answer the same again.
+    ///
+    /// It is not retried, no breaker counts it, and a record of the call replays it.
+    ///
+    /// ```
+    /// use tr_core::{ToolError, ToolOutcome};
+    ///
+    /// let outcome = ToolOutcome::failure(ToolError::refusal("sold_out", "no seat is left in row 7"));
+    /// # assert_eq!(outcome.error().unwrap().retryable, Some(false));
+    /// ```
+    #[must_use]
+    pub fn refusal(code: impl Into<Box<str>>, message: impl Into<Box<str>>) -> Self {
+        Self { retryable: Some(false), ran: Ran::Yes, ..Self::new(code, message) }
     }
 
     /// Sets how it was classified.

@@ -72,10 +72,7 @@ mod transcript;
 pub use self::{
     adapted::{Adapted, PolicyExt},
     as_json::AsJson,
-    change::{
-        DedupeKeyBy, EffectBy, KeyBy, RefusedError, RefusedResponse, StoredAsJson, TransientError,
-        TransientResponse, WithEffect,
-    },
+    change::{DedupeKeyBy, EffectBy, JudgeError, JudgeResponse, KeyBy, StoredAsJson, WithEffect},
     default_policy::DefaultPolicy,
     idempotency::{Derive, InvalidKey, RecordRef, StoreResponse},
     loops::{LoopPolicy, LoopRef, TurnRef},

@@ -10,7 +10,7 @@ use crate::{
 use std::{fmt, sync::Arc, time::Duration};
 use tr_core::{
     ConfigError, DefaultPolicy, Effect, Observer, SystemClock, ToolOutcome, WallClock,
-    canonical::FingerprintKey,
+    canonical::FingerprintKey, setters,
 };
 
 /// The allowed range of times to live.
@@ -163,23 +163,16 @@ impl<A, V> Builder<A, V> {
         self
     }
 
-    /// Sets the observer of replays, conflicts and refusals; none by default.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.settings.observer = Some(observer);
-        self
-    }
+    setters! {
+        /// Sets the observer of replays, conflicts and refusals; none by default.
+        fn observer(observer: Arc<dyn Observer>) { settings.observer = Some(observer) }
 
-    /// Sets the wall clock for [`DedupeRecord`](crate::DedupeRecord)s, which is read once; the
-    /// machine's by default.
-    pub fn wall_clock(mut self, wall: Arc<dyn WallClock>) -> Self {
-        self.settings.wall = wall;
-        self
-    }
+        /// Sets the wall clock for [`DedupeRecord`](crate::DedupeRecord)s, which is read once; the
+        /// machine's by default.
+        fn wall_clock(wall: Arc<dyn WallClock>) { settings.wall = wall }
 
-    /// Sets the secret behind the fingerprints of keys; one drawn per process by default.
-    pub fn fingerprint_key(mut self, key: FingerprintKey) -> Self {
-        self.settings.fingerprints = key;
-        self
+        /// Sets the secret behind the fingerprints of keys; one drawn per process by default.
+        fn fingerprint_key(key: FingerprintKey) { settings.fingerprints = key }
     }
 
     /// Keeps the records in `store`, which may outlive this process and be shared by several. None

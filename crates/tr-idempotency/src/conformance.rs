@@ -132,27 +132,4 @@ macro_rules! conformance_tests {
     };
 }
 
-macro_rules! cases {
-    ({} $($case:ident)*) => {
-        /// The names of the cases.
-        pub const CASES: &[&str] = &[$(stringify!($case),)*];
-
-        /// Runs the case of this name.
-        ///
-        /// # Errors
-        /// What the store did that breaks the rule.
-        ///
-        /// # Panics
-        /// If there is no case of this name.
-        pub async fn run<S: Subject>(case: &str, subject: &S) -> Result<(), Violation> {
-            let cx = Case::new(subject);
-            let (case, end) = match case {
-                $(stringify!($case) => (stringify!($case), $case(&cx).await),)*
-                _ => panic!("there is no case named {case}"),
-            };
-            end.map_err(|what| Violation::new(case, what))
-        }
-    };
-}
-
-conformance_cases! { cases: {} }
+conformance_cases! { tr_core::conformance_runner: {} }

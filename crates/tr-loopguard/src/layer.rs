@@ -10,7 +10,9 @@ use crate::{
 };
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tower_layer::Layer;
-use tr_core::{ConfigError, DefaultPolicy, Observer, SystemClock, WallClock, internal::Sharded};
+use tr_core::{
+    ConfigError, DefaultPolicy, Observer, SystemClock, WallClock, internal::Sharded, setters,
+};
 
 /// The most failures that a limit can be set to.
 const MAX_FAILURES: u32 = 1000;
@@ -108,28 +110,18 @@ impl Default for Options {
 }
 
 impl<A> Builder<A> {
-    /// Enables the guard; `true` by default. If it is off, calls pass and nothing is counted.
-    pub fn enabled(mut self, enabled: bool) -> Self {
-        self.options.enabled = enabled;
-        self
-    }
+    setters! {
+        /// Enables the guard; `true` by default. If it is off, calls pass and nothing is counted.
+        fn enabled(enabled: bool) { options.enabled = enabled }
 
-    /// Sets what to do about loops; [`Mode::Block`] by default.
-    pub fn mode(mut self, mode: Mode) -> Self {
-        self.options.mode = mode;
-        self
-    }
+        /// Sets what to do about loops; [`Mode::Block`] by default.
+        fn mode(mode: Mode) { options.mode = mode }
 
-    /// Sets how many failures of one call with one error are a loop; 2 by default.
-    pub fn max_identical_failures(mut self, failures: u32) -> Self {
-        self.options.identical = failures;
-        self
-    }
+        /// Sets how many failures of one call with one error are a loop; 2 by default.
+        fn max_identical_failures(failures: u32) { options.identical = failures }
 
-    /// Sets how many failures of any kind stop the turn, or warn the model; 5 by default.
-    pub fn max_failures_per_turn(mut self, failures: u32) -> Self {
-        self.options.per_turn = failures;
-        self
+        /// Sets how many failures of any kind stop the turn, or warn the model; 5 by default.
+        fn max_failures_per_turn(failures: u32) { options.per_turn = failures }
     }
 
     /// Sets the signals that are detected beside failures; none by default.
@@ -138,17 +130,13 @@ impl<A> Builder<A> {
         self
     }
 
-    /// Sets how long a failure counts where calls do not name their turn; 60 s by default.
-    pub fn memory(mut self, memory: Duration) -> Self {
-        self.options.memory = memory;
-        self
-    }
+    setters! {
+        /// Sets how long a failure counts where calls do not name their turn; 60 s by default.
+        fn memory(memory: Duration) { options.memory = memory }
 
-    /// Sets how many turns are kept, the newest; 10,000 by default. Only turns with failures are
-    /// kept; with [`signals`](Self::signals), all are.
-    pub fn max_turns(mut self, turns: usize) -> Self {
-        self.options.max_turns = turns;
-        self
+        /// Sets how many turns are kept, the newest; 10,000 by default. Only turns with failures are
+        /// kept; with [`signals`](Self::signals), all are.
+        fn max_turns(turns: usize) { options.max_turns = turns }
     }
 
     /// Sets the log of malformed calls and their models; none by default.
@@ -171,16 +159,12 @@ impl<A> Builder<A> {
         self
     }
 
-    /// Sets the clock for the times of log entries; the machine's by default.
-    pub fn wall_clock(mut self, clock: Arc<dyn WallClock>) -> Self {
-        self.options.clock = clock;
-        self
-    }
+    setters! {
+        /// Sets the clock for the times of log entries; the machine's by default.
+        fn wall_clock(clock: Arc<dyn WallClock>) { options.clock = clock }
 
-    /// Sets the observer of loops; none by default.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.options.observer = Some(observer);
-        self
+        /// Sets the observer of loops; none by default.
+        fn observer(observer: Arc<dyn Observer>) { options.observer = Some(observer) }
     }
 
     /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.

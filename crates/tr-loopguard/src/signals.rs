@@ -1,5 +1,6 @@
 //! Signals of loops without failures, and their thresholds.
 use std::{ops::RangeInclusive, time::Duration};
+use tr_core::setters;
 
 /// What a signal can be configured to count to.
 const COUNTS: RangeInclusive<u32> = 2..=100_000;
@@ -60,63 +61,41 @@ impl Default for Signals {
 }
 
 impl Signals {
-    /// Sets how often one call may succeed with the same response before the model is warned; 10 by
-    /// default: two sessions that made progress, of 845 calls, had up to 7 in a turn.
-    pub fn repeats(mut self, times: u32) -> Self {
-        self.repeats = times;
-        self
-    }
+    setters! {
+        /// Sets how often one call may succeed with the same response before the model is warned; 10 by
+        /// default: two sessions that made progress, of 845 calls, had up to 7 in a turn.
+        fn repeats(times: u32) { repeats = times }
 
-    /// Sets how often one call may fail in the same way, if that failure does not count against the
-    /// turn; 5 by default, half of the limit for successes.
-    pub fn failing_repeats(mut self, times: u32) -> Self {
-        self.failing_repeats = times;
-        self
-    }
+        /// Sets how often one call may fail in the same way, if that failure does not count against the
+        /// turn; 5 by default, half of the limit for successes.
+        fn failing_repeats(times: u32) { failing_repeats = times }
 
-    /// Sets how often a cycle of 2 to 5 calls may repeat with the same responses; 3 by default: a
-    /// second round can be intended.
-    pub fn rounds(mut self, times: u32) -> Self {
-        self.rounds = times;
-        self
-    }
+        /// Sets how often a cycle of 2 to 5 calls may repeat with the same responses; 3 by default: a
+        /// second round can be intended.
+        fn rounds(times: u32) { rounds = times }
 
-    /// Sets how often a tool may fail with the same error and different args, without a success in
-    /// between; 3 by default.
-    pub fn same_error(mut self, times: u32) -> Self {
-        self.same_error = times;
-        self
-    }
+        /// Sets how often a tool may fail with the same error and different args, without a success in
+        /// between; 3 by default.
+        fn same_error(times: u32) { same_error = times }
 
-    /// Sets from which length on a pause before a call counts as a wait; 10 s by default. A model
-    /// that waits between two polls does not loop.
-    pub fn pace(mut self, pace: Duration) -> Self {
-        self.pace = pace;
-        self
-    }
+        /// Sets from which length on a pause before a call counts as a wait; 10 s by default. A model
+        /// that waits between two polls does not loop.
+        fn pace(pace: Duration) { pace = pace }
 
-    /// Sets how long a polled result may stay the same; 1 h by default. Tools that are declared as
-    /// polled have no limit.
-    pub fn quiet(mut self, quiet: Duration) -> Self {
-        self.quiet = quiet;
-        self
-    }
+        /// Sets how long a polled result may stay the same; 1 h by default. Tools that are declared as
+        /// polled have no limit.
+        fn quiet(quiet: Duration) { quiet = quiet }
 
-    /// Sets whether transient failures (timeouts, 429, 503, a reset connection) count against the
-    /// limits of failures; `false` by default. They count for
-    /// [`failing_repeats`](Self::failing_repeats) and [`same_error`](Self::same_error) either way,
-    /// and always where the turn is not known, since they refuse nothing there.
-    pub fn count_transient(mut self, count: bool) -> Self {
-        self.count_transient = count;
-        self
-    }
+        /// Sets whether transient failures (timeouts, 429, 503, a reset connection) count against the
+        /// limits of failures; `false` by default. They count for
+        /// [`failing_repeats`](Self::failing_repeats) and [`same_error`](Self::same_error) either way,
+        /// and always where the turn is not known, since they refuse nothing there.
+        fn count_transient(count: bool) { count_transient = count }
 
-    /// Sets whether a call is refused at twice a signal's threshold; `true` by default. Otherwise
-    /// the model is only warned: at the threshold, at twice the threshold, at four times, and so
-    /// on. Failures then count as they do without signals, wherever the turn is known.
-    pub fn refuse(mut self, refuse: bool) -> Self {
-        self.refuse = refuse;
-        self
+        /// Sets whether a call is refused at twice a signal's threshold; `true` by default. Otherwise
+        /// the model is only warned: at the threshold, at twice the threshold, at four times, and so
+        /// on. Failures then count as they do without signals, wherever the turn is known.
+        fn refuse(refuse: bool) { refuse = refuse }
     }
 
     /// Adds names whose values in a response are not compared, beside those of times, durations and

@@ -163,11 +163,7 @@ impl Detected {
         let (mut outcome, said) = match self {
             Self::Envelope(said, ran) => (said, ran),
             Self::Failure(mut error) => {
-                let found = classify::tool_error(&error);
-                let is_known = found.kind != Some(classify::Kind::Unclassified);
-                if found.end.verdict == Verdict::Cancelled
-                    || (!is_known && error.retryable != Some(true))
-                {
+                if classify::tool_error(&error).end.verdict == Verdict::Cancelled {
                     error.verdict = Some(Verdict::Permanent);
                 }
                 (failed(outcome, error), None)

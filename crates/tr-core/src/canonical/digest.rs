@@ -1,13 +1,11 @@
 //! The digest of a canonical text.
 #[cfg(feature = "keys")]
 use super::{Error, Rules, canonicalizer::with_scratch};
-use super::{HexError, fingerprint, hex};
-use std::{fmt, str::FromStr};
 
 /// The BLAKE3 hash of a canonical text: equal for two calls that ask for the same thing.
 ///
-/// [`Display`](fmt::Display) and [`FromStr`] use 64 hexadecimal digits, the same everywhere:
-/// an attacker who can guess the params can verify the guess. [`Debug`](fmt::Debug) shows a fingerprint
+/// [`Display`](std::fmt::Display) and [`FromStr`](std::str::FromStr) use 64 hexadecimal digits, the same everywhere:
+/// an attacker who can guess the params can verify the guess. [`Debug`](std::fmt::Debug) shows a fingerprint
 /// that means nothing outside this process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
@@ -34,54 +32,58 @@ impl Digest {
     }
 }
 
-impl Digest {
-    /// A digest that was taken earlier.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
+/// What the hashes of this module have in common: 32 bytes, spelled in 64 hexadecimal digits.
+macro_rules! hash {
+    ($name:ident) => {
+        impl $name {
+            /// One that was taken earlier.
+            #[must_use]
+            pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+                Self(bytes)
+            }
 
-    /// All 32 bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
+            /// All 32 bytes.
+            #[must_use]
+            pub const fn as_bytes(&self) -> &[u8; 32] {
+                &self.0
+            }
 
-    /// The first 8 bytes as a little-endian number, for tables.
-    #[must_use]
-    pub fn short(&self) -> u64 {
-        short(&self.0)
-    }
+            /// The first 8 bytes as a little-endian number, for tables.
+            #[inline]
+            #[must_use]
+            pub fn short(&self) -> u64 {
+                let [a, b, c, d, e, f, g, h, ..] = self.0;
+                u64::from_le_bytes([a, b, c, d, e, f, g, h])
+            }
+        }
+
+        impl AsRef<[u8]> for $name {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = super::HexError;
+
+            fn from_str(text: &str) -> Result<Self, super::HexError> {
+                super::hex::read(text).map(Self)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                super::hex::write(&self.0, f)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                super::fingerprint::debug(stringify!($name), &self.0, f)
+            }
+        }
+    };
 }
+pub(super) use hash;
 
-#[inline]
-pub(super) fn short(bytes: &[u8; 32]) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = *bytes;
-    u64::from_le_bytes([a, b, c, d, e, f, g, h])
-}
-
-impl AsRef<[u8]> for Digest {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl FromStr for Digest {
-    type Err = HexError;
-
-    fn from_str(text: &str) -> Result<Self, HexError> {
-        hex::read(text).map(Self)
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex::write(&self.0, f)
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fingerprint::debug("Digest", &self.0, f)
-    }
-}
+hash!(Digest);

@@ -158,7 +158,7 @@ static TABLE: [(Kind, &str, Verdict, Ran, &str); Unclassified as usize + 1] = [
     (NoSpace, "no_space", PERMANENT, Yes, "A full disk won't empty on retry"),
     (TlsUntrusted, "tls_untrusted", PERMANENT, Unknown, "Certificates won't change on retry"),
     (ClientError, "client_error", PERMANENT, Yes, reason::PERMANENT),
-    (ToolError, "tool_error", PERMANENT, Yes, "The model decides on a tool's own errors"),
+    (ToolError, code::TOOL_ERROR, PERMANENT, Yes, "The model decides on a tool's own errors"),
     (CircuitOpen, code::CIRCUIT_OPEN, TRANSIENT, No, "Circuit breakers close"),
     (RetryExhausted, code::RETRY_EXHAUSTED, TRANSIENT, Unknown, "Retries are used up"),
     (IdempotencyConflict, code::IDEMPOTENCY_CONFLICT, PERMANENT, No, reason::INVALID_INPUT),

@@ -14,19 +14,37 @@ const EMPTY: [&str; 7] =
 
 /// Classifies a failure that a tool reported.
 ///
-/// A verdict that the error was given earlier stands. Else `retryable: false` is final, and
-/// `retryable: true` makes it transient; else its code and its message decide, the stronger of
-/// the two. The code stays the tool's own unless it says nothing. What the error says of
+/// The tool has answered, so its failure is final, and the tool has run, unless the error says otherwise: a
+/// verdict that it was given earlier stands. Else `retryable: false` is final, and means that the tool has run
+/// whatever the message says, while its code does not name a failure that leaves that open, such as `timeout`;
+/// `retryable: true` makes it transient; else what its code and its message are known to mean decides, the
+/// stronger of the two. The code stays the tool's own unless it says nothing. What the error says of
 /// [`ran`](ToolError::ran) stands unless it is [`Ran::Unknown`].
+///
+/// ```
+/// use tr_core::{Ran, ToolError, Verdict, classify};
+///
+/// let sold_out = ToolError::new("business_rule", "sold out");
+/// let found = classify::tool_error(&sold_out);
+/// assert_eq!((found.end.verdict, found.end.ran), (Verdict::Permanent, Ran::Yes));
+///
+/// let away = ToolError::new("upstream", "connection reset by peer");
+/// let found = classify::tool_error(&away);
+/// assert_eq!((found.end.verdict, found.end.ran), (Verdict::TRANSIENT, Ran::Unknown));
+/// ```
 #[must_use]
 pub fn tool_error(error: &ToolError) -> Finding<'_> {
     if let Some(verdict) = error.verdict {
         return Finding::stamped(error, verdict);
     }
-    let mut found: Finding<'_> = scan(error).finding().unwrap_or(Finding::of(Kind::Unclassified));
+    let mut found: Finding<'_> = scan(error).finding().unwrap_or(Finding::of(Kind::ToolError));
     match error.retryable {
-        Some(false) if found.end.verdict != Verdict::Permanent => {
-            found = found.overruled(Verdict::Permanent, reason::NOT_RETRYABLE);
+        Some(false) => {
+            if found.end.verdict != Verdict::Permanent {
+                found = found.overruled(Verdict::Permanent, reason::NOT_RETRYABLE);
+            }
+            let by_code = code(&error.code).and_then(Scan::finding).map(|named| named.end.ran);
+            found.end.ran = by_code.filter(|ran| *ran == Ran::Unknown).unwrap_or(Ran::Yes);
         }
         Some(true) if !found.end.verdict.is_transient() => {
             found = found.overruled(Verdict::TRANSIENT, reason::RETRYABLE);
@@ -63,14 +81,6 @@ pub(crate) fn json_rpc_code(error: &ToolError) -> Option<i64> {
     let came = || serde_json::from_str(error.details.as_ref()?.get()).ok();
     let code = error.code.parse().ok().or_else(|| came().map(|Came { code }| code));
     code.filter(|code| *code < 0)
-}
-
-/// Whether anything but a guess says how `error` ends: the tool itself, or what its code and its
-/// message are known to mean. A verdict that was written into it may have been the guess.
-#[cfg(feature = "keys")]
-pub(crate) fn is_known(error: &ToolError) -> bool {
-    let says_when = matches!(error.verdict, Some(Verdict::Transient { retry_after: Some(_) }));
-    error.retryable.is_some() || says_when || scan(error).finding().is_some()
 }
 
 /// Classifies `error` under the manifest of its tool, and writes verdict and

@@ -2,8 +2,8 @@
 use super::{
     as_json::AsJson,
     change::{
-        Change, DedupeKeyBy, EffectBy, KeepsStored, KeyBy, RefusedError, RefusedResponse,
-        ResponseChange, StoredAsJson, TransientError, TransientResponse, WithEffect,
+        Change, DedupeKeyBy, EffectBy, JudgeError, JudgeResponse, Judged, KeepsStored, KeyBy,
+        ResponseChange, StoredAsJson, WithEffect,
     },
     default_policy::DefaultPolicy,
     idempotency::{Derive, InvalidKey, RecordRef, StoreResponse},
@@ -31,8 +31,10 @@ use std::{
 ///
 /// # When to use
 ///
-/// Where a policy is right but for one thing. Changes can be combined: of effects and keys the last one
-/// counts; what the four methods for responses and errors say adds up, and narrows nothing. Evidence of
+/// Where a policy is right but for one thing. Changes can be combined, and the last one that speaks of an
+/// effect, a key, a response or an error counts; what no closure speaks of stays as it was, so an error that
+/// nothing is known of is still retried. To retry some errors alone, make all others final:
+/// `.permanent_error(|error| !is_late(error))`. Evidence of
 /// `refused_*` is about the last attempt: inside of another retry, leave it out. A policy of your own
 /// gets the methods by `impl PolicyExt for MyPolicy {}`.
 /// The closures should capture nothing, or only what is `Copy`: the idempotency layer takes policies that are.
@@ -96,11 +98,11 @@ pub trait PolicyExt: Sized {
     /// Retries responses for which `is_transient` says so: another attempt may succeed. A mutating request
     /// that may have run is still not repeated; that takes
     /// [`refused_response`](Self::refused_response).
-    fn transient_response<Res, F>(self, is_transient: F) -> Adapted<Self, TransientResponse<F>>
+    fn transient_response<Res, F>(self, is_transient: F) -> Adapted<Self, JudgeResponse<F>>
     where
         F: Fn(&Res) -> bool,
     {
-        Adapted::new(self, TransientResponse(is_transient))
+        Adapted::new(self, JudgeResponse((is_transient, Judged::Transient)))
     }
 
     /// Retries errors for which `is_transient` says so: another attempt may succeed. A mutating request
@@ -108,31 +110,75 @@ pub trait PolicyExt: Sized {
     ///
     /// The closure gets the outermost error; [`find`](crate::find) finds one's own in it. Errors of the
     /// layers stay what they are.
-    fn transient_error<F>(self, is_transient: F) -> Adapted<Self, TransientError<F>>
+    fn transient_error<F>(self, is_transient: F) -> Adapted<Self, JudgeError<F>>
     where
         F: Fn(&(dyn Error + 'static)) -> bool,
     {
-        Adapted::new(self, TransientError(is_transient))
+        Adapted::new(self, JudgeError((is_transient, Judged::Transient)))
+    }
+
+    /// Takes responses for which `is_final` says so for answers that the same request will get every time: a
+    /// validation that failed, an account that is closed. They are not retried, no breaker counts them, and the
+    /// request has run ([`Ran::Yes`]).
+    fn permanent_response<Res, F>(self, is_final: F) -> Adapted<Self, JudgeResponse<F>>
+    where
+        F: Fn(&Res) -> bool,
+    {
+        Adapted::new(self, JudgeResponse((is_final, Judged::Permanent)))
+    }
+
+    /// Takes errors for which `is_final` says so for answers that the same request will get every time. They
+    /// are not retried, no breaker counts them, and the request has run ([`Ran::Yes`]).
+    ///
+    /// The closure gets the outermost error; [`find`](crate::find) finds one's own in it. Errors of the
+    /// layers stay what they are.
+    ///
+    /// ```
+    /// use std::io::{Error, ErrorKind};
+    /// use tr_core::{NamedPolicy, PolicyExt, find};
+    ///
+    /// // Only what took too long is tried again.
+    /// let policy = NamedPolicy::new("lookup").read_only().permanent_error(|error| {
+    ///     find::<Error>(error).is_none_or(|it| it.kind() != ErrorKind::TimedOut)
+    /// });
+    /// # let _ = policy;
+    /// ```
+    fn permanent_error<F>(self, is_final: F) -> Adapted<Self, JudgeError<F>>
+    where
+        F: Fn(&(dyn Error + 'static)) -> bool,
+    {
+        Adapted::new(self, JudgeError((is_final, Judged::Permanent)))
+    }
+
+    /// Takes errors for which `says_nothing` says so for ends that say nothing of the service: they are not
+    /// retried, and no breaker counts them for or against it. Whether the request has run stays unknown.
+    ///
+    /// Errors of the layers stay what they are.
+    fn ignored_error<F>(self, says_nothing: F) -> Adapted<Self, JudgeError<F>>
+    where
+        F: Fn(&(dyn Error + 'static)) -> bool,
+    {
+        Adapted::new(self, JudgeError((says_nothing, Judged::Ignored)))
     }
 
     /// Retries responses for which `is_refusal` says so, even of mutating requests: the closure states
     /// that the server did nothing and may succeed later ([`Ran::No`]). If it is wrong, a call runs twice.
-    fn refused_response<Res, F>(self, is_refusal: F) -> Adapted<Self, RefusedResponse<F>>
+    fn refused_response<Res, F>(self, is_refusal: F) -> Adapted<Self, JudgeResponse<F>>
     where
         F: Fn(&Res) -> bool,
     {
-        Adapted::new(self, RefusedResponse(is_refusal))
+        Adapted::new(self, JudgeResponse((is_refusal, Judged::Refused)))
     }
 
     /// Retries errors for which `is_refusal` says so, even of mutating requests: the closure states that
     /// the server did nothing and may succeed later ([`Ran::No`]). If it is wrong, a call runs twice.
     ///
     /// Errors of the layers stay what they are.
-    fn refused_error<F>(self, is_refusal: F) -> Adapted<Self, RefusedError<F>>
+    fn refused_error<F>(self, is_refusal: F) -> Adapted<Self, JudgeError<F>>
     where
         F: Fn(&(dyn Error + 'static)) -> bool,
     {
-        Adapted::new(self, RefusedError(is_refusal))
+        Adapted::new(self, JudgeError((is_refusal, Judged::Refused)))
     }
 
     /// Records responses as JSON, by their serde impls.
@@ -165,6 +211,16 @@ impl<P: fmt::Debug, C> fmt::Debug for Adapted<P, C> {
     }
 }
 
+/// Methods that are the policy's own.
+macro_rules! forwards {
+    ($(fn $name:ident $(<$life:lifetime>)? ($($arg:ident: $type:ty),*) $(-> $out:ty)?;)*) => {$(
+        #[inline]
+        fn $name $(<$life>)? (&self, $($arg: $type),*) $(-> $out)? {
+            self.policy.$name($($arg),*)
+        }
+    )*};
+}
+
 impl<P: RequestPolicy<Req>, C: Change<P, Req>, Req> RequestPolicy<Req> for Adapted<P, C> {
     fn key<'r>(&self, req: &'r Req) -> KeyRef<'r> {
         self.change.key(&self.policy, req)
@@ -174,8 +230,8 @@ impl<P: RequestPolicy<Req>, C: Change<P, Req>, Req> RequestPolicy<Req> for Adapt
         self.change.breaker_key(&self.policy, req)
     }
 
-    fn breaker_override(&self, req: &Req) -> BreakerOverride {
-        self.policy.breaker_override(req)
+    fn single_key(&self) -> Option<KeyRef<'_>> {
+        self.change.single_key(&self.policy)
     }
 
     fn info<'r>(&self, req: &'r Req) -> CallInfo<'r> {
@@ -190,120 +246,43 @@ impl<P: RequestPolicy<Req>, C: Change<P, Req>, Req> RequestPolicy<Req> for Adapt
         self.change.is_effect_declared(&self.policy, req)
     }
 
-    fn is_repeat_safe(&self, req: &Req) -> Option<bool> {
-        self.policy.is_repeat_safe(req)
-    }
-
-    fn retry_overrides<'r>(&self, req: &'r Req) -> RetryOverrides<'r> {
-        self.policy.retry_overrides(req)
-    }
-
-    fn agent<'r>(&self, req: &'r Req) -> Option<&'r str> {
-        self.policy.agent(req)
-    }
-
-    fn retries_itself(&self, req: &Req) -> bool {
-        self.policy.retries_itself(req)
-    }
-
-    fn deadline(&self, req: &Req) -> Option<Instant> {
-        self.policy.deadline(req)
-    }
-
-    fn set_deadline(&self, req: &mut Req, deadline: Instant) {
-        self.policy.set_deadline(req, deadline);
-    }
-
-    fn cancellation<'r>(&self, req: &'r Req) -> Option<&'r dyn Cancellation> {
-        self.policy.cancellation(req)
-    }
-
-    fn attempt_timeout(&self, req: &Req) -> Option<Duration> {
-        self.policy.attempt_timeout(req)
-    }
-
-    fn idle_timeout(&self, req: &Req) -> Option<Duration> {
-        self.policy.idle_timeout(req)
-    }
-
-    fn chunks<'r>(&self, req: &'r Req) -> Option<&'r Chunks> {
-        self.policy.chunks(req)
-    }
-
-    fn attempt(&self, req: &Req) -> u32 {
-        self.policy.attempt(req)
-    }
-
-    fn set_attempt(&self, req: &mut Req, attempt: u32) {
-        self.policy.set_attempt(req, attempt);
-    }
-
-    fn stamp(&self, req: &Req) -> Option<CoarseInstant> {
-        self.policy.stamp(req)
-    }
-
-    fn set_stamp(&self, req: &mut Req, now: Option<CoarseInstant>) {
-        self.policy.set_stamp(req, now);
-    }
-
     fn idempotency_key(&self, req: &Req) -> Result<Option<DedupeKey>, InvalidKey> {
         self.change.idempotency_key(&self.policy, req)
-    }
-
-    fn derived_key(&self, req: &Req, from: Derive) -> Result<Option<DedupeKey>, InvalidKey> {
-        self.policy.derived_key(req, from)
-    }
-
-    fn dedupe_mode(&self, req: &Req) -> DedupeMode {
-        self.policy.dedupe_mode(req)
-    }
-
-    fn scope(&self, req: &Req) -> DedupeScope {
-        self.policy.scope(req)
-    }
-
-    fn has_scope(&self, req: &Req) -> bool {
-        self.policy.has_scope(req)
-    }
-
-    fn record_ttls(&self, req: &Req) -> TtlOverride {
-        self.policy.record_ttls(req)
-    }
-
-    fn stays_in_process(&self, req: &Req) -> bool {
-        self.policy.stays_in_process(req)
-    }
-
-    fn note_claim(&self, req: &mut Req, claim: FencingToken) {
-        self.policy.note_claim(req, claim);
-    }
-
-    fn record<'r>(&self, req: &'r Req) -> RecordRef<'r> {
-        self.policy.record(req)
-    }
-
-    fn action<'r>(&self, req: &'r Req) -> Option<&'r str> {
-        self.policy.action(req)
     }
 
     fn key_fingerprint(&self, req: &Req, key: &FingerprintKey) -> Option<Fingerprint> {
         self.change.key_fingerprint(&self.policy, req, key)
     }
 
-    fn params<'r>(&self, req: &'r Req) -> Option<&'r str> {
-        self.policy.params(req)
-    }
-
-    fn sensitive_fields<'r>(&self, req: &'r Req) -> &'r [Box<str>] {
-        self.policy.sensitive_fields(req)
-    }
-
-    fn traceparent<'r>(&self, req: &'r Req) -> Option<&'r str> {
-        self.policy.traceparent(req)
-    }
-
-    fn trace_id<'r>(&self, req: &'r Req) -> Option<&'r str> {
-        self.policy.trace_id(req)
+    forwards! {
+        fn breaker_override(req: &Req) -> BreakerOverride;
+        fn is_repeat_safe(req: &Req) -> Option<bool>;
+        fn retry_overrides<'r>(req: &'r Req) -> RetryOverrides<'r>;
+        fn agent<'r>(req: &'r Req) -> Option<&'r str>;
+        fn retries_itself(req: &Req) -> bool;
+        fn deadline(req: &Req) -> Option<Instant>;
+        fn set_deadline(req: &mut Req, deadline: Instant);
+        fn cancellation<'r>(req: &'r Req) -> Option<&'r dyn Cancellation>;
+        fn attempt_timeout(req: &Req) -> Option<Duration>;
+        fn idle_timeout(req: &Req) -> Option<Duration>;
+        fn chunks<'r>(req: &'r Req) -> Option<&'r Chunks>;
+        fn attempt(req: &Req) -> u32;
+        fn set_attempt(req: &mut Req, attempt: u32);
+        fn stamp(req: &Req) -> Option<CoarseInstant>;
+        fn set_stamp(req: &mut Req, now: Option<CoarseInstant>);
+        fn derived_key(req: &Req, from: Derive) -> Result<Option<DedupeKey>, InvalidKey>;
+        fn dedupe_mode(req: &Req) -> DedupeMode;
+        fn scope(req: &Req) -> DedupeScope;
+        fn has_scope(req: &Req) -> bool;
+        fn record_ttls(req: &Req) -> TtlOverride;
+        fn stays_in_process(req: &Req) -> bool;
+        fn note_claim(req: &mut Req, claim: FencingToken);
+        fn record<'r>(req: &'r Req) -> RecordRef<'r>;
+        fn action<'r>(req: &'r Req) -> Option<&'r str>;
+        fn params<'r>(req: &'r Req) -> Option<&'r str>;
+        fn sensitive_fields<'r>(req: &'r Req) -> &'r [Box<str>];
+        fn traceparent<'r>(req: &'r Req) -> Option<&'r str>;
+        fn trace_id<'r>(req: &'r Req) -> Option<&'r str>;
     }
 }
 
@@ -312,36 +291,15 @@ impl<P: ResponsePolicy<Res>, C: ResponseChange<P, Res>, Res> ResponsePolicy<Res>
         self.change.classify(&self.policy, end)
     }
 
-    fn note_retries(&self, res: &mut Res, retried: Vec<Retried>) {
-        self.policy.note_retries(res, retried);
-    }
-
-    fn note_attempts(&self, res: &mut Res, ran: Ran, exhausted: bool) {
-        self.policy.note_attempts(res, ran, exhausted);
-    }
-
-    fn note_unrecorded(&self, res: &mut Res) {
-        self.policy.note_unrecorded(res);
-    }
-
-    fn set_span(&self, res: &mut Res, span: &str) {
-        self.policy.set_span(res, span);
-    }
-
-    fn add_span(&self, res: &mut Res, span: &str) {
-        self.policy.add_span(res, span);
-    }
-
-    fn content<'r>(&self, res: &'r Res) -> Option<&'r str> {
-        self.policy.content(res)
-    }
-
-    fn message<'r>(&self, end: End<'r, Res>) -> Option<Cow<'r, str>> {
-        self.policy.message(end)
-    }
-
-    fn is_from_cache(&self, res: &Res) -> bool {
-        self.policy.is_from_cache(res)
+    forwards! {
+        fn note_retries(res: &mut Res, retried: Vec<Retried>);
+        fn note_attempts(res: &mut Res, ran: Ran, exhausted: bool);
+        fn note_unrecorded(res: &mut Res);
+        fn set_span(res: &mut Res, span: &str);
+        fn add_span(res: &mut Res, span: &str);
+        fn content<'r>(res: &'r Res) -> Option<&'r str>;
+        fn message<'r>(end: End<'r, Res>) -> Option<Cow<'r, str>>;
+        fn is_from_cache(res: &Res) -> bool;
     }
 }
 
@@ -354,20 +312,11 @@ impl<P: CloneRequest<Req>, C, Req> CloneRequest<Req> for Adapted<P, C> {
 impl<P: StoreResponse<Res>, C: KeepsStored, Res> StoreResponse<Res> for Adapted<P, C> {
     type Stored = P::Stored;
 
-    fn store(&self, res: &Res) -> Option<P::Stored> {
-        self.policy.store(res)
-    }
-
-    fn size_of(&self, stored: &P::Stored) -> usize {
-        self.policy.size_of(stored)
-    }
-
-    fn shorten(&self, stored: &P::Stored) -> Option<P::Stored> {
-        self.policy.shorten(stored)
-    }
-
-    fn load(&self, stored: P::Stored, replay: Replay) -> Res {
-        self.policy.load(stored, replay)
+    forwards! {
+        fn store(res: &Res) -> Option<P::Stored>;
+        fn size_of(stored: &P::Stored) -> usize;
+        fn shorten(stored: &P::Stored) -> Option<P::Stored>;
+        fn load(stored: P::Stored, replay: Replay) -> Res;
     }
 }
 

@@ -28,6 +28,11 @@ pub trait Change<P: RequestPolicy<Req>, Req> {
     }
 
     #[doc(hidden)]
+    fn single_key<'p>(&self, policy: &'p P) -> Option<KeyRef<'p>> {
+        policy.single_key()
+    }
+
+    #[doc(hidden)]
     fn info<'r>(&self, policy: &P, req: &'r Req) -> CallInfo<'r> {
         CallInfo { effect: self.effect(policy, req), ..policy.info(req) }
     }
@@ -56,7 +61,7 @@ pub trait Change<P: RequestPolicy<Req>, Req> {
 /// What a change answers about a response.
 #[diagnostic::on_unimplemented(
     message = "the closure of this policy does not take a `{Res}`",
-    note = "the closures of `transient_response` and `refused_response` take a reference to the response type of the service"
+    note = "the closures of `transient_response`, `permanent_response` and `refused_response` take a reference to the response type of the service"
 )]
 pub trait ResponseChange<P: ResponsePolicy<Res>, Res> {
     #[doc(hidden)]
@@ -95,14 +100,24 @@ changes! {
     KeyBy<F>(F);
     /// [`idempotency_key_by`](super::PolicyExt::idempotency_key_by).
     DedupeKeyBy<F>(F);
-    /// [`transient_response`](super::PolicyExt::transient_response).
-    TransientResponse<F>(F);
-    /// [`transient_error`](super::PolicyExt::transient_error).
-    TransientError<F>(F);
-    /// [`refused_response`](super::PolicyExt::refused_response).
-    RefusedResponse<F>(F);
-    /// [`refused_error`](super::PolicyExt::refused_error).
-    RefusedError<F>(F);
+    /// Judges the responses that the closure knows: [`transient_response`](super::PolicyExt::transient_response) and its
+    /// like.
+    JudgeResponse<F>((F, Judged));
+    /// Judges the errors that the closure knows: [`transient_error`](super::PolicyExt::transient_error) and its like.
+    JudgeError<F>((F, Judged));
+}
+
+/// How a closure judges the ends that it knows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judged {
+    /// Another attempt may succeed.
+    Transient,
+    /// The same, and nothing was done.
+    Refused,
+    /// Final: the service has answered.
+    Permanent,
+    /// Final, and it says nothing of the service.
+    Ignored,
 }
 
 /// [`stored_as_json`](super::PolicyExt::stored_as_json).
@@ -138,6 +153,10 @@ impl<P: RequestPolicy<Req>, Req, F: Fn(&Req) -> &str> Change<P, Req> for KeyBy<F
         self.key(policy, req)
     }
 
+    fn single_key<'p>(&self, _: &'p P) -> Option<KeyRef<'p>> {
+        None
+    }
+
     fn info<'r>(&self, policy: &P, req: &'r Req) -> CallInfo<'r> {
         CallInfo { tool: (self.0)(req), ..policy.info(req) }
     }
@@ -157,10 +176,8 @@ where
     }
 }
 
-impl<P: RequestPolicy<Req>, Req, F> Change<P, Req> for TransientResponse<F> {}
-impl<P: RequestPolicy<Req>, Req, F> Change<P, Req> for TransientError<F> {}
-impl<P: RequestPolicy<Req>, Req, F> Change<P, Req> for RefusedResponse<F> {}
-impl<P: RequestPolicy<Req>, Req, F> Change<P, Req> for RefusedError<F> {}
+impl<P: RequestPolicy<Req>, Req, F> Change<P, Req> for JudgeResponse<F> {}
+impl<P: RequestPolicy<Req>, Req, F> Change<P, Req> for JudgeError<F> {}
 impl<P: RequestPolicy<Req>, Req> Change<P, Req> for StoredAsJson {}
 
 impl<P: ResponsePolicy<Res>, Res> ResponseChange<P, Res> for WithEffect {}
@@ -169,63 +186,42 @@ impl<P: ResponsePolicy<Res>, Res, F> ResponseChange<P, Res> for KeyBy<F> {}
 impl<P: ResponsePolicy<Res>, Res, F> ResponseChange<P, Res> for DedupeKeyBy<F> {}
 impl<P: ResponsePolicy<Res>, Res> ResponseChange<P, Res> for StoredAsJson {}
 
-impl<P, Res, F> ResponseChange<P, Res> for TransientResponse<F>
-where
-    P: ResponsePolicy<Res>,
-    F: Fn(&Res) -> bool,
-{
+impl<P: ResponsePolicy<Res>, Res, F: Fn(&Res) -> bool> ResponseChange<P, Res> for JudgeResponse<F> {
     fn classify<'r>(&self, policy: &P, end: End<'r, Res>) -> Classification<'r> {
-        let found = policy.classify(end);
-        if end.is_ok_and(&self.0) { transient(found) } else { found }
+        let (found, (is, judged)) = (policy.classify(end), &self.0);
+        if end.is_ok_and(is) { judged.of(found) } else { found }
     }
 }
 
-impl<P, Res, F> ResponseChange<P, Res> for TransientError<F>
+impl<P, Res, F> ResponseChange<P, Res> for JudgeError<F>
 where
     P: ResponsePolicy<Res>,
     F: Fn(&(dyn Error + 'static)) -> bool,
 {
     fn classify<'r>(&self, policy: &P, end: End<'r, Res>) -> Classification<'r> {
-        let found = policy.classify(end);
-        if is_foreign(end, &self.0) { transient(found) } else { found }
+        let (found, (is, judged)) = (policy.classify(end), &self.0);
+        // What a layer made stays what it is.
+        let is =
+            |failed: &(dyn Error + 'static)| error::failure_info(failed).is_none() && is(failed);
+        if end.is_err_and(|failed| is(failed)) { judged.of(found) } else { found }
     }
 }
 
-impl<P, Res, F> ResponseChange<P, Res> for RefusedResponse<F>
-where
-    P: ResponsePolicy<Res>,
-    F: Fn(&Res) -> bool,
-{
-    fn classify<'r>(&self, policy: &P, end: End<'r, Res>) -> Classification<'r> {
-        let found = policy.classify(end);
-        if end.is_ok_and(&self.0) { refused(found) } else { found }
+impl Judged {
+    /// The same end, judged like this.
+    fn of(self, found: Classification<'_>) -> Classification<'_> {
+        let is_success = found.verdict.is_success();
+        let (verdict, ran, code) = match self {
+            Self::Transient | Self::Refused => {
+                let hinted = found.verdict.is_transient();
+                let verdict = if hinted { found.verdict } else { Verdict::TRANSIENT };
+                let ran = if self == Self::Refused { Ran::No } else { found.ran };
+                (verdict, ran, code::UNCLASSIFIED)
+            }
+            Self::Permanent => (Verdict::Permanent, Ran::Yes, code::TOOL_ERROR),
+            Self::Ignored => (Verdict::Permanent, Ran::Unknown, code::TOOL_ERROR),
+        };
+        let code = if is_success { code } else { found.code };
+        Classification { verdict, ran, code, ..found }
     }
-}
-
-impl<P, Res, F> ResponseChange<P, Res> for RefusedError<F>
-where
-    P: ResponsePolicy<Res>,
-    F: Fn(&(dyn Error + 'static)) -> bool,
-{
-    fn classify<'r>(&self, policy: &P, end: End<'r, Res>) -> Classification<'r> {
-        let found = policy.classify(end);
-        if is_foreign(end, &self.0) { refused(found) } else { found }
-    }
-}
-
-/// Whether the end is an error that no layer made and that the closure knows.
-fn is_foreign<Res>(end: End<'_, Res>, knows: impl Fn(&(dyn Error + 'static)) -> bool) -> bool {
-    end.is_err_and(|failed| error::failure_info(failed).is_none() && knows(failed))
-}
-
-/// The same end, but another attempt may succeed.
-fn transient(found: Classification<'_>) -> Classification<'_> {
-    let code = if found.verdict == Verdict::Success { code::UNCLASSIFIED } else { found.code };
-    let verdict = if found.verdict.is_transient() { found.verdict } else { Verdict::TRANSIENT };
-    Classification { verdict, code, ..found }
-}
-
-/// The same, and nothing was done.
-fn refused(found: Classification<'_>) -> Classification<'_> {
-    Classification { ran: Ran::No, ..transient(found) }
 }

@@ -44,6 +44,10 @@ impl<Req> RequestPolicy<Req> for NamedPolicy {
     fn key<'r>(&self, _: &'r Req) -> KeyRef<'r> {
         KeyRef::new(self.name)
     }
+
+    fn single_key(&self) -> Option<KeyRef<'_>> {
+        Some(KeyRef::new(self.name))
+    }
 }
 
 impl<Res> ResponsePolicy<Res> for NamedPolicy {}

@@ -42,6 +42,13 @@ pub trait RequestPolicy<Req> {
         self.key(req)
     }
 
+    /// The key of all requests, where they have one and the same; `None` where it depends on the request.
+    ///
+    /// With it, a breaker refuses before its inner service is ready, and counts failures of readiness.
+    fn single_key(&self) -> Option<KeyRef<'_>> {
+        None
+    }
+
     /// The breaker settings in the tool's manifest.
     fn breaker_override(&self, _: &Req) -> BreakerOverride {
         BreakerOverride::default()

@@ -53,12 +53,8 @@ impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
 
     fn is_transient(&self, end: End<'_, ToolOutcome>) -> bool {
         let found = self.classify(end);
-        // A code that only the tool knows does not show that the failure may pass.
-        let is_known = match end {
-            Ok(outcome) => outcome.error().is_some_and(classify::is_known),
-            Err(_) => found.code != code::UNCLASSIFIED,
-        };
-        found.verdict.is_transient() && is_known
+        // What nothing is known of may pass, and may as well not.
+        found.verdict.is_transient() && found.code != code::UNCLASSIFIED
     }
 
     fn is_invalid(&self, end: End<'_, ToolOutcome>) -> bool {

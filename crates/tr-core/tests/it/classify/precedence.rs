@@ -45,6 +45,41 @@ fn what_the_tool_says_of_retrying_beats_the_tables() {
 }
 
 #[test]
+fn a_failure_that_a_tool_answers_is_an_answer_in_whatever_words() {
+    for text in
+        ["sold out", "account is closed", "card declined", "the seat was taken a moment ago", ""]
+    {
+        for code in ["business_rule", "E17", ""] {
+            let error = ToolError::new(code, text);
+            let found = classify::tool_error(&error).end;
+            assert_eq!((found.verdict, found.ran), (Verdict::Permanent, Ran::Yes), "{code} {text}");
+        }
+    }
+    let error = ToolError::new("business_rule", "connection reset by peer");
+    let away = classify::tool_error(&error);
+    assert_eq!((away.end.verdict, away.end.ran), (Verdict::TRANSIENT, Ran::Unknown));
+}
+
+#[test]
+fn a_refusal_is_final_and_ran_unless_its_code_leaves_that_open() {
+    let refusal =
+        ToolError::refusal("business_rule", "too many requests for seat 7: try again later");
+    let found = classify::tool_error(&refusal).end;
+    assert_eq!((found.verdict, found.ran), (Verdict::Permanent, Ran::Yes));
+
+    let said = |code: &str, message: &str| {
+        let mut error = ToolError::new(code, message);
+        error.retryable = Some(false);
+        let found = classify::tool_error(&error).end;
+        assert_eq!(found.verdict, Verdict::Permanent);
+        found.ran
+    };
+    assert_eq!(said("business_rule", "the service timed out"), Ran::Yes);
+    assert_eq!(said("timeout", "no answer after 30s"), Ran::Unknown);
+    assert_eq!(said("TIMEOUT", "no answer after 30s"), Ran::Unknown);
+}
+
+#[test]
 fn what_the_tool_says_of_having_run_beats_the_tables() {
     let mut error = ToolError::new("ECONNREFUSED", "connect ECONNREFUSED");
     assert_eq!(classify::tool_error(&error).end.ran, Ran::Unknown);
@@ -173,7 +208,7 @@ fn a_manifest_says_by_which_codes_a_tool_did_not_run() {
     assert_eq!(ran(&ToolError::new("QUEUE_FULL", "later")), Ran::No);
     assert_eq!(ran(&ToolError::new("503", "later")), Ran::No);
     for (code, text) in [("", "mail: HTTP 503"), ("MAIL", "QUEUE_FULL"), ("error", "503")] {
-        assert_eq!(ran(&ToolError::new(code, text)), Ran::Unknown, "{code}: {text}");
+        assert_ne!(ran(&ToolError::new(code, text)), Ran::No, "{code}: {text}");
     }
     let http = classify::http_response(503, |_| None, &SetClock::at(0)).with_manifest(&tool).end;
     assert_eq!((http.verdict, http.ran), (Verdict::TRANSIENT, Ran::No));
