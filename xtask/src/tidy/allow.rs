@@ -28,6 +28,11 @@ pub(super) const ALLOWED: &[Allowed] = &[
     },
     Allowed {
         rule: "boxed",
+        path: "crates/tr-timeout/src/wait.rs",
+        why: "the timer of the wait for readiness, a named `Sleep`, made only while a tool is not ready",
+    },
+    Allowed {
+        rule: "boxed",
         path: "crates/tr-turn/src/cancel.rs",
         why: "a withdrawal is the caller's own type, and made once per attempt of a turn",
     },

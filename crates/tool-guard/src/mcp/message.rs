@@ -13,12 +13,10 @@ pub(crate) struct Message<'l> {
     pub(crate) id: Option<&'l RawValue>,
     #[serde(borrow)]
     pub(crate) method: Option<Cow<'l, str>>,
-    #[serde(borrow)]
     pub(crate) params: Option<&'l RawValue>,
     /// `null` is a result, too.
     #[serde(borrow, default, deserialize_with = "present")]
     pub(crate) result: Option<&'l RawValue>,
-    #[serde(borrow)]
     pub(crate) error: Option<&'l RawValue>,
 }
 
@@ -27,7 +25,6 @@ pub(crate) struct Message<'l> {
 pub(crate) struct CallParams<'l> {
     #[serde(borrow)]
     pub(crate) name: Option<Cow<'l, str>>,
-    #[serde(borrow)]
     pub(crate) arguments: Option<&'l RawValue>,
     #[serde(borrow, rename = "_meta")]
     pub(crate) meta: Option<&'l RawValue>,

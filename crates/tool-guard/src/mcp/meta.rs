@@ -47,7 +47,6 @@ pub(crate) struct Meta<'l> {
 struct CodexTurn<'l> {
     #[serde(borrow)]
     turn_id: Option<&'l RawValue>,
-    #[serde(borrow)]
     model: Option<&'l RawValue>,
 }
 
@@ -56,7 +55,6 @@ struct CodexTurn<'l> {
 struct Client<'l> {
     #[serde(borrow)]
     name: Option<&'l RawValue>,
-    #[serde(borrow)]
     version: Option<&'l RawValue>,
 }
 
