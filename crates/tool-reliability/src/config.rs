@@ -34,7 +34,7 @@
 //! | | |
 //! |---|---|
 //! | `rollout` | at once, for calls that are made from then on |
-//! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that are made from then on, unless they bring a manifest; a breaker that exists keeps the limits that it was made with, and takes a new `state` |
+//! | `tools`, `defaults`, `undeclared_effect` | at once, for calls that are made from then on, unless they bring a manifest (`undeclared_effect` for those that pass [`ToolCatalog::manifested`]); a breaker that exists keeps the limits that it was made with, and takes a new `state` |
 //! | `identity`, `upstream` | nothing: they are for `tool-guard`, which reads them at its start |
 //! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
 

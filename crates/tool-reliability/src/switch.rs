@@ -73,14 +73,16 @@ impl Shared {
         }
     }
 
-    /// The call with what is declared of its tool.
+    /// The call with what is declared of its tool. The effect of an undeclared one stays as its caller made it, who may
+    /// know of harm.
     #[inline]
     fn declared(&self, call: ToolCall) -> ToolCall {
-        match &self.tools {
-            Some(tools) if call.manifest().is_none() => {
-                ignore_poison(tools.read()).manifested(call)
-            }
-            _ => call,
+        let Some(tools) = self.tools.as_ref().filter(|_| call.manifest().is_none()) else {
+            return call;
+        };
+        match ignore_poison(tools.read()).get(&call.parts().tool).cloned() {
+            Some(manifest) => call.manifested(manifest),
+            None => call,
         }
     }
 }

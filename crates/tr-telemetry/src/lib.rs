@@ -42,8 +42,8 @@
 //! # What is reported
 //!
 //! - Events of `tracing`, target [`TARGET`]: `tool_call_start`, `tool_call_end`,
-//!   `tool_call_blocked`, `tool_call_retry`, `tool_call_circuit_state`, `tool_call_uncounted`, `tool_session`. With the feature `json`,
-//!   `JsonLines` writes them as one JSON object per line.
+//!   `tool_call_blocked`, `tool_call_retry`, `tool_call_circuit_state`, `tool_call_uncounted`,
+//!   `tool_session`. With the feature `json`, `JsonLines` writes them as one JSON object per line.
 //! - Metrics in the sets of [`Names`] that were chosen.
 //! - Spans `tool_execution`, in it `tool_attempt` and `retry_delay`. They are active while the
 //!   call is polled, so spans that a tool opens are their children, and [`traceparent`] is what a

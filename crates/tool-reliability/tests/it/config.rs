@@ -253,3 +253,13 @@ async fn what_it_declares_of_tools_holds_for_calls_that_bring_no_manifest() {
     live.stack().service(hangs).oneshot(bare("pay")).await.unwrap();
     assert_eq!(handle.calls(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_effect_for_undeclared_tools_loosens_no_call_by_itself() {
+    let live = live(r#"{"undeclared_effect": "idempotent"}"#);
+    let hangs = ScriptedTool::script([Step::Hang, answers("paid")]);
+    let handle = hangs.handle();
+    let pay = ToolCall::new("pay", Params::empty_object()).session("s");
+    live.stack().service(hangs).oneshot(pay).await.unwrap_err();
+    assert_eq!(handle.calls(), 1);
+}

@@ -52,3 +52,21 @@ fn tr_13_each_transition_is_one_count_and_one_event() {
         assert_eq!(event["level"], level);
     }
 }
+
+#[test]
+fn calls_without_a_breaker_are_counted_and_the_first_is_told() {
+    let (lines, _listening) = Lines::listen();
+    let metered = Metered::new();
+    let signals = Signals::builder().meter(metered.meter()).build().unwrap();
+    let observer = signals.observer();
+    for _ in 0..3 {
+        tell(&*observer, &CallInfo::of("fetch"), Event::BreakerUncounted);
+    }
+    assert_eq!(metered.read()["openclaw_tool_circuit_breaker_uncounted{tool=fetch}"], 3.0);
+    let events = lines.events();
+    assert_eq!(events.len(), 1);
+    assert_eq!(
+        (&events[0]["event"], &events[0]["level"]),
+        (&json!("tool_call_uncounted"), &json!("warn"))
+    );
+}
