@@ -12,10 +12,8 @@
 //!   away than any cooldown means that the clock went back: the circuit decides.
 //! - **A success changes nothing** up to a time: the window holds nothing but successes, as many as any
 //!   rule looks at, and this one is counted as just as old.
-use std::{
-    sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
-    time::{Duration, Instant},
-};
+use crate::sync::{AtomicU32, AtomicU64, Relaxed};
+use std::time::{Duration, Instant};
 use tr_core::internal::CoarseInstant;
 
 /// What calls read before they take a circuit's lock.

@@ -100,6 +100,7 @@ mod circuit;
 mod clock;
 pub mod error;
 mod fast_path;
+mod first;
 pub mod future;
 mod handle;
 mod keyed;

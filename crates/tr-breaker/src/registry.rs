@@ -1,6 +1,7 @@
 //! The breakers of one layer by key, bounded.
 use crate::{
     clock,
+    first::First,
     keyed::KeyedCircuit,
     observers::Observers,
     settings::{Mode, Settings},
@@ -12,7 +13,7 @@ use hashbrown::HashTable;
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, OnceLock, RwLock},
+    sync::{Arc, RwLock},
 };
 use tr_core::{KeyRef, manifest::BreakerOverride};
 
@@ -26,9 +27,7 @@ pub(crate) struct Breakers {
     target_settings: Arc<Settings>,
     observers: Arc<Observers>,
     capacity: usize,
-    /// Open addressing: a slot is filled once, and never moved or emptied. At most half are full, so
-    /// that each search ends.
-    first: Box<[OnceLock<Arc<KeyedCircuit>>]>,
+    first: First<Arc<KeyedCircuit>>,
     others: RwLock<Others>,
     /// What the keys share for which there is no room: calls pass it and do not count, so that the failures of some
     /// refuse none of the others.
@@ -78,13 +77,12 @@ impl Breakers {
             false => Arc::new(Settings { mode: Mode::Disabled, ..Settings::clone(&settings) }),
         };
         let overflow = KeyedCircuit::new(key, OVERFLOW, of_overflow, observers.clone());
-        let slots = (2 * FIRST.min(capacity / 2)).next_power_of_two();
         Self {
             settings,
             target_settings,
             observers,
             capacity,
-            first: (0..slots).map(|_| OnceLock::new()).collect(),
+            first: First::new(FIRST.min(capacity / 2)),
             others: RwLock::default(),
             overflow: Arc::new(overflow),
         }
@@ -116,16 +114,7 @@ impl Breakers {
     /// The breaker of this key, if it is one of those that came first.
     #[inline]
     pub(crate) fn first(&self, key: KeyRef<'_>) -> Option<&Arc<KeyedCircuit>> {
-        self.first_slot(key)?.get()
-    }
-
-    /// The slot of this key, or the empty one where it would be.
-    #[inline]
-    fn first_slot(&self, key: KeyRef<'_>) -> Option<&OnceLock<Arc<KeyedCircuit>>> {
-        let (from, mask) = (key.hash as usize, self.first.len() - 1);
-        (0..self.first.len())
-            .map(|step| &self.first[from.wrapping_add(step) & mask])
-            .find(|slot| slot.get().is_none_or(|circuit| circuit.is(key)))
+        self.first.get(key.hash, |circuit| circuit.is(key))
     }
 
     pub(crate) fn observers(&self) -> &Observers {
@@ -151,7 +140,7 @@ impl Breakers {
     }
 
     fn each<'b>(&'b self, others: &'b Others) -> impl Iterator<Item = &'b Arc<KeyedCircuit>> {
-        self.first.iter().filter_map(OnceLock::get).chain(&others.slots)
+        self.first.iter().chain(&others.slots)
     }
 
     /// The breakers of what this tool reaches.
@@ -229,8 +218,7 @@ impl Breakers {
             Some(slot) => others.put(slot, made.clone()),
             None => {
                 others.first += 1;
-                let slot = self.first_slot(key).expect("half of the slots stay empty");
-                assert!(slot.set(made.clone()).is_ok(), "it was empty, under the lock");
+                self.first.add(key.hash, made.clone());
             }
         }
         let restored = others.restored.remove(made.name());
