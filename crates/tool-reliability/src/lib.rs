@@ -40,8 +40,8 @@
 //! tool-reliability = { path = "…", default-features = false, features = ["retry", "breaker", "http"] }
 //! ```
 //!
-//! [`ServiceBuilderExt`] adds them to a `ServiceBuilder` by name. Outermost first, their order is
-//! telemetry, integrity, loop guard, idempotency, retry, breaker, timeout.
+//! Each goes into a `ServiceBuilder` by `.layer(…)`. Outermost first, their order is telemetry,
+//! integrity, loop guard, idempotency, retry, breaker, timeout.
 //!
 //! # Order, and why
 //!
@@ -131,7 +131,6 @@ mod observers;
 mod order;
 #[cfg(feature = "stack")]
 pub mod rollout;
-mod service_builder;
 #[cfg(feature = "stack")]
 mod stack;
 #[cfg(feature = "stack")]
@@ -139,7 +138,6 @@ pub mod streaming;
 #[cfg(feature = "stack")]
 mod switch;
 
-pub use self::service_builder::ServiceBuilderExt;
 #[cfg(feature = "stack")]
 pub use self::{
     envelopes::{Envelopes, EnvelopesLayer},

@@ -5,7 +5,13 @@ use std::{
     time::Duration,
 };
 use tool_reliability::{
-    BoxError, Effect, Params, Ran, ServiceBuilderExt as _, ToolCall, ToolOutcome, core::NotSent,
+    BoxError, Effect, Params, Ran, ToolCall, ToolOutcome,
+    breaker::BreakerLayer,
+    core::NotSent,
+    idempotency::IdempotencyLayer,
+    loopguard::LoopGuardLayer,
+    retry::RetryLayer,
+    timeout::{AttemptTimeoutLayer, DeadlineLayer},
 };
 use tower::{ServiceBuilder, ServiceExt as _, service_fn};
 use tr_core::{find, ran};
@@ -31,12 +37,12 @@ fn call() -> ToolCall {
 async fn ones_own_error_is_found_behind_every_layer() {
     let tool = service_fn(|_: ToolCall| async { Err::<ToolOutcome, _>(OutOfPaper { printer: 7 }) });
     let layers = ServiceBuilder::new()
-        .tool_loop_guard(|guard| guard)
-        .tool_idempotency(|records| records)
-        .tool_deadline(|deadline| deadline)
-        .tool_retry(|retry| retry)
-        .tool_breaker(|breaker| breaker.consecutive_failures(100))
-        .tool_timeout(|timeout| timeout)
+        .layer(LoopGuardLayer::default())
+        .layer(IdempotencyLayer::default())
+        .layer(DeadlineLayer::new())
+        .layer(RetryLayer::default())
+        .layer(BreakerLayer::builder().consecutive_failures(100).build().unwrap())
+        .layer(AttemptTimeoutLayer::default())
         .service(tool);
     let keyed = call().idempotency_key("k");
     let both = tokio::join!(layers.clone().oneshot(keyed.clone()), layers.oneshot(keyed));
@@ -53,15 +59,15 @@ async fn it_is_found_in_a_replay_from_memory_and_behind_an_open_breaker() {
         let printer = CALLS.fetch_add(1, Relaxed);
         Err::<ToolOutcome, _>(OutOfPaper { printer })
     });
-    let records = ServiceBuilder::new().tool_idempotency(|records| records).service(tool);
+    let records = ServiceBuilder::new().layer(IdempotencyLayer::default()).service(tool);
     for _ in 0..2 {
         let error = records.clone().oneshot(call().idempotency_key("k")).await.unwrap_err();
         assert_eq!(find(&*error), Some(&OutOfPaper { printer: 0 }), "{error:?}");
     }
 
     let breaker = ServiceBuilder::new()
-        .tool_retry(|retry| retry)
-        .tool_breaker(|breaker| breaker.consecutive_failures(1))
+        .layer(RetryLayer::default())
+        .layer(BreakerLayer::builder().consecutive_failures(1).build().unwrap())
         .service(tool);
     let error = breaker.oneshot(call()).await.unwrap_err();
     assert_eq!(find(&*error), Some(&OutOfPaper { printer: 1 }), "{error:?}");
@@ -79,7 +85,7 @@ async fn whether_the_tool_ran_is_known_of_every_error() {
     );
 
     let hangs = ServiceBuilder::new()
-        .tool_timeout(|timeout| timeout.after(Duration::from_secs(1)))
+        .layer(AttemptTimeoutLayer::builder().after(Duration::from_secs(1)).build().unwrap())
         .service_fn(|_: ToolCall| std::future::pending::<Result<ToolOutcome, BoxError>>());
     assert_eq!(ran(&*hangs.oneshot(call()).await.unwrap_err()), Ran::Unknown);
 }

@@ -3,6 +3,7 @@ mod accuracy;
 #[cfg(feature = "admin")]
 mod admin;
 mod agent_loop;
+mod any_type;
 mod auto_traits;
 mod cases;
 mod config;
