@@ -252,9 +252,8 @@ impl<A> Builder<A> {
         self
     }
 
-    /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
-    pub fn policy<B>(self, policy: B) -> Builder<B> {
-        Builder { options: self.options, policy }
+    pub(crate) fn read_by<B>(self, change: impl FnOnce(A) -> B) -> Builder<B> {
+        Builder { options: self.options, policy: change(self.policy) }
     }
 }
 

@@ -61,6 +61,8 @@ impl<A> BreakerLayer<A> {
     }
 }
 
+tr_core::reading! { BreakerLayer, Builder and responses }
+
 impl<A: fmt::Debug> fmt::Debug for BreakerLayer<A> {
     /// The settings, and how many breakers there are.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

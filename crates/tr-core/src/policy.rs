@@ -70,9 +70,11 @@ mod tool_outcome;
 mod transcript;
 
 pub use self::{
-    adapted::{Adapted, PolicyExt},
+    adapted::{Adapted, KeyFn, Keyed, PolicyExt, WithEffectBy, WithFailure, WithPermanentError},
     as_json::AsJson,
-    change::{DedupeKeyBy, EffectBy, JudgeError, JudgeResponse, KeyBy, StoredAsJson, WithEffect},
+    change::{
+        DedupeKeyBy, EffectBy, JudgeError, JudgeResponse, KeyBy, Own, StoredAsJson, WithEffect,
+    },
     default_policy::DefaultPolicy,
     idempotency::{Derive, InvalidKey, RecordRef, StoreResponse},
     loops::{LoopPolicy, LoopRef, TurnRef},

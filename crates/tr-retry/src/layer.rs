@@ -186,9 +186,8 @@ impl<A> Builder<A> {
         self
     }
 
-    /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
-    pub fn policy<B>(self, policy: B) -> Builder<B> {
-        Builder { settings: self.settings, policy }
+    fn read_by<B>(self, change: impl FnOnce(A) -> B) -> Builder<B> {
+        Builder { settings: self.settings, policy: change(self.policy) }
     }
 
     /// Builds the layer.
@@ -217,6 +216,8 @@ impl<A> Builder<A> {
         Ok(RetryLayer { shared: RetryShared::of(self.settings), policy: self.policy })
     }
 }
+
+tr_core::reading! { RetryLayer, Builder and responses }
 
 impl<S, A: Clone> Layer<S> for RetryLayer<A> {
     type Service = Retry<S, A>;

@@ -135,9 +135,9 @@ impl<A> AttemptTimeoutBuilder<A> {
         self
     }
 
-    /// Sets the policy that reads requests; [`DefaultPolicy`] by default.
-    pub fn policy<B>(self, policy: B) -> AttemptTimeoutBuilder<B> {
-        let AttemptTimeoutLayer { after, idle, observer, .. } = self.layer;
+    fn read_by<B>(self, change: impl FnOnce(A) -> B) -> AttemptTimeoutBuilder<B> {
+        let AttemptTimeoutLayer { after, idle, observer, policy } = self.layer;
+        let policy = change(policy);
         AttemptTimeoutBuilder { layer: AttemptTimeoutLayer { after, idle, observer, policy } }
     }
 
@@ -150,6 +150,8 @@ impl<A> AttemptTimeoutBuilder<A> {
         Ok(self.layer)
     }
 }
+
+tr_core::reading! { AttemptTimeoutLayer, AttemptTimeoutBuilder }
 
 impl<S, A: Clone> Layer<S> for AttemptTimeoutLayer<A> {
     type Service = AttemptTimeout<S, A>;

@@ -97,9 +97,9 @@ impl<A> DeadlineBuilder<A> {
         self
     }
 
-    /// Sets the policy that reads requests; [`DefaultPolicy`] by default.
-    pub fn policy<B>(self, policy: B) -> DeadlineBuilder<B> {
-        let DeadlineLayer { per_call, back_pressure, observer, .. } = self.layer;
+    fn read_by<B>(self, change: impl FnOnce(A) -> B) -> DeadlineBuilder<B> {
+        let DeadlineLayer { per_call, back_pressure, observer, policy } = self.layer;
+        let policy = change(policy);
         DeadlineBuilder { layer: DeadlineLayer { per_call, back_pressure, observer, policy } }
     }
 
@@ -112,6 +112,8 @@ impl<A> DeadlineBuilder<A> {
         Ok(self.layer)
     }
 }
+
+tr_core::reading! { DeadlineLayer, DeadlineBuilder }
 
 impl<S, A: Clone> Layer<S> for DeadlineLayer<A> {
     type Service = Deadline<S, A>;

@@ -2,7 +2,7 @@
 use super::{
     as_json::AsJson,
     change::{
-        Change, DedupeKeyBy, EffectBy, JudgeError, JudgeResponse, Judged, KeepsStored, KeyBy,
+        Change, DedupeKeyBy, EffectBy, JudgeError, JudgeResponse, Judged, KeepsStored, KeyBy, Own,
         ResponseChange, StoredAsJson, WithEffect,
     },
     default_policy::DefaultPolicy,
@@ -150,6 +150,11 @@ pub trait PolicyExt: Sized {
         Adapted::new(self, JudgeError((is_final, Judged::Permanent)))
     }
 
+    #[doc(hidden)]
+    fn permanent_own_error<E>(self, is_final: fn(&E) -> bool) -> WithPermanentError<Self, E> {
+        Adapted::new(self, JudgeError((Own(is_final), Judged::Permanent)))
+    }
+
     /// Takes errors for which `says_nothing` says so for ends that say nothing of the service: they are not
     /// retried, and no breaker counts them for or against it. Whether the request has run stays unknown.
     ///
@@ -197,6 +202,21 @@ pub struct Adapted<P, C> {
     policy: P,
     change: C,
 }
+
+/// A function that names what a request calls.
+pub type KeyFn<Req> = fn(&Req) -> &str;
+
+/// What a layer's `key` makes of its policy; for naming a stack's type.
+pub type Keyed<P, Req> = Adapted<P, KeyBy<KeyFn<Req>>>;
+
+/// What a layer's `effect` makes of its policy; for naming a stack's type.
+pub type WithEffectBy<P, Req> = Adapted<P, EffectBy<fn(&Req) -> Effect>>;
+
+/// What a layer's `failure` makes of its policy; for naming a stack's type.
+pub type WithFailure<P, Res> = Adapted<P, JudgeResponse<fn(&Res) -> bool>>;
+
+/// What a layer's `permanent_error` makes of its policy; for naming a stack's type.
+pub type WithPermanentError<P, E> = Adapted<P, JudgeError<Own<E>>>;
 
 impl<P, C> Adapted<P, C> {
     const fn new(policy: P, change: C) -> Self {

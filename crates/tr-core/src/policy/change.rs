@@ -107,6 +107,36 @@ changes! {
     JudgeError<F>((F, Judged));
 }
 
+/// A function on a program's own error, wherever it is in the chain.
+#[derive(Debug)]
+pub struct Own<E>(pub(super) fn(&E) -> bool);
+
+impl<E> Clone for Own<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Own<E> {}
+
+/// What says whether it knows an error.
+pub trait Knows {
+    #[doc(hidden)]
+    fn knows(&self, error: &(dyn Error + 'static)) -> bool;
+}
+
+impl<F: Fn(&(dyn Error + 'static)) -> bool> Knows for F {
+    fn knows(&self, error: &(dyn Error + 'static)) -> bool {
+        self(error)
+    }
+}
+
+impl<E: Error + 'static> Knows for Own<E> {
+    fn knows(&self, error: &(dyn Error + 'static)) -> bool {
+        error::find(error).is_some_and(self.0)
+    }
+}
+
 /// How a closure judges the ends that it knows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judged {
@@ -196,13 +226,14 @@ impl<P: ResponsePolicy<Res>, Res, F: Fn(&Res) -> bool> ResponseChange<P, Res> fo
 impl<P, Res, F> ResponseChange<P, Res> for JudgeError<F>
 where
     P: ResponsePolicy<Res>,
-    F: Fn(&(dyn Error + 'static)) -> bool,
+    F: Knows,
 {
     fn classify<'r>(&self, policy: &P, end: End<'r, Res>) -> Classification<'r> {
         let (found, (is, judged)) = (policy.classify(end), &self.0);
         // What a layer made stays what it is.
-        let is =
-            |failed: &(dyn Error + 'static)| error::failure_info(failed).is_none() && is(failed);
+        let is = |failed: &(dyn Error + 'static)| {
+            error::failure_info(failed).is_none() && is.knows(failed)
+        };
         if end.is_err_and(|failed| is(failed)) { judged.of(found) } else { found }
     }
 }
