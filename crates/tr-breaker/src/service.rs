@@ -68,7 +68,7 @@ where
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         if let Some(key) = RequestPolicy::<Req>::single_key(&self.policy) {
-            self.refuses = self.breakers.get(key).is_some_and(|it| it.refuses().is_some());
+            self.refuses = self.breakers.get_or_make(key).refuses().is_some();
             if self.refuses {
                 return Poll::Ready(Ok(()));
             }

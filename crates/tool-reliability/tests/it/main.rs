@@ -40,6 +40,7 @@ mod stream_of_many;
 mod streaming;
 mod switch;
 mod telemetry_config;
+mod threads;
 mod together;
 mod trace;
 
