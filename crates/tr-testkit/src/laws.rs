@@ -30,7 +30,8 @@
 //!
 //! # Panics
 //!
-//! [`Laws::check`] panics with one line for each broken law, its name and the observation. It also
+//! [`Laws::check`] panics with one line for each broken law, its name and the observation; panics on the way there,
+//! which laws provoke, are not printed. It also
 //! panics inside a runtime: call it from a plain `#[test]`. The clock is paused, so the layer's
 //! timers fire before real sockets and threads reply: check such layers with `except`, or with an
 //! in-memory engine. If the layer spawns a task that wakes itself forever, the clock does not
@@ -49,11 +50,10 @@ use crate::{
     tool::{Breach, Scripted},
 };
 use std::{
-    any::Any,
-    cell::Cell,
+    cell::{Cell, RefCell},
     fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    panic::{self, AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Once},
 };
 use tower_service::Service;
 
@@ -193,8 +193,11 @@ where
                 Law::KeepsAnswersApart => scene.keeps_answers_apart().await,
             }
         };
-        let end = catch_unwind(AssertUnwindSafe(|| runtime.block_on(play)));
-        drop(runtime); // detached calls end here, and may break a law by that
+        let end = quietly(|| {
+            let end = runtime.block_on(play);
+            drop(runtime); // detached calls end here, and may break a law by that
+            end
+        });
 
         // The tool observed the first fault; its consequences are not reported.
         let breaches: Vec<Broken> = scene.breaches().into_iter().map(Broken::from).collect();
@@ -204,10 +207,7 @@ where
         match end {
             Ok(Ok(())) => Vec::new(),
             Ok(Err(observed)) => vec![Broken { law, observed }],
-            Err(payload) => {
-                let observed = format!("the layer panicked: {}", message(&*payload));
-                vec![Broken { law, observed }]
-            }
+            Err(observed) => vec![Broken { law, observed }],
         }
     }
 }
@@ -227,9 +227,26 @@ impl From<Breach> for Broken {
     }
 }
 
-fn message(payload: &(dyn Any + Send)) -> &str {
-    let text = payload.downcast_ref::<&str>().copied();
-    text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("(not a text)")
+thread_local! {
+    /// The last panic of this thread, while its panics are not printed.
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Plays a scene without printing the panics that it expects or reports; the error is the panic that ended it.
+fn quietly<T>(scene: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |info| match IS_QUIET.get() {
+            true => PANIC.set(Some(info.to_string().replace('\n', " "))),
+            false => print(info),
+        }));
+    });
+    IS_QUIET.set(true);
+    let end = catch_unwind(AssertUnwindSafe(scene));
+    IS_QUIET.set(false);
+    end.map_err(|_| format!("the layer {}", PANIC.take().unwrap_or_else(|| "panicked".into())))
 }
 
 impl<Req, Res> fmt::Debug for Laws<Req, Res> {

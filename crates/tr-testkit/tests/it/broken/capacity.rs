@@ -77,7 +77,7 @@ fn a_clone_inherits_readiness() {
 fn a_clone_shares_its_originals_permit() {
     #[derive(Clone)]
     struct Shares(Inner, Arc<Mutex<bool>>);
-    caught(Law::ClonesEarnReadiness, "the layer panicked: nothing was reserved", |inner| Made {
+    caught(Law::ClonesEarnReadiness, "nothing was reserved", |inner| Made {
         state: Shares(inner, Arc::default()),
         poll_ready: |this, cx| {
             *this.1.lock().unwrap() = true;
