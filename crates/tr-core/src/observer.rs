@@ -90,6 +90,8 @@ pub enum Event<'r> {
         attempt: u32,
         /// Until the next.
         delay: Duration,
+        /// The part of it that the server asked for; the rest is ours.
+        retry_after: Option<Duration>,
         /// The code of the failure.
         reason: &'r str,
         /// How long the attempt took; of a call's first attempt, what it did before it first waited is

@@ -127,6 +127,15 @@ impl<'r> Classification<'r> {
         Self { verdict, ran, code, exhausted: false }
     }
 
+    /// How long the callee asks to wait, where it does.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self.verdict {
+            Verdict::Transient { retry_after } => retry_after,
+            _ => None,
+        }
+    }
+
     /// Whether a caller that repeats the call as it is does no harm and may succeed: what
     /// `retriable` says in envelopes, events and `_meta`.
     ///

@@ -142,7 +142,13 @@ where
         match self.decide(run, seen, started, now) {
             Decision::Retry { delay } => {
                 let latency = now.saturating_duration_since(started);
-                self.tell(attempt, || Event::Retry { attempt, delay, reason: seen.code, latency });
+                self.tell(attempt, || Event::Retry {
+                    attempt,
+                    delay,
+                    retry_after: seen.retry_after(),
+                    reason: seen.code,
+                    latency,
+                });
                 let reason = seen.code.into();
                 run.retried.push(Retried { attempt: attempt + 1, delay, reason, latency });
                 AttemptResult::Retry(delay, FailureInfo::of(seen))

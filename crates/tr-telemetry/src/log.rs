@@ -36,6 +36,8 @@ pub(crate) struct Extra<'r> {
     /// The failure's message, redacted.
     pub(crate) error: Option<&'r str>,
     pub(crate) delay: Option<Duration>,
+    /// The part of it that the server asked for.
+    pub(crate) retry_after: Option<Duration>,
     pub(crate) from_state: Option<&'static str>,
     /// What was done to a session.
     pub(crate) action: Option<&'static str>,
@@ -86,6 +88,7 @@ macro_rules! event {
             breakerState = it.breaker_state,
             error = extra.error,
             delayMs = extra.delay.map(millis),
+            retryAfterMs = extra.retry_after.map(millis),
             fromState = extra.from_state,
             action = extra.action,
             removedMessages = extra.removed,

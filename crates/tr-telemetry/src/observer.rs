@@ -89,7 +89,7 @@ impl TelemetryObserver {
         &self,
         call: &CallInfo<'_>,
         attempt: u32,
-        delay: Duration,
+        (delay, retry_after): (Duration, Option<Duration>),
         reason: &str,
         latency: Duration,
     ) {
@@ -113,7 +113,7 @@ impl TelemetryObserver {
             from_cache: Some(false),
             error_code: Some(reason),
             retriable: Some(true),
-            extra: Extra { delay: Some(delay), ..Extra::default() },
+            extra: Extra { delay: Some(delay), retry_after, ..Extra::default() },
             ..Record::default()
         };
         self.log(call, record, |it| log::warn(|| *it));
@@ -151,8 +151,8 @@ impl Observer for TelemetryObserver {
             self.decided(call, decision);
         }
         match *event {
-            Event::Retry { attempt, delay, reason, latency } => {
-                self.retry(call, attempt, delay, reason, latency);
+            Event::Retry { attempt, delay, retry_after, reason, latency } => {
+                self.retry(call, attempt, (delay, retry_after), reason, latency);
             }
             Event::Breaker { from, to, .. } => {
                 notes::note(|notes| notes.breaker = Some(to));

@@ -82,9 +82,10 @@ impl Observer for Heard {
     fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>) {
         let tool = call.tool;
         self.0.lock().unwrap().push(match *event {
-            Event::Retry { attempt, delay, reason, latency } => {
+            Event::Retry { attempt, delay, retry_after, reason, latency } => {
                 assert_eq!(call.attempt, attempt);
-                format!("{tool}: {attempt} failed with {reason} in {latency:?}, again in {delay:?}")
+                let asked = retry_after.map_or_else(String::new, |asked| format!(", {asked:?} of it asked for"));
+                format!("{tool}: {attempt} failed with {reason} in {latency:?}, again in {delay:?}{asked}")
             }
             Event::RetryRefused { attempt, why } => {
                 assert_eq!(call.attempt, attempt);

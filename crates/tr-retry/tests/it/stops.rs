@@ -379,3 +379,14 @@ async fn the_observer_hears_of_retries_and_of_those_not_made() {
         ]
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_event_says_which_part_of_the_delay_the_server_asked_for() {
+    let heard = Heard::new();
+    let mut config = RetryConfig::per_request();
+    config.jitter = (1.0, 1.0);
+    let layer = RetryLayer::builder().config(config).observer(heard.clone()).build().unwrap();
+    layer.layer(Tool::script([busy(ms(3_000)), ok()])).oneshot(search()).await.unwrap();
+    let told = "flight_search: 0 failed with busy in 0ns, again in 3.1s, 3s of it asked for";
+    assert_eq!(heard.lines(), [told]);
+}

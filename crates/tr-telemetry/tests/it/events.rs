@@ -154,7 +154,13 @@ async fn retries_are_told_and_attempts_counted() {
             tell(
                 observer,
                 call,
-                Event::Retry { attempt, delay, reason: "http_unavailable", latency },
+                Event::Retry {
+                    attempt,
+                    delay,
+                    retry_after: Some(latency),
+                    reason: "http_unavailable",
+                    latency,
+                },
             );
         }
     };
@@ -170,6 +176,7 @@ async fn retries_are_told_and_attempts_counted() {
             "requestId": "r-1", "toolName": "pay", "sessionKey": "s-1", "correlationId": "c-1",
             "idempotencyKeyHash": hash(), "state": "inflight", "attempt": 2, "elapsedMs": 30,
             "fromCache": false, "errorCode": "http_unavailable", "retriable": true, "delayMs": 200,
+            "retryAfterMs": 30,
         })
     );
     assert_eq!((&events[3]["event"], &events[3]["attempt"]), (&json!("tool_call_end"), &json!(3)));
@@ -244,7 +251,8 @@ async fn what_shadow_signals_tell_says_that_it_was_not_done() {
     let tool = tower::service_fn(async |_| ok());
     TelemetryLayer::call(&signals).layer(tool).oneshot(call("pay")).await.unwrap();
     let (attempt, delay) = (0, Duration::from_millis(200));
-    let event = Event::Retry { attempt, delay, reason: "503", latency: Duration::ZERO };
+    let event =
+        Event::Retry { attempt, delay, retry_after: None, reason: "503", latency: Duration::ZERO };
     tell(&*signals.observer(), &DefaultPolicy.info(&call("pay")), event);
 
     let events = lines.events();

@@ -79,7 +79,11 @@ async fn layers_are_counted_by_what_they_tell() {
     let told = |observer: &dyn tr_core::Observer, call: &CallInfo<'_>| {
         let (delay, latency) = (Duration::ZERO, Duration::ZERO);
         for reason in ["timeout", "timeout", "E_TOOLS_OWN_1", "E_TOOLS_OWN_2"] {
-            tell(observer, call, Event::Retry { attempt: 0, delay, reason, latency });
+            tell(
+                observer,
+                call,
+                Event::Retry { attempt: 0, delay, retry_after: None, reason, latency },
+            );
         }
         for state in ["done", "failed", "inflight"] {
             tell(observer, call, Event::Replayed { matched: MatchedOn::Completed, state });
@@ -108,7 +112,11 @@ async fn other_sets_have_other_names_for_the_same() {
     let signals = signals(&metered, [Names::Utee, Names::GenAi]);
     let told = |observer: &dyn tr_core::Observer, call: &CallInfo<'_>| {
         let (delay, latency) = (Duration::ZERO, Duration::ZERO);
-        tell(observer, call, Event::Retry { attempt: 0, delay, reason: "timeout", latency });
+        tell(
+            observer,
+            call,
+            Event::Retry { attempt: 0, delay, retry_after: None, reason: "timeout", latency },
+        );
     };
     let failed = || Err(FailureInfo::new("timeout", Ran::Unknown, Verdict::TRANSIENT).into());
     for end in [ok, failed] {
@@ -146,7 +154,10 @@ async fn ten_thousand_unknown_tools_share_one_label_past_the_bound() {
         tool.ready().await.unwrap().call(call(&name)).await.unwrap();
         let (delay, latency) = (Duration::ZERO, Duration::ZERO);
         let info = CallInfo::of(&name);
-        observer.on_event(&info, &Event::Retry { attempt: 0, delay, reason: &name, latency });
+        observer.on_event(
+            &info,
+            &Event::Retry { attempt: 0, delay, retry_after: None, reason: &name, latency },
+        );
     }
     tool.ready().await.unwrap().call(call("pay")).await.unwrap();
 
@@ -178,7 +189,7 @@ async fn long_names_are_cut_and_share_series_where_they_read_the_same() {
         tool.ready().await.unwrap().call(ToolCall::new(id, Params::empty_object())).await.unwrap();
         tool.ready().await.unwrap().call(call(name)).await.unwrap();
         let (delay, latency) = (Duration::ZERO, Duration::ZERO);
-        let event = Event::Retry { attempt: 0, delay, reason: name, latency };
+        let event = Event::Retry { attempt: 0, delay, retry_after: None, reason: name, latency };
         signals.observer().on_event(&CallInfo::of(name), &event);
     }
     let metrics = metered.read();

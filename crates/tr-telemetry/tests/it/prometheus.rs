@@ -36,7 +36,11 @@ async fn a_scrape_shows_the_seeds_spelling() {
         signals.observer(),
         |observer, call| {
             let (delay, latency) = (Duration::ZERO, Duration::ZERO);
-            tell(observer, call, Event::Retry { attempt: 0, delay, reason: "timeout", latency });
+            tell(
+                observer,
+                call,
+                Event::Retry { attempt: 0, delay, retry_after: None, reason: "timeout", latency },
+            );
             tell(observer, call, Event::Replayed { matched: MatchedOn::Completed, state: "done" });
             let (from, to) = (BreakerState::Closed, BreakerState::Open);
             tell(observer, call, Event::Breaker { breaker: "pay", from, to });

@@ -84,7 +84,11 @@ async fn shown(redactor: impl Redact + 'static) -> String {
         let tool = tower::service_fn(move |call: ToolCall| {
             let (delay, latency) = (Duration::ZERO, Duration::ZERO);
             let info = DefaultPolicy.info(&call);
-            tell(&*observer, &info, Event::Retry { attempt: 0, delay, reason: IN_CODE, latency });
+            tell(
+                &*observer,
+                &info,
+                Event::Retry { attempt: 0, delay, retry_after: None, reason: IN_CODE, latency },
+            );
             tell(
                 &*observer,
                 &info,
@@ -164,7 +168,11 @@ async fn tr_15_what_a_tool_s_sensitive_fields_hold_is_not_shown() {
                 let (info, reason) = (DefaultPolicy.info(call), format!("no-{PASSPORT}"));
                 let (delay, latency, effect) = (Duration::ZERO, Duration::ZERO, Default::default());
                 let reason = reason.as_str();
-                tell(&*observer, &info, Event::Retry { attempt: 0, delay, reason, latency });
+                tell(
+                    &*observer,
+                    &info,
+                    Event::Retry { attempt: 0, delay, retry_after: None, reason, latency },
+                );
                 tell(&*observer, &info, Event::Refused { code: reason, effect });
                 let (from, to) = (BreakerState::Closed, BreakerState::Open);
                 tell(&*observer, &info, Event::Breaker { breaker: "visa", from, to });

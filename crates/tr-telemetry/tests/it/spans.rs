@@ -62,7 +62,7 @@ async fn retried(traced: &Traced) -> Vec<SpanData> {
             tell(
                 &*observer,
                 &CallInfo::of("pay"),
-                Event::Retry { attempt: 0, delay, reason: "timeout", latency },
+                Event::Retry { attempt: 0, delay, retry_after: None, reason: "timeout", latency },
             );
             call.set_attempt(1);
             attempt.ready().await?.call(call).await
