@@ -53,6 +53,14 @@ pub(crate) fn asks(line: &[u8], most: usize, is_taken: impl Fn(&Token) -> bool) 
     Asks::Others(others)
 }
 
+/// The ids of the answers in a batch.
+pub(crate) fn answered(line: &[u8]) -> impl Iterator<Item = Token> {
+    each(line).filter_map(|one| {
+        let message = message::object::<Message<'_>>(one).ok()?;
+        message.id.filter(|_| message.is_answer()).and_then(Token::read)
+    })
+}
+
 /// The messages of a batch, which need not be JSON; none if the line is no complete batch.
 pub(crate) fn parts(line: &Bytes) -> impl Iterator<Item = Bytes> {
     elements(line).into_iter().flatten().map(|part| line.slice_ref(part))

@@ -3,12 +3,14 @@
 //! The first attempt of a call is sent under the client's own id; each later one gets an id of the guard's.
 //! A client's id is on the wire once, so an answer always identifies the attempt that it ends. If a client
 //! reuses an id while an answer to it may still come, the new request gets an id of the guard's at once.
+mod asked;
+mod attempt;
 mod groups;
 mod late;
 
 pub(crate) use self::late::{Claim, Owed};
 
-use self::{groups::Groups, late::Late};
+use self::{asked::Asked, attempt::Attempt, groups::Groups, late::Late};
 use super::{
     call::{Ending, Limits, McpCall},
     message::Token,
@@ -17,7 +19,7 @@ use bytes::Bytes;
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 use tokio::sync::oneshot;
 use tr_core::canonical::Key;
@@ -42,6 +44,7 @@ pub(crate) struct InFlight {
     late: Late,
     /// Calls with the same key.
     groups: Groups,
+    asked: Asked,
 }
 
 #[derive(Debug, Default)]
@@ -59,28 +62,6 @@ struct CallState {
     progress_token: Option<(Token, Box<str>)>,
     /// The highest progress that the client has seen.
     progress: Option<f64>,
-}
-
-#[derive(Debug)]
-struct Attempt {
-    client_id: Token,
-    ending: oneshot::Sender<Ending>,
-    progress_token: Option<Token>,
-    started: Instant,
-    last_sign: Instant,
-    owed: Owed,
-}
-
-impl Attempt {
-    /// When it times out unless the server sends an answer or progress.
-    fn deadline(&self, limits: Limits) -> Instant {
-        self.started + self.patience(limits)
-    }
-
-    /// How long after its start it may take in all.
-    fn patience(&self, limits: Limits) -> Duration {
-        (self.last_sign - self.started + limits.idle).min(limits.hard)
-    }
 }
 
 /// An attempt that is being sent to the server.
@@ -147,6 +128,7 @@ impl InFlight {
             answered: HashSet::new(),
             late: Late::default(),
             groups: Groups::default(),
+            asked: Asked::default(),
         }
     }
 
@@ -291,13 +273,38 @@ impl InFlight {
         Some(attempt.ending)
     }
 
+    /// The server asks the client: the clock of all calls stands until it has its answer.
+    pub(crate) fn ask(&mut self, id: Token, now: Instant) {
+        if !self.attempts.is_empty() {
+            self.asked.ask(id, now);
+        }
+    }
+
+    /// The client has answered, or need not; returns whether the clock goes on now.
+    pub(crate) fn end_ask(&mut self, id: &Token, now: Instant) -> bool {
+        self.asked.end(id).inspect(|from| self.leave_out(*from, now)).is_some()
+    }
+
+    fn leave_out(&mut self, from: Instant, now: Instant) {
+        self.attempts.values_mut().for_each(|attempt| attempt.leave_out(from, now));
+    }
+
     /// When the first attempt times out unless the server sends something.
     pub(crate) fn first_deadline(&self, limits: Limits) -> Option<Instant> {
+        if let Some(until) = self.asked.until() {
+            return Some(until);
+        }
         self.attempts.values().map(|attempt| attempt.deadline(limits)).min()
     }
 
     /// Times out attempts; returns the ids under which the server still works on them.
     pub(crate) fn end_overdue(&mut self, limits: Limits, now: Instant) -> Vec<Token> {
+        if let Some(from) = self.asked.expire(now) {
+            self.leave_out(from, now);
+        }
+        if self.asked.until().is_some() {
+            return Vec::new();
+        }
         let is_overdue = |attempt: &Attempt| attempt.deadline(limits) <= now;
         let overdue = self.attempts.iter().filter(|(_, attempt)| is_overdue(attempt));
         let overdue = overdue.map(|(id, attempt)| (id.clone(), attempt.patience(limits)));
@@ -381,6 +388,9 @@ impl InFlight {
         }
         if let Some(call) = self.calls.get_mut(&attempt.client_id) {
             call.current.take_if(|current| current == wire_id);
+        }
+        if self.attempts.is_empty() {
+            self.asked = Asked::default();
         }
         Some(attempt)
     }

@@ -37,6 +37,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::time::Instant;
 use tool_reliability::{Guarded, telemetry::TARGET};
 use tr_core::canonical::Key;
 
@@ -189,7 +190,12 @@ impl Proxy {
                 let refusal = too_long(line, what, line.id.as_deref());
                 match (&line.id, line.asks) {
                     // An answer to the server, which has its own ids.
-                    (Some(_), false) => self.to_server.line(&refusal),
+                    (Some(id), false) => {
+                        self.end_ask(
+                            serde_json::from_str::<&RawValue>(id).ok().and_then(Token::read),
+                        );
+                        self.to_server.line(&refusal);
+                    }
                     _ => self.to_client.line(&refusal),
                 }
             }
@@ -231,6 +237,7 @@ impl Proxy {
         match Guess::of(line) {
             // An answer to the server, which has its own ids.
             Some(guess) if guess.is_answer => {
+                self.end_ask(Some(guess.id.clone()));
                 self.pass_to_server(&answer::refusal(&guess.id.to_json(), PARSE_ERROR, WHY));
                 self.refuse("null", PARSE_ERROR, WHY);
             }
@@ -251,6 +258,7 @@ impl Proxy {
                 self.refuse_batch(line, CONNECTION_CLOSED, CLOSED);
             }
             Asks::Others(others) => {
+                batch::answered(line).for_each(|id| self.end_ask(Some(id)));
                 if let Err(why) = self.forward(line, others) {
                     self.refuse_batch(line, OVERLOADED, why);
                 }
@@ -269,7 +277,10 @@ impl Proxy {
     }
 
     fn on_client_message(&mut self, line: &Bytes, message: &Message<'_>) {
-        let Some(method) = message.method.as_deref() else { return self.pass_to_server(line) };
+        let Some(method) = message.method.as_deref() else {
+            self.end_ask(message.id.and_then(Token::read));
+            return self.pass_to_server(line);
+        };
         let Some((id, raw)) = message.id.and_then(|raw| Some((Token::read(raw)?, raw))) else {
             return match method {
                 "notifications/cancelled" if message.id.is_none() => self.on_cancel(line, message),
@@ -285,6 +296,15 @@ impl Proxy {
         self.forward_one(line, Asked { id, place, is_list });
         if let Some(id) = lasts {
             self.requests.unawait(&id);
+        }
+    }
+
+    /// The client has answered the server's request, or the server no longer wants to know.
+    fn end_ask(&mut self, id: Option<Token>) {
+        if let Some(id) = id
+            && self.wire.lock().in_flight.end_ask(&id, Instant::now().into_std())
+        {
+            self.sweeper.set_again();
         }
     }
 

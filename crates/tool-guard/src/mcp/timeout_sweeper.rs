@@ -33,6 +33,11 @@ impl TimeoutSweeper {
         Self { wire, timer: None, looked: false }
     }
 
+    /// The clock of the calls stood, and goes on: the timer may be set too late.
+    pub(crate) fn set_again(&mut self) {
+        self.timer = None;
+    }
+
     /// Ends when the timer has fired and overdue attempts were ended. Poll it when the server has nothing to
     /// read, so that a guard that was suspended finds answers that came in time.
     pub(crate) async fn round(&mut self) {

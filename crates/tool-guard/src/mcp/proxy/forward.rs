@@ -69,8 +69,11 @@ impl Proxy {
 
     /// Forwards a line that is no valid JSON and calls no tool. The server may read it all the same.
     pub(super) fn forward_unreadable(&mut self, line: &Bytes) {
-        let asked = |part: &[u8], at: usize| {
+        let mut asked = |part: &[u8], at: usize| {
             let Guess { id, place, is_answer, .. } = Guess::of(part)?;
+            if is_answer {
+                self.end_ask(Some(id.clone()));
+            }
             let place = place.start + at..place.end + at;
             (!is_answer && self.is_taken(&id)).then_some(Asked { id, place, is_list: false })
         };

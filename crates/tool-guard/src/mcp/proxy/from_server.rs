@@ -34,7 +34,7 @@ struct Survey {
 enum Concern {
     /// The call that it answers, or whose progress it reports.
     Call,
-    /// The guard: it says that the tools changed, or answers a request that is no tool call.
+    /// The guard: it says that the tools changed, answers a request that is no tool call, or asks the client.
     Guard,
     None,
 }
@@ -77,7 +77,28 @@ impl Proxy {
                 self.effects().forget();
                 self.pass_to_client(line);
             }
-            _ => self.pass_to_client(line),
+            Some(method) => {
+                self.note_ask(method, message);
+                self.pass_to_client(line);
+            }
+            None => self.pass_to_client(line),
+        }
+    }
+
+    /// What the server asks the client for, or no longer asks for.
+    fn note_ask(&mut self, method: &str, message: &Message<'_>) {
+        let now = Instant::now().into_std();
+        match message.id.and_then(Token::read) {
+            // Clients answer it at once.
+            _ if method == "ping" => {}
+            Some(id) => self.wire.lock().in_flight.ask(id, now),
+            None if method == "notifications/cancelled" => {
+                let params = message
+                    .params
+                    .and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
+                self.end_ask(params.and_then(|it| it.request_id).and_then(Token::read));
+            }
+            None => {}
         }
     }
 
@@ -142,6 +163,7 @@ impl Proxy {
         match (message.method.as_deref(), message.id.and_then(Token::read)) {
             (Some(LIST_CHANGED), _) => self.effects().forget(),
             (None, Some(id)) => drop(self.on_others_answer(&id, &message)),
+            (Some(method), _) => self.note_ask(method, &message),
             _ => {}
         }
     }
@@ -173,6 +195,7 @@ impl Proxy {
                 return match message.method.as_deref() {
                     Some("notifications/progress") => Concern::Call,
                     Some(LIST_CHANGED) => Concern::Guard,
+                    _ if message.id.is_some() => Concern::Guard,
                     _ => Concern::None,
                 };
             }

@@ -1,4 +1,5 @@
 //! The proxy without processes: lines in, lines out.
+mod asks;
 mod bounds;
 mod ends;
 mod fuzz;
