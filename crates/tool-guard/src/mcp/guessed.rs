@@ -32,7 +32,7 @@ pub(crate) fn parts(line: &[u8]) -> (Option<&RawValue>, Option<&RawValue>) {
 pub(crate) fn guessed(line: &[u8], guess: &Guess, kept: bool) -> ToolOutcome {
     let read = |place: Range<usize>| serde_json::from_slice::<&RawValue>(&line[place]).ok();
     let whole = |error, result| {
-        let message = Message { id: None, method: None, params: None, error, result };
+        let message = Message { error, result, ..Message::default() };
         outcome(&message, kept)
     };
     match (guess.error.clone(), guess.result.clone()) {

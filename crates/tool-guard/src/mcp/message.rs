@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, ops::Range};
 
 /// The top level of a line.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Message<'l> {
     /// `null` is an id too, but an answer cannot be addressed to it.
     #[serde(borrow, default, deserialize_with = "present")]
@@ -18,6 +18,8 @@ pub(crate) struct Message<'l> {
     #[serde(borrow, default, deserialize_with = "present")]
     pub(crate) result: Option<&'l RawValue>,
     pub(crate) error: Option<&'l RawValue>,
+    #[serde(borrow)]
+    pub(crate) jsonrpc: Option<Cow<'l, str>>,
 }
 
 /// The params of `tools/call`.
@@ -79,6 +81,8 @@ pub(crate) struct Guess {
     pub(crate) place: Range<usize>,
     /// Whether it is a complete answer: only an object with a result or an error, and without a method.
     pub(crate) is_answer: bool,
+    /// Whether it is one that says `"jsonrpc": "2.0"`.
+    pub(crate) is_response: bool,
     /// The position of its error, if it has one.
     pub(crate) error: Option<Range<usize>>,
     /// The position of its result, if it has one, and whether the result has `isError: true`.
@@ -94,10 +98,11 @@ impl Guess {
         let bare = scan::bare(line);
         let whole = scan.ended && bare.starts_with(b"{") && bare.ends_with(b"}");
         let is_answer = whole && scan.answers && !scan.asks;
+        let is_response = is_answer && scan.is_rpc;
         let result = scan.result();
         let (text, place) = scan.found?;
         let id = Token::read(serde_json::from_str(&text).ok()?)?;
-        Some(Self { id, place, is_answer, error: scan.error, result })
+        Some(Self { id, place, is_answer, is_response, error: scan.error, result })
     }
 }
 
@@ -132,6 +137,12 @@ impl Message<'_> {
     pub(crate) fn is_answer(&self) -> bool {
         let result = self.result.filter(|raw| self.method.is_none() || raw.get() != "null");
         result.or(self.error).is_some()
+    }
+
+    /// A server's answer, as clients take it: what a server logs has ids and results, too.
+    pub(crate) fn is_response(&self) -> bool {
+        let is_rpc = self.jsonrpc.as_deref() == Some("2.0");
+        is_rpc && self.method.is_none() && self.result.or(self.error).is_some()
     }
 
     /// A request to run a tool.

@@ -24,8 +24,10 @@ pub(crate) struct IdScan {
     pub(crate) found: Option<(Box<str>, Range<usize>)>,
     /// Whether it is a request or notification, and no answer.
     pub(crate) asks: bool,
-    /// Whether it is an answer to a request.
+    /// Whether it has a result or an error.
     pub(crate) answers: bool,
+    /// Whether it says `"jsonrpc": "2.0"`: clients take nothing else for an answer.
+    pub(crate) is_rpc: bool,
     /// The positions of the last `error` and the last `result`, unless they are `null`.
     pub(super) error: Option<Range<usize>>,
     result: Option<Range<usize>>,
@@ -49,6 +51,7 @@ enum Member {
     Id,
     Result,
     Error,
+    Version,
     #[default]
     Other,
 }
@@ -144,6 +147,7 @@ impl IdScan {
             b"\"id\"" => Member::Id,
             b"\"result\"" => Member::Result,
             b"\"error\"" => Member::Error,
+            b"\"jsonrpc\"" => Member::Version,
             _ => Member::Other,
         };
         self.asks |= self.token == b"\"method\"";
@@ -179,6 +183,7 @@ impl IdScan {
             }
             Member::Error => self.error = whole,
             Member::Result => self.result = whole,
+            Member::Version => self.is_rpc = token == b"\"2.0\"",
             Member::Id | Member::Other => {}
         }
     }

@@ -71,7 +71,7 @@ impl Proxy {
 
     fn on_server_message(&mut self, line: &Bytes, message: &Message<'_>) {
         match message.method.as_deref() {
-            None if message.id.is_some() => self.on_answer(line, message),
+            None if message.is_response() => self.on_answer(line, message),
             Some("notifications/progress") => self.on_progress(line, message),
             Some(LIST_CHANGED) => {
                 self.effects().forget();
@@ -162,7 +162,9 @@ impl Proxy {
         let Line::One(message) = message::read(part) else { return };
         match (message.method.as_deref(), message.id.and_then(Token::read)) {
             (Some(LIST_CHANGED), _) => self.effects().forget(),
-            (None, Some(id)) => drop(self.on_others_answer(&id, &message)),
+            (None, Some(id)) if message.is_response() => {
+                drop(self.on_others_answer(&id, &message));
+            }
             (Some(method), _) => self.note_ask(method, &message),
             _ => {}
         }
@@ -190,7 +192,7 @@ impl Proxy {
     /// What reads a message of a batch, besides the client.
     fn concern(&self, part: &[u8]) -> Concern {
         let answered = match message::read(part) {
-            Line::One(message) if message.method.is_none() => message.id.and_then(Token::read),
+            Line::One(message) if message.is_response() => message.id.and_then(Token::read),
             Line::One(message) => {
                 return match message.method.as_deref() {
                     Some("notifications/progress") => Concern::Call,
@@ -200,7 +202,7 @@ impl Proxy {
                 };
             }
             Line::Unreadable { .. } => {
-                Guess::of(part).filter(|guess| guess.is_answer).map(|guess| guess.id)
+                Guess::of(part).filter(|guess| guess.is_response).map(|guess| guess.id)
             }
             Line::Batch => None,
         };
@@ -223,7 +225,7 @@ impl Proxy {
     fn on_unreadable(&mut self, line: &Bytes) {
         if let Some(repaired) = message::repaired(line)
             && let Line::One(message) = message::read(&repaired)
-            && message.method.is_none()
+            && message.is_response()
             && message
                 .id
                 .and_then(Token::read)
@@ -231,7 +233,7 @@ impl Proxy {
         {
             return self.on_answer(&repaired, &message);
         }
-        match Guess::of(line).filter(|guess| guess.is_answer) {
+        match Guess::of(line).filter(|guess| guess.is_response) {
             Some(guess) => self.on_opaque_answer(line, guess),
             None => self.pass_to_client(line),
         }

@@ -84,7 +84,7 @@ impl Bench {
     /// Lets a list pass by that says `read` only reads.
     fn list(&mut self) {
         self.client(b"{\"id\":\"list\",\"method\":\"tools/list\"}\n");
-        self.server(b"{\"id\":\"list\",\"result\":{\"tools\":[{\"name\":\"read\",\"annotations\":{\"readOnlyHint\":true}}]}}\n");
+        self.server(b"{\"jsonrpc\":\"2.0\",\"id\":\"list\",\"result\":{\"tools\":[{\"name\":\"read\",\"annotations\":{\"readOnlyHint\":true}}]}}\n");
         self.client_gets();
         self.server_gets();
     }
@@ -102,7 +102,7 @@ fn keyed(id: &str) -> String {
 }
 
 fn done(id: &str) -> String {
-    format!("{{\"id\":{id},\"result\":{{\"content\":[]}}}}\n")
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[]}}}}\n")
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,7 +171,9 @@ async fn the_client_never_sees_an_id_of_ours() {
         br#"{"id":1,"method":"tools/call","params":{"name":"read","_meta":{"progressToken":"t"}}}"#,
     );
     bench.settle().await;
-    bench.server(br#"{"id":1,"error":{"code":-32603,"message":"connection refused"}}"#);
+    bench.server(
+        br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"connection refused"}}"#,
+    );
     bench.settle().await;
     tokio::time::advance(Duration::from_secs(5)).await;
     bench.settle().await;
@@ -196,7 +198,7 @@ async fn an_answer_in_a_batch_or_with_bad_bytes_is_an_answer() {
     bench.settle().await;
     let note = "{\"method\":\"notifications/message\",\"params\":{}}";
     bench.server(format!("[{note},{}]\n", done("1").trim()).as_bytes());
-    bench.server(b"{\"id\":2,\"result\":{\"content\":[\"\xff\"]}}\n");
+    bench.server(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[\"\xff\"]}}\n");
     bench.settle().await;
     let said = bench.client_gets();
     let answer_2 = done("2").replace("[]", "[\"\u{fffd}\"]");
@@ -246,7 +248,7 @@ async fn a_late_answer_that_the_tool_did_not_run_frees_its_key() {
     bench.client(keyed("2").as_bytes());
     bench.settle().await;
     assert!(bench.client_gets().contains("outcome_unknown"));
-    bench.server(b"{\"id\":1,\"result\":{\"isError\":true,\"_meta\":{\"tool-reliability/error\":{\"ran\":\"no\"}}}}\n");
+    bench.server(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"isError\":true,\"_meta\":{\"tool-reliability/error\":{\"ran\":\"no\"}}}}\n");
     bench.server_gets();
     bench.client(keyed("3").as_bytes());
     bench.settle().await;
@@ -303,7 +305,7 @@ async fn a_call_that_is_withdrawn_before_its_retry_is_not_retried() {
     bench.list();
     bench.client(call("1", "read").as_bytes());
     bench.settle().await;
-    bench.server(b"{\"id\":1,\"error\":{\"code\":-32603,\"message\":\"connection refused\"}}\n");
+    bench.server(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"connection refused\"}}\n");
     bench.settle().await;
     bench.server_gets();
     bench.client(b"{\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n");
@@ -358,7 +360,8 @@ async fn a_result_that_only_looks_like_a_failure_stays_a_success() {
         bench.client(keyed("1").as_bytes());
         bench.settle().await;
         bench.server_gets();
-        let answer = format!("{{\"id\":1,\"result\":{{{member},\"content\":[]}}}}\n");
+        let answer =
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{{member},\"content\":[]}}}}\n");
         bench.server(answer.as_bytes());
         bench.settle().await;
         assert_eq!(bench.client_gets(), answer);

@@ -140,7 +140,7 @@ impl Bench {
     /// Lets a list pass that says `read` only reads.
     async fn list(&mut self) {
         let answer = self.send(&[], r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
-        let line = Bytes::from_static(br#"{"id":1,"result":{"tools":[{"name":"read","annotations":{"readOnlyHint":true}},{"name":"pay"}]}}"#);
+        let line = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"read","annotations":{"readOnlyHint":true}},{"name":"pay"}]}}"#);
         let raw = line.clone();
         self.posted().await.say(Heard::Message { line, raw: raw.clone(), answers: false });
         assert_eq!(text(answer).await.1, raw);

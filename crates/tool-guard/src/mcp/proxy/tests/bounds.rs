@@ -48,8 +48,8 @@ async fn one_request_too_many_passes_and_is_not_remembered() {
 
     bench.client(ping(MAX_REQUESTS).as_bytes());
     assert_eq!(bench.server_gets(), ping(MAX_REQUESTS), "it passes nevertheless");
-    bench.server(b"{\"id\":7,\"result\":{}}\n");
-    assert_eq!(bench.client_gets(), "{\"id\":7,\"result\":{}}\n");
+    bench.server(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n");
+    assert_eq!(bench.client_gets(), "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n");
     bench.list();
     assert!(bench.proxy.effects().of("read").is_some(), "there was room for one");
 

@@ -34,16 +34,22 @@ async fn an_answer_that_is_no_json_is_matched_in_every_case() {
     bench.list();
     bench.client(call("1", "read").as_bytes());
     bench.settle().await;
-    bench.server(b"{\"id\":1,\"result\":{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"read ECONNRESET\"}]}}\n");
+    bench.server(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"read ECONNRESET\"}]}}\n");
     bench.settle().await;
     tokio::time::advance(Duration::from_secs(1)).await;
     bench.settle().await;
     let sent = bench.server_gets();
     let retry: serde_json::Value = serde_json::from_str(sent.lines().last().unwrap()).unwrap();
-    let line = format!("{{\"id\":{},\"result\":{{\"content\":[],\"x\":NaN}}}}\n", retry["id"]);
+    let line = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{\"content\":[],\"x\":NaN}}}}\n",
+        retry["id"]
+    );
     bench.server(line.as_bytes());
     bench.settle().await;
-    assert_eq!(bench.client_gets(), "{\"id\":1,\"result\":{\"content\":[],\"x\":NaN}}\n");
+    assert_eq!(
+        bench.client_gets(),
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[],\"x\":NaN}}\n"
+    );
     bench.server(line.as_bytes());
     bench.settle().await;
     assert_eq!(bench.client_gets(), "", "nothing is answered twice");
@@ -53,7 +59,7 @@ async fn an_answer_that_is_no_json_is_matched_in_every_case() {
     tokio::time::advance(Duration::from_secs(51)).await;
     bench.settle().await;
     assert!(bench.client_gets().contains("Tool timeout"));
-    bench.server(b"{\"id\":2,\"result\":{\"x\":NaN}}\n");
+    bench.server(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"x\":NaN}}\n");
     bench.client(keyed("3").as_bytes());
     bench.settle().await;
     let said = bench.client_gets();
@@ -79,10 +85,10 @@ async fn no_attempt_follows_the_server_s_end() {
 async fn answers_in_a_batch_that_is_no_json_are_matched_each_once() {
     let note = "{\"method\":\"notifications/message\",\"params\":{}}";
     let answers = [
-        "{\"id\":1,\"result\":{\"content\":[],\"x\":NaN}}",
-        "{\"id\":9,\"id\":2,\"result\":{\"content\":[\"],\\\"\"]}}",
-        "{\"id\":3,\"result\":{\"content\":[]}}",
-        "{\"id\":4,\"result\":{\"content\":[\"\u{1}\"]}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[],\"x\":NaN}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":9,\"id\":2,\"result\":{\"content\":[\"],\\\"\"]}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"content\":[]}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{\"content\":[\"\u{1}\"]}}",
     ];
     let batch = |parts: &[&str]| format!("\u{feff}[{} ]\r\n", parts.join(" , "));
     let mut bench = Bench::new(Mode::Enforce);
@@ -105,7 +111,9 @@ async fn answers_in_a_batch_that_is_no_json_are_matched_each_once() {
     assert_eq!(bench.client_gets(), "");
 
     // Where it answers no call, or is not there as a whole, it passes as it came.
-    for line in [batch(&[note, "NaN"]), "[{\"id\":5,\"result\":NaN}\n".to_owned()] {
+    for line in
+        [batch(&[note, "NaN"]), "[{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":NaN}\n".to_owned()]
+    {
         bench.server(line.as_bytes());
         assert_eq!(bench.client_gets(), line);
     }
@@ -130,7 +138,7 @@ async fn a_failed_answer_that_is_no_json_is_a_failure() {
         let mut bench = Bench::new(Mode::Enforce);
         bench.client(keyed("1").as_bytes());
         bench.settle().await;
-        let answer = format!("{{{members},\"id\":1}}\n");
+        let answer = format!("{{\"jsonrpc\":\"2.0\",{members},\"id\":1}}\n");
         bench.server(answer.as_bytes());
         bench.settle().await;
         assert_eq!(bench.client_gets(), answer, "it passes as it came");
@@ -153,7 +161,9 @@ async fn failed_answers_that_are_no_json_count_for_the_breaker() {
         let line = format!("{{\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}\n");
         bench.client(line.as_bytes());
         bench.settle().await;
-        let answer = format!("{{\"id\":{id},\"error\":{{\"code\":-32603,\"data\":NaN}}}}\n");
+        let answer = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32603,\"data\":NaN}}}}\n"
+        );
         bench.server(answer.as_bytes());
         bench.settle().await;
         assert_eq!(bench.client_gets(), answer);
@@ -165,7 +175,7 @@ async fn failed_answers_that_are_no_json_count_for_the_breaker() {
 /// The answer to an attempt comes a second time while the call is tried again.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_comes_again_while_the_call_goes_on_is_swallowed() {
-    let failed = "{\"id\":1,\"error\":{\"code\":-32603,\"message\":\"connection refused\"}}";
+    let failed = "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"connection refused\"}}";
     for again in
         [format!("{failed}\n"), format!("[{failed}]\n"), failed.replace("32603", "32603,\"x\":NaN")]
     {
@@ -200,7 +210,7 @@ async fn requests_in_a_batch_are_answered_when_the_server_ends_and_after() {
     let mut bench = Bench::new(Mode::Enforce);
     bench.client(batch(1).as_bytes());
     assert_eq!(bench.server_gets(), batch(1));
-    bench.server(b"[{\"id\":2,\"result\":{\"tools\":[]}}]\n");
+    bench.server(b"[{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"tools\":[]}}]\n");
     bench.client_gets();
     bench.proxy.on_server_gone();
     let said = bench.client_gets();
@@ -227,5 +237,32 @@ async fn a_result_that_is_null_is_repeated_as_it_is() {
         let said: serde_json::Value = serde_json::from_str(&bench.client_gets()).unwrap();
         let wanted = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":null}}");
         assert_eq!(said, serde_json::from_str::<serde_json::Value>(&wanted).unwrap());
+    }
+}
+
+/// Servers log on standard output, and clients skip what is no answer, whatever its id.
+#[tokio::test(start_paused = true)]
+async fn what_a_server_logs_ends_no_call() {
+    for noise in [
+        r#"{"level":30,"id":1,"msg":"calling the bank"}"#,
+        r#"{"level":30,"id":1,"result":"starting"}"#,
+        r#"{"level":50,"id":1,"error":{"message":"retrying"}}"#,
+        r#"{"id":1,"result":{"ok":1},}"#,
+        r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"log","result":1}"#,
+        r#"[{"level":30,"id":1,"result":"starting"}]"#,
+    ] {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.client(keyed("1").as_bytes());
+        bench.settle().await;
+        bench.server(format!("{noise}\n").as_bytes());
+        bench.settle().await;
+        assert_eq!(bench.client_gets(), format!("{noise}\n"), "it passes as it came");
+        assert_eq!(bench.records.records()[0].state, RecordState::Inflight, "{noise}");
+        bench.server(done("1").as_bytes());
+        bench.settle().await;
+        assert_eq!(bench.client_gets(), done("1"));
+        assert_eq!(bench.records.records()[0].state, RecordState::Done, "{noise}");
     }
 }

@@ -16,17 +16,20 @@ impl Bench {
 
 fn failed(text: &str, meta: &str) -> String {
     let content = format!(r#"[{{"type":"text","text":"{text}"}}]"#);
-    format!("{{\"id\":1,\"result\":{{\"isError\":true,\"content\":{content},\"_meta\":{meta}}}}}\n")
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"isError\":true,\"content\":{content},\"_meta\":{meta}}}}}\n"
+    )
 }
 
 /// The same failure in time and late leaves the same record.
 #[tokio::test(start_paused = true)]
 async fn a_late_failure_settles_no_more_than_one_in_time() {
-    let cancelled = "{\"id\":1,\"error\":{\"code\":0,\"message\":\"Request cancelled\"}}\n";
+    let cancelled =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":0,\"message\":\"Request cancelled\"}}\n";
     let word = |ran: &str| format!(r#"{{"tool-reliability/error":{{"ran":"{ran}"}}}}"#);
     for (answer, is_unknown) in [
         (cancelled.to_owned(), true),
-        ("{\"id\":1,\"error\":{\"code\":-32603,\"data\":NaN}}\n".into(), true),
+        ("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"data\":NaN}}\n".into(), true),
         (failed("503 Service Unavailable", "{}"), true),
         (failed("read ECONNRESET", "{}"), true),
         (failed("no such seat", &word("unknown")), true),

@@ -3,8 +3,8 @@ use super::*;
 
 /// What a server answers to id 1 that needs something of its user first.
 const ASKS: [&str; 2] = [
-    "{\"id\":1,\"error\":{\"code\":-32042,\"message\":\"URL elicitation required\",\"data\":{\"elicitations\":[{\"mode\":\"url\",\"elicitationId\":\"e\",\"url\":\"https://x\",\"message\":\"m\"}]}}}\n",
-    "{\"id\":1,\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{},\"requestState\":\"s\"}}\n",
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32042,\"message\":\"URL elicitation required\",\"data\":{\"elicitations\":[{\"mode\":\"url\",\"elicitationId\":\"e\",\"url\":\"https://x\",\"message\":\"m\"}]}}}\n",
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{},\"requestState\":\"s\"}}\n",
 ];
 
 #[tokio::test(start_paused = true)]
@@ -40,7 +40,9 @@ async fn the_code_alone_asks_for_nothing() {
         bench.client(keyed("1").as_bytes());
         bench.settle().await;
         bench.server_gets();
-        let error = format!("{{\"id\":1,\"error\":{{\"code\":-32042,\"message\":\"m\"{data}}}}}\n");
+        let error = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{{\"code\":-32042,\"message\":\"m\"{data}}}}}\n"
+        );
         bench.server(error.as_bytes());
         bench.settle().await;
         bench.client(keyed("2").as_bytes());
@@ -89,7 +91,9 @@ async fn is_tried_again(bench: &mut Bench) -> bool {
     bench.client(call("1", "read").as_bytes());
     bench.settle().await;
     bench.server_gets();
-    bench.server(b"{\"id\":1,\"error\":{\"code\":-32603,\"message\":\"ECONNRESET\"}}\n");
+    bench.server(
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"ECONNRESET\"}}\n",
+    );
     bench.settle().await;
     tokio::time::advance(Duration::from_secs(30)).await;
     bench.settle().await;
@@ -111,7 +115,7 @@ async fn what_a_batch_says_of_the_tools_is_heard_and_the_batch_passes_whole() {
     let mut bench = Bench::new(Mode::Enforce);
     bench.client(b"{\"id\":\"list\",\"method\":\"tools/list\"}\n");
     bench.server_gets();
-    let list = "[{\"id\":\"list\",\"result\":{\"tools\":[{\"name\":\"read\",\"annotations\":{\"readOnlyHint\":true}}]}}]\n";
+    let list = "[{\"jsonrpc\":\"2.0\",\"id\":\"list\",\"result\":{\"tools\":[{\"name\":\"read\",\"annotations\":{\"readOnlyHint\":true}}]}}]\n";
     bench.server(list.as_bytes());
     assert_eq!(bench.client_gets(), list);
     assert!(is_tried_again(&mut bench).await);

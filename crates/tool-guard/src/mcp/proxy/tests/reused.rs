@@ -2,8 +2,9 @@
 use super::*;
 
 const PING: &str = "{\"id\":1,\"method\":\"ping\"}\n";
-const EMPTY: &str = "{\"id\":1,\"result\":{}}\n";
-const NOT_FOUND: &str = "{\"id\":1,\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}\n";
+const EMPTY: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+const NOT_FOUND: &str =
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}\n";
 
 fn ours(line: &str) -> String {
     line.replacen("\"id\":1,", &format!("\"id\":\"{PREFIX}1\","), 1)
