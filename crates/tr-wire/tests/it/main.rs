@@ -1,5 +1,7 @@
 //! The envelopes: what is read, what is refused, what is written.
 mod faults;
+#[cfg(feature = "schema")]
+mod generated;
 mod into_call;
 mod normalise;
 mod normalise_allocations;

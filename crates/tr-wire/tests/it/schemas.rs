@@ -1,6 +1,6 @@
 //! The schemas and the readers take the same, and refuse the same.
 use crate::{
-    round_trip::{calls, requests, responses, results},
+    generated::{calls, requests, responses, results},
     samples::{BARE_CALL, CALL, FAILED_RESPONSE, REQUEST, RESPONSE, RESULT},
 };
 use jsonschema::Validator;
