@@ -1,11 +1,12 @@
 //! Acceptance cases that need more than one layer.
+use crate::common::{around, down};
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::time::{Instant, advance};
 use tool_reliability::{
-    Guarded, Hook, KillSwitch, ToolStack,
+    Hook, KillSwitch, ToolStack,
     retry::{RetryConfig, RetryExhausted, RetryStop},
 };
 use tower::ServiceExt;
@@ -14,21 +15,9 @@ use tr_core::{
     code, failure_info, find,
 };
 use tr_testkit::{
-    calls::{ScriptedTool, answers, fails, reports},
-    tool::{Handle, Step},
+    calls::{answers, fails, reports},
+    tool::Step,
 };
-use tr_wire::{Arrival, bs_tim_5::ToolCallEnvelope};
-
-type Tool = Handle<ToolCall>;
-
-fn around(
-    stack: &ToolStack,
-    script: impl IntoIterator<Item = Step<ToolOutcome>>,
-) -> (Guarded<ScriptedTool>, Tool) {
-    let tool = ScriptedTool::script(script).then_repeat_last();
-    let handle = tool.handle();
-    (stack.service(tool), handle)
-}
 
 fn call(tool: &str) -> ToolCall {
     ToolCall::new(tool, Params::empty_object()).effect(Effect::Idempotent).session("s").turn("t")
@@ -39,52 +28,8 @@ fn attempts(attempts: u32, mut config: RetryConfig) -> RetryConfig {
     config
 }
 
-fn down() -> Step<ToolOutcome> {
-    fails("http_503", Verdict::TRANSIENT, Ran::No)
-}
-
 fn state(stack: &ToolStack, tool: &str) -> BreakerState {
     stack.breakers().get(tr_core::KeyRef::new(tool)).unwrap().state()
-}
-
-/// What a dispatcher does with the bytes that it gets: the tool runs, if they are a call.
-async fn dispatch(tool: &Guarded<ScriptedTool>, envelope: &str) -> Result<ToolOutcome, BoxError> {
-    let envelope = ToolCallEnvelope::read(envelope)?;
-    let call = envelope.into_call(Arrival { now: Instant::now().into_std(), unix_ms: 0 })?;
-    tool.clone().oneshot(call).await
-}
-
-#[tokio::test(start_paused = true)]
-async fn tr_01_a_malformed_envelope_reaches_no_layer() {
-    let stack = ToolStack::default();
-    let (tool, handle) = around(&stack, [answers("ok")]);
-    let whole = r#"{"contractVersion": "1.1", "requestId": "r", "toolName": "pay", "toolNamespace": "t",
-        "target": {"sessionKey": "s", "actorId": "a"},
-        "payload": {"version": "1.0", "params": {}, "idempotencyKey": "k"},
-        "transport": {"dedupeMode": "enforced", "retryBudget": {"maxAttempts": 4, "maxElapsedMs": 30000}},
-        "control": {}, "trace": {}}"#;
-    let malformed = [
-        r#"{"contractVersion":"1.0","requestId":"r"}"#.into(),
-        whole.replace(r#""toolName": "pay","#, ""),
-        whole.replace(r#""params": {}"#, r#""params": 5"#),
-        whole.replace("enforced", "enforce it"),
-        whole.replace(r#""s""#, "7"),
-        whole[..whole.len() - 1].into(),
-    ];
-    for envelope in &malformed {
-        let error = dispatch(&tool, envelope).await.unwrap_err();
-        let found = failure_info(&*error).unwrap();
-        assert_eq!(
-            (found.code(), found.ran(), found.verdict()),
-            (code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent),
-            "{envelope}"
-        );
-    }
-    assert!(stack.records().records().is_empty() && stack.breakers().all().is_empty());
-    assert_eq!(handle.calls(), 0);
-    // A valid call still executes.
-    assert!(dispatch(&tool, whole).await.unwrap().error().is_none());
-    assert_eq!((handle.calls(), stack.records().records().len()), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -315,29 +260,6 @@ async fn eh_7_2_mixed_transient_and_permanent() {
     assert_eq!(breaker.counts().consecutive_failures, 0);
     tool.oneshot(flight_search()).await.unwrap();
     assert_eq!((handle.calls(), breaker.state()), (4, BreakerState::Closed));
-}
-
-#[tokio::test(start_paused = true)]
-async fn eh_7_3_timeout_during_retry() {
-    let seconds = Duration::from_secs;
-    let stack = ToolStack::builder()
-        .retry(|retry| retry.config(RetryConfig::fixed_cadence()))
-        .attempt_timeout(|timeout| timeout.after(seconds(30)))
-        .build()
-        .unwrap();
-    let slowly =
-        Step::After(seconds(25), Box::new(fails("timeout", Verdict::TRANSIENT, Ran::Unknown)));
-    let (tool, handle) = around(&stack, [slowly, Step::Hang]);
-    let started = Instant::now();
-    let flight_search =
-        call("flight_search").effect(Effect::ReadOnly).deadline((started + seconds(60)).into_std());
-    let error = tool.oneshot(flight_search).await.unwrap_err();
-    // Attempt 2 is terminated at 55 s and treated as transient, so attempt 3 starts; the 60 s of
-    // the turn end that.
-    assert_eq!(handle.starts(), [seconds(0), seconds(25), seconds(55)]);
-    assert_eq!(handle.ends(), [seconds(25), seconds(55), seconds(60)]);
-    assert_eq!(started.elapsed(), seconds(60));
-    assert_eq!(failure_info(&*error).unwrap().code(), code::TIMEOUT);
 }
 
 #[tokio::test(start_paused = true)]

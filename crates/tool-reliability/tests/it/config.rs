@@ -9,7 +9,7 @@ use tool_reliability::{
 use tower::ServiceExt;
 use tr_core::{
     BreakerState, Effect, KeyRef, Params, Ran, RetryOverride, ToolCall, ToolManifest, Verdict,
-    code, failure_info, manifest::BreakerOverride,
+    manifest::BreakerOverride,
 };
 use tr_testkit::{
     calls::{ScriptedTool, answers, fails},
@@ -29,39 +29,6 @@ fn down(live: &Live) -> (Guarded<ScriptedTool>, Handle<ToolCall>) {
 
 fn call(live: &Live) -> ToolCall {
     live.catalog().manifested(ToolCall::new("search", Params::empty_object()).session("s"))
-}
-
-#[tokio::test(start_paused = true)]
-async fn each_layer_hears_its_section() {
-    let live = live(
-        r#"{
-        "retry": {"attempts": 2},
-        "breaker": {"consecutive": 3, "cooldown_ms": 1000},
-        "idempotency": {"derived_keys": "session", "done_ttl_ms": 1000},
-        "loops": {"enabled": false},
-        "attempt_timeout_ms": 50
-    }"#,
-    );
-    let (tool, handle) = down(&live);
-    tool.clone().oneshot(call(&live).turn("1")).await.unwrap_err();
-    assert_eq!(handle.calls(), 2);
-    assert!(live.stack().turns().is_none());
-    let failing = || call(&live).turn("2").session("t");
-    tool.clone().oneshot(failing()).await.unwrap_err();
-    let breaker = live.stack().breakers().get(KeyRef::new("search")).unwrap();
-    assert_eq!((handle.calls(), breaker.state()), (3, BreakerState::Open));
-    assert!(breaker.time_left().unwrap() <= Duration::from_secs(1));
-
-    let tool = ScriptedTool::script([answers("ok"), Step::Hang]).then_repeat_last();
-    let (handle, tool) = (tool.handle(), live.stack().service(tool));
-    let other = || ToolCall::new("other", Params::empty_object()).session("s");
-    for _ in 0..2 {
-        tool.clone().oneshot(other()).await.unwrap();
-    }
-    assert_eq!(handle.calls(), 1, "keys are derived");
-    tokio::time::advance(Duration::from_secs(2)).await;
-    let error = tool.oneshot(other()).await.unwrap_err();
-    assert_eq!((handle.calls(), failure_info(&*error).unwrap().code()), (2, code::TIMEOUT));
 }
 
 /// Opens the breaker of a tool of that effect: after how many failures, and for how long.

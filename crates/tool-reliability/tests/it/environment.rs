@@ -1,34 +1,22 @@
 //! The switches that an operator sets in the environment.
+use crate::common::{around, search as call};
 use std::{
     error::Error,
     sync::{Arc, Mutex},
 };
 use tool_reliability::{
-    Environment, Guarded, Hook, Mode, Rollout, Share, Stage, ToolStack, adapter::ToolFailed,
-    environment, idempotency::DerivedKeys, loopguard::Noted,
+    Environment, Hook, Mode, Rollout, Share, Stage, ToolStack, adapter::ToolFailed, environment,
+    idempotency::DerivedKeys, loopguard::Noted,
 };
 use tower::ServiceExt;
 use tr_core::{
-    BoxError, BreakerState, Effect, KeyRef, Params, Ran, ToolCall, ToolOutcome, Verdict, code,
+    BoxError, BreakerState, Effect, KeyRef, Ran, ToolCall, ToolOutcome, Verdict, code,
     failure_info, find,
 };
 use tr_testkit::{
-    calls::{ScriptedTool, answers, fails, reports},
-    tool::{Failure, Handle, Step},
+    calls::{answers, fails, reports},
+    tool::{Failure, Step},
 };
-
-fn around(
-    stack: &ToolStack,
-    script: impl IntoIterator<Item = Step<ToolOutcome>>,
-) -> (Guarded<ScriptedTool>, Handle<ToolCall>) {
-    let tool = ScriptedTool::script(script).then_repeat_last();
-    let handle = tool.handle();
-    (stack.service(tool), handle)
-}
-
-fn call(session: &str) -> ToolCall {
-    ToolCall::new("search", Params::empty_object()).effect(Effect::Idempotent).session(session)
-}
 
 fn said(variable: &'static str) -> Environment {
     Environment::read(move |name| (name == variable).then(|| "off".into()))

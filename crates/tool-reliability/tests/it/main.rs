@@ -6,6 +6,7 @@ mod agent_loop;
 mod any_type;
 mod auto_traits;
 mod cases;
+mod common;
 mod config;
 mod deadline;
 mod envelopes;

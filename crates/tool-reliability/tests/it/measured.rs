@@ -1,6 +1,7 @@
 //! What envelopes say of attempts, time and records, for every kind of end.
+use crate::common::Notes;
 use std::time::Duration;
-use tool_reliability::{Finished, Hook, Measured, Mode, Rollout, ToolStack};
+use tool_reliability::{Finished, Measured, Mode, Rollout, ToolStack};
 use tower::ServiceExt;
 use tr_core::{BreakerState, Effect, MatchedOn, Params, Ran, ToolCall, ToolOutcome, Verdict};
 use tr_testkit::{
@@ -131,19 +132,9 @@ async fn the_bare_tool_counts_too() {
     }
 }
 
-/// Gives each call the same key.
-#[derive(Debug)]
-struct Gives;
-
-impl Hook for Gives {
-    fn prepare(&self, call: &mut ToolCall) {
-        call.parts_mut().idempotency.key = Some("k".into());
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_hook_s_key_is_a_hook_s_and_loses_to_the_caller_s() {
-    let stack = ToolStack::builder().hook(Gives).build().unwrap();
+    let stack = ToolStack::builder().hook(Notes::giving("k")).build().unwrap();
     let tool = ScriptedTool::script([answers("ok")]).then_repeat_last();
     let handle = tool.handle();
     let tool = Measured::new(stack.service(tool));

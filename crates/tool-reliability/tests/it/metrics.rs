@@ -1,25 +1,18 @@
 //! What a real stack counts with a real meter, and what it counts not while it is switched off by
 //! the real environment.
+use crate::common::{Notes, around};
 use crate::metered::Metered;
-use std::{
-    env,
-    process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{env, process::Command, time::Duration};
 use tokio::time::advance;
-use tool_reliability::{Guarded, Hook, ToolStack, breaker::error::CircuitOpen, telemetry::Signals};
+use tool_reliability::{ToolStack, breaker::error::CircuitOpen, telemetry::Signals};
 use tower::ServiceExt;
 use tr_core::{
     BoxError, BreakerState, DedupeScope, Effect, KeyRef, Params, Ran, ToolCall, ToolOutcome,
     Verdict, find,
 };
 use tr_testkit::{
-    calls::{ScriptedTool, answers, fails},
-    tool::{Handle, Step},
+    calls::{answers, fails},
+    tool::Step,
 };
 
 fn stack(metered: &Metered) -> ToolStack {
@@ -30,15 +23,6 @@ fn stack(metered: &Metered) -> ToolStack {
         .breaker(|breaker| breaker.consecutive_failures(2).cooldown(Duration::from_secs(5)))
         .build()
         .unwrap()
-}
-
-fn around(
-    stack: &ToolStack,
-    script: impl IntoIterator<Item = Step<ToolOutcome>>,
-) -> (Guarded<ScriptedTool>, Handle<ToolCall>) {
-    let tool = ScriptedTool::script(script).then_repeat_last();
-    let handle = tool.handle();
-    (stack.service(tool), handle)
 }
 
 /// Not retried, so that each call is one attempt.
@@ -135,15 +119,6 @@ async fn tr_13_retries_replays_and_records_of_a_real_stack_are_shown() {
 /// Set for the child of [`tr_14_the_environment_s_kill_switch_is_a_true_bypass`].
 const CHILD: &str = "TR_14_CHILD";
 
-#[derive(Clone, Debug, Default)]
-struct Fired(Arc<AtomicUsize>);
-
-impl Hook for Fired {
-    fn before(&self, _: &ToolCall) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 /// The variable is this process's, so the case runs in a process of its own.
 #[test]
 fn tr_14_the_environment_s_kill_switch_is_a_true_bypass() {
@@ -169,7 +144,7 @@ fn tr_14_the_environment_s_kill_switch_is_a_true_bypass() {
         .unwrap();
     runtime.block_on(async {
         let metered = Metered::new();
-        let fired = Fired::default();
+        let fired = Notes::default();
         let signals = Signals::builder().meter(metered.meter()).build().unwrap();
         let stack = ToolStack::builder().telemetry(signals).hook(fired.clone()).build().unwrap();
         let (tool, handle) = around(&stack, [fails("reset", Verdict::TRANSIENT, Ran::No)]);
@@ -181,7 +156,7 @@ fn tr_14_the_environment_s_kill_switch_is_a_true_bypass() {
         let params = handle.requests();
         let shared = params.iter().all(|it| it.parts().params.ptr_eq(&search.parts().params));
         assert!(shared, "the same params, by pointer");
-        let fired = fired.0.load(Ordering::Relaxed);
+        let fired = fired.take().into_iter().filter(|it| *it == "before").count();
         if is_on {
             assert!(!stack.breakers().all().is_empty() && !metered.read().is_empty());
             return;

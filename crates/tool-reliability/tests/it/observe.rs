@@ -1,4 +1,5 @@
 //! What the modes observe and shadow report of calls that they do not change.
+use crate::common::down;
 use crate::metered::Metered;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
@@ -73,10 +74,6 @@ impl Bench {
 
 fn pay() -> ToolCall {
     ToolCall::new("pay", Params::empty_object()).effect(Effect::Idempotent).session("s").turn("t")
-}
-
-fn down() -> Step<ToolOutcome> {
-    fails("http_503", Verdict::TRANSIENT, Ran::No)
 }
 
 /// Answers with this JSON.

@@ -1,4 +1,5 @@
 //! Which calls the stack guards, and what it says of those that it only watches.
+use crate::common::{Notes, around, down, search as call};
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex},
@@ -6,8 +7,7 @@ use std::{
 };
 use tokio::time::{Instant, timeout};
 use tool_reliability::{
-    Guarded, Hook, Mode, Rollout, Share, Stage, ToolStack, adapter::ToolFailed,
-    idempotency::RecordState,
+    Mode, Rollout, Share, Stage, ToolStack, adapter::ToolFailed, idempotency::RecordState,
 };
 use tower::ServiceExt;
 use tr_core::{
@@ -15,8 +15,8 @@ use tr_core::{
     ToolOutcome, Verdict, find,
 };
 use tr_testkit::{
-    calls::{ScriptedTool, answers, fails, laws, reports},
-    tool::{Handle, Step},
+    calls::{answers, fails, laws, reports},
+    tool::Step,
 };
 
 #[derive(Clone, Debug, Default)]
@@ -61,23 +61,6 @@ fn bench(rollout: Rollout) -> Bench {
         .build()
         .unwrap();
     Bench { stack, decided, done }
-}
-
-fn around(
-    stack: &ToolStack,
-    script: impl IntoIterator<Item = Step<ToolOutcome>>,
-) -> (Guarded<ScriptedTool>, Handle<ToolCall>) {
-    let tool = ScriptedTool::script(script).then_repeat_last();
-    let handle = tool.handle();
-    (stack.service(tool), handle)
-}
-
-fn down() -> Step<ToolOutcome> {
-    fails("http_503", Verdict::TRANSIENT, Ran::No)
-}
-
-fn call(session: &str) -> ToolCall {
-    ToolCall::new("search", Params::empty_object()).effect(Effect::Idempotent).session(session)
 }
 
 fn of_sessions(percent: f64) -> Rollout {
@@ -231,36 +214,15 @@ async fn in_shadow_a_call_whose_caller_vanishes_is_recorded_as_one_that_may_have
     assert_eq!(states, [RecordState::Unknown]);
 }
 
-#[derive(Debug)]
-struct Counts(Heard);
-
-impl Hook for Counts {
-    fn prepare(&self, call: &mut ToolCall) {
-        call.parts_mut().idempotency.key = Some("from the hook".into());
-        self.0.0.lock().unwrap().push("prepare".into());
-    }
-
-    fn before(&self, _: &ToolCall) {
-        self.0.0.lock().unwrap().push("before".into());
-    }
-
-    fn after(&self, _: &ToolCall, _: Result<&ToolOutcome, &BoxError>) {
-        self.0.0.lock().unwrap().push("after".into());
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn hooks_fire_once_in_every_mode() {
     for mode in [Mode::Off, Mode::Observe, Mode::Shadow, Mode::Enforce] {
-        let heard = Heard::default();
-        let stack = ToolStack::builder()
-            .rollout(Rollout::new(mode))
-            .hook(Counts(heard.clone()))
-            .build()
-            .unwrap();
+        let notes = Notes::giving("from the hook");
+        let stack = ToolStack::builder().rollout(Rollout::new(mode)).hook(notes.clone());
+        let stack = stack.build().unwrap();
         let (tool, handle) = around(&stack, [answers("ok")]);
         tool.oneshot(call("s")).await.unwrap();
-        assert_eq!(heard.take(), ["prepare", "before", "after"], "{mode:?}");
+        assert_eq!(notes.take(), ["prepare", "before", "after"], "{mode:?}");
         let key = handle.requests()[0].parts().idempotency.key.clone();
         assert_eq!(key.as_deref(), Some("from the hook"));
         // What is watched has the hook's key, too.

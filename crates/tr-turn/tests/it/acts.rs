@@ -1,136 +1,80 @@
-//! Each key of a stack's configuration acts: a stack that is built by a text which has the key does
-//! something else than one whose text lacks it, and both do what is written here.
-mod doors;
-
-/// One attempt, and no loop guard: what is seen is the layer in question.
-macro_rules! quiet {
-    ($($more:literal)?) => {
-        concat!(r#""loops": {"enabled": false}, "retry": {"attempts": 1}"#, $(",", $more)?)
-    };
-}
-
-mod rows_of_breakers;
-mod rows_of_layers;
-mod rows_of_records;
-mod rows_of_tools;
-mod rows_of_turns;
-mod schema;
-mod stage;
-
-use doors::Door;
-use stage::{played, turned};
-use std::{collections::BTreeSet, fs};
+//! What a configuration says of a tool for turns acts: a turn goes otherwise than without the key.
+use std::time::Duration;
 use tool_reliability::config::{Config, Live};
+use tr_core::{Ran, ToolCall, ToolOutcome, Verdict};
+use tr_testkit::{
+    calls::{answers, fails},
+    tool::{Scripted, Step},
+};
+use tr_turn::{Call, Draft, Limits, Tools, Turns};
 
-/// A key; a value of it; what the configuration says beside it (`@`: beside it in its section); what
-/// the tools do; what is done with them; what is seen of it without the key; and with it.
-///
-/// `?` is anything else than what is seen with it.
-type Row = [&'static str; 7];
-
-fn live(config: &serde_json::Value) -> Live {
-    let text = config.to_string();
-    let config = Config::from_json(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    Live::new(config, |builder| builder).unwrap_or_else(|error| panic!("{text}: {error}"))
-}
-
-async fn wrong(row: &Row, door: &Door) -> Vec<String> {
-    let [_, value, beside, script, does, without, with] = *row;
-    let (does, file) =
-        does.split_once(" file:").map_or((does, None), |(it, file)| (it, Some(file)));
-    let mut wrong = Vec::new();
-    for (given, wanted) in [(None, without), (Some(value), with)] {
-        let config = door.config(beside, given);
-        let seen = match does.strip_prefix("turn ") {
-            Some(calls) => turned(&live(&config), script, calls).await,
-            None => played(&live(&config), door.effect, script, does).await,
-        };
-        // Once the stack is gone, all is written.
-        let seen = file.map_or(seen.clone(), |file| format!("{seen} {}", lines(file)));
-        let is_as_wanted = if wanted == "?" { seen != with } else { seen == wanted };
-        if !is_as_wanted {
-            wrong.push(format!("{config}\n  {does}\n  saw    {seen}\n  wanted {wanted}"));
-        }
-    }
-    assert_ne!(without, with, "{}", door.path);
-    wrong
-}
-
-/// How many lines a file has got.
-fn lines(file: &str) -> String {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    let _ = fs::remove_file(file);
-    format!("lines={}", text.lines().count())
-}
-
-async fn all_act(rows: &[Row]) {
-    let mut all = Vec::new();
-    for row in rows {
-        for door in doors::of(row[0]) {
-            all.extend(wrong(row, &door).await);
-        }
-    }
-    assert!(all.is_empty(), "\n{}\n", all.join("\n"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn each_key_of_the_layers_acts() {
-    all_act(rows_of_layers::ROWS).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn each_key_of_a_breaker_acts() {
-    all_act(rows_of_breakers::ROWS).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn each_key_of_records_acts() {
-    all_act(rows_of_records::ROWS).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn each_key_of_a_tool_acts() {
-    all_act(rows_of_tools::ROWS).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_tool_s_schema_acts() {
-    all_act(rows_of_tools::SCHEMA).await;
+/// What becomes of a turn's calls under this configuration of `search`, which ends so; `other` succeeds.
+async fn turned(said: &str, end: &Step<ToolOutcome>, most: usize, calls: &[Call]) -> String {
+    let config = format!(
+        r#"{{"retry": {{"attempts": 1}}, "defaults": {{"effect": "read_only"}},
+            "tools": {{"search": {{{said}}}, "other": {{}}}}}}"#
+    );
+    let live = Live::new(Config::from_json(&config).unwrap(), |builder| builder).unwrap();
+    let end = end.clone();
+    let tool = Scripted::by(move |_, call: &ToolCall| match call.parts().tool.label() {
+        "search" => end.clone(),
+        _ => Step::after(Duration::from_millis(10), answers("ok")),
+    });
+    let limits = Limits { concurrency: most, ..Limits::default() };
+    let draft = calls.iter().cloned().fold(Draft::new("t").limits(limits), Draft::call);
+    let plan = draft.check(&Tools::any().catalog(live.catalog())).unwrap();
+    let report = Turns::new(live.stack().service(tool)).run(plan).await;
+    let told = report.calls.iter().map(|call| {
+        let decided = call.decision.as_ref().map_or("", |it| it.recovery.as_str());
+        let started = call.started.map_or("never".into(), |at| at.as_millis().to_string());
+        format!("{}={}{decided}@{started}", call.name, call.outcome.as_str())
+    });
+    told.collect::<Vec<_>>().join(" ")
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_key_of_a_tool_acts_that_turns_go_by() {
-    all_act(rows_of_turns::ROWS).await;
-}
-
-/// That each key has a row is tested in the facade (`tests/it/settings.rs`), where newer keys are shown.
-#[test]
-fn each_row_is_of_a_key_of_the_schema() {
-    let rows = [
-        rows_of_layers::ROWS,
-        rows_of_breakers::ROWS,
-        rows_of_records::ROWS,
-        rows_of_tools::ROWS,
-        rows_of_tools::SCHEMA,
-        rows_of_turns::ROWS,
-    ];
-    let doors = rows.into_iter().flatten().flat_map(|row| doors::of(row[0]));
-    let shown: BTreeSet<_> =
-        doors.map(|door| door.path.replace("tools.search", "tools.*")).collect();
-    let known = schema::keys("stack-config", "");
-    assert_eq!(shown.difference(&known).next(), None);
-}
-
-#[test]
-fn what_holds_for_one_tool_only_is_refused_among_the_defaults() {
-    for key in doors::ONE_TOOL_S {
-        let rows =
-            rows_of_tools::ROWS.iter().chain(rows_of_tools::SCHEMA).chain(rows_of_turns::ROWS);
-        let path = format!("tools.search.{key}");
-        let row = rows.into_iter().find(|row| row[0] == path).unwrap();
-        let door = Door { path: format!("defaults.{key}"), effect: None };
-        let config = door.config(row[2], Some(row[1])).to_string();
-        let error = Config::from_json(&config).unwrap_err().to_string();
-        assert!(error.contains("expected settings for several tools"), "{config}: {error}");
+    let [search, other] = ["search", "other"].map(Call::new);
+    let alone = [search.clone()];
+    let behind = other.clone().after("search");
+    let ok = Step::after(Duration::from_millis(10), answers("ok"));
+    let down = fails("http_503", Verdict::TRANSIENT, Ran::No);
+    for (said, end, most, calls, without, with) in [
+        (
+            r#""depends_on": ["other"]"#,
+            &ok,
+            8,
+            &[search.clone(), other.clone()][..],
+            "search=Success@0 other=Success@0",
+            "search=Success@10 other=Success@0",
+        ),
+        (r#""required": true"#, &down, 8, &alone, "search=FailedSkip@0", "search=FailedEscalate@0"),
+        (
+            r#""default_value": 7"#,
+            &down,
+            8,
+            &[search.clone(), behind],
+            "search=FailedSkip@0 other=SkippedSkip@never",
+            "search=FailedUseDefault@0 other=Success@0",
+        ),
+        (
+            r#""alternatives": ["other"]"#,
+            &down,
+            8,
+            &alone,
+            "search=FailedSkip@0",
+            "search=Success@0",
+        ),
+        (
+            r#""priority": "high""#,
+            &ok,
+            1,
+            &[other, search.clone()],
+            "other=Success@0 search=Success@10",
+            "other=Success@10 search=Success@0",
+        ),
+    ] {
+        let seen = [turned("", end, most, calls).await, turned(said, end, most, calls).await];
+        assert_eq!(seen, [without, with], "{said}");
     }
 }

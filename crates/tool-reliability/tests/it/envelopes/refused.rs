@@ -1,26 +1,7 @@
 //! Requests with faults: they are answered, and nothing else happens.
 use super::*;
-use std::sync::{Arc, Mutex};
-use tool_reliability::{BoxError, Hook};
+use crate::common::Notes;
 use tr_testkit::calls::answers;
-
-/// Notes everything that it sees.
-#[derive(Clone, Debug, Default)]
-struct Notes(Arc<Mutex<Vec<&'static str>>>);
-
-impl Hook for Notes {
-    fn prepare(&self, _: &mut ToolCall) {
-        self.0.lock().unwrap().push("prepare");
-    }
-
-    fn before(&self, _: &ToolCall) {
-        self.0.lock().unwrap().push("before");
-    }
-
-    fn after(&self, _: &ToolCall, _: Result<&ToolOutcome, &BoxError>) {
-        self.0.lock().unwrap().push("after");
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn tr_01_bad_envelopes_reach_nothing_of_a_stack_that_could_act() {
@@ -44,6 +25,10 @@ async fn tr_01_bad_envelopes_reach_nothing_of_a_stack_that_could_act() {
         (
             bs_tim_5("pay", &json!({"_utee": {"timeout": "soon"}})),
             &["/payload/params/_utee/timeout"],
+        ),
+        (
+            bs_tim_5("pay", &json!(5)).replace(r#""s""#, "7"),
+            &["/target/sessionKey", "/payload/params"],
         ),
         (utee("pay", keyed), &["/timeout", "/priority"]),
         (utee("", json!({"params": {"_utee": 5}})), &["/tool", "/params/_utee"]),
@@ -75,7 +60,7 @@ async fn tr_01_bad_envelopes_reach_nothing_of_a_stack_that_could_act() {
         let message = said["error"]["message"].as_str().unwrap();
         assert!(pointers.iter().all(|pointer| message.contains(pointer)), "{message}");
     }
-    assert_eq!(*notes.0.lock().unwrap(), [""; 0], "no hook");
+    assert_eq!(notes.take(), [""; 0], "no hook");
     assert_eq!(bench.handle.calls(), 0);
     assert_eq!(bench.stack.records().records().len(), 0, "no record");
     assert!(bench.stack.breakers().get(tr_core::KeyRef::new("pay")).is_none(), "no breaker");
@@ -83,7 +68,7 @@ async fn tr_01_bad_envelopes_reach_nothing_of_a_stack_that_could_act() {
     // The same stack acts on a good one.
     let keyed = json!({"idempotencyKey": "k"});
     assert_eq!(bench.ask(utee("pay", keyed)).await["status"], "success");
-    assert_eq!(*notes.0.lock().unwrap(), ["prepare", "before", "after"]);
+    assert_eq!(notes.take(), ["prepare", "before", "after"]);
     assert_eq!((bench.handle.calls(), bench.stack.records().records().len()), (1, 1));
 }
 

@@ -1,4 +1,5 @@
 //! Runs what a row says: a stack of a configuration alone, a scripted tool, and what came of it as text.
+pub(crate) use crate::common::down;
 use serde_json::{Value, json};
 use std::{future::Future, pin::Pin, time::Duration};
 use tokio::time::Instant;
@@ -8,11 +9,10 @@ use tool_reliability::{
 };
 use tower::ServiceExt;
 use tr_core::{
-    BoxError, BreakerState, Effect, KeyRef, Params, Ran, ToolCall, ToolOutcome, Verdict,
-    failure_info,
+    BoxError, BreakerState, Effect, KeyRef, Params, ToolCall, ToolOutcome, failure_info,
 };
 use tr_testkit::{
-    calls::{ScriptedTool, fails},
+    calls::ScriptedTool,
     tool::{Handle, Step},
 };
 
@@ -43,11 +43,11 @@ pub(crate) struct Group {
 }
 
 /// Declares groups: `scene, base { "key" = "value" => "before" => "after"; … }`, with `in program` behind the
-/// scene where the program adds something.
+/// scene where the program adds something, and `(…)` where the scene takes more than the stack.
 macro_rules! rows {
-    ($($scene:path $(, in $program:path)?, $base:literal { $($key:literal = $value:literal => $before:literal => $after:literal;)* })*) => {
+    ($($($scene:ident)::+ $(($($arg:expr),*))? $(, in $program:path)?, $base:literal { $($key:literal = $value:literal => $before:literal => $after:literal;)* })*) => {
         &[$($crate::settings::bench::Group {
-            scene: |live| Box::pin($scene(live)),
+            scene: |live| Box::pin($($scene)::+(live $(, $($arg),*)?)),
             program: [$($program as $crate::settings::bench::Program,)? $crate::settings::bench::as_it_is][0],
             base: $base,
             rows: &[$(($key, $value, $before, $after),)*],
@@ -122,11 +122,6 @@ pub(crate) fn bench(live: Live, steps: impl IntoIterator<Item = Step<ToolOutcome
     let handle = tool.handle();
     let tool = live.stack().service(tool);
     Bench { live, handle, tool }
-}
-
-/// A failure that another attempt may mend.
-pub(crate) fn down() -> Step<ToolOutcome> {
-    fails("http_503", Verdict::TRANSIENT, Ran::No)
 }
 
 pub(crate) fn ms(millis: u64) -> Duration {

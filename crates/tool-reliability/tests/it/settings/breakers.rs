@@ -3,14 +3,17 @@ use super::bench::{Bench, Group, bench, down, ms, rows};
 use tokio::time::{advance, sleep};
 use tool_reliability::config::Live;
 use tower::ServiceExt;
-use tr_core::{Effect, Params, Ran, ToolCall, Verdict, code};
+use tr_core::{
+    Effect::{self, Idempotent, Mutating, ReadOnly},
+    Params, Ran, ToolCall, Verdict, code,
+};
 use tr_testkit::{
     calls::{answers, fails},
     tool::Step,
 };
 
 pub(crate) const ROWS: &[Group] = rows! {
-    opens, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
+    opens(Idempotent), r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
         "breaker.consecutive" = "3" => "5 calls, 30000 ms" => "3 calls, 30000 ms";
         "breaker.cooldown_ms" = "700" => "5 calls, 30000 ms" => "5 calls, 700 ms";
         "breaker.cooldown_jitter" = "0.5" => "5 calls, 30000 ms" => "jittered";
@@ -18,25 +21,25 @@ pub(crate) const ROWS: &[Group] = rows! {
         "breaker.idempotent.consecutive" = "3" => "5 calls, 30000 ms" => "3 calls, 30000 ms";
         "breaker.idempotent.cooldown_ms" = "700" => "5 calls, 30000 ms" => "5 calls, 700 ms";
     }
-    opens_reading, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
+    opens(ReadOnly), r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
         "breaker.read_only.consecutive" = "3" => "8 calls, 20000 ms" => "3 calls, 20000 ms";
         "breaker.read_only.cooldown_ms" = "700" => "8 calls, 20000 ms" => "8 calls, 700 ms";
     }
-    opens_mutating, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
+    opens(Mutating), r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
         "breaker.mutating.consecutive" = "3" => "5 calls, 15000 ms" => "3 calls, 15000 ms";
         "breaker.mutating.cooldown_ms" = "700" => "5 calls, 15000 ms" => "5 calls, 700 ms";
     }
-    opens, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}, "breaker": {"consecutive": "none"}}"# {
+    opens(Idempotent), r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}, "breaker": {"consecutive": "none"}}"# {
         "breaker.min_calls" = "4" => "10 calls, 30000 ms" => "4 calls, 30000 ms";
     }
-    one_in_four, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
+    one_in_four(Idempotent), r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
         "breaker.failure_rate" = "0.2" => "never" => "10 calls, 30000 ms";
         "breaker.idempotent.failure_rate" = "0.2" => "never" => "10 calls, 30000 ms";
     }
-    one_in_four_reading, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
+    one_in_four(ReadOnly), r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
         "breaker.read_only.failure_rate" = "0.2" => "never" => "10 calls, 20000 ms";
     }
-    one_in_four_mutating, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
+    one_in_four(Mutating), r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
         "breaker.mutating.failure_rate" = "0.2" => "never" => "10 calls, 15000 ms";
     }
     after_successes, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}, "breaker": {"min_calls": 4, "consecutive": "none"}}"# {
@@ -53,6 +56,7 @@ pub(crate) const ROWS: &[Group] = rows! {
     }
     probes, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}, "breaker": {"consecutive": 1, "cooldown_ms": 1000}}"# {
         "breaker.max_probes" = "2" => "1 of 3" => "2 of 3";
+        "breaker.mode" = "\"shadow\"" => "1 of 3" => "3 of 3";
         "breaker.probe_lease_ms" = "50" => "1 of 3" => "1 of 3, OPEN again";
     }
     one_success, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}, "breaker": {"consecutive": 1, "cooldown_ms": 1000}}"# {
@@ -72,7 +76,7 @@ pub(crate) const ROWS: &[Group] = rows! {
     }
 };
 
-async fn opens_by(live: Live, effect: Effect) -> String {
+pub(crate) async fn opens(live: Live, effect: Effect) -> String {
     let bench = bench(live, [down()]);
     let seen = bench.opens(effect).await;
     let left = seen.split(", ").nth(1).and_then(|left| left.strip_suffix(" ms")?.parse().ok());
@@ -82,52 +86,28 @@ async fn opens_by(live: Live, effect: Effect) -> String {
     }
 }
 
-async fn opens(live: Live) -> String {
-    opens_by(live, Effect::Idempotent).await
-}
-
-async fn opens_reading(live: Live) -> String {
-    opens_by(live, Effect::ReadOnly).await
-}
-
-async fn opens_mutating(live: Live) -> String {
-    opens_by(live, Effect::Mutating).await
-}
-
 /// Every fourth call fails.
-async fn one_in_four_by(live: Live, effect: Effect) -> String {
+pub(crate) async fn one_in_four(live: Live, effect: Effect) -> String {
     let steps = (0..60).map(|n| if n % 4 == 3 { down() } else { answers("ok") });
     bench(live, steps).opens(effect).await
 }
 
-async fn one_in_four(live: Live) -> String {
-    one_in_four_by(live, Effect::Idempotent).await
-}
-
-async fn one_in_four_reading(live: Live) -> String {
-    one_in_four_by(live, Effect::ReadOnly).await
-}
-
-async fn one_in_four_mutating(live: Live) -> String {
-    one_in_four_by(live, Effect::Mutating).await
-}
-
 async fn after_successes(live: Live) -> String {
     let steps = (0..60).map(|n| if n < 6 { answers("ok") } else { down() });
-    bench(live, steps).opens(Effect::Idempotent).await
+    bench(live, steps).opens(Idempotent).await
 }
 
 async fn far_apart(live: Live) -> String {
     let bench = bench(live, [down()]);
     for n in 0..2 {
-        bench.run(bench.call(Effect::Idempotent).turn(n.to_string())).await;
+        bench.run(bench.call(Idempotent).turn(n.to_string())).await;
         advance(ms(1000)).await;
     }
     bench.state().as_str().to_owned()
 }
 
 async fn slow(live: Live) -> String {
-    bench(live, [Step::after(ms(100), answers("ok"))]).opens(Effect::Idempotent).await
+    bench(live, [Step::after(ms(100), answers("ok"))]).opens(Idempotent).await
 }
 
 async fn sometimes_slow(live: Live) -> String {
@@ -135,7 +115,7 @@ async fn sometimes_slow(live: Live) -> String {
         0 => Step::after(ms(100), answers("ok")),
         _ => answers("ok"),
     });
-    bench(live, steps).opens(Effect::Idempotent).await
+    bench(live, steps).opens(Idempotent).await
 }
 
 /// Opens it by one failure, and lets its cooldown pass.
@@ -144,7 +124,7 @@ async fn half_open(
     then: impl IntoIterator<Item = Step<tr_core::ToolOutcome>>,
 ) -> Bench {
     let bench = bench(live, [down()].into_iter().chain(then));
-    bench.run(bench.call(Effect::Idempotent).turn("0")).await;
+    bench.run(bench.call(Idempotent).turn("0")).await;
     sleep(ms(1001)).await;
     bench
 }
@@ -154,7 +134,7 @@ async fn probes(live: Live) -> String {
     let bench = half_open(live, [Step::Hang]).await;
     let calls: Vec<_> = (1..=3)
         .map(|n| {
-            let call = bench.call_with(Effect::Idempotent, &format!(r#"{{"n": {n}}}"#));
+            let call = bench.call_with(Idempotent, &format!(r#"{{"n": {n}}}"#));
             tokio::spawn(bench.tool.clone().oneshot(call.turn(n.to_string())))
         })
         .collect();
@@ -168,10 +148,10 @@ async fn probes(live: Live) -> String {
 /// The state after one success, and how many of the calls after it get through.
 async fn one_success(live: Live) -> String {
     let bench = half_open(live, [answers("ok")]).await;
-    bench.run(bench.call(Effect::Idempotent).turn("1")).await;
+    bench.run(bench.call(Idempotent).turn("1")).await;
     let state = bench.state().as_str();
     for n in 2..22 {
-        let call = bench.call_with(Effect::Idempotent, &format!(r#"{{"n": {n}}}"#));
+        let call = bench.call_with(Idempotent, &format!(r#"{{"n": {n}}}"#));
         bench.run(call.turn(n.to_string())).await;
     }
     match bench.handle.calls() - 1 {
@@ -183,44 +163,27 @@ async fn one_success(live: Live) -> String {
 
 async fn rate_limits(live: Live) -> String {
     let limited = fails(code::RATE_LIMITED, Verdict::TRANSIENT, Ran::No);
-    bench(live, [limited]).opens(Effect::Idempotent).await
+    bench(live, [limited]).opens(Idempotent).await
 }
 
-async fn first_call(live: Live) -> String {
+pub(crate) async fn first_call(live: Live) -> String {
     let bench = bench(live, [answers("ok")]);
-    bench.run(bench.call(Effect::Mutating)).await
+    bench.run(bench.call(Mutating)).await
 }
 
 async fn two_tools(live: Live) -> String {
     let bench = bench(live, [down()]);
     for tool in ["a", "b"] {
-        let call = ToolCall::new(tool, Params::empty_object()).effect(Effect::Mutating);
+        let call = ToolCall::new(tool, Params::empty_object()).effect(Mutating);
         bench.run(call).await;
     }
     format!("{} breakers", bench.live.stack().breakers().all().len())
 }
 
-/// For rows of single tools.
-pub(crate) mod scenes {
-    use super::*;
-
-    pub(crate) async fn opens(live: Live) -> String {
-        super::opens(live).await
-    }
-
-    pub(crate) async fn one_in_four(live: Live) -> String {
-        super::one_in_four(live).await
-    }
-
-    pub(crate) async fn first_call(live: Live) -> String {
-        super::first_call(live).await
-    }
-
-    /// Which breakers there are after a call.
-    pub(crate) async fn names(live: Live) -> String {
-        let bench = bench(live, [down()]);
-        bench.run(bench.call(Effect::Mutating)).await;
-        let all = bench.live.stack().breakers().all();
-        all.iter().map(|breaker| breaker.name().to_owned()).collect::<Vec<_>>().join(" ")
-    }
+/// Which breakers there are after a call with these params.
+pub(crate) async fn names(live: Live, params: &str) -> String {
+    let bench = bench(live, [down()]);
+    bench.run(bench.call_with(Mutating, params)).await;
+    let all = bench.live.stack().breakers().all();
+    all.iter().map(|breaker| breaker.name().to_owned()).collect::<Vec<_>>().join(" ")
 }

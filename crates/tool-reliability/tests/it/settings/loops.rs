@@ -3,20 +3,24 @@ use super::bench::{Bench, Group, bench, down, ms, rows};
 use std::{fs, path::PathBuf};
 use tokio::time::sleep;
 use tool_reliability::config::Live;
-use tr_core::{Effect, Ran, Verdict};
+use tr_core::{Effect, Ran, ToolCall, Verdict};
 use tr_testkit::{
     calls::{answers, fails},
     tool::Step,
 };
 
 pub(crate) const ROWS: &[Group] = rows! {
-    identical, r#"{"retry": {"attempts": 1}}"# {
+    same(malformed()), r#"{"retry": {"attempts": 1}}"# {
         "loops.enabled" = "false" => "loop_detected at 3" => "none in 30";
+        "loops.mode" = "\"off\"" => "loop_detected at 3" => "none in 30";
         "loops.mode" = "\"note\"" => "loop_detected at 3" => "none in 30";
         "loops.max_identical" = "4" => "loop_detected at 3" => "loop_detected at 5";
     }
     different, r#"{"retry": {"attempts": 1}}"# {
         "loops.max_failures_per_turn" = "2" => "tool_error_limit at 6" => "tool_error_limit at 3";
+    }
+    nameless_and_different, r#"{"retry": {"attempts": 1}}"# {
+        "loops.mode" = "\"strict\"" => "none in 30" => "tool_error_limit at 6";
     }
     nameless, r#"{"retry": {"attempts": 1}}"# {
         "loops.memory_ms" = "50" => "loop_detected at 3" => "none in 30";
@@ -30,16 +34,16 @@ pub(crate) const ROWS: &[Group] = rows! {
 };
 
 pub(crate) const SIGNALS: &[Group] = rows! {
-    same_answers, "{}" {
+    same(answers("ok")), "{}" {
         "loops.signals" = "true" => "none in 30" => "loop_detected at 21";
         "loops.signals.enabled" = "true" => "none in 30" => "loop_detected at 21";
         "loops.signals.repeats" = "3" => "none in 30" => "loop_detected at 7";
     }
-    same_answers, r#"{"loops": {"signals": {"enabled": true}}}"# {
+    same(answers("ok")), r#"{"loops": {"signals": {"enabled": true}}}"# {
         "loops.signals.refuse" = "false" => "loop_detected at 21" => "none in 30";
         "loops.signals.pace_ms" = "1" => "loop_detected at 21" => "none in 30";
     }
-    same_failures, r#"{"retry": {"attempts": 1}, "breaker": {"mode": "disabled"}, "loops": {"signals": {"enabled": true}}}"# {
+    same(down()), r#"{"retry": {"attempts": 1}, "breaker": {"mode": "disabled"}, "loops": {"signals": {"enabled": true}}}"# {
         "loops.signals.failing_repeats" = "2" => "loop_detected at 11" => "loop_detected at 5";
         "loops.signals.count_transient" = "true" => "loop_detected at 11" => "loop_detected at 3";
     }
@@ -57,28 +61,39 @@ pub(crate) const SIGNALS: &[Group] = rows! {
     }
 };
 
-/// Calls until one is refused as a loop.
-async fn until_refused(bench: &Bench, effect: Effect, params: impl Fn(usize) -> String) -> String {
+/// Calls, so many milliseconds apart, until one is refused as a loop.
+async fn until(bench: &Bench, apart: u64, call: impl Fn(usize) -> ToolCall) -> String {
     for n in 1..=30 {
-        let call = bench.call_with(effect, &params(n)).turn("1");
-        let end = bench.run(call).await;
+        let end = bench.run(call(n)).await;
         if ["loop_detected", "tool_error_limit"].contains(&&*end) {
             return format!("{end} at {n}");
         }
-        sleep(ms(5)).await;
+        sleep(ms(apart)).await;
     }
     "none in 30".to_owned()
 }
 
-fn malformed() -> Step<tr_core::ToolOutcome> {
+/// Calls of one turn until one is refused as a loop.
+async fn until_refused(bench: &Bench, effect: Effect, params: impl Fn(usize) -> String) -> String {
+    until(bench, 5, |n| bench.call_with(effect, &params(n)).turn("1")).await
+}
+
+pub(crate) fn malformed() -> Step<tr_core::ToolOutcome> {
     fails("malformed", Verdict::Permanent, Ran::No)
 }
 
-async fn identical(live: Live) -> String {
-    until_refused(&bench(live, [malformed()]), Effect::ReadOnly, |_| "{}".into()).await
+/// The same call with the same end.
+pub(crate) async fn same(live: Live, end: Step<tr_core::ToolOutcome>) -> String {
+    until_refused(&bench(live, [end]), Effect::ReadOnly, |_| "{}".into()).await
 }
 
-async fn different(live: Live) -> String {
+/// Failing calls that differ in one param.
+pub(crate) async fn but_for_one(live: Live) -> String {
+    let params = |n| format!(r#"{{"job": 7, "n": {n}}}"#);
+    until_refused(&bench(live, [malformed()]), Effect::ReadOnly, params).await
+}
+
+pub(crate) async fn different(live: Live) -> String {
     let steps = (0..30).map(|n| Step::err(format!("failure {n}")));
     until_refused(&bench(live, steps), Effect::Mutating, |n| format!(r#"{{"n": {n}}}"#)).await
 }
@@ -87,14 +102,13 @@ async fn different(live: Live) -> String {
 async fn nameless(live: Live) -> String {
     // Without a turn only what depends on the arguments alone is refused.
     let bench = bench(live, [Step::err("Missing required parameter: path")]);
-    for n in 1..=30 {
-        let end = bench.run(bench.call(Effect::ReadOnly)).await;
-        if end == "loop_detected" {
-            return format!("{end} at {n}");
-        }
-        sleep(ms(100)).await;
-    }
-    "none in 30".to_owned()
+    until(&bench, 100, |_| bench.call(Effect::ReadOnly)).await
+}
+
+/// Calls that do not say their turn, and fail in other words each time.
+async fn nameless_and_different(live: Live) -> String {
+    let bench = bench(live, (0..30).map(|n| Step::err(format!("failure {n}"))));
+    until(&bench, 5, |n| bench.call_with(Effect::Mutating, &format!(r#"{{"n": {n}}}"#))).await
 }
 
 /// A turn with two failures goes on after many other turns.
@@ -123,14 +137,6 @@ async fn logged(live: Live) -> String {
     seen
 }
 
-async fn same_answers(live: Live) -> String {
-    until_refused(&bench(live, [answers("ok")]), Effect::ReadOnly, |_| "{}".into()).await
-}
-
-async fn same_failures(live: Live) -> String {
-    until_refused(&bench(live, [down()]), Effect::ReadOnly, |_| "{}".into()).await
-}
-
 async fn cycle(live: Live) -> String {
     let bench = bench(live, [answers("ok")]);
     until_refused(&bench, Effect::ReadOnly, |n| format!(r#"{{"n": {}}}"#, n % 2)).await
@@ -143,14 +149,7 @@ async fn same_errors(live: Live) -> String {
 
 async fn polled(live: Live) -> String {
     let bench = bench(live, [answers("running")]);
-    for n in 1..=30 {
-        let end = bench.run(bench.call(Effect::ReadOnly).turn("1")).await;
-        if end == "loop_detected" {
-            return format!("{end} at {n}");
-        }
-        sleep(ms(100)).await;
-    }
-    "none in 30".to_owned()
+    until(&bench, 100, |_| bench.call(Effect::ReadOnly).turn("1")).await
 }
 
 /// Answers that differ in one member.
@@ -159,29 +158,4 @@ async fn changing(live: Live) -> String {
         Step::Ok(tr_core::ToolOutcome::success(serde_json::json!({"state": "up", "load": n})))
     });
     until_refused(&bench(live, steps), Effect::ReadOnly, |_| "{}".into()).await
-}
-
-/// For rows of single tools.
-pub(crate) mod scenes {
-    use super::*;
-
-    pub(crate) async fn identical(live: Live) -> String {
-        super::identical(live).await
-    }
-
-    pub(crate) async fn different(live: Live) -> String {
-        super::different(live).await
-    }
-
-    pub(crate) async fn same_answers(live: Live) -> String {
-        super::same_answers(live).await
-    }
-
-    /// Failing calls that differ in one param.
-    pub(crate) async fn but_for_one(live: Live) -> String {
-        until_refused(&bench(live, [malformed()]), Effect::ReadOnly, |n| {
-            format!(r#"{{"job": 7, "n": {n}}}"#)
-        })
-        .await
-    }
 }

@@ -13,6 +13,12 @@ pub(crate) const ROWS: &[Group] = rows! {
     repeats, "{}" {
         "idempotency.derived_keys" = "\"session\"" => "ok, ok" => "ok, cached";
     }
+    one_step, "{}" {
+        "idempotency.derived_keys" = "\"cut_off\"" => "ok, cached" => "ok, ok";
+    }
+    cut_off, "{}" {
+        "idempotency.derived_keys" = "\"off\"" => "1 runs" => "2 runs";
+    }
     conflict, "{}" {
         "idempotency.conflicts" = "\"independent\"" => "ok, idempotency_conflict" => "ok, ok";
     }
@@ -44,15 +50,29 @@ pub(crate) const ROWS: &[Group] = rows! {
     }
 };
 
-fn keyed(bench: &Bench, effect: Effect) -> ToolCall {
+pub(crate) fn keyed(bench: &Bench, effect: Effect) -> ToolCall {
     bench.call(effect).idempotency_key("k")
+}
+
+/// A call, twice.
+async fn twice(bench: Bench, call: ToolCall) -> String {
+    let one = bench.run(call.clone()).await;
+    format!("{one}, {}", bench.run(call).await)
 }
 
 /// A call without a key, twice.
 async fn repeats(live: Live) -> String {
     let bench = bench(live, [answers("ok")]);
-    let one = bench.run(bench.call(Effect::Mutating)).await;
-    format!("{one}, {}", bench.run(bench.call(Effect::Mutating)).await)
+    let call = bench.call(Effect::Mutating);
+    twice(bench, call).await
+}
+
+/// A call of one step, twice.
+async fn one_step(live: Live) -> String {
+    let bench = bench(live, [answers("ok")]);
+    let mut call = bench.call(Effect::Mutating).turn("1");
+    call.parts_mut().step = Some("1".into());
+    twice(bench, call).await
 }
 
 async fn conflict(live: Live) -> String {
@@ -93,11 +113,11 @@ async fn waiting(live: Live) -> String {
 
 async fn long_answers(live: Live) -> String {
     let bench = bench(live, [answers(&"x".repeat(5000))]);
-    let one = bench.run(keyed(&bench, Effect::Mutating)).await;
-    format!("{one}, {}", bench.run(keyed(&bench, Effect::Mutating)).await)
+    let call = keyed(&bench, Effect::Mutating);
+    twice(bench, call).await
 }
 
-async fn later(live: Live) -> String {
+pub(crate) async fn later(live: Live) -> String {
     let bench = bench(live, [answers("ok")]);
     let one = bench.run(keyed(&bench, Effect::ReadOnly)).await;
     sleep(ms(100)).await;
@@ -113,12 +133,12 @@ async fn runs(bench: &Bench, effect: Effect) -> String {
     format!("{} runs", bench.handle.calls())
 }
 
-async fn later_failures(live: Live) -> String {
+pub(crate) async fn later_failures(live: Live) -> String {
     let bench = bench(live, [fails("no_such_flight", Verdict::Permanent, Ran::Yes)]);
     runs(&bench, Effect::ReadOnly).await
 }
 
-async fn stale(live: Live) -> String {
+pub(crate) async fn stale(live: Live) -> String {
     let bench = bench(live, [Step::Hang]);
     let call = tokio::spawn(bench.tool.clone().oneshot(keyed(&bench, Effect::Mutating)));
     sleep(ms(100)).await;
@@ -127,7 +147,7 @@ async fn stale(live: Live) -> String {
     format!("{stale} stale")
 }
 
-async fn unknown(live: Live) -> String {
+pub(crate) async fn unknown(live: Live) -> String {
     let bench = bench(live, [Step::Hang]);
     runs(&bench, Effect::Mutating).await
 }
@@ -143,42 +163,21 @@ async fn cut_off(live: Live) -> String {
     format!("{} runs", bench.handle.calls())
 }
 
-/// For rows of single tools.
-pub(crate) mod scenes {
-    use super::*;
-
-    pub(crate) async fn later(live: Live) -> String {
-        super::later(live).await
+/// Two calls with one key and these params.
+pub(crate) async fn params(live: Live, one: &str, two: &str) -> String {
+    let bench = bench(live, [answers("ok")]);
+    let mut seen = Vec::new();
+    for params in [one, two] {
+        let call = bench.call_with(Effect::Mutating, params).idempotency_key("k");
+        seen.push(bench.run(call).await);
     }
+    seen.join(", ")
+}
 
-    pub(crate) async fn later_failures(live: Live) -> String {
-        super::later_failures(live).await
-    }
-
-    pub(crate) async fn stale(live: Live) -> String {
-        super::stale(live).await
-    }
-
-    pub(crate) async fn unknown(live: Live) -> String {
-        super::unknown(live).await
-    }
-
-    /// Two calls with one key and these params.
-    pub(crate) async fn params(live: Live, one: &str, two: &str) -> String {
-        let bench = bench(live, [answers("ok")]);
-        let mut seen = Vec::new();
-        for params in [one, two] {
-            let call = bench.call_with(Effect::Mutating, params).idempotency_key("k");
-            seen.push(bench.run(call).await);
-        }
-        seen.join(", ")
-    }
-
-    /// One key in two sessions.
-    pub(crate) async fn sessions(live: Live) -> String {
-        let bench = bench(live, [answers("ok")]);
-        let one = bench.run(keyed(&bench, Effect::ReadOnly)).await;
-        let other = keyed(&bench, Effect::ReadOnly).session("other");
-        format!("{one}, {}", bench.run(other).await)
-    }
+/// One key in two sessions.
+pub(crate) async fn sessions(live: Live) -> String {
+    let bench = bench(live, [answers("ok")]);
+    let one = bench.run(keyed(&bench, Effect::ReadOnly)).await;
+    let other = keyed(&bench, Effect::ReadOnly).session("other");
+    format!("{one}, {}", bench.run(other).await)
 }

@@ -2,11 +2,15 @@
 use super::bench::{Group, bench, down, ms, rows};
 use futures_util::{StreamExt, stream};
 use tool_reliability::{Streaming, config::Live, streaming::stream_fn};
-use tr_core::{BoxError, Effect, ToolCall, ToolOutcome};
+use tr_core::{
+    BoxError,
+    Effect::{self, Idempotent, Mutating, ReadOnly},
+    ToolCall, ToolOutcome,
+};
 use tr_testkit::{calls::answers, tool::Step};
 
 pub(crate) const ROWS: &[Group] = rows! {
-    starts, r#"{"retry": {"jitter": [1, 1]}}"# {
+    starts(ReadOnly), r#"{"retry": {"jitter": [1, 1]}}"# {
         "retry.attempts" = "2" => "0 250 700 1550" => "0 250";
         "retry.base_ms" = "100" => "0 250 700 1550" => "0 150 400 850";
         "retry.multiplier" = "3" => "0 250 700 1550" => "0 250 900 2750";
@@ -23,6 +27,7 @@ pub(crate) const ROWS: &[Group] = rows! {
         "retry.read_only.only_codes" = "[\"timeout\"]" => "0 250 700 1550" => "0";
         "retry.budget.capacity" = "1" => "0 250 700 1550" => "0 250";
         "rollout.mode" = "\"off\"" => "0 250 700 1550" => "0";
+        "rollout.mode" = "\"shadow\"" => "0 250 700 1550" => "0";
         "rollout.percent" = "0" => "0 250 700 1550" => "0";
         "rollout.read_only" = "\"off\"" => "0 250 700 1550" => "0";
         "rollout.read_only.mode" = "\"off\"" => "0 250 700 1550" => "0";
@@ -33,27 +38,27 @@ pub(crate) const ROWS: &[Group] = rows! {
         "retry_opt_in.agents" = "[\"planner\"]" => "0 250 700 1550" => "0";
         "retry_opt_in.calls" = "true" => "0 250 700 1550" => "0";
     }
-    starts, r#"{"retry": {"jitter": [1, 1]}, "rollout": {"percent": 0}}"# {
+    starts(ReadOnly), r#"{"retry": {"jitter": [1, 1]}, "rollout": {"percent": 0}}"# {
         "rollout.others" = "\"enforce\"" => "0" => "0 250 700 1550";
     }
-    starts, r#"{"retry": {"jitter": [1, 1]}, "rollout": {"read_only": {"percent": 0}}}"# {
+    starts(ReadOnly), r#"{"retry": {"jitter": [1, 1]}, "rollout": {"read_only": {"percent": 0}}}"# {
         "rollout.read_only.others" = "\"enforce\"" => "0" => "0 250 700 1550";
     }
-    starts, r#"{"retry": {"jitter": [1, 1]}, "rollout": {"tools": {"t": {"percent": 0}}}}"# {
+    starts(ReadOnly), r#"{"retry": {"jitter": [1, 1]}, "rollout": {"tools": {"t": {"percent": 0}}}}"# {
         "rollout.tools.*.others" = "\"enforce\"" => "0" => "0 250 700 1550";
     }
-    starts, "{}" {
+    starts(ReadOnly), "{}" {
         "retry.jitter" = "[1, 1]" => "?" => "0 250 700 1550";
         "retry.jitter_percent" = "0" => "?" => "0 250 700 1550";
         "retry.read_only.jitter_percent" = "0" => "?" => "0 250 700 1550";
     }
-    idempotent, "{}" {
+    starts(Idempotent), "{}" {
         "retry.idempotent.jitter_percent" = "0" => "?" => "0 250 700 1550";
     }
-    mutating, "{}" {
+    starts(Mutating), "{}" {
         "retry.mutating.jitter_percent" = "0" => "?" => "0 250 700 1550";
     }
-    idempotent, r#"{"retry": {"jitter": [1, 1]}}"# {
+    starts(Idempotent), r#"{"retry": {"jitter": [1, 1]}}"# {
         "retry.idempotent.attempts" = "2" => "0 250 700 1550" => "0 250";
         "retry.idempotent.base_ms" = "100" => "0 250 700 1550" => "0 150 400 850";
         "retry.idempotent.multiplier" = "3" => "0 250 700 1550" => "0 250 900 2750";
@@ -65,10 +70,10 @@ pub(crate) const ROWS: &[Group] = rows! {
         "rollout.idempotent.mode" = "\"off\"" => "0 250 700 1550" => "0";
         "rollout.idempotent.percent" = "0" => "0 250 700 1550" => "0";
     }
-    idempotent, r#"{"retry": {"jitter": [1, 1]}, "rollout": {"idempotent": {"percent": 0}}}"# {
+    starts(Idempotent), r#"{"retry": {"jitter": [1, 1]}, "rollout": {"idempotent": {"percent": 0}}}"# {
         "rollout.idempotent.others" = "\"enforce\"" => "0" => "0 250 700 1550";
     }
-    mutating, r#"{"retry": {"jitter": [1, 1]}}"# {
+    starts(Mutating), r#"{"retry": {"jitter": [1, 1]}}"# {
         "retry.mutating.attempts" = "2" => "0 250 700 1550" => "0 250";
         "retry.mutating.base_ms" = "100" => "0 250 700 1550" => "0 150 400 850";
         "retry.mutating.multiplier" = "3" => "0 250 700 1550" => "0 250 900 2750";
@@ -80,10 +85,10 @@ pub(crate) const ROWS: &[Group] = rows! {
         "rollout.mutating.mode" = "\"off\"" => "0 250 700 1550" => "0";
         "rollout.mutating.percent" = "0" => "0 250 700 1550" => "0";
     }
-    mutating, r#"{"retry": {"jitter": [1, 1]}, "rollout": {"mutating": {"percent": 0}}}"# {
+    starts(Mutating), r#"{"retry": {"jitter": [1, 1]}, "rollout": {"mutating": {"percent": 0}}}"# {
         "rollout.mutating.others" = "\"enforce\"" => "0" => "0 250 700 1550";
     }
-    attempts, "{}" {
+    attempts(ReadOnly, down()), "{}" {
         "preset" = "\"error_handling\"" => "4" => "5";
     }
     paid_retries, r#"{"retry": {"attempts": 2, "budget": {"capacity": 1}}}"# {
@@ -93,6 +98,7 @@ pub(crate) const ROWS: &[Group] = rows! {
         "normalise" = "false" => "unclassified" => "boom";
     }
     silent_failure, "{}" {
+        "normalise" = "false" => "not_ok" => "ok";
         "silent_failures" = "false" => "not_ok" => "ok";
     }
     hanging, r#"{"retry": {"attempts": 1}}"# {
@@ -105,34 +111,16 @@ pub(crate) const ROWS: &[Group] = rows! {
 };
 
 /// A call of which each attempt fails after 50 ms.
-async fn attempts_of(live: Live, effect: Effect) -> String {
+pub(crate) async fn starts(live: Live, effect: Effect) -> String {
     let bench = bench(live, [Step::after(ms(50), down())]);
     let call = bench.call(effect);
     bench.starts(call).await
 }
 
-async fn starts(live: Live) -> String {
-    attempts_of(live, Effect::ReadOnly).await
-}
-
-async fn idempotent(live: Live) -> String {
-    attempts_of(live, Effect::Idempotent).await
-}
-
-async fn mutating(live: Live) -> String {
-    attempts_of(live, Effect::Mutating).await
-}
-
-async fn attempts(live: Live) -> String {
-    let bench = bench(live, [down()]);
-    bench.run(bench.call(Effect::ReadOnly)).await;
-    bench.handle.calls().to_string()
-}
-
 /// A failing call empties the budget, a success pays for the next.
 async fn paid_retries(live: Live) -> String {
     let bench = bench(live, [down(), down(), answers("ok"), down()]);
-    let call = |n: u32| bench.call_with(Effect::ReadOnly, &format!(r#"{{"n": {n}}}"#));
+    let call = |n: u32| bench.call_with(ReadOnly, &format!(r#"{{"n": {n}}}"#));
     bench.run(call(0)).await;
     let first = bench.handle.calls();
     bench.run(call(1)).await;
@@ -142,22 +130,22 @@ async fn paid_retries(live: Live) -> String {
 
 async fn own_words(live: Live) -> String {
     let bench = bench(live, [Step::err("boom")]);
-    bench.run(bench.call(Effect::Mutating)).await
+    bench.run(bench.call(Mutating)).await
 }
 
-async fn silent_failure(live: Live) -> String {
+pub(crate) async fn silent_failure(live: Live) -> String {
     let failed = ToolOutcome::success(serde_json::json!({"ok": false}));
     let bench = bench(live, [Step::Ok(failed)]);
-    bench.run(bench.call(Effect::Mutating)).await
+    bench.run(bench.call(Mutating)).await
 }
 
-async fn hanging(live: Live) -> String {
+pub(crate) async fn hanging(live: Live) -> String {
     let bench = bench(live, [Step::Hang]);
-    bench.timed(bench.call(Effect::ReadOnly)).await
+    bench.timed(bench.call(ReadOnly)).await
 }
 
 /// A tool whose answer stops after its first chunk.
-async fn chunks(live: Live) -> String {
+pub(crate) async fn chunks(live: Live) -> String {
     let tool = stream_fn(|_: ToolCall| {
         stream::iter(["one"]).map(Ok::<_, BoxError>).chain(stream::pending())
     });
@@ -169,35 +157,9 @@ async fn chunks(live: Live) -> String {
     format!("{end} after {} ms", began.elapsed().as_millis())
 }
 
-/// For rows of single tools.
-pub(crate) mod scenes {
-    use super::*;
-
-    pub(crate) async fn starts(live: Live) -> String {
-        super::starts(live).await
-    }
-
-    pub(crate) async fn hanging(live: Live) -> String {
-        super::hanging(live).await
-    }
-
-    pub(crate) async fn chunks(live: Live) -> String {
-        super::chunks(live).await
-    }
-
-    pub(crate) async fn silent_failure(live: Live) -> String {
-        super::silent_failure(live).await
-    }
-
-    /// A mutating call of which each attempt may have run.
-    pub(crate) async fn unsafe_attempts(live: Live) -> String {
-        let step = tr_testkit::calls::fails(
-            "http_503",
-            tr_core::Verdict::TRANSIENT,
-            tr_core::Ran::Unknown,
-        );
-        let bench = bench(live, [step]);
-        bench.run(bench.call(Effect::Mutating)).await;
-        bench.handle.calls().to_string()
-    }
+/// How many attempts a call has of which each fails so.
+pub(crate) async fn attempts(live: Live, effect: Effect, step: Step<ToolOutcome>) -> String {
+    let bench = bench(live, [step]);
+    bench.run(bench.call(effect)).await;
+    bench.handle.calls().to_string()
 }

@@ -1,5 +1,8 @@
 //! What is said of a store of records, which the program gives, and of its probe.
-use super::bench::{Bench, Group, bench, ms, rows};
+use super::{
+    bench::{Group, bench, ms, rows},
+    records::keyed,
+};
 use std::{
     cell::RefCell,
     future::{pending, ready},
@@ -16,17 +19,17 @@ use tool_reliability::{
         },
     },
 };
-use tr_core::{Effect, ToolCall, ToolOutcome, canonical::Key};
+use tr_core::{Effect, ToolOutcome, canonical::Key};
 use tr_testkit::{calls::answers, tool::Step};
 
 pub(crate) const ROWS: &[Group] = rows! {
-    reading, in away, "{}" {
+    once(Effect::ReadOnly), in away, "{}" {
         "idempotency.when_store_fails.read_only" = "\"refuse\"" => "ok" => "store_unavailable";
     }
-    idempotent, in away, "{}" {
+    once(Effect::Idempotent), in away, "{}" {
         "idempotency.when_store_fails.idempotent" = "\"refuse\"" => "ok" => "store_unavailable";
     }
-    mutating, in away, "{}" {
+    once(Effect::Mutating), in away, "{}" {
         "idempotency.when_store_fails.mutating" = "\"run\"" => "store_unavailable" => "ok";
     }
     timed, in silent, "{}" {
@@ -63,25 +66,9 @@ fn with_probe(builder: Builder) -> Builder {
     builder.idempotency(|records| records.probe(Hanging))
 }
 
-fn keyed(bench: &Bench, effect: Effect) -> ToolCall {
-    bench.call(effect).idempotency_key("k")
-}
-
 async fn once(live: Live, effect: Effect) -> String {
     let bench = bench(live, [answers("ok")]);
     bench.run(keyed(&bench, effect)).await
-}
-
-async fn reading(live: Live) -> String {
-    once(live, Effect::ReadOnly).await
-}
-
-async fn idempotent(live: Live) -> String {
-    once(live, Effect::Idempotent).await
-}
-
-async fn mutating(live: Live) -> String {
-    once(live, Effect::Mutating).await
 }
 
 async fn timed(live: Live) -> String {

@@ -1,22 +1,21 @@
 //! What is said of single tools.
 use super::{
     bench::{Group, bench, rows},
-    breakers::scenes as breaker,
-    loops::scenes as loops,
-    records::scenes as records,
-    retries::scenes as retries,
+    breakers as breaker, loops, records, retries,
 };
 use tool_reliability::{config::Live, telemetry::JsonLines};
-use tr_core::{Effect, Params, Ran, ToolCall, ToolOutcome, Verdict};
+use tr_core::{
+    Effect, Params, Ran, ToolCall, ToolOutcome, Verdict, call::CallHints, manifest::Capability,
+};
 use tr_testkit::{
-    calls::{answers, fails},
+    calls::{answers, fails, reports},
     logs::Logs,
     tool::Step,
 };
 use tracing_subscriber::{layer::SubscriberExt as _, registry};
 
 pub(crate) const ROWS: &[Group] = rows! {
-    retries::starts, r#"{"retry": {"jitter": [1, 1]}}"# {
+    retries::starts(Effect::ReadOnly), r#"{"retry": {"jitter": [1, 1]}}"# {
         "tools.*.retry.attempts" = "2" => "0 250 700 1550" => "0 250";
         "tools.*.retry.base_ms" = "100" => "0 250 700 1550" => "0 150 400 850";
         "tools.*.retry.multiplier" = "3" => "0 250 700 1550" => "0 250 900 2750";
@@ -30,10 +29,10 @@ pub(crate) const ROWS: &[Group] = rows! {
         "tools.*.capabilities" = "[\"own_retries\"]" => "0 250 700 1550" => "0";
         "tools.*.classification" = "{\"http_503\": \"permanent\"}" => "0 250 700 1550" => "0";
     }
-    retries::starts, "{}" {
+    retries::starts(Effect::ReadOnly), "{}" {
         "tools.*.retry.jitter_percent" = "0" => "?" => "0 250 700 1550";
     }
-    retries::unsafe_attempts, "{}" {
+    retries::attempts(Effect::Mutating, in_doubt()), "{}" {
         "tools.*.effect" = "\"read_only\"" => "1" => "4";
         "tools.*.retry_safe" = "true" => "1" => "4";
     }
@@ -49,32 +48,46 @@ pub(crate) const ROWS: &[Group] = rows! {
     retries::silent_failure, "{}" {
         "tools.*.silent_failures" = "false" => "not_ok" => "ok";
     }
+    retries::attempts(Effect::ReadOnly, fails("busy", Verdict::Permanent, Ran::Yes)), "{}" {
+        "tools.*.classification" = "{\"busy\": \"transient\"}" => "1" => "4";
+    }
+    retries::attempts(Effect::Mutating, reports("refused", "no")), "{}" {
+        "tools.*.classification" = "{\"refused\": \"not_run\"}" => "1" => "4";
+    }
+    announced, r#"{"tools": {"t": {"effect": "read_only"}}}"# {
+        "tools.*.capabilities" = "[\"streaming\"]" => "" => "streaming";
+        "tools.*.capabilities" = "[\"caching\"]" => "" => "caching";
+        "tools.*.capabilities" = "[\"idempotency\"]" => "" => "idempotency";
+    }
     nothing, "{}" {
         "tools.*.null_is_success" = "true" => "empty_result" => "ok";
     }
-    breaker::opens, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
+    breaker::opens(Effect::Idempotent), r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
         "tools.*.breaker.consecutive" = "3" => "5 calls, 30000 ms" => "3 calls, 30000 ms";
         "tools.*.breaker.cooldown_ms" = "700" => "5 calls, 30000 ms" => "5 calls, 700 ms";
     }
-    breaker::one_in_four, r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
+    breaker::one_in_four(Effect::Idempotent), r#"{"retry": {"attempts": 1}, "loops": {"enabled": false}}"# {
         "tools.*.breaker.failure_rate" = "0.2" => "never" => "10 calls, 30000 ms";
     }
     breaker::first_call, "{}" {
         "tools.*.breaker.state" = "\"forced_open\"" => "ok" => "circuit_open";
     }
-    breaker::names, "{}" {
+    breaker::names("{}"), "{}" {
         "tools.*.breaker.hint" = "\"global\"" => "t" => "global";
     }
-    breaker::names, r#"{"tools": {"t": {"breaker": {"hint": "dependency"}}}}"# {
+    breaker::names(r#"{"url": "http://a"}"#), "{}" {
+        "tools.*.breaker.hint" = "\"tool\"" => "t t http://a" => "t";
+    }
+    breaker::names("{}"), r#"{"tools": {"t": {"breaker": {"hint": "dependency"}}}}"# {
         "tools.*.dependency" = "\"gds\"" => "t" => "gds";
     }
-    loops::identical, r#"{"retry": {"attempts": 1}}"# {
+    loops::same(loops::malformed()), r#"{"retry": {"attempts": 1}}"# {
         "tools.*.loops.max_identical" = "4" => "loop_detected at 3" => "loop_detected at 5";
     }
     loops::different, r#"{"retry": {"attempts": 1}}"# {
         "tools.*.loops.max_failures_per_turn" = "2" => "tool_error_limit at 6" => "tool_error_limit at 3";
     }
-    loops::same_answers, r#"{"loops": {"signals": {"enabled": true}}}"# {
+    loops::same(answers("ok")), r#"{"loops": {"signals": {"enabled": true}}}"# {
         "tools.*.loops.repeats" = "3" => "loop_detected at 21" => "loop_detected at 7";
         "tools.*.loops.poll" = "true" => "loop_detected at 21" => "none in 30";
     }
@@ -93,13 +106,13 @@ pub(crate) const ROWS: &[Group] = rows! {
     records::unknown, r#"{"attempt_timeout_ms": 5}"# {
         "tools.*.ttl.unknown_ms" = "50" => "1 runs" => "2 runs";
     }
-    times_differ, "{}" {
+    records::params(r#"{"sentAt": 1}"#, r#"{"sentAt": 2}"#), "{}" {
         "tools.*.keys.volatile" = "[\"/sentAt\"]" => "ok, idempotency_conflict" => "ok, cached";
     }
-    counts_differ, "{}" {
+    records::params(r#"{"retryCount": 1}"#, r#"{"retryCount": 2}"#), "{}" {
         "tools.*.keys.keep_volatile" = "true" => "ok, cached" => "ok, idempotency_conflict";
     }
-    spaces_differ, "{}" {
+    records::params(r#"{"text": "a b"}"#, r#"{"text": "a  b"}"#), "{}" {
         "tools.*.keys.any_whitespace" = "[\"/text\"]" => "ok, idempotency_conflict" => "ok, cached";
     }
     records::sessions, r#"{"tools": {"t": {"effect": "read_only"}}}"# {
@@ -126,29 +139,35 @@ pub(crate) const BY_DECLARATION: &[Group] = rows! {
     }
 };
 
+/// A failure after which the tool may have run.
+fn in_doubt() -> Step<ToolOutcome> {
+    fails("http_503", Verdict::TRANSIENT, Ran::Unknown)
+}
+
 async fn undeclared(live: Live) -> String {
-    let step = fails("http_503", Verdict::TRANSIENT, Ran::Unknown);
-    let bench = bench(live, [step]);
+    let bench = bench(live, [in_doubt()]);
     let call = ToolCall::new("stranger", Params::empty_object()).session("s");
     bench.run(bench.live.catalog().manifested(call)).await;
     bench.handle.calls().to_string()
 }
 
+/// What a program learns of a tool before it calls it.
+async fn announced(live: Live) -> String {
+    let catalog = live.catalog();
+    let manifest = catalog.find(None, "t", None).unwrap();
+    let mut hints = CallHints::default();
+    (hints.prefer_streaming, hints.cache_key) = (true, Some("k".into()));
+    let can = [
+        ("streaming", manifest.streams_for(&hints)),
+        ("caching", manifest.cache_key_of(&hints).is_some()),
+        ("idempotency", catalog.supports("t", Capability::Idempotency)),
+    ];
+    can.iter().filter(|(_, can)| *can).map(|(name, _)| *name).collect()
+}
+
 async fn nothing(live: Live) -> String {
     let bench = bench(live, [Step::Ok(ToolOutcome::success(serde_json::Value::Null))]);
     bench.run(bench.call(Effect::Mutating)).await
-}
-
-async fn times_differ(live: Live) -> String {
-    records::params(live, r#"{"sentAt": 1}"#, r#"{"sentAt": 2}"#).await
-}
-
-async fn counts_differ(live: Live) -> String {
-    records::params(live, r#"{"retryCount": 1}"#, r#"{"retryCount": 2}"#).await
-}
-
-async fn spaces_differ(live: Live) -> String {
-    records::params(live, r#"{"text": "a b"}"#, r#"{"text": "a  b"}"#).await
 }
 
 /// Whether a secret of the params is in what is logged of a failure.
