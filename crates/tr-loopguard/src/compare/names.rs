@@ -72,7 +72,7 @@ pub(super) static NAMES: Beginnings = VOLATILE.beginnings.or(&PENDING.beginnings
 
 /// A set of lower-case names of two letters or more.
 pub(super) struct Names<const N: usize> {
-    names: [&'static str; N],
+    pub(super) names: [&'static str; N],
     /// Whether a unit of time may follow a name.
     have_units: bool,
     beginnings: Beginnings,

@@ -123,7 +123,7 @@ fn are_given(names: &[Box<str>], word: &[u8]) -> bool {
 }
 
 /// Where the value after a name ends, if there is one.
-fn after_value(text: &str, name_end: usize) -> Option<usize> {
+pub(super) fn after_value(text: &str, name_end: usize) -> Option<usize> {
     let rest = &text[name_end..];
     // Quotes are escaped where a response has JSON in a string.
     let value = rest.trim_start_matches(['"', '\\', '\'', ' ']);
@@ -224,7 +224,7 @@ fn is_number(word: &[u8]) -> bool {
 }
 
 /// `2026-11-22T10:00:00.5Z`, `2026-11-22`, `10:00:00`, `1:02:03.4`; not `2026-11-22-001.csv`.
-fn is_moment(word: &str) -> bool {
+pub(super) fn is_moment(word: &str) -> bool {
     let after = |form: &str| {
         let is_like = |(form, byte): (u8, u8)| match form {
             b'0' => byte.is_ascii_digit(),
@@ -242,7 +242,7 @@ fn is_moment(word: &str) -> bool {
 }
 
 #[inline]
-fn is_uuid(word: &[u8]) -> bool {
+pub(super) fn is_uuid(word: &[u8]) -> bool {
     word.len() == 36
         && word.iter().enumerate().all(|(at, byte)| match at {
             8 | 13 | 18 | 23 => *byte == b'-',
@@ -251,7 +251,7 @@ fn is_uuid(word: &[u8]) -> bool {
 }
 
 /// `12ms`, `3.4s`, `1h5m`.
-fn is_span(word: &str) -> bool {
+pub(super) fn is_span(word: &str) -> bool {
     let mut rest = word.trim_end_matches(['.', ':']);
     while !rest.is_empty() {
         let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
