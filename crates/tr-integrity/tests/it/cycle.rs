@@ -1,5 +1,5 @@
 //! The layer around a tool.
-use crate::common::{FORMATS, message, push_step, user, uses};
+use crate::common::{FORMATS, MODES, json, message, push_step, user, uses};
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -18,8 +18,6 @@ use tr_testkit::{
     tool::{Scripted, Step},
 };
 
-const MODES: [CycleMode; 2] = [CycleMode::Preserve, CycleMode::Rollback];
-
 fn call(id: &str) -> ToolCall {
     let params = Params::from_text(r#"{"eur": 5}"#).unwrap();
     ToolCall::new("pay", params).session("s").tool_call_id(id)
@@ -27,13 +25,6 @@ fn call(id: &str) -> ToolCall {
 
 fn with_mode(format: Format, mode: CycleMode) -> Sessions {
     Sessions::builder(format).mode(mode).build().unwrap()
-}
-
-fn json(sessions: &Sessions) -> String {
-    sessions.with("s", |session, _| {
-        assert!(session.validate().valid, "{}", session.transcript().to_json());
-        session.transcript().to_json()
-    })
 }
 
 fn failing(ran: Ran) -> Scripted<ToolCall, ToolOutcome> {

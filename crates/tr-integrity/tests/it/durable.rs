@@ -7,10 +7,13 @@ mod shaky;
 mod together;
 mod told;
 
-use crate::common::{message, user};
+use crate::common::{json as text, message, user};
 use shaky::Shaky;
+use std::{mem, sync::Mutex};
 use tower::{Layer, Service, service_fn};
-use tr_core::{BoxError, Json, Params, ToolCall, ToolOutcome};
+use tr_core::{
+    BoxError, CallInfo, Event, Json, Observer, Params, SessionAction, ToolCall, ToolOutcome,
+};
 use tr_integrity::{Format, Integrity, IntegrityLayer, Sessions, store::SessionStore};
 
 const FORMAT: Format = Format::AnthropicMessages;
@@ -18,6 +21,40 @@ const FORMAT: Format = Format::AnthropicMessages;
 /// A process of its own.
 fn process(store: impl SessionStore) -> Sessions {
     Sessions::builder(FORMAT).store(store).build().unwrap()
+}
+
+/// A store, and a process with it.
+fn alone() -> (Shaky, Sessions) {
+    let store = Shaky::default();
+    (store.clone(), process(store))
+}
+
+/// A store, and two processes with it.
+fn both() -> (Shaky, Sessions, Sessions) {
+    let (store, one) = alone();
+    (store.clone(), one, process(store))
+}
+
+/// What an observer is told of the session.
+#[derive(Debug, Default)]
+struct Heard(Mutex<Vec<(String, SessionAction)>>);
+
+impl Observer for Heard {
+    fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>) {
+        assert_eq!(call.session, Some("s"));
+        let Event::Session { action, .. } = event else { panic!("{event:?}") };
+        self.0.lock().unwrap().push((call.tool.into(), *action));
+    }
+}
+
+impl Heard {
+    fn take(&self) -> Vec<(String, SessionAction)> {
+        mem::take(&mut self.0.lock().unwrap())
+    }
+
+    fn actions(&self) -> Vec<SessionAction> {
+        self.take().into_iter().map(|(_, action)| action).collect()
+    }
 }
 
 fn call(id: &str) -> ToolCall {
@@ -50,13 +87,6 @@ async fn found(store: &Shaky) -> String {
     let sessions = process(store.store.clone());
     sessions.load("s").await.unwrap();
     text(&sessions)
-}
-
-fn text(sessions: &Sessions) -> String {
-    sessions.with("s", |session, _| {
-        assert!(session.validate().valid, "{}", session.transcript().to_json());
-        session.transcript().to_json()
-    })
 }
 
 async fn says(sessions: &Sessions, text: &str) {

@@ -1,11 +1,13 @@
 //! Tool cycles within a session, beside its other events.
 use crate::{
-    common::{FORMATS, message, push_step, results, says, step, uses},
+    common::{FORMATS, MODES, message, push_step, results, says, step, uses},
     session::{say, sessions},
 };
 use serde_json::json;
 use tr_core::{Answer, CycleRef, Ran};
-use tr_integrity::{CycleMode, CycleState, Format, Message, ModelEnd, OUTCOME_UNKNOWN, Operation};
+use tr_integrity::{
+    CycleMode, CycleState, Format, Message, ModelEnd, OUTCOME_UNKNOWN, Operation, Session,
+};
 
 fn cycle<'r>(id: &'r str) -> CycleRef<'r> {
     CycleRef { session: "s", tool_use_id: id, name: "pay", input: r#"{"eur":5}"# }
@@ -15,160 +17,150 @@ fn answer(text: &str) -> Answer<'_> {
     Answer { content: text.into(), is_error: false, ran: Ran::Yes }
 }
 
+fn failed(text: &str, ran: Ran) -> Answer<'_> {
+    Answer { content: text.into(), is_error: true, ran }
+}
+
+/// Does this in a session of each form and mode.
+fn in_each(modes: &[CycleMode], test: impl Fn(Format, CycleMode, &mut Session, u64)) {
+    for (format, &mode) in FORMATS.iter().flat_map(|&form| modes.iter().map(move |it| (form, it))) {
+        let sessions = sessions(format, mode, json!({}));
+        sessions.with("s", |session, now| test(format, mode, session, now));
+    }
+}
+
 #[test]
 fn si_12_content_filter_during_a_tool() {
-    for format in FORMATS {
-        for mode in [CycleMode::Preserve, CycleMode::Rollback] {
-            let sessions = sessions(format, mode, json!({}));
-            sessions.with("s", |session, now| {
-                say(session, "pay, then look");
-                let made = session.checkpoint(Operation::ApiCall, now);
-                session.push(message(format, says("cut o")));
-                let paid = session.begin_cycle(&cycle("paid"), now);
-                session.start_cycle(paid);
-                session.finish_cycle(paid, &answer("receipt 7"), now);
-                let running = session.begin_cycle(&cycle("running"), now);
-                session.start_cycle(running);
-                let recovery = session.handle_error(ModelEnd::Filtered, Some(&made.id), now);
-                // Gemini's step follows the user: it was joined to what the model said before.
-                let removed = if format == Format::Gemini { 2 } else { 3 };
-                let said = format!("Content filter triggered. Rolled back {removed} messages.");
-                assert_eq!(recovery.message, said);
-                assert!(session.validate().valid);
-                let json = session.transcript().to_json();
-                assert!(!json.contains("cut o"));
-                if mode == CycleMode::Rollback {
-                    // 002 to the letter: the session is what it was at the checkpoint.
-                    assert_eq!(session.transcript().len(), 1);
-                } else {
-                    // The payment was made: the session goes on knowing it.
-                    assert!(json.contains("receipt 7") && json.contains(r#"eur"#), "{json}");
-                    assert_eq!(recovery.details.unwrap()["cyclesKept"], 1);
-                }
-                // The tool that ran meanwhile ends, and finds its place.
-                session.finish_cycle(running, &answer("late"), now);
-                assert!(session.validate().valid);
-                assert!(session.transcript().to_json().contains("late"));
-            });
+    in_each(&MODES, |format, mode, session, now| {
+        say(session, "pay, then look");
+        let made = session.checkpoint(Operation::ApiCall, now);
+        session.push(message(format, says("cut o")));
+        let paid = session.begin_cycle(&cycle("paid"), now);
+        session.start_cycle(paid);
+        session.finish_cycle(paid, &answer("receipt 7"), now);
+        let running = session.begin_cycle(&cycle("running"), now);
+        session.start_cycle(running);
+        let recovery = session.handle_error(ModelEnd::Filtered, Some(&made.id), now);
+        // Gemini's step follows the user: it was joined to what the model said before.
+        let removed = if format == Format::Gemini { 2 } else { 3 };
+        let said = format!("Content filter triggered. Rolled back {removed} messages.");
+        assert_eq!(recovery.message, said);
+        assert!(session.validate().valid);
+        let json = session.transcript().to_json();
+        assert!(!json.contains("cut o"));
+        if mode == CycleMode::Rollback {
+            // 002 to the letter: the session is what it was at the checkpoint.
+            assert_eq!(session.transcript().len(), 1);
+        } else {
+            // The payment was made: the session goes on knowing it.
+            assert!(json.contains("receipt 7") && json.contains(r#"eur"#), "{json}");
+            assert_eq!(recovery.details.unwrap()["cyclesKept"], 1);
         }
-    }
+        // The tool that ran meanwhile ends, and finds its place.
+        session.finish_cycle(running, &answer("late"), now);
+        assert!(session.validate().valid);
+        assert!(session.transcript().to_json().contains("late"));
+    });
 }
 
 #[test]
 fn results_of_a_step_become_visible_together() {
-    for format in FORMATS {
-        let sessions = sessions(format, CycleMode::Preserve, json!({}));
-        sessions.with("s", |session, now| {
-            say(session, "go");
-            push_step(session, &["a", "b"]);
-            let a = session.begin_cycle(&cycle("a"), now);
-            let b = session.begin_cycle(&cycle("b"), now);
-            session.start_cycle(a);
-            session.start_cycle(b);
-            session.finish_cycle(b, &answer("second"), now);
-            let uses = step(format, &["a", "b"]).len();
-            assert_eq!((session.transcript().len(), session.validate().valid), (1 + uses, true));
-            session.finish_cycle(a, &answer("first"), now);
-            let json = session.transcript().to_json();
-            assert!(json.find("first") < json.find("second"), "{json}");
-            assert_eq!(session.validator().findings(), []);
-            assert_eq!((session.cycles().len(), session.active()), (0, None));
-        });
-    }
+    in_each(&[CycleMode::Preserve], |format, _, session, now| {
+        say(session, "go");
+        push_step(session, &["a", "b"]);
+        let a = session.begin_cycle(&cycle("a"), now);
+        let b = session.begin_cycle(&cycle("b"), now);
+        session.start_cycle(a);
+        session.start_cycle(b);
+        session.finish_cycle(b, &answer("second"), now);
+        let uses = step(format, &["a", "b"]).len();
+        assert_eq!((session.transcript().len(), session.validate().valid), (1 + uses, true));
+        session.finish_cycle(a, &answer("first"), now);
+        let json = session.transcript().to_json();
+        assert!(json.find("first") < json.find("second"), "{json}");
+        assert_eq!(session.validator().findings(), []);
+        assert_eq!((session.cycles().len(), session.active()), (0, None));
+    });
 }
 
 #[test]
 fn the_user_speaks_while_a_tool_runs() {
-    for format in FORMATS {
-        let sessions = sessions(format, CycleMode::Preserve, json!({}));
-        sessions.with("s", |session, now| {
-            say(session, "go");
-            push_step(session, &["a", "b"]);
-            let ids = ["a", "b"].map(|id| session.begin_cycle(&cycle(id), now));
-            ids.iter().for_each(|&id| session.start_cycle(id));
-            session.finish_cycle(ids[0], &answer("quick"), now);
-            say(session, "are you there?");
-            assert!(session.validate().valid, "{}", session.transcript().to_json());
-            assert!(session.transcript().to_json().contains("outcome unknown, may have run"));
-            session.push(message(format, says("yes")));
-            session.push(message(format, uses(format, &["c"])));
-            session.finish_cycle(ids[1], &answer("slow"), now);
-            let json = session.transcript().to_json();
-            assert!(session.validate().valid, "{json}");
-            assert!(json.contains("quick") && json.contains("slow") && json.contains("there?"));
-            assert!(!json.contains("outcome unknown"), "{json}");
-            // The step that waits now is still live.
-            assert_eq!(session.validator().pending().collect::<Vec<_>>(), ["c"]);
-        });
-    }
+    in_each(&[CycleMode::Preserve], |format, _, session, now| {
+        say(session, "go");
+        push_step(session, &["a", "b"]);
+        let ids = ["a", "b"].map(|id| session.begin_cycle(&cycle(id), now));
+        ids.iter().for_each(|&id| session.start_cycle(id));
+        session.finish_cycle(ids[0], &answer("quick"), now);
+        say(session, "are you there?");
+        assert!(session.validate().valid, "{}", session.transcript().to_json());
+        assert!(session.transcript().to_json().contains("outcome unknown, may have run"));
+        session.push(message(format, says("yes")));
+        session.push(message(format, uses(format, &["c"])));
+        session.finish_cycle(ids[1], &answer("slow"), now);
+        let json = session.transcript().to_json();
+        assert!(session.validate().valid, "{json}");
+        assert!(json.contains("quick") && json.contains("slow") && json.contains("there?"));
+        assert!(!json.contains("outcome unknown"), "{json}");
+        // The step that waits now is still live.
+        assert_eq!(session.validator().pending().collect::<Vec<_>>(), ["c"]);
+    });
 }
 
 #[test]
 fn recovery_settles_what_nobody_drives() {
-    for format in FORMATS {
-        for mode in [CycleMode::Preserve, CycleMode::Rollback] {
-            let sessions = sessions(format, mode, json!({}));
-            sessions.with("s", |session, now| {
-                say(session, "go");
-                let pending = session.begin_cycle(&cycle("never started"), now);
-                let dropped = session.begin_cycle(&cycle("dropped"), now);
-                let running = session.begin_cycle(&cycle("running"), now);
-                session.start_cycle(dropped);
-                session.start_cycle(running);
-                session.abandon_cycle(pending, now);
-                session.abandon_cycle(dropped, now);
-                assert_eq!(session.transcript().len(), 1);
-                assert_eq!(session.recover(now), 1);
-                assert_eq!(session.recover(now), 0);
-                let json = session.transcript().to_json();
-                assert!(!json.contains("never started") && !json.contains("running"));
-                let is_recorded =
-                    json.contains("dropped") && json.contains("outcome unknown, may have run");
-                assert_eq!(is_recorded, mode == CycleMode::Preserve, "{json}");
-                assert!(session.validate().valid);
-                assert_eq!(session.cycles().len(), 1);
-            });
-        }
-    }
+    in_each(&MODES, |_, mode, session, now| {
+        say(session, "go");
+        let pending = session.begin_cycle(&cycle("never started"), now);
+        let dropped = session.begin_cycle(&cycle("dropped"), now);
+        let running = session.begin_cycle(&cycle("running"), now);
+        session.start_cycle(dropped);
+        session.start_cycle(running);
+        session.abandon_cycle(pending, now);
+        session.abandon_cycle(dropped, now);
+        assert_eq!(session.transcript().len(), 1);
+        assert_eq!(session.recover(now), 1);
+        assert_eq!(session.recover(now), 0);
+        let json = session.transcript().to_json();
+        assert!(!json.contains("never started") && !json.contains("running"));
+        let is_recorded =
+            json.contains("dropped") && json.contains("outcome unknown, may have run");
+        assert_eq!(is_recorded, mode == CycleMode::Preserve, "{json}");
+        assert!(session.validate().valid);
+        assert_eq!(session.cycles().len(), 1);
+    });
 }
 
 /// A use that the agent has put into the transcript is not the cycle's to take back.
 #[test]
 fn a_use_of_the_agents_is_answered_by_the_refusal() {
-    for format in FORMATS {
-        for mode in [CycleMode::Preserve, CycleMode::Rollback] {
-            let sessions = sessions(format, mode, json!({}));
-            sessions.with("s", |session, now| {
-                say(session, "go");
-                push_step(session, &["a", "b"]);
-                let [a, b] = ["a", "b"].map(|id| session.begin_cycle(&cycle(id), now));
-                session.start_cycle(a);
-                session.start_cycle(b);
-                let refused =
-                    Answer { content: "circuit open".into(), is_error: true, ran: Ran::No };
-                let result = session.fail_cycle(b, &refused, now);
-                assert_eq!((result.success, result.rolled_back), (false, None));
-                assert_eq!(&*result.result.unwrap().content, "circuit open");
-                // It waits for its sibling, and is known not to have run.
-                let waits = session.cycles().iter().find(|cycle| cycle.id == b).unwrap();
-                assert_eq!((waits.state, waits.ran()), (CycleState::Recording, Ran::No));
-                session.finish_cycle(a, &answer("paid"), now);
-                let json = session.transcript().to_json();
-                assert_eq!(session.validator().findings(), [], "{json}");
-                assert!(!session.validator().waits());
-                assert!(json.find("paid") < json.find("circuit open"), "{json}");
-                let left = session.transcript().messages().iter().flat_map(Message::tool_uses);
-                assert_eq!(left.collect::<Vec<_>>(), ["a", "b"]);
-            });
-        }
-    }
+    in_each(&MODES, |_, _, session, now| {
+        say(session, "go");
+        push_step(session, &["a", "b"]);
+        let [a, b] = ["a", "b"].map(|id| session.begin_cycle(&cycle(id), now));
+        session.start_cycle(a);
+        session.start_cycle(b);
+        let refused = failed("circuit open", Ran::No);
+        let result = session.fail_cycle(b, &refused, now);
+        assert_eq!((result.success, result.rolled_back), (false, None));
+        assert_eq!(&*result.result.unwrap().content, "circuit open");
+        // It waits for its sibling, and is known not to have run.
+        let waits = session.cycles().iter().find(|cycle| cycle.id == b).unwrap();
+        assert_eq!((waits.state, waits.ran()), (CycleState::Recording, Ran::No));
+        session.finish_cycle(a, &answer("paid"), now);
+        let json = session.transcript().to_json();
+        assert_eq!(session.validator().findings(), [], "{json}");
+        assert!(!session.validator().waits());
+        assert!(json.find("paid") < json.find("circuit open"), "{json}");
+        let left = session.transcript().messages().iter().flat_map(Message::tool_uses);
+        assert_eq!(left.collect::<Vec<_>>(), ["a", "b"]);
+    });
 }
 
 /// What ran is told in both modes: a use without a result would end the session.
 #[test]
 fn a_use_of_the_agents_is_answered_by_the_failure() {
     for format in FORMATS {
-        for mode in [CycleMode::Preserve, CycleMode::Rollback] {
+        for mode in MODES {
             for (ran, is_unknown) in [(Ran::Yes, false), (Ran::Unknown, true)] {
                 let sessions = sessions(format, mode, json!({}));
                 sessions.with("s", |session, now| {
@@ -176,8 +168,7 @@ fn a_use_of_the_agents_is_answered_by_the_failure() {
                     push_step(session, &["a"]);
                     let a = session.begin_cycle(&cycle("a"), now);
                     session.start_cycle(a);
-                    let failed = Answer { content: "timed out".into(), is_error: true, ran };
-                    session.fail_cycle(a, &failed, now);
+                    session.fail_cycle(a, &failed("timed out", ran), now);
                     let json = session.transcript().to_json();
                     assert!(session.validate().valid && !session.validator().waits(), "{json}");
                     assert!(json.contains("timed out"), "{json}");
@@ -194,7 +185,7 @@ fn a_refusal_gives_way_to_a_second_try() {
     let sessions = sessions(Format::OpenAiChat, CycleMode::Preserve, json!({}));
     sessions.with("s", |session, now| {
         push_step(session, &["a", "b"]);
-        let refused = Answer { content: "circuit open".into(), is_error: true, ran: Ran::No };
+        let refused = failed("circuit open", Ran::No);
         let first = session.begin_cycle(&cycle("a"), now);
         session.fail_cycle(first, &refused, now);
         let second = session.begin_cycle(&cycle("a"), now);
@@ -212,8 +203,8 @@ fn a_refusal_gives_way_to_a_second_try() {
 /// The agent repeats a call itself while a sibling runs: one use has one result, the best.
 #[test]
 fn a_use_that_is_called_twice_is_answered_once() {
-    let lost = || Answer { content: "timed out".into(), is_error: true, ran: Ran::Unknown };
-    let refused = || Answer { content: "circuit open".into(), is_error: true, ran: Ran::No };
+    let lost = || failed("timed out", Ran::Unknown);
+    let refused = || failed("circuit open", Ran::No);
     for format in FORMATS {
         for (first, second, stays) in [
             (lost(), answer("paid"), "paid"),
@@ -258,7 +249,7 @@ fn a_use_that_is_called_twice_is_answered_once() {
 /// A failed call of the model takes the refusal back with the use, and leaves it where that stays.
 #[test]
 fn a_refusal_goes_with_its_use() {
-    for mode in [CycleMode::Preserve, CycleMode::Rollback] {
+    for mode in MODES {
         for use_stays in [false, true] {
             let format = Format::AnthropicMessages;
             let sessions = sessions(format, mode, json!({}));
@@ -268,7 +259,7 @@ fn a_refusal_goes_with_its_use() {
                 push_step(session, &["a", "b"]);
                 let behind = session.checkpoint(Operation::ApiCall, now).id;
                 let [a, b] = ["a", "b"].map(|id| session.begin_cycle(&cycle(id), now));
-                let refused = Answer { content: "no".into(), is_error: true, ran: Ran::No };
+                let refused = failed("no", Ran::No);
                 session.fail_cycle(a, &refused, now);
                 session.finish_cycle(b, &answer("paid"), now);
                 assert_eq!(session.transcript().len(), 3);
@@ -299,7 +290,7 @@ fn every_state_of_a_cycle_is_there_to_see() {
         session.finish_cycle(b, &answer("2"), now);
         assert_eq!(session.cycle_state(a), Some(CycleState::Committed));
         assert_eq!(session.cycle_state(b), Some(CycleState::Committed));
-        let refused = Answer { content: "no".into(), is_error: true, ran: Ran::No };
+        let refused = failed("no", Ran::No);
         let c = session.begin_cycle(&cycle("c"), now);
         session.fail_cycle(c, &refused, now);
         assert_eq!(session.cycle_state(c), Some(CycleState::RolledBack));
@@ -314,20 +305,17 @@ fn every_state_of_a_cycle_is_there_to_see() {
 
 #[test]
 fn an_agent_may_answer_for_itself() {
-    for format in FORMATS {
-        let sessions = sessions(format, CycleMode::Preserve, json!({}));
-        sessions.with("s", |session, now| {
-            say(session, "go");
-            push_step(session, &["a", "b"]);
-            let a = session.begin_cycle(&cycle("a"), now);
-            session.start_cycle(a);
-            session.finish_cycle(a, &answer("ours"), now);
-            for raw in results(format, &[("b", "theirs")]) {
-                session.push(message(format, raw));
-            }
-            let json = session.transcript().to_json();
-            assert_eq!(session.validator().findings(), [], "{json}");
-            assert!(json.contains("ours") && json.contains("theirs") && !json.contains("unknown"));
-        });
-    }
+    in_each(&[CycleMode::Preserve], |format, _, session, now| {
+        say(session, "go");
+        push_step(session, &["a", "b"]);
+        let a = session.begin_cycle(&cycle("a"), now);
+        session.start_cycle(a);
+        session.finish_cycle(a, &answer("ours"), now);
+        for raw in results(format, &[("b", "theirs")]) {
+            session.push(message(format, raw));
+        }
+        let json = session.transcript().to_json();
+        assert_eq!(session.validator().findings(), [], "{json}");
+        assert!(json.contains("ours") && json.contains("theirs") && !json.contains("unknown"));
+    });
 }

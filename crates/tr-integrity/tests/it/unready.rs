@@ -1,5 +1,5 @@
 //! A tool whose service does not become ready.
-use crate::common::{FORMATS, message, push_step, user};
+use crate::common::{FORMATS, json, message, push_step, user};
 use std::{
     future::Ready,
     task::{Context, Poll},
@@ -10,13 +10,6 @@ use tr_integrity::{IntegrityLayer, OUTCOME_UNKNOWN, Sessions, store::Memory};
 
 fn call(id: &str) -> ToolCall {
     ToolCall::new("pay", Params::empty_object()).session("s").tool_call_id(id)
-}
-
-fn json(sessions: &Sessions) -> String {
-    sessions.with("s", |session, _| {
-        assert!(session.validate().valid, "{}", session.transcript().to_json());
-        session.transcript().to_json()
-    })
 }
 
 /// Never ready.

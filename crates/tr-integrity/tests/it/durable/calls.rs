@@ -1,6 +1,6 @@
 //! Calls of tools: the intent before the tool, use and result before the answer.
 use super::{
-    FORMAT, Shaky, call, found, process, says,
+    FORMAT, Heard, Shaky, alone, call, found, process, says,
     shaky::Fate::{Kept, Lost, Refused, Unanswered},
     text, tool,
 };
@@ -11,8 +11,8 @@ use std::sync::{
 };
 use tower::{Layer, Service, ServiceExt};
 use tr_core::{
-    Answer, CallInfo, CycleRef, End, Event, Json, Observer, Ran, ResponsePolicy, SessionAction,
-    ToolCall, ToolOutcome, TranscriptPolicy, failure_info, find,
+    Answer, CycleRef, End, Json, Ran, ResponsePolicy, SessionAction, ToolCall, ToolOutcome,
+    TranscriptPolicy, failure_info, find,
 };
 use tr_integrity::{
     IntegrityLayer, IntentNotRecorded, OUTCOME_UNKNOWN, Session, WhenStoreFails,
@@ -30,8 +30,7 @@ fn fine() -> ToolOutcome {
 
 #[tokio::test]
 async fn intent_and_end_are_stored_before_tool_and_answer() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     let during = Arc::new(Mutex::new(String::new()));
     let tool = tool(&sessions, || {
         let (store, during) = (store.clone(), during.clone());
@@ -52,8 +51,7 @@ async fn intent_and_end_are_stored_before_tool_and_answer() {
 
 #[tokio::test]
 async fn a_message_of_the_agent_goes_along_with_the_next_intent() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     sessions.with("s", |session, _| {
         session.push(message(FORMAT, user("pay it")));
     });
@@ -71,8 +69,7 @@ async fn a_tool_whose_intent_is_not_stored_does_not_run() {
         (Unanswered, StoreErrorKind::Uncertain, false),
         (Refused, StoreErrorKind::Refused, true),
     ] {
-        let store = Shaky::default();
-        let sessions = process(store.clone());
+        let (store, sessions) = alone();
         let runs = Arc::new(AtomicUsize::new(0));
         let tool = tool(&sessions, || {
             let runs = runs.clone();
@@ -112,8 +109,7 @@ async fn a_session_that_cannot_be_loaded_runs_no_tool() {
 
 #[tokio::test]
 async fn a_tool_may_be_told_to_run_without_its_store() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     says(&sessions, "hi").await;
     let layer = IntegrityLayer::builder()
         .sessions(sessions.clone())
@@ -135,22 +131,11 @@ async fn a_tool_may_be_told_to_run_without_its_store() {
     assert!(!outcome.recorded());
 }
 
-#[derive(Debug, Default)]
-struct Seen(Mutex<Vec<SessionAction>>);
-
-impl Observer for Seen {
-    fn on_event(&self, _: &CallInfo<'_>, event: &Event<'_>) {
-        let Event::Session { action, .. } = event else { panic!() };
-        self.0.lock().unwrap().push(*action);
-    }
-}
-
 #[tokio::test]
 async fn an_answer_that_is_not_stored_is_given_and_says_so() {
     for fate in [Lost, Unanswered, Refused] {
-        let store = Shaky::default();
-        let sessions = process(store.clone());
-        let seen = Arc::new(Seen::default());
+        let (store, sessions) = alone();
+        let seen = Arc::new(Heard::default());
         let layer =
             IntegrityLayer::builder().sessions(sessions.clone()).observer(seen.clone()).build();
         let tool = layer.layer(
@@ -159,7 +144,7 @@ async fn an_answer_that_is_not_stored_is_given_and_says_so() {
         store.next(&[Kept, fate]);
         let outcome = tool.clone().oneshot(call("a")).await.unwrap();
         assert!(!outcome.recorded());
-        assert_eq!(*seen.0.lock().unwrap(), [SessionAction::NotRecorded]);
+        assert_eq!(seen.actions(), [SessionAction::NotRecorded]);
         // Here it is recorded, and it is written with whatever is written next.
         assert!(text(&sessions).contains("fine"));
         let outcome = tool.oneshot(call("b")).await.unwrap();
@@ -173,8 +158,7 @@ async fn an_answer_that_is_not_stored_is_given_and_says_so() {
 /// A reply that was lost: what is sent again is recognised, so nothing is there twice.
 #[tokio::test]
 async fn what_was_stored_without_a_reply_is_not_doubled() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     store.next(&[Unanswered, Unanswered, Unanswered]);
     let tool = tool(&sessions, || async {});
     tool.clone().oneshot(call("a")).await.unwrap_err();
@@ -188,8 +172,7 @@ async fn what_was_stored_without_a_reply_is_not_doubled() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_dropped_at_any_await_leave_no_part_of_a_cycle() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     let tool = Scripted::<ToolCall, ToolOutcome>::by(|n, _| match n % 2 {
         0 => Step::after(std::time::Duration::from_millis(5), Step::Ok(fine())),
         _ => Step::Ok(fine()),
@@ -220,8 +203,7 @@ async fn calls_dropped_at_any_await_leave_no_part_of_a_cycle() {
 
 #[tokio::test]
 async fn calls_at_once_share_their_writes() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     let tool = tool(&sessions, || async { tokio::task::yield_now().await });
     let calls: Vec<_> =
         (0..32).map(|n| tokio::spawn(tool.clone().oneshot(call(&format!("t{n}"))))).collect();

@@ -1,5 +1,5 @@
 //! Two processes with one session: one wins, and the other is told.
-use super::{Shaky, call, found, process, says, text, tool};
+use super::{Shaky, both, call, found, process, says, text, tool};
 use crate::common::{message, user};
 use tower::ServiceExt;
 use tr_core::{Ran, failure_info, find};
@@ -14,8 +14,7 @@ async fn head(store: &Shaky) -> Option<Revision> {
 
 #[tokio::test]
 async fn of_two_writers_one_wins_and_the_other_is_told() {
-    let store = Shaky::default();
-    let (one, other) = (process(store.clone()), process(store.clone()));
+    let (store, one, other) = both();
     says(&one, "first").await;
     other.load("s").await.unwrap();
     says(&one, "second").await;
@@ -32,8 +31,7 @@ async fn of_two_writers_one_wins_and_the_other_is_told() {
 
 #[tokio::test]
 async fn what_with_did_is_lost_with_a_conflict_that_says_so() {
-    let store = Shaky::default();
-    let (one, other) = (process(store.clone()), process(store.clone()));
+    let (store, one, other) = both();
     says(&one, "first").await;
     other.load("s").await.unwrap();
     other.with("s", |session, _| session.push(message(super::FORMAT, user("late"))));
@@ -52,8 +50,7 @@ async fn what_with_did_is_lost_with_a_conflict_that_says_so() {
 
 #[tokio::test]
 async fn a_call_alone_begins_anew_behind_the_others() {
-    let store = Shaky::default();
-    let (one, other) = (process(store.clone()), process(store.clone()));
+    let (store, one, other) = both();
     says(&one, "first").await;
     other.load("s").await.unwrap();
     for n in 0..5 {
@@ -76,8 +73,7 @@ async fn a_call_alone_begins_anew_behind_the_others() {
 
 #[tokio::test]
 async fn an_answer_finds_its_place_behind_others_changes() {
-    let store = Shaky::default();
-    let (one, other) = (process(store.clone()), process(store.clone()));
+    let (store, one, other) = both();
     let tool = tool(&one, || {
         let other = other.clone();
         // It takes the running call for a dead one, and goes on.
@@ -94,8 +90,7 @@ async fn an_answer_finds_its_place_behind_others_changes() {
 
 #[tokio::test]
 async fn who_did_more_than_the_call_is_told_once_that_it_is_gone() {
-    let store = Shaky::default();
-    let (one, other) = (process(store.clone()), process(store.clone()));
+    let (store, one, other) = both();
     let tool = tool(&one, || {
         let (one, other) = (one.clone(), other.clone());
         async move {
@@ -129,8 +124,7 @@ async fn a_session_that_is_opened_and_not_loaded_is_a_conflict() {
 
 #[tokio::test]
 async fn a_session_deleted_elsewhere_is_a_conflict() {
-    let store = Shaky::default();
-    let (one, other) = (process(store.clone()), process(store.clone()));
+    let (_, one, other) = both();
     says(&one, "first").await;
     assert!(other.delete("s").await.unwrap());
     // Nothing to write, nothing to be told.

@@ -1,17 +1,17 @@
 //! Sessions that are loaded, compacted, closed and deleted.
-use super::{FORMAT, Shaky, call, found, process, says, text, tool};
-use crate::common::{message, user, uses};
+use super::{FORMAT, Shaky, alone, call, found, process, says, text, tool};
+use crate::common::{MODES, message, user, uses};
 use tower::ServiceExt;
 use tr_core::CycleRef;
 use tr_integrity::{
-    CycleMode, OUTCOME_UNKNOWN, Operation, ResetOptions, Session, Sessions,
+    OUTCOME_UNKNOWN, Operation, ResetOptions, Session, Sessions,
     store::{Entry, SessionStore, StoreErrorKind},
 };
 
 /// Processes that died before and after their tools were started.
 #[tokio::test]
 async fn what_a_crash_has_left_is_settled() {
-    for mode in [CycleMode::Preserve, CycleMode::Rollback] {
+    for mode in MODES {
         let store = Shaky::default();
         let dead = process(store.clone());
         dead.change("s", |session, now| {
@@ -45,8 +45,7 @@ async fn what_a_crash_has_left_is_settled() {
 
 #[tokio::test]
 async fn a_compacted_session_is_the_same_in_one_entry() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     for n in 0..20 {
         says(&sessions, &format!("message {n}")).await;
         let kept = sessions
@@ -97,8 +96,7 @@ async fn a_compacted_session_is_the_same_in_one_entry() {
 
 #[tokio::test]
 async fn what_cannot_be_read_says_where_and_why() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     says(&sessions, "first").await;
     says(&sessions, "second").await;
     let log = store.load("s").await.unwrap();
@@ -142,8 +140,7 @@ async fn what_cannot_be_read_says_where_and_why() {
 
 #[tokio::test]
 async fn a_copy_of_what_is_stored_settles_nothing() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     sessions
         .change("s", |session, now| {
             session.push(message(FORMAT, user("pay")));
@@ -165,8 +162,7 @@ async fn a_copy_of_what_is_stored_settles_nothing() {
 
 #[tokio::test]
 async fn a_session_that_exists_already_is_taken_and_written() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     let text = r#"{ "model": "m", "messages": [ {"role":"user", "content":"hi"} ], "n" : 1 }"#;
     sessions.insert(Session::load("s", tr_integrity::Transcript::read(text).unwrap()));
     sessions.flush("s").await.unwrap();
@@ -177,8 +173,7 @@ async fn a_session_that_exists_already_is_taken_and_written() {
 
 #[tokio::test]
 async fn what_waits_for_the_store_is_not_closed() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     sessions.with("s", |session, _| session.push(message(FORMAT, user("hi"))));
     assert!(sessions.remove("s").is_none());
     store.next(&[super::shaky::Fate::Lost]);
@@ -192,8 +187,7 @@ async fn what_waits_for_the_store_is_not_closed() {
 
 #[tokio::test]
 async fn a_deleted_session_begins_anew() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     assert!(!sessions.delete("s").await.unwrap());
     says(&sessions, "first").await;
     assert!(sessions.delete("s").await.unwrap());

@@ -1,14 +1,9 @@
 //! Calls of the model over a store: the checkpoint before the call, the end before the answer.
-use super::{FORMAT, Shaky, found, process, says, shaky::Fate, text};
+use super::{FORMAT, Heard, alone, both, found, process, says, shaky::Fate, text};
 use crate::common::{message, user};
-use std::{
-    future::poll_fn,
-    sync::{Arc, Mutex},
-};
+use std::{future::poll_fn, sync::Arc};
 use tower::{Layer, ServiceExt, service_fn};
-use tr_core::{
-    BoxError, CallInfo, DefaultPolicy, Event, Observer, Ran, Verdict, code, failure_info, find,
-};
+use tr_core::{BoxError, DefaultPolicy, Ran, SessionAction, Verdict, code, failure_info, find};
 use tr_integrity::{
     BodyOf, BodyWatch, CheckpointNotRecorded, ContentFiltered, ModelCall, ModelEnd,
     ModelGuardLayer, Operation, Session, Sessions, WhenStoreFails,
@@ -46,8 +41,7 @@ async fn ask_and_say(sessions: &Sessions, answer: &str) -> Result<String, BoxErr
 
 #[tokio::test]
 async fn the_checkpoint_is_in_the_store_before_the_model_is_called() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     says(&sessions, "first").await;
     let seen = store.clone();
     let model = service_fn(move |_: ModelCall| {
@@ -71,8 +65,7 @@ async fn the_checkpoint_is_in_the_store_before_the_model_is_called() {
 
 #[tokio::test]
 async fn a_rollback_is_in_the_store_before_the_user_is_told() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     says(&sessions, "first").await;
     let before = found(&store).await;
     let error = ask_and_say(&sessions, BLOCKED).await.unwrap_err();
@@ -86,8 +79,7 @@ async fn a_rollback_is_in_the_store_before_the_user_is_told() {
 #[tokio::test]
 async fn without_its_checkpoint_the_model_is_not_called() {
     for (fate, verdict) in [(Fate::Lost, Verdict::TRANSIENT), (Fate::Refused, Verdict::Permanent)] {
-        let store = Shaky::default();
-        let sessions = process(store.clone());
+        let (store, sessions) = alone();
         says(&sessions, "first").await;
         store.next(&[fate]);
         let model = model(HELLO);
@@ -104,8 +96,7 @@ async fn without_its_checkpoint_the_model_is_not_called() {
 
 #[tokio::test]
 async fn it_may_be_called_all_the_same() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     says(&sessions, "first").await;
     let layer = ModelGuardLayer::builder(sessions.clone()).when_store_fails(WhenStoreFails::Run);
     let guarded = layer.build().layer(model(BLOCKED));
@@ -120,29 +111,17 @@ async fn it_may_be_called_all_the_same() {
     assert_eq!(error.to_string(), "Content filter triggered.");
 }
 
-#[derive(Debug, Default)]
-struct Heard(Mutex<Vec<String>>);
-
-impl Observer for Heard {
-    fn on_event(&self, _: &CallInfo<'_>, event: &Event<'_>) {
-        if let Event::Session { action, .. } = event {
-            self.0.lock().unwrap().push(action.to_string());
-        }
-    }
-}
-
 #[tokio::test]
 async fn an_end_that_is_not_recorded_keeps_no_answer_back() {
     for answer in [HELLO, BLOCKED] {
-        let store = Shaky::default();
-        let sessions = process(store.clone());
+        let (store, sessions) = alone();
         says(&sessions, "first").await;
         let heard = Arc::new(Heard::default());
         let layer = ModelGuardLayer::builder(sessions.clone()).observer(heard.clone());
         store.next(&[Fate::Kept, Fate::Lost]);
         let end = layer.build().layer(model(answer)).oneshot(ask()).await;
         assert_eq!(end.is_err(), answer == BLOCKED);
-        assert_eq!(heard.0.lock().unwrap().last().unwrap(), "not_recorded");
+        assert_eq!(heard.actions().last(), Some(&SessionAction::NotRecorded));
         // It is written with the next change.
         says(&sessions, "second").await;
         assert_eq!(found(&store).await, text(&sessions));
@@ -154,8 +133,7 @@ async fn an_end_that_is_not_recorded_keeps_no_answer_back() {
 
 #[tokio::test]
 async fn a_call_begins_anew_behind_anothers_change() {
-    let store = Shaky::default();
-    let (one, other) = (process(store.clone()), process(store.clone()));
+    let (_, one, other) = both();
     says(&one, "first").await;
     other.load("s").await.unwrap();
     says(&one, "second").await;
@@ -166,8 +144,7 @@ async fn a_call_begins_anew_behind_anothers_change() {
 
 #[tokio::test]
 async fn a_change_that_is_lost_with_a_call_is_told() {
-    let store = Shaky::default();
-    let (one, other) = (process(store.clone()), process(store.clone()));
+    let (store, one, other) = both();
     says(&one, "first").await;
     other.load("s").await.unwrap();
     says(&one, "second").await;
@@ -201,8 +178,7 @@ async fn a_change_that_is_lost_with_a_call_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn dropped_at_any_await_nothing_partial_is_in_the_store() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     says(&sessions, "first").await;
     let rounds = tr_testkit::rounds(200, 20_000);
     let report = drops::at_random(7, rounds, || {
@@ -232,8 +208,7 @@ async fn dropped_at_any_await_nothing_partial_is_in_the_store() {
 /// The process died while the model answered.
 #[tokio::test]
 async fn after_a_crash_the_calls_checkpoint_is_there_to_go_back_to() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     says(&sessions, "first").await;
     let before = found(&store).await;
     let model = service_fn(async |_: ModelCall| Ok::<_, BoxError>(Callback(HELLO)));
@@ -263,8 +238,7 @@ impl BodyOf<Callback> for DefaultPolicy {
 
 #[tokio::test]
 async fn a_streamed_answers_end_is_in_the_store_once_it_says_so() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     says(&sessions, "first").await;
     let before = found(&store).await;
     let model = service_fn(async |_: ModelCall| Ok::<_, BoxError>(Callback(BLOCKED)));

@@ -1,19 +1,15 @@
 //! What observers are told, wherever a session is blocked, repaired, rolled back, abandoned or not
 //! recorded; and what automatic repairs leave in the store.
 use super::{
-    FORMAT, Shaky, call, found, process,
+    FORMAT, Heard, Shaky, alone, both, call, found, process,
     shaky::Fate::{Kept, Lost},
 };
 use crate::common::{message, push_step, results, says, user};
 use serde_json::json;
-use std::{
-    mem,
-    sync::{Arc, Mutex},
-};
+use std::sync::Arc;
 use tower::{Layer, ServiceExt};
 use tr_core::{
-    BoxError, CallInfo, Event, FailureInfo, Json, Observer, Ran, SessionAction as Action, ToolCall,
-    ToolOutcome, Verdict,
+    BoxError, FailureInfo, Json, Ran, SessionAction as Action, ToolCall, ToolOutcome, Verdict,
 };
 use tr_integrity::{
     CycleState, IntegrityLayer, IntentNotRecorded, ModelCall, ModelGuardLayer, OUTCOME_UNKNOWN,
@@ -23,27 +19,6 @@ use tr_testkit::tool::{Scripted, Step};
 
 const HELLO: &str = r#"{"role":"assistant","content":"hello","stop_reason":"end_turn"}"#;
 const FILTERED: &str = r#"{"type":"error","error":{"type":"content_filtered"}}"#;
-
-#[derive(Debug, Default)]
-struct Heard(Mutex<Vec<(String, Action)>>);
-
-impl Observer for Heard {
-    fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>) {
-        assert_eq!(call.session, Some("s"));
-        let Event::Session { action, .. } = event else { panic!("{event:?}") };
-        self.0.lock().unwrap().push((call.tool.into(), *action));
-    }
-}
-
-impl Heard {
-    fn take(&self) -> Vec<(String, Action)> {
-        mem::take(&mut self.0.lock().unwrap())
-    }
-
-    fn actions(&self) -> Vec<Action> {
-        self.take().into_iter().map(|(_, action)| action).collect()
-    }
-}
 
 fn repairing(store: &Shaky, auto_repair: bool) -> Sessions {
     let config = serde_json::from_value(json!({"autoRepair": auto_repair})).unwrap();
@@ -172,8 +147,7 @@ async fn a_tail_that_nobody_drives_is_closed_where_repairs_are_allowed() {
 
 #[tokio::test]
 async fn a_cycle_is_pending_until_its_intent_is_stored() {
-    let store = Shaky::default();
-    let sessions = process(store.clone());
+    let (store, sessions) = alone();
     let tool = Scripted::<ToolCall, ToolOutcome>::script([Step::Hang]);
     let asked = tool.handle();
     let tool = IntegrityLayer::new(sessions.clone()).layer(tool);
@@ -294,8 +268,7 @@ async fn what_becomes_of_the_models_calls_is_told() {
 /// Another process was first, and the call is refused: the agent's use is answered in what that left.
 #[tokio::test]
 async fn a_call_that_loses_its_session_is_answered_in_the_one_that_is_there() {
-    let store = Shaky::default();
-    let (one, other) = (process(store.clone()), process(store.clone()));
+    let (_, one, other) = both();
     one.change("s", |session, _| {
         session.push(message(FORMAT, user("go")));
         push_step(session, &["a"]);

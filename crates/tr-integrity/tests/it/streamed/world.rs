@@ -19,8 +19,7 @@ use tr_integrity::{
     Sessions, WatchedBody,
 };
 
-pub(crate) const MODES: [CycleMode; 2] = [CycleMode::Preserve, CycleMode::Rollback];
-
+pub(crate) use crate::common::MODES;
 pub(crate) type Pieces = BoxStream<'static, Result<Bytes, BoxError>>;
 
 /// An answer of the corpus.
