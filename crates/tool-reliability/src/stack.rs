@@ -19,7 +19,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tower_layer::Layer;
 use tr_breaker::Registry;
 use tr_config::ToolCatalog;
-use tr_core::{ConfigError, Observer, ToolOutcome, internal::Sharded};
+use tr_core::{ConfigError, Observer, ToolOutcome, internal::Sharded, setters};
 use tr_idempotency::{DerivedKeys, Handle, IdempotencyLayer};
 use tr_integrity::{IntegrityLayer, Sessions, WhenStoreFails};
 use tr_loopguard::{LoopGuardLayer, Turns};
@@ -256,47 +256,36 @@ impl Builder {
         self
     }
 
-    /// Sets the switch; by default the stack has its own, from [`KillSwitch::from_env`]. Stacks with the
-    /// same switch are turned on and off together.
-    pub fn kill_switch(mut self, switch: KillSwitch) -> Self {
-        self.switch = Some(switch);
-        self
-    }
+    setters! {
+        /// Sets the switch; by default the stack has its own, from [`KillSwitch::from_env`]. Stacks
+        /// with the same switch are turned on and off together.
+        fn kill_switch(switch: KillSwitch) { switch = Some(switch) }
 
-    /// Which calls are guarded; all by default. It becomes the [switch's](KillSwitch::set_rollout).
-    pub fn rollout(mut self, rollout: Rollout) -> Self {
-        self.rollout = Some(rollout);
-        self
-    }
+        /// Which calls are guarded; all by default. It becomes the
+        /// [switch's](KillSwitch::set_rollout).
+        fn rollout(rollout: Rollout) { rollout = Some(rollout) }
 
-    /// Sets whether tools' failures are converted to [`ToolError`](tr_core::ToolError)s; they are by
-    /// default. If not, callers and hooks get the tool's own error, after retries that of the last
-    /// attempt. The codes in a manifest are ignored, and no answer is searched for
-    /// [silent failures](Self::silent_failures).
-    ///
-    /// The stack's error stays if it says more: that the call was refused or cancelled, or that an
-    /// earlier attempt may have run though the last one did not. The note of the loop guard wraps the
-    /// tool's error. An error has one owner: callers that waited for the same run, and
-    /// repeats of the call, get an error of the stack with the tool's text.
-    pub fn normalise(mut self, normalise: bool) -> Self {
-        self.normalise = normalise;
-        self
-    }
+        /// Sets whether tools' failures are converted to [`ToolError`](tr_core::ToolError)s; they
+        /// are by default. If not, callers and hooks get the tool's own error, after retries that
+        /// of the last attempt. The codes in a manifest are ignored, and no answer is searched for
+        /// [silent failures](Self::silent_failures).
+        ///
+        /// The stack's error stays if it says more: that the call was refused or cancelled, or that
+        /// an earlier attempt may have run though the last one did not. The note of the loop guard
+        /// wraps the tool's error. An error has one owner: callers that waited for the same run,
+        /// and repeats of the call, get an error of the stack with the tool's text.
+        fn normalise(normalise: bool) { normalise = normalise }
 
-    /// Sets whether tools' answers are searched for silent failures; they are by default. `null`, `ok: false`,
-    /// an `error` that is not empty and an exit code other than 0 are failures then, and an envelope
-    /// of either form is what it says ([`Normaliser`](tr_wire::Normaliser)). For single tools
-    /// their manifests say it: `silent_failures`, `null_is_success`. Off where failures are not
-    /// [normalised](Self::normalise).
-    pub fn silent_failures(mut self, look: bool) -> Self {
-        self.silent_failures = look;
-        self
-    }
+        /// Sets whether tools' answers are searched for silent failures; they are by default.
+        /// `null`, `ok: false`, an `error` that is not empty and an exit code other than 0 are
+        /// failures then, and an envelope of either form is what it says
+        /// ([`Normaliser`](tr_wire::Normaliser)). For single tools their manifests say it:
+        /// `silent_failures`, `null_is_success`. Off where failures are not
+        /// [normalised](Self::normalise).
+        fn silent_failures(look: bool) { silent_failures = look }
 
-    /// Sets the switches; by default those of the process's environment apply.
-    pub fn environment(mut self, environment: Environment) -> Self {
-        self.environment = environment;
-        self
+        /// Sets the switches; by default those of the process's environment apply.
+        fn environment(environment: Environment) { environment = environment }
     }
 
     /// Validates all settings.

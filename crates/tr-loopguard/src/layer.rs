@@ -122,34 +122,23 @@ impl<A> Builder<A> {
 
         /// Sets how many failures of any kind stop the turn, or warn the model; 5 by default.
         fn max_failures_per_turn(failures: u32) { options.per_turn = failures }
-    }
 
-    /// Sets the signals that are detected beside failures; none by default.
-    pub fn signals(mut self, signals: impl Into<Option<Signals>>) -> Self {
-        self.options.signals = signals.into();
-        self
-    }
+        /// Sets the signals that are detected beside failures; none by default.
+        fn signals(signals: impl Into<Option<Signals>>) { options.signals = signals.into() }
 
-    setters! {
         /// Sets how long a failure counts where calls do not name their turn; 60 s by default.
         fn memory(memory: Duration) { options.memory = memory }
 
         /// Sets how many turns are kept, the newest; 10,000 by default. Only turns with failures are
         /// kept; with [`signals`](Self::signals), all are.
         fn max_turns(turns: usize) { options.max_turns = turns }
-    }
 
-    /// Sets the log of malformed calls and their models; none by default.
-    pub fn log(mut self, log: Arc<dyn AttributionLog>) -> Self {
-        self.options.log = Some(Log::Given(log));
-        self
-    }
+        /// Sets the log of malformed calls and their models; none by default.
+        fn log(log: Arc<dyn AttributionLog>) { options.log = Some(Log::Given(log)) }
 
-    /// Like [`log`](Self::log), with a [`FileLog`]; its usual path is
-    /// [`LOG_PATH`](crate::LOG_PATH).
-    pub fn log_path(mut self, path: impl Into<PathBuf>) -> Self {
-        self.options.log = Some(Log::File(path.into()));
-        self
+        /// Like [`log`](Self::log), with a [`FileLog`]; its usual path is
+        /// [`LOG_PATH`](crate::LOG_PATH).
+        fn log_path(path: impl Into<PathBuf>) { options.log = Some(Log::File(path.into())) }
     }
 
     /// Sets the function that redacts secrets in the file of [`log_path`](Self::log_path); none by

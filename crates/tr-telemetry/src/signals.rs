@@ -8,7 +8,7 @@ use crate::{
 };
 use opentelemetry::{metrics::Meter, trace::Tracer};
 use std::{collections::HashMap, fmt, sync::Arc};
-use tr_core::{ConfigError, ToolId, canonical::FingerprintKey, internal::Sharded};
+use tr_core::{ConfigError, ToolId, canonical::FingerprintKey, internal::Sharded, setters};
 
 /// Where telemetry goes, and how: shared by all layers and observers of one stack.
 ///
@@ -220,24 +220,17 @@ impl Builder {
         self
     }
 
-    /// Sets how many tools that were not named get labels of their own, 0 to 1,000; further ones
-    /// share the label `_other`.
-    pub fn max_unknown_tools(mut self, tools: usize) -> Self {
-        self.unknown = tools;
-        self
-    }
+    setters! {
+        /// Sets how many tools that were not named get labels of their own, 0 to 1,000; further
+        /// ones share the label `_other`.
+        fn max_unknown_tools(tools: usize) { unknown = tools }
 
-    /// Sets the redactor for all reported text.
-    pub fn redactor(mut self, redactor: impl Redact + 'static) -> Self {
-        self.core.redactor = Arc::new(redactor);
-        self
-    }
+        /// Sets the redactor for all reported text.
+        fn redactor(redactor: impl Redact + 'static) { core.redactor = Arc::new(redactor) }
 
-    /// Sets the key of `idempotencyKeyHash` and `paramsDigest`. Give all processes the same key to
-    /// compare their logs.
-    pub fn fingerprint_key(mut self, key: FingerprintKey) -> Self {
-        self.core.fingerprints = key;
-        self
+        /// Sets the key of `idempotencyKeyHash` and `paramsDigest`. Give all processes the same key
+        /// to compare their logs.
+        fn fingerprint_key(key: FingerprintKey) { core.fingerprints = key }
     }
 
     /// Makes the signals.

@@ -42,7 +42,7 @@ use std::{
 };
 
 use tower_service::Service;
-use tr_core::BoxError;
+use tr_core::{BoxError, setters};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -71,25 +71,18 @@ impl Plan {
         Self { rounds: 200, calls: None, clock: real_time }
     }
 
-    /// Sets the number of rounds, at least 1; 200 by default.
-    pub const fn rounds(mut self, rounds: usize) -> Self {
-        self.rounds = if rounds == 0 { 1 } else { rounds };
-        self
-    }
+    setters! {
+        /// Sets the number of rounds, at least 1; 200 by default.
+        fn rounds(rounds: usize) { rounds = if rounds == 0 { 1 } else { rounds } }
 
-    /// Sets the calls of a round to each service, at least 1. With 1, each sample is a single call,
-    /// so the percentiles are those of calls; reading the clock then adds some 20 ns to each, bare
-    /// and stacked alike.
-    pub const fn calls(mut self, calls: u64) -> Self {
-        self.calls = Some(if calls == 0 { 1 } else { calls });
-        self
-    }
+        /// Sets the calls of a round to each service, at least 1. With 1, each sample is a single
+        /// call, so the percentiles are those of calls; reading the clock then adds some 20 ns to
+        /// each, bare and stacked alike.
+        fn calls(calls: u64) { calls = Some(if calls == 0 { 1 } else { calls }) }
 
-    /// Reads the time from `clock`, which only has to grow: the processor time of the thread, say,
-    /// of which other programs take nothing. Calls must not wait for anything then.
-    pub const fn clock(mut self, clock: fn() -> Duration) -> Self {
-        self.clock = clock;
-        self
+        /// Reads the time from `clock`, which only has to grow: the processor time of the thread,
+        /// say, of which other programs take nothing. Calls must not wait for anything then.
+        fn clock(clock: fn() -> Duration) { clock = clock }
     }
 
     /// Calls both services with the requests that `request` makes of 0, 1, 2 and so on. Both get the same

@@ -9,7 +9,7 @@ use crate::config::Live;
 use std::sync::Arc;
 use tower_layer::Layer;
 use tr_config::ToolCatalog;
-use tr_core::{ConfigError, WallClock};
+use tr_core::{ConfigError, WallClock, setters};
 
 /// Puts [`Envelopes`] around services; all of them share the calls that can be cancelled.
 #[derive(Clone, Debug, Default)]
@@ -45,37 +45,25 @@ impl<S> Layer<S> for EnvelopesLayer {
 }
 
 impl EnvelopesBuilder {
-    /// Gives each call what this catalogue declares of its tool. Without one, every tool counts as
-    /// mutating, and so is not retried once it may have run.
-    pub fn catalog(mut self, catalog: ToolCatalog) -> Self {
-        self.shared.tools = Tools::Declared(catalog);
-        self
-    }
+    setters! {
+        /// Gives each call what this catalogue declares of its tool. Without one, every tool counts
+        /// as mutating, and so is not retried once it may have run.
+        fn catalog(catalog: ToolCatalog) { shared.tools = Tools::Declared(catalog) }
 
-    /// The same with the catalogue of a configuration that can be reloaded.
-    pub fn live(mut self, live: Live) -> Self {
-        self.shared.tools = Tools::Live(live);
-        self
-    }
+        /// The same with the catalogue of a configuration that can be reloaded.
+        fn live(live: Live) { shared.tools = Tools::Live(live) }
 
-    /// Sets how many bytes a request may have; 2 MiB by default. What is longer is refused unread.
-    pub const fn max_request_bytes(mut self, most: usize) -> Self {
-        self.shared.most_bytes = most;
-        self
-    }
+        /// Sets how many bytes a request may have; 2 MiB by default. What is longer is refused
+        /// unread.
+        fn max_request_bytes(most: usize) { shared.most_bytes = most }
 
-    /// Sets how many calls with a `cancellationId` may run at a time; 10,000 by default. Beyond that such
-    /// calls are refused ([`TooManyCancellable`](super::TooManyCancellable)).
-    pub const fn max_cancellable(mut self, most: usize) -> Self {
-        self.most_cancellable = most;
-        self
-    }
+        /// Sets how many calls with a `cancellationId` may run at a time; 10,000 by default. Beyond
+        /// that such calls are refused ([`TooManyCancellable`](super::TooManyCancellable)).
+        fn max_cancellable(most: usize) { most_cancellable = most }
 
-    /// Sets the wall clock, by which `deadlineAtMs` is understood and request ids are made; the machine's
-    /// by default.
-    pub fn clock(mut self, clock: impl WallClock + 'static) -> Self {
-        self.shared.ids = Ids::new(clock);
-        self
+        /// Sets the wall clock, by which `deadlineAtMs` is understood and request ids are made; the
+        /// machine's by default.
+        fn clock(clock: impl WallClock + 'static) { shared.ids = Ids::new(clock) }
     }
 
     /// Builds the layer.

@@ -8,7 +8,7 @@ use super::{
 use http::{HeaderName, request::Parts};
 use std::{fmt, sync::Arc, time::Duration};
 use tower_layer::Layer;
-use tr_core::ConfigError;
+use tr_core::{ConfigError, setters};
 use tr_idempotency::{Builder, Handle, IdempotencyLayer};
 
 /// Wraps the handlers of an HTTP server in [`HttpIdempotency`]; all services of one layer share one
@@ -82,48 +82,33 @@ pub struct HttpBuilder {
 }
 
 impl HttpBuilder {
-    /// Sets how records are kept: the store, the times to live and all else of
-    /// [`tr_idempotency::Builder`], except its `instance`, `max_wait` and `max_record_bytes`, which
-    /// this builder sets. By default records live in this process: 25,000 of them, for 24 hours.
-    pub fn records(mut self, records: Builder<tr_core::DefaultPolicy, RecordedResponse>) -> Self {
-        self.records = records;
-        self
-    }
+    setters! {
+        /// Sets how records are kept: the store, the times to live and all else of
+        /// [`tr_idempotency::Builder`], except its `instance`, `max_wait` and `max_record_bytes`,
+        /// which this builder sets. By default records live in this process: 25,000 of them, for 24
+        /// hours.
+        fn records(records: Builder<tr_core::DefaultPolicy, RecordedResponse>) { records = records }
 
-    /// Sets whether a `POST`, a `PATCH` or a request of an unknown method needs a key; it does not
-    /// by default, and passes. If so, one without a key is refused with 400.
-    pub const fn require_key(mut self, require: bool) -> Self {
-        self.require_key = require;
-        self
-    }
+        /// Sets whether a `POST`, a `PATCH` or a request of an unknown method needs a key; it does
+        /// not by default, and passes. If so, one without a key is refused with 400.
+        fn require_key(require: bool) { require_key = require }
 
-    /// Sets how long a duplicate waits for the first request's response before it gets 409; 10 s by
-    /// default. Zero: it gets 409 at once, as the IETF draft has it.
-    pub const fn max_wait(mut self, wait: Duration) -> Self {
-        self.max_wait = wait;
-        self
-    }
+        /// Sets how long a duplicate waits for the first request's response before it gets 409; 10
+        /// s by default. Zero: it gets 409 at once, as the IETF draft has it.
+        fn max_wait(wait: Duration) { max_wait = wait }
 
-    /// Sets the most bytes of the body of a request with a key, 2 MiB by default: beyond, it gets
-    /// 413. The body is held in memory until the handler has it.
-    pub const fn max_request_bytes(mut self, bytes: usize) -> Self {
-        self.max_request_bytes = bytes;
-        self
-    }
+        /// Sets the most bytes of the body of a request with a key, 2 MiB by default: beyond, it
+        /// gets 413. The body is held in memory until the handler has it.
+        fn max_request_bytes(bytes: usize) { max_request_bytes = bytes }
 
-    /// Sets the most bytes of a response's body that are recorded, 1 MiB by default. A longer one
-    /// reaches its client as it comes, and repeats get 409 with the code `answer_not_kept`.
-    pub const fn max_response_bytes(mut self, bytes: usize) -> Self {
-        self.kept.max_bytes = bytes;
-        self
-    }
+        /// Sets the most bytes of a response's body that are recorded, 1 MiB by default. A longer
+        /// one reaches its client as it comes, and repeats get 409 with the code `answer_not_kept`.
+        fn max_response_bytes(bytes: usize) { kept.max_bytes = bytes }
 
-    /// Sets which headers of a response are recorded and replayed. By default all except those of
-    /// the connection, `content-length` and `date`, which the server writes for each response, and `set-cookie`:
-    /// cookies are secrets, and the records hold what they replay.
-    pub const fn replayed_headers(mut self, headers: fn(&HeaderName) -> bool) -> Self {
-        self.kept.headers = headers;
-        self
+        /// Sets which headers of a response are recorded and replayed. By default all except those
+        /// of the connection, `content-length` and `date`, which the server writes for each
+        /// response, and `set-cookie`: cookies are secrets, and the records hold what they replay.
+        fn replayed_headers(headers: fn(&HeaderName) -> bool) { kept.headers = headers }
     }
 
     /// Builds the layer.

@@ -1,7 +1,7 @@
 //! The layer and its builder.
 use crate::{config::WhenStoreFails, session::Sessions};
 use std::{fmt, sync::Arc};
-use tr_core::{DefaultPolicy, Observer};
+use tr_core::{DefaultPolicy, Observer, setters};
 
 /// Applies an [`Integrity`](super::Integrity).
 #[derive(Clone)]
@@ -50,23 +50,16 @@ impl IntegrityLayer {
 }
 
 impl<A> IntegrityBuilder<A> {
-    /// Records the cycles of these sessions, in the sessions' own mode.
-    pub fn sessions(mut self, sessions: Sessions) -> Self {
-        self.layer.sessions = Some(sessions);
-        self
-    }
+    setters! {
+        /// Records the cycles of these sessions, in the sessions' own mode.
+        fn sessions(sessions: Sessions) { layer.sessions = Some(sessions) }
 
-    /// Tells `observer` of cycles that failed, were abandoned or could not be recorded.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.layer.observer = Some(observer);
-        self
-    }
+        /// Tells `observer` of cycles that failed, were abandoned or could not be recorded.
+        fn observer(observer: Arc<dyn Observer>) { layer.observer = Some(observer) }
 
-    /// What to do with a call whose intent the sessions' store does not record:
-    /// [`WhenStoreFails::Refuse`] by default.
-    pub fn when_store_fails(mut self, when: WhenStoreFails) -> Self {
-        self.layer.when_store_fails = when;
-        self
+        /// What to do with a call whose intent the sessions' store does not record:
+        /// [`WhenStoreFails::Refuse`] by default.
+        fn when_store_fails(when: WhenStoreFails) { layer.when_store_fails = when }
     }
 
     /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.

@@ -10,7 +10,7 @@ use std::{
     fmt,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
-use tr_core::{CallInfo, ConfigError, Event, KeyRef, Observer, SystemClock, WallClock};
+use tr_core::{CallInfo, ConfigError, Event, KeyRef, Observer, SystemClock, WallClock, setters};
 use tr_transcript::Format;
 
 /// The number of locks over the map of sessions, to reduce contention.
@@ -297,22 +297,15 @@ impl Sessions {
 }
 
 impl SessionsBuilder {
-    /// Sets the session layers' configuration.
-    pub fn config(mut self, config: Layer0Config) -> Self {
-        self.config = config;
-        self
-    }
+    setters! {
+        /// Sets the session layers' configuration.
+        fn config(config: Layer0Config) { config = config }
 
-    /// Sets how failed cycles are treated: [`CycleMode::Preserve`] by default.
-    pub fn mode(mut self, mode: CycleMode) -> Self {
-        self.mode = mode;
-        self
-    }
+        /// Sets how failed cycles are treated: [`CycleMode::Preserve`] by default.
+        fn mode(mode: CycleMode) { mode = mode }
 
-    /// Sets the source of timestamps: the system clock by default.
-    pub fn clock(mut self, clock: Arc<dyn WallClock>) -> Self {
-        self.clock = clock;
-        self
+        /// Sets the source of timestamps: the system clock by default.
+        fn clock(clock: Arc<dyn WallClock>) { clock = clock }
     }
 
     /// Sets the store, so that sessions outlive the process: none by default.

@@ -1,7 +1,7 @@
 //! A plan before it is validated.
 use super::Limits;
 use std::time::Duration;
-use tr_core::{Effect, Json, Params, Priority};
+use tr_core::{Effect, Json, Params, Priority, setters};
 
 /// A plan before it is validated: calls of tools, their dependencies, and limits.
 ///
@@ -56,26 +56,19 @@ impl Draft {
         self
     }
 
-    /// Sets the session on whose behalf the calls are made.
-    #[must_use]
-    pub fn session(mut self, session: impl Into<Box<str>>) -> Self {
-        self.session = Some(session.into());
-        self
-    }
+    setters! {
+        /// Sets the session on whose behalf the calls are made.
+        #[must_use]
+        fn session(session: impl Into<Box<str>>) { session = Some(session.into()) }
 
-    /// Sets the agent on whose behalf the calls are made, for a stack where retries are opt-in per
-    /// agent; none by default.
-    #[must_use]
-    pub fn agent(mut self, agent: impl Into<Box<str>>) -> Self {
-        self.agent = Some(agent.into());
-        self
-    }
+        /// Sets the agent on whose behalf the calls are made, for a stack where retries are opt-in
+        /// per agent; none by default.
+        #[must_use]
+        fn agent(agent: impl Into<Box<str>>) { agent = Some(agent.into()) }
 
-    /// Sets the time and concurrency limits.
-    #[must_use]
-    pub const fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
+        /// Sets the time and concurrency limits.
+        #[must_use]
+        fn limits(limits: Limits) { limits = limits }
     }
 }
 
@@ -102,19 +95,16 @@ impl Call {
         }
     }
 
-    /// Sets the call's name; two calls of one tool need different names.
-    #[must_use]
-    pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
-        self.name = name.into();
-        self
-    }
+    setters! {
+        /// Sets the call's name; two calls of one tool need different names.
+        #[must_use]
+        fn named(name: impl Into<Box<str>>) { name = name.into() }
 
-    /// Sets its params. `{"$from": CALL}` in them is replaced by that call's result, and `{"$from":
-    /// CALL, "at": POINTER}` by the value at that pointer; the call waits for these results.
-    #[must_use]
-    pub fn params(mut self, params: impl Into<Params>) -> Self {
-        self.params = params.into();
-        self
+        /// Sets its params. `{"$from": CALL}` in them is replaced by that call's result, and
+        /// `{"$from": CALL, "at": POINTER}` by the value at that pointer; the call waits for these
+        /// results.
+        #[must_use]
+        fn params(params: impl Into<Params>) { params = params.into() }
     }
 
     /// Waits for the call of this name, and needs it to succeed.
@@ -147,11 +137,10 @@ impl Call {
         self
     }
 
-    /// Sets the value for its dependents if it fails.
-    #[must_use]
-    pub fn default_value(mut self, value: impl Into<Json>) -> Self {
-        self.default_value = Some(value.into());
-        self
+    setters! {
+        /// Sets the value for its dependents if it fails.
+        #[must_use]
+        fn default_value(value: impl Into<Json>) { default_value = Some(value.into()) }
     }
 
     /// Adds an alternative tool with the same params, after those added before.
@@ -171,45 +160,29 @@ impl Call {
         self
     }
 
-    /// Sets its priority among the calls that are due.
-    #[must_use]
-    pub const fn priority(mut self, priority: Priority) -> Self {
-        self.priority = Some(priority);
-        self
-    }
+    setters! {
+        /// Sets its priority among the calls that are due.
+        #[must_use]
+        fn priority(priority: Priority) { priority = Some(priority) }
 
-    /// Declares the effect of its tools, where no manifest does.
-    #[must_use]
-    pub const fn effect(mut self, effect: Effect) -> Self {
-        self.effect = Some(effect);
-        self
-    }
+        /// Declares the effect of its tools, where no manifest does.
+        #[must_use]
+        fn effect(effect: Effect) { effect = Some(effect) }
 
-    /// Sets how long it may take, with all its attempts.
-    #[must_use]
-    pub const fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
+        /// Sets how long it may take, with all its attempts.
+        #[must_use]
+        fn timeout(timeout: Duration) { timeout = Some(timeout) }
 
-    /// Sets how long an attempt may take.
-    #[must_use]
-    pub const fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.attempt_timeout = Some(timeout);
-        self
-    }
+        /// Sets how long an attempt may take.
+        #[must_use]
+        fn attempt_timeout(timeout: Duration) { attempt_timeout = Some(timeout) }
 
-    /// Sets its idempotency key.
-    #[must_use]
-    pub fn idempotency_key(mut self, key: impl Into<Box<str>>) -> Self {
-        self.idempotency_key = Some(key.into());
-        self
-    }
+        /// Sets its idempotency key.
+        #[must_use]
+        fn idempotency_key(key: impl Into<Box<str>>) { idempotency_key = Some(key.into()) }
 
-    /// Sets the id by which the call can be cancelled; its name by default.
-    #[must_use]
-    pub fn cancellation_id(mut self, id: impl Into<Box<str>>) -> Self {
-        self.cancellation_id = Some(id.into());
-        self
+        /// Sets the id by which the call can be cancelled; its name by default.
+        #[must_use]
+        fn cancellation_id(id: impl Into<Box<str>>) { cancellation_id = Some(id.into()) }
     }
 }
