@@ -159,9 +159,19 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// This program's absolute path, as text.
+/// This program's absolute path, as text: the one by which it was called, if that leads here. A link of Homebrew's or
+/// Nix' stays where it is when the next version is installed, and the folder that it leads to does not.
 fn program() -> anyhow::Result<String> {
-    let path = env::current_exe().context("the path of this program cannot be read")?;
+    let real = env::current_exe().context("the path of this program cannot be read")?;
+    let called = env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = match called.components().count() {
+        1 => env::split_paths(&path).collect(),
+        _ => vec![PathBuf::new()],
+    };
+    let found = folders.into_iter().filter_map(|it| std::path::absolute(it.join(&called)).ok());
+    let path = found.into_iter().find(|it| it.canonicalize().is_ok_and(|it| it == real));
+    let path = path.unwrap_or(real);
     path.to_str().map(str::to_owned).ok_or_else(|| {
         anyhow!(
             "the path of this program is no UTF-8, which a client's file needs: {}",

@@ -16,16 +16,20 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
+    time::Duration,
 };
 use tokio::{
     process::ChildStdout,
     sync::{Notify, oneshot},
+    time::sleep,
 };
 use tower_service::Service;
 use tr_core::{BoxError, ToolCall, ToolManifest, ToolOutcome};
 
 /// The longest answer that is read, in bytes.
 const MAX_LINE: usize = 64 * 1024 * 1024;
+/// How long a server may take for its answer to what is asked before the first call. Clients wait 10 to 60 s.
+const PATIENCE: Duration = Duration::from_secs(25);
 /// How many pages of a server's list of tools are read.
 const MAX_PAGES: usize = 100;
 
@@ -99,7 +103,7 @@ impl Link {
             Line::One(message) => message,
             Line::Batch => return self.take_each(line),
             Line::Unreadable { .. } => {
-                return match Guess::of(line).filter(|guess| guess.is_answer) {
+                return match Guess::of(line).filter(|guess| guess.is_response) {
                     Some(guess) => self.answered(&guess.id, line),
                     None => self.take_each(line),
                 };
@@ -112,11 +116,12 @@ impl Link {
                 "jsonrpc": "2.0", "id": id,
                 "error": { "code": -32601, "message": format!("Method not found: {method}") },
             })),
-            None => {
+            None if message.is_response() => {
                 if let Some(id) = Token::read(id) {
                     self.answered(&id, line);
                 }
             }
+            None => {}
         }
     }
 
@@ -206,6 +211,9 @@ impl Client {
             biased;
             answer = &mut pending.answer => answer.ok(),
             () = self.pump() => pending.answer.try_recv().ok(),
+            () = sleep(PATIENCE) => bail!(
+                "the MCP server has not answered {method} within {PATIENCE:?}, and no call was made: start it by itself to see what it waits for"
+            ),
         };
         let line = answer.with_context(gone)?;
         let (result, error) = guessed::parts(&line);

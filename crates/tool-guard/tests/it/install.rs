@@ -243,3 +243,30 @@ fn completions_pages_and_the_build() {
     assert!(build.contains(std::env::consts::ARCH) && build.contains(" ("), "{build}");
     assert_eq!(printed(&["-V"]), format!("tool-guard {}\n", env!("CARGO_PKG_VERSION")));
 }
+
+/// Homebrew, Nix, asdf and mise link to a folder with the version in its name, which the next upgrade removes.
+#[test]
+fn the_path_that_a_file_gets_is_the_one_that_was_called() {
+    let guard = env!("CARGO_BIN_EXE_tool-guard");
+    for by_path in [false, true] {
+        let home =
+            Home::new("claude-code", r#"{"mcpServers":{"a":{"command":"npx","args":["x"]}}}"#);
+        let bin = home.folder.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        let link = bin.join("tool-guard");
+        symlink(guard, &link).unwrap();
+        let called = if by_path { Path::new("tool-guard") } else { Path::new("bin/tool-guard") };
+        let mut command = Command::new("/usr/bin/env");
+        let status = command
+            .arg(called)
+            .args(["install", "claude-code"])
+            .current_dir(home.folder.path())
+            .env_clear()
+            .envs([("HOME", home.folder.path()), ("PATH", &bin)])
+            .output()
+            .unwrap()
+            .status;
+        assert!(status.success());
+        assert!(home.text().contains(&format!("{:?}", link)), "{}", home.text());
+    }
+}
