@@ -280,3 +280,19 @@ fn a_run_with_a_name_is_refused_where_calls_pass_by_the_records() {
         assert_eq!(count(&folder.ledger(), "charge_card o-1"), 0);
     }
 }
+
+/// A server that reads and never answers ends the turn, with what to do.
+#[test]
+fn a_server_that_never_answers_ends_the_turn() {
+    let folder = Folder::new("silent");
+    let plan = folder.file("plan.json", r#"{ "calls": [{ "name": "a", "tool": "read" }] }"#);
+    let mut turn = Command::new(env!("CARGO_BIN_EXE_tool-guard"));
+    let output = turn.arg("turn").arg(plan).args(["--", "tail", "-f", "/dev/null"]).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("has not answered initialize within 25s, and no call was made"),
+        "{said}"
+    );
+}
