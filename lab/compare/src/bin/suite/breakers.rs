@@ -6,16 +6,41 @@ mod scenarios;
 
 pub(crate) use self::scenarios::section;
 use crate::cell::Name;
-use benches::small::Failed;
 use futures_util::future::BoxFuture;
-use std::{fmt, time::Duration};
+use std::{
+    error::Error,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
 use tower::{Service, ServiceExt};
 
+/// How a run fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The tool is down.
+    Down,
+    /// The tool is well, and says no.
+    No,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl Error for Fault {}
+
 /// One run of the tool behind a breaker.
-pub(crate) struct Work(BoxFuture<'static, Result<(), Failed>>);
+pub(crate) struct Work(BoxFuture<'static, Result<(), Fault>>);
 
 impl Work {
-    pub(crate) fn new(work: impl Future<Output = Result<(), Failed>> + Send + 'static) -> Self {
+    pub(crate) fn new(work: impl Future<Output = Result<(), Fault>> + Send + 'static) -> Self {
         Self(Box::pin(work))
     }
 }
@@ -56,11 +81,33 @@ pub(crate) struct Circuit {
     call: Box<dyn Fn(Work) -> BoxFuture<'static, CallResult>>,
     /// Another service that the same layer was applied to, where there are layers.
     again: Option<Box<Self>>,
+    /// Whether the tool is busy, so that its service gets ready for no call, where there are services.
+    busy: Option<Arc<AtomicBool>>,
+}
+
+/// The tool as a service.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tool {
+    busy: Arc<AtomicBool>,
+}
+
+impl Service<Work> for Tool {
+    type Response = ();
+    type Error = Fault;
+    type Future = BoxFuture<'static, Result<(), Fault>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        if self.busy.load(Relaxed) { Poll::Pending } else { Poll::Ready(Ok(())) }
+    }
+
+    fn call(&mut self, work: Work) -> Self::Future {
+        work.0
+    }
 }
 
 impl Circuit {
     fn new(call: impl Fn(Work) -> BoxFuture<'static, CallResult> + 'static) -> Self {
-        Self { call: Box::new(call), again: None }
+        Self { call: Box::new(call), again: None, busy: None }
     }
 
     /// A tower service; `is_refusal` knows the breaker's own error.
@@ -84,6 +131,10 @@ impl Circuit {
 
     fn twice(self, again: Self) -> Self {
         Self { again: Some(Box::new(again)), ..self }
+    }
+
+    fn around(self, tool: &Tool) -> Self {
+        Self { busy: Some(tool.busy.clone()), ..self }
     }
 
     fn call(&self, work: Work) -> BoxFuture<'static, CallResult> {

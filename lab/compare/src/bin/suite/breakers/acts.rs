@@ -1,11 +1,10 @@
 //! What happens in each scenario.
-use super::{CallResult, Circuit, Work};
+use super::{CallResult, Circuit, Fault, Work};
 use crate::{
     cell::Cell,
     tasks::{end, settle, start},
 };
-use benches::small::Failed;
-use std::{future::pending, time::Duration};
+use std::{future::pending, sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::{
     sync::oneshot,
     time::{advance, sleep, timeout},
@@ -22,13 +21,13 @@ fn good() -> Work {
 }
 
 fn bad() -> Work {
-    Work::new(async { Err(Failed) })
+    Work::new(async { Err(Fault::Down) })
 }
 
 /// A tool that ends on command.
-fn told() -> (oneshot::Sender<Result<(), Failed>>, Work) {
+fn told() -> (oneshot::Sender<Result<(), Fault>>, Work) {
     let (tell, told) = oneshot::channel();
-    (tell, Work::new(async { told.await.unwrap_or(Err(Failed)) }))
+    (tell, Work::new(async { told.await.unwrap_or(Err(Fault::Down)) }))
 }
 
 /// Fails until it is open; whether it opened.
@@ -66,7 +65,7 @@ pub(super) async fn after_many_successes(circuit: Circuit) -> Cell {
 
 pub(super) async fn hanging(circuit: Circuit) -> Cell {
     for calls in 0..20 {
-        let work = async { timeout(MOMENT, pending()).await.unwrap_or(Err(Failed)) };
+        let work = async { timeout(MOMENT, pending()).await.unwrap_or(Err(Fault::Down)) };
         if circuit.call(Work::new(work)).await == CallResult::Refused {
             return Cell::Passed(format!("opens after {calls}"));
         }
@@ -137,7 +136,7 @@ pub(super) async fn hung_probe(circuit: Circuit) -> Cell {
 }
 
 /// Half open, with a probe in flight, and a call from before.
-async fn probe_and_stale(circuit: &Circuit, stale: Result<(), Failed>) -> Option<Probing> {
+async fn probe_and_stale(circuit: &Circuit, stale: Result<(), Fault>) -> Option<Probing> {
     let (tell_old, work) = told();
     let old = start(circuit.call(work)).await;
     if !opened(circuit).await {
@@ -151,19 +150,19 @@ async fn probe_and_stale(circuit: &Circuit, stale: Result<(), Failed>) -> Option
 }
 
 struct Probing {
-    tell: oneshot::Sender<Result<(), Failed>>,
+    tell: oneshot::Sender<Result<(), Fault>>,
     probe: tokio::task::JoinHandle<CallResult>,
 }
 
 impl Probing {
-    async fn ends(self, how: Result<(), Failed>) -> Option<CallResult> {
+    async fn ends(self, how: Result<(), Fault>) -> Option<CallResult> {
         self.tell.send(how).ok()?;
         end(self.probe).await
     }
 }
 
 pub(super) async fn stale_failure(circuit: Circuit) -> Cell {
-    let Some(probing) = probe_and_stale(&circuit, Err(Failed)).await else {
+    let Some(probing) = probe_and_stale(&circuit, Err(Fault::Down)).await else {
         return never_opened();
     };
     probing.ends(Ok(())).await;
@@ -175,7 +174,7 @@ pub(super) async fn stale_success(circuit: Circuit) -> Cell {
     let Some(probing) = probe_and_stale(&circuit, Ok(())).await else {
         return never_opened();
     };
-    probing.ends(Err(Failed)).await;
+    probing.ends(Err(Fault::Down)).await;
     let reopened = circuit.call(good()).await == CallResult::Refused;
     Cell::judge(reopened, if reopened { "its probe reopens it" } else { "closes" })
 }
@@ -193,6 +192,39 @@ pub(super) async fn probes_apart(circuit: Circuit) -> Cell {
         refused += u32::from(circuit.call(good()).await == CallResult::Refused);
     }
     Cell::judge(refused == 0, format!("then refuses {refused} of 10"))
+}
+
+/// The tool is up again, and says no to whatever it is asked.
+pub(super) async fn answered(circuit: Circuit) -> Cell {
+    if !opened(&circuit).await {
+        return never_opened();
+    }
+    let mut answered = 0;
+    for _ in 0..10 {
+        let no = Work::new(async { Err(Fault::No) });
+        answered += u32::from(circuit.call(no).await == CallResult::Failed);
+    }
+    let closed = all_through(&circuit).await;
+    Cell::judge(
+        answered == 10 && closed,
+        format!("answers {answered} of 10, then {}", if closed { "is closed" } else { "refuses" }),
+    )
+}
+
+pub(super) async fn not_ready(circuit: Circuit) -> Cell {
+    let Some(busy) = circuit.busy.clone() else {
+        return Cell::Without("no readiness");
+    };
+    if !open(&circuit).await {
+        return never_opened();
+    }
+    busy.store(true, Relaxed);
+    let end = timeout(10 * MOMENT, circuit.call(good())).await;
+    match end {
+        Ok(CallResult::Refused) => Cell::Passed("refuses at once".into()),
+        Ok(_) => Cell::Failed("lets it through".into()),
+        Err(_) => Cell::Failed("waits for the tool".into()),
+    }
 }
 
 pub(super) async fn applied_twice(circuit: Circuit) -> Cell {

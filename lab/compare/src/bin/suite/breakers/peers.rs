@@ -1,18 +1,23 @@
 //! Their breakers, each set up by its own means.
-use super::{CallResult, Circuit, Rules, Trip, Work};
+use super::{CallResult, Circuit, Fault, Rules, Tool, Trip};
 use ::failsafe::{Config, Error, backoff, failure_policy, futures::CircuitBreaker as _};
 use ::recloser::{AsyncRecloser, Recloser};
-use benches::small::Failed;
-use tower::{Layer, service_fn};
+use tower::Layer;
 use tower_resilience::circuitbreaker::{
     CircuitBreakerError, CircuitBreakerLayer, SlidingWindowType,
 };
+
+/// What failsafe and recloser count.
+fn is_down(fault: &Fault) -> bool {
+    *fault == Fault::Down
+}
 
 pub(super) fn tower_resilience(rules: &Rules) -> Result<Circuit, &'static str> {
     let builder = CircuitBreakerLayer::builder()
         .name("suite")
         .wait_duration_in_open(rules.cooldown)
-        .permitted_calls_in_half_open(rules.probes as usize);
+        .permitted_calls_in_half_open(rules.probes as usize)
+        .failure_classifier(|end: &Result<(), Fault>| *end == Err(Fault::Down));
     let builder = match rules.trip {
         Trip::InARow(failures) => builder.consecutive_failures(failures as usize),
         Trip::HalfOf(calls) => {
@@ -30,11 +35,11 @@ pub(super) fn tower_resilience(rules: &Rules) -> Result<Circuit, &'static str> {
         builder.build()
     };
     let layer = layer.map_err(|_| "refuses these rules")?;
+    let tool = Tool::default();
     let apply = || {
-        let service = layer.layer(service_fn(|work: Work| work.0));
-        Circuit::of(service, |error: &CircuitBreakerError<Failed>| {
-            matches!(error, CircuitBreakerError::OpenCircuit)
-        })
+        let is_refusal =
+            |error: &CircuitBreakerError<Fault>| matches!(error, CircuitBreakerError::OpenCircuit);
+        Circuit::of(layer.layer(tool.clone()), is_refusal).around(&tool)
     };
     Ok(apply().twice(apply()))
 }
@@ -51,7 +56,7 @@ pub(super) fn failsafe(rules: &Rules) -> Result<Circuit, &'static str> {
     Ok(Circuit::new(move |work| {
         let breaker = breaker.clone();
         Box::pin(async move {
-            match breaker.call(work.0).await {
+            match breaker.call_with(is_down, work.0).await {
                 Ok(()) => CallResult::Succeeded,
                 Err(Error::Rejected) => CallResult::Refused,
                 Err(Error::Inner(_)) => CallResult::Failed,
@@ -72,7 +77,7 @@ pub(super) fn recloser(rules: &Rules) -> Result<Circuit, &'static str> {
     Ok(Circuit::new(move |work| {
         let breaker = breaker.clone();
         Box::pin(async move {
-            match breaker.call(work.0).await {
+            match breaker.call_with(is_down, work.0).await {
                 Ok(()) => CallResult::Succeeded,
                 Err(::recloser::Error::Rejected) => CallResult::Refused,
                 Err(::recloser::Error::Inner(_)) => CallResult::Failed,

@@ -80,6 +80,18 @@ const SCENARIOS: &[Scenario] = &[
         run: |circuit| Box::pin(acts::stale_success(circuit)),
     },
     Scenario {
+        need: "after an outage, a tool that is well and says no to all closes it",
+        rules: IN_A_ROW,
+        clock: Clock::Real,
+        run: |circuit| Box::pin(acts::answered(circuit)),
+    },
+    Scenario {
+        need: "open, it refuses although its service is not ready",
+        rules: IN_A_ROW,
+        clock: Clock::Real,
+        run: |circuit| Box::pin(acts::not_ready(circuit)),
+    },
+    Scenario {
         need: "with a window of 300 ms and 2 probes, probes 500 ms apart close it",
         rules: rules(Trip::HalfWithin(WINDOW), 2),
         clock: Clock::Real,
