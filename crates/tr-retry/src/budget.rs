@@ -7,6 +7,7 @@ use std::{fmt, sync::Arc};
 use tr_core::{
     ConfigError,
     internal::{STRIPES, stripe},
+    setters,
 };
 
 /// A bound on retries as a share of successes, shared by all layers that are given a clone.
@@ -83,17 +84,13 @@ impl Drop for RetryToken {
 }
 
 impl BudgetBuilder {
-    /// Sets how many retries each success pays for: 0 to 10, 0.1 by default.
-    pub const fn per_success(mut self, tokens: f64) -> Self {
-        self.per_success = tokens;
-        self
-    }
+    setters! {
+        /// Sets how many retries each success pays for: 0 to 10, 0.1 by default.
+        fn per_success(tokens: f64) { per_success = tokens }
 
-    /// Sets how many tokens the bucket holds at most, and at the start: 1 to
-    /// 1,000,000, 20 by default.
-    pub const fn capacity(mut self, tokens: u32) -> Self {
-        self.capacity = tokens;
-        self
+        /// Sets how many tokens the bucket holds at most, and at the start: 1 to
+        /// 1,000,000, 20 by default.
+        fn capacity(tokens: u32) { capacity = tokens }
     }
 
     /// Builds the budget.

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 use tower_layer::Layer;
-use tr_core::{ConfigError, DefaultPolicy, Effect, Observer, RetryOverride};
+use tr_core::{ConfigError, DefaultPolicy, Effect, Observer, RetryOverride, setters};
 
 /// Applies a [`Retry`].
 ///
@@ -88,35 +88,22 @@ impl Default for RetryLayer {
 }
 
 impl<A> Builder<A> {
-    /// Sets attempts, delays and retried codes; [`RetryConfig::default`] by default.
-    pub fn config(mut self, config: RetryConfig) -> Self {
-        self.settings.config = config;
-        self
-    }
+    setters! {
+        /// Sets attempts, delays and retried codes; [`RetryConfig::default`] by default.
+        fn config(config: RetryConfig) { settings.config = config }
 
-    /// Attempts in all, the first included; 4 by default, 1 to 1,000.
-    pub const fn attempts(mut self, attempts: u32) -> Self {
-        self.settings.config.attempts = attempts;
-        self
-    }
+        /// Attempts in all, the first included; 4 by default, 1 to 1,000.
+        fn attempts(attempts: u32) { settings.config.attempts = attempts }
 
-    /// Ceiling of the first delay, which doubles from one to the next
-    /// ([`multiplier`](RetryConfig::multiplier)); 200 ms by default, 1 ms to 24 h.
-    pub const fn base(mut self, base: Duration) -> Self {
-        self.settings.config.base = base;
-        self
-    }
+        /// Ceiling of the first delay, which doubles from one to the next
+        /// ([`multiplier`](RetryConfig::multiplier)); 200 ms by default, 1 ms to 24 h.
+        fn base(base: Duration) { settings.config.base = base }
 
-    /// No delay is longer than this; 4 s by default, `None` for no such limit.
-    pub fn cap(mut self, cap: impl Into<Option<Duration>>) -> Self {
-        self.settings.config.cap = cap.into();
-        self
-    }
+        /// No delay is longer than this; 4 s by default, `None` for no such limit.
+        fn cap(cap: impl Into<Option<Duration>>) { settings.config.cap = cap.into() }
 
-    /// No attempt starts later than this after the first; 30 s by default, `None` for no such limit.
-    pub fn max_elapsed(mut self, max_elapsed: impl Into<Option<Duration>>) -> Self {
-        self.settings.config.max_elapsed = max_elapsed.into();
-        self
+        /// No attempt starts later than this after the first; 30 s by default, `None` for no such limit.
+        fn max_elapsed(max_elapsed: impl Into<Option<Duration>>) { settings.config.max_elapsed = max_elapsed.into() }
     }
 
     /// Overrides the configuration for tools with this effect. A manifest overrides this, a call
@@ -173,17 +160,13 @@ impl<A> Builder<A> {
         self
     }
 
-    /// Seeds the random delays: the same calls in the same order get the same delays. By default
-    /// each process draws its own seed.
-    pub const fn seed(mut self, seed: u64) -> Self {
-        self.settings.rngs = Some(RngSource::new(seed));
-        self
-    }
+    setters! {
+        /// Seeds the random delays: the same calls in the same order get the same delays. By default
+        /// each process draws its own seed.
+        fn seed(seed: u64) { settings.rngs = Some(RngSource::new(seed)) }
 
-    /// Reports each retry, and each retry that was refused, to `observer`.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.settings.observer = Some(observer);
-        self
+        /// Reports each retry, and each retry that was refused, to `observer`.
+        fn observer(observer: Arc<dyn Observer>) { settings.observer = Some(observer) }
     }
 
     fn read_by<B>(self, change: impl FnOnce(A) -> B) -> Builder<B> {

@@ -14,7 +14,7 @@ use std::{
 use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
-    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy, internal::ReadyOnCall,
+    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy, internal::ReadyOnCall, setters,
 };
 
 /// The timeout of an attempt whose request sets none.
@@ -122,17 +122,13 @@ impl<A> AttemptTimeoutBuilder<A> {
         self
     }
 
-    /// Sets how long an answer in chunks may wait for its next chunk, where the request does not say it:
-    /// 1 ms to 24 h, by default as long as the attempt may take.
-    pub const fn idle(mut self, idle: Duration) -> Self {
-        self.layer.idle = Some(idle);
-        self
-    }
+    setters! {
+        /// Sets how long an answer in chunks may wait for its next chunk, where the request does not say it:
+        /// 1 ms to 24 h, by default as long as the attempt may take.
+        fn idle(idle: Duration) { layer.idle = Some(idle) }
 
-    /// Reports each timeout to `observer`.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.layer.observer = SharedObserver::new(observer);
-        self
+        /// Reports each timeout to `observer`.
+        fn observer(observer: Arc<dyn Observer>) { layer.observer = SharedObserver::new(observer) }
     }
 
     fn read_by<B>(self, change: impl FnOnce(A) -> B) -> AttemptTimeoutBuilder<B> {

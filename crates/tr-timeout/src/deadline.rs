@@ -15,6 +15,7 @@ use tower_service::Service;
 use tr_core::{
     BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy,
     internal::{CoarseInstant, ReadyOnCall},
+    setters,
 };
 
 /// Applies a [`Deadline`].
@@ -77,24 +78,17 @@ impl Default for DeadlineLayer {
 }
 
 impl<A> DeadlineBuilder<A> {
-    /// How long any call may take, if its own deadline is not earlier: 1 ms to 24 h, no
-    /// limit by default. Inner layers see it as the call's deadline.
-    pub const fn per_call(mut self, per_call: Duration) -> Self {
-        self.layer.per_call = Some(per_call);
-        self
-    }
+    setters! {
+        /// How long any call may take, if its own deadline is not earlier: 1 ms to 24 h, no
+        /// limit by default. Inner layers see it as the call's deadline.
+        fn per_call(per_call: Duration) { layer.per_call = Some(per_call) }
 
-    /// Is as ready as the inner service, so that `load_shed` and the like work outside of this layer. Who waits
-    /// for readiness then waits without a deadline; an attempt timeout inside bounds that. Off by default.
-    pub const fn back_pressure(mut self, passes_on: bool) -> Self {
-        self.layer.back_pressure = passes_on;
-        self
-    }
+        /// Is as ready as the inner service, so that `load_shed` and the like work outside of this layer. Who waits
+        /// for readiness then waits without a deadline; an attempt timeout inside bounds that. Off by default.
+        fn back_pressure(passes_on: bool) { layer.back_pressure = passes_on }
 
-    /// Tells `observer` of each deadline that passed.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.layer.observer = SharedObserver::new(observer);
-        self
+        /// Tells `observer` of each deadline that passed.
+        fn observer(observer: Arc<dyn Observer>) { layer.observer = SharedObserver::new(observer) }
     }
 
     fn read_by<B>(self, change: impl FnOnce(A) -> B) -> DeadlineBuilder<B> {

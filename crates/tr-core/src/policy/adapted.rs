@@ -27,6 +27,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Methods of [`PolicyExt`] that take a closure.
+macro_rules! by_closure {
+    ($($(#[$doc:meta])* fn $name:ident$(<$of:ident>)?($closure:ident: Fn($in:ty) -> $out:ty) -> $change:ident { $made:expr })*) => {$(
+        $(#[$doc])*
+        fn $name<$($of,)? F: Fn($in) -> $out>(self, $closure: F) -> Adapted<Self, $change<F>> {
+            Adapted::new(self, $made)
+        }
+    )*};
+}
+
 /// Changes one answer of a policy.
 ///
 /// # When to use
@@ -70,84 +80,51 @@ pub trait PolicyExt: Sized {
         Adapted::new(self, WithEffect(effect))
     }
 
-    /// Declares what each request does to the world.
-    fn effect_by<Req, F>(self, effect: F) -> Adapted<Self, EffectBy<F>>
-    where
-        F: Fn(&Req) -> Effect,
-    {
-        Adapted::new(self, EffectBy(effect))
-    }
+    by_closure! {
+        /// Declares what each request does to the world.
+        fn effect_by<Req>(effect: Fn(&Req) -> Effect) -> EffectBy { EffectBy(effect) }
 
-    /// Names what each request calls, and so its breaker, its budget and its counters.
-    fn key_by<Req, F>(self, name: F) -> Adapted<Self, KeyBy<F>>
-    where
-        F: Fn(&Req) -> &str,
-    {
-        Adapted::new(self, KeyBy(name))
-    }
+        /// Names what each request calls, and so its breaker, its budget and its counters.
+        fn key_by<Req>(name: Fn(&Req) -> &str) -> KeyBy { KeyBy(name) }
 
-    /// Gives each request its idempotency key; `None` for one without. With the feature `keys`,
-    /// [`DedupeKey::of`] makes one.
-    fn idempotency_key_by<Req, F>(self, key: F) -> Adapted<Self, DedupeKeyBy<F>>
-    where
-        F: Fn(&Req) -> Option<DedupeKey>,
-    {
-        Adapted::new(self, DedupeKeyBy(key))
-    }
+        /// Gives each request its idempotency key; `None` for one without. With the feature `keys`,
+        /// [`DedupeKey::of`] makes one.
+        fn idempotency_key_by<Req>(key: Fn(&Req) -> Option<DedupeKey>) -> DedupeKeyBy { DedupeKeyBy(key) }
 
-    /// Retries responses for which `is_transient` says so: another attempt may succeed. A mutating request
-    /// that may have run is still not repeated; that takes
-    /// [`refused_response`](Self::refused_response).
-    fn transient_response<Res, F>(self, is_transient: F) -> Adapted<Self, JudgeResponse<F>>
-    where
-        F: Fn(&Res) -> bool,
-    {
-        Adapted::new(self, JudgeResponse((is_transient, Judged::Transient)))
-    }
+        /// Retries responses for which `is_transient` says so: another attempt may succeed. A mutating request
+        /// that may have run is still not repeated; that takes
+        /// [`refused_response`](Self::refused_response).
+        fn transient_response<Res>(is_transient: Fn(&Res) -> bool) -> JudgeResponse { JudgeResponse((is_transient, Judged::Transient)) }
 
-    /// Retries errors for which `is_transient` says so: another attempt may succeed. A mutating request
-    /// that may have run is still not repeated; that takes [`refused_error`](Self::refused_error).
-    ///
-    /// The closure gets the outermost error; [`find`](crate::find) finds one's own in it. Errors of the
-    /// layers stay what they are.
-    fn transient_error<F>(self, is_transient: F) -> Adapted<Self, JudgeError<F>>
-    where
-        F: Fn(&(dyn Error + 'static)) -> bool,
-    {
-        Adapted::new(self, JudgeError((is_transient, Judged::Transient)))
-    }
+        /// Retries errors for which `is_transient` says so: another attempt may succeed. A mutating request
+        /// that may have run is still not repeated; that takes [`refused_error`](Self::refused_error).
+        ///
+        /// The closure gets the outermost error; [`find`](crate::find) finds one's own in it. Errors of the
+        /// layers stay what they are.
+        fn transient_error(is_transient: Fn(&(dyn Error + 'static)) -> bool) -> JudgeError { JudgeError((is_transient, Judged::Transient)) }
 
-    /// Takes responses for which `is_final` says so for answers that the same request will get every time: a
-    /// validation that failed, an account that is closed. They are not retried, no breaker counts them, and the
-    /// request has run ([`Ran::Yes`]).
-    fn permanent_response<Res, F>(self, is_final: F) -> Adapted<Self, JudgeResponse<F>>
-    where
-        F: Fn(&Res) -> bool,
-    {
-        Adapted::new(self, JudgeResponse((is_final, Judged::Permanent)))
-    }
+        /// Takes responses for which `is_final` says so for answers that the same request will get every time: a
+        /// validation that failed, an account that is closed. They are not retried, no breaker counts them, and the
+        /// request has run ([`Ran::Yes`]).
+        fn permanent_response<Res>(is_final: Fn(&Res) -> bool) -> JudgeResponse { JudgeResponse((is_final, Judged::Permanent)) }
 
-    /// Takes errors for which `is_final` says so for answers that the same request will get every time. They
-    /// are not retried, no breaker counts them, and the request has run ([`Ran::Yes`]).
-    ///
-    /// The closure gets the outermost error; [`find`](crate::find) finds one's own in it. Errors of the
-    /// layers stay what they are.
-    ///
-    /// ```
-    /// use std::io::{Error, ErrorKind};
-    /// use tr_core::{NamedPolicy, PolicyExt, find};
-    ///
-    /// // Only what took too long is tried again.
-    /// let policy = NamedPolicy::new("lookup").read_only().permanent_error(|error| {
-    ///     find::<Error>(error).is_none_or(|it| it.kind() != ErrorKind::TimedOut)
-    /// });
-    /// # let _ = policy;
-    /// ```
-    fn permanent_error<F>(self, is_final: F) -> Adapted<Self, JudgeError<F>>
-    where
-        F: Fn(&(dyn Error + 'static)) -> bool,
-    {
-        Adapted::new(self, JudgeError((is_final, Judged::Permanent)))
+        /// Takes errors for which `is_final` says so for answers that the same request will get every time. They
+        /// are not retried, no breaker counts them, and the request has run ([`Ran::Yes`]).
+        ///
+        /// The closure gets the outermost error; [`find`](crate::find) finds one's own in it. Errors of the
+        /// layers stay what they are.
+        ///
+        /// ```
+        /// use std::io::{Error, ErrorKind};
+        /// use tr_core::{NamedPolicy, PolicyExt, find};
+        ///
+        /// // Only what took too long is tried again.
+        /// let policy = NamedPolicy::new("lookup").read_only().permanent_error(|error| {
+        ///     find::<Error>(error).is_none_or(|it| it.kind() != ErrorKind::TimedOut)
+        /// });
+        /// # let _ = policy;
+        /// ```
+        fn permanent_error(is_final: Fn(&(dyn Error + 'static)) -> bool) -> JudgeError { JudgeError((is_final, Judged::Permanent)) }
     }
 
     #[doc(hidden)]
@@ -155,35 +132,22 @@ pub trait PolicyExt: Sized {
         Adapted::new(self, JudgeError((Own(is_final), Judged::Permanent)))
     }
 
-    /// Takes errors for which `says_nothing` says so for ends that say nothing of the service: they are not
-    /// retried, and no breaker counts them for or against it. Whether the request has run stays unknown.
-    ///
-    /// Errors of the layers stay what they are.
-    fn ignored_error<F>(self, says_nothing: F) -> Adapted<Self, JudgeError<F>>
-    where
-        F: Fn(&(dyn Error + 'static)) -> bool,
-    {
-        Adapted::new(self, JudgeError((says_nothing, Judged::Ignored)))
-    }
+    by_closure! {
+        /// Takes errors for which `says_nothing` says so for ends that say nothing of the service: they are not
+        /// retried, and no breaker counts them for or against it. Whether the request has run stays unknown.
+        ///
+        /// Errors of the layers stay what they are.
+        fn ignored_error(says_nothing: Fn(&(dyn Error + 'static)) -> bool) -> JudgeError { JudgeError((says_nothing, Judged::Ignored)) }
 
-    /// Retries responses for which `is_refusal` says so, even of mutating requests: the closure states
-    /// that the server did nothing and may succeed later ([`Ran::No`]). If it is wrong, a call runs twice.
-    fn refused_response<Res, F>(self, is_refusal: F) -> Adapted<Self, JudgeResponse<F>>
-    where
-        F: Fn(&Res) -> bool,
-    {
-        Adapted::new(self, JudgeResponse((is_refusal, Judged::Refused)))
-    }
+        /// Retries responses for which `is_refusal` says so, even of mutating requests: the closure states
+        /// that the server did nothing and may succeed later ([`Ran::No`]). If it is wrong, a call runs twice.
+        fn refused_response<Res>(is_refusal: Fn(&Res) -> bool) -> JudgeResponse { JudgeResponse((is_refusal, Judged::Refused)) }
 
-    /// Retries errors for which `is_refusal` says so, even of mutating requests: the closure states that
-    /// the server did nothing and may succeed later ([`Ran::No`]). If it is wrong, a call runs twice.
-    ///
-    /// Errors of the layers stay what they are.
-    fn refused_error<F>(self, is_refusal: F) -> Adapted<Self, JudgeError<F>>
-    where
-        F: Fn(&(dyn Error + 'static)) -> bool,
-    {
-        Adapted::new(self, JudgeError((is_refusal, Judged::Refused)))
+        /// Retries errors for which `is_refusal` says so, even of mutating requests: the closure states that
+        /// the server did nothing and may succeed later ([`Ran::No`]). If it is wrong, a call runs twice.
+        ///
+        /// Errors of the layers stay what they are.
+        fn refused_error(is_refusal: Fn(&(dyn Error + 'static)) -> bool) -> JudgeError { JudgeError((is_refusal, Judged::Refused)) }
     }
 
     /// Records responses as JSON, by their serde impls.
@@ -231,8 +195,13 @@ impl<P: fmt::Debug, C> fmt::Debug for Adapted<P, C> {
     }
 }
 
-/// Methods that are the policy's own.
+/// Methods that are the policy's own, and those that the change answers.
 macro_rules! forwards {
+    (by the change: $(fn $name:ident $(<$life:lifetime>)? ($($arg:ident: $type:ty),*) -> $out:ty;)*) => {$(
+        fn $name $(<$life>)? (&self, $($arg: $type),*) -> $out {
+            self.change.$name(&self.policy, $($arg),*)
+        }
+    )*};
     ($(fn $name:ident $(<$life:lifetime>)? ($($arg:ident: $type:ty),*) $(-> $out:ty)?;)*) => {$(
         #[inline]
         fn $name $(<$life>)? (&self, $($arg: $type),*) $(-> $out)? {
@@ -242,36 +211,15 @@ macro_rules! forwards {
 }
 
 impl<P: RequestPolicy<Req>, C: Change<P, Req>, Req> RequestPolicy<Req> for Adapted<P, C> {
-    fn key<'r>(&self, req: &'r Req) -> KeyRef<'r> {
-        self.change.key(&self.policy, req)
-    }
-
-    fn breaker_key<'r>(&self, req: &'r Req) -> KeyRef<'r> {
-        self.change.breaker_key(&self.policy, req)
-    }
-
-    fn single_key(&self) -> Option<KeyRef<'_>> {
-        self.change.single_key(&self.policy)
-    }
-
-    fn info<'r>(&self, req: &'r Req) -> CallInfo<'r> {
-        self.change.info(&self.policy, req)
-    }
-
-    fn effect(&self, req: &Req) -> Effect {
-        self.change.effect(&self.policy, req)
-    }
-
-    fn is_effect_declared(&self, req: &Req) -> bool {
-        self.change.is_effect_declared(&self.policy, req)
-    }
-
-    fn idempotency_key(&self, req: &Req) -> Result<Option<DedupeKey>, InvalidKey> {
-        self.change.idempotency_key(&self.policy, req)
-    }
-
-    fn key_fingerprint(&self, req: &Req, key: &FingerprintKey) -> Option<Fingerprint> {
-        self.change.key_fingerprint(&self.policy, req, key)
+    forwards! { by the change:
+        fn key<'r>(req: &'r Req) -> KeyRef<'r>;
+        fn breaker_key<'r>(req: &'r Req) -> KeyRef<'r>;
+        fn single_key() -> Option<KeyRef<'_>>;
+        fn info<'r>(req: &'r Req) -> CallInfo<'r>;
+        fn effect(req: &Req) -> Effect;
+        fn is_effect_declared(req: &Req) -> bool;
+        fn idempotency_key(req: &Req) -> Result<Option<DedupeKey>, InvalidKey>;
+        fn key_fingerprint(req: &Req, key: &FingerprintKey) -> Option<Fingerprint>;
     }
 
     forwards! {
