@@ -112,8 +112,7 @@ fn two_hundred_slow_connections_keep_no_operator_out() {
 fn an_operator_looks_at_the_guard_and_forces_a_breaker_open() {
     let mut client = Client::guarded(&["--admin", "127.0.0.1:0"]);
     let operator = operator(&mut client);
-    client.call(1, "charge_card", json!({ "order": "a" }));
-    assert_eq!(text(&client.answer(1)), "charged order a");
+    assert_eq!(text(&client.ask(1, "charge_card", json!({ "order": "a" }))), "charged order a");
     let (status, state) = look(&operator);
     assert_eq!((status, &state["on"]), (200, &json!(true)));
     assert!(state["breakers"].as_array().unwrap().iter().any(|it| it["name"] == "charge_card"));
@@ -121,13 +120,11 @@ fn an_operator_looks_at_the_guard_and_forces_a_breaker_open() {
     let (status, now) =
         order(&operator, json!({ "action": "force_open", "breaker": "charge_card" }));
     assert_eq!((status, &now["state"]), (200, &json!("FORCED_OPEN")));
-    client.call(2, "charge_card", json!({ "order": "b" }));
-    let refused = client.answer(2);
+    let refused = client.ask(2, "charge_card", json!({ "order": "b" }));
     assert_eq!(refused["result"]["_meta"]["tool-reliability/error"]["code"], "circuit_open");
     assert_eq!(client.executions("charge_card"), 1);
     order(&operator, json!({ "action": "reset", "breaker": "charge_card" }));
-    client.call(3, "charge_card", json!({ "order": "c" }));
-    assert_eq!(text(&client.answer(3)), "charged order c");
+    assert_eq!(text(&client.ask(3, "charge_card", json!({ "order": "c" }))), "charged order c");
 }
 
 #[test]
@@ -153,8 +150,7 @@ fn a_configuration_is_read_again_while_calls_go_on() {
     let mut client = Client::guarded(&["--admin", "127.0.0.1:0", "--config", config.path()]);
     let operator = operator(&mut client);
     client.list_tools();
-    client.call(1, "read_file", json!({ "path": "a" }));
-    client.answer(1);
+    client.ask(1, "read_file", json!({ "path": "a" }));
     assert!(client.executions("read_file a") >= 1);
     order(&operator, json!({ "action": "force_open", "breaker": "read_file" }));
 
@@ -169,8 +165,7 @@ fn a_configuration_is_read_again_while_calls_go_on() {
     assert_eq!((status, &said["needsRestart"]), (200, &json!(["breaker"])));
     // Off for this tool: its breaker is not asked.
     let before = client.executions("read_file b");
-    client.call(2, "read_file", json!({ "path": "b" }));
-    client.answer(2);
+    client.ask(2, "read_file", json!({ "path": "b" }));
     assert_eq!(client.executions("read_file b"), before + 1);
 }
 
@@ -179,8 +174,7 @@ fn a_hangup_has_the_files_read_again() {
     let catalog = File::new("hangup.toml", "[tools.read_file]\neffect = \"mutating\"\n");
     let mut client = Client::guarded(&["--catalog", catalog.path()]);
     let read = |client: &mut Client, id: u64, path: &str| {
-        client.call(id, "read_file", json!({ "path": path }));
-        client.answer(id)["result"]["isError"] == true
+        client.ask(id, "read_file", json!({ "path": path }))["result"]["isError"] == true
     };
     assert!(read(&mut client, 1, "a"), "the first read of a file fails, and is not retried");
 
@@ -282,8 +276,7 @@ fn every_order_and_every_look_needs_the_token_of_the_state_folder() {
     let operator = operator(&mut client);
     let file = client.state().join("tool-guard/admin-token");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    client.call(1, "charge_card", json!({ "order": "a" }));
-    client.answer(1);
+    client.ask(1, "charge_card", json!({ "order": "a" }));
     let key = "0".repeat(64);
     let orders = [
         json!({ "action": "force_open", "breaker": "charge_card" }),

@@ -59,8 +59,7 @@ fn a_malformed_call_is_written_down_with_its_model() {
     let home = home();
     let (mut client, _) = guard(&["--attribution-log"], &home);
     let info = json!({ "name": "codex", "version": "0.169.0" });
-    client.request(1, "initialize", json!({ "clientInfo": info }));
-    client.answer(1);
+    client.ask_for(1, "initialize", json!({ "clientInfo": info }));
     let codex = json!({ "callId": "call_7", "x-codex-turn-metadata": { "turn_id": "t", "model": "gpt-5.4" } });
     call(&mut client, 2, "read", &codex);
     call(&mut client, 3, "read", &json!({ "claudecode/toolUseId": "toolu_01" }));

@@ -114,8 +114,7 @@ fn an_oversized_answer_is_said_to_be_one() {
         head -c 5000 /dev/zero | tr '\0' x | sed 's/^/{"result":"/; s/$/","id":1}/'; echo
         exec cat >/dev/null"#;
     let mut client = Client::script(&["--max-line", "2000"], script);
-    client.call(1, "any", json!({}));
-    let answer = client.answer(1);
+    let answer = client.ask(1, "any", json!({}));
     assert!(text(&answer).contains("The tool ran, but its answer has 5"), "{answer}");
 }
 

@@ -125,6 +125,17 @@ impl Client {
         self.request(id, "tools/call", json!({ "name": tool, "arguments": arguments }));
     }
 
+    /// Calls a tool, and waits for its answer.
+    pub(crate) fn ask(&mut self, id: impl Into<Value>, tool: &str, arguments: Value) -> Value {
+        self.ask_for(id, "tools/call", json!({ "name": tool, "arguments": arguments }))
+    }
+
+    pub(crate) fn ask_for(&mut self, id: impl Into<Value>, method: &str, params: Value) -> Value {
+        let id = id.into();
+        self.request(id.clone(), method, params);
+        self.answer(id)
+    }
+
     /// The next line as it came.
     pub(crate) fn line(&mut self) -> Vec<u8> {
         match self.lines.recv_timeout(PATIENCE) {
@@ -155,8 +166,7 @@ impl Client {
 
     /// Lets the list of tools pass by.
     pub(crate) fn list_tools(&mut self) {
-        self.request("list", "tools/list", json!({}));
-        self.answer("list");
+        self.ask_for("list", "tools/list", json!({}));
     }
 
     /// Whether nothing more comes before the answer to a ping.

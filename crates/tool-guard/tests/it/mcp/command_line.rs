@@ -25,8 +25,7 @@ fn the_server_s_command_may_stand_without_dashes_before_it() {
         &["mcp", "--loops=off", "--", "SERVER"],
     ] {
         let mut client = start(args);
-        client.call(1, "echo", json!({ "text": "here" }));
-        assert_eq!(text(&client.answer(1)), "here", "{args:?}");
+        assert_eq!(text(&client.ask(1, "echo", json!({ "text": "here" }))), "here", "{args:?}");
     }
 }
 

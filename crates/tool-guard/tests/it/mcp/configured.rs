@@ -132,8 +132,7 @@ impl Stage {
             };
             let params =
                 json!({ "name": "charge_card", "arguments": { "order": "o-1" }, "_meta": meta });
-            client.request(id, "tools/call", params);
-            let said = text(&client.answer(id));
+            let said = text(&client.ask_for(id, "tools/call", params));
             seen.push(match &*said {
                 "charged order o-1" => "charged".into(),
                 said if said.contains("has ended") => "ended".into(),

@@ -92,8 +92,7 @@ fn a_client_that_obeys_retriable_pays_once() {
     for then in ["hang", "crash"] {
         let mut client = Client::guarded(&["--timeout", crate::mcp::client::HANGS]);
         client.list_tools();
-        client.call(1, "charge_card", json!({ "order": "o-1", "then": then }));
-        let answer = client.answer(1);
+        let answer = client.ask(1, "charge_card", json!({ "order": "o-1", "then": then }));
         let said = &answer["result"]["_meta"]["tool-reliability/error"];
         assert_eq!((&said["retriable"], &said["ran"]), (&json!(false), &json!("unknown")));
         let text = crate::mcp::client::text(&answer);
@@ -117,8 +116,7 @@ fn a_tool_says_itself_that_it_did_not_run() {
             fi
         done"#;
     let mut client = Client::script(&["--log", "off"], script);
-    client.call(1, "pay", json!({}));
-    assert_eq!(client.answer(1)["result"], json!({ "content": [] }));
+    assert_eq!(client.ask(1, "pay", json!({}))["result"], json!({ "content": [] }));
 }
 
 /// Refuses a call the first time, as a guard behind this one does, and then makes it.
@@ -149,8 +147,7 @@ fn a_call_that_the_server_says_did_not_run_is_made_by_the_next_equal_call() {
             let mut client = Client::script(&["--log", "off"], &script);
             let is_error = [1, 2].map(|id| {
                 let params = json!({ "name": "pay", "arguments": { "order": 1 }, "_meta": meta });
-                client.request(id, "tools/call", params);
-                client.answer(id)["result"]["isError"] == true
+                client.ask_for(id, "tools/call", params)["result"]["isError"] == true
             });
             assert_eq!(is_error, answers, "{own_word} {meta}");
             // After the word alone the first call is made again at once; without a strong id, the second one is another.

@@ -62,8 +62,7 @@ fn lines_stay_in_order_around_a_call() {
 #[test]
 fn what_was_sent_before_the_input_ended_is_answered() {
     let mut client = Client::guarded(&[]);
-    client.request(1, "ping", json!({}));
-    assert_eq!(client.answer(1)["result"], json!({}));
+    assert_eq!(client.ask_for(1, "ping", json!({}))["result"], json!({}));
     assert!(client.leave().success());
 }
 
@@ -96,8 +95,7 @@ fn a_client_that_reads_no_logs_is_served() {
     let mut client = Client::guarded(&["--log", "info"]);
     // Each call is logged; all of it is more than a pipe holds.
     for id in 0..500 {
-        client.call(id, "echo", json!({ "text": "x" }));
-        client.answer(id);
+        client.ask(id, "echo", json!({ "text": "x" }));
     }
     assert!(client.leave().success());
 }

@@ -15,8 +15,7 @@ fn a_server_cannot_forge_events_in_a_file() {
     let script = format!("read -r call; echo '{FORGED}' >&2; ls /dev/fd >&2; exit 3");
     let options = ["--log", "info", "--log-file", file.to_str().unwrap()];
     let mut client = Client::script(&options, &script);
-    client.call(1, "any", json!({}));
-    assert!(text(&client.answer(1)).contains("may have run"));
+    assert!(text(&client.ask(1, "any", json!({}))).contains("may have run"));
     assert_eq!(client.wait().code(), Some(3));
     let log = until("it is written", || {
         Some(fs::read_to_string(&file).unwrap()).filter(|log| log.contains("server_gone"))

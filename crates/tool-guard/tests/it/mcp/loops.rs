@@ -7,8 +7,7 @@ use std::fs;
 fn echo(client: &mut Client, times: u32, arguments: &Value) -> (usize, usize) {
     let (mut warned, mut refused) = (0, 0);
     for id in 1..=times {
-        client.call(id, "echo", arguments.clone());
-        let answer = text(&client.answer(id));
+        let answer = text(&client.ask(id, "echo", arguments.clone()));
         warned += usize::from(answer.contains("[LOOP WARNING]"));
         refused += usize::from(answer.starts_with("[LOOP DETECTED]"));
     }
@@ -43,8 +42,7 @@ fn failures(client: &mut Client, calls: u32, meta: &Value) -> Vec<String> {
     let mut said = Vec::new();
     for id in 1..=calls {
         let params = json!({ "name": format!("t{id}"), "arguments": { "n": id }, "_meta": meta });
-        client.request(id, "tools/call", params);
-        said.push(text(&client.answer(id)));
+        said.push(text(&client.ask_for(id, "tools/call", params)));
     }
     said
 }
@@ -74,15 +72,12 @@ fn five_failures_of_a_client_without_turns_warn_and_stop_nothing() {
     assert_eq!(said[4..], [warning(5), warning(6)]);
     // Nor does a failure that is the same again.
     for id in 7..=8 {
-        client.call(id, "t1", json!({ "n": 1 }));
-        let said = text(&client.answer(id));
+        let said = text(&client.ask(id, "t1", json!({ "n": 1 })));
         let note = format!("broken\n[LOOP DETECTED] Tool \"t1\" failed {} times", id - 5);
         assert!(said.starts_with(&note) && said.contains("before something has changed"), "{said}");
     }
-    client.call(9, "t1", json!({ "n": 2 }));
-    assert!(text(&client.answer(9)).starts_with("broken"));
-    client.call(10, "fine", json!({}));
-    assert_eq!(text(&client.answer(10)), "fine");
+    assert!(text(&client.ask(9, "t1", json!({ "n": 2 }))).starts_with("broken"));
+    assert_eq!(text(&client.ask(10, "fine", json!({}))), "fine");
     assert_eq!(client.executions(""), 10);
 }
 
@@ -112,14 +107,12 @@ fn what_was_mended_unseen_runs_again_for_a_client_without_turns() {
         let mut client = Client::script(&[], UNTIL_READY);
         let mut noted = 0;
         for id in 1..=failures {
-            client.call(id, tool, json!({ "cmd": "npm test" }));
-            let answer = client.answer(id);
+            let answer = client.ask(id, tool, json!({ "cmd": "npm test" }));
             assert_eq!(answer["result"]["isError"], true, "{tool} {id}: {answer}");
             noted += usize::from(text(&answer).contains("\n[LOOP DETECTED]"));
         }
         assert_eq!(noted, notes, "{tool}");
-        client.call(14, tool, json!({ "cmd": "npm test" }));
-        assert_eq!(text(&client.answer(14)), "ok", "{tool}");
+        assert_eq!(text(&client.ask(14, tool, json!({ "cmd": "npm test" }))), "ok", "{tool}");
         assert_eq!(client.executions(""), failures as usize + 1, "{tool}");
     }
     // In a turn that the client names, the third is refused.
@@ -154,8 +147,7 @@ fn what_becomes_of_loops_is_the_user_s_to_say() {
         assert_eq!(client.executions(""), calls, "{loops}: {said:?}");
         assert_eq!(said[4] == "broken", loops == "off", "{loops}: {said:?}");
         for id in 10..15 {
-            client.call(id, "t", json!({}));
-            client.answer(id);
+            client.ask(id, "t", json!({}));
         }
         let more = if loops == "strict" { 0 } else { 5 };
         assert_eq!(client.executions("") - calls, more, "{loops}");
@@ -171,15 +163,13 @@ fn the_configuration_says_what_becomes_of_loops_and_how_much_a_tool_may_fail() {
         .unwrap();
     let mut client = Client::script(&["--config", config.to_str().unwrap()], BROKEN);
     for id in 1..=6 {
-        client.call(id, "t1", json!({}));
-        let said = text(&client.answer(id));
+        let said = text(&client.ask(id, "t1", json!({})));
         assert_eq!(said.contains("[TOOL ERRORS]"), id >= 2, "{said}");
         assert_eq!(said.contains("[LOOP DETECTED]"), id >= 4, "{said}");
     }
     assert_eq!(client.executions(""), 6);
     for id in 7..=9 {
-        client.call(id, "fine", json!({}));
-        assert_eq!(text(&client.answer(id)).contains("[LOOP WARNING]"), id == 9);
+        assert_eq!(text(&client.ask(id, "fine", json!({}))).contains("[LOOP WARNING]"), id == 9);
     }
     fs::write(&config, "[loops]\nmode = \"blok\"\n").unwrap();
     let mut client = Client::script(&["--config", config.to_str().unwrap()], BROKEN);
@@ -223,10 +213,8 @@ const SERVER: &str = r#"
 fn a_test_that_fails_after_each_edit_is_none() {
     let mut client = Client::script(&[], SERVER);
     for round in 0..8 {
-        client.call(2 * round, "edit", json!({ "new": round }));
-        assert_eq!(text(&client.answer(2 * round)), "edited");
-        client.call(2 * round + 1, "test", json!({}));
-        assert_eq!(text(&client.answer(2 * round + 1)), "1 test failed");
+        assert_eq!(text(&client.ask(2 * round, "edit", json!({ "new": round }))), "edited");
+        assert_eq!(text(&client.ask(2 * round + 1, "test", json!({}))), "1 test failed");
     }
 }
 
@@ -236,8 +224,7 @@ fn a_call_that_the_server_s_schema_refuses_is_one() {
     for server in [SERVER.to_owned(), SERVER.replace("Missing required parameter: to", "no")] {
         let mut client = Client::script(&[], &server);
         for id in 1..=3 {
-            client.call(id, "book", json!({}));
-            let answer = client.answer(id).to_string();
+            let answer = client.ask(id, "book", json!({})).to_string();
             assert_eq!(answer.contains("[LOOP DETECTED]"), id > 1, "{answer}");
         }
         assert_eq!(client.executions(""), 2);
@@ -252,8 +239,7 @@ fn a_call_that_the_catalogue_s_schema_refuses_is_one_and_never_reaches_the_serve
     fs::write(&catalog, format!("[tools.book]\ninput_schema = {schema}\n")).unwrap();
     let mut client = Client::script(&["--catalog", catalog.to_str().unwrap()], SERVER);
     for id in 1..=3 {
-        client.call(id, "book", json!({ "seats": "two" }));
-        let answer = client.answer(id);
+        let answer = client.ask(id, "book", json!({ "seats": "two" }));
         let said = text(&answer);
         assert_eq!(answer["result"]["isError"], true);
         assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["ran"], "no");

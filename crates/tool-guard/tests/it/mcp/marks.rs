@@ -38,10 +38,7 @@ fn a_server_cannot_speak_as_the_guard() {
         format!(r#"{{"jsonrpc":"2.0","id":5,"result":{{"content":[]}},"result":{{"content":[{forged}]}}}}"#),
     ];
     let mut client = server(&answers.each_ref().map(String::as_str));
-    let mut call = |id: u64| {
-        client.call(id, "pay", json!({ "order": id }));
-        client.answer(id)
-    };
+    let mut call = |id: u64| client.ask(id, "pay", json!({ "order": id }));
 
     let failed = call(1);
     let notes = marked(&failed);
@@ -75,8 +72,7 @@ fn a_server_cannot_speak_as_the_guard() {
 #[test]
 fn what_the_guard_says_itself_carries_its_mark() {
     let mut client = Client::script(&["--log", "off"], "read -r line; exit 3");
-    client.call(1, "pay", json!({}));
-    let gone = client.answer(1);
+    let gone = client.ask(1, "pay", json!({}));
     assert_eq!(marked(&gone).len(), gone["result"]["content"].as_array().unwrap().len(), "{gone}");
     assert_eq!(gone["result"]["_meta"]["tool-reliability/error"]["ran"], "unknown");
 }

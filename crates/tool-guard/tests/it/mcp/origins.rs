@@ -19,8 +19,7 @@ const SERVER: &str = r#"
     done"#;
 
 fn fetch(client: &mut Client, id: u32, url: &str) -> Value {
-    client.call(id, "fetch", json!({ "url": url, "max_length": 5000 }));
-    client.answer(id)
+    client.ask(id, "fetch", json!({ "url": url, "max_length": 5000 }))
 }
 
 const DEAD: [&str; 2] = ["http://dead-1.example:8080", "https://dead-2.example"];

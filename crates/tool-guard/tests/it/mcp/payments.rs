@@ -6,8 +6,7 @@ use std::fs;
 fn pay(then: &str, options: &[&str]) -> (String, usize) {
     let mut client = Client::guarded(options);
     client.list_tools();
-    client.call(1, "charge_card", json!({ "order": "o-1", "then": then }));
-    let answer = client.answer(1);
+    let answer = client.ask(1, "charge_card", json!({ "order": "o-1", "then": then }));
     let said =
         if answer.get("error").is_some() { answer["error"].to_string() } else { text(&answer) };
     (said, client.executions("charge_card"))
@@ -61,8 +60,7 @@ fn payments_differ_in_arguments_of_any_name_unless_the_catalogue_leaves_them_out
                 let arguments = json!({ "order": "o-1", name: value });
                 let params =
                     json!({ "name": "charge_card", "arguments": arguments, "_meta": meta });
-                client.request(id, "tools/call", params);
-                client.answer(id)
+                client.ask_for(id, "tools/call", params)
             };
             pay(1, "a");
             let answer = pay(2, "b");
@@ -80,8 +78,7 @@ fn a_payment_after_a_cancelled_one_runs_only_as_a_call_that_is_meant() {
     client.call(1, "charge_card", json!({ "order": "o-1", "then": "hang" }));
     until("it has paid", || (client.executions("charge_card") == 1).then_some(()));
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }));
-    client.call(2, "charge_card", json!({ "order": "o-1", "then": "hang" }));
-    let answer = client.answer(2);
+    let answer = client.ask(2, "charge_card", json!({ "order": "o-1", "then": "hang" }));
     assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["code"], "outcome_unknown");
     // It reached the server, and no answer came: what the guard does not know it does not repeat.
     let said = text(&answer);

@@ -43,11 +43,9 @@ fn after_the_server_ended_all_is_answered_at_once() {
         assert!(said.contains("may have run"), "{said}");
     }
 
-    client.call(4, "charge_card", json!({ "order": "o" }));
-    let answer = client.answer(4);
+    let answer = client.ask(4, "charge_card", json!({ "order": "o" }));
     assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["ran"], "no");
-    client.request(5, "ping", json!({}));
-    assert_eq!(client.answer(5)["error"]["code"], -32000);
+    assert_eq!(client.ask_for(5, "ping", json!({}))["error"]["code"], -32000);
     assert_eq!(client.executions("charge_card"), 1);
     assert_eq!(client.leave().code(), Some(70));
 }
@@ -58,8 +56,7 @@ fn a_guard_whose_server_has_ended_ends_with_its_code() {
         [("read call; exit 3", 3), ("read call; kill -9 $$", 137), ("read call; exit 0", 0)]
     {
         let mut client = Client::script(&[], script);
-        client.call(1, "any", json!({}));
-        let answer = client.answer(1);
+        let answer = client.ask(1, "any", json!({}));
         assert!(text(&answer).contains("may have run"), "{answer}");
         let meta = &answer["result"]["_meta"]["tool-reliability/error"];
         assert_eq!((&meta["code"], &meta["ran"]), (&json!("server_gone"), &json!("unknown")));
@@ -82,27 +79,22 @@ fn a_dead_server_is_named_whatever_the_breakers_say() {
         echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}""#;
     let mut client = Client::script(&["--on-server-exit=stay"], fails);
     for id in 1..=5 {
-        client.call(id, "rate", json!({ "n": id }));
-        client.answer(id);
+        client.ask(id, "rate", json!({ "n": id }));
     }
-    client.call(6, "rate", json!({ "n": 6 }));
-    let answer = client.answer(6);
+    let answer = client.ask(6, "rate", json!({ "n": 6 }));
     let meta = &answer["result"]["_meta"]["tool-reliability/error"];
     assert_eq!(meta["code"], "circuit_open", "{answer}");
     assert!(text(&answer).contains("(this call did not run, but earlier calls"), "{answer}");
-    client.request(7, "ping", json!({}));
-    client.answer(7);
+    client.ask_for(7, "ping", json!({}));
     let gone = |answer: &serde_json::Value| text(answer).contains("The MCP server has ended");
     // It is about to end, which takes its time on a busy machine.
     let mut id = 7;
     until("its end is told", || {
         id += 1;
-        client.call(id, "rate", json!({ "n": id }));
-        gone(&client.answer(id)).then_some(())
+        gone(&client.ask(id, "rate", json!({ "n": id }))).then_some(())
     });
     for id in id + 1..=id + 32 {
-        client.call(id, "rate", json!({ "n": id }));
-        let answer = client.answer(id);
+        let answer = client.ask(id, "rate", json!({ "n": id }));
         assert!(gone(&answer), "{answer}");
         let meta = &answer["result"]["_meta"]["tool-reliability/error"];
         assert_eq!((&meta["code"], &meta["ran"]), (&json!("server_gone"), &json!("no")));
@@ -227,8 +219,7 @@ fn a_server_that_ends_takes_its_helpers_along() {
     let mut command = Command::new(BIN);
     command.args(["mcp", "--", "sh", "-c", script]).env("LEDGER", &path);
     let mut client = Client::start(command, path.clone());
-    client.call(1, "any", json!({}));
-    assert!(text(&client.answer(1)).contains("may have run"));
+    assert!(text(&client.ask(1, "any", json!({}))).contains("may have run"));
     let pids = family(&path);
     until("its helper is gone", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
     assert_eq!(client.leave().code(), Some(3));
@@ -238,10 +229,8 @@ fn a_server_that_ends_takes_its_helpers_along() {
 fn a_server_that_closes_its_output_is_gone() {
     let stay = ["--on-server-exit=stay"];
     let mut client = Client::script(&stay, "read call; exec >/dev/null; read more");
-    client.call(1, "any", json!({}));
-    assert!(text(&client.answer(1)).contains("may have run"));
-    client.call(2, "any", json!({}));
-    assert!(text(&client.answer(2)).contains("did not run"));
+    assert!(text(&client.ask(1, "any", json!({}))).contains("may have run"));
+    assert!(text(&client.ask(2, "any", json!({}))).contains("did not run"));
 }
 
 #[test]
@@ -293,8 +282,7 @@ fn what_a_client_has_asked_before_it_left_is_answered_in_every_mode() {
 fn a_server_is_dead_when_its_process_is() {
     let script = "setsid sleep 60 & read -r line; exit 3";
     let mut client = Client::script(&["--timeout", "50s"], script);
-    client.call(1, "pay", json!({ "order": 1 }));
-    let said = client.answer(1).to_string();
+    let said = client.ask(1, "pay", json!({ "order": 1 })).to_string();
     assert!(said.contains("server_gone"), "not a timeout: {said}");
     assert_eq!(client.wait().code(), Some(3));
 }
@@ -305,8 +293,7 @@ fn a_server_that_has_closed_its_output_is_gone() {
     let script = "read -r line; exec >&-; read -r line; exit 3";
     let mut client = Client::script(&[], script);
     for id in 1..=3 {
-        client.call(id, "pay", json!({ "order": id }));
-        let said = client.answer(id).to_string();
+        let said = client.ask(id, "pay", json!({ "order": id })).to_string();
         assert!(said.contains("server_gone"), "{said}");
     }
 }
@@ -324,14 +311,12 @@ fn a_file_that_may_not_grow_fails_calls_and_does_not_end_the_guard() {
         let meta = json!({ "idempotencyKey": format!("k{id}") });
         let arguments = json!({ "order": format!("o-{id}"), "pad": "x".repeat(2_000) });
         let params = json!({ "name": "charge_card", "arguments": arguments, "_meta": meta });
-        client.request(*id, "tools/call", params);
-        let answer = client.answer(*id);
+        let answer = client.ask_for(*id, "tools/call", params);
         answer["result"]["_meta"]["tool-reliability/error"]["code"] == "store_unavailable"
     });
     let refused = refused.expect("the file is full at some time");
     assert_eq!(client.executions("charge_card"), refused as usize - 1);
-    client.request("ping", "ping", json!({}));
-    client.answer("ping");
+    client.ask_for("ping", "ping", json!({}));
     assert_eq!(client.leave().code(), Some(0));
 }
 

@@ -67,6 +67,11 @@ fn pay(client: &mut Client, id: u32, meta: &Value, arguments: Value) {
     client.request(id, "tools/call", params);
 }
 
+fn paid(client: &mut Client, id: u32, meta: &Value, arguments: Value) -> Value {
+    pay(client, id, meta, arguments);
+    client.answer(id)
+}
+
 /// What Codex says of a call: its id is drawn at random.
 fn codex(call: &str, thread: &str) -> Value {
     let id = format!("exec-8f14e45f-ceea-467f-9b0c-ab12cd34ef56-{call}");
@@ -94,8 +99,7 @@ fn a_payment_of_a_killed_guard_is_unknown_at_once_and_not_made_again() {
         kill(&mut client);
 
         let mut client = shop.open(&[]);
-        pay(&mut client, 7, &meta, order.clone());
-        let answer = client.answer(7);
+        let answer = paid(&mut client, 7, &meta, order.clone());
         assert_eq!(code(&answer), "outcome_unknown", "{answer}");
         let said = text(&answer);
         assert!(said.contains("do not repeat it") && said.contains(": ask the user]"), "{said}");
@@ -112,12 +116,10 @@ fn a_payment_that_was_answered_is_answered_again_by_the_next_guard() {
         let shop = Shop::new();
         let order = json!({ "order": "o-1" });
         let mut client = shop.open(&[]);
-        pay(&mut client, 1, &meta, order.clone());
-        let first = client.answer(1);
+        let first = paid(&mut client, 1, &meta, order.clone());
         kill(&mut client);
         let mut client = shop.open(&[]);
-        pay(&mut client, 2, &meta, order);
-        assert_eq!(client.answer(2)["result"], first["result"], "{meta}");
+        assert_eq!(paid(&mut client, 2, &meta, order)["result"], first["result"], "{meta}");
         assert_eq!(shop.paid(), 1, "{meta}");
     }
 }
@@ -127,10 +129,8 @@ fn a_payment_that_its_dead_server_refused_is_made_by_the_next_guard() {
     for meta in strong() {
         let shop = Shop::new();
         let mut client = shop.open(&["--on-server-exit", "stay"]);
-        pay(&mut client, 1, &json!({}), json!({ "order": "o-0", "then": "crash" }));
-        client.answer(1);
-        pay(&mut client, 2, &meta, json!({ "order": "o-1" }));
-        let refused = client.answer(2);
+        paid(&mut client, 1, &json!({}), json!({ "order": "o-0", "then": "crash" }));
+        let refused = paid(&mut client, 2, &meta, json!({ "order": "o-1" }));
         assert_eq!(code(&refused), "server_gone", "{refused}");
         assert_eq!(refused["result"]["_meta"]["tool-reliability/error"]["ran"], "no", "{refused}");
         kill(&mut client);
@@ -152,8 +152,7 @@ fn an_unknown_payment_bars_its_equals_in_its_conversation_also_after_a_restart()
     kill(&mut client);
 
     let mut client = shop.open(&["--timeout", "2s"]);
-    pay(&mut client, 2, &id("call_2", "t"), order.clone());
-    let answer = client.answer(2);
+    let answer = paid(&mut client, 2, &id("call_2", "t"), order.clone());
     assert_eq!(code(&answer), "outcome_unknown", "{answer}");
     let said = text(&answer);
     assert!(said.contains("that earlier call may have run; this one did not run"), "{said}");
@@ -202,8 +201,7 @@ fn without_bodies_a_repeat_is_told_that_the_call_ran_and_when() {
     let meta = json!({ "idempotencyKey": "k" });
     let mut client = shop.open(&["--record-bodies", "digest"]);
     for id in 1..=2 {
-        pay(&mut client, id, &meta, json!({ "order": "o-secret" }));
-        let said = text(&client.answer(id));
+        let said = text(&paid(&mut client, id, &meta, json!({ "order": "o-secret" })));
         if id == 1 {
             assert_eq!(said, "charged order o-secret");
         } else {
@@ -240,8 +238,7 @@ fn with_a_key_nothing_of_a_call_can_be_read_in_the_file() {
     }
     // Without the key, a repeat is refused, and the answer says what the guard needs.
     let mut keyless = shop.open(&[]);
-    pay(&mut keyless, 1, &meta, json!({ "order": "o-secret" }));
-    let answer = keyless.answer(1);
+    let answer = paid(&mut keyless, 1, &meta, json!({ "order": "o-secret" }));
     assert_eq!(code(&answer), "record_unreadable");
     assert_eq!(shop.paid(), 1);
     assert!(text(&answer).contains(": ask the user]"), "{answer}");
@@ -257,8 +254,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn records_are_their_users_alone_and_the_first_start_says_where_they_are() {
     let mut client = Client::guarded(&[]);
-    pay(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
-    client.answer(1);
+    paid(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
     let folder = client.state().join("tool-guard");
     assert_eq!(mode(&folder), 0o700);
     for file in fs::read_dir(&folder).unwrap().flatten().filter(|it| it.path().is_file()) {
@@ -303,8 +299,7 @@ fn a_file_that_is_locked_refuses_payments_and_lets_reads_pass() {
     client.list_tools();
     let other = rusqlite::Connection::open(&shop.records).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    pay(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
-    let answer = client.answer(1);
+    let answer = paid(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
     assert_eq!(code(&answer), "store_unavailable", "{answer}");
     assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["ran"], "no");
     let said = text(&answer);
@@ -319,8 +314,7 @@ fn a_file_that_is_locked_refuses_payments_and_lets_reads_pass() {
     }
     let params =
         json!({ "name": "slow", "arguments": { "ms": 1 }, "_meta": { "idempotencyKey": "r" } });
-    client.request(2, "tools/call", params);
-    assert!(client.answer(2)["result"].is_object());
+    assert!(client.ask_for(2, "tools/call", params)["result"].is_object());
     assert_eq!(shop.paid(), 0);
     other.execute_batch("COMMIT").unwrap();
     pay(&mut client, 3, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
@@ -336,8 +330,7 @@ fn a_call_without_an_id_is_refused_where_its_equals_cannot_be_read() {
     let other = rusqlite::Connection::open(&shop.records).unwrap();
     other.execute_batch("DROP TABLE calls").unwrap();
     let chat = json!({ "vscode.conversationId": "c-1" });
-    pay(&mut client, 1, &chat, json!({ "order": "o-1" }));
-    let answer = client.answer(1);
+    let answer = paid(&mut client, 1, &chat, json!({ "order": "o-1" }));
     assert_eq!(code(&answer), "store_unavailable", "{answer}");
     assert_eq!(answer["result"]["_meta"]["tool-reliability/error"]["ran"], "no");
     let said = text(&answer);
@@ -362,8 +355,7 @@ fn a_repeat_refused_by_a_locked_file_is_not_said_to_have_run_itself() {
     client.list_tools();
     let other = rusqlite::Connection::open(&shop.records).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    pay(&mut client, 1, &meta, order);
-    let answer = client.answer(1);
+    let answer = paid(&mut client, 1, &meta, order);
     assert_eq!(code(&answer), "store_unavailable", "{answer}");
     let said = text(&answer);
     assert!(said.starts_with("the call was not run, because it could not be recorded; an earlier call with its key may have run: "), "{said}");

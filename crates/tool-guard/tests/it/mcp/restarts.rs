@@ -26,11 +26,9 @@ fn open(options: &[&str]) -> Client {
     let mut client = Client::script(&options, SHOP);
     let info = json!({ "name": "test", "version": "1" });
     let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info });
-    client.request(0, "initialize", params);
-    client.answer(0);
+    client.ask_for(0, "initialize", params);
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    client.request(1, "tools/list", json!({}));
-    client.answer(1);
+    client.ask_for(1, "tools/list", json!({}));
     client
 }
 
@@ -51,8 +49,7 @@ fn a_read_in_flight_is_repeated_and_the_client_is_told() {
     let answer = client.answer(2);
     let said = answer["result"]["content"].to_string();
     assert!(said.contains("again") && said.contains("was started again"), "{answer}");
-    client.call(3, "read", json!({}));
-    assert!(!client.answer(3).to_string().contains("started again"));
+    assert!(!client.ask(3, "read", json!({})).to_string().contains("started again"));
 
     // The handshake is the client's own, byte for byte, and comes first.
     let (first, second) = (sent(&client, 1), sent(&client, 2));
@@ -64,12 +61,10 @@ fn a_read_in_flight_is_repeated_and_the_client_is_told() {
 #[test]
 fn a_payment_in_flight_is_never_sent_again() {
     let mut client = open(&[]);
-    client.call(2, "pay", json!({ "then": "crash" }));
-    let answer = client.answer(2);
+    let answer = client.ask(2, "pay", json!({ "then": "crash" }));
     assert!(text(&answer).contains("may have run"), "{answer}");
     // Others wait for the server, and are made once.
-    client.call(3, "pay", json!({ "order": 2 }));
-    let answer = client.answer(3);
+    let answer = client.ask(3, "pay", json!({ "order": 2 }));
     assert!(answer["result"]["content"][0]["text"] == "ok", "{answer}");
     let payments = |start| {
         let calls = sent(&client, start).into_iter();
@@ -89,10 +84,8 @@ fn a_server_of_another_version_stays_down() {
         .env("LATER", "2");
     let mut client = Client::start(command, ledger);
     let info = json!({ "name": "test", "version": "1" });
-    client.request(0, "initialize", json!({ "capabilities": {}, "clientInfo": info }));
-    client.answer(0);
-    client.call(2, "pay", json!({ "then": "crash" }));
-    assert!(text(&client.answer(2)).contains("may have run"));
+    client.ask_for(0, "initialize", json!({ "capabilities": {}, "clientInfo": info }));
+    assert!(text(&client.ask(2, "pay", json!({ "then": "crash" }))).contains("may have run"));
     assert_ne!(client.wait().code(), Some(0));
     assert_eq!(sent(&client, 2).len(), 1, "only the handshake");
     assert!(sent(&client, 3).is_empty());
@@ -102,8 +95,7 @@ fn a_server_of_another_version_stays_down() {
 fn a_server_that_ends_well_is_not_started_again() {
     let script = "read line; exit 0";
     let mut client = Client::script(&["--restart", "crash"], script);
-    client.call(1, "any", json!({}));
-    assert!(text(&client.answer(1)).contains("may have run"));
+    assert!(text(&client.ask(1, "any", json!({}))).contains("may have run"));
     assert_eq!(client.wait().code(), Some(0));
 }
 

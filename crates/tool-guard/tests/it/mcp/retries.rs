@@ -6,14 +6,12 @@ use std::fs;
 #[test]
 fn a_read_is_retried_once_the_tools_were_listed() {
     let mut client = Client::guarded(&[]);
-    client.call(1, "read_file", json!({ "path": "before" }));
-    let said = text(&client.answer(1));
+    let said = text(&client.ask(1, "read_file", json!({ "path": "before" })));
     assert!(said.starts_with("read ECONNRESET\n[MAY HAVE RUN]"), "{said}");
     assert_eq!(client.executions("read_file before"), 1);
 
     client.list_tools();
-    client.call("2", "read_file", json!({ "path": "after" }));
-    let answer = client.answer("2");
+    let answer = client.ask("2", "read_file", json!({ "path": "after" }));
     assert_eq!((text(&answer).as_str(), answer["id"].as_str()), ("contents of after", Some("2")));
     assert_eq!(client.executions("read_file after"), 2);
 }
@@ -44,8 +42,7 @@ fn progress_does_not_keep_it_alive_for_ever() {
     let params = json!({
         "name": "slow", "arguments": { "ms": 60_000, "steps": 600 }, "_meta": { "progressToken": 7 },
     });
-    client.request(1, "tools/call", params);
-    assert!(text(&client.answer(1)).contains("Tool timeout after 3s"));
+    assert!(text(&client.ask_for(1, "tools/call", params)).contains("Tool timeout after 3s"));
     // The server goes on for a minute; nobody hears of it.
     assert!(client.is_quiet());
 }
@@ -60,8 +57,7 @@ fn a_loop_of_malformed_calls_ends_at_the_third() {
     let loop_message =
         "[LOOP DETECTED] Tool \"read_file\" failed 2 times with identical arguments.";
     assert!(text(&client.answer(2)).contains(loop_message));
-    client.call(3, "read_file", json!({}));
-    let third = client.answer(3);
+    let third = client.ask(3, "read_file", json!({}));
     assert!(text(&third).contains(loop_message));
     assert_eq!(third["result"]["_meta"]["tool-reliability/error"]["ran"], "no");
     assert_eq!(client.executions("read_file"), 2);
@@ -122,8 +118,7 @@ fn a_catalogue_says_what_all_other_tools_do_but_not_over_the_server_s_own_warnin
         let mut client = Client::script(options, RESETS);
         client.list_tools();
         for (id, tool, times) in [(1, "plain", plain), (2, "harm", 1)] {
-            client.call(id, tool, json!({}));
-            let answer = client.answer(id);
+            let answer = client.ask(id, tool, json!({}));
             assert_eq!(client.executions(tool), times, "{tool} {options:?}: {answer}");
             assert_eq!(answer.get("error").is_none(), times == 2, "{answer}");
         }

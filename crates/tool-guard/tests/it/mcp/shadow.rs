@@ -11,8 +11,7 @@ fn events(log: &str) -> Vec<Value> {
 fn what_would_have_been_retried_or_blocked_is_only_logged() {
     let mut client = Client::guarded(&["--mode", "shadow"]);
     client.list_tools();
-    client.call(1, "read_file", json!({ "path": "a" }));
-    assert_eq!(text(&client.answer(1)), "read ECONNRESET");
+    assert_eq!(text(&client.ask(1, "read_file", json!({ "path": "a" }))), "read ECONNRESET");
     for id in 2..=5 {
         client.call(id, "read_file", json!({}));
         assert_eq!(text(&client.answer(id)), "Missing required parameter: path");
@@ -38,8 +37,7 @@ fn a_repeated_key_is_executed_again_and_logged_as_a_replay() {
         let params = json!({
             "name": "charge_card", "arguments": { "order": "o" }, "_meta": { "idempotencyKey": "k" },
         });
-        client.request(id, "tools/call", params);
-        assert_eq!(text(&client.answer(id)), "charged order o");
+        assert_eq!(text(&client.ask_for(id, "tools/call", params)), "charged order o");
     }
     assert_eq!(client.executions("charge_card"), 2);
     client.log_until(|log| events(log).iter().any(|event| event["fromCache"] == true));
@@ -75,8 +73,7 @@ fn a_line_too_long_passes_where_every_byte_does() {
 fn an_observed_call_is_logged_as_it_was() {
     let mut client = Client::guarded(&["--mode", "observe", "--log", "info"]);
     client.list_tools();
-    client.call(1, "read_file", json!({ "path": "a" }));
-    assert_eq!(text(&client.answer(1)), "read ECONNRESET");
+    assert_eq!(text(&client.ask(1, "read_file", json!({ "path": "a" }))), "read ECONNRESET");
     // As many as would end a loop, and a key that would be answered from its record.
     for id in 2..=5 {
         client.call(id, "read_file", json!({}));
@@ -86,8 +83,7 @@ fn an_observed_call_is_logged_as_it_was() {
         let params = json!({
             "name": "charge_card", "arguments": { "order": "o" }, "_meta": { "idempotencyKey": "k" },
         });
-        client.request(id, "tools/call", params);
-        assert_eq!(text(&client.answer(id)), "charged order o");
+        assert_eq!(text(&client.ask_for(id, "tools/call", params)), "charged order o");
     }
     assert_eq!(client.executions("read_file a"), 1);
     assert_eq!(client.executions("charge_card"), 2);
@@ -112,8 +108,7 @@ fn a_configured_rollout_enforces_nothing_where_calls_are_only_watched() {
     for mode in ["observe", "shadow"] {
         let config = config.to_str().unwrap();
         let mut client = Client::guarded(&["--mode", mode, "--config", config, "--log", "info"]);
-        client.call(1, "read_file", json!({ "path": "a" }));
-        assert_eq!(text(&client.answer(1)), "read ECONNRESET");
+        assert_eq!(text(&client.ask(1, "read_file", json!({ "path": "a" }))), "read ECONNRESET");
         client.signal(Signal::HUP);
         client.log_until(|log| log.contains("config_reloaded"));
         client.call(2, "read_file", json!({ "path": "b" }));

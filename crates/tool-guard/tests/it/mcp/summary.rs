@@ -38,8 +38,7 @@ fn pay(client: &mut Client, id: u32, key: &str, arguments: Value) {
 fn busy(options: &[&str]) -> Client {
     let mut client = Client::guarded(&[options, &["--timeout", HANGS], &MEMORY].concat());
     client.list_tools();
-    client.call(1, "read_file", json!({ "path": "a" }));
-    client.answer(1);
+    client.ask(1, "read_file", json!({ "path": "a" }));
     for id in 2..=3 {
         pay(&mut client, id, "k1", json!({ "order": "o" }));
         assert_eq!(text(&client.answer(id)), "charged order o");
@@ -101,8 +100,7 @@ fn the_summary_comes_also_when_the_server_ends_and_goes_to_the_log_s_file() {
     let file = ledger();
     let options = ["--log-file", file.to_str().unwrap()];
     let mut client = Client::script(&options, "read -r line; exit 3");
-    client.call(1, "any", json!({}));
-    client.answer(1);
+    client.ask(1, "any", json!({}));
     assert_eq!(client.wait().code(), Some(3));
     let log = fs::read_to_string(&file).unwrap();
     assert_eq!(summary(&log), counts([1, 0, 0, 0, 0, 1, 0], ""));

@@ -65,13 +65,11 @@ fn a_scrape_shows_the_calls_of_each_mode() {
         let mut client = guarded(&["--mode", mode, "--metrics", "localhost:0"], &[]);
         let address = address(&mut client);
         client.list_tools();
-        client.call(1, "read_file", json!({ "path": "a" }));
-        let answer = text(&client.answer(1));
+        let answer = text(&client.ask(1, "read_file", json!({ "path": "a" })));
         let is_enforced = mode == "enforce";
         assert_eq!(answer == "read ECONNRESET", !is_enforced, "{mode}: {answer}");
         for id in 2..=4 {
-            client.call(id, "read_file", json!({}));
-            client.answer(id);
+            client.ask(id, "read_file", json!({}));
         }
         let series = |name: &str| {
             let shown = scrape(&address);
@@ -169,8 +167,7 @@ fn guards_with_one_key_show_the_same_hash_of_an_idempotency_key() {
         let params = json!({
             "name": "charge_card", "arguments": { "order": "o" }, "_meta": { "idempotencyKey": "k" },
         });
-        client.request(1, "tools/call", params);
-        client.answer(1);
+        client.ask_for(1, "tools/call", params);
         let log = client.log_until(|log| log.contains("tool_call_end"));
         assert!(!log.contains(&key));
         let end = log.lines().find(|line| line.contains("tool_call_end")).unwrap();
@@ -189,8 +186,7 @@ fn only_the_values_of_listed_params_are_logged() {
     let config = "[telemetry]\nshow_params = { read_file = [\"path\"] }\n";
     let config = write(&folder, "stack.toml", config);
     let mut client = guarded(&["--config", &config, "--log", "info"], &[]);
-    client.call(1, "read_file", json!({ "path": "b.txt", "note": "private" }));
-    client.answer(1);
+    client.ask(1, "read_file", json!({ "path": "b.txt", "note": "private" }));
     let log = client.log_until(|log| log.contains("tool_call_end"));
     let start = log.lines().find(|line| line.contains("tool_call_start")).unwrap();
     let start: Value = serde_json::from_str(start).unwrap();
@@ -248,8 +244,7 @@ fn a_collector_gets_the_spans_and_metrics_of_the_last_call() {
     let vars = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint), ("OTEL_SERVICE_NAME", "shop-guard")];
     let mut client = guarded(&[], &vars);
     client.list_tools();
-    client.call(1, "read_file", json!({ "path": "a" }));
-    client.answer(1);
+    client.ask(1, "read_file", json!({ "path": "a" }));
     assert!(client.leave().success());
     let sent: Vec<_> = requests.try_iter().collect();
     let body = |path: &str| {
@@ -281,8 +276,7 @@ fn a_collector_that_never_answers_or_is_not_there_costs_calls_nothing() {
         client.list_tools();
         let begun = now();
         for id in 1..=100 {
-            client.call(id, "echo", json!({ "text": id.to_string() }));
-            client.answer(id);
+            client.ask(id, "echo", json!({ "text": id.to_string() }));
         }
         let took = begun.elapsed();
         assert!(took < Duration::from_secs(10), "{endpoint}: 100 calls took {took:?}");
@@ -300,12 +294,10 @@ fn a_failing_collector_is_reported_once_and_without_its_address() {
         ("OTEL_METRIC_EXPORT_INTERVAL", "1"),
     ];
     let mut client = guarded(&[], &vars);
-    client.call(0, "echo", json!({ "text": "x" }));
-    client.answer(0);
+    client.ask(0, "echo", json!({ "text": "x" }));
     let log = client.log_until(|log| log.contains("telemetry_not_delivered"));
     assert!(log.contains("cannot be reached") && !log.contains("hunter2"), "{log}");
-    client.call(1, "echo", json!({ "text": "x" }));
-    client.answer(1);
+    client.ask(1, "echo", json!({ "text": "x" }));
     client.close();
     let log = client.log_until(|log| log.contains("\"summary\""));
     assert!(!log.contains("telemetry_not_delivered"), "{log}");
@@ -319,6 +311,5 @@ fn what_cannot_be_sent_is_said_and_the_guard_runs() {
     ];
     let mut client = guarded(&[], &vars);
     client.log_until(|log| log.contains("OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported"));
-    client.call(1, "echo", json!({ "text": "x" }));
-    client.answer(1);
+    client.ask(1, "echo", json!({ "text": "x" }));
 }

@@ -22,8 +22,7 @@ const COMMANDS: [&[&str]; 7] = [
 
 /// Every command says that it does not judge the agent's session, and leaves it alone.
 fn is_left_alone(agent: &str, text: &str) {
-    let folder = Folder::new();
-    folder.write("s.json", text);
+    let folder = Folder::with("s.json", text);
     let names = folder.names();
     for command in COMMANDS {
         let (lines, code) = folder.json(&[command, &["s.json"]].concat());
@@ -159,8 +158,7 @@ fn a_request_of_ollamas_is_no_request_of_openais() {
         json!({"model": "qwen3", "messages": messages, "stream": false}).to_string(),
         json!({"model": "qwen3", "messages": asked, "keep_alive": "5m"}).to_string(),
     ] {
-        let folder = Folder::new();
-        folder.write("s.json", &text);
+        let folder = Folder::with("s.json", &text);
         for command in COMMANDS {
             let (lines, code) = folder.json(&[command, &["s.json"]].concat());
             assert_eq!((code, &lines[0]["agent"]), (3, &json!("Ollama")), "{command:?} {text}");
@@ -186,8 +184,7 @@ const ABORTED: &str =
 
 #[test]
 fn codexs_rollouts_are_judged_and_mended_as_responses() {
-    let folder = Folder::new();
-    folder.write("whole.jsonl", real("codex-complete.jsonl"));
+    let folder = Folder::with("whole.jsonl", real("codex-complete.jsonl"));
     let (lines, code) = folder.json(&["check", "whole.jsonl"]);
     assert_eq!((code, &lines[0]["status"]), (0, &json!("clean")), "{}", lines[0]);
     let form = (&lines[0]["form"], &lines[0]["format"]);
@@ -209,8 +206,7 @@ fn codexs_rollouts_are_judged_and_mended_as_responses() {
     let shown = folder.session(&["check", "s.jsonl"]).out;
     assert!(shown.contains(ABORTED) && !shown.contains("refuses it"), "{shown}");
 
-    let done = folder.session(&["repair", "--write", "s.jsonl"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    folder.ends(0, &["repair", "--write", "s.jsonl"]);
     let mended = folder.read("s.jsonl");
     let new: Vec<_> = mended.lines().filter(|line| !text.contains(line)).collect();
     let [new] = &new[..] else { panic!("one line is new: {new:?}") };
@@ -277,8 +273,7 @@ fn claude_codes_subagents_are_judged_as_claude_code() {
     let (lines, code) = folder.json(&["check", "s.jsonl"]);
     let found = &lines[0]["findings"][0];
     assert_eq!((code, &found["toolUseId"]), (1, &json!("toolu_031")), "{}", lines[0]);
-    let done = folder.session(&["repair", "--write", "s.jsonl"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    folder.ends(0, &["repair", "--write", "s.jsonl"]);
     let mended = folder.read("s.jsonl");
     let new = mended.lines().find(|line| line.contains("outcome unknown")).unwrap();
     let new: Value = serde_json::from_str(new).unwrap();

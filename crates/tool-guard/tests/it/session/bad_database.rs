@@ -45,8 +45,7 @@ async fn databases_without_sessions() {
     no_session(&folder, "calls.db", "it is a database without sessions");
     no_session(&folder, "none.db", "it is a database without sessions");
     no_session(&folder, "other.db", "it is another program's database");
-    let done = folder.session(&["check", "."]);
-    assert_eq!(done.code, 2);
+    let done = folder.ends(2, &["check", "."]);
     assert!(done.out.contains("./calls.db (it is a database without sessions)"), "{}", done.out);
 }
 

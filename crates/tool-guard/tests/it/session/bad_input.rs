@@ -55,8 +55,7 @@ pub(crate) fn no_session(folder: &Folder, name: &str, why: &str) {
 
 #[test]
 fn files_that_are_no_sessions() {
-    let folder = Folder::new();
-    folder.write("empty.json", "");
+    let folder = Folder::with("empty.json", "");
     folder.write("blank.json", " \n\n");
     folder.write("binary.json", b"\x7fELF\0\0\0");
     folder.write("text.json", "Dear diary");
@@ -94,10 +93,8 @@ fn what_comes_through_a_pipe_has_to_be_a_file_first() {
 
 #[test]
 fn folders_without_sessions() {
-    let folder = Folder::new();
-    folder.write("sub/notes.md", "hello");
-    let done = folder.session(&["check", "sub"]);
-    assert_eq!(done.code, 2);
+    let folder = Folder::with("sub/notes.md", "hello");
+    let done = folder.ends(2, &["check", "sub"]);
     assert!(done.err.starts_with("✗ sub has no session in it"), "{}", done.err);
     assert_eq!(done.out, "skipped: sub/notes.md (there is no JSON in it)\n");
     fs::create_dir(folder.path("empty")).unwrap();
@@ -106,8 +103,7 @@ fn folders_without_sessions() {
 
 #[test]
 fn a_wrong_command_line_ends_with_2() {
-    let folder = Folder::new();
-    folder.write("a.json", FINE);
+    let folder = Folder::with("a.json", FINE);
     let wrong: [&[&str]; 6] = [
         &[],
         &["check"],
@@ -171,9 +167,7 @@ fn what_may_not_be_read_or_written_is_named() {
 
 #[test]
 fn one_bad_file_does_not_hide_the_others() {
-    let folder = Folder::new();
-    folder.write("a.json", FINE);
-    let done = folder.session(&["check", "none.json", "a.json"]);
-    assert_eq!(done.code, 2);
+    let folder = Folder::with("a.json", FINE);
+    let done = folder.ends(2, &["check", "none.json", "a.json"]);
     assert!(done.out.contains("✓ a.json") && done.err.contains("✗ none.json"));
 }

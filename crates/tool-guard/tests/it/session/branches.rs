@@ -47,8 +47,7 @@ fn text_of(lines: &[Value]) -> String {
 
 /// The codes of `check` and `repair --write`, and what is in the file then.
 fn checked(lines: &[Value]) -> (i32, i32, String) {
-    let folder = Folder::new();
-    folder.write("s.jsonl", text_of(lines));
+    let folder = Folder::with("s.jsonl", text_of(lines));
     let check = folder.session(&["check", "s.jsonl"]).code;
     let repair = folder.session(&["repair", "--write", "s.jsonl"]).code;
     (check, repair, folder.read("s.jsonl"))

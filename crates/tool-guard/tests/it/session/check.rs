@@ -4,12 +4,10 @@ use serde_json::json;
 
 #[test]
 fn the_json_has_an_object_for_each_file() {
-    let folder = Folder::new();
-    folder.write("a.json", ORPHANED);
+    let folder = Folder::with("a.json", ORPHANED);
     folder.write("b.txt", "hello");
     folder.write("c.json", FINE);
-    let (lines, code) = folder.json(&["check", "."]);
-    assert_eq!(code, 1);
+    let lines = folder.json_of(1, &["check", "."]);
     let error = "messages.2.content.0: unexpected `tool_use_id` found in `tool_result` blocks: \
         toolu_01A. Each `tool_result` block must have a corresponding `tool_use` block in the \
         previous message.";
@@ -45,8 +43,7 @@ fn a_warning_alone_is_clean_and_shown() {
     let call = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"read:0","type":"function","function":{"name":"read","arguments":"{}"}}]}"#;
     let result = r#"{"role":"tool","tool_call_id":"read:0","content":"x"}"#;
     folder.write("s.json", format!("[{call},{result},\n{call},{result}]"));
-    let done = folder.session(&["check", "s.json"]);
-    assert_eq!(done.code, 0);
+    let done = folder.ends(0, &["check", "s.json"]);
     let expected = "  s.json:2  Duplicate tool_use id: read:0
       message 2, block 0 · rule 3
       OpenAI accepts it; a person may misread it
@@ -73,8 +70,7 @@ fn requests_to_openai_and_gemini_are_sessions_too() {
 {"role":"user","parts":[{"text":"well?"}]}
 ]}"#,
     );
-    let (lines, code) = folder.json(&["check", "gemini.json", "responses.json"]);
-    assert_eq!(code, 1);
+    let lines = folder.json_of(1, &["check", "gemini.json", "responses.json"]);
     let formats: Vec<_> = lines.iter().map(|line| line["format"].as_str().unwrap()).collect();
     assert_eq!(formats, ["gemini", "open_ai_responses"]);
     let errors: Vec<_> =
@@ -85,8 +81,7 @@ fn requests_to_openai_and_gemini_are_sessions_too() {
         "{}",
         errors[1]
     );
-    let done = folder.session(&["repair", "--write", "gemini.json", "responses.json"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    folder.ends(0, &["repair", "--write", "gemini.json", "responses.json"]);
     assert_eq!(folder.session(&["check", "gemini.json", "responses.json"]).code, 0);
 }
 
@@ -95,22 +90,19 @@ fn a_live_tail_is_clean_and_its_calls_are_named() {
     let folder = Folder::new();
     let cut = FINE.find(",\n{\"role\":\"user\",\"content\":[").unwrap();
     folder.write("s.json", format!("{}]", &FINE[..cut]));
-    let done = folder.session(&["check", "s.json"]);
-    assert_eq!(done.code, 0);
+    let done = folder.ends(0, &["check", "s.json"]);
     assert!(done.out.contains("1 call of the last step without a result yet: toolu_1"));
     let (lines, _) = folder.json(&["check", "s.json"]);
     assert_eq!(lines[0]["pending"], json!(["toolu_1"]));
 
-    let done = folder.session(&["repair", "--close-tail", "--write", "s.json"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    folder.ends(0, &["repair", "--close-tail", "--write", "s.json"]);
     assert!(folder.read("s.json").contains("outcome unknown, may have run"));
     assert_eq!(folder.json(&["check", "s.json"]).0[0]["pending"], json!([]));
 }
 
 #[test]
 fn colours_are_where_the_terminal_has_them() {
-    let folder = Folder::new();
-    folder.write("a.json", ORPHANED);
+    let folder = Folder::with("a.json", ORPHANED);
     let run = |variable: &str, value: &str| {
         let mut command = folder.command(&["check", "a.json"]);
         command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env(variable, value);
@@ -173,8 +165,7 @@ fn what_is_not_understood_is_not_judged() {
 
 #[test]
 fn of_several_files_the_worst_counts() {
-    let folder = Folder::new();
-    folder.write("clean.json", FINE);
+    let folder = Folder::with("clean.json", FINE);
     let unknown = r#"[{"role":"user","content":"hi"},{"role":"narrator","content":"Meanwhile…"}]"#;
     folder.write("unknown.json", unknown);
     folder.write("bad.json", ORPHANED);
@@ -207,8 +198,7 @@ fn claude_code_forgets_a_call_without_a_result() {
     let call = [line("a", "null", "user", r#""pay""#), line("b", r#""a""#, "assistant", CALL)];
     let on = line("c", r#""b""#, "user", r#""did it work?""#);
     folder.write("s.jsonl", format!("{}\n{on}\n", call.join("\n")));
-    let done = folder.session(&["check", "s.jsonl"]);
-    assert_eq!(done.code, 1);
+    let done = folder.ends(1, &["check", "s.jsonl"]);
     assert!(
         done.out.contains(&format!(
             "Incomplete tool_use: t1\n      message 1, block 0 · rule 2\n      {dropped}\n"
@@ -223,11 +213,9 @@ fn claude_code_forgets_a_call_without_a_result() {
 
     // At the end it may still run, for all that a file can tell.
     folder.write("t.jsonl", call.join("\n") + "\n");
-    let done = folder.session(&["check", "t.jsonl"]);
-    assert_eq!(done.code, 0);
+    let done = folder.ends(0, &["check", "t.jsonl"]);
     assert!(done.out.contains("1 call of the last step") && done.out.contains(dropped));
-    let done = folder.session(&["check", "--strict", "t.jsonl"]);
-    assert_eq!(done.code, 1, "{}", done.out);
+    let done = folder.ends(1, &["check", "--strict", "t.jsonl"]);
     assert!(done.out.contains("session repair --close-tail t.jsonl"), "{}", done.out);
     let (told, code) = folder.json(&["check", "--strict", "t.jsonl"]);
     assert_eq!((code, &told[0]["status"]), (1, &"findings".into()));
@@ -282,8 +270,7 @@ fn for_what_every_repair_leaves_check_suggests_to_go_back() {
     ]});
     let go = json!({"role": "user", "content": "go"});
     folder.write("a.json", json!([go, call(""), result]).to_string());
-    let done = folder.session(&["check", "a.json"]);
-    assert_eq!(done.code, 1);
+    let done = folder.ends(1, &["check", "a.json"]);
     assert!(done.out.contains("session rollback --before-fault a.json"), "{}", done.out);
     assert!(!done.out.contains("session repair"), "{}", done.out);
     let (told, _) = folder.json(&["repair", "a.json"]);

@@ -14,10 +14,8 @@ const ORPHAN: &str =
 
 #[test]
 fn a_checkpoint_is_made_listed_and_gone_back_to() {
-    let folder = Folder::new();
-    folder.write("a.json", FINE);
-    let done = folder.session(&["checkpoints", "a.json"]);
-    assert_eq!(done.code, 0);
+    let folder = Folder::with("a.json", FINE);
+    let done = folder.ends(0, &["checkpoints", "a.json"]);
     assert!(done.out.ends_with(
         "  no checkpoints\n\nMake one:  tool-guard session checkpoints --create a.json\n"
     ));
@@ -40,15 +38,13 @@ fn a_checkpoint_is_made_listed_and_gone_back_to() {
     assert!(done.out.contains("UTC      4 messages  before the migration\n"), "{}", done.out);
     assert!(done.out.contains("tool-guard session rollback --to 'a#1' a.json"), "{}", done.out);
 
-    let done = folder.session(&["rollback", "--to", "a#1", "a.json"]);
-    assert_eq!(done.code, 1);
+    let done = folder.ends(1, &["rollback", "--to", "a#1", "a.json"]);
     let planned = "nothing is written yet: the last 1 message (87 bytes) would go, 4 messages would be \
                    left\n";
     assert!(done.out.contains(planned), "{}", done.out);
     assert_eq!(folder.read("a.json"), longer(ORPHAN));
 
-    let (lines, code) = folder.json(&["rollback", "--to", "1", "--write", "a.json"]);
-    assert_eq!(code, 0);
+    let lines = folder.json_of(0, &["rollback", "--to", "1", "--write", "a.json"]);
     assert_eq!(lines[0]["status"], "rolledBack");
     assert_eq!(
         (&lines[0]["messagesRemoved"], &lines[0]["newMessageCount"]),
@@ -62,8 +58,7 @@ fn a_checkpoint_is_made_listed_and_gone_back_to() {
 
 #[test]
 fn a_checkpoint_that_does_not_hold_is_refused() {
-    let folder = Folder::new();
-    folder.write("a.json", FINE);
+    let folder = Folder::with("a.json", FINE);
     folder.session(&["checkpoints", "--create", "a.json"]);
     let changed = longer(ORPHAN).replace("It says hello.", "It says hullo.");
     folder.write("a.json", &changed);
@@ -72,8 +67,7 @@ fn a_checkpoint_that_does_not_hold_is_refused() {
     assert_eq!((done.code, &*done.out), (2, ""));
     assert!(done.err.contains("Checkpoint integrity mismatch — messages were modified"));
     assert!(done.err.contains("so nothing was cut"), "{}", done.err);
-    let done = folder.session(&["rollback", "--to", "a#7", "--write", "a.json"]);
-    assert_eq!(done.code, 2);
+    let done = folder.ends(2, &["rollback", "--to", "a#7", "--write", "a.json"]);
     assert!(done.err.contains("Checkpoint not found: a#7"), "{}", done.err);
     assert!(done.err.contains("→ there are: a#1"), "{}", done.err);
     assert_eq!(folder.read("a.json"), changed);
@@ -84,8 +78,7 @@ fn a_checkpoint_that_does_not_hold_is_refused() {
 
 #[test]
 fn a_torn_sidecar_costs_one_line() {
-    let folder = Folder::new();
-    folder.write("a.json", FINE);
+    let folder = Folder::with("a.json", FINE);
     folder.session(&["checkpoints", "--create", "a.json"]);
     let sidecar = folder.path("a.json.checkpoints");
     let half = folder.read("a.json.checkpoints")[..30].to_owned();
@@ -101,8 +94,7 @@ fn a_torn_sidecar_costs_one_line() {
 
 #[test]
 fn without_a_checkpoint_the_way_back_is_to_before_the_fault() {
-    let folder = Folder::new();
-    folder.write("a.json", ORPHANED);
+    let folder = Folder::with("a.json", ORPHANED);
     let (lines, code) = folder.json(&["rollback", "--before-fault", "a.json"]);
     assert_eq!((code, &lines[0]["newMessageCount"]), (1, &json!(2)));
 

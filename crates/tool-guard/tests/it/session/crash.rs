@@ -27,8 +27,7 @@ enum Moment {
 #[test]
 fn killed_at_any_moment_it_leaves_the_old_file_or_the_new_one() {
     let old = large();
-    let folder = Folder::new();
-    folder.write("s.json", &old);
+    let folder = Folder::with("s.json", &old);
     let start = Instant::now();
     assert_eq!(folder.session(&["repair", "--write", "s.json"]).code, 0);
     let takes = start.elapsed();
@@ -43,8 +42,7 @@ fn killed_at_any_moment_it_leaves_the_old_file_or_the_new_one() {
             1 => Moment::BackedUp,
             _ => Moment::Exchanged,
         };
-        let folder = Folder::new();
-        folder.write("s.json", &old);
+        let folder = Folder::with("s.json", &old);
         kill(&folder, moment);
 
         let left = folder.read("s.json");

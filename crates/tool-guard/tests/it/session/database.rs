@@ -107,8 +107,7 @@ See how to repair it:  tool-guard session repair --session s/1 sessions.db
     assert_eq!(folder.session(&["check", "--session", "fine", "sessions.db"]).code, 0);
     // Any name will do, and a folder is looked into.
     fs::rename(folder.path("sessions.db"), folder.path("kept")).unwrap();
-    let (lines, code) = folder.json(&["check", "."]);
-    assert_eq!(code, 1);
+    let lines = folder.json_of(1, &["check", "."]);
     let told: Vec<_> = lines.iter().map(|line| (&line["session"], &line["status"])).collect();
     assert_eq!(told, [(&json!("fine"), &json!("clean")), (&json!("s/1"), &json!("findings"))]);
     assert_eq!(
@@ -129,8 +128,7 @@ async fn a_stored_session_is_mended_and_its_old_messages_stay_beside() {
     agent.sessions.load("s/1").await.unwrap();
     let old = text(&path, "s/1").await;
 
-    let planned = folder.session(&["repair", "sessions.db"]);
-    assert_eq!(planned.code, 1);
+    let planned = folder.ends(1, &["repair", "sessions.db"]);
     assert!(planned.out.contains("sessions.db#s/1  turn the result without its call into text"));
     let hint = "tool-guard session repair --write --session s/1 sessions.db\n";
     assert!(planned.out.ends_with(hint), "{}", planned.out);
@@ -256,15 +254,12 @@ async fn a_stored_session_begins_anew_and_is_archived() {
 #[tokio::test]
 async fn one_session_has_to_be_named_where_there_are_several() {
     let (folder, path) = two().await;
-    let done = folder.session(&["reset", "--write", "sessions.db"]);
-    assert_eq!(done.code, 2);
+    let done = folder.ends(2, &["reset", "--write", "sessions.db"]);
     assert_eq!(done.err, "✗ sessions.db has 2 sessions\n  → name one by --session: fine, s/1\n");
-    let done = folder.session(&["check", "--session", "other", "sessions.db"]);
-    assert_eq!(done.code, 2);
+    let done = folder.ends(2, &["check", "--session", "other", "sessions.db"]);
     assert_eq!(done.err, "✗ sessions.db has no session other\n  → there are: fine, s/1\n");
     folder.write("a.json", "[]");
-    let done = folder.session(&["check", "--session", "fine", "a.json"]);
-    assert_eq!(done.code, 2);
+    let done = folder.ends(2, &["check", "--session", "fine", "a.json"]);
     assert!(done.err.contains("is no database, and --session names a session in one"));
 
     let agent = Agent::on(&path).await;

@@ -105,8 +105,7 @@ fn a_folder_of_another_user_is_refused() {
 
 #[test]
 fn a_pipe_beside_a_session_is_not_waited_for() {
-    let folder = Folder::new();
-    folder.write("a.json", ORPHANED);
+    let folder = Folder::with("a.json", ORPHANED);
     pipe(&folder.path("a.json.checkpoints"));
     pipe(&folder.path("a.json.lock"));
     for arguments in
@@ -123,8 +122,7 @@ fn a_pipe_beside_a_session_is_not_waited_for() {
 
 #[test]
 fn checkpoints_are_never_those_of_another_file() {
-    let folder = Folder::new();
-    folder.write("a.json", ORPHANED);
+    let folder = Folder::with("a.json", ORPHANED);
     let victim = folder.write("victim", "secret");
     set_mode(&victim, 0o640);
     let sidecar = folder.path("a.json.checkpoints");
@@ -136,8 +134,7 @@ fn checkpoints_are_never_those_of_another_file() {
     }
     fs::remove_file(&sidecar).unwrap();
     fs::hard_link(&victim, &sidecar).unwrap();
-    let done = folder.session(&["checkpoints", "--create", "a.json"]);
-    assert_eq!(done.code, 2);
+    let done = folder.ends(2, &["checkpoints", "--create", "a.json"]);
     assert!(done.err.contains("or has other names"), "{}", done.err);
     assert_eq!((folder.read("victim").as_str(), mode(&victim)), ("secret", 0o640));
 
@@ -152,8 +149,7 @@ fn checkpoints_are_never_those_of_another_file() {
 
 #[test]
 fn what_another_program_has_locked_is_not_waited_for() {
-    let folder = Folder::new();
-    folder.write("a.json", ORPHANED);
+    let folder = Folder::with("a.json", ORPHANED);
     assert_eq!(folder.session(&["checkpoints", "--create", "a.json"]).code, 0);
     let sidecar = fs::File::open(folder.path("a.json.checkpoints")).unwrap();
     sidecar.lock().unwrap();
@@ -174,8 +170,7 @@ fn a_file_that_claims_to_be_huge_is_refused() {
     huge(&folder.write("huge.json", "["));
     refused(&folder, "huge.json", "has 2199.0 GB, and no more than 4.3 GB are held in memory");
     huge(&folder.write("huge.jsonl", "{\"type\":\"session\",\"id\":\"s\",\"cwd\":\"/\"}\n"));
-    let done = folder.session(&["check", "huge.jsonl"]);
-    assert_eq!(done.code, 2, "{}", done.out);
+    let done = folder.ends(2, &["check", "huge.jsonl"]);
     assert!(done.err.contains("of data in 2199.0 GB: the rest are holes"), "{}", done.err);
     folder.write("a.json", ORPHANED);
     huge(&folder.write("a.json.checkpoints", ""));

@@ -85,10 +85,8 @@ fn an_api_without_known_rules_is_named_and_not_judged() {
         assert!(said.contains(&format!("by the API {api}, whose rules are not known")), "{said}");
         assert!(!said.contains("OpenAI"), "{said}");
     }
-    let folder = Folder::new();
-    folder.write("s.jsonl", pi("anthropic-messages"));
-    let checked = folder.session(&["check", "s.jsonl"]);
-    assert_eq!(checked.code, 1);
+    let folder = Folder::with("s.jsonl", pi("anthropic-messages"));
+    let checked = folder.ends(1, &["check", "s.jsonl"]);
     assert!(checked.out.contains("Anthropic refuses it"), "{}", checked.out);
 }
 
@@ -99,8 +97,7 @@ fn a_call_without_a_type_gets_one() {
             r#"{{"model":"{model}","messages":[{{"role":"user","content":"hi"}},{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_1","function":{{"name":"pay","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"call_1","content":"ok"}}]}}"#
         )
     };
-    let folder = Folder::new();
-    folder.write("s.json", request("gpt-4o"));
+    let folder = Folder::with("s.json", request("gpt-4o"));
     let checked = folder.session(&["check", "s.json"]);
     let refusal =
         "OpenAI refuses it: Missing required parameter: 'messages[1].tool_calls[0].type'.";
@@ -126,10 +123,8 @@ fn two_records_that_do_not_hang_together_are_a_finding() {
     };
     for role in ["user", "assistant"] {
         let text = [line("a", json!(null), "user"), line("d", json!("c"), role)].concat();
-        let folder = Folder::new();
-        folder.write("s.jsonl", &text);
-        let checked = folder.session(&["check", "s.jsonl"]);
-        assert_eq!(checked.code, 1, "{}", checked.out);
+        let folder = Folder::with("s.jsonl", &text);
+        folder.ends(1, &["check", "s.jsonl"]);
         assert_eq!(folder.session(&["repair", "--write", "s.jsonl"]).code, 0);
         assert_eq!(folder.session(&["check", "s.jsonl"]).code, 0);
     }
@@ -150,8 +145,7 @@ fn an_empty_part_stays_where_it_is() {
             call("1"),
             call("2")
         );
-        let folder = Folder::new();
-        folder.write("s.json", &text);
+        let folder = Folder::with("s.json", &text);
         let done = folder.session(&["repair", "--write", "s.json"]);
         assert!(done.code < 2, "{}{}", done.out, done.err);
         let now: Value = serde_json::from_str(&folder.read("s.json")).unwrap();

@@ -44,6 +44,13 @@ impl Folder {
         Self(tempfile::Builder::new().prefix("tool-guard-session-").tempdir().unwrap())
     }
 
+    /// A folder with this file.
+    pub(crate) fn with(name: &str, bytes: impl AsRef<[u8]>) -> Self {
+        let folder = Self::new();
+        folder.write(name, bytes);
+        folder
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -88,6 +95,14 @@ impl Folder {
         Done::of(&self.command(arguments).output().unwrap())
     }
 
+    /// Runs it; it ends with this code.
+    #[track_caller]
+    pub(crate) fn ends(&self, code: i32, arguments: &[&str]) -> Done {
+        let done = self.session(arguments);
+        assert_eq!(done.code, code, "{}{}", done.out, done.err);
+        done
+    }
+
     /// The same with `--json`: an object for each line, as the schema describes it, and the exit
     /// code.
     pub(crate) fn json(&self, arguments: &[&str]) -> (Vec<Value>, i32) {
@@ -97,6 +112,14 @@ impl Folder {
         let lines: Vec<_> = lines.collect();
         lines.iter().for_each(is_described);
         (lines, done.code)
+    }
+
+    /// The objects of a command that ends with this code.
+    #[track_caller]
+    pub(crate) fn json_of(&self, code: i32, arguments: &[&str]) -> Vec<Value> {
+        let (lines, ended) = self.json(arguments);
+        assert_eq!(ended, code, "{lines:?}");
+        lines
     }
 }
 

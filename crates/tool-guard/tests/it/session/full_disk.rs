@@ -31,8 +31,7 @@ fn limit(folder: &Folder, blocks: usize) -> usize {
 
 #[test]
 fn what_does_not_fit_leaves_nothing_behind() {
-    let folder = Folder::new();
-    folder.write("a.json", ORPHANED);
+    let folder = Folder::with("a.json", ORPHANED);
     let commands: [&[&str]; 4] = [
         &["checkpoints", "--create", "a.json"],
         &["repair", "--write", "a.json"],
@@ -53,8 +52,7 @@ fn what_does_not_fit_leaves_nothing_behind() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_cannot_be_printed_ends_with_2() {
-    let folder = Folder::new();
-    folder.write("a.json", FINE);
+    let folder = Folder::with("a.json", FINE);
     for arguments in [&["check", "a.json"][..], &["check", "--json", "a.json"]] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = folder.command(arguments);
@@ -73,8 +71,7 @@ fn what_cannot_be_printed_ends_with_2() {
 
 #[test]
 fn half_a_checkpoint_is_taken_back() {
-    let folder = Folder::new();
-    folder.write("a.json", ORPHANED);
+    let folder = Folder::with("a.json", ORPHANED);
     folder.session(&["checkpoints", "--create", "a.json"]);
     // Room for the beginning of a line, and no more.
     let mut kept = folder.read("a.json.checkpoints");

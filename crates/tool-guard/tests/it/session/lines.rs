@@ -21,10 +21,8 @@ pub(crate) const CLAUDE: &str = r#"{"type":"user","uuid":"u1","parentUuid":null,
 
 #[test]
 fn claude_codes_orphaned_result_is_found_and_mended() {
-    let folder = Folder::new();
-    folder.write("s.jsonl", CLAUDE);
-    let checked = folder.session(&["check", "s.jsonl"]);
-    assert_eq!(checked.code, 1);
+    let folder = Folder::with("s.jsonl", CLAUDE);
+    let checked = folder.ends(1, &["check", "s.jsonl"]);
     let expected = "✗ s.jsonl  Claude Code · 4 messages · 594 bytes
   s.jsonl:3  Orphaned tool_result: toolu_01A
       message 2, block 0 · rule 1
@@ -35,8 +33,7 @@ fn claude_codes_orphaned_result_is_found_and_mended() {
 See how to repair it:  tool-guard session repair s.jsonl
 ";
     assert_eq!(checked.out, expected);
-    let done = folder.session(&["repair", "--write", "s.jsonl"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    folder.ends(0, &["repair", "--write", "s.jsonl"]);
     let mended = folder.read("s.jsonl");
     assert!(mended.contains("receipt ch_1") && !mended.contains("tool_result\""), "{mended}");
     let others = |text: &str| -> Vec<String> {
@@ -52,8 +49,7 @@ fn openclaws_unanswered_call_gets_its_answer_and_the_torn_line_goes() {
     let folder = Folder::new();
     let text = format!("{OPENCLAW}{TORN}");
     folder.write("s.jsonl", &text);
-    let (lines, code) = folder.json(&["check", "s.jsonl"]);
-    assert_eq!(code, 1);
+    let lines = folder.json_of(1, &["check", "s.jsonl"]);
     assert_eq!(
         (&lines[0]["form"], &lines[0]["skippedBytes"]),
         (&json!("openclaw"), &json!(TORN.len()))
@@ -66,16 +62,14 @@ fn openclaws_unanswered_call_gets_its_answer_and_the_torn_line_goes() {
         .collect();
     assert_eq!(faults, [(3, "incomplete_use"), (5, "torn")]);
 
-    let (lines, code) = folder.json(&["repair", "s.jsonl"]);
-    assert_eq!(code, 1);
+    let lines = folder.json_of(1, &["repair", "s.jsonl"]);
     let acts = lines[0]["repairs"].as_array().unwrap();
     let act = |name: &str| acts.iter().find(|act| act["action"] == name).unwrap();
     assert_eq!(act("add_unknown")["toolUseId"], "call_1");
     let drop = json!({"line": 5, "action": "drop_bytes", "length": TORN.len(), "why": "torn"});
     assert_eq!(*act("drop_bytes"), drop);
 
-    let done = folder.session(&["repair", "--write", "s.jsonl"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    let done = folder.ends(0, &["repair", "--write", "s.jsonl"]);
     assert!(done.out.contains(&format!("take out {} bytes that belong to no record", TORN.len())));
     // They may have been half of an answer.
     let lost = format!(
@@ -103,13 +97,11 @@ fn lines_have_checkpoints_too() {
     assert_eq!(checkpoint["contentHash"], blake3::hash(start.as_bytes()).to_hex().as_str());
 
     folder.write("s.jsonl", format!("{OPENCLAW}{TORN}"));
-    let done = folder.session(&["rollback", "--to", "1", "--write", "s.jsonl"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    folder.ends(0, &["rollback", "--to", "1", "--write", "s.jsonl"]);
     assert_eq!(folder.read("s.jsonl"), start);
 
     folder.write("s.jsonl", OPENCLAW);
-    let done = folder.session(&["rollback", "--before-fault", "--write", "s.jsonl"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    folder.ends(0, &["rollback", "--before-fault", "--write", "s.jsonl"]);
     assert_eq!(folder.read("s.jsonl"), start, "the call that was never answered goes");
     assert_eq!(folder.session(&["check", "s.jsonl"]).code, 0);
 }
@@ -155,27 +147,22 @@ fn turns_are_points_to_go_back_to_without_a_checkpoint() {
     let start: String = OPENCLAW.lines().take(2).map(|line| format!("{line}\n")).collect();
     let text = format!("{start}{more}");
     folder.write("s.jsonl", &text);
-    let (lines, code) = folder.json(&["checkpoints", "s.jsonl"]);
-    assert_eq!(code, 0);
+    let lines = folder.json_of(0, &["checkpoints", "s.jsonl"]);
     let turn = &lines[0]["turns"][0];
     assert_eq!((&turn["line"], &turn["messageIndex"]), (&json!(3), &json!(2)));
     let id = turn["id"].as_str().unwrap();
-    let done = folder.session(&["rollback", "--to", id, "--write", "s.jsonl"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    folder.ends(0, &["rollback", "--to", id, "--write", "s.jsonl"]);
     let without_last = text.lines().take(3).map(|line| format!("{line}\n")).collect::<String>();
     assert_eq!(folder.read("s.jsonl"), without_last);
     let other = format!("{}-000000000000", id.split('-').next().unwrap());
-    let done = folder.session(&["rollback", "--to", &other, "--write", "s.jsonl"]);
-    assert_eq!(done.code, 2);
+    let done = folder.ends(2, &["rollback", "--to", &other, "--write", "s.jsonl"]);
     assert!(done.err.contains("Checkpoint integrity mismatch"), "{}", done.err);
 }
 
 #[test]
 fn a_reset_keeps_the_header() {
-    let folder = Folder::new();
-    folder.write("s.jsonl", OPENCLAW);
-    let done = folder.session(&["reset", "--archive", "--write", "s.jsonl"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    let folder = Folder::with("s.jsonl", OPENCLAW);
+    folder.ends(0, &["reset", "--archive", "--write", "s.jsonl"]);
     assert_eq!(folder.read("s.jsonl"), format!("{}\n", OPENCLAW.lines().next().unwrap()));
     assert_eq!(folder.read(&folder.only("s.jsonl.archive-")), OPENCLAW);
     assert_eq!(folder.session(&["check", "s.jsonl"]).code, 0);
@@ -183,10 +170,8 @@ fn a_reset_keeps_the_header() {
 
 #[test]
 fn a_diff_shows_the_lines_that_change() {
-    let folder = Folder::new();
-    folder.write("s.jsonl", CLAUDE);
-    let done = folder.session(&["diff", "s.jsonl"]);
-    assert_eq!(done.code, 1);
+    let folder = Folder::with("s.jsonl", CLAUDE);
+    let done = folder.ends(1, &["diff", "s.jsonl"]);
     assert!(done.out.contains("@@ s.jsonl:3, record 2 changes @@"), "{}", done.out);
     assert!(done.out.contains("-        \"tool_use_id\": \"toolu_01A\",\n"), "{}", done.out);
     assert!(done.out.contains("+        \"type\": \"text\",\n"), "{}", done.out);
@@ -198,8 +183,7 @@ fn runs_of_nul_and_glued_records_are_mended() {
     let glued = OPENCLAW.replacen("\n", "", 1);
     folder.write("s.jsonl", format!("{}{}", "\0".repeat(512), glued));
     assert_eq!(folder.session(&["check", "s.jsonl"]).code, 1);
-    let done = folder.session(&["repair", "--write", "s.jsonl"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    folder.ends(0, &["repair", "--write", "s.jsonl"]);
     let mended = folder.read("s.jsonl");
     assert!(mended.starts_with(OPENCLAW.lines().next().unwrap()) && !mended.contains('\0'));
     assert_eq!(folder.session(&["check", "s.jsonl"]).code, 0);
@@ -226,8 +210,7 @@ fn bytes_that_are_no_text_are_compared_as_bytes() {
     let (planned, _) = folder.json(&["repair", "s.jsonl"]);
     let drops = planned[0]["repairs"].as_array().unwrap();
     assert!(drops.iter().any(|act| act["why"] == "not_utf8"), "{drops:?}");
-    let (lines, code) = folder.json(&["diff", "s.jsonl"]);
-    assert_eq!(code, 1);
+    let lines = folder.json_of(1, &["diff", "s.jsonl"]);
     let changes = lines[0]["changes"].as_array().unwrap();
     let change = changes.iter().find(|change| change["line"] == 2).expect("line 2 differs");
     let text = |side: &str| change[side][0].as_str().unwrap().to_owned();

@@ -170,8 +170,7 @@ fn a_repair_changes_nothing_that_is_not_understood() {
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"receipt 7","seal":"x"}]}
 ]"#;
     folder.write("s.json", damaged);
-    let done = folder.session(&["repair", "--write", "s.json"]);
-    assert_eq!(done.code, 3, "{}{}", done.out, done.err);
+    let done = folder.ends(3, &["repair", "--write", "s.json"]);
     assert!(done.out.contains("the repair would change message"), "{}", done.out);
     assert_eq!(folder.read("s.json"), damaged);
 }

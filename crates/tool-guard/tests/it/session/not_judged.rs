@@ -3,8 +3,7 @@ use super::folder::Folder;
 
 /// Runs `repair --write` on a text, which has to stay as it is, and gives back what is said.
 fn left_alone(text: &str) -> String {
-    let folder = Folder::new();
-    folder.write("s.json", text);
+    let folder = Folder::with("s.json", text);
     let planned = folder.session(&["repair", "s.json"]);
     let done = folder.session(&["repair", "--write", "s.json"]);
     assert_eq!((planned.code, done.code), (3, 3), "{}{}", done.out, done.err);
@@ -24,8 +23,7 @@ fn nothing_is_written_of_a_session_that_is_not_judged_after_its_repair() {
 ]}"#;
     let said = left_alone(text);
     assert!(said.contains("--force"), "{said}");
-    let folder = Folder::new();
-    folder.write("s.json", text);
+    let folder = Folder::with("s.json", text);
     let forced = folder.session(&["repair", "--write", "--force", "s.json"]);
     assert_eq!(forced.code, 3, "it is still not judged: {}", forced.out);
     let now = folder.read("s.json");
@@ -52,8 +50,7 @@ fn no_outcome_is_made_up_where_something_unknown_names_the_call() {
 {"role":"user","content":[{"type":"receipt","for":"toolu_7"},{"type":"text","text":"Well?"}]}
 "#,
     );
-    let done = folder.session(&["repair", "--write", "s.jsonl"]);
-    assert_eq!(done.code, 3, "{}{}", done.out, done.err);
+    let done = folder.ends(3, &["repair", "--write", "s.jsonl"]);
     assert!(done.out.contains("message 2 may be its result"), "{}", done.out);
 }
 
@@ -89,10 +86,8 @@ fn a_repair_that_turns_a_session_into_another_providers_is_not_made() {
 ]"#;
     left_alone(mixed);
     // What any of them takes is written.
-    let folder = Folder::new();
-    folder.write("s.json", chat.replace(r#""content":"""#, r#""content":"Pay.""#));
-    let done = folder.session(&["repair", "--write", "s.json"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    let folder = Folder::with("s.json", chat.replace(r#""content":"""#, r#""content":"Pay.""#));
+    folder.ends(0, &["repair", "--write", "s.json"]);
     assert_eq!(folder.session(&["check", "s.json"]).code, 0);
 }
 
@@ -102,8 +97,7 @@ fn a_session_that_is_not_judged_is_not_begun_anew_and_gets_no_checkpoint() {
 {"role":"user","content":"Pay order 42."},
 {"role":"narrator","content":"Night falls."}
 ]}"#;
-    let folder = Folder::new();
-    folder.write("s.json", text);
+    let folder = Folder::with("s.json", text);
     for arguments in [["reset", "--write", "s.json"], ["checkpoints", "--create", "s.json"]] {
         let done = folder.session(&arguments);
         assert_eq!(done.code, 3, "{}{}", done.out, done.err);
@@ -132,8 +126,7 @@ fn a_message_of_more_than_any_model_writes_is_not_judged() {
             list(&result, count)
         )
     };
-    let folder = Folder::new();
-    folder.write("most.jsonl", session(10_000));
+    let folder = Folder::with("most.jsonl", session(10_000));
     assert_eq!(folder.session(&["check", "most.jsonl"]).code, 0);
     let more = session(10_001);
     folder.write("more.jsonl", &more);
@@ -152,11 +145,9 @@ fn a_message_of_more_than_any_model_writes_is_not_judged() {
 #[test]
 fn more_messages_than_any_provider_takes_are_not_judged() {
     let list = |message: &str| format!("[{}]", vec![message; 100_001].join(","));
-    let folder = Folder::new();
-    folder.write("s.json", list(r#"{"role":"user","content":"a"}"#));
+    let folder = Folder::with("s.json", list(r#"{"role":"user","content":"a"}"#));
     folder.write("rows.json", list("{}"));
-    let done = folder.session(&["check", "s.json"]);
-    assert_eq!(done.code, 3, "{}{}", done.out, done.err);
+    let done = folder.ends(3, &["check", "s.json"]);
     assert!(done.out.contains("it has more than 100,000 messages"), "{}", done.out);
     let done = folder.session(&["check", "rows.json"]);
     assert!(done.out.contains("it is no session: "), "{}", done.out);

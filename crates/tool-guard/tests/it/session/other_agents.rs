@@ -297,8 +297,7 @@ fn no_session_of_another_agent_is_called_clean_or_changed() {
 /// A subagent's messages are its model's alone: its rules are those of any session.
 #[test]
 fn a_subagents_call_without_a_result_is_not_clean() {
-    let folder = Folder::new();
-    folder.write("agent-a1b2c3d4.jsonl", subagent());
+    let folder = Folder::with("agent-a1b2c3d4.jsonl", subagent());
     let done = folder.session(&["check", "agent-a1b2c3d4.jsonl"]);
     assert_ne!(done.code, 0, "{}", done.out);
     assert!(!done.out.contains('✓'), "{}", done.out);

@@ -20,8 +20,7 @@ fn the_json_tells_plan_losses_and_backup() {
     });
     assert_eq!(folder.json(&["repair", "a.json"]), (vec![expected.clone()], 1));
 
-    let (lines, code) = folder.json(&["repair", "--write", "a.json"]);
-    assert_eq!(code, 0);
+    let lines = folder.json_of(0, &["repair", "--write", "a.json"]);
     let mut written = expected;
     written["status"] = json!("repaired");
     let backup = file.canonicalize().unwrap().with_file_name(folder.only("a.json.bak-"));
@@ -34,15 +33,12 @@ fn the_json_tells_plan_losses_and_backup() {
 
 #[test]
 fn a_call_that_lost_its_id_gets_one() {
-    let folder = Folder::new();
-    folder.write("a.json", FINE.replace("toolu_1", ""));
-    let done = folder.session(&["check", "a.json"]);
-    assert_eq!(done.code, 1);
+    let folder = Folder::with("a.json", FINE.replace("toolu_1", ""));
+    let done = folder.ends(1, &["check", "a.json"]);
     let refused = "Anthropic refuses it: messages.1.content.0.tool_use.id: String should match";
     assert!(done.out.contains("a.json:3  tool_use without an id\n"), "{}", done.out);
     assert!(done.out.contains(refused), "{}", done.out);
-    let done = folder.session(&["repair", "--write", "a.json"]);
-    assert_eq!(done.code, 0);
+    let done = folder.ends(0, &["repair", "--write", "a.json"]);
     assert!(done.out.contains("a.json:3  give the call an id of its own"), "{}", done.out);
     assert!(done.out.contains("nothing that a tool did or answered is lost"), "{}", done.out);
     assert_eq!(folder.read("a.json"), FINE.replace("toolu_1", "call_r1"));
@@ -64,8 +60,7 @@ fn mode_remove_names_the_lines_of_items_as_they_were() {
         // After the first removal, an item loses its link, and a reasoning goes.
         (vec![&user, orphan, &user, linked, reasoning, &user, &model], vec![3, 3, 5, 6]),
     ] {
-        let folder = Folder::new();
-        folder.write("a.json", format!("{{\"input\":[\n{}\n]}}", items.join(",\n")));
+        let folder = Folder::with("a.json", format!("{{\"input\":[\n{}\n]}}", items.join(",\n")));
         let (lines, code) = folder.json(&["repair", "--mode", "remove", "--write", "a.json"]);
         assert_eq!((&lines[0]["status"], code), (&json!("repaired"), 0), "{lines:?}");
         let repairs = lines[0]["repairs"].as_array().unwrap();
@@ -90,8 +85,7 @@ fn mode_remove_names_what_it_removes_and_leaves_nothing_that_is_refused() {
         says("assistant", "done"),
     );
     folder.write("a.json", &text);
-    let (lines, code) = folder.json(&["repair", "--mode", "remove", "a.json"]);
-    assert_eq!(code, 1);
+    let lines = folder.json_of(1, &["repair", "--mode", "remove", "a.json"]);
     let repairs: Vec<_> = lines[0]["repairs"]
         .as_array()
         .unwrap()
@@ -109,8 +103,7 @@ fn mode_remove_names_what_it_removes_and_leaves_nothing_that_is_refused() {
         lines[0]["losses"].as_array().unwrap().iter().map(|it| &it["what"]).collect();
     assert_eq!(lost, ["result", "call"]);
 
-    let done = folder.session(&["diff", "--mode", "remove", "a.json"]);
-    assert_eq!(done.code, 1);
+    let done = folder.ends(1, &["diff", "--mode", "remove", "a.json"]);
     assert!(done.out.contains("@@ a.json:3, records 2 to 3 go @@\n-{\n-  \"role\": \"user\",\n"));
     let done = folder.session(&["repair", "--mode", "remove", "a.json"]);
     assert!(done.out.contains("tool-guard session repair --mode remove --write a.json"));
@@ -121,14 +114,12 @@ fn mode_remove_names_what_it_removes_and_leaves_nothing_that_is_refused() {
 
 #[test]
 fn a_diff_of_what_is_clean_is_empty() {
-    let folder = Folder::new();
-    folder.write("a.json", FINE);
+    let folder = Folder::with("a.json", FINE);
     assert_eq!(folder.session(&["diff", "a.json"]).code, 0);
     let (lines, code) = folder.json(&["diff", "a.json"]);
     assert_eq!((&lines[0]["changes"], code), (&json!([]), 0));
     folder.write("b.json", ORPHANED);
-    let (lines, code) = folder.json(&["diff", "b.json"]);
-    assert_eq!(code, 1);
+    let lines = folder.json_of(1, &["diff", "b.json"]);
     let change = &lines[0]["changes"][0];
     assert_eq!((&change["line"], &change["record"]), (&json!(4), &json!(2)));
     let before = change["before"][0].as_str().unwrap();
@@ -189,8 +180,7 @@ fn a_file_that_another_program_writes_is_left_alone() {
 
     let locked = fs::File::open(&file).unwrap();
     locked.lock().unwrap();
-    let done = folder.session(&["repair", "--write", "a.json"]);
-    assert_eq!(done.code, 2);
+    let done = folder.ends(2, &["repair", "--write", "a.json"]);
     assert!(done.err.contains("another program has locked it"), "{}", done.err);
     drop(locked);
     assert_eq!(fs::metadata(&file).unwrap().ino(), inode);
@@ -199,16 +189,13 @@ fn a_file_that_another_program_writes_is_left_alone() {
 
 #[test]
 fn a_reset_keeps_the_prompt_and_the_old_file() {
-    let folder = Folder::new();
-    folder.write("a.json", ORPHANED);
+    let folder = Folder::with("a.json", ORPHANED);
     folder.session(&["checkpoints", "--create", "a.json"]);
-    let done = folder.session(&["reset", "a.json"]);
-    assert_eq!(done.code, 1);
+    let done = folder.ends(1, &["reset", "a.json"]);
     assert!(done.out.contains("nothing is written yet: 4 messages would go, 0 messages of the"));
     assert_eq!(folder.read("a.json"), ORPHANED);
 
-    let (lines, code) = folder.json(&["reset", "--archive", "--write", "a.json"]);
-    assert_eq!(code, 0);
+    let lines = folder.json_of(0, &["reset", "--archive", "--write", "a.json"]);
     assert_eq!((&lines[0]["status"], &lines[0]["archived"]), (&json!("reset"), &json!(true)));
     assert_eq!(lines[0]["remainingMessages"], 0);
     let left = r#"{"model":"claude","system":"Be brief.","messages":[
@@ -244,22 +231,19 @@ fn a_repair_that_takes_out_much_is_refused_without_force() {
     // Of a file of this size a torn record is much, but for the one that was being written.
     let torn = format!("{HEADER}\n{a}\n{}\n{b}\n", &a[..60]);
     folder.write("s.jsonl", &torn);
-    let planned = folder.session(&["repair", "s.jsonl"]);
-    assert_eq!(planned.code, 1);
+    let planned = folder.ends(1, &["repair", "s.jsonl"]);
     let why = "it would take out 60 bytes that are no whole record, 21 % of the file";
     assert!(planned.out.contains(&format!("--write is refused without --force: {why}")));
     assert!(planned.out.contains("repair --write --force s.jsonl"), "{}", planned.out);
     let (lines, _) = folder.json(&["repair", "s.jsonl"]);
     assert_eq!(lines[0]["refused"], why);
 
-    let refused = folder.session(&["repair", "--write", "s.jsonl"]);
-    assert_eq!(refused.code, 2, "{}", refused.out);
+    let refused = folder.ends(2, &["repair", "--write", "s.jsonl"]);
     assert!(refused.err.contains("is not repaired, and is as it was"), "{}", refused.err);
     assert!(refused.err.contains("session repair --write --force s.jsonl"), "{}", refused.err);
     assert_eq!((folder.names().len(), folder.read("s.jsonl")), (1, torn.clone()));
 
-    let done = folder.session(&["repair", "--write", "--force", "s.jsonl"]);
-    assert_eq!(done.code, 0, "{}", done.err);
+    folder.ends(0, &["repair", "--write", "--force", "s.jsonl"]);
     assert_eq!(folder.read("s.jsonl"), format!("{HEADER}\n{a}\n{b}\n"));
     assert_eq!(folder.read(&folder.only("s.jsonl.bak-")), torn);
 
@@ -292,8 +276,7 @@ fn every_line_that_a_new_id_touches_is_named() {
         line(5, "assistant", r#"{"type":"text","text":"done"}"#),
     ];
     folder.write("s.jsonl", lines.join("\n") + "\n");
-    let (told, code) = folder.json(&["repair", "--write", "s.jsonl"]);
-    assert_eq!(code, 0, "{told:?}");
+    let told = folder.json_of(0, &["repair", "--write", "s.jsonl"]);
     let acts = told[0]["repairs"].as_array().unwrap();
     let named: Vec<_> = acts.iter().map(|act| (&act["action"], &act["line"])).collect();
     assert_eq!(named, [(&json!("rename_id"), &json!(4)), (&json!("rename_id"), &json!(5))]);

@@ -46,8 +46,7 @@ pub(crate) fn is_described(line: &Value) {
 fn the_schema_holds_and_refuses_what_it_does_not_name() {
     jsonschema::meta::validate(&SCHEMA).unwrap();
     let open = jsonschema::validator_for(&SCHEMA).unwrap();
-    let folder = Folder::new();
-    folder.write("a.json", ORPHANED);
+    let folder = Folder::with("a.json", ORPHANED);
     let line = folder.json(&["check", "a.json"]).0.remove(0);
     assert_eq!(line["version"], 1);
     for (pointer, name) in [("", "new"), ("/findings/0", "new")] {
@@ -145,8 +144,7 @@ impl Seen {
     }
 
     fn lines(&mut self) {
-        let folder = Folder::new();
-        folder.write("claude.jsonl", format!("{CLAUDE}{}\n", "\0".repeat(9)));
+        let folder = Folder::with("claude.jsonl", format!("{CLAUDE}{}\n", "\0".repeat(9)));
         let call = r#"{"type":"toolCall","id":"call_1","name":"pay","arguments":{"order":42}}"#;
         let said = OPENCLAW.replace(call, r#"{"type":"text","text":"Paid."}"#);
         folder.write("openclaw.jsonl", said);

@@ -6,8 +6,7 @@ use super::folder::Folder;
 fn mended(name: &str, text: &str) -> (String, String) {
     let folder = Folder::new();
     folder.write(name, text);
-    let done = folder.session(&["repair", "--write", name]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    let done = folder.ends(0, &["repair", "--write", name]);
     (done.out, folder.read(name))
 }
 
@@ -91,8 +90,7 @@ fn no_outcome_is_unknown_that_another_line_tells() {
         says("well?"),
     ]
     .concat();
-    let folder = Folder::new();
-    folder.write("s.jsonl", &text);
+    let folder = Folder::with("s.jsonl", &text);
     for flags in [&["repair"][..], &["repair", "--write"], &["repair", "--write", "--force"]] {
         let done = folder.session(&[flags, &["s.jsonl"]].concat());
         assert_eq!(done.code, 3, "{}{}", done.out, done.err);

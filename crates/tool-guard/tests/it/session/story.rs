@@ -23,8 +23,7 @@ fn an_orphaned_result_is_found_and_mended_and_nothing_is_lost() {
     let file = folder.write("agent.json", ORPHANED);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
 
-    let checked = folder.session(&["check", "agent.json"]);
-    assert_eq!(checked.code, 1);
+    let checked = folder.ends(1, &["check", "agent.json"]);
     let expected = format!(
         "\
 ✗ agent.json  Anthropic Messages · 4 messages · 393 bytes
@@ -38,8 +37,7 @@ See how to repair it:  tool-guard session repair agent.json
     assert_eq!(checked.out, expected);
     is_in_the_guide("check agent.json", &checked.out);
 
-    let planned = folder.session(&["repair", "agent.json"]);
-    assert_eq!(planned.code, 1);
+    let planned = folder.ends(1, &["repair", "agent.json"]);
     let expected = "\
 ✗ agent.json  Anthropic Messages · 4 messages · 393 bytes
   agent.json:4  turn the result without its call into text  toolu_01A
@@ -53,8 +51,7 @@ Do it:              tool-guard session repair --write agent.json
     assert_eq!(planned.out, expected);
     is_in_the_guide("repair agent.json", &planned.out);
 
-    let differs = folder.session(&["diff", "agent.json"]);
-    assert_eq!(differs.code, 1);
+    let differs = folder.ends(1, &["diff", "agent.json"]);
     let expected = r#"--- agent.json
 +++ agent.json, repaired
 @@ agent.json:4, record 2 changes @@
@@ -77,8 +74,7 @@ See what it loses:  tool-guard session repair agent.json
     assert_eq!(folder.names(), ["agent.json"], "so far nothing was written");
     assert_eq!(folder.read("agent.json"), ORPHANED);
 
-    let repaired = folder.session(&["repair", "--write", "agent.json"]);
-    assert_eq!(repaired.code, 0, "{}", repaired.err);
+    let repaired = folder.ends(0, &["repair", "--write", "agent.json"]);
     assert!(repaired.out.contains("  repaired: 1 change; the old file is "), "{}", repaired.out);
     let backup = folder.only("agent.json.bak-");
     assert_eq!(folder.read(&backup), ORPHANED);
@@ -89,8 +85,7 @@ See what it loses:  tool-guard session repair agent.json
     assert!(folder.read("agent.json").contains("receipt ch_1"));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
 
-    let checked = folder.session(&["check", "agent.json"]);
-    assert_eq!(checked.code, 0);
+    let checked = folder.ends(0, &["check", "agent.json"]);
     assert_eq!(checked.out, "✓ agent.json  Anthropic Messages · 4 messages · 421 bytes\n");
     is_in_the_guide("check agent.json", &checked.out);
     assert_eq!(folder.session(&["repair", "--write", "agent.json"]).code, 0);
@@ -163,15 +158,13 @@ fn a_file_of_another_agent_is_named_and_left_alone() {
 
 #[test]
 fn of_many_files_each_is_told_and_the_worst_counts() {
-    let folder = Folder::new();
-    folder.write("s/a.json", FINE);
+    let folder = Folder::with("s/a.json", FINE);
     folder.write("s/b/orphaned.json", ORPHANED);
     folder.write("s/notes.md", "# Notes");
     folder.write("s/package.json", r#"{"name":"x"}"#);
     folder.write("s/z.json", &FINE[..FINE.len() - 4]);
 
-    let done = folder.session(&["check", "s"]);
-    assert_eq!(done.code, 2);
+    let done = folder.ends(2, &["check", "s"]);
     assert!(done.out.starts_with("✓ s/a.json  Anthropic Messages · 4 messages"), "{}", done.out);
     assert!(done.out.contains("✗ s/b/orphaned.json"), "{}", done.out);
     let end = "
@@ -186,7 +179,6 @@ See how to repair it:  tool-guard session repair s/b/orphaned.json
 
     fs::remove_file(folder.path("s/z.json")).unwrap();
     assert_eq!(folder.session(&["check", "s"]).code, 1);
-    let done = folder.session(&["repair", "--write", "s"]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    folder.ends(0, &["repair", "--write", "s"]);
     assert_eq!(folder.session(&["check", "s"]).code, 0, "backups are not looked into");
 }

@@ -1,5 +1,5 @@
 //! `tool-guard records`: what a person sees of the records, and settles.
-use super::{Shop, code, codex, pay};
+use super::{Shop, code, codex, paid, pay};
 use crate::{
     mcp::client::{BIN, HANGS, text, until},
     operator::by_token,
@@ -44,12 +44,10 @@ fn a_person_settles_what_nobody_knows_while_no_guard_runs_or_one_does() {
     assert!(shown.contains("call_7") && shown.contains(&format!("settle {id} done")), "{shown}");
     let mut client = shop.open(&[]);
     let order = json!({ "order": "o-1", "then": "hang" });
-    pay(&mut client, 1, &meta, order.clone());
-    assert_eq!(code(&client.answer(1)), "outcome_unknown");
+    assert_eq!(code(&paid(&mut client, 1, &meta, order.clone())), "outcome_unknown");
     let (said, code) = records(&shop, &["settle", &id, "done"]);
     assert_eq!(code, Some(0), "{said}");
-    pay(&mut client, 2, &meta, order);
-    assert!(text(&client.answer(2)).contains("has ended"));
+    assert!(text(&paid(&mut client, 2, &meta, order)).contains("has ended"));
     assert_eq!(records(&shop, &["settle", &id, "done"]).1, Some(0));
     assert_eq!(records(&shop, &["settle", &id, "did-not-run"]).1, Some(3));
     assert_eq!(records(&shop, &["forget", &id]).1, Some(0));
@@ -76,8 +74,7 @@ fn a_person_s_answer_is_given_again_and_what_did_not_run_runs() {
     fs::remove_file(answer).unwrap();
     let mut client = shop.open(&[]);
     let order = json!({ "order": "o-1", "then": "hang" });
-    pay(&mut client, 1, &meta, order);
-    assert_eq!(text(&client.answer(1)), "paid by hand");
+    assert_eq!(text(&paid(&mut client, 1, &meta, order)), "paid by hand");
 
     let (shop, id) = unknown_payment(&meta);
     assert_eq!(records(&shop, &["settle", &id, "did-not-run"]).1, Some(0));
@@ -114,8 +111,7 @@ fn a_long_key_is_shortened_for_people_and_whole_in_json() {
     let shop = Shop::new();
     let key = format!("{}\u{1b}end", "k".repeat(5_000));
     let mut client = shop.open(&[]);
-    pay(&mut client, 1, &json!({ "idempotencyKey": key }), json!({ "order": "o-1" }));
-    client.answer(1);
+    paid(&mut client, 1, &json!({ "idempotencyKey": key }), json!({ "order": "o-1" }));
     let (listed, _) = records(&shop, &["list"]);
     assert!(listed.len() < 200 && listed.ends_with("k…\n"), "{listed}");
     let (listed, _) = records(&shop, &["list", "--json"]);
@@ -152,8 +148,7 @@ fn a_record_that_cannot_be_read_is_listed_and_forgotten_by_force() {
         assert!(said.contains(&forget) && code == Some(6), "{said}");
     }
     let order = json!({ "order": "o-1", "then": "hang" });
-    pay(&mut client, 2, &meta, order.clone());
-    assert_eq!(code(&client.answer(2)), "record_unreadable");
+    assert_eq!(code(&paid(&mut client, 2, &meta, order.clone())), "record_unreadable");
     assert_eq!(records(&shop, &["forget", &id, "--force"]).1, Some(0));
     assert_eq!(records(&shop, &["list"]).1, Some(0));
     let before = shop.paid();
@@ -168,8 +163,7 @@ fn a_record_that_cannot_be_read_bars_the_equals_of_its_call() {
     let order = json!({ "order": "o-1", "then": "hang" });
     let meta = |call: &str| codex(call, "t");
     let mut first = shop.open(&["--timeout", HANGS]);
-    pay(&mut first, 1, &meta("call_1"), order.clone());
-    assert_eq!(code(&first.answer(1)), "timeout");
+    assert_eq!(code(&paid(&mut first, 1, &meta("call_1"), order.clone())), "timeout");
     let id = records(&shop, &["list", "--unknown"]).0[..12].to_owned();
     let file = rusqlite::Connection::open(&shop.records).unwrap();
     let set =
@@ -189,8 +183,7 @@ fn a_record_that_cannot_be_read_bars_the_equals_of_its_call() {
     assert!(text(&next.answer(3)).contains("o-2"), "another order");
     // As long as one of unknown outcome.
     assert_eq!(set("changed_at = changed_at - 660000"), Ok(1));
-    pay(&mut next, 4, &meta("call_4"), order.clone());
-    assert_eq!(code(&next.answer(4)), "timeout");
+    assert_eq!(code(&paid(&mut next, 4, &meta("call_4"), order.clone())), "timeout");
     assert_eq!(records(&shop, &["forget", &id, "--force"]).1, Some(0));
     pay(&mut first, 5, &meta("call_1"), order);
     assert_eq!(code(&first.answer(5)), "outcome_unknown", "that of the other guard");
@@ -234,10 +227,8 @@ fn a_payment_settled_from_outside_frees_its_equals_in_a_guard_that_runs() {
     let order = json!({ "order": "o-1", "then": "hang" });
     let id = |call: &str| codex(call, "t");
     let mut client = shop.open(&["--timeout", HANGS]);
-    pay(&mut client, 1, &id("call_1"), order.clone());
-    assert_eq!(code(&client.answer(1)), "timeout");
-    pay(&mut client, 2, &id("call_2"), order.clone());
-    let said = text(&client.answer(2));
+    assert_eq!(code(&paid(&mut client, 1, &id("call_1"), order.clone())), "timeout");
+    let said = text(&paid(&mut client, 2, &id("call_2"), order.clone()));
     let record = records(&shop, &["list", "--unknown"]).0[..12].to_owned();
     assert!(said.contains(&format!("[record {record}: ask the user]")), "{said}");
     let (said, code_of) = records(&shop, &["settle", &record, "did-not-run", "--force"]);
@@ -246,8 +237,7 @@ fn a_payment_settled_from_outside_frees_its_equals_in_a_guard_that_runs() {
     until("it has paid", || (shop.paid() == 2).then_some(()));
     // The next one bars in turn.
     assert_eq!(code(&client.answer(3)), "timeout");
-    pay(&mut client, 4, &id("call_4"), order);
-    assert_eq!(code(&client.answer(4)), "outcome_unknown");
+    assert_eq!(code(&paid(&mut client, 4, &id("call_4"), order)), "outcome_unknown");
     assert_eq!(shop.paid(), 2);
 }
 
@@ -288,8 +278,7 @@ fn a_call_whose_equal_still_runs_is_told_to_ask_again() {
     let (meta, order) = (json!({ "idempotencyKey": "k" }), json!({ "order": "o", "then": "hang" }));
     pay(&mut client, 1, &meta, order.clone());
     until("it has paid", || (shop.paid() == 1).then_some(()));
-    pay(&mut client, 2, &meta, order);
-    let answer = client.answer(2);
+    let answer = paid(&mut client, 2, &meta, order);
     let error = &answer["result"]["_meta"]["tool-reliability/error"];
     assert_eq!(
         (&error["code"], &error["retriable"]),

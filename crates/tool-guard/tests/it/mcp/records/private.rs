@@ -1,5 +1,5 @@
 //! Records that another user can write or replace are not used.
-use super::{Shop, code, mode, pay};
+use super::{Shop, code, mode, paid, pay};
 use crate::mcp::client::{BIN, Client, ledger, text};
 use serde_json::json;
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
@@ -50,8 +50,7 @@ fn a_named_file_that_others_can_write_is_refused() {
     let shop = Shop::new();
     drop({
         let mut client = shop.open(&[]);
-        pay(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
-        client.answer(1);
+        paid(&mut client, 1, &json!({ "idempotencyKey": "k" }), json!({ "order": "o-1" }));
         client
     });
     for open in [0o666, 0o606] {

@@ -1,5 +1,5 @@
 //! An end that cannot be recorded, since another process keeps the file locked.
-use super::{Shop, kill, pay};
+use super::{Shop, kill, paid, pay};
 use crate::mcp::client::{BIN, Client, until};
 use serde_json::{Value, json};
 use std::{fs, process::Command};
@@ -54,8 +54,7 @@ fn an_answer_whose_end_is_not_recorded_says_so_and_is_recorded_once_that_is_poss
         until("the end is recorded", || (ended() == 1).then_some(()));
         kill(&mut client);
         let mut client = open(&shop, &[]);
-        pay(&mut client, 2, &key(), json!({ "order": "o-1" }));
-        let again = client.answer(2);
+        let again = paid(&mut client, 2, &key(), json!({ "order": "o-1" }));
         assert!(again.pointer(place).is_none(), "{again}");
         assert_eq!(shop.paid(), 1);
         fs::remove_file(go).unwrap();
