@@ -54,7 +54,7 @@ mod row;
 mod selection;
 mod table;
 
-pub use tr_sqlite::{Database, Durability, ErrorKind};
+pub use tr_sqlite::{Database, Durability, Error, ErrorKind};
 
 use self::{owners::Owners, selection::Selection, table::Table};
 use crate::{
@@ -67,7 +67,7 @@ use crate::{
 };
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use tr_core::{WallClock, canonical::Key};
-use tr_sqlite::{Error, Meaning, rusqlite};
+use tr_sqlite::{Meaning, rusqlite};
 
 /// The default capacity.
 const CAPACITY: u64 = 1_000_000;

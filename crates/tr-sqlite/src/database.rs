@@ -66,7 +66,8 @@ impl Database {
     /// waiting jobs.
     pub fn builder(path: impl Into<PathBuf>) -> Builder {
         let (path, durability) = (path.into(), Durability::default());
-        let place = Place { path, durability, lock_wait: Duration::from_secs(5) };
+        let place =
+            Place { path, durability, lock_wait: Duration::from_secs(5), accepts_loss: false };
         Builder { place, limit: 10_000, is_read_only: false }
     }
 
@@ -196,6 +197,31 @@ impl Builder {
         self
     }
 
+    /// Opens the files although confirmed writes are lost ([`Lost`](crate::ErrorKind::Lost)), with what can be read
+    /// of them. Off by default. What cannot be read is deleted.
+    pub fn accept_loss(mut self) -> Self {
+        self.place.accepts_loss = true;
+        self
+    }
+
+    /// Checks that no confirmed write is lost, without opening the file for writes. Blocks; other processes may have
+    /// it open.
+    ///
+    /// # Errors
+    /// [`Lost`](crate::ErrorKind::Lost), and the errors of [`open`](Self::open).
+    pub fn check(&self) -> Result<()> {
+        self.place.check()
+    }
+
+    /// Copies the database, as it is now, into a new file, which must be missing or empty. Blocks; other processes
+    /// may write meanwhile.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn copy_to(&self, copy: &Path) -> Result<()> {
+        self.place.copy_to(copy)
+    }
+
     /// Opens the file, or creates it (readable by its owner only) in an existing folder.
     ///
     /// # Cancellation
@@ -204,7 +230,7 @@ impl Builder {
     /// # Errors
     /// [`NotFound`](crate::ErrorKind::NotFound), [`Denied`](crate::ErrorKind::Denied),
     /// [`NotADatabase`](crate::ErrorKind::NotADatabase), [`Foreign`](crate::ErrorKind::Foreign),
-    /// [`Corrupt`](crate::ErrorKind::Corrupt), [`Full`](crate::ErrorKind::Full),
+    /// [`Corrupt`](crate::ErrorKind::Corrupt), [`Lost`](crate::ErrorKind::Lost), [`Full`](crate::ErrorKind::Full),
     /// [`Locked`](crate::ErrorKind::Locked), [`Unsuitable`](crate::ErrorKind::Unsuitable) and
     /// [`Io`](crate::ErrorKind::Io). A file that is refused is not changed.
     pub async fn open(self) -> Result<Database> {

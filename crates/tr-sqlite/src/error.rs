@@ -51,6 +51,8 @@ pub enum ErrorKind {
     },
     /// Parts of the file are damaged.
     Corrupt,
+    /// Confirmed writes are lost: the write-ahead log is damaged or missing, or the file itself is.
+    Lost,
     /// A row holds data that this program cannot have written.
     Unreadable,
     /// The job refused to write.
@@ -199,49 +201,74 @@ impl From<io::Error> for Error {
 }
 
 impl ErrorKind {
-    /// What failed and what to do.
-    fn advice(&self) -> &'static str {
+    /// What failed, without what to do about it.
+    #[must_use]
+    pub fn what(&self) -> &'static str {
+        self.advice().0
+    }
+
+    /// What failed, and what to do.
+    fn advice(&self) -> (&'static str, &'static str) {
         match self {
-            Self::NotFound => {
-                "no file can be opened or created at this path: choose a file in an existing folder"
-            }
-            Self::Denied => "permission denied: allow this user to write the file and its folder",
+            Self::NotFound => (
+                "no file can be opened or created at this path",
+                "choose a file in an existing folder",
+            ),
+            Self::Denied => (
+                "permission denied",
+                "allow this user to write the file and its folder; if its file system is mounted read-only, mount it for writing",
+            ),
             Self::NotADatabase => {
-                "not a SQLite database; the file was not changed: choose another file"
+                ("not a SQLite database; the file was not changed", "choose another file")
             }
-            Self::Foreign => {
-                "the database belongs to another program; the file was not changed: choose another file"
-            }
-            Self::Newer { .. } => {
-                "a newer version wrote this file; the file was not changed: update this program, or choose another file"
-            }
-            Self::Older { .. } => {
-                "the file lacks a part or has an older format, and is opened read-only; the file was not changed: choose another file, or open it once with the program that writes it"
-            }
-            Self::Corrupt => {
-                "the file is damaged: stop all programs that use it, keep a copy, and run `sqlite3 FILE .recover` into a new file"
-            }
+            Self::Foreign => (
+                "the database belongs to another program; the file was not changed",
+                "choose another file",
+            ),
+            Self::Newer { .. } => (
+                "a newer version wrote this file; the file was not changed",
+                "update this program, or choose another file",
+            ),
+            Self::Older { .. } => (
+                "the file lacks a part or has an older format, and is opened read-only; the file was not changed",
+                "choose another file, or open it once with the program that writes it",
+            ),
+            Self::Corrupt => (
+                "the file is damaged",
+                "stop all programs that use it, keep a copy, and run `sqlite3 FILE .recover` into a new file",
+            ),
+            Self::Lost => (
+                "confirmed writes are lost; the files were not changed",
+                "stop all programs that use them, keep copies, and restore a backup or accept the loss",
+            ),
             Self::Unreadable => {
-                "a row cannot be read: update this program, or inspect the file with `sqlite3`"
+                ("a row cannot be read", "update this program, or inspect the file with `sqlite3`")
             }
-            Self::Refused => "the write was refused",
-            Self::Full => "the disk is full; confirmed writes are safe: free space and try again",
-            Self::Locked => {
-                "another process keeps the file locked: end that process or its transaction, and try again"
+            Self::Refused => ("the write was refused", ""),
+            Self::Full => {
+                ("the disk is full; confirmed writes are safe", "free space and try again")
             }
-            Self::Moved => {
-                "the file was deleted or replaced while it was open: restart the program that uses it"
+            Self::Locked => (
+                "another process keeps the file locked",
+                "end that process or its transaction, and try again",
+            ),
+            Self::Moved => (
+                "the file was deleted or replaced while it was open",
+                "restart the program that uses it",
+            ),
+            Self::Unsuitable => (
+                "the file system cannot share a database between processes",
+                "choose a file on a local disk",
+            ),
+            Self::Overloaded => ("too many jobs wait for the disk", "try again later"),
+            Self::ReadOnly => ("the database was opened read-only", ""),
+            Self::Closed => ("the database was closed", ""),
+            Self::Panicked => ("the job panicked", ""),
+            Self::Undone => {
+                ("another job of the same commit made SQLite roll it back", "try again")
             }
-            Self::Unsuitable => {
-                "the file system cannot share a database between processes: choose a file on a local disk"
-            }
-            Self::Overloaded => "too many jobs wait for the disk: try again later",
-            Self::ReadOnly => "the database was opened read-only",
-            Self::Closed => "the database was closed",
-            Self::Panicked => "the job panicked",
-            Self::Undone => "another job of the same commit made SQLite roll it back: try again",
-            Self::Statement => "the statement failed",
-            Self::Io => "the disk or the operating system failed",
+            Self::Statement => ("the statement failed", ""),
+            Self::Io => ("the disk or the operating system failed", ""),
         }
     }
 }
@@ -252,7 +279,10 @@ impl fmt::Display for Error {
         if let Some(path) = path {
             write!(f, "{}: ", path.display())?;
         }
-        f.write_str(kind.advice())?;
+        match kind.advice() {
+            (what, "") => f.write_str(what)?,
+            (what, then) => write!(f, "{what}: {then}")?,
+        }
         if let ErrorKind::Newer { part, found, known } | ErrorKind::Older { part, found, known } =
             kind
         {

@@ -67,11 +67,14 @@ mod connect;
 mod database;
 mod error;
 mod group;
+mod holder;
 mod job;
+mod log;
 mod meaning;
 mod queue;
 mod read_only;
 mod reader;
+mod reset;
 mod schema;
 mod writer;
 

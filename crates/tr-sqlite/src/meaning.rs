@@ -33,6 +33,7 @@ impl Error {
         match self.kind() {
             ErrorKind::Corrupt
             | ErrorKind::NotADatabase
+            | ErrorKind::Lost
             | ErrorKind::Newer { .. }
             | ErrorKind::Unreadable => Meaning::Unreadable,
             ErrorKind::Locked

@@ -6,15 +6,16 @@
 //! no log possible   no process can write here: only the file itself is read
 //! ```
 use crate::{
-    connect::{APPLICATION, Place},
+    connect::{APPLICATION, Place, beside},
     error::{Error, ErrorKind, Result},
+    reset::exclusively,
 };
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 use std::{
     fmt::Write as _,
     fs::File,
     io::{self, Read as _},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// The first bytes of every SQLite database.
@@ -30,6 +31,41 @@ impl Place {
         self.try_open_read_only().map_err(|error| error.at(&self.path))
     }
 
+    /// See [`Builder::check`](crate::Builder::check).
+    pub(crate) fn check(&self) -> Result<()> {
+        let check = || {
+            self.find_both()?;
+            refuse_others(&self.path)?;
+            if !self.log().exists() {
+                return self.find_log(&self.try_open_read_only()?);
+            }
+            let connection = self.connect()?;
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            match exclusively(&connection, self.lock_wait, || self.find_log(&connection)) {
+                // Where nothing can be written, no other process writes, either.
+                Err(error) if *error.kind() == ErrorKind::Denied => {
+                    self.find_log(&self.try_open_read_only()?)
+                }
+                checked => checked,
+            }
+        };
+        check().map_err(|error: Error| self.said(error))
+    }
+
+    /// See [`Builder::copy_to`](crate::Builder::copy_to).
+    pub(crate) fn copy_to(&self, copy: &Path) -> Result<()> {
+        let copied = || {
+            let connection = self.try_open_read_only()?;
+            connection.pragma_update(None, "query_only", false)?;
+            let copy = copy.to_str().ok_or_else(|| {
+                Error::saying(ErrorKind::NotFound, "the name of the copy is not UTF-8")
+            })?;
+            connection.execute("VACUUM INTO ?1", [copy])?;
+            Ok(File::open(copy)?.sync_all()?)
+        };
+        copied().map_err(|error: Error| error.at(&self.path))
+    }
+
     fn try_open_read_only(&self) -> Result<Connection> {
         refuse_others(&self.path)?;
         // The log is beside the file itself, not beside a link to it.
@@ -41,12 +77,15 @@ impl Place {
             OpenFlags::SQLITE_OPEN_READ_WRITE
         };
         match self.read_with(&path, flags) {
-            Err(error) if !has_log && cannot_write_here(&error) => {
-                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-                Ok(self.read_with(immutable(&path).as_ref(), flags)?)
-            }
+            Err(error) if !has_log && cannot_write_here(&error) => Ok(self.open_alone()?),
             end => Ok(end?),
         }
+    }
+
+    /// A connection that reads the file itself, without its log.
+    pub(crate) fn open_alone(&self) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        self.read_with(immutable(&self.path).as_ref(), flags)
     }
 
     /// A connection that has read once.
@@ -102,12 +141,6 @@ fn immutable(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +170,7 @@ mod tests {
             path: file.clone(),
             durability: crate::Durability::Power,
             lock_wait: std::time::Duration::ZERO,
+            accepts_loss: false,
         };
         let connection = place.open_read_only().unwrap();
         let count: i64 = connection.query_row("SELECT count(*) FROM n", [], |r| r.get(0)).unwrap();

@@ -1,14 +1,16 @@
 //! The writer thread: many jobs, one transaction, one sync.
 use crate::{
     backoff::{Backoff, now},
-    connect::{Identity, Place},
+    connect::{Identity, LOG_BYTES, Place},
     error::{Error, ErrorKind, Result},
     group::Group,
     job::Job,
     queue::Queue,
+    reset::{finish as finish_log, reset},
 };
 use rusqlite::Connection;
 use std::{
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -19,6 +21,12 @@ use std::{
 /// The most jobs of a group, since the first waits for the commit.
 const JOBS: usize = 512;
 
+/// The log is emptied into the file after so many commits, or at [`LOG_BYTES`].
+const COMMITS: u32 = 256;
+
+/// After so many more, if another process is reading it.
+const COMMITS_MORE: u32 = 16;
+
 /// The precision of a timer: shorter waits are skipped.
 const SHORTEST_WAIT: Duration = Duration::from_micros(50);
 
@@ -27,10 +35,13 @@ const SHORTEST_WAIT: Duration = Duration::from_micros(50);
 pub(crate) struct Writer {
     connection: Connection,
     place: Place,
+    log: PathBuf,
     /// The identity of the opened file.
     file: Option<Identity>,
     counters: Arc<Counters>,
     last: LastGroup,
+    /// The commits until the log is emptied.
+    until_reset: u32,
     queue: Queue,
 }
 
@@ -55,8 +66,9 @@ impl Writer {
         counters: Arc<Counters>,
         queue: Queue,
     ) -> Self {
-        let file = Identity::of(&place.path);
-        Self { connection, place, file, counters, last: LastGroup::default(), queue }
+        let (file, log) = (Identity::of(&place.path), place.log());
+        let (last, until_reset) = (LastGroup::default(), COMMITS);
+        Self { connection, place, log, file, counters, last, until_reset, queue }
     }
 
     /// Works until the queue is closed and empty.
@@ -67,10 +79,25 @@ impl Writer {
                 Ok(group) => {
                     let group = fill(group, job, &mut self.queue, self.last);
                     self.last = finish(group, &self.place, &self.counters);
+                    self.shorten_log();
                 }
-                Err(error) => refuse(job, waiting, &mut self.queue, &error.at(&self.place.path)),
+                Err(error) => refuse(job, waiting, &mut self.queue, &self.place.said(error)),
             }
         }
+        // It fails if another process writes for long, or the disk is full: the mark of a killed process may stay.
+        drop(finish_log(&self.connection, self.place.lock_wait));
+    }
+
+    /// Empties the log into the file from time to time. If that fails, the log goes on, and holds all writes.
+    fn shorten_log(&mut self) {
+        self.until_reset = self.until_reset.saturating_sub(1);
+        let log = self.log.metadata();
+        if self.until_reset > 0 && log.is_ok_and(|log| log.len() <= u64::from(LOG_BYTES)) {
+            return;
+        }
+        let is_reset = reset(&self.connection, self.place.lock_wait);
+        self.until_reset =
+            if is_reset.is_ok_and(|is_reset| is_reset) { COMMITS } else { COMMITS_MORE };
     }
 }
 
