@@ -9,6 +9,7 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::TcpStream,
+    os::unix::fs::PermissionsExt as _,
 };
 
 struct Front {
@@ -101,6 +102,7 @@ fn a_token_is_asked_for_and_kept_from_the_upstream() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");
     fs::write(&file, "s3cret-0123456789abcdef\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let upstream = Upstream::start();
     let shop = Shop::over(&upstream).with([std::ffi::OsString::from("--token-file"), file.into()]);
     let guard = shop.listen(Way::HttpHttp);

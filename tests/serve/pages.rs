@@ -5,6 +5,7 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::TcpStream,
+    os::unix::fs::PermissionsExt as _,
     time::Duration,
 };
 
@@ -53,6 +54,7 @@ fn who_has_no_token_may_nothing() {
     let tool = HttpTool::start();
     let shop = shop(&tool);
     fs::write(shop.path("token"), "0123456789abcdef\n").unwrap();
+    fs::set_permissions(shop.path("token"), fs::Permissions::from_mode(0o600)).unwrap();
     let token = shop.path("token").display().to_string();
     let front = shop.open(&["--token-file", &token]);
     let json = ["-H", "content-type: application/json", "-d", PAYMENT];

@@ -15,7 +15,7 @@ use crate::{
         servers::{Entry, Guarded, Reached, entries},
         tree::{Refusal, line_of, read},
     },
-    mcp::{options::duration, records::check_default},
+    mcp::{options::duration, stores::check_default},
     terminal::{quoted, say},
 };
 use anyhow::Context as _;

@@ -7,6 +7,7 @@ mod metadata;
 mod nfs4;
 mod other_programs;
 mod other_users;
+mod secret;
 
 pub(crate) use self::{
     atomic_replace::{keep_bytes, replace as replace_file},
@@ -14,5 +15,6 @@ pub(crate) use self::{
     file::{File, Stamp},
     folder::{Folder, UNFINISHED, beside, open_regular},
     other_programs::writer_of,
-    other_users::{OtherWriter, is_own_group, other_writer_in, refuse_others},
+    other_users::{OtherWriter, is_own_group, refuse_others, writer_in},
+    secret::read_secret,
 };

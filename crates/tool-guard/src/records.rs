@@ -3,6 +3,7 @@
 //! It works on the store itself, whether or not a guard runs.
 mod change;
 mod consent;
+mod file;
 mod find;
 mod shown;
 mod unreadable;
@@ -10,6 +11,7 @@ mod unreadable;
 use self::{
     change::{SettledAs, forget, refuse, settle},
     consent::{Consent, NOT_ALLOWED},
+    file::FileAction,
     find::{Found, Records, find},
     shown::{SHOWN, fields, line, whole},
     unreadable::UNREADABLE,
@@ -21,6 +23,7 @@ use crate::{
         read_config,
         recording::Recording,
         records::{self, Place, RecordsCommand},
+        stores::{Store, may_exist, open, open_to_read},
     },
     terminal::print,
 };
@@ -50,14 +53,14 @@ use tr_core::{
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  the records cannot be read
+  1  the records cannot be read, or something of the file is damaged or missing
   2  the command line, or the answer's file, cannot be used
   3  already settled differently, or in flight
   4  no record has this ID, or several have
   5  not settled as did-not-run: the call may still run
   6  a record cannot be read: `list` has listed the others
-  7  not settled or forgotten: no person at a terminal, and no token of the operator's
-  8  not settled or forgotten: the ID that was typed is not the record's";
+  7  not settled, forgotten or accepted: no person at a terminal, and no token of the operator's
+  8  not settled, forgotten or accepted: something else was typed";
 
 const UNUSABLE: u8 = 2;
 /// The ID names no record, or several.
@@ -135,6 +138,8 @@ enum What {
         #[command(flatten)]
         consent: Consent,
     },
+    #[command(flatten)]
+    File(FileAction),
 }
 
 /// Runs the subcommand.
@@ -151,7 +156,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         _ => None,
     };
     let mut _logging = None;
-    if let What::Settle { consent, .. } | What::Forget { consent, .. } = &options.what {
+    if let What::Settle { consent, .. }
+    | What::Forget { consent, .. }
+    | What::File(FileAction::AcceptLoss { consent }) = &options.what
+    {
         if let Err(why) = consent.check() {
             return refuse(NOT_ALLOWED, &printable_lines(&why));
         }
@@ -159,16 +167,41 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
             _logging = log::start(Log::Warn, None)?;
         }
     }
-    let (records, command) = open(&options).await?;
+    let (place, key_file, command) = place(&options)?;
     let (id, act) = match options.what {
-        What::List { unknown, json } => return list(&records, unknown, json, &command).await,
-        What::Show { id, json } => (id, RecordAction::Show { json }),
+        What::File(action) => return file::act_on(place, action, &command).await,
+        What::List { unknown, json } => (None, RecordAction::List { unknown, json }),
+        What::Show { id, json } => (Some(id), RecordAction::Show { json }),
         What::Settle { id, how, force, consent, .. } => {
-            (id, RecordAction::Settle { how, answer, force, consent })
+            (Some(id), RecordAction::Settle { how, answer, force, consent })
         }
-        What::Forget { id, force, consent } => (id, RecordAction::Forget { force, consent }),
+        What::Forget { id, force, consent } => (Some(id), RecordAction::Forget { force, consent }),
     };
-    let record = match find(&records, &id, &command).await? {
+    let is_read = matches!(act, RecordAction::List { .. } | RecordAction::Show { .. });
+    let store = if is_read { open_to_read(place).await } else { open(Some(place)).await };
+    let store = store?.context("a place has a store")?;
+    let done = on_records(&store, key_file, id.as_deref(), act, &command).await;
+    store.close().await;
+    done
+}
+
+/// Does it with the record that `id` names, or with all.
+async fn on_records(
+    store: &Store,
+    key_file: Option<PathBuf>,
+    id: Option<&str>,
+    act: RecordAction,
+    command: &RecordsCommand,
+) -> anyhow::Result<ExitCode> {
+    let mut layer = IdempotencyLayer::builder().shared_store(store.shared());
+    if let Some(file) = key_file {
+        layer = layer.sealed_with(records::key(&file)?);
+    }
+    let records = layer.build()?.handle().in_store().context("the layer has a store")?;
+    if let RecordAction::List { unknown, json } = act {
+        return list(&records, unknown, json, command).await;
+    }
+    let record = match find(&records, id.unwrap_or_default(), command).await? {
         Ok(Found::Readable(record)) => record,
         Ok(Found::Unreadable(record)) => {
             match act {
@@ -180,11 +213,11 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
                 RecordAction::Show { json } => unreadable::show(&record, json)?,
                 _ => {}
             }
-            return refuse(UNREADABLE, &unreadable::advice(&record, &command));
+            return refuse(UNREADABLE, &unreadable::advice(&record, command));
         }
         Err(why) => return refuse(NOT_FOUND, &printable(&why)),
     };
-    act_on(&records, &record, act, &command).await
+    act_on(&records, &record, act, command).await
 }
 
 /// Reads a result, which is sent to clients as one line.
@@ -204,15 +237,16 @@ fn read_answer(file: &Path) -> anyhow::Result<ToolOutcome> {
     Ok(ToolOutcome::success(Json::from(json)))
 }
 
-/// What to do with one record.
+/// What to do with one record, or with all.
 enum RecordAction {
+    List { unknown: bool, json: bool },
     Show { json: bool },
     Settle { how: SettledAs, answer: Option<ToolOutcome>, force: bool, consent: Consent },
     Forget { force: bool, consent: Consent },
 }
 
-/// Opens the store, which must exist, and the command for messages about its records.
-async fn open(options: &Options) -> anyhow::Result<(Records, RecordsCommand)> {
+/// The place of the store, which must exist, its key, and the command for messages about its records.
+fn place(options: &Options) -> anyhow::Result<(Place, Option<PathBuf>, RecordsCommand)> {
     let config = read_config(options.config.as_deref(), variables())?;
     let configured = Recording::configured(&config.records);
     let named = options.records.clone().or(configured.place);
@@ -227,7 +261,7 @@ async fn open(options: &Options) -> anyhow::Result<(Records, RecordsCommand)> {
                 "records in memory belong to a running guard: give a file or a server with --records"
             )
         }
-        Place::File(file) if !file.exists() => {
+        Place::File(file) if !may_exist(file) => {
             bail!(
                 "there are no records, because {} does not exist: if the guard keeps them elsewhere, name that place with --records",
                 file.display()
@@ -235,17 +269,8 @@ async fn open(options: &Options) -> anyhow::Result<(Records, RecordsCommand)> {
         }
         _ => {}
     }
-    let store = match options.what {
-        What::List { .. } | What::Show { .. } => records::open_to_read(place).await?,
-        What::Settle { .. } | What::Forget { .. } => records::open(Some(place)).await?,
-    };
-    let store = store.context("a place has a store")?;
-    let mut layer = IdempotencyLayer::builder().shared_store(store);
-    if let Some(file) = options.records_key_file.clone().or(configured.key_file) {
-        layer = layer.sealed_with(records::key(&file)?);
-    }
-    let records = layer.build()?.handle().in_store().context("the layer has a store")?;
-    Ok((records, command))
+    let key_file = options.records_key_file.clone().or(configured.key_file);
+    Ok((place, key_file, command))
 }
 
 async fn list(
@@ -296,6 +321,7 @@ async fn act_on(
 ) -> anyhow::Result<ExitCode> {
     let key = id(record)?;
     match act {
+        RecordAction::List { .. } => {}
         RecordAction::Show { json: true } => print(as_json(record)? + "\n")?,
         RecordAction::Show { json: false } => {
             let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown);

@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Runs until the host closes standard input, a signal, or, on a socket, until nothing has happened for long.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let socket = match &options.socket {
-        Some(path) => match streams::claim(path)? {
+        Some(path) => match streams::claim(path).await? {
             Some(socket) => Some(socket),
             // Another guard serves it.
             None => return Ok(ExitCode::SUCCESS),

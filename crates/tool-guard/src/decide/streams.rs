@@ -2,22 +2,23 @@
 //! several processes. A lock beside it says who serves it: the system releases the lock of a guard that was killed, so
 //! the next one can take the socket over.
 use super::table::Connection;
-use crate::mcp::{Item, LineReader};
+use crate::{
+    files::Folder,
+    mcp::{Item, LineReader, private},
+};
 use anyhow::{Context as _, bail};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, Permissions},
+    fs::{self, DirBuilder, File, Permissions},
     io,
-    os::unix::fs::{
-        DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
-    },
+    os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _},
     path::Path,
     sync::Arc,
     time::Duration,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
-    net::UnixListener,
+    net::{UnixListener, UnixStream},
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     task::JoinHandle,
     time::{sleep, timeout},
@@ -29,6 +30,9 @@ const UNANSWERED: usize = 1_000;
 pub(super) const WAITING: usize = 64;
 /// How long a host may read nothing of what is written to it.
 const STALLED: Duration = Duration::from_secs(30);
+
+/// How long a program that listens on a socket may take to be noticed.
+const ANSWERS: Duration = Duration::from_secs(2);
 
 /// What happens on a connection.
 #[derive(Debug)]
@@ -108,35 +112,43 @@ pub(super) struct Socket {
 ///
 /// # Errors
 /// If it cannot be bound.
-pub(super) fn claim(path: &Path) -> anyhow::Result<Option<Socket>> {
-    let said = || {
-        format!(
-            "--socket {}: cannot listen: give a path in a folder that this user may write",
-            path.display()
-        )
-    };
+pub(super) async fn claim(path: &Path) -> anyhow::Result<Option<Socket>> {
+    let at = || format!("--socket {}", path.display());
+    let said =
+        || format!("{}: cannot listen: give a path in a folder that this user may write", at());
     if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(said)?;
     }
-    let mut beside = path.as_os_str().to_owned();
+    let (folder, mut beside) = Folder::of(path).with_context(said)?;
+    private::refuse_others_in(&folder, "give a path in a folder of your own").with_context(at)?;
     beside.push(".lock");
-    let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(beside);
-    let lock = lock.with_context(said)?;
+    let lock = folder.open_file(&beside, OFlags::RDWR | OFlags::CREATE);
+    let lock =
+        lock.with_context(|| format!("{}: its lock {} cannot be used", at(), beside.display()))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(error) if error == rustix::io::Errno::WOULDBLOCK => return Ok(None),
         Err(error) => return Err(io::Error::from(error)).with_context(said),
     }
     match fs::symlink_metadata(path) {
-        // A guard that was killed has left it.
-        Ok(old) if old.file_type().is_socket() => fs::remove_file(path).with_context(said)?,
-        Ok(_) => bail!("--socket {}: there is a file that is no socket", path.display()),
+        Ok(old) if old.file_type().is_socket() => remove_left(path).await.with_context(at)?,
+        Ok(_) => bail!("{}: there is a file that is no socket", at()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error).with_context(said),
     }
     let listener = UnixListener::bind(path).with_context(said)?;
     fs::set_permissions(path, Permissions::from_mode(0o600)).with_context(said)?;
     Ok(Some(Socket { listener, _lock: lock }))
+}
+
+/// Removes the socket that a killed guard has left, unless another program listens there.
+async fn remove_left(path: &Path) -> anyhow::Result<()> {
+    match timeout(ANSWERS, UnixStream::connect(path)).await {
+        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            Ok(fs::remove_file(path)?)
+        }
+        _ => bail!("another program listens there: give another path"),
+    }
 }
 
 impl Socket {

@@ -1,7 +1,7 @@
 //! A whole turn: some of its calls fail, and the turn still ends.
 use super::agent::{folder, ledger};
 use crate::{
-    mcp::records::Records,
+    mcp::stores::Records,
     turn::{Client, Keys, Run, play},
 };
 use std::{env, ffi::OsString, fs};

@@ -1,5 +1,5 @@
 //! `GET /metrics`, as Prometheus scrapes it.
-use crate::{listener, mcp::recording::at_home};
+use crate::{files::read_secret, listener, mcp::recording::at_home};
 use anyhow::{Context as _, anyhow, bail};
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -8,7 +8,7 @@ use hyper::{
 };
 use opentelemetry_prometheus::PrometheusExporter;
 use prometheus::{Encoder as _, Registry, TextEncoder};
-use std::{convert::Infallible, fs, future::ready, net::SocketAddr, path::Path, sync::Arc};
+use std::{convert::Infallible, future::ready, net::SocketAddr, path::Path, sync::Arc};
 use tokio::net::TcpListener;
 use tool_reliability::{admin::Access, telemetry::TARGET};
 use tower::service_fn;
@@ -32,8 +32,8 @@ pub(super) async fn bind(address: SocketAddr, token: Option<&Path>) -> anyhow::R
     let access = match token.map(at_home) {
         None => Access::default(),
         Some(file) => {
-            let token = fs::read_to_string(&file)
-                .with_context(|| format!("cannot read {}", file.display()))?;
+            let token =
+                read_secret(&file).with_context(|| format!("cannot use {}", file.display()))?;
             let access = Access::token(token.trim_end_matches(['\r', '\n']));
             access.with_context(|| format!("{} holds no usable token", file.display()))?
         }

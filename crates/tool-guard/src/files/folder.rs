@@ -83,6 +83,15 @@ impl Folder {
         self.held.metadata()
     }
 
+    /// What `name` is, without following a link; `None` if there is nothing.
+    pub(crate) fn stat(&self, name: &OsStr) -> io::Result<Option<rustix::fs::Stat>> {
+        match statat(&self.held, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Whether `name` is the name of the open file.
     pub(crate) fn has(&self, name: &OsStr, file: &fs::File) -> bool {
         let here = statat(&self.held, name, AtFlags::SYMLINK_NOFOLLOW);

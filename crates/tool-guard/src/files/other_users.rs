@@ -92,14 +92,24 @@ pub(crate) fn refuse_others(folder: &Folder, file: &Metadata) -> Result<(), CliE
     Err(CliError::new(format!("{what}; the file is as it was"), help))
 }
 
+/// Who can replace files in the folder, or make new ones.
+pub(crate) fn writer_in(folder: &Folder) -> io::Result<Option<OtherWriter>> {
+    let mut found = found(folder)?;
+    found.mode &= !STICKY;
+    Ok(other_writer(found, geteuid().as_raw(), ROOT, is_own_group))
+}
+
 /// Who can replace a file of this owner in the folder.
-pub(crate) fn other_writer_in(folder: &Folder, file_owner: u32) -> io::Result<Option<OtherWriter>> {
+pub(super) fn other_writer_in(folder: &Folder, file_owner: u32) -> io::Result<Option<OtherWriter>> {
+    Ok(other_writer(found(folder)?, geteuid().as_raw(), file_owner, is_own_group))
+}
+
+fn found(folder: &Folder) -> io::Result<Found> {
     let it = folder.metadata()?;
     // If the lists cannot be read, the folder may have one.
     let list = folder.listed().and_then(|it| access_list(&it));
     let list = list.unwrap_or(AccessList::WithinGroup);
-    let found = Found { owner: it.uid(), group: it.gid(), mode: it.mode(), list };
-    Ok(other_writer(found, geteuid().as_raw(), file_owner, is_own_group))
+    Ok(Found { owner: it.uid(), group: it.gid(), mode: it.mode(), list })
 }
 
 /// Whether the group has no other user of this machine.

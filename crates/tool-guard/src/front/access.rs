@@ -1,11 +1,12 @@
 //! Who may send a request, decided by its head: before its body is read.
+use crate::files::read_secret;
 use anyhow::Context as _;
 use hyper::{
     StatusCode, Version,
     header::{self, HeaderMap, HeaderName},
     http::request::Parts,
 };
-use std::{fs, path::Path};
+use std::path::Path;
 use tool_reliability::admin::{is_local_host, is_same_token, without_port};
 
 /// The header with the token; `authorization` may be for a proxy.
@@ -158,8 +159,7 @@ pub(crate) fn check_metadata(head: &Parts) -> Result<(), Refusal> {
 /// # Errors
 /// If the file cannot be read, or holds no token.
 pub(crate) fn token(file: &Path) -> anyhow::Result<Box<str>> {
-    let text =
-        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = read_secret(file).with_context(|| format!("cannot use {}", file.display()))?;
     let token = text.trim_end_matches(['\r', '\n']);
     let is_good = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
     anyhow::ensure!(

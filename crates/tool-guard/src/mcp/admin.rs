@@ -1,8 +1,8 @@
 //! `tool-guard mcp --admin`: a small HTTP listener beside the proxy.
 use super::operator;
-use crate::listener;
+use crate::{files::read_secret, listener};
 use anyhow::{Context as _, bail};
-use std::{fs, net::SocketAddr, path::Path};
+use std::{net::SocketAddr, path::Path};
 use tokio::net::TcpListener;
 use tool_reliability::{admin::Admin, telemetry::TARGET};
 
@@ -14,7 +14,7 @@ pub(crate) async fn bind(
     file: Option<&Path>,
 ) -> anyhow::Result<impl Future<Output = ()> + Send + use<>> {
     let (file, token) = match file {
-        Some(file) => (file.to_owned(), fs::read_to_string(file)),
+        Some(file) => (file.to_owned(), read_secret(file)),
         None if address.ip().to_canonical().is_loopback() => {
             let (file, token) = operator::token().with_context(|| {
                 format!("--admin {address} needs a token: give --admin-token-file, or repair this")
@@ -25,7 +25,7 @@ pub(crate) async fn bind(
             "--admin {address}: other machines can reach this address: give --admin-token-file, or use 127.0.0.1"
         ),
     };
-    let token = token.with_context(|| format!("cannot read {}", file.display()))?;
+    let token = token.with_context(|| format!("cannot use {}", file.display()))?;
     let admin = admin.token(token.trim_end_matches(['\r', '\n']));
     let admin = admin.with_context(|| format!("{} holds no usable token", file.display()))?;
     let listener = TcpListener::bind(address).await;

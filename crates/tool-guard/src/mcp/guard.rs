@@ -10,10 +10,10 @@ use super::{
     message::{self, Line},
     options::{StatusRules, signals},
     proxy::{LIST_CHANGED, Proxy},
-    records::Records,
     setup::Files,
     signals::reload,
     stack,
+    stores::{Records, Store},
     tool::{ServerTool, Wire},
     unknowns::Unknowns,
     watching::Watching,
@@ -68,6 +68,7 @@ pub(crate) struct Guard {
     files: Files,
     pub(crate) watching: Watching,
     export: Mutex<Option<Export>>,
+    store: Option<Store>,
 }
 
 impl Guard {
@@ -109,6 +110,7 @@ impl Guard {
             // Calls that are only watched are not recorded.
             Mode::Off | Mode::Observe | Mode::Shadow => Records::default(),
         };
+        let store = records.store.clone();
         let identity = setup.config.identity.iter().map(|(_, rule)| rule.clone()).collect();
         let statuses = setup.config.upstream.status.iter().flatten();
         let statuses = statuses.chain(&options.http.status).copied().collect();
@@ -151,6 +153,7 @@ impl Guard {
             files,
             watching,
             export: Mutex::new(Some(export)),
+            store,
         })
     }
 
@@ -239,12 +242,15 @@ impl Guard {
         Ok(Some(admin::bind(admin, address, options.admin_token_file.as_deref()).await?))
     }
 
-    /// Sends and writes what is left, after all calls have ended.
+    /// Sends and writes what is left, after all calls have ended, and closes the records.
     pub(crate) async fn finish(&self) {
         let export = self.export.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(export) = export {
             export.finish().await;
         }
         self.watching.finish();
+        if let Some(store) = &self.store {
+            store.close().await;
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::{
     ffi::OsString,
     fs,
     io::{self, Write as _},
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::{Path, PathBuf},
 };
 use tr_core::canonical::Digest;
@@ -51,6 +51,10 @@ fn made(file: &Path) -> anyhow::Result<Digest> {
         open => open?,
     };
     private::refuse_others(&folder, file, &open, ELSEWHERE)?;
+    anyhow::ensure!(
+        open.metadata()?.mode() & 0o077 == 0,
+        "other users can read it: run chmod 600 on it"
+    );
     Ok(Digest::from_bytes(secret_in(file)?))
 }
 

@@ -1,8 +1,9 @@
 //! Checks that no other user can write or replace the records, or the operator's files.
-use crate::files::{Folder, OtherWriter, is_own_group, other_writer_in};
+use crate::files::{Folder, OtherWriter, is_own_group, writer_in};
 use anyhow::bail;
-use rustix::process::geteuid;
+use rustix::{fs::FileType, process::geteuid};
 use std::{
+    ffi::OsStr,
     fs::{self, Permissions},
     io,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
@@ -10,6 +11,7 @@ use std::{
 };
 
 const ROOT: u32 = 0;
+const STICKY: u32 = 0o1000;
 const OF_GROUP: u32 = 0o020;
 const OF_OTHERS: u32 = 0o002;
 
@@ -26,6 +28,26 @@ pub(super) fn close(folder: &Folder) -> io::Result<()> {
     Ok(())
 }
 
+/// Refuses a folder in which another user can make or replace files. The user can also do what `elsewhere` says.
+///
+/// # Errors
+/// Names the other user, and what to do about it.
+pub(crate) fn refuse_others_in(folder: &Folder, elsewhere: &str) -> anyhow::Result<()> {
+    let (path, me) = (folder.path().display(), geteuid().as_raw());
+    match writer_in(folder)? {
+        None => Ok(()),
+        Some(OtherWriter::Owner(owner)) => bail!(
+            "the folder {path} belongs to user {owner}, who can replace the file: make it yours (chown {me} {path}), or {elsewhere}"
+        ),
+        Some(_) if folder.metadata()?.mode() & STICKY != 0 => {
+            bail!("other users can make files in the folder {path}: {elsewhere}")
+        }
+        Some(_) => bail!(
+            "other users can replace files in the folder {path}: remove that right (chmod go-w {path}), or {elsewhere}"
+        ),
+    }
+}
+
 /// Refuses a file that another user can write or replace. The user can also do what `elsewhere` says.
 ///
 /// # Errors
@@ -36,26 +58,50 @@ pub(super) fn refuse_others(
     open: &fs::File,
     elsewhere: &str,
 ) -> anyhow::Result<()> {
-    let (found, me) = (open.metadata()?, geteuid().as_raw());
-    let (path, shown) = (folder.path().display(), file.display());
-    match other_writer_in(folder, found.uid())? {
-        None => {}
-        Some(OtherWriter::Owner(owner)) => bail!(
-            "the folder {path} belongs to user {owner}, who can replace the file: make it yours (chown {me} {path}), or {elsewhere}"
-        ),
-        Some(OtherWriter::Writers) => bail!(
-            "other users can replace files in the folder {path}: remove that right (chmod go-w {path}), or {elsewhere}"
-        ),
-        Some(OtherWriter::OfFile(owner)) => {
-            bail!("the file belongs to user {owner}, who can replace it in {path}: {elsewhere}")
-        }
-    }
-    if ![me, ROOT].contains(&found.uid()) {
+    refuse_others_in(folder, elsewhere)?;
+    let (found, shown) = (open.metadata()?, file.display());
+    if is_foreign(found.uid()) {
         bail!("the file belongs to user {}, who can change it: {elsewhere}", found.uid());
     }
-    let by_group = found.mode() & OF_GROUP != 0 && !is_own_group(found.gid());
-    if found.mode() & OF_OTHERS != 0 || by_group {
+    if is_open(found.mode(), found.gid()) {
         bail!("other users can write the file: chmod 600 {shown}, or {elsewhere}");
     }
     Ok(())
+}
+
+/// Refuses what another user has left beside a file, where SQLite, or the guards, would use it.
+///
+/// # Errors
+/// Names it, and what to do about it.
+pub(super) fn refuse_left_beside(
+    folder: &Folder,
+    name: &OsStr,
+    endings: &[(&str, FileType)],
+) -> anyhow::Result<()> {
+    for (ending, kind) in endings {
+        let mut beside = name.to_owned();
+        beside.push(ending);
+        let Some(found) = folder.stat(&beside)? else { continue };
+        let shown = folder.path().join(&beside);
+        let is_own = FileType::from_raw_mode(found.st_mode) == *kind
+            && !is_foreign(found.st_uid)
+            && !is_open(found.st_mode, found.st_gid);
+        if !is_own {
+            let shown = shown.display();
+            bail!(
+                "{shown} is not this user's alone: see who made it (ls -ld {shown}), and remove it"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether another user than root owns it.
+fn is_foreign(owner: u32) -> bool {
+    ![geteuid().as_raw(), ROOT].contains(&owner)
+}
+
+/// Whether others can write it.
+fn is_open(mode: u32, group: u32) -> bool {
+    mode & OF_OTHERS != 0 || mode & OF_GROUP != 0 && !is_own_group(group)
 }

@@ -1,5 +1,8 @@
 //! What is recorded and where: by the command line, else by the configuration.
-use super::records::{self, Place, Records};
+use super::{
+    records::{self, Place},
+    stores::{self, Records},
+};
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use serde_json::Value;
 use std::{
@@ -106,7 +109,7 @@ impl Recording {
     /// If a named store, or the key, cannot be used.
     pub(crate) async fn open(self, server: &str) -> anyhow::Result<Records> {
         Ok(Records {
-            store: records::open(self.place).await?,
+            store: stores::open(self.place).await?,
             key: self.key_file.as_deref().map(records::key).transpose()?,
             keep_answers: self.bodies != Some(Bodies::Digest),
             instance: server.into(),

@@ -1,8 +1,5 @@
 //! The reliability stack around the server.
-use super::{
-    options::signals,
-    records::{Records, UNKNOWN},
-};
+use super::{options::signals, records::UNKNOWN, stores::Records};
 use anyhow::Context as _;
 use std::{fs, path::Path, time::Duration};
 use tool_reliability::{

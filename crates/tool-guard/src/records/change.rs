@@ -1,6 +1,6 @@
 //! Settles and forgets records, and keeps who did so, and why.
 use super::{
-    consent::{Consent, NOT_CONFIRMED},
+    consent::{Consent, ID, NOT_CONFIRMED},
     find::Records,
     shown::{fields, state},
 };
@@ -45,17 +45,18 @@ pub(super) fn refuse(code: u8, why: &str) -> anyhow::Result<ExitCode> {
 }
 
 /// Nothing was done, as a person wanted it.
-fn unconfirmed() -> anyhow::Result<ExitCode> {
-    refuse(NOT_CONFIRMED, "nothing was done: what was typed is not the ID of the record")
+pub(super) fn unconfirmed() -> anyhow::Result<ExitCode> {
+    refuse(NOT_CONFIRMED, "nothing was done: something else was typed")
 }
 
-/// Notes and logs what an operator did; in the log, without secrets.
-fn keep(how: &str, key: &Key, tool: &str, by: &Settlement) -> anyhow::Result<()> {
+/// Notes and logs what an operator did to a record, or to a file of records; in the log, without secrets.
+pub(super) fn keep(how: &str, what: &str, tool: &str, by: &Settlement) -> anyhow::Result<()> {
     operator::note(&json!({
-        "record": key.to_string(), "tool": tool, "how": how, "atMs": SystemClock.unix_ms(), "by": by.by, "why": by.why,
+        "record": what, "tool": tool, "how": how, "atMs": SystemClock.unix_ms(), "by": by.by, "why": by.why,
     }))?;
     let clean = |text: &str| Redactor::default().redact(text).into_owned();
-    let (record, by, why) = (short(key), clean(&by.by), clean(&by.why));
+    let record = what.parse().map_or_else(|_| what.to_owned(), |key: Key| short(&key));
+    let (by, why) = (clean(&by.by), clean(&by.why));
     tracing::warn!(target: TARGET, event = "record_settled", record, how, by, why);
     Ok(())
 }
@@ -68,8 +69,10 @@ pub(super) async fn forget(
     consent: Consent,
 ) -> anyhow::Result<ExitCode> {
     let happens = "the record will be forgotten: a repeat of this call will run again, even if the call has run";
-    let Some(by) = consent.confirm(&key.to_string(), said, happens)? else { return unconfirmed() };
-    keep("forgotten", key, tool, &by)?;
+    let Some(by) = consent.confirm((ID, &key.to_string()), said, happens)? else {
+        return unconfirmed();
+    };
+    keep("forgotten", &key.to_string(), tool, &by)?;
     records.clear(key).await.context("the record cannot be forgotten")?;
     print("forgotten: a repeat of this call runs\n")?;
     Ok(ExitCode::SUCCESS)
@@ -100,13 +103,15 @@ pub(super) async fn settle(
         return settled_already(record.state, wanted, says);
     }
     let said = fields(record, SystemClock.unix_ms());
-    let Some(by) = consent.confirm(&record.key, &said, happens)? else { return unconfirmed() };
+    let Some(by) = consent.confirm((ID, &record.key), &said, happens)? else {
+        return unconfirmed();
+    };
     let settled = records.settle_by(key, Some(record.epoch), settlement, Some(by.clone())).await;
     // A guard refuses a settlement of a sealed record that was made without its key.
     let no_key = |error: &StoreError| error.kind() == StoreErrorKind::Unreadable;
     let advice = if settled.as_ref().is_err_and(no_key) { ADVICE } else { "" };
     if settled.with_context(|| format!("the record cannot be settled{advice}"))?.is_ok() {
-        keep(state(wanted), key, &record.tool, &by)?;
+        keep(state(wanted), &record.key, &record.tool, &by)?;
         print(format!("{says}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }

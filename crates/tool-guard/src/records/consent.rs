@@ -56,23 +56,24 @@ impl Consent {
         }
     }
 
-    /// Has a person at a terminal read what will happen, and type the record's ID; `None` if they did not.
+    /// Has a person at a terminal read what will happen, and type a word, such as the record's ID; `None` if they
+    /// did not.
     pub(super) fn confirm(
         self,
-        key: &str,
-        record: &str,
+        (named, word): (&str, &str),
+        said: &str,
         happens: &str,
     ) -> io::Result<Option<Settlement>> {
         let (way, why) = match self.token_file {
             Some(_) => ("by token", self.why),
             None => {
-                eprintln!("{record}\n{happens}\n");
+                eprintln!("{said}\n{happens}\n");
                 let why = match self.why {
                     None => ask("why, to be kept in the record (may be empty): ")?,
                     Some(why) => why,
                 };
-                let typed = ask("to do this, type the ID of the record: ")?.to_ascii_lowercase();
-                if typed.len() < SHOWN || !key.starts_with(&typed) {
+                let typed = ask(&format!("to do this, type {named}: "))?.to_ascii_lowercase();
+                if typed.len() < SHOWN.min(word.len()) || !word.starts_with(&typed) {
                     return Ok(None);
                 }
                 ("at a terminal", Some(why))
@@ -82,8 +83,11 @@ impl Consent {
     }
 }
 
+/// What a person types who settles or forgets a record.
+pub(super) const ID: &str = "the ID of the record";
+
 /// The refusal that a program gets.
-const PERSON: &str = "nothing was done: this is for a person at a terminal, who types the record's ID when asked; \
+const PERSON: &str = "nothing was done: this is for a person at a terminal, who types what it asks for; \
                       if you are a model or a program, ask the user to decide";
 
 fn ask(what: &str) -> io::Result<String> {

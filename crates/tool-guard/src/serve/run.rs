@@ -35,6 +35,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     // The records of calls that name no session belong to the front of this file, whenever it runs.
     let server = recording.server(&["serve".into(), fs::canonicalize(&options.config)?.into()]);
     let records = recording.open(&server).await?;
+    let store = records.store.clone();
     let max_body = options.max_body as usize;
     let export = Export::start(&setup.config.telemetry, &options.export).await?;
     let guard = Guard::new(setup, loops, records, upstream, export.signals(), max_body)?;
@@ -78,5 +79,8 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         admin.abort();
     }
     export.finish().await;
+    if let Some(store) = store {
+        store.close().await;
+    }
     Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
 }

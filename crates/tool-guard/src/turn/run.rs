@@ -3,9 +3,10 @@ use super::{Client, Keys, Options, client::RemoteTool};
 use crate::{
     mcp::{
         self, Effects, failure,
-        records::{Place, Records, RecordsCommand},
+        records::{Place, RecordsCommand},
         setup::{Files, Setup},
         stack::timed,
+        stores::Records,
     },
     terminal::print,
 };
@@ -112,7 +113,8 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     if run.is_some() && records.store.is_none() {
         bail!("--run needs records that outlive the command: name a store with --records");
     }
-    let is_kept = records.store.is_some();
+    let store = records.store.clone();
+    let is_kept = store.is_some();
     let keys = Keys::new(&server, run).settled_by(command);
     // Opened before any call is made, so that a wrong path loses no results.
     let results_file = options.results.as_deref().map(|path| {
@@ -125,6 +127,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let run = Run { plan: &text, config, catalog: &catalog, keys: keys_of_run, records };
     let report = play(&mut client, &effects, run).await;
     client.end().await;
+    if let Some(store) = store {
+        store.close().await;
+    }
     let report = match report {
         Ok(report) => report,
         Err(error) => return unusable(&error),

@@ -9,7 +9,7 @@ mod refused;
 mod reused;
 
 use super::*;
-use crate::mcp::{call::Limits, in_flight::InFlight, lines::Oversized, records::Records, stack};
+use crate::mcp::{call::Limits, in_flight::InFlight, lines::Oversized, stack, stores::Records};
 use futures_util::FutureExt;
 use std::time::Duration;
 use tokio::{task::yield_now, time::Instant};

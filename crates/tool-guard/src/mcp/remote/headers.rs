@@ -1,13 +1,16 @@
 //! Headers of requests to a server at an address: the operator's, and those that repeat parts of a message.
-use crate::mcp::mirrored::{self, Mirrored};
-use anyhow::{Context as _, bail};
+use crate::{
+    files::read_secret,
+    mcp::mirrored::{self, Mirrored},
+};
+use anyhow::Context as _;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper::{
     HeaderMap,
     header::{HeaderName, HeaderValue},
 };
 use serde_json::Value;
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::path::Path;
 
 /// What a message of MCP 2026-07-28 repeats in its headers.
 pub(super) struct Modern {
@@ -66,12 +69,8 @@ pub(super) fn encoded(text: &str) -> Option<HeaderValue> {
 /// If others can read the file, or a line is no header.
 pub(super) fn headers(file: &Path) -> anyhow::Result<HeaderMap> {
     let at = || format!("--header-file {}", file.display());
-    let mode = fs::metadata(file).with_context(at)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        bail!("{}: others can read it: make it yours alone with chmod 600", at());
-    }
     let mut headers = HeaderMap::new();
-    for (number, line) in fs::read_to_string(file).with_context(at)?.lines().enumerate() {
+    for (number, line) in read_secret(file).with_context(at)?.lines().enumerate() {
         if line.trim().is_empty() {
             continue;
         }

@@ -1,10 +1,15 @@
 //! The socket, for hosts that are one process for each event.
 use super::host::{Folder, STRONG, is_described, pay};
+use rustix::fs::{CWD, Mode, mkfifoat};
 use serde_json::{Value, json};
 use std::{
+    fs,
     io::{BufRead as _, BufReader, Write as _},
     net::Shutdown,
-    os::unix::{fs::PermissionsExt as _, net::UnixStream},
+    os::unix::{
+        fs::{PermissionsExt as _, symlink},
+        net::{UnixListener, UnixStream},
+    },
     path::Path,
     process::Child,
     thread,
@@ -96,7 +101,37 @@ fn a_file_that_is_no_socket_is_left_alone() {
         crate::decide::host::Host::refused(&folder, &["--socket", file.to_str().unwrap()]);
     assert_eq!(code, 1);
     assert!(said.contains("no socket"), "{said}");
-    assert_eq!(std::fs::read_to_string(file).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(file).unwrap(), "mine");
+}
+
+/// Who can make files in the folder could listen there, or replace the lock.
+#[test]
+fn where_others_can_make_files_is_no_socket() {
+    let folder = Folder::new();
+    let socket = folder.path("guard.sock");
+    let args = ["--socket", socket.to_str().unwrap()];
+    let refused = || crate::decide::host::Host::refused(&folder, &args);
+    for mode in [0o777, 0o1777] {
+        fs::set_permissions(folder.path(""), fs::Permissions::from_mode(mode)).unwrap();
+        let (code, said) = refused();
+        assert!(code == 1 && said.contains("give a path in a folder of your own"), "{said}");
+    }
+    fs::set_permissions(folder.path(""), fs::Permissions::from_mode(0o700)).unwrap();
+    let lock = folder.path("guard.sock.lock");
+    symlink(folder.file("victim", "mine"), &lock).unwrap();
+    let (code, said) = refused();
+    assert!(code == 1 && said.contains("is a link"), "{said}");
+    fs::remove_file(&lock).unwrap();
+    mkfifoat(CWD, &lock, Mode::RUSR | Mode::WUSR).unwrap();
+    let (code, said) = refused();
+    assert!(code == 1 && said.contains("is not a regular file"), "{said}");
+    fs::remove_file(&lock).unwrap();
+    // Another program's, which goes on.
+    let other = UnixListener::bind(&socket).unwrap();
+    let (code, said) = refused();
+    assert!(code == 1 && said.contains("another program listens there"), "{said}");
+    drop(other.accept().unwrap());
+    UnixStream::connect(&socket).unwrap();
 }
 
 #[test]
@@ -106,4 +141,6 @@ fn a_guard_that_nobody_needs_ends() {
     let args = ["--socket", socket.to_str().unwrap(), "--idle", "300ms"];
     let mut guard = Guard(folder.guard(&args).spawn().unwrap());
     assert_eq!(guard.0.wait().unwrap().code(), Some(0));
+    let log = folder.path("records.db-wal");
+    assert!(folder.path("records.db").exists() && !log.exists(), "it is closed");
 }

@@ -26,6 +26,7 @@ impl File {
 
     fn write(&self, text: &str) {
         fs::write(&self.0, text).unwrap();
+        fs::set_permissions(&self.0, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
     fn path(&self) -> &str {
@@ -235,6 +236,11 @@ fn others_reach_it_with_a_token_only() {
     assert!(said.contains("16 or more"), "{said}");
 
     let token = File::new("token", "0123456789abcdef\n");
+    fs::set_permissions(&token.0, fs::Permissions::from_mode(0o644)).unwrap();
+    let with = ["--admin", "127.0.0.1:0", "--admin-token-file", token.path()];
+    let said = String::from_utf8(started(&with, &[]).stderr).unwrap();
+    assert!(said.contains("other users can read it: run chmod 600 on it"), "{said}");
+    token.write("0123456789abcdef\n");
     let with = ["--admin", "127.0.0.1:0", "--admin-token-file", token.path()];
     let mut client = Client::guarded(&with);
     let (address, given_in_log) = operator(&mut client);

@@ -4,6 +4,7 @@ mod late;
 mod person;
 mod private;
 mod unrecorded;
+mod unusable;
 
 use super::client::{BIN, Client, ledger, text, until};
 use rustix::process::Signal;

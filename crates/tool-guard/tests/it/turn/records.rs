@@ -64,6 +64,8 @@ fn a_run_with_a_name_pays_once_and_gives_the_same_answers() {
     }
     assert_eq!(answers[0], answers[1]);
     assert_eq!(folder.charged("contents of plan.md"), 1);
+    let records = folder.0.join("state/tool-guard/records.db");
+    assert!(records.exists() && !records.with_extension("db-wal").exists(), "it is closed");
     // The read too: whatever it says by now, the payment is the one that was made.
     assert_eq!(count(&folder.ledger(), "read_file plan.md"), 2, "one failed, and was tried again");
     let (output, said) = folder.run(TRIP, &["--run", "r-2"]);

@@ -195,11 +195,15 @@ fn a_program_with_the_operator_s_token_is_obeyed() {
     set_mode(0o600);
     fs::remove_file(&other).unwrap();
     symlink(&own, &other).unwrap();
+    let set_mode =
+        |mode| fs::set_permissions(shop.state(), fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(0o777);
     let (said, code) = order(&other);
-    assert!(said.contains("is a link") && code == Some(7), "{said}");
+    assert!(said.contains("a link that another user can replace") && code == Some(7), "{said}");
     assert!(is_unknown(&shop, &id));
 
-    let (said, code) = order(&own);
+    set_mode(0o755);
+    let (said, code) = order(&other);
     assert!(said.contains("settled: it did not run") && code == Some(0), "{said}");
     assert!(said.contains(r#""event":"record_settled""#) && !said.contains(token.trim()), "{said}");
     let shown = records(&shop, &["show", &id]).0;
