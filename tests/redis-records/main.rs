@@ -7,6 +7,7 @@ mod failover;
 mod faults;
 #[path = "../../crates/tr-idempotency/tests/it/crash/fuse.rs"]
 mod fuse;
+mod guard;
 mod launcher;
 mod layered;
 mod likeness;

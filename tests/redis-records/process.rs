@@ -104,8 +104,10 @@ pub(crate) async fn call(
             }
             Ok(Claimed::Settled(_)) => return Outcome::Replayed,
             Ok(Claimed::Unknown(_)) => return Outcome::Unknown,
-            Ok(Claimed::Full) => return Outcome::Full,
-            Ok(Claimed::Conflict) => panic!("all ask for the same"),
+            Ok(Claimed::Full | Claimed::Conflict) => {
+                panic!("all ask for the same, of a store without a bound")
+            }
+            Err(error) if error.kind() == StoreErrorKind::Full => return Outcome::Full,
             Err(error) if !error.is_transient() || begin.elapsed() > PATIENCE => {
                 let _ = store.release(&claim.key, claim.owner).await;
                 return Outcome::Refused(error.kind());

@@ -3,7 +3,11 @@ use crate::{
     process::{Outcome, PAUSE, Tool, call_plainly, claim, key},
     world::patient,
 };
-use std::{num::NonZeroU8, thread, time::Duration};
+use std::{net::SocketAddr, num::NonZeroU8, thread, time::Duration};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
+    net::{TcpListener, TcpStream},
+};
 use tr_idempotency::{
     protocol::State,
     redis::{Durability, Redis},
@@ -90,6 +94,68 @@ async fn a_wrong_password_and_no_server_are_told_apart() {
     assert_eq!(error.kind(), StoreErrorKind::Unreachable, "{error}");
 }
 
+/// Answers the first connection with this line, whatever it asks, and passes the next on to the server.
+async fn refusing_once(server: SocketAddr, line: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut client, _) = listener.accept().await.unwrap();
+        assert!(client.read(&mut [0; 4096]).await.unwrap() > 0, "it says HELLO");
+        client.write_all(line.repeat(3).as_bytes()).await.unwrap();
+        drop(client);
+        loop {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut server = TcpStream::connect(server).await.unwrap();
+            tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
+        }
+    });
+    addr
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handshake_that_the_server_refuses_is_made_again() {
+    use StoreErrorKind::{Refused, Unreachable};
+    let server = Server::start().unwrap();
+    for (line, kind) in [
+        ("-NOAUTH Authentication required.\r\n", Refused),
+        ("-WRONGPASS invalid username-password pair or user is disabled.\r\n", Refused),
+        ("-LOADING Redis is loading the dataset in memory\r\n", Unreachable),
+        ("-ERR max number of clients reached\r\n", Unreachable),
+        ("-ERR of another kind\r\n", Refused),
+    ] {
+        let addr = refusing_once(server.addr(), line).await;
+        let store = patient(server.url_at(addr)).build().unwrap();
+        let claim = claim(line);
+        // Callers that came meanwhile share the refusal.
+        let (one, other) = tokio::join!(store.claim(&claim), store.claim(&claim));
+        for error in [one.unwrap_err(), other.unwrap_err()] {
+            assert_eq!(error.kind(), kind, "{line:?}: {error}");
+        }
+        assert!(matches!(store.claim(&claim).await.unwrap(), Claimed::Run(_)), "{line:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_password_may_change_while_a_process_lives() {
+    let server = Server::start().unwrap();
+    let user = |words: &[&str]| {
+        server.command(["ACL", "SETUSER", "calls"].iter().chain(words).copied()).unwrap();
+        let _ = server.command(["CLIENT", "KILL", "USER", "calls"]);
+    };
+    user(&["on", ">sesame42", "~*", "&*", "+@all"]);
+    let url = format!("redis://calls:sesame42@{}/", server.addr());
+    let store = patient(url).forgetting_on_restart().connect().await.unwrap();
+    user(&["resetpass", ">another1"]);
+    let mut denied = store.claim(&claim("pay")).await.unwrap_err();
+    if denied.is_transient() {
+        // That request met the connection that was closed.
+        denied = store.claim(&claim("pay")).await.unwrap_err();
+    }
+    assert!(denied.to_string().contains("check the user and password"), "{denied}");
+    user(&["resetpass", ">sesame42"]);
+    assert!(matches!(store.claim(&claim("pay")).await.unwrap(), Claimed::Run(_)));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_user_with_the_rights_that_the_guide_names_can_do_everything() {
     let server = Server::start().unwrap();
@@ -174,7 +240,12 @@ async fn a_full_server_keeps_claims_and_records_ends() {
     let claimed = claim("pay");
     let Claimed::Run(grant) = store.claim(&claimed).await.unwrap() else { panic!("a new key") };
     server.command(["CONFIG", "SET", "maxmemory", "1"]).unwrap();
-    assert_eq!(store.claim(&claim("another")).await.unwrap(), Claimed::Full);
+    let full = store.claim(&claim("another")).await.unwrap_err();
+    assert_eq!(full.kind(), StoreErrorKind::Full);
+    for said in ["nothing was written: ", "OOM", "'maxmemory'", "raise the server's `maxmemory`"] {
+        assert!(full.to_string().contains(said), "{full}");
+    }
+    assert!(store.read(&key("another")).await.unwrap().is_none());
     let end = End { state: State::Done(b"paid".to_vec()), ttl: 60_000 };
     assert!(store.finalise(&claimed.key, grant.token, &end).await.unwrap());
     assert!(matches!(store.claim(&claim("pay")).await.unwrap(), Claimed::Settled(_)));

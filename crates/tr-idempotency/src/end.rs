@@ -50,7 +50,8 @@ pub(crate) enum Refusal {
     InFlight,
     TooManyWaiters,
     WaitTimedOut,
-    Full,
+    /// With the store's own error; `None` if every record is pinned.
+    Full(Option<Arc<StoreError>>),
     Unknown(Option<Arc<RecordedFailure>>),
     /// The store is unavailable: the tool did not run, except perhaps in another process.
     Unavailable(Arc<StoreError>, Ran),

@@ -72,10 +72,9 @@ leaf! {
     AnswerNotKept: "a call with this idempotency key has ended, and its answer was not kept"
 }
 leaf! {
-    /// The record table is full, and no record may be evicted: each is of a call in flight or of a
-    /// mutating call of unknown outcome. The tool did not run. Code `store_full`, transient.
-    StoreFull: "the record table is full: every record is of a call in flight or of unknown outcome",
-    STORE_FULL, No, Verdict::TRANSIENT
+    /// There is no room for the call's record, and none may be evicted; its source says why. The tool did
+    /// not run. Code `store_full`, transient.
+    StoreFull: "the call was not run, because the records are full"
 }
 
 /// The record store is unavailable, so this call could not be claimed and was not run. Its source
@@ -128,6 +127,23 @@ impl KeyRejected {
         let facts =
             FailureInfo::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
         Self(facts.because(why))
+    }
+}
+
+/// Why there is no room where records are evicted.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "every record is of a call in flight or of unknown outcome: settle those, or raise the capacity"
+)]
+struct AllPinned;
+
+impl StoreFull {
+    pub(crate) fn new(cause: Option<Arc<StoreError>>) -> Self {
+        let facts = FailureInfo::new(code::STORE_FULL, Ran::No, Verdict::TRANSIENT).by_layer();
+        Self(match cause {
+            Some(cause) => facts.because_shared(cause),
+            None => facts.because(AllPinned),
+        })
     }
 }
 
@@ -212,7 +228,7 @@ impl Refusal {
             Self::Unknown(_) | Self::Unreadable(..) => replayed(MatchedOn::Completed, "unknown"),
             Self::InFlight | Self::TooManyWaiters => refused(code::IDEMPOTENCY_IN_FLIGHT),
             Self::WaitTimedOut => replayed(MatchedOn::Inflight, "inflight"),
-            Self::Full => refused(code::STORE_FULL),
+            Self::Full(_) => refused(code::STORE_FULL),
             Self::Unavailable(..) => refused(code::STORE_UNAVAILABLE),
         }
     }
@@ -223,7 +239,7 @@ impl Refusal {
             Self::InFlight => InFlight::new().into(),
             Self::TooManyWaiters => TooManyWaiters::new().into(),
             Self::WaitTimedOut => WaitTimedOut::new().into(),
-            Self::Full => StoreFull::new().into(),
+            Self::Full(cause) => StoreFull::new(cause).into(),
             Self::Unknown(cause) => OutcomeUnknown::new(mutating, cause).into(),
             Self::Unavailable(cause, ran) => StoreUnavailable::new(cause, ran).into(),
             Self::Unreadable(cause, ran) => RecordUnreadable::new(cause, ran).into(),

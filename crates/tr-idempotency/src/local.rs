@@ -223,7 +223,7 @@ impl<'s, V: Clone> Lookup<'s, V> {
                 }
                 Found::Replays { answer, replay, state } => Task::Replay(answer, replay, state),
                 Found::Unrecorded => Task::Unrecorded,
-                Found::Refused(Refusal::Full) if store.borrow_room(index, local.now) => {
+                Found::Refused(Refusal::Full(_)) if store.borrow_room(index, local.now) => {
                     drop(garbage);
                     table = shard.lock();
                     at = table.find_hashed(hash, &local.id.key);

@@ -30,8 +30,8 @@
 //! - A record's key lives as long as the record. A lease that ends leaves `unknown`, not nothing.
 //! - Epochs are the server's microseconds, raised where the key has a higher one already, so they
 //!   grow past deleted records, and past a failover as far as the servers' clocks agree.
-//! - A reply that takes more than 500 ms ends the connection; the next request opens another.
-//!   Sending the same request again is safe and returns its result.
+//! - A reply that takes more than 500 ms ends the connection, and so does every error that is not about
+//!   the command alone; the next request opens another. Sending the same request again is safe and returns its result.
 //! - With [`sentinels`](Builder::sentinels), the store asks them for the primary at the start, when
 //!   the connection breaks, and when the server is a replica or too few replicas confirmed a write.
 //! - A watcher of another process's call subscribes to its key, on a shared connection, and also
@@ -55,9 +55,9 @@
 //!
 //! | the server, or the way to it | [`StoreErrorKind`](crate::store::StoreErrorKind) |
 //! |---|---|
-//! | refuses the connection; is loading, a replica, busy; sentinels that know no primary; connecting or the TLS handshake fails | `Unreachable`: nothing has changed |
+//! | refuses the connection, or has no place for it; is loading, a replica, busy; sentinels that know no primary; connecting or the TLS handshake fails | `Unreachable`: nothing has changed |
 //! | does not reply in time; breaks the connection; too few replicas confirm the write | `Uncertain` |
-//! | is out of memory | a claim is [`Full`](crate::store::Claimed::Full), an end is still written |
+//! | is out of memory | `Full`: a claim is not written; an end still is |
 //! | wrong password, no permission, a disk that it cannot write, a part of a cluster | `Refused` |
 //! | another value under the key, or a newer layout | `Unreadable` |
 mod builder;

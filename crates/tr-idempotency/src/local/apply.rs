@@ -164,7 +164,7 @@ impl<V: Clone, N: Default> Table<V, N> {
     ) -> (Found<V, N>, Option<State<V>>) {
         let Some(at) = found else {
             if !self.has_room() {
-                return (Found::Refused(Refusal::Full), None);
+                return (Found::Refused(Refusal::Full(None)), None);
             }
             let (at, token, garbage) = self.open(hash, local, note);
             return (Found::Claimed { at, token }, garbage);

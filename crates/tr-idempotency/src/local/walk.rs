@@ -155,7 +155,7 @@ impl Walk {
                 }
             }
             Found::Refused(Refusal::Conflict) => {}
-            Found::Refused(Refusal::Full) => {
+            Found::Refused(Refusal::Full(_)) => {
                 let pinned = self.table.slots().filter(|(entry, _)| entry.record.is_pinned());
                 assert_eq!(pinned.count(), QUOTA, "full, and something could be forgotten");
             }

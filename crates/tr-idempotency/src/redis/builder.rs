@@ -2,7 +2,6 @@
 use super::{
     check::Accepted,
     durability::Durability,
-    fault::store_error,
     link::{Discovery, Link},
     sentinels::Sentinels,
     store::{Inner, Redis},
@@ -175,12 +174,12 @@ impl Builder {
         let (Ok(discovery), []) = (discovery, &wrong[..]) else {
             return Err(StoreError::refused(wrong.join("; ")));
         };
-        let link = |durability| Link::new(discovery.clone(), timeout, durability).map(Arc::new);
-        let changes = link(durability).map_err(store_error)?;
+        let link = |durability| Arc::new(Link::new(discovery.clone(), timeout, durability));
+        let changes = link(durability);
         // `WAIT` blocks the commands that follow it on its connection.
         let looks = match durability {
             Durability::Local => changes.clone(),
-            Durability::Wait { .. } => link(Durability::Local).map_err(store_error)?,
+            Durability::Wait { .. } => link(Durability::Local),
         };
         Ok(Redis(Arc::new(Inner { changes, looks, prefix, accepted })))
     }

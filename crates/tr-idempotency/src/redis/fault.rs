@@ -40,14 +40,23 @@ fn is_unsent(error: &RedisError) -> bool {
     cause.and_then(io::Error::get_ref).is_some_and(<dyn Error + Send + Sync>::is::<Unsent>)
 }
 
-/// Whether the server is out of memory.
-pub(super) fn is_full(error: &RedisError) -> bool {
-    error.code() == Some("OOM")
-}
-
-/// Whether a new connection may succeed.
-pub(super) fn is_stale(error: &RedisError) -> bool {
-    error.is_timeout() || error.code() == Some("READONLY")
+/// Whether the error is the reply to a command and says nothing of its connection. All others leave the
+/// connection in an unknown state, unauthenticated, or on a server that is no primary.
+pub(super) fn is_of_the_command(error: &RedisError) -> bool {
+    matches!(
+        error.code(),
+        Some(
+            "BUSY"
+                | "LOADING"
+                | "MASTERDOWN"
+                | "MISCONF"
+                | "NOPERM"
+                | "NOREPLICAS"
+                | "NOSCRIPT"
+                | "OOM"
+                | "WRONGTYPE"
+        )
+    )
 }
 
 /// Whether the primary may have changed.
@@ -61,8 +70,11 @@ pub(super) fn is_denied(error: &RedisError) -> bool {
         || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"))
 }
 
+/// How a server says that it takes no further client.
+const NO_PLACE: &str = "max number of clients reached";
+
 fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
-    use StoreErrorKind::{Refused, Uncertain, Unreachable, Unreadable};
+    use StoreErrorKind::{Full, Refused, Uncertain, Unreachable, Unreadable};
     let Some(code) = error.code() else {
         #[cfg(feature = "redis-tls")]
         if tr_tls::is_refusal(error) {
@@ -90,7 +102,10 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
         "READONLY" => {
             (Unreachable, Some("it is a replica: use the address of the primary, or its sentinels"))
         }
-        "OOM" => (Refused, Some("raise `maxmemory`, or shorten the times to live")),
+        "ERR" if error.detail().is_some_and(|it| it.starts_with(NO_PLACE)) => {
+            (Unreachable, Some("raise its `maxclients`, or close clients"))
+        }
+        "OOM" => (Full, Some("raise the server's `maxmemory`, or shorten the times to live")),
         "MISCONF" => (
             Refused,
             Some("the server cannot write to its disk: free space, or check its permissions"),
@@ -121,11 +136,10 @@ impl fmt::Display for Fault {
 mod tests {
     use super::*;
     use redis::{ServerErrorKind, make_extension_error};
-    use std::io;
 
     #[test]
     fn an_error_says_what_may_have_happened() {
-        use StoreErrorKind::{Refused, Uncertain, Unreachable};
+        use StoreErrorKind::{Full, Refused, Uncertain, Unreachable};
         let io = |kind: io::ErrorKind| RedisError::from(io::Error::from(kind));
         let server = |code: &str| make_extension_error(code.into(), Some("because".into()));
         for (error, kind) in [
@@ -140,7 +154,8 @@ mod tests {
             ((ErrorKind::Server(ServerErrorKind::Moved), "x").into(), Refused),
             ((ErrorKind::AuthenticationFailed, "x").into(), Refused),
             (server("NOREPLICAS"), Unreachable),
-            (server("OOM"), Refused),
+            (server("OOM"), Full),
+            (make_extension_error("ERR".into(), Some(NO_PLACE.into())), Unreachable),
             (server("MISCONF"), Refused),
             (server("NOPERM"), Refused),
             (server("WRONGTYPE"), StoreErrorKind::Unreadable),
@@ -157,9 +172,14 @@ mod tests {
         }
         let refused = (ErrorKind::AuthenticationFailed, "x").into();
         assert_eq!(store_error(unsent(refused)).kind(), Refused);
-        assert!(is_full(&server("OOM")) && !is_full(&server("ODD")));
-        assert!(is_stale(&io(io::ErrorKind::TimedOut)) && !is_stale(&server("OOM")));
+        for code in ["OOM", "LOADING", "NOSCRIPT"] {
+            assert!(is_of_the_command(&server(code)), "{code}");
+        }
+        for code in ["NOAUTH", "READONLY", "ERR", "WRONGPASS", "ODD"] {
+            assert!(!is_of_the_command(&server(code)), "{code}");
+        }
+        assert!(!is_of_the_command(&io(io::ErrorKind::TimedOut)));
         let read_only = (ErrorKind::Server(ServerErrorKind::ReadOnly), "x").into();
-        assert!(is_stale(&read_only) && is_of_a_failover(&read_only));
+        assert!(is_of_a_failover(&read_only));
     }
 }

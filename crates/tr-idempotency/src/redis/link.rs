@@ -8,68 +8,69 @@ use super::{
 };
 use crate::store::StoreError;
 use redis::{
-    Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value,
-    aio::{ConnectionManager, ConnectionManagerConfig},
-    make_extension_error,
+    AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, PushInfo, PushKind, RedisError,
+    ServerErrorKind, Value, aio::MultiplexedConnection, make_extension_error,
 };
 use std::{
+    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+use tokio::sync::watch;
 
-/// One multiplexed connection, replaced when it no longer replies.
-///
-/// The manager reconnects when its connection breaks. It does not notice a network that drops all
-/// packets, so a reply timeout ends the connection here.
+/// One multiplexed connection, replaced after every error that leaves its state unknown.
 pub(super) struct Link {
-    discovery: Discovery,
-    timeout: Duration,
+    way: Arc<Way>,
     durability: Durability,
     pub(super) watchers: Arc<Watchers>,
-    current: Mutex<Current>,
 }
 
 /// How to find the server.
 #[derive(Clone)]
 pub(super) enum Discovery {
     Address(Box<redis::Client>),
-    /// Asked again whenever the primary may have changed.
+    /// Asked for each connection.
     Sentinels(Arc<Sentinels>),
 }
 
-struct Current {
-    /// `None` until the sentinels have named the primary, and while they have to be asked again.
-    manager: Option<ConnectionManager>,
-    /// The address of the primary, if sentinels named it.
-    addr: String,
-    /// Whether the sentinels have to confirm the primary again.
-    is_doubted: bool,
-    /// The number of this connection.
-    number: u64,
-    /// Whether a server has replied on this connection: TLS and authentication have passed, so a
-    /// failure from now on may follow a command that was applied.
-    is_met: bool,
+/// The way to the server, and the connection in use.
+struct Way {
+    discovery: Discovery,
+    timeout: Duration,
+    watchers: Arc<Watchers>,
+    current: Mutex<Current>,
 }
+
+struct Current {
+    state: State,
+    /// The number of this connection, also while it is being made.
+    number: u64,
+}
+
+enum State {
+    Closed,
+    Opening(Opening),
+    Open(MultiplexedConnection),
+}
+
+/// A connection, and its number.
+type Numbered = (MultiplexedConnection, u64);
+
+/// The end of an attempt to connect, which all callers wait for that came meanwhile. A failed attempt is not
+/// kept: the next caller makes another one.
+type Opening = watch::Receiver<Option<Result<Numbered, RedisError>>>;
 
 impl Link {
     /// Connects when it is first used.
-    pub(super) fn new(
-        discovery: Discovery,
-        timeout: Duration,
-        durability: Durability,
-    ) -> Result<Self, RedisError> {
+    pub(super) fn new(discovery: Discovery, timeout: Duration, durability: Durability) -> Self {
         let watchers = Arc::new(Watchers::default());
         let timeout = match durability {
             Durability::Local => timeout,
             Durability::Wait { within, .. } => timeout.saturating_add(within),
         };
-        let manager = match &discovery {
-            Discovery::Address(client) => Some(connect(client, timeout, &watchers)?),
-            Discovery::Sentinels(_) => None,
-        };
-        let (addr, is_doubted) = (String::new(), false);
-        let current = Current { manager, addr, is_doubted, number: 0, is_met: false };
-        Ok(Self { discovery, timeout, durability, watchers, current: Mutex::new(current) })
+        let current = Mutex::new(Current { state: State::Closed, number: 0 });
+        let way = Way { discovery, timeout, watchers: watchers.clone(), current };
+        Self { way: Arc::new(way), durability, watchers }
     }
 
     pub(super) const fn durability(&self) -> Durability {
@@ -83,31 +84,18 @@ impl Link {
         key: &[u8],
         args: &[&[u8]],
     ) -> Result<Value, StoreError> {
-        self.try_change(script, key, args).await?.map_err(fault::store_error)
-    }
-
-    /// Like [`change`](Self::change), with the server's own errors in the inner result.
-    pub(super) async fn try_change(
-        &self,
-        script: &Script,
-        key: &[u8],
-        args: &[&[u8]],
-    ) -> Result<Result<Value, RedisError>, StoreError> {
         let Durability::Wait { replicas, within } = self.durability else {
-            return Ok(self.run(script, key, args).await);
+            return self.run(script, key, args).await.map_err(fault::store_error);
         };
         let mut wait = redis::cmd("WAIT");
         wait.arg(replicas.get()).arg(u64::try_from(within.as_millis()).unwrap_or(u64::MAX).max(1));
         let replies = self.pipelined(script, key, args, &wait).await;
-        let (value, waited) = match replies {
-            Ok(replies) => replies,
-            Err(error) => return Ok(Err(error)),
-        };
+        let (value, waited) = replies.map_err(fault::store_error)?;
         match waited {
-            _ if !is_promise(&value) => Ok(Ok(value)),
-            Value::Int(have) if have >= i64::from(replicas.get()) => Ok(Ok(value)),
+            _ if !is_promise(&value) => Ok(value),
+            Value::Int(have) if have >= i64::from(replicas.get()) => Ok(value),
             Value::Int(have) => {
-                self.doubt(); // They may follow another primary.
+                self.way.doubt(); // They may follow another primary.
                 Err(StoreError::uncertain(format!(
                     "{have} of {replicas} replicas confirmed the write within {within:?}"
                 )))
@@ -152,148 +140,128 @@ impl Link {
     async fn send_both(&self, one: &Cmd, other: &Cmd) -> Result<[Value; 2], RedisError> {
         let mut both = Pipeline::new();
         both.add_command(one.clone()).add_command(other.clone());
-        let (mut manager, number) = self.manager().await?;
-        let replies = manager.send_packed_commands(&both, 0, 2).await;
-        self.heed(replies.and_then(both_of), number)
+        let (mut connection, number) = self.way.connection().await?;
+        let replies = connection.send_packed_commands(&both, 0, 2).await;
+        self.way.heed(replies.and_then(both_of), number)
     }
 
     /// Sends one command.
     pub(super) async fn send(&self, command: &Cmd) -> Result<Value, RedisError> {
-        let (mut manager, number) = self.manager().await?;
-        let reply = manager.send_packed_command(command).await;
-        self.heed(reply.and_then(Value::extract_error), number)
+        let (mut connection, number) = self.way.connection().await?;
+        let reply = connection.send_packed_command(command).await;
+        self.way.heed(reply.and_then(Value::extract_error), number)
     }
 
     /// Subscribes to a channel.
     pub(super) async fn subscribe(&self, channel: &[u8]) -> Result<(), RedisError> {
-        let (mut manager, number) = self.manager().await?;
-        self.heed(manager.subscribe(channel).await, number)
+        let (mut connection, number) = self.way.connection().await?;
+        self.way.heed(connection.subscribe(channel).await, number)
     }
 
     pub(super) async fn unsubscribe(&self, channel: &[u8]) -> Result<(), RedisError> {
-        let (mut manager, number) = self.manager().await?;
-        self.heed(manager.unsubscribe(channel).await, number)
+        let (mut connection, number) = self.way.connection().await?;
+        self.way.heed(connection.unsubscribe(channel).await, number)
     }
+}
 
+impl Way {
     fn current(&self) -> MutexGuard<'_, Current> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection on which a server has replied. If there is none, only a read-only command was
-    /// sent, and the error says so.
-    async fn manager(&self) -> Result<(ConnectionManager, u64), RedisError> {
-        let (mut manager, number) = self.found().await?;
-        if self.current().knows(number) {
-            return Ok((manager, number));
-        }
-        // Not `PING`, which the user may not be permitted.
-        let reply = manager.send_packed_command(redis::cmd("INFO").arg("server")).await;
-        match self.heed(reply.and_then(Value::extract_error), number) {
-            // A server that refuses the command has also replied.
-            Err(error) if error.code().is_none() => Err(fault::unsent(error)),
-            _ => {
-                let mut current = self.current();
-                current.is_met |= current.number == number;
-                drop(current);
-                Ok((manager, number))
+    /// A connection on which the server has answered `HELLO`, so that TLS and authentication have passed.
+    /// Without one, nothing was sent that changes records, and the error says so.
+    async fn connection(self: &Arc<Self>) -> Result<Numbered, RedisError> {
+        let mut opening = {
+            let mut current = self.current();
+            match &current.state {
+                State::Open(connection) => return Ok((connection.clone(), current.number)),
+                // Its task ends early only with its runtime.
+                State::Opening(opening) if opening.has_changed().is_ok() => opening.clone(),
+                _ => self.open(&mut current),
             }
-        }
+        };
+        let end = opening.wait_for(Option::is_some).await.ok().and_then(|end| end.clone());
+        let ended = || Err(io::Error::other("the runtime of the connection has ended").into());
+        end.unwrap_or_else(ended).map_err(fault::unsent)
     }
 
-    async fn found(&self) -> Result<(ConnectionManager, u64), RedisError> {
-        if let Some(manager) = self.current().trusted() {
-            return Ok(manager);
-        }
-        let Discovery::Sentinels(sentinels) = &self.discovery else {
-            unreachable!("an address is trusted")
+    /// Connects in a task of its own, which goes on if this caller leaves.
+    fn open(self: &Arc<Self>, current: &mut Current) -> Opening {
+        current.number += 1;
+        let (number, way) = (current.number, self.clone());
+        let (tell, opening) = watch::channel(None);
+        current.state = State::Opening(opening.clone());
+        tokio::spawn(async move {
+            let end = way.connect(number).await;
+            let mut current = way.current();
+            if current.number == number {
+                current.state = match &end {
+                    Ok(connection) => State::Open(connection.clone()),
+                    Err(_) => State::Closed,
+                };
+            }
+            drop(current);
+            tell.send_replace(Some(end.map(|connection| (connection, number))));
+        });
+        opening
+    }
+
+    async fn connect(self: &Arc<Self>, number: u64) -> Result<MultiplexedConnection, RedisError> {
+        let found;
+        let client = match &self.discovery {
+            Discovery::Address(client) => client,
+            Discovery::Sentinels(sentinels) => {
+                found = primary(&mut *sentinels.0.lock().await, self.timeout).await?;
+                &found
+            }
         };
-        let mut sentinels = sentinels.0.lock().await;
-        if let Some(manager) = self.current().trusted() {
-            return Ok(manager); // Another caller has asked meanwhile.
-        }
-        let client = primary(&mut sentinels, self.timeout).await?;
-        let addr = client.get_connection_info().addr().to_string();
+        let way = Arc::downgrade(self);
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.timeout))
+            .set_response_timeout(Some(self.timeout))
+            .set_push_sender(move |push: PushInfo| {
+                let way = way.upgrade().ok_or(())?;
+                match push.kind {
+                    PushKind::Disconnection => way.lose(number),
+                    _ => way.watchers.heed(&push),
+                }
+                Ok::<_, ()>(())
+            });
+        client.get_multiplexed_async_connection_with_config(&config).await
+    }
+
+    /// Drops the connection of this number; the next caller opens another one.
+    fn lose(&self, number: u64) {
         let mut current = self.current();
-        if current.addr == addr
-            && let Some(manager) = current.manager.clone()
-        {
-            current.is_doubted = false;
-            return Ok((manager, current.number));
+        if current.number != number {
+            return;
         }
-        let manager = connect(&client, self.timeout, &self.watchers)?;
-        *current = current.followed_by(manager.clone(), addr);
-        let number = current.number;
+        // One that is being made is not taken either.
+        (current.state, current.number) = (State::Closed, number + 1);
         drop(current);
         self.watchers.lost();
-        Ok((manager, number))
     }
 
-    /// The primary may have changed.
+    /// The primary may have changed: the sentinels are asked again.
     fn doubt(&self) {
-        self.current().is_doubted = matches!(self.discovery, Discovery::Sentinels(_));
+        if matches!(self.discovery, Discovery::Sentinels(_)) {
+            let number = self.current().number;
+            self.lose(number);
+        }
     }
 
-    /// Drops a connection that no longer replies, or no longer leads to the primary.
+    /// Drops a connection whose state is unknown, or that may not lead to the primary any more.
     fn heed<T>(&self, reply: Result<T, RedisError>, number: u64) -> Result<T, RedisError> {
-        if reply.as_ref().is_err_and(|error| error.code().is_none()) {
-            let mut current = self.current();
-            current.is_met &= current.number != number;
-        }
-        match (&reply, &self.discovery) {
-            (Err(error), Discovery::Address(client)) if fault::is_stale(error) => {
-                let mut current = self.current();
-                if current.number == number
-                    && let Ok(manager) = connect(client, self.timeout, &self.watchers)
-                {
-                    *current = current.followed_by(manager, String::new());
-                    drop(current);
-                    self.watchers.lost();
-                }
+        if let Err(error) = &reply {
+            let is_doubtful =
+                matches!(self.discovery, Discovery::Sentinels(_)) && fault::is_of_a_failover(error);
+            if is_doubtful || !fault::is_of_the_command(error) {
+                self.lose(number);
             }
-            (Err(error), Discovery::Sentinels(_)) if error.code().is_none() => {
-                let mut current = self.current();
-                if current.number == number {
-                    current.manager = None;
-                }
-            }
-            (Err(error), _) if fault::is_of_a_failover(error) => self.doubt(),
-            _ => {}
         }
         reply
     }
-}
-
-impl Current {
-    fn trusted(&self) -> Option<(ConnectionManager, u64)> {
-        let manager = self.manager.as_ref().filter(|_| !self.is_doubted)?;
-        Some((manager.clone(), self.number))
-    }
-
-    const fn knows(&self, number: u64) -> bool {
-        self.is_met && self.number == number
-    }
-
-    const fn followed_by(&self, manager: ConnectionManager, addr: String) -> Self {
-        let number = self.number + 1;
-        Self { manager: Some(manager), addr, is_doubted: false, number, is_met: false }
-    }
-}
-
-fn connect(
-    client: &redis::Client,
-    timeout: Duration,
-    watchers: &Arc<Watchers>,
-) -> Result<ConnectionManager, RedisError> {
-    let watchers = Arc::downgrade(watchers);
-    let config = ConnectionManagerConfig::new()
-        .set_connection_timeout(Some(timeout))
-        .set_response_timeout(Some(timeout))
-        // The next caller retries; a retry here would block all callers.
-        .set_number_of_retries(0)
-        .set_push_sender(move |push| {
-            watchers.upgrade().map(|watchers| watchers.heed(&push)).ok_or(())
-        });
-    ConnectionManager::new_lazy_with_config(client.clone(), config)
 }
 
 /// The replies to a script and to `WAIT`. A replica runs a read-only script but refuses `WAIT`: its

@@ -1,6 +1,6 @@
 //! Single records: each operation is one script and one round trip.
 use super::{
-    fault::{is_full, store_error},
+    fault::store_error,
     layout::{self, HEAD},
     reply::{done, from, parts, unexpected_reply, was_done},
     script,
@@ -77,12 +77,7 @@ impl RecordStore for Redis {
             // Most claims have neither flag, and each argument costs time on the server.
             let flags = if claim.again || self.changes().durability().waits() { 2 } else { 0 };
             let (script, name) = (&script::CLAIM, self.name(&claim.key));
-            let reply = self.changes().try_change(script, &name, &args[..5 + flags]).await?;
-            match reply {
-                Ok(reply) => claimed(claim, reply),
-                Err(error) if is_full(&error) => Ok(Claimed::Full),
-                Err(error) => Err(store_error(error)),
-            }
+            claimed(claim, self.changes().change(script, &name, &args[..5 + flags]).await?)
         })
     }
 

@@ -45,10 +45,9 @@ impl Watchers {
 
     /// Handles a push message.
     pub(super) fn heed(&self, push: &PushInfo) {
-        match (&push.kind, &push.data[..]) {
-            (PushKind::Message, [Value::BulkString(channel), ..]) => self.wake(channel),
-            (PushKind::Disconnection, _) => self.lost(),
-            _ => {}
+        if let (PushKind::Message, [Value::BulkString(channel), ..]) = (&push.kind, &push.data[..])
+        {
+            self.wake(channel);
         }
     }
 

@@ -147,7 +147,7 @@ where
                 }
             }
             Claimed::Conflict => return Err(Refusal::Conflict),
-            Claimed::Full => return Err(Refusal::Full),
+            Claimed::Full => return Err(Refusal::Full(None)),
         }
     }
 }
@@ -255,6 +255,7 @@ fn earlier_runs<V>(remote: &Client<V>, claim: &ClaimRequest, grant: &Grant) -> V
 fn failed(error: StoreError, ran: Ran) -> Refusal {
     match error.kind() {
         StoreErrorKind::Unreadable => Refusal::Unreadable(Arc::new(error), Ran::Unknown),
+        StoreErrorKind::Full => Refusal::Full(Some(Arc::new(error))),
         _ => Refusal::Unavailable(Arc::new(error), ran),
     }
 }

@@ -23,7 +23,9 @@ pub enum StoreErrorKind {
     /// The record cannot be read: a newer version wrote it, or it is corrupt. Nothing has changed,
     /// and sending it again does not help. The call may have run; it is not run.
     Unreadable,
-    /// The store refuses: it is permanently full, read-only, or configured so that it cannot keep
+    /// The store has no room for a new record. Nothing was written, and the call is not run.
+    Full,
+    /// The store refuses: it is read-only, or configured so that it cannot keep
     /// its promises. Nothing has changed, and sending it again does not help.
     Refused,
 }
@@ -84,6 +86,7 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Unreadable => {
                 "the record cannot be read; update this program, or look up how the call ended and clear the record"
             }
+            StoreErrorKind::Full => "the record store is full, and nothing was written",
             StoreErrorKind::Refused => "the record store refused the request; nothing has changed",
         })?;
         write!(f, ": {}", self.cause)
