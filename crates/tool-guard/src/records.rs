@@ -23,7 +23,7 @@ use crate::{
         read_config,
         recording::Recording,
         records::{self, Place, RecordsCommand},
-        stores::{Store, may_exist, open, open_to_read},
+        stores::{Store, check_key, may_exist, open, open_to_read},
     },
     terminal::print,
 };
@@ -198,6 +198,7 @@ async fn on_records(
         layer = layer.sealed_with(records::key(&file)?);
     }
     let records = layer.build()?.handle().in_store().context("the layer has a store")?;
+    check_key(&records).await?;
     if let RecordAction::List { unknown, json } = act {
         return list(&records, unknown, json, command).await;
     }

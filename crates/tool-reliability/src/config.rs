@@ -135,6 +135,11 @@ impl Live {
         let warnings = mem::take(&mut stores.warnings);
         let said = config.clone();
         let live = Self::build(config, warnings, |builder| change(stores.keep(&said, builder)))?;
+        if let Some(records) = live.stack().records().in_store()
+            && let Err(error) = records.check_key().await
+        {
+            return Err(OpenError::Store { key: "records.key_file", why: error.to_string() });
+        }
         Ok(live)
     }
 

@@ -258,9 +258,9 @@ impl<A, V> Builder<A, V> {
         self
     }
 
-    /// Encrypts the responses, errors and request notes in a store; off by default. Plain records
-    /// from before are refused, unless the key [allows them](SealingKey::opens_plain_until): anyone
-    /// who can write to the store could forge them.
+    /// Encrypts the responses, errors and request notes in a store, and hides keys and digests of params;
+    /// off by default. A store that was written without a key, or with another one, is refused
+    /// ([`StoreHandle::check_key`](crate::StoreHandle::check_key)).
     #[cfg(feature = "encryption")]
     pub fn sealed_with(mut self, key: SealingKey) -> Self {
         self.settings.frames.seal = Some(key);

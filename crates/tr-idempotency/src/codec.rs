@@ -3,6 +3,8 @@ pub(crate) mod body;
 mod bounded;
 mod failure;
 mod frame;
+#[cfg(feature = "encryption")]
+mod names;
 mod notes;
 mod outcome;
 mod persist;
@@ -13,11 +15,13 @@ mod unsealed;
 mod verdict;
 
 pub(crate) use self::frame::{Found, Frames, Place};
+#[cfg(feature = "encryption")]
+pub(crate) use self::names::Names;
 pub use self::persist::Persist;
 #[cfg(feature = "encryption")]
 pub use self::seal::SealingKey;
 #[cfg(not(feature = "encryption"))]
-pub(crate) use self::unsealed::SealingKey;
+pub(crate) use self::unsealed::{Names, SealingKey};
 
 /// The latest format that this version reads.
 const VERSION: u8 = 2;
@@ -37,10 +41,7 @@ pub(crate) enum Unreadable {
     #[error("it is sealed with a key that this program does not have")]
     Sealed,
     /// They are not sealed, and should be.
-    #[error(
-        "it is not sealed: another writer of the store forged it, or it is from before the store \
-         was sealed; to read those, set `SealingKey::opens_plain_until`"
-    )]
+    #[error("it is not sealed: another writer of the store forged it")]
     Plain,
     /// They were sealed for a record that differs in this.
     #[error("it was sealed for another {0}: another writer changed the store")]
@@ -48,4 +49,35 @@ pub(crate) enum Unreadable {
     /// They hold something that this program cannot read.
     #[error("its content cannot be decoded: {0}")]
     Foreign(String),
+}
+
+/// Why a store may not be used with this key, or without one.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(not(feature = "encryption"), expect(dead_code, reason = "there are no keys"))]
+pub(crate) enum MarkFault {
+    #[error(
+        "its records are encrypted, and no key was given: give the key with which they were written"
+    )]
+    Sealed,
+    #[error(
+        "its records are not encrypted, and a key was given: give none, or keep encrypted records \
+         in another store"
+    )]
+    Plain,
+    #[error(
+        "it has records that do not say whether they are encrypted, and a key was given: keep \
+         encrypted records in another store"
+    )]
+    Unmarked,
+    #[error(
+        "its records are encrypted with the key of number {0}, which was not given: give that key"
+    )]
+    OtherNumber(u32),
+    #[error(
+        "its records are encrypted with another key than the one given: give the key with which \
+         they were written"
+    )]
+    OtherKey,
+    #[error("a later version says how its records are encrypted: update this program")]
+    Newer,
 }

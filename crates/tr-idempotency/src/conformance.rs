@@ -115,6 +115,7 @@ macro_rules! conformance_cases {
             a_flush_keeps_calls_that_may_run_twice
             a_sweep_deletes_only_expired_records
             a_check_answers
+            a_mark_is_set_once_and_stays
             records_survive_a_restart
         }
     };

@@ -3,7 +3,6 @@ use crate::{
     builder::Builder,
     claim::Shared,
     clock::{Clock, millis},
-    codec::Frames,
     config::Config,
     handle::Handle,
     local::{Store, budget::Budget, table::Common},
@@ -63,7 +62,6 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
             grace: millis(it.grace),
             max_wait: it.max_wait,
         };
-        let frames = Frames { wall: Some(it.wall.clone()), ..it.frames };
         let common = Common {
             clock: Clock::new(&*it.wall),
             fingerprints: it.fingerprints,
@@ -72,7 +70,7 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
         };
         let store = Arc::new(Store::new(it.capacity, common));
         let remote = it.store.map(|(records, format)| {
-            let (format, probe) = (format(it.most_bytes, frames), it.probe.clone());
+            let (format, probe) = (format(it.most_bytes, it.frames), it.probe.clone());
             let probe = (probe, it.probe_patience);
             Arc::new(Client::new(records, format, it.stored, it.patience, probe))
         });

@@ -29,8 +29,10 @@
 //!   transaction.
 //! - Time is the machine's, read once when the file is opened and then advanced by a monotonic
 //!   clock, so it does not jump while the process lives. It never runs back behind the latest time
-//!   in the file, whatever the machine's clock says after a restart. A clock that was ahead makes
-//!   records expire early.
+//!   in the file, whatever the machine's clock says after a restart.
+//! - The file also counts how long it has been in use. A record expires when both clocks say so: a
+//!   machine's clock that was, or is, far ahead makes no record expire. While no process has the file
+//!   open, records are kept for longer than their time to live.
 //! - A watcher of another process's call reads the record every 50 ms.
 //!
 //! # Looking into the file
@@ -53,10 +55,11 @@ mod plans;
 mod row;
 mod selection;
 mod table;
+mod time;
 
 pub use tr_sqlite::{Database, Durability, Error, ErrorKind};
 
-use self::{owners::Owners, selection::Selection, table::Table};
+use self::{owners::Owners, selection::Selection, table::Table, time::Clocks};
 use crate::{
     clock::SteadyClock,
     protocol::{Millis, Token},
@@ -97,7 +100,7 @@ pub struct Builder {
 #[derive(Debug)]
 struct Settings {
     capacity: u64,
-    clock: Arc<dyn WallClock>,
+    clocks: Clocks,
     owners: Option<Owners>,
 }
 
@@ -167,7 +170,7 @@ impl Sqlite {
 
 impl Settings {
     fn table<'c>(&'c self, connection: &'c rusqlite::Connection) -> Result<Table<'c>, Error> {
-        Table::new(connection, &*self.clock, self.owners.as_ref())
+        Table::new(connection, &self.clocks, self.owners.as_ref())
     }
 }
 
@@ -189,7 +192,8 @@ impl Builder {
         self
     }
 
-    /// Sets the clock; the machine's by default.
+    /// Sets the clock; the machine's by default. It may jump only while the file is closed: what passes on
+    /// it while the file is open counts as time in use.
     pub fn clock(mut self, clock: Arc<dyn WallClock>) -> Self {
         self.clock = Some(clock);
         self
@@ -207,8 +211,9 @@ impl Builder {
             Some(folder) if database.is_read_only() => Some(Owners::watch(folder)),
             owners => owners.map(Owners::join).transpose().map_err(Error::from)?,
         };
-        let clock = clock.unwrap_or_else(|| Arc::new(SteadyClock::new()));
-        Ok(Sqlite { database, settings: Arc::new(Settings { capacity, clock, owners }) })
+        let ran = database.read(table::ran).await?;
+        let clocks = Clocks::new(clock.unwrap_or_else(|| Arc::new(SteadyClock::new())), ran);
+        Ok(Sqlite { database, settings: Arc::new(Settings { capacity, clocks, owners }) })
     }
 }
 
@@ -301,6 +306,21 @@ impl RecordStore for Sqlite {
 
     fn sweep(&self) -> StoreFuture<'_, u64> {
         Box::pin(self.change(|table| table.sweep(AT_ONCE)))
+    }
+
+    fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
+        let (from, to) = (from.to_vec(), to.to_vec());
+        Box::pin(async move {
+            #[expect(
+                clippy::redundant_closure_for_method_calls,
+                reason = "the method alone holds for one lifetime only"
+            )]
+            let mark = self.look(|table| table.mark()).await?;
+            if mark != from || mark == to || self.database.is_read_only() {
+                return Ok(mark);
+            }
+            self.change(move |table| table.set_mark(&from, &to)).await
+        })
     }
 
     fn is_owner_alive<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<bool>> {

@@ -131,6 +131,11 @@ pub trait RecordStore: fmt::Debug + Send + Sync + 'static {
     /// health checks. Returns warnings of what the check cannot rule out, each with a remedy.
     fn check(&self) -> StoreFuture<'_, Vec<String>>;
 
+    /// Sets the store's mark to `to` if it is `from`, atomically, and returns the mark as it then is; empty
+    /// is one that was never set. A store that can only be read returns it as it is. By the mark a layer
+    /// knows under which [key](SealingKey) the records were written; no operation but this one changes it.
+    fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>>;
+
     /// Whether the process that last claimed this key is alive; `None` if the store cannot tell, as
     /// by default, or has no such record.
     fn is_owner_alive<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<bool>> {

@@ -76,6 +76,15 @@ impl<V> StoreHandle<V> {
         self.remote.within(None, self.remote.store.check()).await
     }
 
+    /// Checks that the store's records were written with this layer's key, or without one if it has none. A
+    /// new store is marked. Every operation does so, too: this is for start-up.
+    ///
+    /// # Errors
+    /// `Refused` if they were written otherwise.
+    pub async fn check_key(&self) -> Result<(), StoreError> {
+        self.remote.within(None, self.remote.gate.enter()).await.map(drop)
+    }
+
     /// How many claims this layer could not release, so that only the end of the lease frees them:
     /// three requests to the store failed, or a thousand other claims were being released. A
     /// mutating call under such a claim becomes `unknown` when the lease ends, although it did not

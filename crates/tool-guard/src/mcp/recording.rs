@@ -1,7 +1,7 @@
 //! What is recorded and where: by the command line, else by the configuration.
 use super::{
     records::{self, Place},
-    stores::{self, Records},
+    stores::{self, Records, Store},
 };
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use serde_json::Value;
@@ -11,7 +11,10 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
-use tool_reliability::config::{RecordBodies, RecordsConfig};
+use tool_reliability::{
+    config::{RecordBodies, RecordsConfig},
+    idempotency::IdempotencyLayer,
+};
 
 /// What a record keeps of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -108,12 +111,19 @@ impl Recording {
     /// # Errors
     /// If a named store, or the key, cannot be used.
     pub(crate) async fn open(self, server: &str) -> anyhow::Result<Records> {
-        Ok(Records {
+        let records = Records {
             store: stores::open(self.place).await?,
             key: self.key_file.as_deref().map(records::key).transpose()?,
             keep_answers: self.bodies != Some(Bodies::Digest),
             instance: server.into(),
-        })
+        };
+        let layer = records.clone().keep(IdempotencyLayer::builder()).build()?;
+        // Of a file that cannot be used, the calls find it out.
+        let is_usable = !matches!(records.store, Some(Store::Unusable(_)));
+        if let Some(store) = layer.handle().in_store().filter(|_| is_usable) {
+            stores::check_key(&store).await?;
+        }
+        Ok(records)
     }
 }
 

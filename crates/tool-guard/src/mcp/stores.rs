@@ -15,14 +15,14 @@ use std::{
 use tokio::time::timeout;
 use tool_reliability::{
     idempotency::{
-        self,
+        self, StoreHandle,
         redis::Redis,
         sqlite::{self, ErrorKind, Sqlite},
-        store::{RecordStore, SealingKey, StoreError},
+        store::{RecordStore, SealingKey, StoreError, StoreErrorKind},
     },
     telemetry::TARGET,
 };
-use tr_core::printable;
+use tr_core::{ToolOutcome, printable};
 
 /// How long the start waits for another process's lock on the file.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -63,7 +63,7 @@ impl Store {
 }
 
 /// The store of records that outlive the guard.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Records {
     pub(crate) store: Option<Store>,
     pub(crate) key: Option<SealingKey>,
@@ -142,6 +142,18 @@ pub(crate) async fn open_to_read(place: Place) -> anyhow::Result<Option<Store>> 
         Err(error) => {
             bail!("the records in {} cannot be read: {error}", file.display())
         }
+    }
+}
+
+/// Refuses records that were written with another key, or without one if there is one now. A store that
+/// cannot be reached is found out by the calls.
+pub(crate) async fn check_key(records: &StoreHandle<ToolOutcome>) -> anyhow::Result<()> {
+    match records.check_key().await {
+        Err(error) if error.kind() == StoreErrorKind::Refused => {
+            let why = Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            bail!("the store of records cannot be used: {why} (--records-key-file)")
+        }
+        _ => Ok(()),
     }
 }
 

@@ -150,6 +150,7 @@ impl RecordStore for Unusable {
         store: fn clear(key: &'s Key) -> bool;
         store: fn sweep() -> u64;
         store: fn check() -> Vec<String>;
+        reader: fn mark(from: &'s [u8], to: &'s [u8]) -> Vec<u8>;
         reader: fn is_owner_alive(key: &'s Key) -> Option<bool>;
     }
 }

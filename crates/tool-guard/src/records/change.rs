@@ -13,10 +13,7 @@ use clap::ValueEnum;
 use serde_json::json;
 use std::process::ExitCode;
 use tool_reliability::{
-    idempotency::{
-        DedupeRecord, RecordState, Resolution, Settlement,
-        store::{StoreError, StoreErrorKind},
-    },
+    idempotency::{DedupeRecord, RecordState, Resolution, Settlement},
     telemetry::{
         TARGET,
         redact::{Redact as _, Redactor},
@@ -26,9 +23,6 @@ use tr_core::{SystemClock, ToolOutcome, WallClock as _, canonical::Key};
 
 /// The record is settled differently, or in flight.
 const OTHERWISE: u8 = 3;
-
-/// Advice if the record cannot be read.
-const ADVICE: &str = ": give the guard's key with --records-key-file, or `forget` it";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SettledAs {
@@ -107,10 +101,7 @@ pub(super) async fn settle(
         return unconfirmed();
     };
     let settled = records.settle_by(key, Some(record.epoch), settlement, Some(by.clone())).await;
-    // A guard refuses a settlement of a sealed record that was made without its key.
-    let no_key = |error: &StoreError| error.kind() == StoreErrorKind::Unreadable;
-    let advice = if settled.as_ref().is_err_and(no_key) { ADVICE } else { "" };
-    if settled.with_context(|| format!("the record cannot be settled{advice}"))?.is_ok() {
+    if settled.context("the record cannot be settled")?.is_ok() {
         keep(state(wanted), &record.key, &record.tool, &by)?;
         print(format!("{says}\n"))?;
         return Ok(ExitCode::SUCCESS);

@@ -105,6 +105,8 @@ async fn a_configuration_opens_the_stores_that_it_names() {
     assert!(error.contains("chmod 600"), "{error}");
     fs::set_permissions(path("key"), fs::Permissions::from_mode(0o600)).unwrap();
     run(sealed).await.unwrap();
+    let error = run(serde_json::json!({"where": path("sealed.db")})).await.unwrap_err();
+    assert!(error.to_string().contains("are encrypted, and no key was given"), "{error}");
     assert!(!holds("sealed.db") && !holds("sealed.db-wal"));
 
     let digest = serde_json::json!({"where": path("digest.db"), "bodies": "digest"});

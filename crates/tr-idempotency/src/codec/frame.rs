@@ -8,11 +8,7 @@
 //! which a writer of the store could change.
 use super::{SealingKey, Unreadable, VERSION};
 use crate::protocol::{Millis, Phase, Record, State, Token};
-use std::sync::Arc;
-use tr_core::{
-    WallClock,
-    canonical::{Digest, Key},
-};
+use tr_core::canonical::{Digest, Key};
 
 /// The format without a seal.
 const PLAIN: u8 = 1;
@@ -193,8 +189,6 @@ const fn number(phase: Phase) -> u8 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frames {
     pub(crate) seal: Option<SealingKey>,
-    /// Decides whether plain frames are still accepted; the machine's clock if `None`.
-    pub(crate) wall: Option<Arc<dyn WallClock>>,
 }
 
 impl Frames {
@@ -233,10 +227,6 @@ impl Frames {
         }
     }
 
-    fn now(&self) -> u64 {
-        self.wall.as_ref().map_or_else(|| tr_core::SystemClock.unix_ms(), |wall| wall.unix_ms())
-    }
-
     fn seal(&self, key: &Key, context: &Context, payload: Vec<u8>) -> (u8, u8, Vec<u8>) {
         match &self.seal {
             Some(seal) => {
@@ -248,10 +238,7 @@ impl Frames {
     }
 
     fn plain(&self, payload: &[u8]) -> Result<Vec<u8>, Unreadable> {
-        match &self.seal {
-            Some(seal) if !seal.opens_plain_at(self.now()) => Err(Unreadable::Plain),
-            _ => Ok(payload.to_vec()),
-        }
+        if self.is_sealed() { Err(Unreadable::Plain) } else { Ok(payload.to_vec()) }
     }
 
     fn open(&self, found: &Found<'_>, payload: &[u8]) -> Result<Vec<u8>, Unreadable> {
@@ -267,8 +254,7 @@ impl Frames {
         self.seal.is_some()
     }
 
-    /// Checks that a holder of the key wrote a state. A state without a body passes only while
-    /// plain frames are accepted.
+    /// Checks that a holder of the key wrote a state; one without a body has no seal.
     pub(super) fn prove(
         &self,
         found: &Found<'_>,

@@ -2,25 +2,24 @@
 //!
 //! A seal: the key's number (4 bytes), the nonce (24 bytes), a context, the ciphertext with its tag.
 //! The context is readable and authenticated.
-use super::Unreadable;
+use super::{MarkFault, Unreadable, names::Names};
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Generate, Payload},
 };
-use std::{
-    fmt,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{fmt, sync::Arc};
 use tr_core::canonical::{Digest, FingerprintKey};
 use zeroize::{Zeroize, Zeroizing};
 
 const NONCE: usize = 24;
 
+/// How the mark of a sealed store begins.
+const MARK: &[u8] = b"sealed1";
+
 /// The secret that encrypts a store's responses, errors and request notes.
 ///
-/// The hashed key, the params' digest, the tool's label, states and times stay readable in the
-/// store, and a keyed hash names the session. The encrypted parts are bound to the record's key,
+/// The tool's label, states and times stay readable in the store. Keys, digests of params and sessions
+/// have other names there, which nobody can guess without the secret; equal params have equal names. The encrypted parts are bound to the record's key,
 /// digest, effect, state, run and time to live: in another record they do not open. Every state
 /// that ends a call carries a seal, also the state that it did not run. A mutating call is
 /// replayed, or runs again after a record that allows it, only if that record's seal opens.
@@ -42,6 +41,10 @@ const NONCE: usize = 24;
 ///
 /// Restrict who may write to the store.
 ///
+/// A store says under which key it was written. A layer with another key, or without one, gets
+/// [`Refused`](crate::store::StoreErrorKind::Refused) from every operation, and so does one with a key from
+/// a store that was written without.
+///
 /// ```
 /// use tr_idempotency::{IdempotencyLayer, store::{Memory, SealingKey}};
 /// # let (this_years, last_years) = ([7; 32], [6; 32]);
@@ -55,8 +58,8 @@ pub struct SealingKey {
     seals: Key,
     opens: Vec<Key>,
     sessions: FingerprintKey,
-    /// Unix milliseconds until which plain frames are accepted.
-    plain_until: u64,
+    /// The names in a store that is new.
+    names: Names,
 }
 
 #[derive(Clone)]
@@ -75,13 +78,13 @@ impl SealingKey {
         let mut secret = *Digest::of_bytes(&*named).as_bytes();
         let sessions = FingerprintKey::new(secret);
         secret.zeroize();
-        let seals = Key::new(number, key);
+        let (seals, names) = (Key::new(number, key), Names::of(&key));
         key.zeroize();
-        Self { seals, opens: Vec::new(), sessions, plain_until: 0 }
+        Self { seals, opens: Vec::new(), sessions, names }
     }
 
-    /// Also opens what was sealed with an earlier key; needed until the last such record expires.
-    /// Such records are not found by session any more.
+    /// Also opens what was sealed with an earlier key; needed until the last such record expires. The store
+    /// needs the new key from then on: give it to all processes before they start again. Such records are not found by session any more.
     #[must_use]
     pub fn opens(mut self, number: u32, mut key: [u8; 32]) -> Self {
         self.opens.push(Key::new(number, key));
@@ -89,18 +92,28 @@ impl SealingKey {
         self
     }
 
-    /// Also accepts plain records until `until`: for a store that is sealed from now on. The last
-    /// plain record expires after the longest time to live of the layer and the tools, 24 h by
-    /// default. Until then a writer of the store can forge responses. A mutating call whose record
-    /// is refused is not run again.
-    #[must_use]
-    pub fn opens_plain_until(mut self, until: SystemTime) -> Self {
-        self.plain_until = unix_ms(until);
-        self
+    /// The names in a store that is new: from the key that seals.
+    pub(crate) fn names(&self) -> Names {
+        self.names.clone()
     }
 
-    pub(super) const fn opens_plain_at(&self, now: u64) -> bool {
-        now < self.plain_until
+    /// The mark of a store with these names, for holders of the key that seals.
+    pub(crate) fn mark(&self, names: &Names) -> Vec<u8> {
+        [MARK, &self.seal(&[], MARK, names.as_bytes())].concat()
+    }
+
+    /// The names in a store with this mark, and whether the key that seals opens it.
+    pub(crate) fn open_mark(&self, mark: &[u8]) -> Result<(Names, bool), MarkFault> {
+        let sealed = mark.strip_prefix(MARK).ok_or(MarkFault::Newer)?;
+        let number = sealed.first_chunk().map(|number| u32::from_le_bytes(*number));
+        let number = number.ok_or(MarkFault::Newer)?;
+        let opened = self.open(sealed, 0, |_| MARK.to_vec()).map_err(|why| match why {
+            Unreadable::Sealed => MarkFault::OtherNumber(number),
+            _ => MarkFault::OtherKey,
+        })?;
+        let opened = Zeroizing::new(opened.1);
+        let names = (**opened).try_into().map_err(|_| MarkFault::Newer)?;
+        Ok((Names::from_bytes(names), number == self.seals.number))
     }
 
     pub(super) fn name(&self, session: &str) -> String {
@@ -141,11 +154,6 @@ impl SealingKey {
 }
 
 const SHORT: Unreadable = Unreadable::Corrupt("its seal is truncated");
-
-fn unix_ms(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
 
 impl Key {
     fn new(number: u32, secret: [u8; 32]) -> Self {

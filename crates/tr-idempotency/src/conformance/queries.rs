@@ -187,6 +187,23 @@ pub(super) async fn a_check_answers(cx: Cx<'_, impl Subject>) -> Verdict {
     Ok(())
 }
 
+pub(super) async fn a_mark_is_set_once_and_stays(cx: Cx<'_, impl Subject>) -> Verdict {
+    // A store that others share may have one.
+    let first = ok(cx.store.mark(&[], &[]).await)?;
+    let ours = cx.name("mark").into_bytes();
+    let set = ok(cx.store.mark(&first, &ours).await)?;
+    must!(set == ours => "a mark that was set read as {set:?}");
+    let late = ok(cx.other.mark(&first, b"late").await)?;
+    must!(late == ours => "a mark was set in place of another one: {late:?}");
+    must!(ok(cx.other.mark(b"late", b"later").await)? == ours => "a mark was replaced by one who did not know it");
+    cx.end(&cx.claim("done"), done("x")).await?;
+    ok(cx.store.flush(&query(Selector::Session(cx.name("session")), StateFilter::Any)).await)?;
+    must!(ok(cx.other.mark(&[], &[]).await)? == ours => "the mark is gone");
+    let back = ok(cx.other.mark(&ours, &first).await)?;
+    must!(back == first => "a mark was not set back: {back:?}");
+    Ok(())
+}
+
 pub(super) async fn records_survive_a_restart(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("done"), done("answer")).await?;
     let running = cx.claim("inflight");

@@ -36,6 +36,7 @@ pub(super) static RELEASE: LazyLock<Script> = script!("lua/release.lua");
 pub(super) static SETTLE: LazyLock<Script> = script!("lua/settle.lua");
 pub(super) static CLEAR: LazyLock<Script> = script!("lua/clear.lua");
 pub(super) static FLUSH: LazyLock<Script> = script!("lua/flush.lua");
+pub(super) static MARK: LazyLock<Script> = script!("#!lua flags=allow-oom\n", "lua/mark.lua");
 pub(super) static LOOK: LazyLock<Script> = script!("#!lua flags=no-writes\n", "lua/look.lua");
 
 impl Script {

@@ -183,6 +183,17 @@ impl RecordStore for Redis {
         Box::pin(std::future::ready(Ok(0)))
     }
 
+    fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
+        Box::pin(async move {
+            let name = format!("{}mark", self.0.prefix);
+            match self.looks().run(&script::MARK, name.as_bytes(), &[from, to]).await {
+                Ok(Value::BulkString(mark)) => Ok(mark),
+                Ok(other) => Err(unexpected_reply(&other)),
+                Err(error) => Err(store_error(error)),
+            }
+        })
+    }
+
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
         Box::pin(self.check_server())
     }

@@ -48,7 +48,11 @@ pub(super) fn release(table: &Table<'_>, key: &Key, owner: u64) -> Result<bool> 
 pub(super) fn finalise(table: &Table<'_>, key: &Key, token: Token, end: End) -> Result<bool> {
     let Some(mut stored) = table.standing(key)? else { return Ok(false) };
     match stored.record.finalise(token, end.state, table.now, end.ttl) {
-        Ok(Some(_)) => table.update(key, &stored.record)?,
+        Ok(Some(_)) => {
+            table.update(key, &stored.record)?;
+            // The record's time begins: what has passed until now is over for the next process, too.
+            table.note(table.head.epoch)?;
+        }
         Ok(None) => {} // Sent again.
         Err(_) => return Ok(false),
     }
@@ -83,7 +87,7 @@ pub(super) fn check(
                 .into(),
         );
     }
-    let (records, behind) = (table.head.records, table.now - table.clock);
+    let (records, behind) = (table.head.records, table.now - table.times.machine);
     if records >= capacity / 10 * 9 {
         warnings.push(format!(
             "{records} of {capacity} records are in use: settle calls of unknown outcome, or raise the capacity"

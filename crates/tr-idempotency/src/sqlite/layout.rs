@@ -2,7 +2,7 @@
 use tr_sqlite::Schema;
 
 /// Released steps never change; a change is a new step.
-pub(super) const CALLS: Schema = Schema::new("calls", &[FIRST, SECOND]);
+pub(super) const CALLS: Schema = Schema::new("calls", &[FIRST, SECOND, THIRD]);
 
 /// `over_at` is [`Record::over_at`](crate::protocol::Record::over_at), and `pinned` is
 /// [`is_pinned`](crate::protocol::Record::is_pinned), of the record as written. Long columns come
@@ -67,3 +67,13 @@ FROM calls;
 /// Which process holds the claim, by the name of its file in the folder of
 /// [`Owners`](super::owners::Owners); `NULL` where there is no such folder.
 const SECOND: &str = "ALTER TABLE calls ADD COLUMN holder INTEGER";
+
+/// `mark` says under which key the records were written; `ran` and `over_ran` are of the clock that counts
+/// how long the file has been in use.
+const THIRD: &str = "
+ALTER TABLE calls_head ADD COLUMN mark BLOB NOT NULL DEFAULT x'';
+ALTER TABLE calls_head ADD COLUMN ran INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE calls ADD COLUMN over_ran INTEGER NOT NULL DEFAULT 0;
+DROP INDEX calls_by_end;
+CREATE INDEX calls_by_end ON calls (pinned, over_ran);
+";

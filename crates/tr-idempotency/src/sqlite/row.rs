@@ -10,7 +10,7 @@ use tr_sqlite::{Error, Result, rusqlite::Row};
 macro_rules! columns {
     () => {
         "key, digest, mutating, state, epoch, owner, version, runs, claimed_at, changed_at, \
-         until, unknown_ttl, tool, session, notes, body, holder"
+         until, unknown_ttl, tool, session, notes, body, holder, over_ran"
     };
 }
 pub(super) use columns;
@@ -26,6 +26,11 @@ pub(super) fn time(at: Millis) -> i64 {
 /// Which process holds the claim of a row of [`columns`], if that is known.
 pub(super) fn holder(row: &Row<'_>) -> Result<Option<i64>> {
     Ok(row.get(16)?)
+}
+
+/// Until when the record of a row of [`columns`] is kept, by the time that the file has been in use.
+pub(super) fn over_ran(row: &Row<'_>) -> Result<Millis> {
+    Ok(row.get::<_, i64>(17)?.cast_unsigned())
 }
 
 /// Reads a row of [`columns`] as it was written.

@@ -29,10 +29,13 @@ impl Selection {
         ") OR (state = 'inflight' AND until <= :now AND NOT mutating))"
     );
 
+    /// Every selection has the parameters `:now` and `:ran`.
+    pub(super) const TIMES: &str = ":now + :ran IS NOT NULL";
+
     /// The records that match, except that leases of dead processes count until they are ended.
     pub(super) fn of(query: &Query) -> Self {
         let mut selection = Self::of_selector(&query.selector);
-        selection.sql += " AND over_at > :now";
+        selection.sql += " AND (over_at > :now OR over_ran > :ran)";
         if query.state != StateFilter::Any {
             selection.sql = format!("{} AND {OPEN}", selection.sql);
         }
@@ -63,8 +66,7 @@ impl Selection {
 
     fn of_selector(selector: &Selector) -> Self {
         let mut params: Vec<(&str, Box<dyn ToSql + Send>)> = Vec::new();
-        // Every selection has the parameter `:now`.
-        let mut sql = ":now IS NOT NULL".to_owned();
+        let mut sql = Self::TIMES.to_owned();
         match selector {
             Selector::All => {}
             Selector::Key(key) => {
@@ -101,8 +103,11 @@ impl Selection {
         &self.sql
     }
 
-    pub(super) fn params<'p>(&'p self, now: &'p i64) -> Vec<(&'static str, &'p dyn ToSql)> {
-        let mut params: Vec<(_, &dyn ToSql)> = vec![(":now", now)];
+    pub(super) fn params<'p>(
+        &'p self,
+        [now, ran]: &'p [i64; 2],
+    ) -> Vec<(&'static str, &'p dyn ToSql)> {
+        let mut params: Vec<(_, &dyn ToSql)> = vec![(":now", now), (":ran", ran)];
         params.extend(self.params.iter().map(|(name, value)| (*name, &**value as &dyn ToSql)));
         params
     }

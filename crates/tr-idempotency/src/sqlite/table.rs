@@ -1,14 +1,15 @@
 //! The statements of one transaction, at one time.
 use super::{
     owners::Owners,
-    row::{columns, holder, stored, time},
+    row::{columns, holder, over_ran, stored, time},
     selection::{OPEN, Selection, known_states},
+    time::{Clocks, Times},
 };
 use crate::{
     protocol::{Millis, Phase},
     store::{Listing, Query, Stored, StoredRecord, UnreadableRecord},
 };
-use tr_core::{WallClock, canonical::Key};
+use tr_core::canonical::Key;
 use tr_sqlite::{
     Result,
     rusqlite::{CachedStatement, Connection, OptionalExtension, Row, named_params, params},
@@ -16,22 +17,20 @@ use tr_sqlite::{
 
 /// The record has expired, in terms of the index. One whose state this version does not know may be that of a
 /// call that may have run, and stays.
-const ENDED: &str = concat!("pinned IN (0, 1) AND over_at <= :now AND ", known_states!());
+const ENDED: &str =
+    concat!("pinned IN (0, 1) AND over_ran <= :ran AND over_at <= :now AND ", known_states!());
 
 /// Deletes the rows that match a condition.
 fn removal(rows: &str) -> String {
-    format!("DELETE FROM calls WHERE rowid IN (SELECT rowid FROM calls WHERE {rows})")
+    let times = Selection::TIMES;
+    format!("DELETE FROM calls WHERE rowid IN (SELECT rowid FROM calls WHERE {times} AND {rows})")
 }
 
 /// The statements that evict one record, in the order in which they are tried.
 pub(super) fn evictions() -> [String; 3] {
     [
         removal(&format!("{ENDED} LIMIT 1")),
-        removal(concat!(
-            "pinned = 0 AND over_at > :now AND ",
-            known_states!(),
-            " ORDER BY over_at LIMIT 1"
-        )),
+        removal(concat!("pinned = 0 AND ", known_states!(), " ORDER BY over_ran LIMIT 1")),
         removal(&format!("{OPEN} AND {} LIMIT 1", Selection::FREE)),
     ]
 }
@@ -40,8 +39,7 @@ pub(super) fn evictions() -> [String; 3] {
 pub(super) struct Table<'c> {
     connection: &'c Connection,
     pub(super) head: Head,
-    /// The clock's time, even if the file has a later one.
-    pub(super) clock: Millis,
+    pub(super) times: Times,
     /// The store's time.
     pub(super) now: Millis,
     /// The processes that share the file, if [`Owners`] is in use.
@@ -55,32 +53,55 @@ pub(super) struct Head {
     /// The time of the last claim or settlement.
     pub(super) clock: Millis,
     pub(super) records: u64,
+    /// How long the file had been in use when that was last written.
+    ran: Millis,
+}
+
+/// How often the time in use is written where nothing else is, in milliseconds.
+const NOTED: Millis = 60_000;
+
+/// How long the file has been in use.
+pub(super) fn ran(connection: &Connection) -> Result<Millis> {
+    let ran = connection.query_row("SELECT ran FROM calls_head", [], |row| row.get(0));
+    Ok(ran.map(i64::cast_unsigned)?)
 }
 
 impl<'c> Table<'c> {
     pub(super) fn new(
         connection: &'c Connection,
-        clock: &dyn WallClock,
+        clocks: &Clocks,
         owners: Option<&'c Owners>,
     ) -> Result<Self> {
-        let mut head = connection.prepare_cached("SELECT epoch, clock, records FROM calls_head")?;
+        let mut head =
+            connection.prepare_cached("SELECT epoch, clock, records, ran FROM calls_head")?;
         let head = head.query_row([], |row| {
             let whole = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
-            Ok(Head { epoch: whole(0)?, clock: whole(1)?, records: whole(2)? })
+            let [epoch, clock, records, ran] = [whole(0)?, whole(1)?, whole(2)?, whole(3)?];
+            Ok(Head { epoch, clock, records, ran })
         })?;
-        let clock = clock.unix_ms();
-        Ok(Self { connection, clock, now: clock.max(head.clock), head, owners })
+        let times = clocks.read(head.clock, head.ran);
+        Ok(Self { connection, times, now: times.now, head, owners })
     }
 
     fn prepare(&self, sql: &str) -> Result<CachedStatement<'c>> {
         Ok(self.connection.prepare_cached(sql)?)
     }
 
-    /// Writes the last epoch and the time.
+    /// Writes the last epoch and the times.
     pub(super) fn note(&self, epoch: u64) -> Result<()> {
-        let mut note = self.prepare("UPDATE calls_head SET epoch = ?1, clock = ?2")?;
-        note.execute(params![epoch.cast_signed(), time(self.now)])?;
+        let mut note = self.prepare("UPDATE calls_head SET epoch = ?1, clock = ?2, ran = ?3")?;
+        note.execute(params![epoch.cast_signed(), time(self.now), time(self.times.ran)])?;
         Ok(())
+    }
+
+    pub(super) fn mark(&self) -> Result<Vec<u8>> {
+        Ok(self.prepare("SELECT mark FROM calls_head")?.query_row([], |row| row.get(0))?)
+    }
+
+    /// Sets the mark if it is `from`, and returns it.
+    pub(super) fn set_mark(&self, from: &[u8], to: &[u8]) -> Result<Vec<u8>> {
+        self.prepare("UPDATE calls_head SET mark = ?2 WHERE mark = ?1")?.execute([from, to])?;
+        self.mark()
     }
 
     /// The record of this key as it was written, except that a lease ends with its owner.
@@ -91,7 +112,8 @@ impl<'c> Table<'c> {
         rows.next()?.map(|row| self.stored(row)).transpose()
     }
 
-    /// The record of a row as it was written, except that a lease ends with its owner.
+    /// The record of a row as it was written, except that a lease ends with its owner, and that a jump of
+    /// the machine's clock does not end it.
     fn stored(&self, row: &Row<'_>) -> Result<Stored> {
         let mut found = stored(row, self.now)?;
         let record = &mut found.record;
@@ -101,6 +123,7 @@ impl<'c> Table<'c> {
         {
             record.until = self.now;
         }
+        self.times.keep(record, over_ran(row)?);
         Ok(found)
     }
 
@@ -142,7 +165,7 @@ impl<'c> Table<'c> {
             columns!(),
             ") VALUES (:key, :digest, :mutating, :state, :epoch, \
              :owner, :version, :runs, :claimed_at, :changed_at, :until, :unknown_ttl, :tool, \
-             :session, :notes, :body, :holder)"
+             :session, :notes, :body, :holder, :over_ran)"
         ))?;
         let Stored { key, record, tool, session, notes, .. } = stored;
         insert.execute(named_params! {
@@ -155,6 +178,7 @@ impl<'c> Table<'c> {
             ":until": time(record.until), ":unknown_ttl": time(record.unknown_ttl),
             ":tool": tool, ":session": session, ":notes": notes, ":body": record.state.body(),
             ":holder": self.owners.map(Owners::own),
+            ":over_ran": time(self.times.over_ran(record)),
         })?;
         Ok(())
     }
@@ -163,7 +187,8 @@ impl<'c> Table<'c> {
     pub(super) fn update(&self, key: &Key, record: &StoredRecord) -> Result<()> {
         let mut update = self.prepare(
             "UPDATE calls SET state = :state, epoch = :epoch, owner = :owner, version = :version, \
-             changed_at = :changed_at, until = :until, body = :body WHERE key = :key",
+             changed_at = :changed_at, until = :until, body = :body, over_ran = :over_ran \
+             WHERE key = :key",
         )?;
         update.execute(named_params! {
             ":key": key.as_bytes(), ":state": record.state.phase().as_str(),
@@ -171,22 +196,31 @@ impl<'c> Table<'c> {
             ":owner": record.token.owner.cast_signed(),
             ":version": record.version.cast_signed(), ":changed_at": time(record.changed_at),
             ":until": time(record.until), ":body": record.state.body(),
+            ":over_ran": time(self.times.over_ran(record)),
         })?;
         Ok(())
     }
 
     /// Deletes the record of this key; `false` if there is none, or it has expired.
     pub(super) fn clear(&self, key: &Key) -> Result<bool> {
-        let mut clear = self.prepare("DELETE FROM calls WHERE key = ?1 RETURNING over_at")?;
-        let over_at = clear.query_row([key.as_bytes()], |row| row.get::<_, i64>(0)).optional()?;
-        Ok(over_at.is_some_and(|over_at| over_at > time(self.now)))
+        let mut clear = self
+            .prepare("DELETE FROM calls WHERE key = ?1 RETURNING over_at > ?2 OR over_ran > ?3")?;
+        let [now, ran] = self.params();
+        let cleared = clear.query_row(params![key.as_bytes(), now, ran], |row| row.get(0));
+        Ok(cleared.optional()?.unwrap_or(false))
+    }
+
+    /// The parameters `:now` and `:ran`.
+    fn params(&self) -> [i64; 2] {
+        [time(self.now), time(self.times.ran)]
     }
 
     /// Evicts the settled record that expires next.
     pub(super) fn evict(&self) -> Result<bool> {
         for evict in evictions() {
             let mut evict = self.prepare(&evict)?;
-            if evict.execute(named_params! { ":now": time(self.now) })? > 0 {
+            let [now, ran] = self.params();
+            if evict.execute(named_params! { ":now": now, ":ran": ran })? > 0 {
                 return Ok(true);
             }
         }
@@ -195,8 +229,12 @@ impl<'c> Table<'c> {
 
     /// Deletes up to `limit` expired records.
     pub(super) fn sweep(&self, limit: usize) -> Result<u64> {
+        if self.times.ran >= self.head.ran.saturating_add(NOTED) {
+            self.note(self.head.epoch)?;
+        }
+        let [now, ran] = self.params();
         let mut sweep = self.prepare(&removal(&format!("{ENDED} LIMIT {limit}")))?;
-        Ok(sweep.execute(named_params! { ":now": time(self.now) })? as u64)
+        Ok(sweep.execute(named_params! { ":now": now, ":ran": ran })? as u64)
     }
 
     /// Up to `limit` records that match, and up to `limit` of those that cannot be read, of the rows before
@@ -211,7 +249,7 @@ impl<'c> Table<'c> {
         };
         let mut list =
             self.prepare(&format!("SELECT {columns} FROM calls WHERE {}", selection.sql()))?;
-        let mut rows = list.query(&*selection.params(&time(self.now)))?;
+        let mut rows = list.query(&*selection.params(&self.params()))?;
         let mut listing = Listing::default();
         let Listing { records, unreadable } = &mut listing;
         while records.len() < limit
@@ -238,7 +276,7 @@ impl<'c> Table<'c> {
         let mut count =
             self.prepare(&format!("SELECT count(*) FROM calls WHERE {}", selection.sql()))?;
         let count =
-            count.query_row(&*selection.params(&time(self.now)), |row| row.get::<_, i64>(0))?;
+            count.query_row(&*selection.params(&self.params()), |row| row.get::<_, i64>(0))?;
         Ok(count.cast_unsigned())
     }
 
@@ -246,6 +284,6 @@ impl<'c> Table<'c> {
     pub(super) fn flush(&self, selection: &Selection, limit: usize) -> Result<u64> {
         let (selected, free) = (selection.sql(), Selection::FREE);
         let mut flush = self.prepare(&removal(&format!("{selected} AND {free} LIMIT {limit}")))?;
-        Ok(flush.execute(&*selection.params(&time(self.now)))? as u64)
+        Ok(flush.execute(&*selection.params(&self.params()))? as u64)
     }
 }

@@ -45,6 +45,7 @@ struct Table {
     records: HashMap<Key, Stored>,
     /// The epoch of the last claim or settlement, of any key.
     epoch: u64,
+    mark: Vec<u8>,
 }
 
 impl Memory {
@@ -244,6 +245,14 @@ impl RecordStore for Memory {
             table.records.remove(key);
         }
         done(keys.len() as u64)
+    }
+
+    fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
+        let mark = &mut self.lock().mark;
+        if mark == from {
+            to.clone_into(mark);
+        }
+        done(mark.clone())
     }
 
     fn check(&self) -> StoreFuture<'_, Vec<String>> {

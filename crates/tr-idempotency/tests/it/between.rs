@@ -85,6 +85,10 @@ impl<W: Way, S: RecordStore> RecordStore for Between<W, S> {
         self.way.through("sweep", async move { self.store.sweep().await })
     }
 
+    fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
+        self.way.through("mark", async move { self.store.mark(from, to).await })
+    }
+
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
         self.way.through("check", async move { self.store.check().await })
     }

@@ -155,6 +155,7 @@ async fn a_flush_of_one_key_spares_a_call_that_is_claimed_meanwhile() {
     let far = IdempotencyLayer::builder().store(Faulty::slow(records.clone())).build().unwrap();
     let (_, handle, _) = guarded_by(&far, counting(SECOND));
     let handle = handle.in_store().unwrap();
+    handle.check_key().await.unwrap();
     let flush = tokio::spawn(async move { handle.flush(Filter::Key(&key_of(&pay("k")))).await });
     pass(Duration::from_millis(2)).await;
     let running = start(&service, best_effort(pay("k"))).await;

@@ -1,12 +1,13 @@
 //! Records that are encrypted: what is in the store, and what becomes of calls whose records cannot
 //! be opened.
 use crate::support::*;
-use std::time::{Duration, UNIX_EPOCH};
-use tr_core::{Effect, Ran, ToolOutcome, Verdict, causes};
+use tr_core::{Ran, ToolOutcome, Verdict, causes};
 use tr_idempotency::{
     Filter, IdempotencyLayer, Resolution, StoreHandle,
     protocol::{Again, State, Ttls},
-    store::{ClaimRequest, Claimed, End, Memory, RecordStore, SealingKey, Stored},
+    store::{
+        ClaimRequest, Claimed, End, Memory, Query, RecordStore, SealingKey, StoreErrorKind, Stored,
+    },
 };
 use tr_testkit::tool::{Scripted, Step};
 
@@ -35,34 +36,50 @@ fn telling() -> Tool {
     Scripted::by(|_, _| Step::Ok(ToolOutcome::success(serde_json::json!(SECRET))))
 }
 
-/// What a reader of the store finds under this key.
-async fn found(records: &Memory, key: &str) -> Vec<u8> {
-    let stored = records.read(&key_of(&pay(key))).await.unwrap().unwrap();
-    let State::Done(body) = stored.record.state else { panic!("{:?}", stored.record.state) };
-    [&body[..], &stored.notes, stored.session.unwrap().as_bytes()].concat()
+/// What a reader of the store finds, in the order of the claims.
+async fn found(records: &Memory) -> Vec<Stored> {
+    let mut found = records.list(&Query::ALL, 9, false).await.unwrap().records;
+    found.sort_by_key(|stored| stored.record.token.epoch);
+    found
+}
+
+/// The answer that a record holds.
+fn body(stored: &Stored) -> Vec<u8> {
+    match &stored.record.state {
+        State::Done(body) => body.clone(),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_reads_the_store_reads_no_answer_and_no_caller() {
-    let records = Memory::new();
     let asked = || pay("k").session("session of Ann").actor("ann@example.org");
+    let (key_asked, digest) = (key_of(&asked()), asked().digest().unwrap());
     for (sealed, shows) in [(None, true), (Some(key(1)), false)] {
+        let records = Memory::new();
         let (service, handle, _) = process(&records, sealed, telling());
-        let key = key_of(&asked());
         service_answers(&service, asked()).await;
-        let stored = records.read(&key).await.unwrap().unwrap();
-        let State::Done(body) = &stored.record.state else { panic!("it is done") };
+        let stored = found(&records).await.remove(0);
         for (bytes, secret) in [
-            (&body[..], SECRET),
-            (&stored.notes, "ann@example.org"),
-            (stored.session.as_deref().unwrap().as_bytes(), "session of Ann"),
+            (&body(&stored)[..], SECRET.as_bytes()),
+            (&stored.notes, b"ann@example.org"),
+            (stored.session.as_deref().unwrap().as_bytes(), b"session of Ann"),
+            // Whoever guesses the order, or the amount, cannot tell whether it is there.
+            (stored.key.as_ref(), key_asked.as_ref()),
+            (stored.record.digest.as_ref(), digest.as_ref()),
         ] {
-            let is_shown = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
-            assert_eq!(is_shown, shows, "{secret}");
+            let is_shown = bytes.windows(secret.len()).any(|part| part == secret);
+            assert_eq!(is_shown, shows, "{}", String::from_utf8_lossy(secret));
         }
-        // Who has the key reads all of it, and finds it by its session.
-        let record = handle.record(&key).await.unwrap().unwrap();
+        // Who has the key reads all of it, and finds it by its key, its session, or a part of its key.
+        let record = handle.record(&key_asked).await.unwrap().unwrap();
         assert_eq!(record.request.session_key, "session of Ann");
+        assert_eq!(record.key, key_asked.to_string());
+        assert_eq!(record.request.params_digest, digest.to_string());
+        let listed = handle.beginning(&record.key[..12], 2).await.unwrap().records;
+        assert_eq!((listed.len(), &listed[0].key), (1, &record.key));
+        let other = if record.key.starts_with('0') { "1" } else { "0" };
+        assert!(handle.beginning(other, 2).await.unwrap().records.is_empty());
         assert_eq!(handle.flush(Filter::Session("session of Ann")).await.unwrap(), 1);
     }
 }
@@ -73,52 +90,85 @@ async fn service_answers(service: &Guarded, asked: tr_core::ToolCall) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_sealed_with_another_key_is_no_reason_to_run_a_mutating_call() {
-    let others = [
-        (None, "sealed with a key that this program does not have"),
-        (Some(key(2)), "sealed with a key that this program does not have"),
-        // The number is the same, the key is not.
-        (Some(SealingKey::new(1, [9; 32])), "its seal does not verify"),
-    ];
-    for (other, why) in others {
+async fn a_store_refuses_every_key_but_the_one_it_was_written_with() {
+    let same_number = || SealingKey::new(1, [9; 32]);
+    for (written, now, why) in [
+        (Some(key(1)), None, "its records are encrypted, and no key was given"),
+        (Some(key(1)), Some(key(2)), "with the key of number 1, which was not given"),
+        (Some(key(1)), Some(same_number()), "with another key than the one given"),
+        (None, Some(key(1)), "its records are not encrypted, and a key was given"),
+    ] {
         let records = Memory::new();
-        let (service, ..) = process(&records, Some(key(1)), telling());
+        let (service, ..) = process(&records, written, telling());
         service_answers(&service, pay("k")).await;
-        let before = found(&records, "k").await;
+        let before = found(&records).await;
 
-        let (stranger, handle, asked) = process(&records, other, telling());
-        let error = call(&stranger, pay("k")).await.unwrap_err();
-        assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{error:?}");
-        assert_eq!(refusal(Err(error)), told("record_unreadable", Ran::Yes, Verdict::Permanent));
+        let (stranger, handle, asked) = process(&records, now, telling());
+        for name in ["k", "new"] {
+            let error = call(&stranger, pay(name)).await.unwrap_err();
+            assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{error:?}");
+            let refused = told("store_unavailable", Ran::No, Verdict::Permanent);
+            assert_eq!(refusal(Err(error)), refused);
+        }
         assert_eq!(asked.calls(), 0);
-        // A read may run, and leaves the record as it is.
-        let read = pay("k").effect(Effect::ReadOnly);
-        assert!(!call(&stranger, read).await.unwrap().recorded());
-        assert_eq!(found(&records, "k").await, before);
-        // Operators see that there is one, and can forget it.
-        assert_eq!(handle.records(10).await.unwrap().records.len(), 1);
-        assert!(handle.clear(&key_of(&pay("k"))).await.unwrap());
+        for error in [
+            handle.check_key().await.unwrap_err(),
+            handle.records(10).await.unwrap_err(),
+            handle.clear(&key_of(&pay("k"))).await.unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), StoreErrorKind::Refused);
+            assert!(error.to_string().contains(why), "{error}");
+        }
+        let seen = |records: &[Stored]| records.iter().map(Stored::seen).collect::<Vec<_>>();
+        assert_eq!(seen(&found(&records).await), seen(&before), "nothing was changed");
+        // Who has the right key is answered as before.
+        service_answers(&service, pay("k")).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_whose_mark_was_lost_is_not_taken_for_a_new_one() {
+    let records = Memory::new();
+    let (service, ..) = process(&records, None, telling());
+    service_answers(&service, pay("k")).await;
+    assert_eq!(records.mark(b"plain", b"").await.unwrap(), b"");
+    let (_, sealed, _) = process(&records, Some(key(1)), telling());
+    let error = sealed.check_key().await.unwrap_err();
+    assert!(error.to_string().contains("do not say whether they are encrypted"), "{error}");
+
+    // The process that wrote it marks it again.
+    let records = Memory::new();
+    let (service, running, _) = process(&records, Some(key(1)), telling());
+    service_answers(&service, pay("k")).await;
+    let mark = records.mark(b"", b"").await.unwrap();
+    records.mark(&mark, b"").await.unwrap();
+    running.sweep().await.unwrap();
+    let (service, again, asked) = process(&records, Some(key(1)), telling());
+    again.check_key().await.unwrap();
+    service_answers(&service, pay("k")).await;
+    assert_eq!(asked.calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn over_a_change_of_keys_nothing_is_run_again() {
     let records = Memory::new();
-    let (plain, ..) = process(&records, None, telling());
-    service_answers(&plain, pay("plain")).await;
     let (old, ..) = process(&records, Some(key(1)), telling());
     service_answers(&old, pay("old")).await;
 
-    let tomorrow = key(2).opens_plain_until(UNIX_EPOCH + Duration::from_secs(u32::MAX.into()));
-    let (new, _, asked) = process(&records, Some(tomorrow.opens(1, [1; 32])), telling());
-    for name in ["plain", "old"] {
-        let outcome = call(&new, pay(name)).await.unwrap();
-        assert!(outcome.from_cache() && outcome.content().unwrap().get().contains(SECRET));
-    }
+    let (new, _, asked) = process(&records, Some(key(2).opens(1, [1; 32])), telling());
+    let outcome = call(&new, pay("old")).await.unwrap();
+    assert!(outcome.from_cache() && outcome.content().unwrap().get().contains(SECRET));
     service_answers(&new, pay("new")).await;
     assert_eq!(asked.calls(), 1);
-    // Who has the old key only is not told, and runs nothing.
+    // Who has the old key only is not told, and runs nothing; and cannot start any more.
     assert_eq!(refusal(call(&old, pay("new")).await).0, "record_unreadable");
+    let (_, handle, _) = process(&records, Some(key(1)), telling());
+    let error = handle.check_key().await.unwrap_err();
+    assert!(error.to_string().contains("with the key of number 2"), "{error}");
+    // Once the records of the old key have expired, the new one is enough.
+    let (latest, _, asked) = process(&records, Some(key(2)), telling());
+    service_answers(&latest, pay("new")).await;
+    assert_eq!(asked.calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,7 +180,7 @@ async fn what_an_operator_settles_is_sealed_too() {
     let paid = ToolOutcome::success(serde_json::json!(SECRET));
     let settled = handle.settle(&key_of(&pay("k")), None, Resolution::Done(paid)).await;
     settled.unwrap().unwrap();
-    let bytes = found(&records, "k").await;
+    let bytes = body(&found(&records).await[0]);
     assert!(!bytes.windows(4).any(|part| part == b"4111"));
     service_answers(&service, pay("k")).await;
     assert_eq!(asked.calls(), 1);
@@ -141,30 +191,24 @@ async fn what_an_operator_settles_is_sealed_too() {
 async fn a_forged_answer_is_not_given_to_callers_of_a_sealed_store() {
     let forging: Tool =
         Scripted::by(|_, _| Step::Ok(ToolOutcome::success(serde_json::json!("ship it"))));
-    for (until, opens) in [(None, false), (Some(0), false), (Some(u32::MAX), true)] {
-        let records = Memory::new();
-        let (forger, ..) = process(&records, None, forging.clone());
-        call(&forger, pay("k")).await.unwrap();
+    let (elsewhere, records) = (Memory::new(), Memory::new());
+    let (forger, ..) = process(&elsewhere, None, forging);
+    call(&forger, pay("k")).await.unwrap();
+    let (service, handle, asked) = process(&records, Some(key(1)), telling());
+    service_answers(&service, pay("k")).await;
+    let forged = found(&elsewhere).await.remove(0);
+    let ours = found(&records).await.remove(0);
+    put(&records, &ours, forged.record.state, &forged.notes).await;
 
-        let mut seal = key(1);
-        if let Some(until) = until {
-            seal = seal.opens_plain_until(UNIX_EPOCH + Duration::from_secs(until.into()));
-        }
-        let (service, handle, asked) = process(&records, Some(seal), telling());
-        let answer = call(&service, pay("k")).await;
-        assert_eq!(asked.calls(), 0, "the record may be ours: it bars a second run");
-        if opens {
-            assert!(answer.unwrap().from_cache());
-            continue;
-        }
-        let error = answer.unwrap_err();
-        let why = "it is not sealed: another writer";
-        assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{error:?}");
-        assert_eq!(refusal(Err(error)), told("record_unreadable", Ran::Yes, Verdict::Permanent));
-        // Nor are operators told what it says of who asked.
-        let record = handle.record(&key_of(&pay("k"))).await.unwrap().unwrap();
-        assert_eq!(record.request.actor_id, "");
-    }
+    let (service, _, later) = process(&records, Some(key(1)), telling());
+    let error = call(&service, pay("k")).await.unwrap_err();
+    assert_eq!((asked.calls(), later.calls()), (1, 0), "the record may be ours");
+    let why = "it is not sealed: another writer";
+    assert!(causes(&*error).any(|it| it.to_string().contains(why)), "{error:?}");
+    assert_eq!(refusal(Err(error)), told("record_unreadable", Ran::Yes, Verdict::Permanent));
+    // Nor are operators told what it says of who asked.
+    let record = handle.record(&key_of(&pay("k"))).await.unwrap().unwrap();
+    assert_eq!(record.request.actor_id, "");
 }
 
 /// The same with answers that are sealed: another call's, and an earlier run's.
@@ -174,34 +218,12 @@ async fn a_sealed_answer_that_was_moved_is_not_given() {
     let (service, ..) = process(&records, Some(key(1)), telling());
     service_answers(&service, pay("a")).await;
     service_answers(&service, pay("b")).await;
-    let body = |stored: &Stored| match &stored.record.state {
-        State::Done(body) => body.clone(),
-        other => panic!("{other:?}"),
-    };
-    let read = async |name: &str| records.read(&key_of(&pay(name))).await.unwrap().unwrap();
-    let (a, b) = (read("a").await, read("b").await);
+    let [a, b] = &found(&records).await[..] else { panic!("two records") };
     assert_eq!(a.record.digest, b.record.digest, "both ask for the same");
 
     // What `a` was told stands under `b`; then what `b` was told, in a record claimed later.
-    for (bytes, why) in [(body(&a), "its seal does not verify"), (body(&b), "for another run")] {
-        let named = key_of(&pay("b"));
-        assert!(records.clear(&named).await.unwrap());
-        let claim = ClaimRequest {
-            key: named,
-            digest: b.record.digest,
-            mutating: true,
-            again: false,
-            owner: 7,
-            ttls: Ttls { done: 86_400_000, failed: 1, inflight: 1_000, unknown: 1_000 },
-            tool: b.tool.clone(),
-            session: None,
-            notes: b.notes.clone(),
-        };
-        let Claimed::Run(grant) = records.claim(&claim).await.unwrap() else {
-            panic!("it is free")
-        };
-        let end = End { state: State::Done(bytes), ttl: 86_400_000 };
-        assert!(records.finalise(&named, grant.token, &end).await.unwrap());
+    for (bytes, why) in [(body(a), "its seal does not verify"), (body(b), "for another run")] {
+        put(&records, b, State::Done(bytes), &b.notes).await;
 
         let (victim, _, asked) = process(&records, Some(key(1)), telling());
         let error = call(&victim, pay("b")).await.unwrap_err();
@@ -224,10 +246,8 @@ async fn a_record_that_was_turned_does_not_let_a_mutating_call_run_again() {
         let records = Memory::new();
         let (service, ..) = process(&records, Some(key(1)), telling());
         service_answers(&service, pay("k")).await;
-        let named = key_of(&pay("k"));
-        let stored = records.read(&named).await.unwrap().unwrap();
-        let State::Done(body) = stored.record.state else { panic!("it is done") };
-        put(&records, turn(body)).await;
+        let stored = found(&records).await.remove(0);
+        put(&records, &stored, turn(body(&stored)), &stored.notes).await;
 
         let (victim, handle, asked) = process(&records, Some(key(1)), telling());
         let error = call(&victim, pay("k")).await.unwrap_err();
@@ -240,18 +260,12 @@ async fn a_record_that_was_turned_does_not_let_a_mutating_call_run_again() {
         assert_eq!(refusal(call(&victim, pay("k")).await).0, "outcome_unknown");
         assert_eq!(asked.calls(), 0);
         assert_eq!(handle.unknown(10).await.unwrap().records.len(), 1);
-        // Without a seal the forgery cannot be detected, and the store is trusted.
-        put(&records, State::Cancelled(None)).await;
-        let (plain, _, asked) = process(&records, None, telling());
-        service_answers(&plain, pay("k")).await;
-        assert_eq!(asked.calls(), 1);
     }
 }
 
-/// Puts a state under the key `k`, in place of what is there.
-async fn put(records: &Memory, state: State<Vec<u8>, Vec<u8>>) {
-    let named = key_of(&pay("k"));
-    let before = records.read(&named).await.unwrap().unwrap();
+/// Puts a state and notes into a record, in place of what is there.
+async fn put(records: &Memory, before: &Stored, state: State<Vec<u8>, Vec<u8>>, notes: &[u8]) {
+    let named = before.key;
     assert!(records.clear(&named).await.unwrap());
     let claim = ClaimRequest {
         key: named,
@@ -260,9 +274,9 @@ async fn put(records: &Memory, state: State<Vec<u8>, Vec<u8>>) {
         again: false,
         owner: 7,
         ttls: Ttls { done: 86_400_000, failed: 86_400_000, inflight: 1_000, unknown: 1_000 },
-        tool: before.tool,
+        tool: before.tool.clone(),
         session: None,
-        notes: before.notes,
+        notes: notes.to_vec(),
     };
     let Claimed::Run(grant) = records.claim(&claim).await.unwrap() else { panic!("it is free") };
     let end = End { state, ttl: 86_400_000 };
@@ -277,7 +291,7 @@ async fn what_did_not_run_is_said_under_a_seal_and_runs() {
     assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
     let named = key_of(&pay("k"));
     handle.settle(&named, None, Resolution::DidNotRun).await.unwrap().unwrap();
-    let stored = records.read(&named).await.unwrap().unwrap();
+    let stored = found(&records).await.remove(0);
     assert!(matches!(stored.record.state, State::Cancelled(Some(_))), "{stored:?}");
     let (again, _, asked) = process(&records, Some(key(1)), telling());
     service_answers(&again, pay("k")).await;

@@ -237,12 +237,31 @@ fn with_a_key_nothing_of_a_call_can_be_read_in_the_file() {
         let bytes = fs::read(file.path()).unwrap();
         assert!(!bytes.windows(7).any(|part| part == b"-secret"), "{file:?}");
     }
-    // Without the key, a repeat is refused, and the answer says what the guard needs.
-    let mut keyless = shop.open(&[]);
-    let answer = paid(&mut keyless, 1, &meta, json!({ "order": "o-secret" }));
-    assert_eq!(code(&answer), "record_unreadable");
+    // Nor does the file show what a guess could be compared with: another key makes other names.
+    let names = |file: &Path| {
+        let read = "SELECT key, digest FROM calls";
+        let file = rusqlite::Connection::open(file).unwrap();
+        file.query_row(read, [], |row| Ok([row.get::<_, Vec<u8>>(0)?, row.get(1)?])).unwrap()
+    };
+    let guess = Shop::new();
+    let other = guess.ledger.with_extension("key");
+    fs::write(&other, "f".repeat(64)).unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut guesser = guess.open(&["--records-key-file", other.to_str().unwrap()]);
+    pay(&mut guesser, 1, &meta, json!({ "order": "o-secret" }));
+    assert_eq!(text(&guesser.answer(1)), "charged order o-secret");
+    let (ours, theirs) = (names(&shop.records), names(&guess.records));
+    assert!(ours[0] != theirs[0] && ours[1] != theirs[1]);
+    // Without the key, or with another one, no guard starts.
+    let mut strangers =
+        [shop.open(&[]), shop.open(&["--records-key-file", other.to_str().unwrap()])];
+    for stranger in &mut strangers {
+        assert_eq!(stranger.wait().code(), Some(1));
+        let said = stranger.stderr();
+        assert!(said.contains("encrypted") && said.contains("--records-key-file"), "{said}");
+    }
     assert_eq!(shop.paid(), 1);
-    assert!(text(&answer).contains(": ask the user]"), "{answer}");
+    fs::remove_file(other).unwrap();
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(shop.open(&options).wait().code(), Some(1));
     fs::remove_file(key).unwrap();

@@ -176,6 +176,9 @@ impl RecordStore for Away {
     fn sweep(&self) -> StoreFuture<'_, u64> {
         away()
     }
+    fn mark<'s>(&'s self, _: &'s [u8], _: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
+        Box::pin(ready(Ok(Vec::new())))
+    }
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
         away()
     }

@@ -153,6 +153,9 @@ impl RecordStore for Away {
     fn sweep(&self) -> StoreFuture<'_, u64> {
         self.say()
     }
+    fn mark<'s>(&'s self, _: &'s [u8], _: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
+        self.say()
+    }
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
         self.say()
     }

@@ -5,15 +5,14 @@ use crate::{
     protocol::{Ask, Phase, Token, Ttls},
     store::{StoredRecord, StoredState},
 };
-use std::time::Duration;
-use tr_core::{SetClock, canonical};
+use tr_core::canonical;
 
 const KEY: canonical::Key = canonical::Key::from_bytes([7; 32]);
 const HOUR: u64 = 3_600_000;
 const NOW: u64 = 1_000 * HOUR;
 
 fn frames(seal: SealingKey) -> Frames {
-    Frames { seal: Some(seal), wall: Some(Arc::new(SetClock::at(NOW))) }
+    Frames { seal: Some(seal) }
 }
 
 fn digest() -> Digest {
@@ -131,15 +130,27 @@ fn earlier_keys_open_and_unknown_ones_are_named() {
 }
 
 #[test]
-fn what_is_not_sealed_opens_until_then_and_no_longer() {
+fn what_is_not_sealed_does_not_open() {
     let plain = sealed(&Frames::default(), "forged");
-    let until = |ms| UNIX_EPOCH + Duration::from_millis(ms);
-    let key = || SealingKey::new(1, [1; 32]);
-    let open = |key| opened(&frames(key), &KEY, &record(), &plain);
-    assert_eq!(open(key()), Err(Unreadable::Plain));
-    assert_eq!(open(key().opens_plain_until(until(NOW))), Err(Unreadable::Plain));
-    let opens = open(key().opens_plain_until(until(NOW + 1)));
-    assert_eq!(opens.as_deref(), Ok(&b"forged"[..]));
+    let opened = opened(&frames(SealingKey::new(1, [1; 32])), &KEY, &record(), &plain);
+    assert_eq!(opened, Err(Unreadable::Plain));
+}
+
+#[test]
+fn a_store_s_names_outlive_the_key_that_made_them() {
+    let (first, second) = (SealingKey::new(1, [1; 32]), SealingKey::new(2, [2; 32]));
+    let (names, mark) = (first.names(), first.mark(&first.names()));
+    assert_ne!(mark, first.mark(&names), "a nonce each");
+    let opens = |key: &SealingKey, mark: &[u8]| {
+        key.open_mark(mark).map(|(found, is_current)| (found == names, is_current))
+    };
+    assert_eq!(opens(&first, &mark), Ok((true, true)));
+    assert_eq!(opens(&second, &mark), Err(MarkFault::OtherNumber(1)));
+    assert_eq!(opens(&SealingKey::new(1, [2; 32]), &mark), Err(MarkFault::OtherKey));
+    assert_eq!(opens(&first, b"sealed2"), Err(MarkFault::Newer));
+    let rotated = second.clone().opens(1, [1; 32]);
+    assert_eq!(opens(&rotated, &mark), Ok((true, false)));
+    assert_eq!(opens(&second, &rotated.mark(&names)), Ok((true, true)));
 }
 
 #[test]
@@ -147,6 +158,7 @@ fn keys_are_wiped() {
     fn is_wiped<T: zeroize::ZeroizeOnDrop>() {}
     is_wiped::<XChaCha20Poly1305>();
     is_wiped::<FingerprintKey>();
+    is_wiped::<Names>();
 }
 
 #[test]

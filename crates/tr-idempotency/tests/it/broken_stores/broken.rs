@@ -290,6 +290,14 @@ impl RecordStore for Broken {
         })
     }
 
+    fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
+        Box::pin(async move {
+            let now = self.inner.mark(&[], &[]).await?;
+            let from = if self.is(MarksOver) { &now } else { from };
+            self.inner.mark(from, to).await
+        })
+    }
+
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
         self.inner.check()
     }

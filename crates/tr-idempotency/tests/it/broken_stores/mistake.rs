@@ -57,6 +57,8 @@ mistakes! {
     SettlesAll,
     /// A finding about one run settles another.
     SettlesAnyRun,
+    /// The mark is set whatever it was.
+    MarksOver,
     /// Settling leaves the claim to its holder.
     SettlesWithoutTaking,
     /// Records never end.

@@ -102,14 +102,17 @@ async fn a_claim_that_named_no_process_waits_for_its_lease() {
 }
 
 #[tokio::test]
-async fn a_file_of_the_format_before_owners_is_taken_over_with_its_records() {
+async fn a_file_of_the_first_format_is_taken_over_with_its_records() {
     let folder = Folder::new();
     let paid = mutating("paid");
     let plain = Sqlite::open(folder.file()).await.unwrap();
     assert!(matches!(plain.claim(&paid).await.unwrap(), Claimed::Run(_)));
     plain.close().await;
     let by_hand = tr_sqlite::rusqlite::Connection::open(folder.file()).unwrap();
-    let before = "ALTER TABLE calls DROP COLUMN holder; \
+    let before = "DROP INDEX calls_by_end; ALTER TABLE calls DROP COLUMN over_ran; \
+                  CREATE INDEX calls_by_end ON calls (pinned, over_at); \
+                  ALTER TABLE calls DROP COLUMN holder; ALTER TABLE calls_head DROP COLUMN mark; \
+                  ALTER TABLE calls_head DROP COLUMN ran; \
                   UPDATE tr_schema SET format = 1 WHERE part = 'calls'";
     by_hand.execute_batch(before).unwrap();
     drop(by_hand);

@@ -254,12 +254,14 @@ fn what_is_encrypted_is_settled_with_its_key_and_not_without() {
     until("it has paid", || (shop.paid() == 1).then_some(()));
     client.signal(Signal::KILL);
     client.wait();
-    let id = records(&shop, &["list", "--unknown"]).0[..12].to_owned();
+    let list = [&["list", "--unknown"][..], &with_key].concat();
+    let id = records(&shop, &list).0[..12].to_owned();
     for how in ["done", "did-not-run"] {
         let (said, code) = records(&shop, &["settle", &id, how]);
         assert!(said.contains("--records-key-file") && code == Some(1), "{said}");
     }
-    let listed = records(&shop, &["list", "--unknown"]).0;
+    assert_eq!(records(&shop, &["list"]).1, Some(1));
+    let listed = records(&shop, &list).0;
     assert!(listed.starts_with(&id), "nothing was written: {listed}");
     let settle = [&["settle", &id, "did-not-run"][..], &with_key].concat();
     assert_eq!(records(&shop, &settle).1, Some(0));
