@@ -23,9 +23,11 @@ fn failed(text: &str, ran: Ran) -> Answer<'_> {
 
 /// Does this in a session of each form and mode.
 fn in_each(modes: &[CycleMode], test: impl Fn(Format, CycleMode, &mut Session, u64)) {
-    for (format, &mode) in FORMATS.iter().flat_map(|&form| modes.iter().map(move |it| (form, it))) {
-        let sessions = sessions(format, mode, json!({}));
-        sessions.with("s", |session, now| test(format, mode, session, now));
+    for format in FORMATS {
+        for &mode in modes {
+            let sessions = sessions(format, mode, json!({}));
+            sessions.with("s", |session, now| test(format, mode, session, now));
+        }
     }
 }
 
