@@ -48,7 +48,11 @@
 //!   failure. A failed write leaves nothing, unless [`Error::may_be_kept`] says otherwise.
 //! - If a job fails or panics, only its own changes are rolled back.
 //! - Dropping a [`Pending`] changes nothing: sent jobs run, in the order in which they were sent.
-//! - After `kill -9` the file opens at once.
+//! - After `kill -9` the file opens at once. After the last [`close`](Database::close) everything is
+//!   in the one file.
+//! - Confirmed writes that are lost are noticed before the file is opened ([`ErrorKind::Lost`]): its
+//!   log is damaged before its last commit, or one of the two is missing. Not noticed is an older set
+//!   of files that is whole in itself.
 //! - Several processes may share the file, on a local disk. Only one writes at a time; the others
 //!   wait, each write up to [`lock_wait`](Builder::lock_wait) (5 s).
 //! - A file that another program or a newer version wrote is refused and not changed.

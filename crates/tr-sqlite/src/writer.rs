@@ -10,6 +10,7 @@ use crate::{
 };
 use rusqlite::Connection;
 use std::{
+    fs,
     path::PathBuf,
     sync::{
         Arc,
@@ -91,8 +92,11 @@ impl Writer {
     /// Empties the log into the file from time to time. If that fails, the log goes on, and holds all writes.
     fn shorten_log(&mut self) {
         self.until_reset = self.until_reset.saturating_sub(1);
-        let log = self.log.metadata();
-        if self.until_reset > 0 && log.is_ok_and(|log| log.len() <= u64::from(LOG_BYTES)) {
+        let is_long = |log: fs::Metadata| log.len() > u64::from(LOG_BYTES);
+        // Where it could not be emptied a moment ago, its length is no reason to try again.
+        let is_due = self.until_reset == 0
+            || self.until_reset > COMMITS_MORE && self.log.metadata().is_ok_and(is_long);
+        if !is_due {
             return;
         }
         let is_reset = reset(&self.connection, self.place.lock_wait);

@@ -40,6 +40,8 @@ const HARD: Duration = Duration::from_secs(600);
 /// The same limits of a call that its host runs: a person may have to permit it, or it builds something.
 const HOST_IDLE: Duration = Duration::from_secs(3600);
 const HOST_HARD: Duration = Duration::from_secs(24 * 3600);
+/// How long a repeat waits for the same call, unless the configuration or the limit of a call says less.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
 const OBSERVED: Duration = Duration::from_secs(24 * 3600);
 
@@ -105,11 +107,14 @@ impl Guard {
         let compares = signals(loops, setup.config.loops.signals.as_ref()).is_some();
         let recording = setup.recording(options.overrides.recording.clone());
         let server = recording.server(&options.server_words());
-        let records = match options.mode {
+        let mut records = match options.mode {
             Mode::Enforce => recording.open(&server).await?,
             // Calls that are only watched are not recorded.
             Mode::Off | Mode::Observe | Mode::Shadow => Records::default(),
         };
+        // A guard that hangs ends no call that another one waits for.
+        let max_wait = setup.config.idempotency.max_wait_ms.map_or(MAX_WAIT, Duration::from_millis);
+        records.max_wait = Some(max_wait.min(limits.idle));
         let store = records.store.clone();
         let identity = setup.config.identity.iter().map(|(_, rule)| rule.clone()).collect();
         let statuses = setup.config.upstream.status.iter().flatten();

@@ -116,6 +116,7 @@ impl Recording {
             key: self.key_file.as_deref().map(records::key).transpose()?,
             keep_answers: self.bodies != Some(Bodies::Digest),
             instance: server.into(),
+            max_wait: None,
         };
         let layer = records.clone().keep(IdempotencyLayer::builder()).build()?;
         // Of a file that cannot be used, the calls find it out.

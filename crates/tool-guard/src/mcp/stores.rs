@@ -70,6 +70,8 @@ pub(crate) struct Records {
     pub(crate) keep_answers: bool,
     /// For calls that name no conversation.
     pub(crate) instance: Box<str>,
+    /// How long a repeat waits for the call that runs, if not as long as the layer lets it.
+    pub(crate) max_wait: Option<Duration>,
 }
 
 impl Records {
@@ -80,6 +82,9 @@ impl Records {
                 .shared_store(store.shared())
                 .instance(self.instance)
                 .keep_answers(self.keep_answers);
+        }
+        if let Some(max_wait) = self.max_wait {
+            layer = layer.max_wait(max_wait);
         }
         match self.key {
             Some(key) => layer.sealed_with(key),

@@ -5,7 +5,7 @@ use crate::mcp::{
 };
 use std::fmt::Write as _;
 use tool_reliability::idempotency::{DedupeRecord, MayStillRun, RecordState};
-use tr_core::{SystemClock, WallClock as _, printable};
+use tr_core::{SystemClock, WallClock as _, printable, rfc3339};
 
 /// The warning of `show` for a call that may still run.
 const STILL_RUNS: &str = "It may still run: the guard that sent it is running, and a late answer would settle \
@@ -64,7 +64,7 @@ pub(super) fn ago(ms: u64) -> String {
 
 /// All fields of a record, for a person who decides.
 pub(super) fn fields(record: &DedupeRecord, now: u64) -> String {
-    let since = |at: u64| ago(now.saturating_sub(at));
+    let since = |at: u64| format!("{} ({})", rfc3339(at), ago(now.saturating_sub(at)));
     let mut rows = vec![
         ("record", record.key.clone()),
         ("tool", record.tool.clone()),

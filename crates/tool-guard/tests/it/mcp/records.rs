@@ -6,7 +6,7 @@ mod private;
 mod unrecorded;
 mod unusable;
 
-use super::client::{BIN, Client, ledger, text, until};
+use super::client::{BIN, Client, ledger, now, text, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{
@@ -14,6 +14,7 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 const TOOLU: &str = "toolu_01A09q90qw90lq917835lq9";
@@ -178,6 +179,27 @@ fn twenty_guards_on_one_file_pay_once_and_all_answer() {
     for client in &mut clients {
         assert_eq!(text(&client.answer(1)), "charged order o-1");
     }
+    assert_eq!(shop.paid(), 1);
+}
+
+/// As of a machine that sleeps, or a debugger.
+#[test]
+fn a_repeat_behind_a_frozen_guard_is_answered_within_its_own_limit() {
+    let shop = Shop::new();
+    let meta = json!({ "idempotencyKey": "k" });
+    let order = json!({ "order": "o-1", "then": "hang" });
+    let mut frozen = shop.open(&[]);
+    pay(&mut frozen, 1, &meta, order.clone());
+    until("it has paid", || (shop.paid() == 1).then_some(()));
+    frozen.signal(Signal::STOP);
+    let mut client = shop.open(&["--timeout", "1s"]);
+    client.list_tools();
+    let asked = now();
+    pay(&mut client, 1, &meta, order);
+    let answer = client.answer(1);
+    assert_eq!(code(&answer), "idempotency_in_flight", "{answer}");
+    // Without that limit it waits for 30 s.
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
     assert_eq!(shop.paid(), 1);
 }
 

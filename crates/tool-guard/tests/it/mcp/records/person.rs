@@ -75,7 +75,7 @@ fn a_person_at_a_terminal_types_the_id_and_the_record_says_so_later() {
     let who = format!("(user {}), at a terminal", rustix::process::getuid().as_raw());
     let shown = records(&shop, &["show", &id]).0;
     let row = shown.lines().find(|line| line.starts_with("settled ")).expect(&shown);
-    assert!(row.contains("not run, ") && row.contains(" s ago, by "), "{row}");
+    assert!(row.contains("not run, ") && row.contains(" s ago), by "), "{row}");
     assert!(row.contains(&who) && row.ends_with(": the bank has none"), "{row}");
 
     // After the call has run again, too.
