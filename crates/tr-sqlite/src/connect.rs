@@ -84,7 +84,9 @@ impl Place {
             return Err(Error::saying(ErrorKind::Unsuitable, format!("journal mode {mode}")));
         }
         exclusively(&connection, Duration::ZERO, || self.find_log(&connection))?;
-        reset(&connection, Duration::ZERO)?;
+        if self.accepts_loss {
+            reset(&connection, Duration::ZERO)?;
+        }
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         Ok(connection)
     }

@@ -43,6 +43,8 @@ pub(crate) struct Writer {
     last: LastGroup,
     /// The commits until the log is emptied.
     until_reset: u32,
+    /// Whether the file knows of its log.
+    is_marked: bool,
     queue: Queue,
 }
 
@@ -69,7 +71,7 @@ impl Writer {
     ) -> Self {
         let (file, log) = (Identity::of(&place.path), place.log());
         let (last, until_reset) = (LastGroup::default(), COMMITS);
-        Self { connection, place, log, file, counters, last, until_reset, queue }
+        Self { connection, place, log, file, counters, last, until_reset, is_marked: false, queue }
     }
 
     /// Works until the queue is closed and empty.
@@ -79,7 +81,14 @@ impl Writer {
             match begin(&self.connection, &self.place, self.file) {
                 Ok(group) => {
                     let group = fill(group, job, &mut self.queue, self.last);
-                    self.last = finish(group, &self.place, &self.counters);
+                    let (connection, place) = (&self.connection, &self.place);
+                    self.last = finish(group, place, &self.counters, || {
+                        // Before anyone is told of the first write, the file knows of its log. One that is opened and
+                        // not written stays as it is.
+                        if !self.is_marked && connection.total_changes() > 0 {
+                            self.is_marked = reset(connection, place.lock_wait).is_ok();
+                        }
+                    });
                     self.shorten_log();
                 }
                 Err(error) => refuse(job, waiting, &mut self.queue, &self.place.said(error)),
@@ -151,13 +160,19 @@ fn fill<'c>(
     group
 }
 
-fn finish(group: Group<'_>, place: &Place, counters: &Counters) -> LastGroup {
+fn finish(
+    group: Group<'_>,
+    place: &Place,
+    counters: &Counters,
+    committed: impl FnOnce(),
+) -> LastGroup {
     let (jobs, begun) = (group.len(), now());
     let (ended, fate) = group.commit();
     let fate = fate.map_err(|error| error.at(&place.path));
     let last = LastGroup { jobs, commit: begun.elapsed() };
     counters.jobs.fetch_add(jobs as u64, Relaxed);
     counters.commits.fetch_add(1, Relaxed);
+    committed();
     ended.into_iter().for_each(|job| job.end(fate.as_ref().copied()));
     last
 }
