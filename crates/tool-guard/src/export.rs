@@ -179,6 +179,7 @@ fn fingerprint_key(config: &TelemetryConfig) -> anyhow::Result<Option<Fingerprin
             let text = env::var(&**name).map_err(|_| {
                 anyhow!("the variable {name} has no text: set it, or remove it from [telemetry] fingerprint_key_variable")
             })?;
+            crate::secrets::keep(&text);
             let digest: Result<tr_core::canonical::Digest, _> = text.trim().parse();
             let digest = digest.ok().context(format!(
                 "the variable {name} is no key: expected 64 hexadecimal digits, such as those of: openssl rand -hex 32"

@@ -18,6 +18,7 @@ mod install;
 mod listener;
 mod mcp;
 mod records;
+mod secrets;
 mod serve;
 mod session;
 mod shells;
@@ -142,7 +143,8 @@ fn main() -> ExitCode {
         })
     });
     outcome.unwrap_or_else(|error| {
-        eprintln!("tool-guard: {}", printable_lines(&mcp::failure::in_full(&*error)));
+        let said = mcp::failure::in_full(&*error);
+        eprintln!("tool-guard: {}", printable_lines(&secrets::without(&said)));
         ExitCode::FAILURE
     })
 }

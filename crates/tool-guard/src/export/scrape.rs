@@ -34,7 +34,9 @@ pub(super) async fn bind(address: SocketAddr, token: Option<&Path>) -> anyhow::R
         Some(file) => {
             let token =
                 read_secret(&file).with_context(|| format!("cannot use {}", file.display()))?;
-            let access = Access::token(token.trim_end_matches(['\r', '\n']));
+            let token = token.trim_end_matches(['\r', '\n']);
+            crate::secrets::keep(token);
+            let access = Access::token(token);
             access.with_context(|| format!("{} holds no usable token", file.display()))?
         }
     };

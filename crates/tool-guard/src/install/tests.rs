@@ -111,6 +111,17 @@ fn a_server_over_http_is_left_unless_it_is_asked_for() {
     let headers = text.replace("\"url\"", "\"headers\": {\"A\": \"k\"}, \"url\"");
     let done = round(&headers, Client::ClaudeCode, true);
     assert!(matches!(&done[..], [What::Left(why)] if why.contains("--header-file")), "{done:?}");
+    // All users of the machine can read it.
+    for (path, what) in [
+        ("api/mcp/s/NjQ2ZTk3SEKRET0123456789abcdef/mcp", None),
+        ("mcp/0b6f2a1c-9d3e-4f5a-8b7c-6d5e4f3a2b1c", None),
+        ("mcp/0123456789012345", None),
+        ("api/v2/streamable-http-endpoint-2025-11-25/mcp", Some(What::Guarded)),
+    ] {
+        let done = round(&text.replace("h/mcp", &format!("h/{path}")), Client::ClaudeCode, true);
+        let is_left = matches!(&done[..], [What::Left(why)] if why.contains("may be a secret"));
+        assert_eq!((is_left, done.first() == what.as_ref()), (what.is_none(), !is_left), "{path}");
+    }
     let codex = "[mcp_servers.a]\nurl = \"https://h/mcp\" # c\n";
     assert_eq!(round(codex, Client::Codex, true), [What::Guarded]);
     let opencode = r#"{"mcp": {"a": {"type": "remote", "url": "https://h/mcp", "enabled": true}}}"#;

@@ -26,7 +26,9 @@ pub(crate) async fn bind(
         ),
     };
     let token = token.with_context(|| format!("cannot use {}", file.display()))?;
-    let admin = admin.token(token.trim_end_matches(['\r', '\n']));
+    let token = token.trim_end_matches(['\r', '\n']);
+    crate::secrets::keep(token);
+    let admin = admin.token(token);
     let admin = admin.with_context(|| format!("{} holds no usable token", file.display()))?;
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("--admin {address}: cannot listen there"))?;

@@ -1,4 +1,5 @@
 //! Why the server did not answer an attempt, and errors as text.
+use crate::secrets::without;
 use std::{borrow::Cow, error::Error, fmt::Write as _, time::Duration};
 use tool_reliability::idempotency::store::StoreError;
 use tr_core::{FailureInfo, Ran, Verdict, code};
@@ -60,7 +61,12 @@ impl Failure {
 
     /// A failure of the way to the server, in these words.
     pub(crate) fn said(text: impl Into<Cow<'static, str>>, facts: FailureInfo) -> Self {
-        Self { message: text.into(), facts }
+        // It may quote what the server says.
+        let text = match text.into() {
+            Cow::Owned(text) => without(&text).into_owned().into(),
+            text @ Cow::Borrowed(_) => text,
+        };
+        Self { message: text, facts }
     }
 
     /// Whether the tool ran.

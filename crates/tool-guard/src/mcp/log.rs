@@ -3,7 +3,7 @@ mod human;
 
 use self::human::HumanLines;
 use super::{options::Log, watching::SUMMARY};
-use crate::files::Folder;
+use crate::{files::Folder, secrets::Without};
 use anyhow::Context as _;
 use rustix::fs::OFlags;
 use std::{
@@ -47,8 +47,8 @@ pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<Work
         .with_max_level_hint(LevelFilter::INFO);
     let registry = tracing_subscriber::registry().with(wanted);
     let started = match log {
-        Log::Human => registry.with(HumanLines::new(out, colours)).try_init(),
-        _ => registry.with(JsonLines::new(out)).try_init(),
+        Log::Human => registry.with(HumanLines::new(Without(out), colours)).try_init(),
+        _ => registry.with(JsonLines::new(Without(out))).try_init(),
     };
     started.context("cannot log")?;
     Ok(Some(worker))

@@ -97,7 +97,9 @@ pub(crate) fn key(file: &Path) -> anyhow::Result<SealingKey> {
 /// A secret: 64 hexadecimal digits in a file that only its user can read.
 pub(crate) fn secret_in(file: &Path) -> anyhow::Result<[u8; 32]> {
     let read = || -> anyhow::Result<[u8; 32]> {
-        let digest: Digest = read_secret(file)?.trim().parse().map_err(|_| {
+        let text = read_secret(file)?;
+        crate::secrets::keep(&text);
+        let digest: Digest = text.trim().parse().map_err(|_| {
             anyhow!("expected 64 hexadecimal digits, such as those of: openssl rand -hex 32")
         })?;
         Ok(*digest.as_bytes())

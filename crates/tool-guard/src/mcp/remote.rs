@@ -39,7 +39,7 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// Runs the guard until the client disconnects.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let logging = log::start(options.log, options.log_file.as_deref())?;
-    let headers = options.http.header_file.as_deref().map(headers::headers).transpose()?;
+    let headers = headers::Own::of(options.http.header_file.as_deref())?;
     let guard = Guard::new(&options, logging.is_some()).await?;
     let upstream = Upstream::new(&options.http, guard.statuses.clone(), options.max_line)?;
     let _janitor = guard.janitor();
@@ -48,13 +48,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let pump = Pump {
         proxy: guard.proxy(guard.client(&connection)).with_messages(),
-        talk: Talk::new(
-            upstream,
-            headers.unwrap_or_default(),
-            options.max_line,
-            guard.effects(),
-            guard.limits.idle,
-        ),
+        talk: Talk::new(upstream, headers, options.max_line, guard.effects(), guard.limits.idle),
         from_client: LineReader::new(
             stdio::input().context("cannot read standard input")?,
             options.max_line,

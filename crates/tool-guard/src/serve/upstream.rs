@@ -4,7 +4,10 @@ mod command;
 mod http;
 
 use self::http::HttpTool;
-use crate::connect::{Reach, Trust};
+use crate::{
+    connect::{Reach, Trust},
+    secrets as known,
+};
 use anyhow::Context as _;
 use std::{
     collections::HashMap,
@@ -57,9 +60,11 @@ impl Upstream {
                     let headers = headers.iter().map(|(name, value)| {
                         let mut value_of = |name: &str| {
                             secrets.push(name.to_owned());
-                            env::var(name).ok()
+                            env::var(name).ok().inspect(|value| known::keep(value))
                         };
-                        Ok((&**name, with_variables(value, &mut value_of)?))
+                        let value = with_variables(value, &mut value_of)?;
+                        known::keep(&value);
+                        Ok((&**name, value))
                     });
                     let headers = headers.collect::<anyhow::Result<Vec<_>>>();
                     headers

@@ -2,6 +2,7 @@
 use crate::{
     files::read_secret,
     mcp::mirrored::{self, Mirrored},
+    secrets,
 };
 use anyhow::Context as _;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -10,7 +11,14 @@ use hyper::{
     header::{HeaderName, HeaderValue},
 };
 use serde_json::Value;
-use std::path::Path;
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+use tool_reliability::telemetry::TARGET;
 
 /// What a message of MCP 2026-07-28 repeats in its headers.
 pub(super) struct Modern {
@@ -63,11 +71,61 @@ pub(super) fn encoded(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&value).ok()
 }
 
+/// The operator's headers: those of a file, which is read again when it changes, as tokens are renewed.
+#[derive(Clone, Default)]
+pub(super) struct Own(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    file: Option<PathBuf>,
+    /// When the file was changed, and which it was then.
+    seen: Option<(SystemTime, u64, u64)>,
+    headers: HeaderMap,
+}
+
+impl Own {
+    /// # Errors
+    /// If others can read the file, or a line is no header.
+    pub(super) fn of(file: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(file) = file else { return Ok(Self::default()) };
+        let state = State { seen: seen(file), file: Some(file.into()), headers: headers(file)? };
+        Ok(Self(Arc::new(Mutex::new(state))))
+    }
+
+    /// The headers now. If the file has become unusable, those before stay.
+    pub(super) fn now(&self) -> HeaderMap {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *state;
+        if let Some(file) = &state.file
+            && let now = seen(file)
+            && now != state.seen
+        {
+            match headers(file) {
+                Ok(headers) => {
+                    tracing::warn!(target: TARGET, event = "header_file_reloaded");
+                    state.headers = headers;
+                }
+                Err(error) => {
+                    let why = format!("{error:#}");
+                    tracing::warn!(target: TARGET, event = "header_file_not_reloaded", why);
+                }
+            }
+            state.seen = now;
+        }
+        state.headers.clone()
+    }
+}
+
+fn seen(file: &Path) -> Option<(SystemTime, u64, u64)> {
+    let file = fs::metadata(file).ok()?;
+    Some((file.modified().ok()?, file.len(), file.ino()))
+}
+
 /// Reads headers for the server, one on each line.
 ///
 /// # Errors
 /// If others can read the file, or a line is no header.
-pub(super) fn headers(file: &Path) -> anyhow::Result<HeaderMap> {
+fn headers(file: &Path) -> anyhow::Result<HeaderMap> {
     let at = || format!("--header-file {}", file.display());
     let mut headers = HeaderMap::new();
     for (number, line) in read_secret(file).with_context(at)?.lines().enumerate() {
@@ -80,7 +138,39 @@ pub(super) fn headers(file: &Path) -> anyhow::Result<HeaderMap> {
         let name: HeaderName = name.trim().parse().ok().with_context(wrong)?;
         let mut value: HeaderValue = value.trim().parse().ok().with_context(wrong)?;
         value.set_sensitive(true);
+        secrets::keep(value.to_str().unwrap_or_default());
         headers.append(name, value);
     }
     Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_file_is_read_again_and_an_unusable_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("headers");
+        let write = |text: &str, mode: u32| {
+            let new = folder.path().join("new");
+            fs::write(&new, text).unwrap();
+            fs::set_permissions(&new, fs::Permissions::from_mode(mode)).unwrap();
+            fs::rename(new, &file).unwrap();
+        };
+        write("Authorization: Bearer A\n", 0o600);
+        let own = Own::of(Some(&file)).unwrap();
+        let sent = || own.now().get("authorization").unwrap().to_str().unwrap().to_owned();
+        assert_eq!(sent(), "Bearer A");
+        write("Authorization: Bearer B\n", 0o600);
+        assert_eq!(sent(), "Bearer B");
+        write("Authorization: Bearer C\n", 0o644);
+        assert_eq!(sent(), "Bearer B");
+        write("no header", 0o600);
+        assert_eq!(sent(), "Bearer B");
+        write("Authorization: Bearer D\n", 0o600);
+        assert_eq!(sent(), "Bearer D");
+        fs::remove_file(&file).unwrap();
+        assert_eq!(sent(), "Bearer D");
+    }
 }

@@ -1,4 +1,5 @@
 //! The stream of the server's own messages, which is opened again when it ends.
+use super::headers;
 use crate::mcp::{
     http_names::LAST_EVENT,
     upstream::{Events, Heard, Upstream, request, sse::Content},
@@ -36,11 +37,14 @@ pub(super) fn to_endpoint(
 pub(super) fn own_stream(
     upstream: Upstream,
     headers: HeaderMap,
+    renewed: headers::Own,
     max_line: usize,
 ) -> impl Stream<Item = Heard> + Send {
     struct Own {
         upstream: Upstream,
         headers: HeaderMap,
+        /// The operator's headers may have changed since.
+        renewed: headers::Own,
         max_line: usize,
         now: Option<Events>,
         /// How long before it is opened again.
@@ -48,7 +52,8 @@ pub(super) fn own_stream(
         /// How often it could not be opened since it last was; `None` before the first time.
         failures: Option<u32>,
     }
-    let state = Own { upstream, headers, max_line, now: None, pause: AGAIN, failures: None };
+    let state =
+        Own { upstream, headers, renewed, max_line, now: None, pause: AGAIN, failures: None };
     stream::unfold(state, |mut own| async move {
         loop {
             let Some(events) = &mut own.now else {
@@ -56,6 +61,7 @@ pub(super) fn own_stream(
                     let pause = own.pause.max(SHORTEST);
                     sleep((pause * 2_u32.pow(failures.min(8))).min(pause.max(LONGEST))).await;
                 }
+                own.headers.extend(own.renewed.now());
                 let get = to_endpoint(&own.upstream, Method::GET, own.headers.clone());
                 match own.upstream.pass(get).await {
                     Ok(response) if response.status().is_success() => {

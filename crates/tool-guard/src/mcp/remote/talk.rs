@@ -1,6 +1,6 @@
 //! The guard as the client of a server at an address: its session, its posts, and the server's own stream.
 use super::{
-    headers::{Modern, encoded, modern, repeated},
+    headers::{Modern, Own, encoded, modern, repeated},
     open::{Call, Held, Kind, Mismatch, Open, asked, error_of},
     own_stream::{own_stream, to_endpoint},
     relist::{self, Listed},
@@ -32,7 +32,7 @@ use tr_core::{FailureInfo, Ran, Verdict};
 pub(super) struct Talk {
     upstream: Upstream,
     /// The operator's headers.
-    own: HeaderMap,
+    own: Own,
     max_line: usize,
     pub(super) session: Option<HeaderValue>,
     pub(super) version: Option<HeaderValue>,
@@ -54,7 +54,7 @@ pub(super) struct Talk {
 impl Talk {
     pub(super) fn new(
         upstream: Upstream,
-        own: HeaderMap,
+        own: Own,
         max_line: usize,
         effects: Arc<Mutex<Effects>>,
         patience: Duration,
@@ -213,7 +213,7 @@ impl Talk {
     }
 
     fn base(&self) -> HeaderMap {
-        let mut headers = self.own.clone();
+        let mut headers = self.own.now();
         if let Some(session) = &self.session {
             headers.insert(SESSION, session.clone());
         }
@@ -247,7 +247,7 @@ impl Talk {
         self.forget(Kind::Stream);
         let mut headers = self.base();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let heards = own_stream(self.upstream.clone(), headers, self.max_line);
+        let heards = own_stream(self.upstream.clone(), headers, self.own.clone(), self.max_line);
         let session = self.session.clone();
         let open = Open { kind: Kind::Stream, session, ..Open::default() };
         self.open.push((open, Hearing::of_sent(heards)));

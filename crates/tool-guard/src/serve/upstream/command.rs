@@ -1,6 +1,6 @@
 //! A tool that is a command: params are on its standard input, what it prints is its answer.
 use super::answer::{Lines, MOST, TooLong, content};
-use crate::{mcp::Server, supervise::NOT_STARTED};
+use crate::{mcp::Server, secrets::without, supervise::NOT_STARTED};
 use anyhow::bail;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -117,7 +117,7 @@ pub(super) async fn call(
     }
     let code = status.code().unwrap_or(-1);
     let failed = serde_json::json!({
-        "exitCode": code, "stderr": String::from_utf8_lossy(&errors), "stdout": text,
+        "exitCode": code, "stderr": without(&String::from_utf8_lossy(&errors)), "stdout": without(&text),
     });
     // Also where the stack does not search answers for failures.
     let mut outcome = Normaliser::default().judge(ToolOutcome::success(failed), call.manifest());

@@ -1,7 +1,10 @@
 //! A tool of `serve` that is an HTTP endpoint: the params of a call are the body of a request, and the body of the
 //! response is the answer.
 use super::answer::{Lines, content, grow};
-use crate::connect::{Connector, Trust, was_not_sent};
+use crate::{
+    connect::{Connector, Trust, was_not_sent},
+    secrets::without,
+};
 use anyhow::Context as _;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -119,6 +122,7 @@ async fn answer(response: Response<Incoming>, call: &ToolCall) -> Result<ToolOut
         return Ok(parts.into());
     }
     let text = beginning(body).await;
+    let text = without(&text);
     let header = |name: &str| head.headers.get(name)?.to_str().ok();
     let mut found = classify::http_response(head.status.as_u16(), header, &SystemClock);
     if let Some(tool) = call.manifest() {
