@@ -51,9 +51,8 @@ pub(crate) enum Unreadable {
     Foreign(String),
 }
 
-/// Why a store may not be used with this key, or without one.
+/// Why a store may not be used with a key, or without one.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(not(feature = "encryption"), expect(dead_code, reason = "there are no keys"))]
 pub(crate) enum MarkFault {
     #[error(
         "its records are encrypted, and no key was given: give the key with which they were written"
@@ -69,15 +68,4 @@ pub(crate) enum MarkFault {
          encrypted records in another store"
     )]
     Unmarked,
-    #[error(
-        "its records are encrypted with the key of number {0}, which was not given: give that key"
-    )]
-    OtherNumber(u32),
-    #[error(
-        "its records are encrypted with another key than the one given: give the key with which \
-         they were written"
-    )]
-    OtherKey,
-    #[error("a later version says how its records are encrypted: update this program")]
-    Newer,
 }

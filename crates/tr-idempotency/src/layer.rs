@@ -7,7 +7,7 @@ use crate::{
     handle::Handle,
     local::{Store, budget::Budget, table::Common},
     protocol::Ttls,
-    remote::{Remote, client::Client, local_probe::LocalProbe},
+    remote::{Remote, client::Client, gate::Gate, local_probe::LocalProbe},
     service::Idempotency,
 };
 use std::{fmt, sync::Arc};
@@ -70,6 +70,7 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
         };
         let store = Arc::new(Store::new(it.capacity, common));
         let remote = it.store.map(|(records, format)| {
+            let records = Arc::new(Gate::new(records, it.frames.seal.clone()));
             let (format, probe) = (format(it.most_bytes, it.frames), it.probe.clone());
             let probe = (probe, it.probe_patience);
             Arc::new(Client::new(records, format, it.stored, it.patience, probe))

@@ -6,7 +6,7 @@
 //! at any await: a claim that may have been granted is then released in a task of its own.
 mod claim_attempt;
 pub(crate) mod client;
-mod gate;
+pub(crate) mod gate;
 mod held;
 pub(crate) mod local_probe;
 mod obtain;

@@ -82,7 +82,8 @@ impl<V> StoreHandle<V> {
     /// # Errors
     /// `Refused` if they were written otherwise.
     pub async fn check_key(&self) -> Result<(), StoreError> {
-        self.remote.within(None, self.remote.gate.enter()).await.map(drop)
+        // The gate checks its key before any operation.
+        self.remote.within(None, self.remote.store.mark(&[], &[])).await.map(drop)
     }
 
     /// How many claims this layer could not release, so that only the end of the lease frees them:

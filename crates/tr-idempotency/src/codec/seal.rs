@@ -2,7 +2,7 @@
 //!
 //! A seal: the key's number (4 bytes), the nonce (24 bytes), a context, the ciphertext with its tag.
 //! The context is readable and authenticated.
-use super::{MarkFault, Unreadable, names::Names};
+use super::{Unreadable, names::Names};
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Generate, Payload},
@@ -19,7 +19,7 @@ const MARK: &[u8] = b"sealed1";
 /// The secret that encrypts a store's responses, errors and request notes.
 ///
 /// The tool's label, states and times stay readable in the store. Keys, digests of params and sessions
-/// have other names there, which nobody can guess without the secret; equal params have equal names. The encrypted parts are bound to the record's key,
+/// have other names there, which cannot be found by guessing; equal params have equal names. The encrypted parts are bound to the record's key,
 /// digest, effect, state, run and time to live: in another record they do not open. Every state
 /// that ends a call carries a seal, also the state that it did not run. A mutating call is
 /// replayed, or runs again after a record that allows it, only if that record's seal opens.
@@ -102,17 +102,22 @@ impl SealingKey {
         [MARK, &self.seal(&[], MARK, names.as_bytes())].concat()
     }
 
-    /// The names in a store with this mark, and whether the key that seals opens it.
-    pub(crate) fn open_mark(&self, mark: &[u8]) -> Result<(Names, bool), MarkFault> {
-        let sealed = mark.strip_prefix(MARK).ok_or(MarkFault::Newer)?;
-        let number = sealed.first_chunk().map(|number| u32::from_le_bytes(*number));
-        let number = number.ok_or(MarkFault::Newer)?;
+    /// The names in a store with this mark, and whether the key that seals opens it; or why it does not open.
+    pub(crate) fn open_mark(&self, mark: &[u8]) -> Result<(Names, bool), String> {
+        let newer = "a later version says how its records are encrypted: update this program";
+        let sealed = mark.strip_prefix(MARK).ok_or(newer)?;
+        let number = sealed.first_chunk().map(|number| u32::from_le_bytes(*number)).ok_or(newer)?;
         let opened = self.open(sealed, 0, |_| MARK.to_vec()).map_err(|why| match why {
-            Unreadable::Sealed => MarkFault::OtherNumber(number),
-            _ => MarkFault::OtherKey,
+            Unreadable::Sealed => format!(
+                "its records are encrypted with the key of number {number}, which was not given: \
+                 give that key"
+            ),
+            _ => "its records are encrypted with another key than the one given: give the key \
+                  with which they were written"
+                .to_owned(),
         })?;
         let opened = Zeroizing::new(opened.1);
-        let names = (**opened).try_into().map_err(|_| MarkFault::Newer)?;
+        let names = (**opened).try_into().map_err(|_| newer)?;
         Ok((Names::from_bytes(names), number == self.seals.number))
     }
 

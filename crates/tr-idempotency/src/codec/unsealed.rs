@@ -1,5 +1,5 @@
 //! Without the feature `encryption`: there is no key, so all records are plain.
-use super::{MarkFault, Unreadable};
+use super::Unreadable;
 use tr_core::canonical::{Digest, Key};
 
 /// A key without values.
@@ -36,7 +36,7 @@ impl SealingKey {
         match *self {}
     }
 
-    pub(crate) const fn open_mark(&self, _: &[u8]) -> Result<(Names, bool), MarkFault> {
+    pub(crate) const fn open_mark(&self, _: &[u8]) -> Result<(Names, bool), String> {
         match *self {}
     }
 }

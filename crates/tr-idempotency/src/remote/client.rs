@@ -1,5 +1,5 @@
 //! The client of a layer's store: its settings, and what its requests share.
-use super::{Boxed, Settings, gate::Gate, probe::Probe, unrecorded::Unrecorded};
+use super::{Boxed, Settings, probe::Probe, unrecorded::Unrecorded};
 use crate::{
     codec::{Found, body::Format},
     local::notes::RequestNote,
@@ -28,9 +28,8 @@ const LATER: usize = 1_024;
 
 /// A layer's store and its settings.
 pub(crate) struct Client<V> {
+    /// Behind its gate.
     pub(crate) store: Arc<dyn RecordStore>,
-    /// The same.
-    pub(crate) gate: Arc<Gate>,
     pub(crate) format: Format<V>,
     pub(crate) settings: Settings,
     /// The timeout of one request to the store.
@@ -51,10 +50,8 @@ impl<V> Client<V> {
         patience: Duration,
         (probe, probe_patience): (Option<Arc<dyn Probe<V>>>, Duration),
     ) -> Self {
-        let gate = Arc::new(Gate::new(store, format.frames.seal.clone()));
         Self {
-            store: gate.clone(),
-            gate,
+            store,
             format,
             settings,
             patience,

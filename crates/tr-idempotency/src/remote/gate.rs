@@ -32,7 +32,7 @@ impl Gate {
     }
 
     /// Checks that the store's records were written with this key, or without one as now; marks a new store.
-    pub(crate) async fn enter(&self) -> Result<Option<&Names>, StoreError> {
+    async fn enter(&self) -> Result<Option<&Names>, StoreError> {
         if self.names.get().is_none() {
             // Several callers may do so at once, since a slow one must not hold up the others.
             let names = self.check_mark().await?;
@@ -224,7 +224,10 @@ impl RecordStore for Gate {
     }
 
     fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
-        self.store.mark(from, to)
+        Box::pin(async move {
+            self.enter().await?;
+            self.store.mark(from, to).await
+        })
     }
 
     fn is_owner_alive<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<bool>> {
