@@ -85,7 +85,7 @@ impl Place {
         }
         exclusively(&connection, Duration::ZERO, || self.find_log(&connection))?;
         if self.accepts_loss {
-            reset(&connection, Duration::ZERO)?;
+            reset(&connection, || self.connect(), Duration::ZERO)?;
         }
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         Ok(connection)

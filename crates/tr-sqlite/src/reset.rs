@@ -1,70 +1,84 @@
 //! Empties the write-ahead log into the file, and marks the file as one that a log belongs to.
 //!
+//! The mark is two tables of one row each, so two pages: `tr_log`, and `tr_log_end`, which repeats it. They differ in no
+//! commit, but in the file:
+//!
 //! ```text
-//! 1  the mark is set      committed to the log
-//! 2  checkpoint           the file itself has the mark; the log begins again
-//! 3  the mark is removed  the first commit of the new log
+//! 1  checkpoint           the log is in the file, and begins again
+//! 2  both get a new mark  the first commit of the new log, at which a reader stays
+//! 3  the second one is touched
+//! 4  checkpoint           as far as the reader: only the page of the first one, since of the other a later one is there
 //! ```
 //!
-//! Read through its log, the file has no mark, and so it is once the log is checkpointed as a whole, by whomever. A
-//! file that is read without the log that belongs to it has the mark: the log, with all commits since, is missing.
-//! Between 2 and 3 the log has the frames of before, so that a crash there looks like no such loss. Other checkpoints
-//! would write the removal of the mark to the file while the log goes on, so SQLite makes none by itself.
+//! So read through its log, the file has no mark, and so it is once the log is checkpointed as a whole, by whomever and
+//! after whatever crash. A file that is read without the log that belongs to it has the mark: the log, with all commits
+//! since, is missing. A checkpoint while the log goes on would take the mark away, so SQLite makes none by itself.
 use crate::{
     backoff::Backoff,
     error::{Error, ErrorKind, Result},
     group::step,
 };
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use std::time::Duration;
 
-const TABLE: &str = "CREATE TABLE IF NOT EXISTS tr_log (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    mark INTEGER NOT NULL
-) STRICT";
+const TABLES: &str = "CREATE TABLE tr_log (mark INTEGER NOT NULL) STRICT;
+    CREATE TABLE tr_log_end (mark INTEGER NOT NULL, touched INTEGER NOT NULL) STRICT;
+    INSERT INTO tr_log VALUES (0);
+    INSERT INTO tr_log_end VALUES (0, 0);";
 
-/// Empties the log, as far as other processes let it; `false` if one reads it now.
-pub(crate) fn reset(connection: &Connection, lock_wait: Duration) -> Result<bool> {
-    // Of two processes that do this at once, the one must not remove the other's mark.
-    let mark = fastrand::i64(1..);
+/// Empties the log, and marks the file; `false` if another process was in the way. `connect` makes another connection.
+pub(crate) fn reset(
+    connection: &Connection,
+    connect: impl FnOnce() -> Result<Connection>,
+    lock_wait: Duration,
+) -> Result<bool> {
+    if !has_tables(connection)? {
+        exclusively(connection, lock_wait, || match has_tables(connection)? {
+            true => Ok(()),
+            false => Ok(connection.execute_batch(TABLES)?),
+        })?;
+    }
+    if !checkpoint(connection, "RESTART")? {
+        return Ok(false);
+    }
     exclusively(connection, lock_wait, || {
-        connection.execute_batch(TABLE)?;
-        let sql = "INSERT INTO tr_log VALUES (1, ?1) \
-                   ON CONFLICT (one) DO UPDATE SET mark = excluded.mark";
-        connection.execute(sql, [mark])?;
+        let mark = fastrand::i64(..);
+        connection.execute("UPDATE tr_log SET mark = ?1", [mark])?;
+        connection.execute("UPDATE tr_log_end SET mark = ?1", [mark])?;
         Ok(())
     })?;
-    let checkpointed = connection
-        .query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get::<_, i64>(0))
-        .map_err(Error::from);
+    let reader = connect()?;
+    step(&reader, "BEGIN")?;
+    is_marked(&reader)?;
     exclusively(connection, lock_wait, || {
-        connection.execute("UPDATE tr_log SET mark = 0 WHERE mark = ?1", [mark])?;
+        connection.execute("UPDATE tr_log_end SET touched = touched + 1", [])?;
         Ok(())
     })?;
-    match checkpointed {
+    checkpoint(connection, "PASSIVE")
+}
+
+fn has_tables(connection: &Connection) -> Result<bool> {
+    let table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tr_log_end'";
+    Ok(connection.prepare(table)?.exists([])?)
+}
+
+/// Whether no other process was in the way.
+fn checkpoint(connection: &Connection, how: &str) -> Result<bool> {
+    let sql = format!("PRAGMA wal_checkpoint({how})");
+    let busy = connection.query_row(&sql, [], |row| row.get::<_, i64>(0)).map_err(Error::from);
+    match busy {
         Err(error) if *error.kind() != ErrorKind::Locked => Err(error),
         busy => Ok(busy.is_ok_and(|busy| busy == 0)),
     }
 }
 
-/// Removes the mark of a process that was killed as it emptied the log, before the log is deleted.
-pub(crate) fn finish(connection: &Connection, lock_wait: Duration) -> Result<()> {
-    exclusively(connection, lock_wait, || {
-        if is_marked(connection)? {
-            connection.execute("UPDATE tr_log SET mark = 0", [])?;
-        }
-        Ok(())
-    })
-}
-
-/// Whether the file has the mark.
+/// Whether the file, as it is seen, has the mark.
 pub(crate) fn is_marked(connection: &Connection) -> Result<bool> {
-    let table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tr_log'";
-    if !connection.prepare(table)?.exists([])? {
+    if !has_tables(connection)? {
         return Ok(false);
     }
-    let mark = connection.query_row("SELECT mark FROM tr_log", [], |row| row.get::<_, i64>(0));
-    Ok(mark.optional()?.is_some_and(|mark| mark != 0))
+    let differ = "SELECT tr_log.mark <> tr_log_end.mark FROM tr_log, tr_log_end";
+    Ok(connection.query_row(differ, [], |row| row.get(0))?)
 }
 
 /// Does this while no other process writes.

@@ -6,7 +6,7 @@ use crate::{
     group::Group,
     job::Job,
     queue::Queue,
-    reset::{finish as finish_log, reset},
+    reset::reset,
 };
 use rusqlite::Connection;
 use std::{
@@ -86,7 +86,8 @@ impl Writer {
                         // Before anyone is told of the first write, the file knows of its log. One that is opened and
                         // not written stays as it is.
                         if !self.is_marked && connection.total_changes() > 0 {
-                            self.is_marked = reset(connection, place.lock_wait).is_ok();
+                            self.is_marked =
+                                reset(connection, || place.connect(), place.lock_wait).is_ok();
                         }
                     });
                     self.shorten_log();
@@ -94,8 +95,6 @@ impl Writer {
                 Err(error) => refuse(job, waiting, &mut self.queue, &self.place.said(error)),
             }
         }
-        // It fails if another process writes for long, or the disk is full: the mark of a killed process may stay.
-        drop(finish_log(&self.connection, self.place.lock_wait));
     }
 
     /// Empties the log into the file from time to time. If that fails, the log goes on, and holds all writes.
@@ -108,7 +107,7 @@ impl Writer {
         if !is_due {
             return;
         }
-        let is_reset = reset(&self.connection, self.place.lock_wait);
+        let is_reset = reset(&self.connection, || self.place.connect(), self.place.lock_wait);
         self.until_reset =
             if is_reset.is_ok_and(|is_reset| is_reset) { COMMITS } else { COMMITS_MORE };
     }

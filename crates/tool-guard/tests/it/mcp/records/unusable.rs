@@ -116,7 +116,7 @@ const WAYS: [Way; 9] = [
     }),
     ("a newer version wrote this file", |file| by_hand(file, "UPDATE tr_schema SET format = 99")),
     ("belongs to another program", |file| by_hand(file, "PRAGMA application_id = 42")),
-    ("records.db-wal is missing", |file| by_hand(file, "UPDATE tr_log SET mark = 7")),
+    ("records.db-wal is missing", |file| by_hand(file, "UPDATE tr_log SET mark = mark + 1")),
     ("the file is missing or empty, and its log is not", |file| {
         fs::rename(file, file.with_extension("db-wal")).unwrap();
     }),
