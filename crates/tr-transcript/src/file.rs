@@ -2,7 +2,7 @@
 //!
 //! Reading: `records`, `piece`, `pieces`, `recover`, `entry`, `outline`, `form`. Checking: `check`, `branch`,
 //! `walk`, `finding`, `report`. Repair in memory: `repaired`, `branch_repair`, `edit`. Repair of a large file
-//! in parts: `index`, `part`, `planner`, `remaining`. It works on bytes given to it, and opens no file.
+//! in parts: `index`, `part`, `planner`. It works on bytes given to it, and opens no file.
 mod align;
 mod branch;
 mod branch_repair;
@@ -27,7 +27,6 @@ mod pieces;
 mod planner;
 mod records;
 mod recover;
-mod remaining;
 mod repaired;
 mod report;
 mod session_file;

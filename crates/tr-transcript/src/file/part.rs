@@ -8,7 +8,6 @@ use super::{
     form::FileForm,
     index::{Cut, Index, Name},
     records::find_in_records,
-    remaining::Shift,
     report::FileReport,
     session_file::SessionFile,
 };
@@ -33,8 +32,6 @@ pub(super) struct Parts<'f> {
     members: bool,
     /// The form in which the provider is asked, where the last answer names it.
     asked: Option<Format>,
-    /// Where that answer is.
-    answer: Option<usize>,
     index: Index,
     /// They separate the stretches; the first stretch begins the file, the last one ends it.
     pub(super) cuts: Vec<Cut>,
@@ -48,12 +45,6 @@ pub(super) struct Repaired {
     pub(super) at: Range<usize>,
     pub(super) bytes: Vec<u8>,
     pub(super) done: Done,
-    /// The check reports of the part alone, before and after, and its position in the file.
-    pub(super) was: FileReport,
-    pub(super) now: FileReport,
-    pub(super) shift: Shift,
-    /// Whether it contains the answer that tells in which form the provider is asked.
-    pub(super) has_answer: bool,
 }
 
 /// A part with stub lines around it: a complete file.
@@ -91,10 +82,8 @@ impl<'f> Parts<'f> {
         mut progress: impl FnMut(u64),
     ) -> Option<Self> {
         let (findings, messages) = (Vec::new(), Vec::new());
-        let answer = index.last_answer(form);
-        let asked = answer.and_then(|at| asked(form, bytes, at));
-        let mut parts =
-            Self { bytes, form, members, asked, answer, index, cuts, findings, messages };
+        let asked = index.last_answer(form).and_then(|at| asked(form, bytes, at));
+        let mut parts = Self { bytes, form, members, asked, index, cuts, findings, messages };
         let (mut first, mut before) = (0, 0);
         while first <= parts.cuts.len() {
             let start = parts.start(first);
@@ -147,7 +136,7 @@ impl<'f> Parts<'f> {
 
         let before = SessionFile::read_as(Some(form), alone.bytes.clone(), self.asked);
         let known: HashSet<_> = names(&before).collect();
-        let (after, mut done, now) = before.repaired(repair, Some(form));
+        let (after, mut done) = before.repaired(repair, Some(form));
         if names(&after).any(|name| !known.contains(&name) && self.index.has(&name)) {
             return None;
         }
@@ -161,12 +150,8 @@ impl<'f> Parts<'f> {
             return None;
         }
         done.shift(alone.line, start as u64, alone.head as u64, shift);
-        let now = now.unwrap_or_else(|| report.clone());
         let bytes = bytes[alone.head..bytes.len() - alone.tail].to_vec();
-        let lines = alone.line as i64 - i64::from(alone.head > 0);
-        let shift = Shift { lines, bytes: start as i64 - alone.head as i64, messages: shift };
-        let has_answer = self.answer.is_some_and(|answer| at.contains(&answer));
-        Some(Repaired { at, bytes, done, was: report, now, shift, has_answer })
+        Some(Repaired { at, bytes, done })
     }
 
     /// The stretches from `first` to `last` as a complete file.

@@ -7,7 +7,6 @@ use super::{
     form::FileForm,
     index::Index,
     part::{self, Parts, Repaired},
-    remaining::Remaining,
     report::FileReport,
     session_file::SessionFile,
 };
@@ -20,15 +19,8 @@ pub struct FilePlan {
     before: blake3::Hash,
     after: Option<Vec<u8>>,
     done: Done,
-    remaining: Option<RemainingFindings>,
-}
-
-/// The findings after the repair.
-#[derive(Clone, Debug)]
-enum RemainingFindings {
-    Whole(FileReport),
-    /// Computed from the reports of the repaired parts.
-    Parts(Remaining),
+    /// Whether the repair corrects members that the provider refuses on their own.
+    members: bool,
 }
 
 /// The result of a repair of a file.
@@ -107,15 +99,17 @@ impl FilePlan {
         self.after.as_deref()
     }
 
-    /// The check's report of the repaired file, where it is known without another check; `before`
-    /// is the report of the file as it is. Includes members that the provider refuses on their own,
-    /// if the repair corrects those: see [`Repair::with_members`](crate::Repair::with_members).
+    /// The check's report of the repaired file; `before` is the report of the file as it is. `None`
+    /// if nothing changes, or if the repaired file is read as another form. Includes members that
+    /// the provider refuses on their own, if the repair corrects those: see
+    /// [`Repair::with_members`](crate::Repair::with_members).
     #[must_use]
     pub fn remaining(&self, before: &FileReport) -> Option<FileReport> {
-        match self.remaining.as_ref()? {
-            RemainingFindings::Whole(report) => Some(report.clone()),
-            RemainingFindings::Parts(parts) => parts.of(before, self.after()?),
-        }
+        let after = self.after()?;
+        let check = FileCheck::in_memory(after.len());
+        let check = if self.members { check.with_members() } else { check };
+        // Reading a slice cannot fail.
+        check.run(after, |_| {}).ok().filter(|now| now.form == before.form)
     }
 
     /// The actions, the losses and the repaired file, without copies: the plan for a hundred
@@ -173,28 +167,21 @@ impl FilePlanner {
         let before = blake3::hash(bytes);
         let parts =
             if bytes.len() > self.whole_up_to { self.parts(bytes, &mut progress) } else { None };
-        let (after, mut done, remaining) = match parts {
-            Some((form, parts)) => {
-                let (after, done, left) = joined(form, bytes, parts);
-                (after, done, left.map(RemainingFindings::Parts))
-            }
+        let (after, mut done) = match parts {
+            Some(parts) => joined(bytes, parts),
             None => {
-                let (after, done, left) = SessionFile::read(bytes).repaired(self.repair, None);
-                (after.bytes.into_vec(), done, left.map(RemainingFindings::Whole))
+                let (after, done) = SessionFile::read(bytes).repaired(self.repair, None);
+                (after.bytes.into_vec(), done)
             }
         };
         done.look_for_names(bytes);
         let after = (!done.actions.is_empty()).then_some(after);
         progress(2 * bytes.len() as u64);
-        FilePlan { before, after, done, remaining }
+        FilePlan { before, after, done, members: self.repair.members }
     }
 
     /// The repaired parts; `None` if the file must be planned as a whole.
-    fn parts(
-        &self,
-        bytes: &[u8],
-        progress: &mut impl FnMut(u64),
-    ) -> Option<(FileForm, Vec<Repaired>)> {
+    fn parts(&self, bytes: &[u8], progress: &mut impl FnMut(u64)) -> Option<Vec<Repaired>> {
         let form = SessionFile::form_of(bytes);
         if self.repair.waive_thoughts || !part::may_cut(form) {
             return None;
@@ -238,7 +225,7 @@ impl FilePlanner {
                 open.push((first.saturating_sub(wider), (last + wider).min(cuts.len())));
             }
         }
-        Some((form, done.into_iter().map(|(_, repaired)| repaired).collect()))
+        Some(done.into_iter().map(|(_, repaired)| repaired).collect())
     }
 }
 
@@ -291,29 +278,22 @@ fn merged(mut ranges: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
     merged
 }
 
-/// The file with its repaired parts, the actions, and the findings that remain.
-fn joined(
-    form: FileForm,
-    bytes: &[u8],
-    parts: Vec<Repaired>,
-) -> (Vec<u8>, Done, Option<Remaining>) {
-    let (mut done, mut remaining) = (Done::default(), Some(Remaining::new(form)));
-    if parts.is_empty() {
-        return (Vec::new(), done, remaining);
-    }
+/// The file with its repaired parts, and the actions.
+fn joined(bytes: &[u8], parts: Vec<Repaired>) -> (Vec<u8>, Done) {
+    let mut done = Done::default();
     let more = |part: &Repaired| part.bytes.len().saturating_sub(part.at.len());
     let more: usize = parts.iter().map(more).sum();
+    if parts.is_empty() {
+        return (Vec::new(), done);
+    }
     let mut after = Vec::with_capacity(bytes.len() + more);
     let mut from = 0;
-    for Repaired { at, bytes: part, done: more, was, now, shift, has_answer } in parts {
+    for Repaired { at, bytes: part, done: more } in parts {
         after.extend_from_slice(&bytes[from..at.start]);
         after.extend_from_slice(&part);
         from = at.end;
         done.extend(more);
-        remaining = remaining.filter(|_| !has_answer);
-        let ends_file = at.end == bytes.len();
-        remaining.iter_mut().for_each(|it| it.add(&was, &now, shift, ends_file));
     }
     after.extend_from_slice(&bytes[from..]);
-    (after, done, remaining)
+    (after, done)
 }

@@ -16,18 +16,13 @@ use std::collections::BTreeSet;
 const ROUNDS: usize = 4;
 
 impl SessionFile {
-    /// The file after a repair, the actions, and the check's report if anything changed. The caller
-    /// may know the form from the rest of the file.
-    pub(super) fn repaired(
-        self,
-        repair: Repair,
-        form: Option<FileForm>,
-    ) -> (Self, Done, Option<FileReport>) {
+    /// The file after a repair, and the actions. The caller may know the form from the rest of the
+    /// file.
+    pub(super) fn repaired(self, repair: Repair, form: Option<FileForm>) -> (Self, Done) {
         let (asked, mut file, mut done) = (self.asked, self, Done::default());
-        let mut report = None;
         if let Some(&unsure) = file.path().unsure.first() {
             done.unsure_place = Some(file.entries[unsure].line);
-            return (file, done, report);
+            return (file, done);
         }
         let (before, aside) = file.before_repair();
         // The original line of each record.
@@ -46,8 +41,8 @@ impl SessionFile {
             file = Self::read_as(form, bytes.into(), asked);
             // A record that could not be read in the last pass is new.
             lines.resize(file.entries.len(), None);
-            let now = report.insert(file.check_as(form, repair.members));
-            if now.is_clean() && repair.leaves(now) {
+            let now = file.check_as(form, repair.members);
+            if now.is_clean() && repair.leaves(&now) {
                 break;
             }
         }
@@ -58,7 +53,7 @@ impl SessionFile {
             done.doubtful_answer = after.and_then(|after| before.first_doubtful_answer(after));
         }
         done.look_aside(&aside);
-        (file, done, report)
+        (file, done)
     }
 }
 

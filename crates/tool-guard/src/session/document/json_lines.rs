@@ -159,13 +159,9 @@ impl Document for JsonLines {
         let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
         let (changed_unknown, doubtful_answer) = (plan.changed_unknown(), plan.doubtful_answer());
         let named_elsewhere = plan.named_elsewhere().map(|(line, id)| (line, id.to_owned()));
-        let remaining = plan.remaining(&self.report);
         let (actions, losses, after) = plan.into_parts();
         let lost = |FileLoss { line, loss, .. }| Lost { line, loss };
-        let after = after.map(|bytes| match remaining {
-            Some(report) => Self { bytes, report },
-            None => Self::new(bytes),
-        });
+        let after = after.map(Self::new);
         let other_form = after.as_ref().and_then(|after| self.invalid_other_form(after));
         Ok(Planned {
             acts: actions.into_iter().map(Act::of_file).collect(),
