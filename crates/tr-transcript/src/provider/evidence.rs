@@ -80,23 +80,23 @@ impl Evidence {
     }
 
     /// A number, or `true`, `null` and the like.
-    pub(super) fn bare(&mut self, place: Place, key: Key, word: &[u8]) {
+    pub(super) fn bare(&mut self, place: Place, key: &[u8], word: &[u8]) {
         match (place, key) {
-            (Place::Root | Place::Choice | Place::Response, Key::Error) => {
+            (Place::Root | Place::Choice | Place::Response, b"error") => {
                 self.has_failed |= !matches!(word, b"null" | b"false");
             }
             // The end of OpenAI's streams.
-            (Place::Root, Key::Other) if word == b"DONE" => self.is_over = true,
+            (Place::Root, _) if word == b"DONE" => self.is_over = true,
             _ => {}
         }
     }
 
     /// A string value ends.
-    pub(super) fn text(&mut self, place: Place, key: Key, look: Look, word: &Word) {
+    pub(super) fn text(&mut self, place: Place, key: &[u8], look: Look, word: &Word) {
         if look == Look::Search {
             let found = self.search.found();
             return match (place, key) {
-                (Place::Root, Key::Code | Key::Message) => {
+                (Place::Root, b"code" | b"message") => {
                     self.root.found = self.root.found.and(found);
                 }
                 _ if self.search.is_empty => {}
@@ -108,25 +108,25 @@ impl Evidence {
         }
         let word = word.get();
         match (place, key) {
-            (Place::Root, Key::Type) => self.event(word),
-            (Place::Root | Place::Delta, Key::StopReason) => {
+            (Place::Root, b"type") => self.event(word),
+            (Place::Root | Place::Delta, b"stop_reason") => {
                 self.is_filtered |= word == b"refusal";
             }
-            (Place::Choice, Key::FinishReason) if !word.is_empty() => {
+            (Place::Choice, b"finish_reason" | b"finishReason") if !word.is_empty() => {
                 self.is_over = true;
                 self.is_filtered |= word == b"content_filter";
                 self.has_failed |= word == b"error";
             }
-            (Place::Said, Key::Refusal) => self.is_filtered |= !word.is_empty(),
-            (Place::Root | Place::Response, Key::Status) => {
+            (Place::Said, b"refusal") => self.is_filtered |= !word.is_empty(),
+            (Place::Root | Place::Response, b"status") => {
                 self.has_failed |= matches!(word, b"failed" | b"cancelled");
             }
-            (Place::Details, Key::Reason) => self.is_filtered |= word == b"content_filter",
-            (Place::OutputContent, Key::Type) => self.is_filtered |= word == b"refusal",
-            (Place::Feedback, Key::BlockReason) => {
+            (Place::Details, b"reason") => self.is_filtered |= word == b"content_filter",
+            (Place::OutputContent, b"type") => self.is_filtered |= word == b"refusal",
+            (Place::Feedback, b"blockReason") => {
                 self.is_filtered |= word != b"BLOCK_REASON_UNSPECIFIED";
             }
-            (Place::Candidate, Key::FinishReason) => self.gemini(word),
+            (Place::Candidate, b"finish_reason" | b"finishReason") => self.gemini(word),
             _ => {}
         }
     }
@@ -228,31 +228,6 @@ pub(super) enum Place {
     Other,
 }
 
-/// A member's name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Key {
-    BlockReason,
-    Candidates,
-    Choices,
-    Code,
-    Content,
-    Delta,
-    Error,
-    FinishReason,
-    IncompleteDetails,
-    Message,
-    Output,
-    PromptFeedback,
-    Reason,
-    Refusal,
-    Response,
-    Status,
-    StopReason,
-    Type,
-    #[default]
-    Other,
-}
-
 /// How a string is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Look {
@@ -265,66 +240,40 @@ pub(super) enum Look {
     Search,
 }
 
-impl Key {
-    pub(super) fn of(name: &[u8]) -> Self {
-        match name {
-            b"blockReason" => Self::BlockReason,
-            b"candidates" => Self::Candidates,
-            b"choices" => Self::Choices,
-            b"code" => Self::Code,
-            b"content" => Self::Content,
-            b"delta" => Self::Delta,
-            b"error" => Self::Error,
-            b"finish_reason" | b"finishReason" => Self::FinishReason,
-            b"incomplete_details" => Self::IncompleteDetails,
-            b"message" => Self::Message,
-            b"output" => Self::Output,
-            b"promptFeedback" => Self::PromptFeedback,
-            b"reason" => Self::Reason,
-            b"refusal" => Self::Refusal,
-            b"response" => Self::Response,
-            b"status" => Self::Status,
-            b"stop_reason" => Self::StopReason,
-            b"type" => Self::Type,
-            _ => Self::Other,
-        }
-    }
-}
-
 impl Place {
-    /// The place of the object or the array that is the member `key`.
-    pub(super) fn of_member(self, key: Key) -> Self {
+    /// The place of the object or the array that is the member of the name `key`.
+    pub(super) fn of_member(self, key: &[u8]) -> Self {
         match (self, key) {
-            (Self::Error, _) | (Self::Root | Self::Choice | Self::Response, Key::Error) => {
+            (Self::Error, _) | (Self::Root | Self::Choice | Self::Response, b"error") => {
                 Self::Error
             }
-            (Self::Root, Key::Delta) => Self::Delta,
-            (Self::Root, Key::Choices) => Self::Choice,
-            (Self::Root, Key::Response) => Self::Response,
-            (Self::Root, Key::PromptFeedback) => Self::Feedback,
-            (Self::Root, Key::Candidates) => Self::Candidate,
-            (Self::Choice, Key::Message | Key::Delta) => Self::Said,
-            (Self::Root | Self::Response, Key::IncompleteDetails) => Self::Details,
-            (Self::Root | Self::Response, Key::Output) => Self::Output,
-            (Self::Output, Key::Content) => Self::OutputContent,
+            (Self::Root, b"delta") => Self::Delta,
+            (Self::Root, b"choices") => Self::Choice,
+            (Self::Root, b"response") => Self::Response,
+            (Self::Root, b"promptFeedback") => Self::Feedback,
+            (Self::Root, b"candidates") => Self::Candidate,
+            (Self::Choice, b"message" | b"delta") => Self::Said,
+            (Self::Root | Self::Response, b"incomplete_details") => Self::Details,
+            (Self::Root | Self::Response, b"output") => Self::Output,
+            (Self::Output, b"content") => Self::OutputContent,
             _ => Self::Other,
         }
     }
 
     /// How to read the string that is the member `key`.
-    pub(super) fn look(self, key: Key) -> Look {
+    pub(super) fn look(self, key: &[u8]) -> Look {
         match (self, key) {
             (Self::Error, _)
-            | (Self::Root, Key::Code | Key::Message)
-            | (Self::Root | Self::Choice | Self::Response, Key::Error) => Look::Search,
-            (Self::Root, Key::Type | Key::StopReason | Key::Status)
-            | (Self::Delta, Key::StopReason)
-            | (Self::Choice | Self::Candidate, Key::FinishReason)
-            | (Self::Said, Key::Refusal)
-            | (Self::Response, Key::Status)
-            | (Self::Details, Key::Reason)
-            | (Self::OutputContent, Key::Type)
-            | (Self::Feedback, Key::BlockReason) => Look::Word,
+            | (Self::Root, b"code" | b"message")
+            | (Self::Root | Self::Choice | Self::Response, b"error") => Look::Search,
+            (Self::Root, b"type" | b"stop_reason" | b"status")
+            | (Self::Delta, b"stop_reason")
+            | (Self::Choice | Self::Candidate, b"finish_reason" | b"finishReason")
+            | (Self::Said, b"refusal")
+            | (Self::Response, b"status")
+            | (Self::Details, b"reason")
+            | (Self::OutputContent, b"type")
+            | (Self::Feedback, b"blockReason") => Look::Word,
             _ => Look::Past,
         }
     }

@@ -1,5 +1,5 @@
 //! Walks over JSON in pieces, and keeps only the current position.
-use super::evidence::{Evidence, Key, Look, Place, Word};
+use super::evidence::{Evidence, Look, Place, Word};
 use memchr::memchr2;
 
 /// The number of levels whose kind is tracked; deeper ones are skipped.
@@ -22,7 +22,8 @@ pub(super) struct Walk {
     places: [Place; PLACES],
     /// The next string of the object is a member's name.
     expects_name: bool,
-    key: Key,
+    /// The name of the current member; empty where there is none.
+    key: Word,
     word: Word,
     /// Whether any value was seen.
     pub(super) is_begun: bool,
@@ -71,7 +72,7 @@ impl Walk {
                     b',' | b':' | b'"' | b'{' | b'}' | b'[' | b']' | b' ' | b'\t' | b'\r'
                     | b'\n' => {
                         self.at = Position::Gap;
-                        evidence.bare(self.place(), self.key, self.word.get());
+                        evidence.bare(self.place(), self.key.get(), self.word.get());
                         piece
                     }
                     _ => {
@@ -111,7 +112,7 @@ impl Walk {
                 self.at = Position::Name(Escape::No);
             }
             b'"' => {
-                let look = self.place().look(self.key);
+                let look = self.place().look(self.key.get());
                 self.begin_value();
                 self.at = Position::Text(look, Escape::No);
                 if look == Look::Search {
@@ -134,7 +135,7 @@ impl Walk {
 
     fn name(&mut self, byte: u8, escape: Escape) {
         if matches!((escape, byte), (Escape::No, b'"')) {
-            self.key = Key::of(self.word.get());
+            self.key = self.word;
             self.at = Position::Gap;
             return;
         }
@@ -148,7 +149,7 @@ impl Walk {
         let next = match (escape, byte) {
             (Escape::No, b'"') => {
                 self.at = Position::Gap;
-                return evidence.text(self.place(), self.key, look, &self.word);
+                return evidence.text(self.place(), self.key.get(), look, &self.word);
             }
             (Escape::No, b'\\') => Escape::Begun,
             (Escape::Begun, b'u') => Escape::Unicode(0, 0),
@@ -192,7 +193,7 @@ impl Walk {
         let outer = self.place();
         let place = match self.depth {
             0 => Place::Root,
-            _ if self.is_in_object() => outer.of_member(self.key),
+            _ if self.is_in_object() => outer.of_member(self.key.get()),
             _ => outer,
         };
         if self.depth < LEVELS {
@@ -203,7 +204,7 @@ impl Walk {
         if let Some(slot) = self.places.get_mut(self.depth - 1) {
             *slot = place;
         }
-        (self.expects_name, self.key) = (is_object && self.depth <= LEVELS, Key::Other);
+        (self.expects_name, self.key) = (is_object && self.depth <= LEVELS, Word::default());
         evidence.open(outer, place, is_object);
     }
 
@@ -215,7 +216,7 @@ impl Walk {
         }
         let place = self.place();
         self.depth -= 1;
-        (self.expects_name, self.key) = (false, Key::Other);
+        (self.expects_name, self.key) = (false, Word::default());
         if place == Place::Root && is_object {
             evidence.end_of_root();
         }
