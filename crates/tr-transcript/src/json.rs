@@ -1,10 +1,10 @@
 //! Locates the parts of a JSON text, so that an edit leaves all other bytes unchanged.
-//!
-//! In a struct whose members are slices of the text, one `#[serde(borrow)]` is enough: it bounds the
-//! struct's lifetime, for all of them.
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, Visitor},
+};
 use serde_json::value::RawValue;
-use std::{borrow::Cow, collections::BTreeMap, ops::Range};
+use std::{borrow::Cow, collections::BTreeMap, fmt, ops::Range};
 
 /// The elements of `text`, which must be an array.
 pub(crate) fn elements(text: &str) -> Result<Vec<&str>, serde_json::Error> {
@@ -20,6 +20,72 @@ pub(crate) fn object<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, serde_j
     Err(serde_json::Error::custom("not an object"))
 }
 
+/// Some members of an object: at most as many as are asked for anywhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Members<'t>([Option<(&'static str, &'t RawValue)>; 16]);
+
+impl<'t> Members<'t> {
+    /// Those of these `names`. An error if one of them occurs twice, or if `text` is no object.
+    pub(crate) fn of(text: &'t str, names: &[&'static str]) -> Result<Self, serde_json::Error> {
+        if !text.trim_start().starts_with('{') {
+            return Err(serde_json::Error::custom("not an object"));
+        }
+        let mut json = serde_json::Deserializer::from_str(text);
+        let members = json.deserialize_map(Named(names))?;
+        json.end().map(|()| members)
+    }
+
+    /// Those of the object that a member is; none if it is no object.
+    pub(crate) fn inside(&self, name: &str, names: &[&'static str]) -> Self {
+        let inside = self.get(name).and_then(|raw| Self::of(raw.get(), names).ok());
+        inside.unwrap_or_default()
+    }
+
+    /// A member, also one that is `null`.
+    pub(crate) fn present(&self, name: &str) -> Option<&'t RawValue> {
+        self.0.iter().map_while(|it| *it).find(|(it, _)| *it == name).map(|(_, value)| value)
+    }
+
+    /// A member that is not `null`.
+    pub(crate) fn get(&self, name: &str) -> Option<&'t RawValue> {
+        self.present(name).filter(|value| value.get() != "null")
+    }
+
+    /// A member's string; `None` if it is no string.
+    pub(crate) fn string(&self, name: &str) -> Option<Cow<'t, str>> {
+        self.present(name).and_then(string)
+    }
+
+    /// A member's string; empty if it is no string.
+    pub(crate) fn text(&self, name: &str) -> Cow<'t, str> {
+        self.string(name).unwrap_or_default()
+    }
+}
+
+/// Reads the members of these names.
+struct Named<'n>(&'n [&'static str]);
+
+impl<'t> Visitor<'t> for Named<'_> {
+    type Value = Members<'t>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<Members<'t>, A::Error> {
+        let (mut members, mut read) = (Members::default(), 0);
+        while let Some((name, value)) = map.next_entry::<&RawValue, &RawValue>()? {
+            let name = string(name).ok_or_else(|| A::Error::custom("lone surrogate"))?;
+            let Some(&name) = self.0.iter().find(|it| ***it == *name) else { continue };
+            if members.present(name).is_some() {
+                return Err(A::Error::duplicate_field(name));
+            }
+            (members.0[read], read) = (Some((name, value)), read + 1);
+        }
+        Ok(members)
+    }
+}
+
 /// The members of `text`, which must be an object; of duplicate names, the last one.
 pub(crate) fn members(text: &str) -> Result<BTreeMap<Cow<'_, str>, &RawValue>, serde_json::Error> {
     object(text)
@@ -30,11 +96,6 @@ pub(crate) fn span(whole: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
     debug_assert!(whole.get(start..start + part.len()) == Some(part));
     start..start + part.len()
-}
-
-/// A member that is present, even if `null`; use with `#[serde(default)]` for missing members.
-pub(crate) fn present<'t, D: Deserializer<'t>>(from: D) -> Result<Option<&'t RawValue>, D::Error> {
-    <&RawValue>::deserialize(from).map(Some)
 }
 
 /// The decoded string of `raw`; `None` if it is no string, or has a lone surrogate.

@@ -9,7 +9,7 @@ use crate::{
 use std::{fmt, ops::Range, sync::Arc};
 
 /// The speaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
     /// The system or the developer.
@@ -21,6 +21,7 @@ pub enum Role {
     /// A tool, in the forms where results are messages of their own.
     Tool,
     /// Any other role.
+    #[default]
     Other,
 }
 
@@ -36,7 +37,7 @@ pub struct Message {
     pub(crate) after: Box<str>,
 }
 
-#[derive(PartialEq, Eq)]
+#[derive(Default, PartialEq, Eq)]
 pub(crate) struct Body {
     pub(crate) raw: Box<str>,
     pub(crate) role: Role,
@@ -151,19 +152,7 @@ impl Blank {
 impl Body {
     /// The body of a message without blocks.
     pub(crate) fn of(raw: Box<str>) -> Self {
-        Self {
-            raw,
-            role: Role::Other,
-            list: None,
-            blocks: Vec::new(),
-            is_system: false,
-            item: None,
-            is_signed: false,
-            unknown: None,
-            refused: None,
-            answered_in: None,
-            unknown_api: None,
-        }
+        Self { raw, ..Self::default() }
     }
 }
 

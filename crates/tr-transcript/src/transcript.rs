@@ -76,7 +76,7 @@ impl Transcript {
     /// If it is neither, or a message does not fit the format.
     pub fn read_as(format: Format, text: &str) -> Result<Self, ReadError> {
         let request = Request::of(text)?;
-        let list = request.messages().unwrap_or_default();
+        let list = request.messages();
         let span = json::span(text, list);
         let (head, tail) = (&text[..span.start], &text[span.end..]);
         let (head, tail) = (format!("{head}[").into(), format!("]{tail}").into());

@@ -2,11 +2,11 @@
 use super::form::FileForm;
 use crate::{
     format::{Blanks, Format, Why},
-    json,
+    json::{self, Members},
     message::{Blank, Block, Body, Kind, Message, Role},
     name::Name,
 };
-use serde::{Deserialize, de::IgnoredAny};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -137,49 +137,36 @@ impl Entry {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ClaudeCode<'t> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'t RawValue>,
-    subtype: Option<&'t RawValue>,
-    uuid: Option<&'t RawValue>,
-    leaf_uuid: Option<&'t RawValue>,
-    #[serde(default, rename = "parentUuid", deserialize_with = "json::present")]
-    parent: Option<&'t RawValue>,
-    is_sidechain: Option<&'t RawValue>,
-    is_api_error_message: Option<&'t RawValue>,
-    is_visible_in_transcript_only: Option<&'t RawValue>,
-    message: Option<&'t RawValue>,
-}
+/// The members of Claude Code's lines that are read.
+const CLAUDE_CODE: [&str; 9] = [
+    "type",
+    "subtype",
+    "uuid",
+    "leafUuid",
+    "parentUuid",
+    "isSidechain",
+    "isApiErrorMessage",
+    "isVisibleInTranscriptOnly",
+    "message",
+];
 
 /// `takes_sides` says that side chain lines form the session.
 fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
-    #[derive(Deserialize)]
-    struct Inner<'t> {
-        #[serde(borrow)]
-        id: Option<&'t RawValue>,
-    }
-    let wire: ClaudeCode<'_> = json::object(record).ok()?;
-    let is_true = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get() == "true");
-    if is_true(wire.is_sidechain) && !takes_sides {
+    let wire = Members::of(record, &CLAUDE_CODE).ok()?;
+    let is_true = |name| wire.get(name).is_some_and(|raw| raw.get() == "true");
+    if is_true("isSidechain") && !takes_sides {
         return None;
     }
-    let id = owned(wire.uuid);
-    let link = link(wire.parent);
-    let kind = wire.kind.and_then(json::string);
-    let subtype = wire.subtype.and_then(json::string);
-    let what = match kind.as_deref() {
-        Some("user" | "assistant") => {
+    let (id, link) = (named(&wire, "uuid"), link(&wire, "parentUuid"));
+    let what = match &*wire.text("type") {
+        "user" | "assistant" => {
             let read = |raw: &RawValue| read(Format::AnthropicMessages, raw.get());
-            match wire.message.and_then(read) {
-                _ if is_true(wire.is_api_error_message) => What::Hidden,
-                _ if is_true(wire.is_visible_in_transcript_only) => What::Hidden,
+            match wire.get("message").and_then(read) {
+                _ if is_true("isApiErrorMessage") => What::Hidden,
+                _ if is_true("isVisibleInTranscriptOnly") => What::Hidden,
                 None => What::Unread,
                 Some(message) => {
-                    let inner =
-                        wire.message.and_then(|raw| json::object::<Inner<'_>>(raw.get()).ok());
-                    let group = inner.and_then(|inner| owned(inner.id));
+                    let group = named(&wire.inside("message", &["id"]), "id");
                     if is_empty(&message) {
                         What::Empty(group)
                     } else {
@@ -188,35 +175,21 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
                 }
             }
         }
-        Some("system") if subtype.as_deref() == Some("compact_boundary") => What::Reset,
-        Some("last-prompt") => owned(wire.leaf_uuid).map_or(What::Hidden, What::Leaf),
+        "system" if wire.text("subtype") == "compact_boundary" => What::Reset,
+        "last-prompt" => named(&wire, "leafUuid").map_or(What::Hidden, What::Leaf),
         _ => What::Hidden,
     };
     (id.is_some() || !matches!(what, What::Hidden)).then_some(Entry { id, link, what })
 }
 
-#[derive(Deserialize)]
-struct Codex<'t> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'t RawValue>,
-    payload: Option<&'t RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct CodexPayload<'t> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'t RawValue>,
-    replacement_history: Option<&'t RawValue>,
-    replacement_history_entries: Option<&'t RawValue>,
-}
-
 /// Codex's line. Its history is the sequence of items; other lines that change the history are not
 /// understood, except a compaction that leaves no calls.
 fn codex(record: &str) -> Option<Entry> {
-    let wire: Codex<'_> = json::object(record).ok()?;
-    let payload = wire.payload?.get();
-    let inner: CodexPayload<'_> = json::object(payload).unwrap_or_default();
-    let what = match &*wire.kind.and_then(json::string)? {
+    let wire = Members::of(record, &["type", "payload"]).ok()?;
+    let payload = wire.get("payload")?.get();
+    let names = ["type", "replacement_history", "replacement_history_entries"];
+    let inner = wire.inside("payload", &names);
+    let what = match &*wire.string("type")? {
         "session_meta" => What::Header,
         "response_item" => match read(Format::OpenAiResponses, payload) {
             Some(message) if is_of_its_types(&message) => What::Message { message, group: None },
@@ -224,7 +197,7 @@ fn codex(record: &str) -> Option<Entry> {
         },
         "compacted" if is_plain(&inner) => What::Reset,
         "compacted" => What::Rewritten,
-        "event_msg" => match inner.kind.and_then(json::string).as_deref() {
+        "event_msg" => match inner.string("type").as_deref() {
             Some("thread_rolled_back") | None => What::Rewritten,
             Some(_) => What::Outside,
         },
@@ -237,9 +210,9 @@ fn codex(record: &str) -> Option<Entry> {
 }
 
 /// Whether a compaction leaves nothing to which a later item may belong.
-fn is_plain(compacted: &CodexPayload<'_>) -> bool {
-    let Some(history) = compacted.replacement_history else {
-        return compacted.replacement_history_entries.is_none();
+fn is_plain(compacted: &Members<'_>) -> bool {
+    let Some(history) = compacted.get("replacement_history") else {
+        return compacted.get("replacement_history_entries").is_none();
     };
     let is_plain = |item: &str| {
         let Ok(item) = Format::OpenAiResponses.read(item) else { return false };
@@ -251,49 +224,34 @@ fn is_plain(compacted: &CodexPayload<'_>) -> bool {
     history.get() == "null" || items.is_ok_and(|items| items.into_iter().all(is_plain))
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct OpenClaw<'t> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'t RawValue>,
-    id: Option<&'t RawValue>,
-    #[serde(default, rename = "parentId", deserialize_with = "json::present")]
-    parent: Option<&'t RawValue>,
-    message: Option<&'t RawValue>,
-    summary: Option<&'t RawValue>,
-    first_kept_entry_id: Option<&'t RawValue>,
-    first_kept_entry_index: Option<&'t RawValue>,
-}
+/// The members of OpenClaw's lines that are read.
+const OPENCLAW: [&str; 7] =
+    ["type", "id", "parentId", "message", "summary", "firstKeptEntryId", "firstKeptEntryIndex"];
 
 fn openclaw(record: &str) -> Option<Entry> {
-    let wire: OpenClaw<'_> = json::object(record).ok()?;
-    let kind = wire.kind.and_then(json::string)?;
-    let what = match &*kind {
+    let wire = Members::of(record, &OPENCLAW).ok()?;
+    let what = match &*wire.string("type")? {
         "session" => return Some(Entry { what: What::Header, ..Entry::OUTSIDE }),
-        "message" => match wire.message.and_then(|raw| read(Format::OpenClaw, raw.get())) {
+        "message" => match wire.get("message").and_then(|raw| read(Format::OpenClaw, raw.get())) {
             Some(message) if is_broken_off(&message) => What::Hidden,
             Some(message) => What::Message { message, group: None },
             None => What::Unread,
         },
         "custom_message" => What::Message { message: said(), group: None },
-        "branch_summary" if wire.summary.is_some_and(|summary| summary.get() != r#""""#) => {
+        "branch_summary" if wire.get("summary").is_some_and(|summary| summary.get() != r#""""#) => {
             What::Message { message: said(), group: None }
         }
         "compaction" => {
-            What::Compaction(match (owned(wire.first_kept_entry_id), wire.first_kept_entry_index) {
-                (Some(id), _) => FirstKept::Id(id),
-                (None, Some(number)) => {
-                    number.get().parse().map_or(FirstKept::Nothing, FirstKept::Number)
-                }
-                (None, None) => FirstKept::Nothing,
-            })
+            let number = wire.get("firstKeptEntryIndex").and_then(|it| it.get().parse().ok());
+            let number = number.map_or(FirstKept::Nothing, FirstKept::Number);
+            What::Compaction(named(&wire, "firstKeptEntryId").map_or(number, FirstKept::Id))
         }
         "reset" => What::Reset,
         // For example a block that a torn record left on its line: nothing may be linked to it.
-        _ if wire.id.is_none() => return Some(Entry::OUTSIDE),
+        _ if wire.get("id").is_none() => return Some(Entry::OUTSIDE),
         _ => What::Hidden,
     };
-    Some(Entry { id: owned(wire.id), link: link(wire.parent), what })
+    Some(Entry { id: named(&wire, "id"), link: link(&wire, "parentId"), what })
 }
 
 /// Reads a message. One without the expected content, but with text elsewhere, is of another form
@@ -319,14 +277,8 @@ fn is_empty(message: &Message) -> bool {
 
 /// Whether it is an answer that failed or was interrupted, which OpenClaw does not send.
 fn is_broken_off(message: &Message) -> bool {
-    #[derive(Default, Deserialize)]
-    struct Inner<'t> {
-        #[serde(borrow, rename = "stopReason")]
-        stop_reason: Option<&'t RawValue>,
-    }
-    let inner: Inner<'_> = json::object(message.raw()).unwrap_or_default();
-    let reason = inner.stop_reason.and_then(json::string);
-    message.role() == Role::Assistant && matches!(reason.as_deref(), Some("error" | "aborted"))
+    let reason = Members::of(message.raw(), &["stopReason"]).unwrap_or_default().text("stopReason");
+    message.role() == Role::Assistant && matches!(&*reason, "error" | "aborted")
 }
 
 /// Whether Codex can read an item: no required member is missing or of another type. How Codex
@@ -352,13 +304,13 @@ fn text_of(role: Role, raw: &str) -> Message {
     Message::new(Body { role, blocks: vec![text], ..Body::of(raw.into()) })
 }
 
-fn owned(raw: Option<&RawValue>) -> Option<Name> {
-    raw.and_then(json::string).map(|text| Name::from(&*text))
+fn named(wire: &Members<'_>, name: &str) -> Option<Name> {
+    wire.string(name).map(|text| Name::from(&*text))
 }
 
-fn link(raw: Option<&RawValue>) -> Link {
-    match raw {
+fn link(wire: &Members<'_>, name: &str) -> Link {
+    match wire.present(name) {
         None => Link::Before,
-        Some(raw) => owned(Some(raw)).map_or(Link::Root, Link::To),
+        Some(_) => named(wire, name).map_or(Link::Root, Link::To),
     }
 }

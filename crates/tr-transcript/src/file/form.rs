@@ -1,11 +1,9 @@
 //! The kinds of session files in JSON lines.
-use crate::{format::Format, json};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use std::{borrow::Cow, fmt};
+use crate::{format::Format, json::Members};
+use std::fmt;
 
 /// The kind of session in a file of JSON lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileForm {
     /// Claude Code's: a line for each block, linked by `uuid` and `parentUuid`.
@@ -23,77 +21,76 @@ pub enum FileForm {
     /// A message of this form on each line.
     Messages(Format),
     /// Unknown: the lines are read, and their content is not judged.
+    #[default]
     Other,
 }
 
 /// The members of a record that tell the forms apart.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Wire<'t> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'t RawValue>,
-    id: Option<&'t RawValue>,
-    version: Option<&'t RawValue>,
-    uuid: Option<&'t RawValue>,
-    leaf_uuid: Option<&'t RawValue>,
-    #[serde(default, deserialize_with = "json::present")]
-    parent_uuid: Option<&'t RawValue>,
-    session_id: Option<&'t RawValue>,
-    is_sidechain: Option<&'t RawValue>,
-    message: Option<&'t RawValue>,
-    timestamp: Option<&'t RawValue>,
-    payload: Option<&'t RawValue>,
-    cwd: Option<&'t RawValue>,
-}
+const READ: [&str; 12] = [
+    "type",
+    "id",
+    "version",
+    "uuid",
+    "leafUuid",
+    "parentUuid",
+    "sessionId",
+    "isSidechain",
+    "message",
+    "timestamp",
+    "payload",
+    "cwd",
+];
 
 /// The record types of a rollout other than the items.
 const CODEX: [&str; 6] =
     ["session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"];
 
-impl Wire<'_> {
-    fn kind(&self) -> Option<Cow<'_, str>> {
-        self.kind.and_then(json::string)
+/// What the members of a record tell.
+struct Told<'t>(Members<'t>);
+
+impl<'t> Told<'t> {
+    fn of(record: &'t str) -> Option<Self> {
+        Members::of(record, &READ).ok().map(Self)
+    }
+
+    fn is_object(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|raw| raw.get().starts_with('{'))
+    }
+
+    fn is_string(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|raw| raw.get().starts_with('"'))
     }
 
     /// Whether it is a message of Claude Code's, or an entry with a place in one of its sessions.
     fn is_claude_code(&self) -> bool {
-        let has_place = is_string(self.uuid) || is_string(self.session_id);
-        let has_place = has_place || self.parent_uuid.is_some();
-        match self.kind().as_deref() {
-            Some("user" | "assistant") => is_object(self.message) && has_place,
-            Some(_) => {
-                let is_linked = self.parent_uuid.is_some() || is_string(self.session_id);
-                is_string(self.leaf_uuid) || is_string(self.uuid) && is_linked
+        let is_linked = self.0.present("parentUuid").is_some() || self.is_string("sessionId");
+        match self.0.string("type").as_deref() {
+            Some("user" | "assistant") => {
+                self.is_object("message") && (is_linked || self.is_string("uuid"))
             }
+            Some(_) => self.is_string("leafUuid") || self.is_string("uuid") && is_linked,
             None => false,
         }
     }
 
     fn is_sidechain(&self) -> bool {
-        self.is_sidechain.is_some_and(|raw| raw.get() == "true")
+        self.0.get("isSidechain").is_some_and(|raw| raw.get() == "true")
     }
 
     fn is_codex(&self) -> bool {
-        is_object(self.payload) && is_string(self.timestamp) && is_string(self.kind)
+        self.is_object("payload") && self.is_string("timestamp") && self.is_string("type")
     }
-}
-
-fn is_object(raw: Option<&RawValue>) -> bool {
-    raw.is_some_and(|raw| raw.get().starts_with('{'))
-}
-
-fn is_string(raw: Option<&RawValue>) -> bool {
-    raw.is_some_and(|raw| raw.get().starts_with('"'))
 }
 
 impl FileForm {
     /// The form that follows from this record alone; `None` if several are possible.
     pub(super) fn detect(record: &str) -> Option<Self> {
-        let wire: Wire<'_> = json::object(record).ok()?;
-        let begins = is_string(wire.timestamp) || wire.version.or(wire.cwd).is_some();
-        match wire.kind().as_deref() {
-            Some("session") if is_string(wire.id) && begins => {
-                let version = wire.version.and_then(|raw| raw.get().parse().ok()).unwrap_or(1);
+        let wire = Told::of(record)?;
+        let version = wire.0.get("version");
+        let begins = wire.is_string("timestamp") || version.or(wire.0.get("cwd")).is_some();
+        match wire.0.string("type").as_deref() {
+            Some("session") if wire.is_string("id") && begins => {
+                let version = version.and_then(|raw| raw.get().parse().ok()).unwrap_or(1);
                 return Some(Self::OpenClaw { version });
             }
             // A subagent's lines may stand in the file of its session.
@@ -101,8 +98,9 @@ impl FileForm {
             _ if wire.is_claude_code() => return Some(Self::ClaudeCode),
             Some(kind) if wire.is_codex() && CODEX.contains(&kind) => return Some(Self::Codex),
             // The header is missing.
-            Some("message") if says_openclaw(wire.message) => {
-                let version = if is_string(wire.id) { 3 } else { 1 };
+            // All of its messages name their speaker.
+            Some("message") if Told(wire.0.inside("message", &["role"])).is_string("role") => {
+                let version = if wire.is_string("id") { 3 } else { 1 };
                 return Some(Self::OpenClaw { version });
             }
             _ => {}
@@ -113,8 +111,7 @@ impl FileForm {
     /// The form of a file of which no record alone decides the form.
     pub(super) fn of_plain(records: &[&str]) -> Self {
         let is_of_subagent = |record: &&str| {
-            let wire: Wire<'_> = json::object(record).unwrap_or_default();
-            wire.is_claude_code() && wire.is_sidechain()
+            Told::of(record).is_some_and(|wire| wire.is_claude_code() && wire.is_sidechain())
         };
         if records.iter().any(is_of_subagent) {
             return Self::ClaudeSubagent;
@@ -126,10 +123,11 @@ impl FileForm {
 
     /// Whether a record has the shape of this form's records.
     pub(super) fn owns(self, record: &str) -> bool {
-        let wire: Wire<'_> = json::object(record).unwrap_or_default();
         match self {
-            Self::ClaudeCode | Self::ClaudeSubagent | Self::OpenClaw { .. } => is_string(wire.kind),
-            Self::Codex => wire.is_codex(),
+            Self::ClaudeCode | Self::ClaudeSubagent | Self::OpenClaw { .. } => {
+                Told::of(record).is_some_and(|wire| wire.is_string("type"))
+            }
+            Self::Codex => Told::of(record).is_some_and(|wire| wire.is_codex()),
             Self::Messages(format) => {
                 let message = format.read(record);
                 message.is_ok_and(|message| !message.says_unknown())
@@ -154,17 +152,6 @@ impl FileForm {
             Self::Other => None,
         }
     }
-}
-
-/// Whether a message names its speaker, as all of OpenClaw's do.
-fn says_openclaw(message: Option<&RawValue>) -> bool {
-    #[derive(Default, Deserialize)]
-    struct Inner<'t> {
-        #[serde(borrow)]
-        role: Option<&'t RawValue>,
-    }
-    let inner = message.and_then(|message| json::object::<Inner<'_>>(message.get()).ok());
-    inner.is_some_and(|inner| is_string(inner.role))
 }
 
 impl fmt::Display for FileForm {

@@ -8,14 +8,12 @@ use super::{
     session_file::SessionFile,
 };
 use crate::{
-    json,
+    json::{self, Members},
     message::{Kind, Message},
     repair::{ActionKind, Names},
     transcript::Transcript,
 };
 use memchr::memmem;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::collections::{BTreeSet, HashMap};
 
 /// Up to this many ids are searched for one by one.
@@ -113,17 +111,8 @@ fn in_line(form: FileForm, line: &[u8], names: &Names<'_>) -> Option<usize> {
     find_in_records(line, |record| names.find(record).next().filter(|_| tells(form, record)))
 }
 
-#[derive(Default, Deserialize)]
-struct Wire<'t> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'t RawValue>,
-    role: Option<&'t RawValue>,
-    #[serde(rename = "hookEvent")]
-    hook_event: Option<&'t RawValue>,
-    message: Option<&'t RawValue>,
-    attachment: Option<&'t RawValue>,
-    payload: Option<&'t RawValue>,
-}
+/// The members that tell whether a record may.
+const READ: [&str; 6] = ["type", "role", "hookEvent", "message", "attachment", "payload"];
 
 /// Whether a record that names a call may tell its outcome. Messages are judged elsewhere; records
 /// that a call starts, awaits approval or is running tell no outcome.
@@ -133,20 +122,15 @@ fn tells(form: FileForm, record: &str) -> bool {
     {
         return false;
     }
-    fn inside(raw: Option<&RawValue>) -> Wire<'_> {
-        raw.and_then(|raw| json::object(raw.get()).ok()).unwrap_or_default()
-    }
-    let text = |raw: Option<&RawValue>| raw.and_then(json::string).unwrap_or_default().into_owned();
-    let wire: Wire<'_> = json::object(record).unwrap_or_default();
-    let kind = text(wire.kind);
-    let is_answer = text(inside(wire.message).role) == "assistant";
+    let wire = Members::of(record, &READ).unwrap_or_default();
+    let inside = |name, member| wire.inside(name, &READ).text(member);
     let is_silent = match form {
         FileForm::Codex => {
-            let kind = text(inside(wire.payload).kind);
+            let kind = inside("payload", "type");
             ["_begin", "_request", "_delta"].iter().any(|end| kind.ends_with(end))
         }
-        _ if kind == "attachment" => text(inside(wire.attachment).hook_event) == "PreToolUse",
-        _ => kind == "progress",
+        _ if wire.text("type") == "attachment" => inside("attachment", "hookEvent") == "PreToolUse",
+        _ => wire.text("type") == "progress",
     };
-    !is_answer && !is_silent
+    inside("message", "role") != "assistant" && !is_silent
 }

@@ -1,45 +1,22 @@
 //! Anthropic's Messages API: uses and results are blocks of a message's content.
 use super::{
     ReadError,
-    form::{Form, as_text, id, role, step, text},
+    form::{Form, answered, as_text, role, step, used},
     known,
     refused::{PATTERN, Refused, Text, Why, must_be, type_of},
-    written::{Asked, NewUse, is_synthetic, with_mark_of},
+    written::{Asked, NewUse, with_mark_of},
 };
 use crate::{
-    json::{self, quote},
+    json::{self, Members, quote},
     message::{Blank, Block, Body, Kind, Role, Unknown},
+    name::Name,
     validate::{Fault, Finding},
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-#[derive(Deserialize)]
-struct Wire<'t> {
-    #[serde(borrow)]
-    role: Option<&'t RawValue>,
-    #[serde(default, deserialize_with = "json::present")]
-    content: Option<&'t RawValue>,
-    /// The model that answered, in a session of Claude Code's.
-    model: Option<&'t RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct WireBlock<'t> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'t RawValue>,
-    id: Option<&'t RawValue>,
-    #[serde(default, deserialize_with = "json::present")]
-    name: Option<&'t RawValue>,
-    #[serde(default, deserialize_with = "json::present")]
-    input: Option<&'t RawValue>,
-    tool_use_id: Option<&'t RawValue>,
-    content: Option<&'t RawValue>,
-    caller: Option<&'t RawValue>,
-    text: Option<&'t RawValue>,
-    #[serde(rename = "isSystemPrompt")]
-    is_system_prompt: Option<&'t RawValue>,
-}
+/// The members of a block that are read.
+const BLOCK: [&str; 9] =
+    ["type", "id", "name", "input", "tool_use_id", "content", "caller", "text", "isSystemPrompt"];
 
 /// The known members of a message, including those of the model's answers.
 const MEMBERS: [&str; 13] = [
@@ -67,19 +44,19 @@ pub(super) struct Anthropic;
 
 impl Form for Anthropic {
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
-        let wire: Wire<'_> =
-            json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;
-        let role = role(wire.role)?;
-        let has_shape = known::has_shape(wire.content, true);
+        // A session of Claude Code's names the model that answered.
+        let wire = Members::of(&raw, &["role", "content", "model"])
+            .map_err(|error| ReadError::json("not a message", error))?;
+        let (role, content) = (role(&wire)?, wire.present("content"));
+        let has_shape = known::has_shape(content, true);
         let is_known = matches!(role, Role::User | Role::Assistant | Role::System) && has_shape;
-        let unknown = known::message(&raw, &MEMBERS, wire.content);
+        let unknown = known::message(&raw, &MEMBERS, content);
         let unknown = if is_known { unknown } else { Some(Unknown::Content) };
-        let model = wire.model.and_then(json::string);
-        let is_ours = model.is_none_or(|model| is_ours(&model));
+        let is_ours = wire.string("model").is_none_or(|model| is_ours(&model));
         let (mut blocks, mut is_system) = (Vec::new(), role == Role::System);
-        let content = wire.content.filter(|content| has_shape && content.get() != "null");
-        let list = content.map(|content| json::span(&raw, content.get()));
-        if let Some(content) = wire.content {
+        let list = wire.get("content").filter(|_| has_shape);
+        let list = list.map(|content| json::span(&raw, content.get()));
+        if let Some(content) = content {
             if content.get().starts_with('"') {
                 // An empty string is an empty content, not an empty block.
                 let blank = blank(content);
@@ -89,9 +66,9 @@ impl Form for Anthropic {
                 }
             } else if let Ok(elements) = json::elements(content.get()) {
                 for element in elements {
-                    let wire: Option<WireBlock<'_>> = json::object(element).ok();
+                    let wire = Members::of(element, &BLOCK).ok();
                     let is_true = |raw: &RawValue| raw.get() == "true";
-                    let is_prompt = wire.as_ref().and_then(|wire| wire.is_system_prompt);
+                    let is_prompt = wire.as_ref().and_then(|wire| wire.get("isSystemPrompt"));
                     is_system |= role == Role::User && is_prompt.is_some_and(is_true);
                     let unknown = wire.as_ref().and_then(|wire| unknown_in(element, wire));
                     let kind = match wire.as_ref().map_or(Kind::Unread, |wire| kind(&raw, wire)) {
@@ -106,25 +83,23 @@ impl Form for Anthropic {
                 }
             }
         }
-        let refused = refused(wire.content).map(Box::new);
+        let refused = refused(content).map(Box::new);
         let body = Body { role, list, blocks, is_system, unknown, refused, ..Body::of(raw) };
         Ok(body)
     }
 
     fn evidence(&self, message: &str) -> usize {
-        let Ok(Wire { content: Some(content), .. }) = json::object(message) else { return 0 };
-        let telling = |element: &str| {
-            let wire: WireBlock<'_> = json::object(element).unwrap_or_default();
-            let kind = wire.kind.and_then(json::string);
-            kind.is_some_and(|kind| {
-                matches!(
-                    &*kind,
-                    "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "image"
-                )
-            })
+        let wire = Members::of(message, &["role", "content", "model"]).unwrap_or_default();
+        let telling = |element: &&&str| {
+            let wire = Members::of(element, &BLOCK).unwrap_or_default();
+            let kind = wire.text("type");
+            matches!(
+                &*kind,
+                "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "image"
+            )
         };
-        json::elements(content.get())
-            .map_or(0, |blocks| blocks.into_iter().filter(|block| telling(block)).count())
+        let blocks = wire.present("content").and_then(|content| json::elements(content.get()).ok());
+        blocks.unwrap_or_default().iter().filter(telling).count()
     }
 
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
@@ -156,17 +131,17 @@ impl Form for Anthropic {
             return vec![text_block(&format!("{title}\n{}", as_text(content)))];
         };
         for part in parts {
-            let wire: WireBlock<'_> = json::object(part).unwrap_or_default();
-            match wire.kind.and_then(json::string).as_deref() {
-                Some("text") if wire.text.is_some_and(|text| text.get() == r#""""#) => {
+            let wire = Members::of(part, &BLOCK).unwrap_or_default();
+            match &*wire.text("type") {
+                "text" if wire.get("text").is_some_and(|text| text.get() == r#""""#) => {
                     let last = blocks.pop().map(|last| with_mark_of(last, part));
                     blocks.extend(last);
                 }
                 // A text block without a text is damaged: its content may be in another member.
-                Some("text") if !wire.text.is_some_and(is_string) => {
+                "text" if !wire.get("text").is_some_and(is_string) => {
                     blocks.push(with_mark_of(text_block(part), part));
                 }
-                Some("text" | "image" | "document" | "search_result") => {
+                "text" | "image" | "document" | "search_result" => {
                     blocks.push(part.to_owned());
                 }
                 _ => blocks.push(with_mark_of(text_block(part), part)),
@@ -285,14 +260,15 @@ fn refused(content: Option<&RawValue>) -> Option<Refused> {
 }
 
 /// Why the provider refuses a block in a message of this role.
-fn refused_in(wire: &WireBlock<'_>, kind: &Kind, role: Role) -> Option<Refused> {
+fn refused_in(wire: &Members<'_>, kind: &Kind, role: Role) -> Option<Refused> {
     match kind {
         Kind::Use { id, .. } => {
-            let input = || must_be("an object", Fault::RefusedInput, "tool_use.input", wire.input);
-            ID.refused_id(id).or_else(|| NAME.refused(wire.name)).or_else(input)
+            let given = || wire.present("input");
+            let input = || must_be("an object", Fault::RefusedInput, "tool_use.input", given());
+            ID.refused_id(id).or_else(|| NAME.refused(wire.present("name"))).or_else(input)
         }
         Kind::Other if role == Role::User => {
-            let kind = wire.kind.and_then(json::string)?;
+            let kind = wire.string("type")?;
             let member = ["thinking", "redacted_thinking"].into_iter().find(|it| *it == kind)?;
             Some(Refused::new(Fault::MisplacedBlock, member, Why::Place))
         }
@@ -300,37 +276,28 @@ fn refused_in(wire: &WireBlock<'_>, kind: &Kind, role: Role) -> Option<Refused> 
     }
 }
 
-fn kind(raw: &str, wire: &WireBlock<'_>) -> Kind {
-    let at = |part: Option<&RawValue>| part.map(|part| json::span(raw, part.get()));
-    match wire.kind.and_then(json::string).as_deref() {
-        Some("tool_use") => {
-            Kind::Use { id: id(wire.id), id_at: at(wire.id), name: text(wire.name), noun: "" }
-        }
-        Some("tool_result") => Kind::Result {
-            id: id(wire.tool_use_id),
-            id_at: at(wire.tool_use_id),
-            name: Box::default(),
-            content: at(wire.content),
-            synthetic: is_synthetic(wire.content),
-        },
-        Some("text") => Kind::Text(wire.text.map_or(Blank::Empty, blank)),
-        Some(kind @ ("server_tool_use" | "mcp_tool_use")) => {
-            let name = text(wire.name);
-            let by = wire.caller.and_then(|by| json::object::<WireBlock<'_>>(by.get()).ok());
-            let by = by.and_then(|by| json::string(by.kind?));
+fn kind(raw: &str, wire: &Members<'_>) -> Kind {
+    let id = |name| Name::from(&*wire.text(name));
+    match &*wire.text("type") {
+        "tool_use" => used(raw, wire, "id", wire.text("name").into()),
+        "tool_result" => answered(raw, wire, "tool_use_id", "content"),
+        "text" => Kind::Text(wire.get("text").map_or(Blank::Empty, blank)),
+        kind @ ("server_tool_use" | "mcp_tool_use") => {
+            let name = wire.text("name").into();
+            let by = wire.inside("caller", &BLOCK).string("type");
             // Code of the model's that waits for another tool has no result yet.
-            let is_direct = kind == "server_tool_use" && &*name != "code_execution";
+            let is_direct = kind == "server_tool_use" && wire.text("name") != "code_execution";
             let is_direct = is_direct && by.is_none_or(|by| by == "direct");
-            Kind::ServerUse { id: id(wire.id), name, is_direct }
+            Kind::ServerUse { id: id("id"), name, is_direct }
         }
-        Some(kind) if known::is_of_server(kind) => Kind::ServerResult(id(wire.tool_use_id)),
+        kind if known::is_of_server(kind) => Kind::ServerResult(id("tool_use_id")),
         _ => Kind::Other,
     }
 }
 
 /// Whether a block has unknown parts.
-fn unknown_in(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
-    let kind = wire.kind.and_then(json::string).unwrap_or_default();
+fn unknown_in(block: &str, wire: &Members<'_>) -> Option<Unknown> {
+    let kind = wire.text("type");
     let members: &[&str] = match &*kind {
         "text" => &["type", "text", "citations", "cache_control", "isSystemPrompt"],
         "tool_use" => &["type", "id", "name", "input", "caller", "cache_control"],
@@ -342,8 +309,8 @@ fn unknown_in(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
     let unknown = known::block(block, members)?;
     // The content may be in an unknown member.
     let is_bare = match &*kind {
-        "text" => wire.text.is_none(),
-        "tool_result" => wire.content.is_none(),
+        "text" => wire.get("text").is_none(),
+        "tool_result" => wire.get("content").is_none(),
         _ => false,
     };
     Some(if is_bare { Unknown::Content } else { unknown })

@@ -4,12 +4,11 @@ use super::{
     written::{Asked, NewUse, is_synthetic},
 };
 use crate::{
-    json::{self, Piece, quote},
+    json::{self, Members, Piece, quote},
     message::{Block, Body, Kind, Message, Role},
     name::Name,
     validate::Finding,
 };
-use serde_json::value::RawValue;
 
 /// One form: reads and writes its messages. The provider's rules are data ([`Rules`]), so that each
 /// rule is implemented once for all forms.
@@ -79,21 +78,23 @@ pub(super) fn step(
 }
 
 /// The block of a message that is a result. `members` are the known ones.
-pub(super) fn result(
-    raw: &str,
-    called: Option<&RawValue>,
-    content: Option<&RawValue>,
-    members: &[&str],
-) -> Block {
-    let at = |part: Option<&RawValue>| part.map(|part| json::span(raw, part.get()));
-    let kind = Kind::Result {
-        id: id(called),
-        id_at: at(called),
-        name: Box::default(),
-        content: at(content),
-        synthetic: is_synthetic(content),
-    };
+pub(super) fn result(raw: &str, wire: &Members<'_>, id: &str, members: &[&str]) -> Block {
+    let kind = answered(raw, wire, id, "content");
     Block { unknown: known::block(raw, members), ..Block::new(0..raw.len(), kind) }
+}
+
+/// A use, with its id in the member `id`.
+pub(super) fn used(raw: &str, wire: &Members<'_>, id: &str, name: Box<str>) -> Kind {
+    let id_at = wire.get(id).map(|at| json::span(raw, at.get()));
+    Kind::Use { id: Name::from(&*wire.text(id)), id_at, name, noun: "" }
+}
+
+/// A result, with the id of its use in the member `id` and its content in the member `content`.
+pub(super) fn answered(raw: &str, wire: &Members<'_>, id: &str, content: &str) -> Kind {
+    let at = |name| wire.get(name).map(|part| json::span(raw, part.get()));
+    let (id_at, synthetic) = (at(id), is_synthetic(wire.get(content)));
+    let (id, name) = (Name::from(&*wire.text(id)), Box::default());
+    Kind::Result { id, id_at, name, content: at(content), synthetic }
 }
 
 /// The content as one text: a string's value, or the JSON of anything else.
@@ -101,18 +102,8 @@ pub(super) fn as_text(content: &str) -> String {
     serde_json::from_str(content).unwrap_or_else(|_| content.to_owned())
 }
 
-/// A member's string as an id; empty if it is no string.
-pub(super) fn id(member: Option<&RawValue>) -> Name {
-    Name::from(&*member.and_then(json::string).unwrap_or_default())
-}
-
-/// A member's string; empty if it is no string.
-pub(super) fn text(member: Option<&RawValue>) -> Box<str> {
-    member.and_then(json::string).unwrap_or_default().into()
-}
-
-pub(super) fn role(raw: Option<&RawValue>) -> Result<Role, ReadError> {
-    let role = raw.and_then(json::string).ok_or(ReadError::new("a message without a role"))?;
+pub(super) fn role(wire: &Members<'_>) -> Result<Role, ReadError> {
+    let role = wire.string("role").ok_or(ReadError::new("a message without a role"))?;
     Ok(match &*role {
         "system" | "developer" => Role::System,
         "user" => Role::User,

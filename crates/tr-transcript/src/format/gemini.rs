@@ -2,13 +2,13 @@
 //! with its response by name and position.
 use super::{
     ReadError,
-    form::{Form, id, step, text},
+    form::{Form, step},
     known,
     refused::{Refused, Text, Why, must_be},
     written::{Asked, NewUse, is_synthetic},
 };
 use crate::{
-    json::{self, Piece, quote},
+    json::{self, Members, Piece, quote},
     message::{Block, Body, Kind, Message, Role, Unknown},
     name::Name,
     validate::{Fault, Finding},
@@ -19,13 +19,6 @@ use serde_json::value::RawValue;
 /// The provider's own placeholder for a missing signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-#[derive(Deserialize)]
-struct Wire<'t> {
-    #[serde(borrow)]
-    role: Option<&'t RawValue>,
-    parts: Option<&'t RawValue>,
-}
-
 /// A part, in the spelling of JSON or of the Python SDK.
 #[derive(Default, Deserialize)]
 struct WirePart<'t> {
@@ -35,27 +28,6 @@ struct WirePart<'t> {
     response: Option<&'t RawValue>,
     #[serde(alias = "thought_signature", rename = "thoughtSignature")]
     signature: Option<&'t RawValue>,
-}
-
-/// A call or a response.
-#[derive(Default, Deserialize)]
-struct WireFunction<'t> {
-    #[serde(borrow)]
-    id: Option<&'t RawValue>,
-    name: Option<&'t RawValue>,
-    args: Option<&'t RawValue>,
-    response: Option<&'t RawValue>,
-    /// Images and files next to the response.
-    parts: Option<&'t RawValue>,
-}
-
-/// A tool's answer that is a single text.
-#[derive(Default, Deserialize)]
-struct Answer<'t> {
-    #[serde(borrow)]
-    output: Option<&'t RawValue>,
-    result: Option<&'t RawValue>,
-    error: Option<&'t RawValue>,
 }
 
 /// The members of a part that hold content, and those next to them.
@@ -73,6 +45,9 @@ const SAYING: [&str; 9] = [
 const BESIDE: [&str; 5] =
     ["mediaResolution", "partMetadata", "thought", "thoughtSignature", "videoMetadata"];
 
+/// The members of a call or a response that are read; `parts` are images and files next to it.
+const FUNCTION: [&str; 5] = ["id", "name", "args", "response", "parts"];
+
 /// The known members of a call, and of a response.
 const CALL: [&str; 5] = ["id", "name", "args", "partialArgs", "willContinue"];
 const RESPONSE: [&str; 6] = ["id", "name", "response", "parts", "scheduling", "willContinue"];
@@ -82,18 +57,19 @@ pub(super) struct Gemini;
 
 impl Form for Gemini {
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
-        let wire: Wire<'_> =
-            json::object(&raw).map_err(|error| ReadError::json("not a content", error))?;
-        let role = match wire.role.map(|role| text(Some(role))).as_deref() {
+        let wire = Members::of(&raw, &["role", "parts"])
+            .map_err(|error| ReadError::json("not a content", error))?;
+        let role = match &*wire.text("role") {
             // A content without a role is the user's.
-            None | Some("" | "user" | "function") => Role::User,
-            Some("model") => Role::Assistant,
-            Some("system") => Role::System,
+            "" | "user" | "function" => Role::User,
+            "model" => Role::Assistant,
+            "system" => Role::System,
             _ => Role::Other,
         };
-        let is_list = known::has_shape(wire.parts, false);
-        let list = wire.parts.filter(|_| is_list).map(|parts| json::span(&raw, parts.get()));
-        let parts = wire.parts.and_then(|parts| json::elements(parts.get()).ok());
+        let content = wire.get("parts");
+        let is_list = known::has_shape(content, false);
+        let list = content.filter(|_| is_list).map(|parts| json::span(&raw, parts.get()));
+        let parts = content.and_then(|parts| json::elements(parts.get()).ok());
         let mut blocks = Vec::new();
         for part in parts.unwrap_or_default() {
             let wire = json::object(part).ok();
@@ -107,7 +83,7 @@ impl Form for Gemini {
         let unknown = match role {
             Role::Other => Some(Unknown::Content),
             _ if !is_list => Some(Unknown::Content),
-            _ => known::message(&raw, &["role", "parts"], wire.parts),
+            _ => known::message(&raw, &["role", "parts"], content),
         };
         let refused = Refused::new(Fault::RefusedRole, "role", Why::Place);
         let refused = is_system.then_some(refused).map(Box::new);
@@ -115,9 +91,10 @@ impl Form for Gemini {
     }
 
     fn evidence(&self, message: &str) -> usize {
-        let Ok(Wire { parts: Some(parts), role }) = json::object(message) else { return 0 };
-        let is_ours = matches!(&*text(role), "" | "user" | "model" | "function");
-        2 * usize::from(is_ours && parts.get().starts_with('['))
+        let Ok(wire) = Members::of(message, &["role", "parts"]) else { return 0 };
+        let is_ours = matches!(&*wire.text("role"), "" | "user" | "model" | "function");
+        let is_list = wire.get("parts").is_some_and(|parts| parts.get().starts_with('['));
+        2 * usize::from(is_ours && is_list)
     }
 
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
@@ -129,9 +106,9 @@ impl Form for Gemini {
     /// Writes an id if the call has one, in the call's spelling.
     fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
         let part: WirePart<'_> = json::object(asked.text).unwrap_or_default();
-        let call: WireFunction<'_> = part.call.and_then(function).unwrap_or_default();
+        let call = part.call.and_then(function).unwrap_or_default();
         let id = match part.call {
-            Some(_) if call.id.is_none() => String::new(),
+            Some(_) if id_at(&call).is_none() => String::new(),
             _ => format!(r#""id":{},"#, quote(asked.id)),
         };
         let response = if asked.text.contains(r#""function_call""#) {
@@ -164,10 +141,10 @@ impl Form for Gemini {
     /// A text with the title and the answer, then the response's other parts.
     fn result_as_text(&self, title: &str, _: &str, content: Option<&str>) -> Vec<String> {
         let Some(whole) = content else { return vec![text_part(title)] };
-        let function: WireFunction<'_> = json::object(whole).unwrap_or_default();
-        let response = function.response.map_or(whole, RawValue::get);
+        let function = Members::of(whole, &FUNCTION).unwrap_or_default();
+        let response = function.get("response").map_or(whole, RawValue::get);
         let said = answer(response).unwrap_or(response.into());
-        let beside = function.parts.map_or("[]", RawValue::get);
+        let beside = function.get("parts").map_or("[]", RawValue::get);
         let mut parts = vec![text_part(&format!("{title}\n{said}"))];
         match json::elements(beside) {
             Ok(beside) => parts.extend(beside.into_iter().map(str::to_owned)),
@@ -251,12 +228,12 @@ fn refused_in(part: &str, wire: &WirePart<'_>) -> Option<Refused> {
         value.and_then(|value| must_be("an object", Fault::RefusedInput, member, Some(value)))
     };
     if let Some(call) = wire.call.and_then(function) {
-        let name = CALL_NAME.refused(call.name);
-        return name.or_else(|| is_struct("function_call.args", call.args));
+        let name = CALL_NAME.refused(call.get("name"));
+        return name.or_else(|| is_struct("function_call.args", call.get("args")));
     }
     if let Some(response) = wire.response.and_then(function) {
-        let name = RESPONSE_NAME.refused(response.name);
-        let said = || is_struct("function_response.response", response.response);
+        let name = RESPONSE_NAME.refused(response.get("name"));
+        let said = || is_struct("function_response.response", response.get("response"));
         return name.or_else(said);
     }
     let is_bare = json::members(part).is_ok_and(|members| members.is_empty());
@@ -284,31 +261,37 @@ fn unknown(part: &str) -> Option<Unknown> {
 
 fn kind(raw: &str, part: &WirePart<'_>) -> Kind {
     let at = |part: Option<&RawValue>| part.map(|part| json::span(raw, part.get()));
+    // The name stands for an id.
+    let id = |function: &Members<'_>| {
+        let id = id_at(function);
+        let name = if id.is_some() { "id" } else { "name" };
+        (Name::from(&*function.text(name)), at(id), function.text("name").into())
+    };
     if let Some(call) = part.call.and_then(function) {
-        let name = text(call.name);
-        let id = call.id.map_or_else(|| Name::from(&*name), |it| id(Some(it)));
-        return Kind::Use { id, id_at: at(call.id), name, noun: "" };
+        let (id, id_at, name) = id(&call);
+        return Kind::Use { id, id_at, name, noun: "" };
     }
     let Some(response) = part.response.and_then(function) else {
         return if part.call.or(part.response).is_some() { Kind::Unread } else { Kind::Other };
     };
-    let name = text(response.name);
-    let id = response.id.map_or_else(|| Name::from(&*name), |it| id(Some(it)));
-    let (id_at, content) = (at(response.id), at(part.response));
-    let synthetic = response.response.is_some_and(is_made_up);
+    let ((id, id_at, name), content) = (id(&response), at(part.response));
+    let synthetic = response.get("response").is_some_and(is_made_up);
     Kind::Result { id, id_at, name, content, synthetic }
 }
 
-/// A call or a response; a `null` counts as missing, and so does an id that is `null` or empty.
-fn function(raw: &RawValue) -> Option<WireFunction<'_>> {
-    let mut function: WireFunction<'_> = json::object(raw.get()).ok()?;
-    function.id = function.id.filter(|id| json::string(id).is_some_and(|id| !id.is_empty()));
-    Some(function)
+/// A call or a response.
+fn function(raw: &RawValue) -> Option<Members<'_>> {
+    Members::of(raw.get(), &FUNCTION).ok()
+}
+
+/// The id of a call or a response, if it is no empty text.
+fn id_at<'t>(function: &Members<'t>) -> Option<&'t RawValue> {
+    function.get("id").filter(|_| !function.text("id").is_empty())
 }
 
 fn answered(response: &str) -> Option<&RawValue> {
-    let answer: Answer<'_> = json::object(response).ok()?;
-    answer.output.or(answer.result).or(answer.error)
+    let answer = Members::of(response, &["output", "result", "error"]).ok()?;
+    answer.get("output").or(answer.get("result")).or(answer.get("error"))
 }
 
 /// The text of an answer that holds nothing else.

@@ -140,17 +140,11 @@ pub(super) fn block(raw: &str, known: &[&str]) -> Option<Unknown> {
 
 /// Whether a content is a text, or a list of parts of these types.
 pub(super) fn has_parts(content: Option<&RawValue>, types: &[&str]) -> bool {
-    #[derive(Default, serde::Deserialize)]
-    struct Part<'t> {
-        #[serde(borrow, rename = "type")]
-        kind: Option<&'t RawValue>,
-    }
     let Some(content) = content.filter(|content| !content.get().starts_with('"')) else {
         return true;
     };
     let Ok(parts) = json::elements(content.get()) else { return is_nothing(content) };
     parts.into_iter().all(|part| {
-        let part: Part<'_> = json::object(part).unwrap_or_default();
-        part.kind.and_then(json::string).is_some_and(|kind| types.contains(&&*kind))
+        types.contains(&&*json::Members::of(part, &["type"]).unwrap_or_default().text("type"))
     })
 }

@@ -2,41 +2,22 @@
 //! message of the role `tool`.
 use super::{
     ReadError,
-    form::{Form, as_text, id, result, role, step, text},
+    form::{Form, as_text, result, role, step, used},
     known,
     refused::{Refused, Text, Why, must_be, openai},
     written::{Asked, NewUse},
 };
 use crate::{
-    json::{self, Piece, quote},
+    json::{self, Members, Piece, quote},
     message::{Block, Body, Kind, Message, Role, Unknown},
     validate::{Fault, Finding},
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-#[derive(Deserialize)]
-struct Wire<'t> {
-    #[serde(borrow)]
-    role: Option<&'t RawValue>,
-    content: Option<&'t RawValue>,
-    /// With one of these, an answer may have no content.
-    audio: Option<&'t RawValue>,
-    function_call: Option<&'t RawValue>,
-    refusal: Option<&'t RawValue>,
-    tool_calls: Option<&'t RawValue>,
-    tool_call_id: Option<&'t RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct WireCall<'t> {
-    #[serde(borrow)]
-    id: Option<&'t RawValue>,
-    #[serde(rename = "type")]
-    kind: Option<&'t RawValue>,
-    function: Option<WireFunction<'t>>,
-    custom: Option<&'t RawValue>,
-}
+/// The members of a message that are read. With one of the last three, an answer may have no
+/// content.
+const READ: [&str; 7] =
+    ["role", "content", "tool_calls", "tool_call_id", "audio", "function_call", "refusal"];
 
 /// The known members of a message, including those of the model's answers and of other providers
 /// that use this form.
@@ -69,14 +50,6 @@ const RESULT: [&str; 6] = ["cache_control", "content", "name", "role", "tool_cal
 const PARTS: [&str; 7] =
     ["audio_url", "file", "image_url", "input_audio", "refusal", "text", "video_url"];
 
-#[derive(Default, Deserialize)]
-struct WireFunction<'t> {
-    #[serde(borrow, default, deserialize_with = "json::present")]
-    name: Option<&'t RawValue>,
-    #[serde(default, deserialize_with = "json::present")]
-    arguments: Option<&'t RawValue>,
-}
-
 /// The provider's limits for ids and tool names.
 const ID: Text = Text::id("id", 40, false);
 const NAME: Text = Text::name("function.name", 128, true);
@@ -86,25 +59,24 @@ pub(super) struct Chat;
 
 impl Form for Chat {
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
-        let wire: Wire<'_> =
-            json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;
-        let role = role(wire.role)?;
-        let at = |part: Option<&RawValue>| part.map(|part| json::span(&raw, part.get()));
+        let wire =
+            Members::of(&raw, &READ).map_err(|error| ReadError::json("not a message", error))?;
+        let (role, content) = (role(&wire)?, wire.get("content"));
         let mut blocks = Vec::new();
         let mut list = None;
         if role == Role::Tool {
-            blocks.push(result(&raw, wire.tool_call_id, wire.content, &RESULT));
+            blocks.push(result(&raw, &wire, "tool_call_id", &RESULT));
         } else if role == Role::Assistant
-            && let Some(calls) = wire.tool_calls
+            && let Some(calls) = wire.get("tool_calls")
             && let Ok(elements) = json::elements(calls.get())
         {
-            list = at(Some(calls));
+            list = Some(json::span(&raw, calls.get()));
             for element in elements {
-                let call: Option<WireCall<'_>> = json::object(element).ok();
+                let call = Call::of(element);
                 let refused = call.as_ref().and_then(refused_in).map(Box::new);
-                let kind = call.map_or(Kind::Unread, |call| {
-                    let name = text(call.function.and_then(|function| function.name));
-                    Kind::Use { id: id(call.id), id_at: at(call.id), name, noun: "" }
+                let kind = call.map_or(Kind::Unread, |Call { members, function }| {
+                    let name = function.unwrap_or_default().text("name");
+                    used(&raw, &members, "id", name.into())
                 });
                 let unknown = known::block(element, &CALL);
                 let block = Block::new(json::span(&raw, element), kind);
@@ -112,10 +84,10 @@ impl Form for Chat {
             }
         }
         let is_system = role == Role::System;
-        let says = wire.tool_calls.filter(|_| !blocks.is_empty()).or(wire.content);
+        let says = wire.get("tool_calls").filter(|_| !blocks.is_empty()).or(content);
         let unknown = match role {
             Role::Other => Some(Unknown::Content),
-            _ if !known::has_parts(wire.content, &PARTS) => Some(Unknown::Content),
+            _ if !known::has_parts(content, &PARTS) => Some(Unknown::Content),
             _ => known::message(&raw, &MEMBERS, says),
         };
         let refused = refused(&wire, role).map(Box::new);
@@ -123,10 +95,12 @@ impl Form for Chat {
     }
 
     fn evidence(&self, message: &str) -> usize {
-        let Ok(wire) = json::object::<Wire<'_>>(message) else { return 0 };
+        let Ok(wire) = Members::of(message, &READ) else { return 0 };
         // The role `system` is no evidence: Anthropic's messages may have it, too.
-        let tells = matches!(&*text(wire.role), "tool" | "developer");
-        usize::from(tells || has_own_member(message))
+        let tells = matches!(&*wire.text("role"), "tool" | "developer");
+        // Members that only this form has, even if they are `null`.
+        let own = ["audio", "function_call", "refusal", "tool_calls"];
+        usize::from(tells || own.iter().any(|name| wire.present(name).is_some()))
     }
 
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
@@ -225,53 +199,72 @@ fn words(refused: &Refused, at: usize, call: Option<usize>) -> String {
     }
 }
 
+/// The members of a call, and of its function.
+struct Call<'t> {
+    members: Members<'t>,
+    function: Option<Members<'t>>,
+}
+
+impl<'t> Call<'t> {
+    /// `None` if the call or its function cannot be read.
+    fn of(call: &'t str) -> Option<Self> {
+        let members = Members::of(call, &["id", "type", "function", "custom"]).ok()?;
+        let function = members.get("function").map(RawValue::get);
+        let function =
+            function.map(|it| Members::of(it, &["name", "arguments"])).transpose().ok()?;
+        Some(Self { members, function })
+    }
+}
+
 /// Why the provider refuses a call.
-fn refused_in(call: &WireCall<'_>) -> Option<Refused> {
-    let refused = ID.refused_id(&text(call.id));
-    if refused.is_some() || call.custom.is_some() || &*text(call.kind) == "custom" {
+fn refused_in(Call { members, function }: &Call<'_>) -> Option<Refused> {
+    let refused = ID.refused_id(&members.text("id"));
+    if refused.is_some() || members.get("custom").is_some() || members.text("type") == "custom" {
         return refused;
     }
-    let Some(function) = &call.function else {
+    let Some(function) = function else {
         return Some(Refused::new(Fault::RefusedName, "function", Why::Missing));
     };
-    let kind =
-        || call.kind.is_none().then(|| Refused::new(Fault::RefusedContent, "type", Why::Missing));
-    let given =
-        || must_be("a string", Fault::RefusedInput, "function.arguments", function.arguments);
-    NAME.refused(function.name).or_else(given).or_else(kind)
+    let is_bare = members.get("type").is_none();
+    let kind = || is_bare.then(|| Refused::new(Fault::RefusedContent, "type", Why::Missing));
+    let given = || function.present("arguments");
+    let given = || must_be("a string", Fault::RefusedInput, "function.arguments", given());
+    NAME.refused(function.present("name")).or_else(given).or_else(kind)
 }
 
 /// A call with its type, and with its arguments as a string, if they were missing or not a string.
 fn corrected_call(call: &str) -> Option<String> {
-    let wire: WireCall<'_> = json::object(call).ok()?;
+    let wire = Call::of(call)?;
     let typed = || json::set_member(call, "type", r#""function""#);
-    let typed = (wire.kind.is_none() && wire.function.is_some()).then(typed);
+    let is_bare = wire.members.get("type").is_none() && wire.function.is_some();
+    let typed = is_bare.then(typed);
     with_string(typed.as_deref().unwrap_or(call)).or(typed)
 }
 
 /// A call with its arguments as a JSON string, if they are written as an object.
 fn with_string(call: &str) -> Option<String> {
-    let wire: WireCall<'_> = json::object(call).ok()?;
-    let given = wire.function?.arguments.filter(|given| given.get().starts_with('{'))?;
+    let given = Call::of(call)?.function?.get("arguments");
+    let given = given.filter(|given| given.get().starts_with('{'))?;
     let at = json::span(call, given.get());
     Some(format!("{}{}{}", &call[..at.start], quote(given.get()), &call[at.end..]))
 }
 
 /// Why the provider refuses a message's content or its list of calls.
-fn refused(wire: &Wire<'_>, role: Role) -> Option<Refused> {
+fn refused(wire: &Members<'_>, role: Role) -> Option<Refused> {
     let content = |why| Some(Refused::new(Fault::RefusedContent, "content", why));
     if role == Role::Assistant {
-        match wire.tool_calls.map(RawValue::get) {
+        let speaks = ["audio", "function_call", "refusal"];
+        match wire.get("tool_calls").map(RawValue::get) {
             Some(calls) if json::elements(calls).is_ok_and(|calls| calls.is_empty()) => {
                 let why = Why::EmptyList;
                 return Some(Refused::new(Fault::RefusedContent, "tool_calls", why));
             }
             Some(_) => return None,
-            None if wire.audio.or(wire.function_call).or(wire.refusal).is_some() => return None,
+            None if speaks.iter().any(|name| wire.get(name).is_some()) => return None,
             None => {}
         }
     }
-    match wire.content.map(RawValue::get) {
+    match wire.get("content").map(RawValue::get) {
         _ if role == Role::Other => None,
         None => content(Why::Type { expected: "a string", got: "null" }),
         Some(text) if text.starts_with('"') => None,
@@ -282,23 +275,6 @@ fn refused(wire: &Wire<'_>, role: Role) -> Option<Refused> {
     }
 }
 
-/// Whether a message has a member that only this form has, even if it is `null`.
-fn has_own_member(message: &str) -> bool {
-    #[derive(Default, Deserialize)]
-    struct OwnMembers<'t> {
-        #[serde(borrow, default, deserialize_with = "json::present")]
-        audio: Option<&'t RawValue>,
-        #[serde(default, deserialize_with = "json::present")]
-        function_call: Option<&'t RawValue>,
-        #[serde(default, deserialize_with = "json::present")]
-        refusal: Option<&'t RawValue>,
-        #[serde(default, deserialize_with = "json::present")]
-        tool_calls: Option<&'t RawValue>,
-    }
-    let own: OwnMembers<'_> = json::object(message).unwrap_or_default();
-    own.audio.or(own.function_call).or(own.refusal).or(own.tool_calls).is_some()
-}
-
 /// `OpenAI`'s error text for an id that is missing or empty.
 pub(super) fn missing(finding: &Finding, member: &str) -> String {
     openai(if finding.is_empty_id() { &Why::Empty } else { &Why::Missing }, member)
@@ -307,7 +283,8 @@ pub(super) fn missing(finding: &Finding, member: &str) -> String {
 /// `raw` without its member `tool_calls`, which the provider refuses when it is empty; a message
 /// without content then gets an empty content.
 fn without_calls(raw: &str) -> String {
-    let Ok(Wire { content, tool_calls: Some(calls), .. }) = json::object(raw) else {
+    let wire = Members::of(raw, &READ).unwrap_or_default();
+    let (content, Some(calls)) = (wire.get("content"), wire.get("tool_calls")) else {
         return raw.to_owned();
     };
     let at = json::span(raw, calls.get());

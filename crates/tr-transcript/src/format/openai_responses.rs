@@ -2,33 +2,22 @@
 //! of the provider's own tools are never changed.
 use super::{
     ReadError,
-    form::{Form, as_text, id as id_of, role, text},
+    form::{Form, as_text, role},
     known,
     openai_chat::missing,
     refused::{Refused, Text, Why, must_be, openai, type_of},
     written::{Asked, NewUse, is_synthetic},
 };
 use crate::{
-    json::{self, Piece, quote},
+    json::{self, Members, Piece, quote},
     message::{Block, Body, Item, Kind, Message, Role, Unknown},
+    name::Name,
     validate::{Fault, Finding},
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-#[derive(Default, Deserialize)]
-struct Wire<'t> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'t RawValue>,
-    role: Option<&'t RawValue>,
-    content: Option<&'t RawValue>,
-    id: Option<&'t RawValue>,
-    call_id: Option<&'t RawValue>,
-    name: Option<&'t RawValue>,
-    #[serde(default, deserialize_with = "json::present")]
-    arguments: Option<&'t RawValue>,
-    output: Option<&'t RawValue>,
-}
+/// The members of an item that are read.
+const READ: [&str; 8] = ["type", "role", "content", "id", "call_id", "name", "arguments", "output"];
 
 /// The types of calls that the caller answers, and their names in errors.
 const CALLS: [(&str, &str); 6] = [
@@ -124,54 +113,56 @@ pub(super) struct Responses;
 
 impl Form for Responses {
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
-        let wire: Wire<'_> =
-            json::object(&raw).map_err(|error| ReadError::json("not an item", error))?;
+        let wire =
+            Members::of(&raw, &READ).map_err(|error| ReadError::json("not an item", error))?;
         let at = |part: Option<&RawValue>| part.map(|part| json::span(&raw, part.get()));
-        let kind = match wire.kind {
+        let (content, own_id) = (wire.get("content"), wire.get("id"));
+        let kind = match wire.get("type") {
             Some(kind) => json::string(kind).ok_or(ReadError::new("an item without a type"))?,
             None => "message".into(),
         };
         if kind == "message" {
-            let role = match role(wire.role)? {
+            let role = match role(&wire)? {
                 // A message may have the role `tool`, but it is no tool output.
                 Role::Tool => Role::Other,
                 role => role,
             };
-            let (list, item) = (at(wire.content), item(&raw, wire.id));
+            let (list, item) = (at(content), item(&raw, own_id));
             let is_system = role == Role::System;
             let unknown = match role {
                 Role::Other => Some(Unknown::Content),
-                _ if !known::has_parts(wire.content, &PARTS) => Some(Unknown::Content),
-                _ => known::message(&raw, &MESSAGE, wire.content),
+                _ if !known::has_parts(content, &PARTS) => Some(Unknown::Content),
+                _ => known::message(&raw, &MESSAGE, content),
             };
-            let refused = refused_content(wire.content).map(Box::new);
+            let refused = refused_content(content).map(Box::new);
             return Ok(Body { role, list, is_system, item, unknown, refused, ..Body::of(raw) });
         }
+        let id = wire.get("call_id").or(own_id);
+        let (id_at, name) = (at(id), Box::default());
+        let id = Name::from(&*id.and_then(json::string).unwrap_or_default());
         let (role, part) = match &*kind {
             "reasoning" => (Role::Assistant, Kind::Reasoning),
             "item_reference" => (Role::Other, Kind::Reference),
             result if result.strip_suffix("_output").is_some_and(is_call) => {
-                let id = wire.call_id.or(wire.id);
-                let (content, synthetic) = (at(wire.output), is_made_up(wire.output));
-                let (id, id_at, name) = (id_of(id), at(id), Box::default());
-                let kind = Kind::Result { id, id_at, name, content, synthetic };
-                (Role::Tool, kind)
+                let output = wire.get("output");
+                let (content, synthetic) = (at(output), is_made_up(output));
+                (Role::Tool, Kind::Result { id, id_at, name, content, synthetic })
             }
             "compaction" | "context_compaction" | "mcp_approval_response" => {
                 (Role::Other, Kind::Other)
             }
             other => match CALLS.iter().find(|(call, _)| *call == other) {
                 Some(&(_, noun)) => {
-                    let id = wire.call_id.or(wire.id);
-                    let name = wire.name.map_or_else(|| other.into(), |name| text(Some(name)));
-                    (Role::Assistant, Kind::Use { id: id_of(id), id_at: at(id), name, noun })
+                    let is_named = wire.get("name").is_some();
+                    let name = if is_named { wire.text("name").into() } else { other.into() };
+                    (Role::Assistant, Kind::Use { id, id_at, name, noun })
                 }
                 None => (Role::Assistant, Kind::Other),
             },
         };
         // If the call's id is in the member for the item's id, it is not an item id.
         let is_pair = matches!(part, Kind::Use { .. } | Kind::Result { .. });
-        let item = item(&raw, wire.id.filter(|_| !is_pair || wire.call_id.is_some()));
+        let item = item(&raw, own_id.filter(|_| !is_pair || wire.get("call_id").is_some()));
         let unknown = unknown(&raw, &kind, &part);
         let refused = refused_in(&wire, &kind, &part).map(Box::new);
         let blocks = vec![Block { unknown, refused, ..Block::new(0..raw.len(), part) }];
@@ -179,17 +170,16 @@ impl Form for Responses {
     }
 
     fn evidence(&self, message: &str) -> usize {
-        let wire: Wire<'_> = json::object(message).unwrap_or_default();
-        let parts =
-            wire.content.map(RawValue::get).and_then(|content| json::elements(content).ok());
+        let wire = Members::of(message, &READ).unwrap_or_default();
+        let parts = wire.get("content").and_then(|content| json::elements(content.get()).ok());
         let is_ours = |part: &str| {
-            let part: Wire<'_> = json::object(part).unwrap_or_default();
-            matches!(&*text(part.kind), "input_text" | "output_text" | "input_image" | "input_file")
+            let kind = Members::of(part, &READ).unwrap_or_default().text("type");
+            matches!(&*kind, "input_text" | "output_text" | "input_image" | "input_file")
         };
         let told = parts.is_some_and(|parts| parts.into_iter().any(is_ours));
-        let kind = text(wire.kind);
+        let kind = wire.text("type");
         // Anthropic writes this type on its model's messages only.
-        let is_item = &*kind == "message" && &*text(wire.role) != "assistant"
+        let is_item = &*kind == "message" && wire.text("role") != "assistant"
             || matches!(&*kind, "reasoning" | "item_reference")
             || is_call(kind.strip_suffix("_output").unwrap_or(&kind));
         // Stronger evidence than a message's role is for other forms.
@@ -208,9 +198,9 @@ impl Form for Responses {
 
     /// Most kinds have no error flag: the content says that it is an error.
     fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
-        let wire: Wire<'_> = json::object(asked.text).unwrap_or_default();
+        let wire = Members::of(asked.text, &READ).unwrap_or_default();
         let (id, content) = (quote(asked.id), quote(content));
-        let rest = match &*text(wire.kind) {
+        let rest = match &*wire.text("type") {
             "custom_tool_call" => {
                 format!(r#"custom_tool_call_output","call_id":{id},"output":{content}"#)
             }
@@ -250,8 +240,7 @@ impl Form for Responses {
         let title_part = format!(r#"{{"type":"input_text","text":{}}}"#, quote(title));
         let parts = json::elements(content).unwrap_or_default();
         let is_input = |part: &&str| {
-            let part: Wire<'_> = json::object(part).unwrap_or_default();
-            text(part.kind).starts_with("input_")
+            Members::of(part, &READ).unwrap_or_default().text("type").starts_with("input_")
         };
         let content = if !parts.is_empty() && parts.iter().all(is_input) {
             format!("[{title_part},{}]", parts.join(","))
@@ -282,8 +271,8 @@ impl Form for Responses {
     /// Arguments become a JSON string.
     fn corrected(&self, item: &Message) -> Option<String> {
         item.blocks().iter().find(|block| block.refused.is_some())?;
-        let wire: Wire<'_> = json::object(item.raw()).ok()?;
-        let given = wire.arguments.filter(|given| given.get().starts_with('{'))?;
+        let given = Members::of(item.raw(), &READ).ok()?.get("arguments");
+        let given = given.filter(|given| given.get().starts_with('{'))?;
         Some(json::set_member(item.raw(), "arguments", &quote(given.get())))
     }
 
@@ -327,17 +316,18 @@ fn unknown(raw: &str, kind: &str, part: &Kind) -> Option<Unknown> {
 }
 
 /// Why the provider refuses a call or an output.
-fn refused_in(wire: &Wire<'_>, kind: &str, part: &Kind) -> Option<Refused> {
+fn refused_in(wire: &Members<'_>, kind: &str, part: &Kind) -> Option<Refused> {
     match part {
         Kind::Use { id, .. } => {
             let refused = ID.refused_id(id);
             if refused.is_some() || kind != "function_call" {
                 return refused;
             }
-            let given = || must_be("a string", Fault::RefusedInput, "arguments", wire.arguments);
-            NAME.refused(wire.name).or_else(given)
+            let given = || wire.present("arguments");
+            let given = || must_be("a string", Fault::RefusedInput, "arguments", given());
+            NAME.refused(wire.get("name")).or_else(given)
         }
-        Kind::Result { .. } if wire.output.is_none() => {
+        Kind::Result { .. } if wire.get("output").is_none() => {
             Some(Refused::new(Fault::RefusedContent, "output", Why::Missing))
         }
         _ => None,
@@ -366,25 +356,16 @@ fn item(raw: &str, id: Option<&RawValue>) -> Option<Item> {
 
 /// The image of a screenshot, as JSON.
 fn screen(output: &str) -> Option<&str> {
-    #[derive(Deserialize)]
-    struct Screen<'t> {
-        #[serde(borrow)]
-        image_url: &'t RawValue,
-    }
-    let image = json::object::<Screen<'_>>(output).ok()?.image_url.get();
+    let image = Members::of(output, &["image_url"]).ok()?.present("image_url")?.get();
     image.starts_with('"').then_some(image)
 }
 
 /// Whether a repair wrote this output.
 fn is_made_up(output: Option<&RawValue>) -> bool {
-    #[derive(Deserialize)]
-    struct Shell<'t> {
-        #[serde(borrow)]
-        stderr: Option<&'t RawValue>,
-    }
     let Some(raw) = output.map(RawValue::get) else { return false };
-    let shell = serde_json::from_str::<Vec<Shell<'_>>>(raw);
+    let shell = json::elements(raw).unwrap_or_default();
+    let stderr = |shell| Members::of(shell, &["stderr"]).ok()?.get("stderr");
     is_synthetic(output)
         || screen(raw).is_some_and(|image| image.trim_matches('"') == NO_SCREEN)
-        || matches!(shell.as_deref(), Ok([Shell { stderr }]) if is_synthetic(*stderr))
+        || matches!(&*shell, [shell] if is_synthetic(stderr(shell)))
 }

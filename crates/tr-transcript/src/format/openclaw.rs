@@ -2,42 +2,23 @@
 //! of an assistant message, a result is a message of the role `toolResult`.
 use super::{
     Format, ReadError,
-    form::{Form, id, result, step, text},
+    form::{Form, result, step, used},
     known,
     openai_chat::Chat,
     refused::{Refused, Text, must_be},
     written::{Asked, NewUse},
 };
 use crate::{
-    json::{self, quote},
+    json::{self, Members, quote},
     message::{Blank, Block, Body, Kind, Role, Unknown},
     validate::{Fault, Finding},
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-#[derive(Deserialize)]
-struct Wire<'t> {
-    #[serde(borrow)]
-    role: Option<&'t RawValue>,
-    content: Option<&'t RawValue>,
-    #[serde(rename = "toolCallId")]
-    tool_call_id: Option<&'t RawValue>,
-    /// The API that answered.
-    api: Option<&'t RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct WireBlock<'t> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'t RawValue>,
-    id: Option<&'t RawValue>,
-    #[serde(default, deserialize_with = "json::present")]
-    name: Option<&'t RawValue>,
-    #[serde(default, deserialize_with = "json::present")]
-    arguments: Option<&'t RawValue>,
-}
+/// The members that are read of a message, with the API that answered; and of a block.
+const READ: [&str; 4] = ["role", "content", "toolCallId", "api"];
+const BLOCK: [&str; 4] = ["type", "id", "name", "arguments"];
 
 /// The members of a message that hold content.
 const SAYING: [&str; 2] = ["content", "toolCallId"];
@@ -57,30 +38,24 @@ pub(super) struct OpenClaw;
 
 impl Form for OpenClaw {
     fn read(&self, raw: Box<str>) -> Result<Body, ReadError> {
-        let wire: Wire<'_> =
-            json::object(&raw).map_err(|error| ReadError::json("not a message", error))?;
-        let role = role(wire.role)?;
-        let at = |part: Option<&RawValue>| part.map(|part| json::span(&raw, part.get()));
+        let wire =
+            Members::of(&raw, &READ).map_err(|error| ReadError::json("not a message", error))?;
+        let (role, content) = (role(&wire)?, wire.get("content"));
         let mut blocks = Vec::new();
-        let list = at(wire.content);
+        let list = content.map(|content| json::span(&raw, content.get()));
         if role == Role::Tool {
-            blocks.push(result(&raw, wire.tool_call_id, wire.content, &RESULT));
+            blocks.push(result(&raw, &wire, "toolCallId", &RESULT));
         } else if role == Role::Assistant
-            && let Some(content) = wire.content
+            && let Some(content) = content
             && let Ok(elements) = json::elements(content.get())
         {
             for element in elements {
-                let kind = |wire: WireBlock<'_>| match wire.kind.and_then(json::string).as_deref() {
-                    Some("toolCall") => Kind::Use {
-                        id: id(wire.id),
-                        id_at: at(wire.id),
-                        name: text(wire.name),
-                        noun: "",
-                    },
-                    Some("text") => Kind::Text(Blank::No),
+                let kind = |wire: Members<'_>| match &*wire.text("type") {
+                    "toolCall" => used(&raw, &wire, "id", wire.text("name").into()),
+                    "text" => Kind::Text(Blank::No),
                     _ => Kind::Other,
                 };
-                let wire: Option<WireBlock<'_>> = json::object(element).ok();
+                let wire = Members::of(element, &BLOCK).ok();
                 let unknown = wire.as_ref().and_then(|wire| unknown(element, wire));
                 let refused = wire.as_ref().and_then(refused_in).map(Box::new);
                 let kind = wire.map_or(Kind::Unread, kind);
@@ -91,27 +66,27 @@ impl Form for OpenClaw {
         let is_system = role == Role::System;
         let unknown = match role {
             Role::Other => Some(Unknown::Content),
-            _ if !known::has_shape(wire.content, true) => Some(Unknown::Content),
+            _ if !known::has_shape(content, true) => Some(Unknown::Content),
             // A repair never removes these messages, so their other unknown members are safe.
-            Role::Assistant => known::message(&raw, &SAYING, wire.role)
+            Role::Assistant => known::message(&raw, &SAYING, wire.get("role"))
                 .filter(|unknown| *unknown == Unknown::Content),
             _ => None,
         };
-        let api = text(wire.api.filter(|_| role == Role::Assistant));
+        let api = if role == Role::Assistant { wire.text("api") } else { "".into() };
         let answered_in = form_of(&api);
-        let unknown_api = Some(api).filter(|api| answered_in.is_none() && !api.is_empty());
+        let unknown_api =
+            Some(Box::from(api)).filter(|api: &Box<str>| answered_in.is_none() && !api.is_empty());
         let body = Body { answered_in, unknown_api, ..Body::of(raw) };
         Ok(Body { role, list, blocks, is_system, unknown, ..body })
     }
 
     fn evidence(&self, message: &str) -> usize {
-        let Ok(wire) = json::object::<Wire<'_>>(message) else { return 0 };
-        let is_result = role(wire.role).is_ok_and(|role| role == Role::Tool);
+        let Ok(wire) = Members::of(message, &READ) else { return 0 };
+        let is_result = role(&wire).is_ok_and(|role| role == Role::Tool);
         let is_call = |element: &&str| {
-            let block: WireBlock<'_> = json::object(element).unwrap_or_default();
-            block.kind.and_then(json::string).as_deref() == Some("toolCall")
+            Members::of(element, &BLOCK).unwrap_or_default().text("type") == "toolCall"
         };
-        let blocks = wire.content.and_then(|content| json::elements(content.get()).ok());
+        let blocks = wire.get("content").and_then(|content| json::elements(content.get()).ok());
         let calls = blocks.map_or(0, |blocks| blocks.into_iter().filter(is_call).count());
         // No other form has such calls or results: one of them outweighs all other evidence.
         (usize::from(is_result) + calls) << 16
@@ -169,17 +144,18 @@ pub(crate) fn form_of(api: &str) -> Option<Format> {
 const NAME: Text = Text::name("function.name", usize::MAX, false);
 
 /// Why the provider refuses a call. The agent writes its arguments as an object.
-fn refused_in(wire: &WireBlock<'_>) -> Option<Refused> {
-    if &*text(wire.kind) != "toolCall" {
+fn refused_in(wire: &Members<'_>) -> Option<Refused> {
+    if wire.text("type") != "toolCall" {
         return None;
     }
-    let given = || must_be("an object", Fault::UnreadInput, "arguments", wire.arguments);
-    NAME.refused(wire.name).or_else(given)
+    let given = || wire.present("arguments");
+    let given = || must_be("an object", Fault::UnreadInput, "arguments", given());
+    NAME.refused(wire.present("name")).or_else(given)
 }
 
 /// Whether a block has unknown parts.
-fn unknown(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
-    match &*text(wire.kind) {
+fn unknown(block: &str, wire: &Members<'_>) -> Option<Unknown> {
+    match &*wire.text("type") {
         "toolCall" => known::block(block, &CALL),
         "text" | "thinking" | "image" => None,
         _ => Some(Unknown::Content),
@@ -187,8 +163,8 @@ fn unknown(block: &str, wire: &WireBlock<'_>) -> Option<Unknown> {
 }
 
 /// Messages of extensions and of the harness are sent as the user's.
-fn role(raw: Option<&RawValue>) -> Result<Role, ReadError> {
-    let role = raw.and_then(json::string).ok_or(ReadError::new("a message without a role"))?;
+fn role(wire: &Members<'_>) -> Result<Role, ReadError> {
+    let role = wire.string("role").ok_or(ReadError::new("a message without a role"))?;
     Ok(match &*role {
         "system" => Role::System,
         "assistant" => Role::Assistant,

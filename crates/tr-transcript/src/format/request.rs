@@ -1,34 +1,38 @@
 //! Locates the messages in a text: an array, a request, or a response.
 use super::{Format, ReadError, anthropic, form::Form};
-use crate::json;
-use serde::Deserialize;
+use crate::json::{self, Members};
 use serde_json::value::RawValue;
 
 /// The error for a text without messages.
 pub(crate) const NEITHER: &str = "neither an array of messages nor a request";
 
 /// The members of a request to a model's API, or of a response, that concern the messages.
-#[derive(Default, Deserialize)]
+/// Anthropic's system prompt stands beside the messages.
+const READ: [&str; 16] = [
+    "messages",
+    "contents",
+    "input",
+    "output",
+    "system",
+    "tools",
+    "model",
+    "anthropic_version",
+    "stop_sequences",
+    "thinking",
+    "max_tokens",
+    "max_completion_tokens",
+    "response_format",
+    "stream_options",
+    "previous_response_id",
+    "conversation",
+];
+
+/// A request, a response, or a bare array of messages.
+#[derive(Default)]
 pub(crate) struct Request<'t> {
-    #[serde(borrow)]
-    messages: Option<&'t RawValue>,
-    contents: Option<&'t RawValue>,
-    input: Option<&'t RawValue>,
-    output: Option<&'t RawValue>,
-    /// Anthropic's system prompt stands beside the messages.
-    system: Option<&'t RawValue>,
-    /// Anthropic's tools have a schema, `OpenAI`'s a function.
-    tools: Option<&'t RawValue>,
-    model: Option<&'t RawValue>,
-    anthropic_version: Option<&'t RawValue>,
-    stop_sequences: Option<&'t RawValue>,
-    thinking: Option<&'t RawValue>,
-    max_tokens: Option<&'t RawValue>,
-    max_completion_tokens: Option<&'t RawValue>,
-    response_format: Option<&'t RawValue>,
-    stream_options: Option<&'t RawValue>,
-    previous_response_id: Option<&'t RawValue>,
-    conversation: Option<&'t RawValue>,
+    members: Members<'t>,
+    /// The messages: an array, or the user's text.
+    messages: &'t str,
 }
 
 impl<'t> Request<'t> {
@@ -36,37 +40,38 @@ impl<'t> Request<'t> {
     pub(crate) fn of(text: &'t str) -> Result<Self, ReadError> {
         let neither = |error| ReadError::json(NEITHER, error);
         if text.trim_start().starts_with('[') {
-            let messages = serde_json::from_str(text).map_err(neither)?;
-            return Ok(Self { messages: Some(messages), ..Self::default() });
+            let messages: &RawValue = serde_json::from_str(text).map_err(neither)?;
+            return Ok(Self { members: Members::default(), messages: messages.get() });
         }
-        let request: Self = json::object(text).map_err(neither)?;
-        if request.messages().is_none() {
-            return Err(ReadError::new(NEITHER));
-        }
-        Ok(request)
+        let members = Members::of(text, &READ).map_err(neither)?;
+        let mut lists = READ[..4].iter().filter_map(|name| members.get(name));
+        let messages = lists.next().ok_or(ReadError::new(NEITHER))?.get();
+        Ok(Self { members, messages })
     }
 
     /// The messages: an array, or the user's text.
-    pub(crate) fn messages(&self) -> Option<&'t str> {
-        let Self { messages, contents, input, output, .. } = self;
-        messages.or(*contents).or(*input).or(*output).map(RawValue::get)
+    pub(crate) fn messages(&self) -> &'t str {
+        self.messages
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.members.get(name).is_some()
     }
 
     /// Whether the provider stores earlier messages that are not in it.
     pub(crate) fn continues(&self) -> bool {
-        let given = |member: Option<&RawValue>| member.is_some();
-        given(self.previous_response_id) || given(self.conversation)
+        self.has("previous_response_id") || self.has("conversation")
     }
 
     /// Whether it is a complete request: it names the model and the maximum length of the answer. A
     /// stored session need not end like a request.
     pub(crate) fn is_sent(&self) -> bool {
-        self.model.and(self.max_tokens).is_some()
+        self.has("model") && self.has("max_tokens")
     }
 
     /// Whether the form's own provider may receive it, judging by the model's name.
     pub(crate) fn has_limits(&self, format: Format) -> bool {
-        let Some(model) = self.model.and_then(json::string) else { return true };
+        let Some(model) = self.members.string("model") else { return true };
         match format {
             Format::AnthropicMessages => anthropic::is_ours(&model),
             Format::OpenAiChat | Format::OpenAiResponses => {
@@ -80,10 +85,10 @@ impl<'t> Request<'t> {
 
     /// The form that the request's own members tell.
     fn named(&self) -> Option<Format> {
-        match self {
-            Self { messages: Some(_), .. } => None,
-            Self { contents: Some(_), .. } => Some(Format::Gemini),
-            _ => self.input.or(self.output).map(|_| Format::OpenAiResponses),
+        match READ[..4].iter().find(|name| self.has(name)).copied() {
+            Some("contents") => Some(Format::Gemini),
+            Some("input" | "output") => Some(Format::OpenAiResponses),
+            _ => None,
         }
     }
 
@@ -93,7 +98,7 @@ impl<'t> Request<'t> {
             return named;
         }
         let (by_model, mut most) = (self.named_by_model(), (0, None));
-        let elements = json::elements(self.messages()?).ok()?;
+        let elements = json::elements(self.messages).ok()?;
         for format in Format::ALL {
             let evidence = |form: &dyn Form| elements.iter().map(|m| form.evidence(m)).sum();
             let mut found: usize = evidence(format.form());
@@ -112,7 +117,7 @@ impl<'t> Request<'t> {
     /// The form of the provider whose model it names. A name with a router's prefix (`anthropic/…`)
     /// may be used in any form.
     fn named_by_model(&self) -> Option<Format> {
-        let model = json::string(self.model?)?;
+        let model = self.members.string("model")?;
         let name = model.strip_prefix("openai/").unwrap_or(&model);
         let is_anthropic = || name.starts_with("claude").then_some(Format::AnthropicMessages);
         if is_openai(name) { Some(Format::OpenAiChat) } else { is_anthropic() }
@@ -120,33 +125,20 @@ impl<'t> Request<'t> {
 
     /// How many of the request's members belong to this form.
     fn members_of(&self, format: Format) -> usize {
-        #[derive(Default, Deserialize)]
-        struct Tool<'t> {
-            #[serde(borrow)]
-            input_schema: Option<&'t RawValue>,
-            function: Option<&'t RawValue>,
-        }
-        let tools = self.tools.map_or("[]", RawValue::get);
-        let tools = json::elements(tools).unwrap_or_default();
-        let mut tools = tools.into_iter().map(|tool| json::object(tool).unwrap_or_default());
-        let members = match format {
-            Format::AnthropicMessages => [
-                self.system.is_some(),
-                self.anthropic_version.is_some(),
-                self.stop_sequences.is_some(),
-                self.thinking.is_some(),
-                tools.any(|Tool { input_schema, .. }| input_schema.is_some()),
-            ],
-            Format::OpenAiChat => [
-                self.max_completion_tokens.is_some(),
-                self.response_format.is_some(),
-                self.stream_options.is_some(),
-                false,
-                tools.any(|Tool { function, .. }| function.is_some()),
-            ],
-            _ => [false; 5],
+        // Anthropic's tools have a schema, `OpenAI`'s a function.
+        let (own, of_tools): (&[&str], _) = match format {
+            Format::AnthropicMessages => {
+                (&["system", "anthropic_version", "stop_sequences", "thinking"], "input_schema")
+            }
+            Format::OpenAiChat => {
+                (&["max_completion_tokens", "response_format", "stream_options"], "function")
+            }
+            _ => return 0,
         };
-        members.into_iter().filter(|is_there| *is_there).count()
+        let tools = self.members.get("tools").map_or("[]", RawValue::get);
+        let has = |tool| Members::of(tool, &[of_tools]).is_ok_and(|it| it.get(of_tools).is_some());
+        let has_tool = json::elements(tools).is_ok_and(|tools| tools.into_iter().any(has));
+        own.iter().filter(|name| self.has(name)).count() + usize::from(has_tool)
     }
 }
 
@@ -159,12 +151,7 @@ fn is_openai(name: &str) -> bool {
 /// Whether a system message comes first. Anthropic's prompt is a member of the request, and its
 /// system messages follow a user's.
 fn begins_with_system(messages: &[&str]) -> bool {
-    #[derive(Default, Deserialize)]
-    struct Speaker<'t> {
-        #[serde(borrow)]
-        role: Option<&'t RawValue>,
-    }
     let first = messages.first().filter(|_| messages.len() > 1);
-    let speaker: Speaker<'_> = first.and_then(|first| json::object(first).ok()).unwrap_or_default();
-    speaker.role.and_then(json::string).as_deref() == Some("system")
+    let speaker = first.and_then(|first| Members::of(first, &["role"]).ok());
+    speaker.unwrap_or_default().text("role") == "system"
 }

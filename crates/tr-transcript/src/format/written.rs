@@ -1,6 +1,5 @@
 //! What this crate writes into transcripts, and how it recognises that.
-use crate::json;
-use serde::Deserialize;
+use crate::json::{self, Members};
 use serde_json::value::RawValue;
 
 /// The content of the error result that a repair adds for an unanswered use.
@@ -37,16 +36,11 @@ pub(crate) fn is_synthetic_text(text: &str) -> bool {
 
 /// The text of a content: a string, or its only text part.
 fn plain_text(content: &RawValue) -> String {
-    #[derive(Deserialize)]
-    struct Part<'t> {
-        #[serde(borrow)]
-        text: Option<&'t RawValue>,
-    }
     if let Some(text) = json::string(content) {
         return text.into_owned();
     }
-    match serde_json::from_str::<Vec<Part<'_>>>(content.get()).as_deref() {
-        Ok([Part { text: Some(text) }]) => json::string(text).unwrap_or_default().into_owned(),
+    match json::elements(content.get()).as_deref() {
+        Ok([part]) => Members::of(part, &["text"]).unwrap_or_default().text("text").into_owned(),
         _ => String::new(),
     }
 }

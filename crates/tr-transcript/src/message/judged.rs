@@ -1,8 +1,7 @@
 //! Which parts of a message are not understood, and which ones the provider refuses on their own.
 use super::{Block, Message, Unknown};
-use crate::{format::Refused, json, validate::Fault};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use crate::{format::Refused, json::Members, validate::Fault};
+use std::borrow::Cow;
 
 impl Message {
     /// Whether its role, its members and all of its blocks are known. A repair changes no message
@@ -69,26 +68,14 @@ impl Message {
 
     /// Whether the text of this block, or of a string content, ends in white space.
     pub(crate) fn ends_in_space(&self, block: usize) -> bool {
-        #[derive(Deserialize)]
-        struct Part<'t> {
-            #[serde(borrow)]
-            text: &'t RawValue,
-        }
         let text = self.text(&self.blocks()[block].span);
-        let said: Option<String> = match json::object::<Part<'_>>(text) {
-            Ok(part) => serde_json::from_str(part.text.get()).ok(),
-            Err(_) => serde_json::from_str(text).ok(),
-        };
+        let said = Members::of(text, &["text"]).ok().and_then(|part| part.string("text"));
+        let said = said.or_else(|| serde_json::from_str(text).ok().map(Cow::Owned));
         said.is_some_and(|said| said.ends_with(char::is_whitespace))
     }
 
-    fn type_of(&self, block: usize) -> Option<String> {
-        #[derive(Deserialize)]
-        struct Part<'t> {
-            #[serde(borrow, rename = "type")]
-            kind: &'t RawValue,
-        }
-        let part: Part<'_> = json::object(self.text(&self.blocks()[block].span)).ok()?;
-        serde_json::from_str(part.kind.get()).ok()
+    fn type_of(&self, block: usize) -> Option<Cow<'_, str>> {
+        let part = Members::of(self.text(&self.blocks()[block].span), &["type"]).ok()?;
+        part.string("type")
     }
 }
