@@ -30,7 +30,6 @@ mod recover;
 mod repaired;
 mod report;
 mod session_file;
-mod shared_line;
 mod walk;
 
 pub use self::{

@@ -160,8 +160,13 @@ impl Validator {
         ValidationResult::of(self.findings())
     }
 
-    /// Returns and removes the findings since the last call.
-    pub(crate) fn take_findings(&mut self) -> Vec<Finding> {
+    /// The findings from this one on, including those that were taken back.
+    pub(crate) fn findings_from(&self, first: usize) -> &[Finding] {
+        self.findings.from(first)
+    }
+
+    /// Removes and returns all of them; `None` for those that were taken back.
+    pub(crate) fn take_findings(&mut self) -> Vec<Option<Finding>> {
         self.findings.take()
     }
 

@@ -96,7 +96,7 @@ enum What {
     Bytes {
         action: &'static str,
         length: u64,
-        why: &'static str,
+        why: SkipReason,
     },
     Lines {
         action: &'static str,
@@ -145,16 +145,7 @@ impl Found {
             block: finding.finding().and_then(|finding| finding.block_index),
             rule: finding.rule(),
             severity: finding.severity,
-            fault: match finding.fault {
-                FileFault::Message(fault) => key(&fault),
-                FileFault::Skipped(why) => skipped(why).into(),
-                FileFault::Glued => "glued".into(),
-                FileFault::SharedLine => "shared_line".into(),
-                FileFault::PhantomParent => "phantom_parent".into(),
-                FileFault::UnreadMessage => "unread_message".into(),
-                FileFault::UnsurePlace => "unsure_place".into(),
-                _ => "other".into(),
-            },
+            fault: key(&finding.fault),
             tool_use_id: finding.tool_use_id.clone(),
             what: finding.to_string(),
             provider: on_resume.map_or_else(|| provider(asked), |it| it.agent),
@@ -206,8 +197,7 @@ impl Act {
         let (action, says) = match action {
             FileActionKind::Message(action) => return Self { line, what: What::Message(action) },
             FileActionKind::DropBytes { length, why } => {
-                let what = What::Bytes { action: "drop_bytes", length, why: skipped(why) };
-                return Self { line, what };
+                return Self { line, what: What::Bytes { action: "drop_bytes", length, why } };
             }
             FileActionKind::SplitRecords => ("split_records", "give the record its own line"),
             FileActionKind::Relink => ("relink", "link the entry to the one before it"),
@@ -227,7 +217,7 @@ impl Act {
     /// How many removed bytes may have held content.
     pub(crate) fn may_lose(&self) -> u64 {
         match self.what {
-            What::Bytes { length, why, .. } if why != "nul" => length,
+            What::Bytes { length, why, .. } if why != SkipReason::Nul => length,
             _ => 0,
         }
     }
@@ -246,10 +236,10 @@ impl Act {
                 let new = new.unwrap_or_default();
                 format!("{}  {DIM}{id}{new}{DIM:#}", done(action.action)).trim_end().to_owned()
             }
-            What::Bytes { length, why: "nul", .. } => {
+            What::Bytes { length, why: SkipReason::Nul, .. } => {
                 format!("take out {}", count(*length, "NUL byte"))
             }
-            What::Bytes { length, why: "not_utf8", .. } => {
+            What::Bytes { length, why: SkipReason::NotUtf8, .. } => {
                 let are = if *length == 1 { "is" } else { "are" };
                 format!("take out {} that {are} no UTF-8", count(*length, "byte"))
             }
@@ -265,16 +255,6 @@ impl Act {
 /// Its name in JSON.
 fn key(what: &impl Serialize) -> Value {
     serde_json::to_value(what).unwrap_or_default()
-}
-
-fn skipped(why: SkipReason) -> &'static str {
-    match why {
-        SkipReason::Torn => "torn",
-        SkipReason::Nul => "nul",
-        SkipReason::NotUtf8 => "not_utf8",
-        SkipReason::TooLong => "too_long",
-        _ => "other",
-    }
 }
 
 impl Health {

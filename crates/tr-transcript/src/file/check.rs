@@ -8,8 +8,7 @@ use super::{
     located::Place,
     outline::{self, Outline},
     records::{Piece, Record, Records},
-    report::{FileBytes, FileReport, Findings},
-    shared_line::SharedLine,
+    report::{FileReport, Findings},
 };
 use crate::format::Format;
 use serde::de::IgnoredAny;
@@ -151,14 +150,12 @@ impl FileCheck {
     pub fn run<R: Read>(&self, read: R, mut progress: impl FnMut(u64)) -> io::Result<FileReport> {
         let mut records = Records::new(read).max_record(self.max_record);
         let mut run = Run::new(self);
-        let mut is_whole = true;
         loop {
             match records.next()? {
                 None => break,
                 Some(Piece::Skipped(skipped)) => {
-                    run.bytes.skipped += skipped.length;
-                    let shared = run.shared.on_skipped(&skipped);
-                    run.evidence.skipped(&skipped);
+                    run.report.bytes.skipped += skipped.length;
+                    let shared = run.evidence.skipped(&skipped);
                     run.findings.add(FileFinding::of_skipped(skipped));
                     run.share(shared, skipped.line);
                 }
@@ -174,14 +171,13 @@ impl FileCheck {
             progress(records.position());
             let rest = self.length.map(|length| length.saturating_sub(records.position()));
             if rest.is_some_and(|rest| rest > 0 && run.is_no_session(rest)) {
-                is_whole = false;
+                run.report.is_whole = false;
                 break;
             }
         }
         let total = records.position();
         progress(total);
-        let report = run.finish(total, records.lines());
-        Ok(FileReport { is_whole, ..report })
+        Ok(run.finish(total, records.lines()))
     }
 }
 
@@ -190,22 +186,13 @@ struct Run<'c> {
     check: &'c FileCheck,
     /// The branch of a file whose form is known.
     branch: Option<(FileForm, Branch)>,
-    /// Records read before the form is known.
-    undecided: Vec<Held>,
+    /// Records read before the form is known, and where they are.
+    undecided: Vec<(Box<str>, Place)>,
     undecided_bytes: usize,
     findings: Findings,
-    shared: SharedLine,
-    bytes: FileBytes,
-    records: u64,
     evidence: Evidence,
-    /// The first line whose message exceeds the limits of a bounded check.
-    too_much: Option<u64>,
-}
-
-/// A record held back until the form is known.
-struct Held {
-    text: Box<str>,
-    place: Place,
+    /// What is known of the report so far.
+    report: FileReport,
 }
 
 impl<'c> Run<'c> {
@@ -216,37 +203,44 @@ impl<'c> Run<'c> {
             undecided: Vec::new(),
             undecided_bytes: 0,
             findings: Findings::up_to(check.max_findings),
-            shared: SharedLine::default(),
-            bytes: FileBytes::default(),
-            records: 0,
             evidence: Evidence::new(check.form.is_some()),
-            too_much: None,
+            report: FileReport { is_whole: true, ..FileReport::default() },
         }
     }
 
     /// Takes a record; `false` if it is no JSON.
     fn record(&mut self, record: &Record<'_>) -> bool {
         let (line, offset) = (record.line, record.offset);
-        let place = Place { number: self.records, line, offset };
-        if let Some((form, branch)) = &mut self.branch {
-            let Some(outline) = read(*form, &record.text, self.check.most()) else { return false };
-            if outline.is_too_much {
-                self.too_much.get_or_insert(line);
-                self.findings.add(unread(line, offset));
-            }
-            branch.push(outline.entry, place);
-            self.evidence.record(line, record.invalid > 0, outline.is_own);
+        let place = Place { number: self.report.records, line, offset };
+        let shared = if let Some((form, _)) = self.branch {
+            let Some(outline) = read(form, &record.text, self.check.most()) else { return false };
+            let is_own = outline.is_own;
+            self.push(outline, place);
+            self.evidence.record(record, Some(is_own))
         } else {
-            self.hold(record, place);
-        }
-        self.records += 1;
-        self.bytes.records += record.length - record.invalid;
+            let shared = self.evidence.record(record, None);
+            self.hold(&record.text, place);
+            shared
+        };
+        self.report.records += 1;
+        self.report.bytes.records += record.length - record.invalid;
         if record.is_glued {
             self.findings.add(FileFinding::of_record(FileFault::Glued, line, offset));
         }
-        let shared = self.shared.on_record(record);
         self.share(shared, line);
         true
+    }
+
+    /// Adds an entry to the branch.
+    fn push(&mut self, outline: Outline, place: Place) {
+        let Place { line, offset, .. } = place;
+        if outline.is_too_much {
+            self.report.too_much.get_or_insert(line);
+            self.findings.add(FileFinding::of_record(FileFault::UnreadMessage, line, offset));
+        }
+        if let Some((_, branch)) = &mut self.branch {
+            branch.push(outline.entry, place);
+        }
     }
 
     /// Notes that the record at `offset` shares its line.
@@ -257,13 +251,12 @@ impl<'c> Run<'c> {
     }
 
     /// Holds a record back until the form is known.
-    fn hold(&mut self, record: &Record<'_>, place: Place) {
-        self.undecided_bytes += record.text.len();
-        self.undecided.push(Held { text: record.text.as_ref().into(), place });
-        self.evidence.hold(record.line, record.invalid > 0);
+    fn hold(&mut self, record: &str, place: Place) {
+        self.undecided_bytes += record.len();
+        self.undecided.push((record.into(), place));
         let is_too_much =
             self.undecided.len() >= UNDECIDED_RECORDS || self.undecided_bytes >= UNDECIDED_BYTES;
-        if let Some(form) = FileForm::detect(&record.text) {
+        if let Some(form) = FileForm::detect(record) {
             self.decide(form);
         } else if is_too_much {
             self.decide_plain();
@@ -276,69 +269,43 @@ impl<'c> Run<'c> {
     }
 
     fn decide_plain(&mut self) {
-        let records: Vec<_> = self.undecided.iter().map(|held| &*held.text).collect();
+        let records: Vec<_> = self.undecided.iter().map(|(text, _)| &**text).collect();
         self.decide(FileForm::of_plain(&records));
     }
 
     fn decide(&mut self, form: FileForm) {
-        let mut branch = Branch::new(form, self.check.window, self.check.members);
+        self.branch = Some((form, Branch::new(form, self.check.window, self.check.members)));
         let held = mem::take(&mut self.undecided);
-        self.evidence.decide(held.iter().map(|held| (held.place.line, form.owns(&held.text))));
-        for Held { text, place } in held {
-            let most = self.check.most();
-            let Some(Outline { entry, is_too_much, .. }) = read(form, &text, most) else {
-                continue;
-            };
-            if is_too_much {
-                self.too_much.get_or_insert(place.line);
-                self.findings.add(unread(place.line, place.offset));
+        self.evidence.decide(held.iter().map(|(text, place)| (place.line, form.owns(text))));
+        for (text, place) in held {
+            if let Some(outline) = read(form, &text, self.check.most()) {
+                self.push(outline, place);
             }
-            branch.push(entry, place);
         }
-        self.branch = Some((form, branch));
     }
 
     fn finish(mut self, total: u64, lines: u64) -> FileReport {
         if self.branch.is_none() {
             self.decide_plain();
         }
-        let (form, walk) = self
-            .branch
-            .take()
-            .map_or((FileForm::Other, None), |(form, branch)| (form, branch.finish()));
-        let mut messages = 0;
-        let (mut pending, mut unknown_api) = (Vec::new(), None);
+        let Self { check, branch, mut findings, evidence, mut report, .. } = self;
+        let walk = branch.and_then(|(form, branch)| {
+            report.form = form;
+            branch.finish()
+        });
         if let Some(mut walk) = walk {
-            messages = walk.len();
-            pending.extend(walk.pending().map(Into::into));
-            unknown_api = walk.take_unknown_api();
-            let found = walk.take_findings(self.check.asked);
-            found.for_each(|finding| self.findings.add(finding));
+            report.messages = walk.len();
+            report.pending.extend(walk.pending().map(Into::into));
+            report.unknown_api = walk.take_unknown_api();
+            walk.take_findings(check.asked).for_each(|finding| findings.add(finding));
         }
-        self.findings.kept.sort_by_key(|finding| finding.offset);
-        let FileBytes { records, skipped, .. } = self.bytes;
-        let bytes = FileBytes { total, separators: total - records - skipped, ..self.bytes };
-        let Findings { kept: findings, all: found, errors, .. } = self.findings;
-        let records = self.records;
-        let Evidence { own: own_records, other: other_records, torn: torn_lines, .. } =
-            self.evidence;
-        FileReport {
-            form,
-            findings,
-            found,
-            errors,
-            bytes,
-            lines,
-            records,
-            own_records,
-            other_records,
-            torn_lines,
-            is_whole: true,
-            too_much: self.too_much,
-            messages,
-            pending,
-            unknown_api,
-        }
+        findings.kept.sort_by_key(|finding| finding.offset);
+        (report.findings, report.found, report.errors) =
+            (findings.kept, findings.all, findings.errors);
+        (report.own_records, report.other_records, report.torn_lines) = evidence.finish();
+        (report.lines, report.bytes.total) = (lines, total);
+        report.bytes.separators = total - report.bytes.records - report.bytes.skipped;
+        report
     }
 }
 
@@ -356,8 +323,4 @@ fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
     serde_json::from_str::<IgnoredAny>(record).ok()?;
     let (entry, is_own) = (Entry::read(form, record), form.owns(record));
     Some(Outline { entry, is_own, is_too_much: false })
-}
-
-fn unread(line: u64, offset: u64) -> FileFinding {
-    FileFinding::of_record(FileFault::UnreadMessage, line, offset)
 }

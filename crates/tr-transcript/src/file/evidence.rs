@@ -1,22 +1,36 @@
-//! Decides whether a file is a session by counting lines that are records of its form.
-use super::records::{SkipReason, Skipped};
+//! What shares a line: decides whether a file is a session by counting lines that are records of its
+//! form, and finds records that share their line with other bytes. An agent parses a line as a whole,
+//! so it cannot read such a record; `FileCheck` (`check.rs`) reports it as `FileFault::SharedLine`.
+use super::records::{Record, SkipReason, Skipped};
 use std::{collections::HashSet, mem};
 
 /// How many lines are records of the file's form, of something else, or torn. A record that shares
 /// its line with other bytes does not count: many files contain JSON.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
-    pub(super) own: u64,
-    pub(super) other: u64,
-    pub(super) torn: u64,
-    /// The line on which the last torn bytes are.
-    torn_line: u64,
-    /// The line of the last records, and how many of them are of the form or not.
-    line: u64,
-    on_line: (u64, u64),
-    /// Lines read before the form was known that are also torn.
+    own: u64,
+    other: u64,
+    torn: u64,
+    /// The line that is being read, which is not counted yet.
+    line: Line,
+    /// Lines with records read before the form was known that are also torn.
     held: HashSet<u64>,
     is_decided: bool,
+}
+
+/// The line that is being read.
+#[derive(Debug, Default)]
+struct Line {
+    number: u64,
+    /// How many of its records are of the form or not.
+    own: u64,
+    other: u64,
+    is_torn: bool,
+    /// Start and end of its last record.
+    record: Option<(u64, u64)>,
+    /// The start of its first bytes that are no record.
+    skipped: Option<u64>,
+    is_reported: bool,
 }
 
 impl Evidence {
@@ -25,72 +39,77 @@ impl Evidence {
         Self { is_decided, ..Self::default() }
     }
 
-    /// Bytes that are no record.
-    pub(super) fn skipped(&mut self, skipped: &Skipped) {
-        if skipped.why == SkipReason::Nul || self.torn_line == skipped.line {
-            return;
-        }
-        self.torn_line = skipped.line;
-        self.torn += 1;
-        if !self.is_decided && self.line == skipped.line {
-            self.held.insert(skipped.line);
-        } else if self.line == skipped.line {
-            let (own, other) = mem::take(&mut self.on_line);
-            self.own -= own;
-            self.other -= other;
-        }
+    /// Takes bytes that are no record; returns the start of the last record if they come behind it
+    /// and it is not reported yet.
+    pub(super) fn skipped(&mut self, skipped: &Skipped) -> Option<u64> {
+        let line = self.line(skipped.line);
+        line.is_torn |= skipped.why != SkipReason::Nul;
+        line.skipped = Some(line.skipped.map_or(skipped.offset, |first| first.min(skipped.offset)));
+        let (start, end) = line.record?;
+        (skipped.offset >= end).then(|| line.report_once(start))?
     }
 
-    /// Whether this many further bytes, all of them records of the form, cannot outweigh the
-    /// evidence so far. What was counted for the last line may still be taken back.
-    pub(super) fn is_against(&self, rest: u64) -> bool {
-        /// The shortest record of a form: `{"type":""}`.
-        const SHORTEST: u64 = 11;
-        let most = self.own + rest / SHORTEST + 1;
-        self.other - self.on_line.1 >= most || self.torn > most
-    }
-
-    /// Counts a record of a file whose form is known. `is_damaged` says that bytes in it are not
-    /// UTF-8, and were reported as skipped.
-    pub(super) fn record(&mut self, line: u64, is_damaged: bool, is_own: bool) {
-        self.heal(line, is_damaged);
-        if self.torn_line == line {
-            return;
-        }
-        if self.line != line {
-            (self.line, self.on_line) = (line, (0, 0));
-        }
-        let (own, other) = (u64::from(is_own), u64::from(!is_own));
-        self.own += own;
-        self.other += other;
-        self.on_line = (self.on_line.0 + own, self.on_line.1 + other);
-    }
-
-    /// Counts a record of a file whose form is not known yet.
-    pub(super) fn hold(&mut self, line: u64, is_damaged: bool) {
-        self.heal(line, is_damaged);
-        self.line = line;
-        if self.torn_line == line {
-            self.held.insert(line);
-        }
-    }
-
-    /// A line with a record whose bytes are not all UTF-8 is not torn for that.
-    fn heal(&mut self, line: u64, is_damaged: bool) {
-        if is_damaged && self.torn_line == line {
-            (self.torn_line, self.torn) = (0, self.torn - 1);
-            self.held.remove(&line);
-        }
+    /// Takes a record; returns its start if it is the first that shares its line with other bytes.
+    /// `is_own` says whether it is of the form, once that is known.
+    pub(super) fn record(&mut self, record: &Record<'_>, is_own: Option<bool>) -> Option<u64> {
+        let line = self.line(record.line);
+        // A line with a record whose bytes are not all UTF-8 is not torn for that: they belong to
+        // its texts.
+        line.is_torn &= record.invalid == 0;
+        let is_own = is_own == Some(true);
+        (line.own, line.other) = (line.own + u64::from(is_own), line.other + u64::from(!is_own));
+        line.record = Some((record.offset, record.offset + record.length));
+        // A record after another one is reported as `Glued`.
+        line.is_reported |= record.is_glued;
+        let is_behind = line.skipped.is_some_and(|first| first < record.offset);
+        is_behind.then(|| line.report_once(record.offset))?
     }
 
     /// Sets the form: the lines of the records so far, and whether each is of the form.
     pub(super) fn decide(&mut self, records: impl Iterator<Item = (u64, bool)>) {
-        (self.is_decided, self.line) = (true, 0);
+        (self.is_decided, self.line.other) = (true, 0);
         let held = mem::take(&mut self.held);
-        let torn_line = mem::take(&mut self.torn_line);
         for (line, is_own) in records.filter(|(line, _)| !held.contains(line)) {
-            self.record(line, false, is_own);
+            let is_last = line == self.line.number;
+            let Line { own, other, .. } = &mut self.line;
+            let (own, other) =
+                if is_last { (own, other) } else { (&mut self.own, &mut self.other) };
+            *(if is_own { own } else { other }) += 1;
         }
-        self.torn_line = torn_line;
+    }
+
+    /// Whether this many further bytes, all of them records of the form, cannot outweigh the
+    /// evidence so far. What the last line says is not certain yet.
+    pub(super) fn is_against(&self, rest: u64) -> bool {
+        /// The shortest record of a form: `{"type":""}`.
+        const SHORTEST: u64 = 11;
+        let most = self.own + self.line.own + rest / SHORTEST + 1;
+        self.other >= most || self.torn + u64::from(self.line.is_torn) > most
+    }
+
+    /// How many lines are records of the form, how many of something else, and how many are torn.
+    pub(super) fn finish(mut self) -> (u64, u64, u64) {
+        self.line(0);
+        (self.own, self.other, self.torn)
+    }
+
+    /// The line of this number; counts the one before it.
+    fn line(&mut self, number: u64) -> &mut Line {
+        if self.line.number != number {
+            let line = mem::replace(&mut self.line, Line { number, ..Line::default() });
+            self.torn += u64::from(line.is_torn);
+            if !self.is_decided {
+                self.held.extend((line.is_torn && line.other > 0).then_some(line.number));
+            } else if !line.is_torn {
+                (self.own, self.other) = (self.own + line.own, self.other + line.other);
+            }
+        }
+        &mut self.line
+    }
+}
+
+impl Line {
+    fn report_once(&mut self, start: u64) -> Option<u64> {
+        (!mem::replace(&mut self.is_reported, true)).then_some(start)
     }
 }

@@ -4,16 +4,14 @@ use crate::{
     format::Format,
     validate::{Fault, Finding, Severity},
 };
+use serde::Serialize;
 use std::fmt;
 
 /// What is wrong with a session file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FileFault {
-    /// In the messages that the model would be sent.
-    Message(Fault),
-    /// Bytes that are no record.
-    Skipped(SkipReason),
     /// A record after another one on the same line: harnesses then read neither.
     Glued,
     /// A record on a line with other bytes: harnesses then do not read it.
@@ -28,6 +26,12 @@ pub enum FileFault {
     /// missing, another entry with its id differs, or (Claude Code) it has no `parentUuid`. The file is neither
     /// judged nor repaired.
     UnsurePlace,
+    /// In the messages that the model would be sent.
+    #[serde(untagged)]
+    Message(Fault),
+    /// Bytes that are no record.
+    #[serde(untagged)]
+    Skipped(SkipReason),
 }
 
 /// One thing that is wrong with a session file, and where.

@@ -1,4 +1,5 @@
 //! A piece of a file of JSON lines: a record, or bytes that belong to none.
+use serde::Serialize;
 use std::{borrow::Cow, fmt};
 
 /// A piece of a file.
@@ -43,7 +44,8 @@ pub struct Skipped {
 }
 
 /// Why bytes were skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SkipReason {
     /// Invalid JSON: a record that was not written completely, or bytes around one.

@@ -7,7 +7,7 @@ use crate::validate::Severity;
 use std::collections::HashSet;
 
 /// The result of a check.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct FileReport {
     /// The file's form.

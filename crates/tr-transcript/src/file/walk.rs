@@ -1,11 +1,7 @@
 //! Validates the messages of a branch one by one, and tracks their positions in the file.
-use super::finding::{FileFault, FileFinding};
-use crate::{
-    format::Format,
-    message::Message,
-    validate::{Fault, Validator},
-};
-use std::collections::{HashMap, VecDeque};
+use super::finding::FileFinding;
+use crate::{format::Format, message::Message, validate::Validator};
+use std::{collections::VecDeque, mem};
 
 /// A record's line and byte offset.
 type Place = (u64, u64);
@@ -26,24 +22,22 @@ pub(super) struct Walk {
     places: VecDeque<Places>,
     /// The index of the first of these messages.
     first: usize,
-    /// The findings; `None` for those that were taken back.
-    findings: Vec<Option<FileFinding>>,
-    found: usize,
+    /// The position of each of the validator's findings, including those that it took back.
+    found: Vec<Place>,
+    /// The findings of the file's own.
+    others: Vec<FileFinding>,
     /// The form in which the last answer was requested, in a form that several providers use.
     asked: Option<Format>,
     /// Its API, if no form is known for it.
     unknown_api: Option<Box<str>>,
-    /// The findings of uses without results, built once one of them is taken back.
-    incomplete: Option<HashMap<usize, usize>>,
 }
 
 impl Walk {
     pub(super) fn new(format: Format, members: bool) -> Self {
         let validator = Validator::new(format);
         let validator = if members { validator.with_members() } else { validator };
-        let (places, findings) = (VecDeque::new(), Vec::new());
-        let (first, found, asked, unknown_api, incomplete) = (0, 0, None, None, None);
-        Self { validator, places, first, findings, found, asked, unknown_api, incomplete }
+        let (places, found, others) = (VecDeque::new(), Vec::new(), Vec::new());
+        Self { validator, places, first: 0, found, others, asked: None, unknown_api: None }
     }
 
     /// Continues after unknown messages, which may hold the uses of later results.
@@ -66,16 +60,12 @@ impl Walk {
             (None, None) => {}
         }
         self.validator.push(message);
-        for finding in self.validator.take_findings() {
+        for finding in self.validator.findings_from(self.found.len()) {
             let at = finding.message_index.checked_sub(self.first);
             let at = at.and_then(|at| self.places.get(at));
             let Some(Places { message, blocks }) = at.or(self.places.back()) else { continue };
             let block = finding.block_index.and_then(|block| blocks.get(block));
-            let &(line, offset) = block.unwrap_or(message);
-            self.find(FileFinding::of_message(finding, line, offset));
-        }
-        for message in self.validator.take_healed() {
-            self.heal(message);
+            self.found.push(*block.unwrap_or(message));
         }
         let open = self.validator.first_waiting();
         while self.first < open && self.places.pop_front().is_some() {
@@ -84,27 +74,13 @@ impl Walk {
     }
 
     pub(super) fn find(&mut self, finding: FileFinding) {
-        if let Some(incomplete) = &mut self.incomplete {
-            incomplete.extend(lacks_result(&finding).map(|message| (message, self.findings.len())));
-        }
-        self.findings.push(Some(finding));
-        self.found += 1;
-    }
-
-    /// Takes back the finding of a use in this message: its result was found.
-    fn heal(&mut self, message: usize) {
-        let findings = &mut self.findings;
-        let incomplete = self.incomplete.get_or_insert_with(|| {
-            let found = findings.iter().enumerate();
-            found.filter_map(|(at, it)| Some((lacks_result(it.as_ref()?)?, at))).collect()
-        });
-        let gone = incomplete.remove(&message).and_then(|at| findings[at].take());
-        self.found -= usize::from(gone.is_some());
+        self.others.push(finding);
     }
 
     /// Forgets the findings: the messages so far are hidden.
     pub(super) fn forget(&mut self) {
-        (self.findings, self.incomplete, self.found) = (Vec::new(), None, 0);
+        drop(self.validator.take_findings());
+        (self.found, self.others) = (Vec::new(), Vec::new());
     }
 
     /// The findings that remain, for a provider that takes the form `asked`, else for the one of
@@ -113,15 +89,17 @@ impl Walk {
         &mut self,
         asked: Option<Format>,
     ) -> impl Iterator<Item = FileFinding> {
-        (self.incomplete, self.found) = (None, 0);
         let asked = asked.or(self.asked);
-        let found = std::mem::take(&mut self.findings).into_iter().flatten();
-        found.map(move |finding| finding.asked(asked))
+        let found = self.validator.take_findings().into_iter().zip(mem::take(&mut self.found));
+        let left = found.filter_map(|(finding, at)| Some((finding?, at)));
+        let left =
+            left.map(|(finding, (line, offset))| FileFinding::of_message(finding, line, offset));
+        left.chain(mem::take(&mut self.others)).map(move |finding| finding.asked(asked))
     }
 
     /// Whether no finding remains.
-    pub(super) const fn is_clean(&self) -> bool {
-        self.found == 0
+    pub(super) fn is_clean(&self) -> bool {
+        self.validator.findings().is_empty() && self.others.is_empty()
     }
 
     /// The API of the last answer, if no form is known for it.
@@ -136,10 +114,4 @@ impl Walk {
     pub(super) fn pending(&self) -> impl Iterator<Item = &str> {
         self.validator.pending()
     }
-}
-
-/// The message of a use without a result, if that is the finding.
-fn lacks_result(finding: &FileFinding) -> Option<usize> {
-    let lacks = finding.fault == FileFault::Message(Fault::IncompleteUse);
-    finding.message_index.filter(|_| lacks)
 }

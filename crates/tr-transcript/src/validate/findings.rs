@@ -43,34 +43,32 @@ impl Findings {
         self.all.push(finding);
     }
 
-    /// Removes and returns the remaining findings.
-    pub(super) fn take(&mut self) -> Vec<Finding> {
-        if self.all.is_empty() {
-            return Vec::new();
-        }
-        let Self { all, is_back, errors, .. } = mem::take(self);
-        self.errors = errors;
-        if is_back.is_empty() {
-            return all;
-        }
-        all.into_iter().zip(is_back).filter(|(_, is_back)| !is_back).map(|(it, _)| it).collect()
+    /// The findings from this one on, including those that were taken back.
+    pub(super) fn from(&self, first: usize) -> &[Finding] {
+        &self.all[first..]
     }
 
-    /// Takes back the finding of a use in this message, whose result is in message `since`. Returns
-    /// whether there was one.
-    pub(super) fn take_back(&mut self, message: usize, since: usize) -> bool {
+    /// Removes and returns the findings; `None` for those that were taken back.
+    pub(super) fn take(&mut self) -> Vec<Option<Finding>> {
+        let Self { all, mut is_back, errors, .. } = mem::take(self);
+        self.errors = errors;
+        is_back.resize(all.len(), false);
+        all.into_iter().zip(is_back).map(|(it, is_back)| (!is_back).then_some(it)).collect()
+    }
+
+    /// Takes back the finding of a use in this message, whose result is in message `since`.
+    pub(super) fn take_back(&mut self, message: usize, since: usize) {
         let all = &self.all;
         let incomplete = self.incomplete.get_or_insert_with(|| {
             let found = all.iter().enumerate();
             found.filter_map(|(at, finding)| Some((message_of(finding)?, at))).collect()
         });
-        let Some(at) = incomplete.remove(&message) else { return false };
+        let Some(at) = incomplete.remove(&message) else { return };
         self.is_back.resize(self.all.len(), false);
         self.is_back[at] = true;
         self.back.push((since, at));
         self.left.take();
         self.errors -= usize::from(self.all[at].is_error());
-        true
     }
 
     /// Removes what was found in all but the first `len` messages.

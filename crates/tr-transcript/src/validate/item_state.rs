@@ -16,8 +16,6 @@ pub(super) struct Items {
     pub(super) ids: Ids,
     /// Reasoning without output so far: the messages, and the items' ids.
     pub(super) reasoning: Vec<(usize, Box<str>)>,
-    /// The uses whose findings were taken before their results were found.
-    pub(super) healed_late: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]

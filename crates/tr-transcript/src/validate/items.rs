@@ -39,26 +39,14 @@ impl Validator {
             Some(message) if live.is_some_and(|start| message >= start) => {
                 self.step.iter_mut().for_each(|step| step.answer_in(message));
             }
-            Some(message) => self.heal(message),
+            // Its finding was early.
+            Some(message) => self.findings.take_back(message, at),
             None if self.items.uses.last(id).is_some() => {
                 self.report(Fault::SeveralResults, at, None, Some(id));
             }
             None if self.items.continues || self.items.reference.is_some() => {}
             None => self.report(Fault::OrphanedResult, at, None, Some(id)),
         }
-    }
-
-    /// The result of the use at `message` was found.
-    fn heal(&mut self, message: usize) {
-        if !self.findings.take_back(message, self.len) {
-            self.items.healed_late.push(message);
-        }
-    }
-
-    /// The messages of uses whose results were found after their findings were taken. Clears the
-    /// list.
-    pub(crate) fn take_healed(&mut self) -> Vec<usize> {
-        mem::take(&mut self.items.healed_late)
     }
 
     /// Reasoning waits for the model's output; results do not count.

@@ -6,12 +6,6 @@
 //! After `None` the position is unspecified: drop the scanner or rewind it.
 use serde::de::IgnoredAny;
 
-/// The depth to which the scanner recurses. serde skips deeper values without recursion.
-const DEEP: usize = 64;
-
-/// Strings of at least this many bytes are scanned in larger blocks.
-const LONG: usize = 64;
-
 /// A cursor over one record.
 pub(super) struct Scan<'t> {
     text: &'t str,
@@ -192,7 +186,7 @@ impl<'t> Scan<'t> {
         let mut count = 0;
         let skip = |scan: &mut Self| {
             count += 1;
-            scan.skip_nested(1)
+            scan.skip_value()
         };
         match self.peek() {
             b'{' => self.each_member(skip)?,
@@ -202,27 +196,11 @@ impl<'t> Scan<'t> {
         Some(count)
     }
 
-    /// Skips any value.
+    /// Skips any value, of any depth.
     pub(super) fn skip_value(&mut self) -> Option<()> {
-        self.skip_nested(0)
-    }
-
-    /// Skips a value within `depth` others.
-    fn skip_nested(&mut self, depth: usize) -> Option<()> {
-        match self.peek() {
-            b'"' => self.skip_string().map(drop),
-            b'{' | b'[' if depth == DEEP => self.skip_deep(),
-            b'{' => self.each_member(|scan| scan.skip_nested(depth + 1)),
-            b'[' => self.array(|scan| scan.skip_nested(depth + 1)),
-            b't' => self.literal("true"),
-            b'f' => self.literal("false"),
-            b'n' => self.literal("null"),
-            _ => self.skip_number(),
+        if self.peek() == b'"' {
+            return self.skip_string().map(drop);
         }
-    }
-
-    /// Skips a value of any depth, with serde.
-    fn skip_deep(&mut self) -> Option<()> {
         let rest = serde_json::Deserializer::from_str(&self.text[self.at..]);
         let mut values = rest.into_iter::<IgnoredAny>();
         values.next()?.ok()?;
@@ -241,49 +219,12 @@ impl<'t> Scan<'t> {
         }
         Some(())
     }
-
-    fn skip_number(&mut self) -> Option<()> {
-        let bytes = self.text.as_bytes();
-        let next = |at: usize| bytes.get(at).copied().unwrap_or_default();
-        self.at += usize::from(next(self.at) == b'-');
-        let is_zero = next(self.at) == b'0';
-        let whole = self.skip_digits()?;
-        (!is_zero || whole == 1).then_some(())?;
-        if next(self.at) == b'.' {
-            self.at += 1;
-            self.skip_digits()?;
-        }
-        if matches!(next(self.at), b'e' | b'E') {
-            self.at += 1;
-            self.at += usize::from(matches!(next(self.at), b'+' | b'-'));
-            self.skip_digits()?;
-        }
-        Some(())
-    }
-
-    /// Skips one digit or more; returns how many.
-    fn skip_digits(&mut self) -> Option<usize> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        self.at += digits;
-        (digits > 0).then_some(digits)
-    }
 }
 
-/// How many bytes there are before the next quote, backslash or control character.
+/// How many bytes there are before the next quote, backslash or control character: looked for in
+/// eight bytes at a time.
 #[inline]
 fn ordinary(bytes: &[u8]) -> usize {
-    let at = ordinary_words(&bytes[..bytes.len().min(LONG)]);
-    if at < LONG {
-        return at;
-    }
-    let at = at + ordinary_blocks(&bytes[at..]);
-    at + ordinary_words(&bytes[at..])
-}
-
-/// Like [`ordinary`], eight bytes at a time.
-#[inline]
-fn ordinary_words(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {
         let ends = ends(*word);
@@ -307,19 +248,6 @@ fn ends(word: [u8; 8]) -> u64 {
     let zero = |word: u64| word.wrapping_sub(EACH) & !word;
     let control = word.wrapping_sub(EACH * 0x20) & !word;
     (zero(quote) | zero(slash) | control) & (EACH * 0x80)
-}
-
-/// How many bytes the leading blocks of 32 have that are without a quote, a backslash or a control
-/// character. Long texts are scanned faster so.
-fn ordinary_blocks(bytes: &[u8]) -> usize {
-    const BLOCK: usize = 32;
-    let (blocks, _) = bytes.as_chunks::<BLOCK>();
-    let is_plain = |block: &&[u8; BLOCK]| {
-        let ends =
-            |byte: u8| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < b' ');
-        block.iter().fold(0, |any, byte| any | ends(*byte)) == 0
-    };
-    BLOCK * blocks.iter().take_while(is_plain).count()
 }
 
 /// The length of the escape at the beginning of `bytes`.
