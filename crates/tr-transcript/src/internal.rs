@@ -1,7 +1,7 @@
 //! What the sessions of tr-integrity use of transcripts: where the result of a use stands, and how one is
 //! written, for those who add results one by one. It may change at any time.
 use crate::{
-    format::{Asked, Format, NewUse, Results},
+    format::{self, Asked, Format, NewUse, Results},
     json::Piece,
     message::{Kind, Message},
     repair::{Repair, zone},
@@ -30,6 +30,12 @@ pub struct NewResult<'r> {
     pub content: &'r str,
     /// Whether the tool failed.
     pub is_error: bool,
+}
+
+/// Whether messages of a form have this member.
+#[must_use]
+pub fn is_of_messages(name: &str) -> bool {
+    format::is_of_messages(name)
 }
 
 /// Whether a message says nothing of its own, so that it may stand between uses and their results.

@@ -19,7 +19,7 @@ const BLOCK: [&str; 9] =
     ["type", "id", "name", "input", "tool_use_id", "content", "caller", "text", "isSystemPrompt"];
 
 /// The known members of a message, including those of the model's answers.
-const MEMBERS: [&str; 13] = [
+pub(super) const MEMBERS: [&str; 13] = [
     "container",
     "content",
     "context_management",

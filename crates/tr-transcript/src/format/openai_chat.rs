@@ -21,7 +21,7 @@ const READ: [&str; 7] =
 
 /// The known members of a message, including those of the model's answers and of other providers
 /// that use this form.
-const MEMBERS: [&str; 15] = [
+pub(super) const MEMBERS: [&str; 15] = [
     "annotations",
     "audio",
     "cache_control",

@@ -49,7 +49,7 @@ const UNTOUCHED: [&str; 15] = [
 ];
 
 /// The known members of a message.
-const MESSAGE: [&str; 9] = [
+pub(super) const MESSAGE: [&str; 9] = [
     "content",
     "end_turn",
     "id",

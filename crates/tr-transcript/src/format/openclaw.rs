@@ -30,7 +30,7 @@ const KEPT: [&str; 4] = ["details", "isError", "timestamp", "toolName"];
 const CALL: [&str; 6] = ["type", "id", "name", "arguments", "thoughtSignature", "partialJson"];
 
 /// The known members of a result.
-const RESULT: [&str; 7] =
+pub(super) const RESULT: [&str; 7] =
     ["content", "details", "isError", "role", "timestamp", "toolCallId", "toolName"];
 
 /// The form of OpenClaw and pi.
@@ -74,8 +74,8 @@ impl Form for OpenClaw {
         };
         let api = if role == Role::Assistant { wire.text("api") } else { "".into() };
         let answered_in = form_of(&api);
-        let unknown_api =
-            Some(Box::from(api)).filter(|api: &Box<str>| answered_in.is_none() && !api.is_empty());
+        let is_unknown = answered_in.is_none() && !api.is_empty();
+        let unknown_api = is_unknown.then(|| api.into());
         let body = Body { answered_in, unknown_api, ..Body::of(raw) };
         Ok(Body { role, list, blocks, is_system, unknown, ..body })
     }

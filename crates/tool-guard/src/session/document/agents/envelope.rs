@@ -3,66 +3,35 @@
 use crate::session::document::outline::Record;
 use std::collections::BTreeSet;
 use tr_core::printable;
+use tr_transcript::internal::is_of_messages;
 
-/// Members that messages have in one of the forms, and those that agents add to a message.
-const OF_MESSAGES: [&str; 58] = [
-    "annotations",
+/// Members that agents add to a message, beside those that messages have in one of the forms.
+const ADDED: [&str; 26] = [
     "api",
-    "audio",
     "author",
-    "cache_control",
     "call_id",
-    "container",
-    "content",
-    "context_management",
     "created",
     "createdAt",
     "created_at",
     "date",
-    "details",
-    "diagnostics",
     "effort",
     "errorMessage",
     "extra_content",
     "function_call",
-    "id",
     "images",
     "index",
-    "isError",
     "message_id",
     "metadata",
     "meta",
-    "model",
-    "name",
     "object",
     "parts",
-    "phase",
     "prefix",
     "provider",
     "provider_extra",
-    "provider_specific_fields",
-    "reasoning",
-    "reasoning_content",
-    "reasoning_details",
-    "refusal",
     "responseId",
-    "role",
-    "status",
     "stopReason",
-    "stop_details",
-    "stop_reason",
-    "stop_sequence",
     "thinking",
-    "thinking_blocks",
     "time",
-    "timestamp",
-    "toolCallId",
-    "toolName",
-    "tool_call_id",
-    "tool_calls",
-    "tool_name",
-    "type",
-    "usage",
     "weight",
 ];
 
@@ -82,7 +51,8 @@ impl Envelope {
         if self.is_mixed {
             return;
         }
-        let names = line.names().filter(|name| !OF_MESSAGES.contains(name)).map(str::to_owned);
+        let is_own = |name: &&str| !ADDED.contains(name) && !is_of_messages(name);
+        let names = line.names().filter(is_own).map(str::to_owned);
         if self.lines == 0 {
             self.shared = names.collect();
         } else {
