@@ -51,6 +51,15 @@ impl<'t> Members<'t> {
         self.present(name).filter(|value| value.get() != "null")
     }
 
+    /// Whether a member begins so.
+    pub(crate) fn begins(&self, name: &str, begin: char) -> bool {
+        self.present(name).is_some_and(|value| value.get().starts_with(begin))
+    }
+
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        self.present(name).is_some_and(|value| value.get() == "true")
+    }
+
     /// A member's string; `None` if it is no string.
     pub(crate) fn string(&self, name: &str) -> Option<Cow<'t, str>> {
         self.present(name).and_then(string)

@@ -153,8 +153,7 @@ const CLAUDE_CODE: [&str; 9] = [
 /// `takes_sides` says that side chain lines form the session.
 fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
     let wire = Members::of(record, &CLAUDE_CODE).ok()?;
-    let is_true = |name| wire.get(name).is_some_and(|raw| raw.get() == "true");
-    if is_true("isSidechain") && !takes_sides {
+    if wire.is_true("isSidechain") && !takes_sides {
         return None;
     }
     let (id, link) = (named(&wire, "uuid"), link(&wire, "parentUuid"));
@@ -162,8 +161,8 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
         "user" | "assistant" => {
             let read = |raw: &RawValue| read(Format::AnthropicMessages, raw.get());
             match wire.get("message").and_then(read) {
-                _ if is_true("isApiErrorMessage") => What::Hidden,
-                _ if is_true("isVisibleInTranscriptOnly") => What::Hidden,
+                _ if wire.is_true("isApiErrorMessage") => What::Hidden,
+                _ if wire.is_true("isVisibleInTranscriptOnly") => What::Hidden,
                 None => What::Unread,
                 Some(message) => {
                     let group = named(&wire.inside("message", &["id"]), "id");
@@ -221,7 +220,7 @@ fn is_plain(compacted: &Members<'_>) -> bool {
         pairs.is_none() && item.is_understood() && !item.blocks().iter().any(is_kept)
     };
     let items = json::elements(history.get());
-    history.get() == "null" || items.is_ok_and(|items| items.into_iter().all(is_plain))
+    items.is_ok_and(|items| items.into_iter().all(is_plain))
 }
 
 /// The members of OpenClaw's lines that are read.

@@ -45,62 +45,41 @@ const READ: [&str; 12] = [
 const CODEX: [&str; 6] =
     ["session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"];
 
-/// What the members of a record tell.
-struct Told<'t>(Members<'t>);
+fn is_codex(wire: &Members<'_>) -> bool {
+    wire.begins("payload", '{') && wire.begins("timestamp", '"') && wire.begins("type", '"')
+}
 
-impl<'t> Told<'t> {
-    fn of(record: &'t str) -> Option<Self> {
-        Members::of(record, &READ).ok().map(Self)
-    }
-
-    fn is_object(&self, name: &str) -> bool {
-        self.0.get(name).is_some_and(|raw| raw.get().starts_with('{'))
-    }
-
-    fn is_string(&self, name: &str) -> bool {
-        self.0.get(name).is_some_and(|raw| raw.get().starts_with('"'))
-    }
-
-    /// Whether it is a message of Claude Code's, or an entry with a place in one of its sessions.
-    fn is_claude_code(&self) -> bool {
-        let is_linked = self.0.present("parentUuid").is_some() || self.is_string("sessionId");
-        match self.0.string("type").as_deref() {
-            Some("user" | "assistant") => {
-                self.is_object("message") && (is_linked || self.is_string("uuid"))
-            }
-            Some(_) => self.is_string("leafUuid") || self.is_string("uuid") && is_linked,
-            None => false,
+/// Whether a record is a message of Claude Code's, or an entry with a place in one of its sessions.
+fn is_claude_code(wire: &Members<'_>) -> bool {
+    let is_linked = wire.present("parentUuid").is_some() || wire.begins("sessionId", '"');
+    match wire.string("type").as_deref() {
+        Some("user" | "assistant") => {
+            wire.begins("message", '{') && (is_linked || wire.begins("uuid", '"'))
         }
-    }
-
-    fn is_sidechain(&self) -> bool {
-        self.0.get("isSidechain").is_some_and(|raw| raw.get() == "true")
-    }
-
-    fn is_codex(&self) -> bool {
-        self.is_object("payload") && self.is_string("timestamp") && self.is_string("type")
+        Some(_) => wire.begins("leafUuid", '"') || wire.begins("uuid", '"') && is_linked,
+        None => false,
     }
 }
 
 impl FileForm {
     /// The form that follows from this record alone; `None` if several are possible.
     pub(super) fn detect(record: &str) -> Option<Self> {
-        let wire = Told::of(record)?;
-        let version = wire.0.get("version");
-        let begins = wire.is_string("timestamp") || version.or(wire.0.get("cwd")).is_some();
-        match wire.0.string("type").as_deref() {
-            Some("session") if wire.is_string("id") && begins => {
+        let wire = Members::of(record, &READ).ok()?;
+        let version = wire.get("version");
+        let begins = wire.begins("timestamp", '"') || version.or(wire.get("cwd")).is_some();
+        match wire.string("type").as_deref() {
+            Some("session") if wire.begins("id", '"') && begins => {
                 let version = version.and_then(|raw| raw.get().parse().ok()).unwrap_or(1);
                 return Some(Self::OpenClaw { version });
             }
             // A subagent's lines may stand in the file of its session.
-            _ if wire.is_claude_code() && wire.is_sidechain() => return None,
-            _ if wire.is_claude_code() => return Some(Self::ClaudeCode),
-            Some(kind) if wire.is_codex() && CODEX.contains(&kind) => return Some(Self::Codex),
+            _ if is_claude_code(&wire) && wire.is_true("isSidechain") => return None,
+            _ if is_claude_code(&wire) => return Some(Self::ClaudeCode),
+            Some(kind) if is_codex(&wire) && CODEX.contains(&kind) => return Some(Self::Codex),
             // The header is missing.
             // All of its messages name their speaker.
-            Some("message") if Told(wire.0.inside("message", &["role"])).is_string("role") => {
-                let version = if wire.is_string("id") { 3 } else { 1 };
+            Some("message") if wire.inside("message", &["role"]).begins("role", '"') => {
+                let version = if wire.begins("id", '"') { 3 } else { 1 };
                 return Some(Self::OpenClaw { version });
             }
             _ => {}
@@ -111,7 +90,8 @@ impl FileForm {
     /// The form of a file of which no record alone decides the form.
     pub(super) fn of_plain(records: &[&str]) -> Self {
         let is_of_subagent = |record: &&str| {
-            Told::of(record).is_some_and(|wire| wire.is_claude_code() && wire.is_sidechain())
+            let wire = Members::of(record, &READ).unwrap_or_default();
+            is_claude_code(&wire) && wire.is_true("isSidechain")
         };
         if records.iter().any(is_of_subagent) {
             return Self::ClaudeSubagent;
@@ -123,11 +103,12 @@ impl FileForm {
 
     /// Whether a record has the shape of this form's records.
     pub(super) fn owns(self, record: &str) -> bool {
+        let wire = Members::of(record, &READ).unwrap_or_default();
         match self {
             Self::ClaudeCode | Self::ClaudeSubagent | Self::OpenClaw { .. } => {
-                Told::of(record).is_some_and(|wire| wire.is_string("type"))
+                wire.begins("type", '"')
             }
-            Self::Codex => Told::of(record).is_some_and(|wire| wire.is_codex()),
+            Self::Codex => is_codex(&wire),
             Self::Messages(format) => {
                 let message = format.read(record);
                 message.is_ok_and(|message| !message.says_unknown())

@@ -67,9 +67,8 @@ impl Form for Anthropic {
             } else if let Ok(elements) = json::elements(content.get()) {
                 for element in elements {
                     let wire = Members::of(element, &BLOCK).ok();
-                    let is_true = |raw: &RawValue| raw.get() == "true";
-                    let is_prompt = wire.as_ref().and_then(|wire| wire.get("isSystemPrompt"));
-                    is_system |= role == Role::User && is_prompt.is_some_and(is_true);
+                    let is_prompt = wire.as_ref().is_some_and(|it| it.is_true("isSystemPrompt"));
+                    is_system |= role == Role::User && is_prompt;
                     let unknown = wire.as_ref().and_then(|wire| unknown_in(element, wire));
                     let kind = match wire.as_ref().map_or(Kind::Unread, |wire| kind(&raw, wire)) {
                         // Its content is in an unknown member.
@@ -138,7 +137,7 @@ impl Form for Anthropic {
                     blocks.extend(last);
                 }
                 // A text block without a text is damaged: its content may be in another member.
-                "text" if !wire.get("text").is_some_and(is_string) => {
+                "text" if !wire.begins("text", '"') => {
                     blocks.push(with_mark_of(text_block(part), part));
                 }
                 "text" | "image" | "document" | "search_result" => {
@@ -319,10 +318,6 @@ fn unknown_in(block: &str, wire: &Members<'_>) -> Option<Unknown> {
 /// A text that cannot be decoded (a lone surrogate) counts as not blank.
 fn blank(text: &RawValue) -> Blank {
     json::string(text).as_deref().map_or(Blank::No, Blank::of)
-}
-
-fn is_string(raw: &RawValue) -> bool {
-    raw.get().starts_with('"')
 }
 
 fn text_block(text: &str) -> String {

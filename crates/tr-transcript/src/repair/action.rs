@@ -94,7 +94,7 @@ pub enum LossKind {
 }
 
 /// The actions and losses noted so far.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     pub(super) actions: Vec<RepairAction>,
     /// For each action, the index of its message in the transcript before the repair.

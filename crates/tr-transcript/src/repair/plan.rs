@@ -12,9 +12,7 @@ use crate::{message::Message, transcript::Transcript};
 pub struct RepairPlan {
     before: Vec<Message>,
     after: Vec<Message>,
-    actions: Vec<RepairAction>,
-    places: Vec<usize>,
-    losses: Vec<Loss>,
+    log: Log,
 }
 
 /// The result of a repair.
@@ -46,9 +44,7 @@ impl Repair {
             RepairMode::Preserve => preserve::repair(transcript, self, &mut log),
             RepairMode::Remove => remove::repair(transcript, self.members, &mut log),
         };
-        let before = transcript.messages().to_vec();
-        let Log { actions, places, losses } = log;
-        RepairPlan { before, after, actions, places, losses }
+        RepairPlan { before: transcript.messages().to_vec(), after, log }
     }
 }
 
@@ -68,13 +64,13 @@ impl RepairPlan {
     /// Whether there is nothing to do.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.actions.is_empty()
+        self.log.actions.is_empty()
     }
 
     /// The planned actions.
     #[must_use]
     pub fn actions(&self) -> &[RepairAction] {
-        &self.actions
+        &self.log.actions
     }
 
     /// For each action, the index of its message in the transcript before the repair. In mode
@@ -82,13 +78,13 @@ impl RepairPlan {
     /// `RemoveReasoning` and `UnlinkItem`, whose indexes are those before the repair.
     #[must_use]
     pub fn places(&self) -> Vec<usize> {
-        self.places.clone()
+        self.log.places.clone()
     }
 
     /// What the session will no longer contain.
     #[must_use]
     pub fn losses(&self) -> &[Loss] {
-        &self.losses
+        &self.log.losses
     }
 
     /// The messages after the repair.
@@ -117,8 +113,8 @@ impl RepairPlan {
             transcript.set_messages(self.after);
         }
         Ok(RepairResult {
-            repaired: !self.actions.is_empty(),
-            repairs: self.actions,
+            repaired: !self.log.actions.is_empty(),
+            repairs: self.log.actions,
             messages: transcript.messages().to_vec(),
         })
     }
