@@ -1,36 +1,36 @@
 //! An index of a whole file that finds where it can be cut, so that only damaged parts are
 //! repaired.
 //!
-//! A few hundred bytes for each record. A cut stands before a record of the active branch, and
+//! About a hundred bytes for each record. A cut stands before a record of the active branch, and
 //! only the branch's own link crosses it: no other link, no pair of tool ids, no message of several
 //! lines.
 use super::{
     entry::{Entry, FirstKept, Link, What},
     form::FileForm,
-    located::{Ids, Located},
     outline,
-    path::{self, Path},
     records::{Piece, Record, Records},
 };
-use crate::message::{Body, Message, Role};
+use crate::message::{Message, Role};
 use std::{
-    collections::HashMap,
     hash::{BuildHasher as _, Hash, RandomState},
+    num::NonZeroU64,
 };
 
 /// The links and ids of a file's records.
 pub(super) struct Index {
     /// Randomly keyed, because the ids come from outside.
     hasher: RandomState,
-    /// The records, whose messages only tell who speaks; one with results is a tool's.
-    entries: Vec<Located>,
-    /// The message of each speaker.
-    said: HashMap<Role, Message>,
-    /// Every name in the file with the record it stands in, sorted. A collision of their hashes
-    /// only means fewer cuts.
-    names: Vec<(u64, u32)>,
-    path: Path,
+    nodes: Vec<Node>,
+    /// Every name in the file with the record it stands in, sorted.
+    names: Vec<(Key, u32)>,
+    /// The first entry that each compaction keeps.
+    compactions: Vec<(u32, Option<Key>)>,
+    /// Records that name the last entry of the branch.
+    leaves: Vec<(u32, Key)>,
 }
+
+/// The hash of a name. A collision only means fewer cuts.
+pub(super) type Key = NonZeroU64;
 
 /// What a name identifies: an entry, a tool use, or the lines of one message.
 #[derive(PartialEq, Eq, Hash)]
@@ -38,6 +38,25 @@ pub(super) enum Name<T> {
     Entry(T),
     Tool(T),
     Group(T),
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    offset: u64,
+    line: u64,
+    id: Option<Key>,
+    link: Link<Key>,
+    is: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Outside,
+    Hidden,
+    Unread,
+    Reset,
+    Compaction,
+    Message { role: Role, has_results: bool },
 }
 
 /// A place where a file can be cut: before the record at `offset`, which begins a line.
@@ -62,117 +81,204 @@ impl Index {
     ) -> Option<Self> {
         let mut index = Self {
             hasher: RandomState::new(),
-            entries: Vec::new(),
-            said: HashMap::new(),
+            nodes: Vec::new(),
             names: Vec::new(),
-            path: Path::default(),
+            compactions: Vec::new(),
+            leaves: Vec::new(),
         };
         let mut records = Records::new(bytes).max_record(usize::MAX);
         records.trust();
         // Reading a slice cannot fail.
         while let Ok(Some(piece)) = records.next() {
             let Piece::Record(record) = piece else { continue };
-            let Record { offset, length, line, is_glued, .. } = record;
+            let Record { offset, length, is_glued, .. } = record;
             let Some(entry) = outline::read(form, &record.text) else {
                 records.distrust(offset, length, is_glued);
                 continue;
             };
-            index.push(entry, offset, line)?;
+            index.push(&entry, offset, record.line)?;
             progress(records.position());
         }
         index.names.sort_unstable();
         index.names.dedup();
-        let is_linked = path::is_linked(index.entries.iter().map(|located| &located.entry));
-        index.path = Path::active(form, &index.entries, false, is_linked);
         Some(index)
     }
 
     /// Whether the file contains this name.
     pub(super) fn has(&self, name: &Name<impl Hash>) -> bool {
-        let key = self.hasher.hash_one(name);
-        self.names.binary_search_by_key(&key, |(name, _)| *name).is_ok()
+        !self.places(self.key(name)).is_empty()
     }
 
-    fn push(&mut self, mut entry: Entry, offset: u64, line: u64) -> Option<()> {
-        let at = u32::try_from(self.entries.len()).ok()?;
-        let Self { hasher, names, said, .. } = self;
-        let mut note = |name: Name<&str>| names.push((hasher.hash_one(name), at));
-        entry.id.as_deref().map(Name::Entry).into_iter().for_each(&mut note);
-        match &mut entry.what {
-            What::Compaction(FirstKept::Number(_)) => return None,
-            What::Message { message, group } => {
-                let tools = message.tool_uses().chain(message.tool_results()).map(Name::Tool);
-                tools.chain(group.as_deref().map(Name::Group)).for_each(note);
-                let has_results = message.tool_results().next().is_some();
-                let role = if has_results { Role::Tool } else { message.role() };
-                let new = || Message::new(Body { role, ..Body::of(Box::default()) });
-                *message = said.entry(role).or_insert_with(new).clone();
-                *group = None;
+    fn push(&mut self, entry: &Entry, offset: u64, line: u64) -> Option<()> {
+        let at = u32::try_from(self.nodes.len()).ok()?;
+        let is = match &entry.what {
+            What::Header | What::Outside => Kind::Outside,
+            What::Leaf(id) => {
+                self.leaves.push((at, self.key(&Name::Entry(&**id))));
+                Kind::Outside
             }
-            _ => {}
-        }
-        self.entries.push(Located { entry, number: at.into(), line, offset, follows: false });
+            What::Hidden => Kind::Hidden,
+            What::Empty(_) | What::Unread => Kind::Unread,
+            What::Reset | What::Rewritten => Kind::Reset,
+            What::Compaction(kept) => {
+                let kept = match kept {
+                    FirstKept::Id(id) => Some(self.key(&Name::Entry(&**id))),
+                    FirstKept::Number(_) => return None,
+                    FirstKept::Nothing => None,
+                };
+                self.compactions.push((at, kept));
+                Kind::Compaction
+            }
+            What::Message { message, group } => {
+                self.note(message, group.as_deref(), at);
+                let has_results = message.tool_results().next().is_some();
+                Kind::Message { role: message.role(), has_results }
+            }
+        };
+        let id = entry.id.as_deref().map(|id| self.key(&Name::Entry(id)));
+        self.names.extend(id.map(|id| (id, at)));
+        let link = entry.link.map(|id| self.key(&Name::Entry(&**id)));
+        self.nodes.push(Node { offset, line, id, link, is });
         Some(())
     }
 
-    fn role(&self, at: usize) -> Option<Role> {
-        self.entries[at].entry.as_message().map(Message::role)
+    fn note(&mut self, message: &Message, group: Option<&str>, at: u32) {
+        let tools = message.tool_uses().chain(message.tool_results()).map(Name::Tool);
+        let names = tools.chain(group.map(Name::Group)).map(|name| (self.key(&name), at));
+        let names: Vec<_> = names.collect();
+        self.names.extend(names);
+    }
+
+    fn key(&self, name: &Name<impl Hash>) -> Key {
+        NonZeroU64::new(self.hasher.hash_one(name)).unwrap_or(NonZeroU64::MIN)
+    }
+
+    fn places(&self, key: Key) -> &[(Key, u32)] {
+        let from = self.names.partition_point(|(name, _)| *name < key);
+        let to = self.names.partition_point(|(name, _)| *name <= key);
+        &self.names[from..to]
+    }
+
+    /// The nearest entry with this id before `child`, else the first one after it.
+    fn parent(&self, key: Key, child: usize) -> Option<usize> {
+        // Most entries follow the one directly before them; that one is the nearest.
+        let before = child.checked_sub(1).filter(|&before| self.nodes[before].id == Some(key));
+        if before.is_some() {
+            return before;
+        }
+        let places = self.places(key);
+        let behind = places.partition_point(|&(_, at)| (at as usize) < child);
+        let nearest = behind.checked_sub(1).unwrap_or(behind);
+        places.get(nearest).map(|&(_, at)| at as usize)
+    }
+
+    fn is_linked(&self) -> bool {
+        let mut links = self.nodes.iter().filter_map(|node| match node.link {
+            Link::To(key) => Some(key),
+            _ => None,
+        });
+        links.any(|key| !self.places(key).is_empty())
+    }
+
+    fn entry_before(&self, at: usize) -> Option<usize> {
+        (0..at).rev().find(|&before| self.nodes[before].is != Kind::Outside)
+    }
+
+    /// The active branch from its first entry on, each entry with its parent.
+    fn branch(&self, form: FileForm) -> Vec<(usize, Option<usize>)> {
+        let mut branch = Vec::new();
+        if !self.is_linked() {
+            let mut before = None;
+            for at in (0..self.nodes.len()).filter(|&at| self.nodes[at].is != Kind::Outside) {
+                branch.push((at, before.replace(at)));
+            }
+            return branch;
+        }
+        let is_leaf = |node: &Node| match form {
+            FileForm::ClaudeCode => {
+                matches!(node.is, Kind::Message { .. } | Kind::Unread)
+            }
+            _ => node.is != Kind::Outside,
+        };
+        let mut visited = vec![false; self.nodes.len()];
+        let newest = self.nodes.iter().rposition(is_leaf);
+        let mut next = self.pointed(newest).map(|(leaf, _)| leaf).or(newest);
+        while let Some(at) = next {
+            visited[at] = true;
+            let parent = match self.nodes[at].link {
+                Link::Root => None,
+                Link::Before => self.entry_before(at),
+                Link::To(key) => self
+                    .parent(key, at)
+                    .filter(|&parent| !visited[parent])
+                    .or_else(|| self.entry_before(at)),
+            };
+            next = parent.filter(|&parent| !visited[parent]);
+            branch.push((at, next));
+        }
+        branch.reverse();
+        branch
     }
 
     /// Where the last answer of the active branch begins, in a form that several providers use.
     pub(super) fn last_answer(&self, form: FileForm) -> Option<usize> {
         let is_asked = matches!(form, FileForm::OpenClaw { .. });
-        let mut branch = self.path.branch.iter().rev().filter(|_| is_asked);
-        let last = branch.find(|&&at| self.role(at) == Some(Role::Assistant))?;
-        Some(self.entries[*last].offset as usize)
+        let branch = if is_asked { self.branch(form) } else { Vec::new() };
+        let is_answer =
+            |node: &Node| matches!(node.is, Kind::Message { role: Role::Assistant, .. });
+        let mut nodes = branch.iter().rev().map(|&(at, _)| &self.nodes[at]);
+        nodes.find(|node| is_answer(node)).map(|node| node.offset as usize)
     }
 
-    /// The branch, each entry with its parent.
-    fn branch(&self) -> impl Iterator<Item = (usize, Option<usize>)> {
-        let mut before = None;
-        self.path.branch.iter().map(move |&at| (at, before.replace(at)))
+    /// The entry that a record names as the last, and that record, unless a newer entry exists.
+    fn pointed(&self, newest: Option<usize>) -> Option<(usize, usize)> {
+        let leaves = self.leaves.iter().rev().map(|&(at, key)| (at as usize, key));
+        let mut newer = leaves.take_while(|&(at, _)| newest.is_none_or(|newest| newest < at));
+        newer.find_map(|(at, key)| Some((self.parent(key, at)?, at)))
     }
 
     /// The cuts, in the order of the file.
-    pub(super) fn cuts(&self, bytes: &[u8]) -> Vec<Cut> {
-        let ids = Ids::of(&self.entries);
-        let (crossed, visible) = (self.crossed(&ids), self.visible(&ids));
+    pub(super) fn cuts(&self, form: FileForm, bytes: &[u8]) -> Vec<Cut> {
+        let branch = self.branch(form);
+        let crossed = self.crossed(&branch);
+        let visible = self.visible(&branch);
         let mut before: Option<Role> = None;
         let mut cuts = Vec::new();
-        for (at, parent) in self.branch() {
-            let Located { entry, offset, line, .. } = &self.entries[at];
-            let Some(role) = self.role(at) else {
-                before = before.filter(|_| matches!(entry.what, What::Hidden));
+        for &(at, parent) in &branch {
+            let node = &self.nodes[at];
+            let Kind::Message { role, has_results } = node.is else {
+                before = before.filter(|_| node.is == Kind::Hidden);
                 continue;
             };
             let begins = match before.replace(role) {
-                Some(Role::Assistant) => role == Role::User,
+                Some(Role::Assistant) => role == Role::User && !has_results,
                 Some(Role::User | Role::Tool) => role == Role::Assistant,
                 _ => false,
             };
             let is_cut = begins && !crossed[at];
             let Some(parent) = parent.filter(|&parent| is_cut && parent < at) else { continue };
-            let start = *offset as usize;
+            let start = node.offset as usize;
             let offset = memchr::memrchr(b'\n', &bytes[..start]).map_or(0, |end| end + 1);
             if !bytes[offset..start].iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let parent = self.entries[parent].offset as usize;
-            cuts.push(Cut { offset, line: *line, parent, role, is_hidden: at <= visible });
+            let parent = self.nodes[parent].offset as usize;
+            let (line, is_hidden) = (node.line, at <= visible);
+            cuts.push(Cut { offset, line, parent, role, is_hidden });
         }
         cuts
     }
 
     /// For each record, whether a cut before it would separate two records that belong together.
-    fn crossed(&self, ids: &Ids<'_>) -> Vec<bool> {
-        let mut change = vec![0_i32; self.entries.len() + 2];
+    fn crossed(&self, branch: &[(usize, Option<usize>)]) -> Vec<bool> {
+        let mut change = vec![0_i32; self.nodes.len() + 2];
         let mut cross = |one: usize, other: usize| {
             let (from, to) = (one.min(other), one.max(other));
             change[from + 1] += 1;
             change[to + 1] -= 1;
         };
-        let mut is_on_branch = vec![false; self.entries.len()];
-        for (at, parent) in self.branch() {
+        let mut is_on_branch = vec![false; self.nodes.len()];
+        for &(at, parent) in branch {
             is_on_branch[at] = true;
             match parent {
                 // The branch's own link may cross the cut before its entry.
@@ -181,29 +287,28 @@ impl Index {
                 None => {}
             }
         }
-        let mut leaf = None;
-        for (at, Located { entry, .. }) in self.entries.iter().enumerate() {
-            let parent = match &entry.link {
-                Link::To(id) if !is_on_branch[at] => ids.parent(id, at),
-                _ => None,
-            };
-            let kept = match &entry.what {
-                What::Compaction(FirstKept::Id(id)) => ids.parent(id, at),
-                _ => None,
-            };
-            parent.into_iter().chain(kept).for_each(|other| cross(other, at));
-            if let What::Leaf(id) = &entry.what {
-                leaf = ids.parent(id, at).map(|last| (last, at)).or(leaf);
+        for (at, node) in self.nodes.iter().enumerate() {
+            if let (false, Link::To(key)) = (is_on_branch[at], node.link)
+                && let Some(parent) = self.parent(key, at)
+            {
+                cross(at, parent);
             }
         }
-        leaf.into_iter().for_each(|(last, at)| cross(last, at));
+        for &(at, kept) in &self.compactions {
+            if let Some(first) = kept.and_then(|kept| self.parent(kept, at as usize)) {
+                cross(first, at as usize);
+            }
+        }
+        if let Some((leaf, at)) = self.pointed(None) {
+            cross(leaf, at);
+        }
         for same in self.names.chunk_by(|(one, _), (other, _)| one == other) {
             if let [(_, first), .., (_, last)] = same {
                 cross(*first as usize, *last as usize);
             }
         }
         let mut over = 0;
-        let crossed = change.iter().take(self.entries.len()).map(|change| {
+        let crossed = change.iter().take(self.nodes.len()).map(|change| {
             over += change;
             over > 0
         });
@@ -211,14 +316,13 @@ impl Index {
     }
 
     /// The first record that the model sees, without those that a compaction keeps.
-    fn visible(&self, ids: &Ids<'_>) -> usize {
-        let what = |at: usize| &self.entries[at].entry.what;
-        let hides =
-            |at: &&usize| matches!(what(**at), What::Reset | What::Rewritten | What::Compaction(_));
-        let Some(&last) = self.path.branch.iter().rfind(hides) else { return 0 };
-        match what(last) {
-            What::Compaction(FirstKept::Id(id)) => ids.parent(id, last).unwrap_or(last),
-            _ => last,
-        }
+    fn visible(&self, branch: &[(usize, Option<usize>)]) -> usize {
+        let hides = |(at, _): &&(usize, Option<usize>)| {
+            matches!(self.nodes[*at].is, Kind::Reset | Kind::Compaction)
+        };
+        let Some(&(last, _)) = branch.iter().rfind(hides) else { return 0 };
+        let kept = self.compactions.iter().find(|&&(at, _)| at as usize == last);
+        let first = kept.and_then(|&(_, kept)| self.parent(kept?, last));
+        first.unwrap_or(last)
     }
 }

@@ -187,7 +187,7 @@ impl FilePlanner {
             return None;
         }
         let index = Index::read(form, bytes, &mut *progress)?;
-        let cuts = index.cuts(bytes);
+        let cuts = index.cuts(form, bytes);
         if cuts.is_empty() && self.is_damaged {
             return None;
         }
