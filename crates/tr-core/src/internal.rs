@@ -25,6 +25,22 @@ macro_rules! setters {
     )*};
 }
 
+/// Writes `Debug` with these parts only: `debug_parts! { Name<A>, |it| part = it.expression }`. For types that hold
+/// what cannot be shown, or must not be.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! debug_parts {
+    ($name:ident $(<$($arg:ident $(: $bound:path)?),*>)?, |$it:ident| $($part:ident = $value:expr),* $(,)?) => {
+        impl $(<$($arg $(: $bound)?),*>)? ::std::fmt::Debug for $name $(<$($arg),*>)? {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                let $it = self;
+                let parts = &mut f.debug_struct(stringify!($name));
+                parts$(.field(stringify!($part), &$value))*.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 /// The methods of a builder that say how requests are read, and of its layer the one for requests of any type. The
 /// builder has a `read_by` that changes its policy. With `and responses`: those of layers that judge ends.
 #[doc(hidden)]

@@ -12,6 +12,6 @@ pub use self::{
     service::Integrity,
 };
 pub(crate) use self::{
-    error::{INTENT_NOT_RECORDED, not_recorded},
+    error::{INTENT_NOT_RECORDED, layer_error, not_recorded},
     open::{Ended, EventContext, OpenCycle},
 };

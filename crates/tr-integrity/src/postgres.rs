@@ -65,8 +65,9 @@ pub use self::builder::Builder;
 
 use crate::store::{Entry, Head, Revision, SessionStore, StoreError, StoreFuture};
 use deadpool_postgres::{ClientWrapper, Object, Pool};
-use std::{fmt, time::Duration};
+use std::time::Duration;
 use tokio::{sync::OnceCell, time::timeout};
+use tr_core::debug_parts;
 
 /// Sessions in PostgreSQL. Clients of one database share their sessions.
 pub struct Postgres {
@@ -177,9 +178,5 @@ impl SessionStore for Postgres {
     }
 }
 
-/// Omits the address, which may hold a password.
-impl fmt::Debug for Postgres {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Postgres").field("pool", &self.pool.status()).finish_non_exhaustive()
-    }
-}
+// Omits the address, which may hold a password.
+debug_parts! { Postgres, |it| pool = it.pool.status() }

@@ -1,5 +1,5 @@
 //! Cases: appends; no entry is lost, and of several concurrent writers exactly one wins.
-use super::subject::{Cx, Subject, Verdict, conflicts, entry, must, ok};
+use super::subject::{Cx, Subject, Verdict, conflicts, entry, grow, must, ok};
 use crate::store::{Entry, Revision, StoreErrorKind};
 use std::{
     future::poll_fn,
@@ -21,8 +21,7 @@ pub(super) async fn entries_come_back_in_order_and_as_they_are(
     for (number, body) in (1..).zip(bodies.iter().cycle().take(20)) {
         let revision = Revision { number, stamp: 1_000 - number };
         let next = Entry { revision, at: 2_000 - number, body: body.to_vec() };
-        ok(cx.store.append(&session, written.last().map(|last| last.revision), &next).await)?;
-        written.push(next);
+        grow(&cx.store, &session, &mut written, next).await?;
     }
     cx.holds(&session, &written).await
 }
@@ -40,8 +39,7 @@ pub(super) async fn any_stamp_comes_back(cx: Cx<'_, impl Subject>) -> Verdict {
     let mut written: Vec<Entry> = Vec::new();
     for (number, stamp) in (1..).zip([0, u64::MAX, 1, 1 << 63, (1 << 53) + 1]) {
         let next = Entry { at: (1 << 63) - 1, ..entry(number, stamp, "") };
-        ok(cx.store.append(&session, written.last().map(|last| last.revision), &next).await)?;
-        written.push(next);
+        grow(&cx.store, &session, &mut written, next).await?;
     }
     cx.holds(&session, &written).await
 }
@@ -52,16 +50,14 @@ pub(super) async fn another_client_sees_what_was_appended(cx: Cx<'_, impl Subjec
     for number in 1..=10 {
         let next = entry(number, number, "turn");
         let writer = if number % 2 == 0 { &cx.store } else { &cx.other };
-        ok(writer.append(&session, written.last().map(|last| last.revision), &next).await)?;
-        written.push(next);
+        grow(writer, &session, &mut written, next).await?;
         cx.holds(&session, &written).await?;
     }
     Ok(())
 }
 
 pub(super) async fn an_entry_behind_an_old_head_is_a_conflict(cx: Cx<'_, impl Subject>) -> Verdict {
-    let session = cx.session("old");
-    let written = cx.written(&session, 3).await?;
+    let (session, written) = cx.begun("old", 3).await?;
     for old in &written[..2] {
         let late = entry(old.revision.number + 1, 9, "late");
         let end = cx.other.append(&session, Some(old.revision), &late).await;
@@ -73,8 +69,7 @@ pub(super) async fn an_entry_behind_an_old_head_is_a_conflict(cx: Cx<'_, impl Su
 pub(super) async fn an_entry_behind_no_head_is_a_conflict_if_there_is_one(
     cx: Cx<'_, impl Subject>,
 ) -> Verdict {
-    let session = cx.session("begun");
-    let written = cx.written(&session, 2).await?;
+    let (session, written) = cx.begun("begun", 2).await?;
     let end = cx.other.append(&session, None, &entry(1, 9, "late")).await;
     conflicts(end, Some(written[1].revision))?;
     cx.holds(&session, &written).await
@@ -96,8 +91,7 @@ pub(super) async fn an_entry_behind_a_head_that_is_not_there_is_a_conflict(
 pub(super) async fn another_writers_entry_of_the_same_number_is_a_conflict(
     cx: Cx<'_, impl Subject>,
 ) -> Verdict {
-    let session = cx.session("stamp");
-    let written = cx.written(&session, 2).await?;
+    let (session, written) = cx.begun("stamp", 2).await?;
     // The same number after the same entry, with the same bytes: only the stamp differs.
     let twin = Entry { revision: Revision { number: 2, stamp: 9 }, ..written[1].clone() };
     let end = cx.other.append(&session, Some(written[0].revision), &twin).await;
@@ -109,8 +103,7 @@ pub(super) async fn another_writers_entry_of_the_same_number_is_a_conflict(
 }
 
 pub(super) async fn of_many_writers_one_wins(cx: Cx<'_, impl Subject>) -> Verdict {
-    let session = cx.session("race");
-    let mut written = cx.written(&session, 1).await?;
+    let (session, mut written) = cx.begun("race", 1).await?;
     for round in 0..10 {
         let head = written[written.len() - 1].revision;
         let entries: Vec<Entry> = (0..8)
@@ -156,8 +149,7 @@ pub(super) async fn writers_of_different_sessions_do_not_meet(cx: Cx<'_, impl Su
 }
 
 pub(super) async fn an_entry_sent_again_is_recognised(cx: Cx<'_, impl Subject>) -> Verdict {
-    let session = cx.session("again");
-    let written = cx.written(&session, 2).await?;
+    let (session, written) = cx.begun("again", 2).await?;
     for client in [&cx.store, &cx.other] {
         ok(client.append(&session, Some(written[0].revision), &written[1]).await)?;
     }
@@ -167,8 +159,7 @@ pub(super) async fn an_entry_sent_again_is_recognised(cx: Cx<'_, impl Subject>) 
 pub(super) async fn an_entry_sent_again_is_recognised_behind_others(
     cx: Cx<'_, impl Subject>,
 ) -> Verdict {
-    let session = cx.session("again");
-    let written = cx.written(&session, 4).await?;
+    let (session, written) = cx.begun("again", 4).await?;
     ok(cx.store.append(&session, None, &written[0]).await)?;
     ok(cx.other.append(&session, Some(written[0].revision), &written[1]).await)?;
     cx.holds(&session, &written).await
@@ -177,8 +168,7 @@ pub(super) async fn an_entry_sent_again_is_recognised_behind_others(
 pub(super) async fn an_append_that_was_dropped_is_there_or_not(
     cx: Cx<'_, impl Subject>,
 ) -> Verdict {
-    let session = cx.session("dropped");
-    let mut written = cx.written(&session, 1).await?;
+    let (session, mut written) = cx.begun("dropped", 1).await?;
     for number in 2..12 {
         let next = entry(number, number, "dropped");
         let head = written[written.len() - 1].revision;

@@ -56,12 +56,21 @@ impl<'s, S: Subject> Case<'s, S> {
     pub(super) async fn written(&self, session: &str, count: u64) -> Result<Vec<Entry>, String> {
         let mut written: Vec<Entry> = Vec::new();
         for number in 1..=count {
-            let after = written.last().map(|last| last.revision);
             let next = entry(number, number + 100, &format!("{session}: {number}"));
-            ok(self.store.append(session, after, &next).await)?;
-            written.push(next);
+            grow(&self.store, session, &mut written, next).await?;
         }
         Ok(written)
+    }
+
+    /// A new session, and its first entries.
+    pub(super) async fn begun(
+        &self,
+        name: &str,
+        count: u64,
+    ) -> Result<(String, Vec<Entry>), String> {
+        let session = self.session(name);
+        let written = self.written(&session, count).await?;
+        Ok((session, written))
     }
 
     /// Fails unless `session` holds exactly these entries.
@@ -82,6 +91,18 @@ impl<'s, S: Subject> Case<'s, S> {
         }
         Ok(())
     }
+}
+
+/// Appends an entry after those that are written.
+pub(super) async fn grow(
+    client: &Arc<dyn SessionStore>,
+    session: &str,
+    written: &mut Vec<Entry>,
+    next: Entry,
+) -> Verdict {
+    ok(client.append(session, written.last().map(|last| last.revision), &next).await)?;
+    written.push(next);
+    Ok(())
 }
 
 pub(super) fn entry(number: u64, stamp: u64, body: &str) -> Entry {

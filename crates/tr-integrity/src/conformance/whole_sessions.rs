@@ -1,6 +1,6 @@
 //! Conformance cases for session stores: compaction, deletion, a new session under a deleted id, unusual
 //! ids, restart. The name of each function is the rule; `conformance.rs` lists and runs them.
-use super::subject::{Case, Cx, Subject, Verdict, conflicts, entry, must, ok};
+use super::subject::{Case, Cx, Subject, Verdict, conflicts, entry, grow, must, ok};
 use crate::store::{Entry, Revision};
 
 pub(super) async fn a_session_created_after_a_deletion_is_another_one(
@@ -12,8 +12,7 @@ pub(super) async fn a_session_created_after_a_deletion_is_another_one(
     let mut new: Vec<Entry> = Vec::new();
     for number in 1..=2 {
         let next = entry(number, number + 500, "new");
-        ok(cx.other.append(&session, new.last().map(|last| last.revision), &next).await)?;
-        new.push(next);
+        grow(&cx.other, &session, &mut new, next).await?;
     }
     // The new log has as many entries as the old one had.
     let end = cx.store.append(&session, Some(old[1].revision), &entry(3, 3, "x")).await;
@@ -66,16 +65,14 @@ pub(super) async fn odd_ids_are_different_sessions(cx: Cx<'_, impl Subject>) -> 
 }
 
 pub(super) async fn a_compacted_session_is_its_base(cx: Cx<'_, impl Subject>) -> Verdict {
-    let session = cx.session("compacted");
-    let written = cx.written(&session, 5).await?;
+    let (session, written) = cx.begun("compacted", 5).await?;
     let base = Entry { revision: written[4].revision, ..entry(5, 0, "all of it") };
     ok(cx.store.compact(&session, &base).await)?;
     cx.holds(&session, &[base]).await
 }
 
 pub(super) async fn a_compacted_session_goes_on(cx: Cx<'_, impl Subject>) -> Verdict {
-    let session = cx.session("goes on");
-    let written = cx.written(&session, 5).await?;
+    let (session, written) = cx.begun("goes on", 5).await?;
     let head = written[4].revision;
     let base = Entry { revision: head, ..entry(5, 0, "all of it") };
     ok(cx.store.compact(&session, &base).await)?;
@@ -86,8 +83,7 @@ pub(super) async fn a_compacted_session_goes_on(cx: Cx<'_, impl Subject>) -> Ver
 }
 
 pub(super) async fn a_base_of_another_head_is_a_conflict(cx: Cx<'_, impl Subject>) -> Verdict {
-    let session = cx.session("stale base");
-    let written = cx.written(&session, 3).await?;
+    let (session, written) = cx.begun("stale base", 3).await?;
     let head = written[2].revision;
     let others =
         [written[1].revision, Revision { stamp: 9, ..head }, Revision { number: 4, ..head }];
@@ -105,8 +101,7 @@ pub(super) async fn a_base_of_no_session_is_a_conflict(cx: Cx<'_, impl Subject>)
 }
 
 pub(super) async fn a_compaction_sent_again_changes_nothing(cx: Cx<'_, impl Subject>) -> Verdict {
-    let session = cx.session("compacted twice");
-    let written = cx.written(&session, 3).await?;
+    let (session, written) = cx.begun("compacted twice", 3).await?;
     let base = Entry { revision: written[2].revision, ..entry(3, 0, "all of it") };
     for client in [&cx.store, &cx.other, &cx.store] {
         ok(client.compact(&session, &base).await)?;
@@ -145,8 +140,7 @@ pub(super) async fn a_deleted_session_is_gone(cx: Cx<'_, impl Subject>) -> Verdi
 pub(super) async fn a_writer_of_a_deleted_session_gets_a_conflict(
     cx: Cx<'_, impl Subject>,
 ) -> Verdict {
-    let session = cx.session("deleted");
-    let written = cx.written(&session, 2).await?;
+    let (session, written) = cx.begun("deleted", 2).await?;
     ok(cx.other.delete(&session).await)?;
     let head = written[1].revision;
     conflicts(cx.store.append(&session, Some(head), &entry(3, 3, "x")).await, None)?;
@@ -180,8 +174,6 @@ pub(super) async fn entries_survive_a_restart(cx: Cx<'_, impl Subject>) -> Verdi
     let cx = Case::new(cx.subject);
     cx.holds(&session, &written).await?;
     cx.holds(&compacted, &[base]).await?;
-    let next = entry(4, 4, "after it");
-    ok(cx.store.append(&session, Some(written[2].revision), &next).await)?;
-    written.push(next);
+    grow(&cx.store, &session, &mut written, entry(4, 4, "after it")).await?;
     cx.holds(&session, &written).await
 }

@@ -7,12 +7,11 @@ use crate::store::StoreFuture;
 use pin_project_lite::pin_project;
 use std::{
     borrow::Cow,
-    fmt,
     pin::Pin,
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{Answer, BoxError, ResponsePolicy, TranscriptPolicy};
+use tr_core::{Answer, BoxError, ResponsePolicy, TranscriptPolicy, debug_parts};
 
 pin_project! {
     /// The response of an [`Integrity`](crate::Integrity).
@@ -28,7 +27,8 @@ pin_project! {
     #[project = StateProj]
     enum State<S, Req, F, T> {
         // The store is writing the intent.
-        Intent { intended: Box<Intended<S, Req>> },
+        // Boxed together with its service, so that calls that are not recorded do not pay for the size.
+        Intent { intended: Box<(Intent, Option<(S, Req)>)> },
         Run {
             // Declared before the cycle, so that the tool is dropped before its cycle is abandoned.
             #[pin]
@@ -37,7 +37,7 @@ pin_project! {
             is_durable: bool,
         },
         // The tool does not run: its refusal is being recorded.
-        Refuse { refused: Box<(Refused, Option<BoxError>)> },
+        Refuse { refused: Box<(Refusal, Option<BoxError>)> },
         // The store is writing the use and the result.
         Record {
             record: StoreFuture<'static, ()>,
@@ -46,20 +46,11 @@ pin_project! {
     }
 }
 
-/// What remains to be done for a call whose tool does not run.
-pub(super) enum Refused {
-    /// The use is answered, if the agent has pushed it.
-    Recorded,
-    /// The intent is being written; afterwards the cycle is answered with this.
-    Intent { intent: StoreFuture<'static, Option<OpenCycle>>, answer: Answer<'static> },
-}
+/// The intent that is being written.
+type Intent = StoreFuture<'static, Option<OpenCycle>>;
 
-/// A call that waits for its intent. Boxed together with its service, so that calls that are not
-/// recorded do not pay for the size.
-struct Intended<S, Req> {
-    intent: StoreFuture<'static, Option<OpenCycle>>,
-    ready: Option<(S, Req)>,
-}
+/// What remains to be done for a call whose tool does not run: once the intent is written, the cycle is answered.
+pub(super) type Refusal = Option<(Intent, Answer<'static>)>;
 
 impl<S, F, Req, T, A> IntegrityFuture<S, F, Req, T, A> {
     /// Runs the tool, and records the cycle in memory if there is one.
@@ -69,19 +60,12 @@ impl<S, F, Req, T, A> IntegrityFuture<S, F, Req, T, A> {
     }
 
     /// Runs once the intent is recorded.
-    pub(super) fn durable(
-        intent: StoreFuture<'static, Option<OpenCycle>>,
-        ready: (S, Req),
-        policy: A,
-    ) -> Self {
-        let intended = Box::new(Intended { intent, ready: Some(ready) });
-        Self { state: State::Intent { intended }, policy }
+    pub(super) fn durable(intent: Intent, ready: (S, Req), policy: A) -> Self {
+        Self { state: State::Intent { intended: Box::new((intent, Some(ready))) }, policy }
     }
-}
 
-impl<S, F, Req, T, A> IntegrityFuture<S, F, Req, T, A> {
     /// Fails with `error`, once the refusal is recorded.
-    pub(super) fn refused(refused: Refused, error: BoxError, policy: A) -> Self {
+    pub(super) fn refused(refused: Refusal, error: BoxError, policy: A) -> Self {
         let refused = Box::new((refused, Some(error)));
         Self { state: State::Refuse { refused }, policy }
     }
@@ -128,8 +112,8 @@ where
                     State::Record { record, end: Some(end) }
                 }
                 StateProj::Intent { intended } => {
-                    let intent = ready!(intended.intent.as_mut().poll(cx));
-                    let ready = intended.ready.take();
+                    let intent = ready!(intended.0.as_mut().poll(cx));
+                    let ready = intended.1.take();
                     let (mut service, req) = ready.expect("not polled after its end");
                     let cycle = match intent {
                         // If the tool panics from here on, recovery settles the cycle.
@@ -143,14 +127,12 @@ where
                 StateProj::Refuse { refused } => {
                     let (refused, error) = &mut **refused;
                     let cycle = match refused {
-                        Refused::Recorded => None,
+                        None => None,
                         // Without a store the call fails with its original error.
-                        Refused::Intent { intent, .. } => {
-                            ready!(intent.as_mut().poll(cx)).ok().flatten()
-                        }
+                        Some((intent, _)) => ready!(intent.as_mut().poll(cx)).ok().flatten(),
                     };
                     let error = error.take().expect("not polled after its end");
-                    let (Some(cycle), Refused::Intent { answer, .. }) = (cycle, refused) else {
+                    let (Some(cycle), Some((_, answer))) = (cycle, refused) else {
                         return Poll::Ready(Err(error));
                     };
                     let record = cycle.record(Ended { answer: answer.clone(), failed: true });
@@ -170,14 +152,6 @@ where
     }
 }
 
-impl<S, F, Req, T, A> fmt::Debug for IntegrityFuture<S, F, Req, T, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match &self.state {
-            State::Intent { .. } => "Intent",
-            State::Refuse { .. } => "Refuse",
-            State::Run { .. } => "Run",
-            State::Record { .. } => "Record",
-        };
-        f.debug_struct("IntegrityFuture").field("state", &state).finish_non_exhaustive()
-    }
+debug_parts! {
+    IntegrityFuture<S, F, Req, T, A>, |it| is_running = matches!(it.state, State::Run { .. })
 }

@@ -1,26 +1,15 @@
 //! The layer and its builder.
 use crate::{config::WhenStoreFails, session::Sessions};
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 use tr_core::{DefaultPolicy, Observer, setters};
 
 /// Applies an [`Integrity`](super::Integrity).
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct IntegrityLayer<A = DefaultPolicy> {
     pub(super) sessions: Option<Sessions>,
     pub(super) observer: Option<Arc<dyn Observer>>,
     pub(super) when_store_fails: WhenStoreFails,
     pub(super) policy: A,
-}
-
-impl<A: fmt::Debug> fmt::Debug for IntegrityLayer<A> {
-    /// Without the observer.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IntegrityLayer")
-            .field("sessions", &self.sessions)
-            .field("when_store_fails", &self.when_store_fails)
-            .field("policy", &self.policy)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Configures an [`IntegrityLayer`]; without sessions it passes every call through.

@@ -119,7 +119,7 @@ impl OpenCycle {
     }
 
     /// Another writer's change discarded this copy of the session, and the intent with it.
-    pub(crate) fn begin_again(&mut self) {
+    pub(crate) fn begin_again(mut self) {
         self.stage = Stage::Over;
     }
 

@@ -1,10 +1,6 @@
 //! The service.
-use super::{
-    future::{IntegrityFuture, Refused},
-    layer::IntegrityLayer,
-    open::OpenCycle,
-};
-use crate::session::ToolUse;
+use super::{future::IntegrityFuture, layer::IntegrityLayer, open::OpenCycle};
+use crate::{session::ToolUse, store::StoreFuture};
 use std::{
     borrow::Cow,
     mem,
@@ -109,30 +105,19 @@ impl<S, A> Integrity<S, A> {
         S: Service<Req>,
         A: TranscriptPolicy<Req, S::Response> + ResponsePolicy<S::Response> + Clone,
     {
-        let IntegrityLayer { sessions, observer, when_store_fails, policy } = &self.layer;
+        let policy = &self.layer.policy;
         let says_no = classify::error(&*error).end.ran == Ran::No;
         let error = if says_no { error } else { NotSent::new(error).into() };
         let said = policy.answer(Err(&*error));
         let content = Cow::Owned(said.content.into_owned());
         let answer = Answer { content, is_error: true, ran: Ran::No };
-        let sessions = sessions.as_ref().filter(|sessions| sessions.config().enabled);
-        let cycle = sessions.and_then(|sessions| Some((sessions, policy.cycle(req)?)));
-        let refused = match cycle {
-            Some((sessions, cycle)) if sessions.is_durable() => {
-                let intent = OpenCycle::begin_durably(
-                    sessions.clone(),
-                    cycle.session.into(),
-                    ToolUse::of(&cycle),
-                    *when_store_fails,
-                    observer.clone(),
-                );
-                Refused::Intent { intent, answer }
+        let refused = match self.begin(req) {
+            Some(Begun::Durable(intent)) => Some((intent, answer)),
+            Some(Begun::Here(mut cycle)) => {
+                cycle.end(&answer, true);
+                None
             }
-            Some((sessions, cycle)) => {
-                OpenCycle::begin(sessions, &cycle, observer.as_ref()).end(&answer, true);
-                Refused::Recorded
-            }
-            None => Refused::Recorded,
+            None => None,
         };
         IntegrityFuture::refused(refused, error, policy.clone())
     }
@@ -143,29 +128,45 @@ impl<S, A> Integrity<S, A> {
         S: Service<Req> + Clone,
         A: TranscriptPolicy<Req, S::Response> + Clone,
     {
-        let IntegrityLayer { sessions, observer, when_store_fails, policy } = &self.layer;
-        let sessions = sessions.as_ref().filter(|sessions| sessions.config().enabled);
-        let cycle = sessions.and_then(|sessions| Some((sessions, policy.cycle(&req)?)));
-        let cycle = match cycle {
-            Some((sessions, cycle)) if sessions.is_durable() => {
-                let intent = OpenCycle::begin_durably(
-                    sessions.clone(),
-                    cycle.session.into(),
-                    ToolUse::of(&cycle),
-                    *when_store_fails,
-                    observer.clone(),
-                );
+        let (begun, policy) = (self.begin(&req), self.layer.policy.clone());
+        let cycle = match begun {
+            Some(Begun::Durable(intent)) => {
                 // Calls the service that is ready and keeps its clone.
                 let stays = self.inner.clone();
                 let ready = (mem::replace(&mut self.inner, stays), req);
-                return IntegrityFuture::durable(intent, ready, policy.clone());
+                return IntegrityFuture::durable(intent, ready, policy);
             }
-            Some((sessions, cycle)) => {
-                Some(Box::new(OpenCycle::begin(sessions, &cycle, observer.as_ref())))
-            }
+            Some(Begun::Here(cycle)) => Some(Box::new(cycle)),
             None => None,
         };
         // If the tool panics here, the cycle is dropped, and recovery settles it.
-        IntegrityFuture::here(self.inner.call(req), cycle, policy.clone())
+        IntegrityFuture::here(self.inner.call(req), cycle, policy)
     }
+
+    /// Begins the cycle of a call, if it is recorded.
+    fn begin<Req>(&self, req: &Req) -> Option<Begun>
+    where
+        S: Service<Req>,
+        A: TranscriptPolicy<Req, S::Response>,
+    {
+        let IntegrityLayer { sessions, observer, when_store_fails, policy } = &self.layer;
+        let sessions = sessions.as_ref().filter(|sessions| sessions.config().enabled)?;
+        let cycle = policy.cycle(req)?;
+        if !sessions.is_durable() {
+            return Some(Begun::Here(OpenCycle::begin(sessions, &cycle, observer.as_ref())));
+        }
+        Some(Begun::Durable(OpenCycle::begin_durably(
+            sessions.clone(),
+            cycle.session.into(),
+            ToolUse::of(&cycle),
+            *when_store_fails,
+            observer.clone(),
+        )))
+    }
+}
+
+/// The cycle of a call, whose intent is in the session, or is being written to its store.
+enum Begun {
+    Here(OpenCycle),
+    Durable(StoreFuture<'static, Option<OpenCycle>>),
 }

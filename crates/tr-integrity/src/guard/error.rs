@@ -1,55 +1,46 @@
 //! Error types: leaf → [`FailureInfo`] → cause.
-use crate::{cycle::not_recorded, session::ErrorRecovery, store::StoreError};
+use crate::{
+    cycle::{layer_error, not_recorded},
+    session::ErrorRecovery,
+    store::StoreError,
+};
 use std::fmt;
 use tr_core::{FailureInfo, Ran, Verdict, code};
 use tr_transcript::{Finding, RepairPlan, Severity, ValidationResult};
 
-/// The provider would refuse the transcript, so it was not sent; the error offers a repair.
-///
-/// Permanent, with the code `session_corrupt`. The model was not called ([`Ran::No`]).
-#[derive(Debug, thiserror::Error)]
-pub struct SessionCorrupt {
-    findings: Vec<Finding>,
-    result: ValidationResult,
-    plan: RepairPlan,
-    #[source]
-    facts: FailureInfo,
+layer_error! {
+    /// The provider would refuse the transcript, so it was not sent; the error offers a repair.
+    ///
+    /// Permanent, with the code `session_corrupt`. The model was not called ([`Ran::No`]).
+    SessionCorrupt { findings: Vec<Finding>, result: ValidationResult, plan: RepairPlan } Ran::No
 }
 
-/// A content filter stopped the model's answer. The messages added to the session since the call
-/// began are removed. The error's text is for the user.
-///
-/// Permanent, with the code `content_filter`. The model ran ([`Ran::Yes`]).
-#[derive(Debug, thiserror::Error)]
-#[error("{}", .recovery.message)]
-pub struct ContentFiltered {
-    recovery: ErrorRecovery,
-    #[source]
-    facts: FailureInfo,
+layer_error! {
+    /// A content filter stopped the model's answer. The messages added to the session since the call
+    /// began are removed. The error's text is for the user.
+    ///
+    /// Permanent, with the code `content_filter`. The model ran ([`Ran::Yes`]).
+    #[error("{}", .recovery.message)]
+    ContentFiltered { recovery: ErrorRecovery } Ran::Yes
 }
 
-/// A streamed answer ended before its provider's last event, without another error. The messages
-/// added to the session since the call began are removed.
-///
-/// Transient, with the code `answer_cut_off`. The model ran ([`Ran::Yes`]).
-#[derive(Debug, thiserror::Error)]
-pub struct AnswerCutOff {
-    recovery: Option<ErrorRecovery>,
-    #[source]
-    facts: FailureInfo,
+layer_error! {
+    /// A streamed answer ended before its provider's last event, without another error. The messages
+    /// added to the session since the call began are removed.
+    ///
+    /// Transient, with the code `answer_cut_off`. The model ran ([`Ran::Yes`]).
+    AnswerCutOff { recovery: Option<ErrorRecovery> } Ran::Yes
 }
 
-/// The model was not called because the session's store did not record the checkpoint. The source
-/// is a [`StoreError`](crate::store::StoreError).
-///
-/// Code `store_unavailable`, transient, or permanent if the store refuses or cannot read the
-/// session. After another writer's change: code `session_corrupt`, transient, and the next call
-/// reloads the session. The model was not called ([`Ran::No`]).
-#[derive(Debug, thiserror::Error)]
-#[error("the model was not called: the sessions' store did not record the checkpoint")]
-pub struct CheckpointNotRecorded {
-    #[source]
-    facts: FailureInfo,
+layer_error! {
+    /// The model was not called because the session's store did not record the checkpoint. The
+    /// source is a [`StoreError`](crate::store::StoreError).
+    ///
+    /// Code `store_unavailable`, transient, or permanent if the store refuses or cannot read the
+    /// session. After another writer's change: code `session_corrupt`, transient, and the next call
+    /// reloads the session. The model was not called ([`Ran::No`]).
+    #[error("the model was not called: the sessions' store did not record the checkpoint")]
+    CheckpointNotRecorded {} Ran::No
 }
 
 impl SessionCorrupt {
@@ -74,12 +65,6 @@ impl SessionCorrupt {
     pub fn plan(&self) -> &RepairPlan {
         &self.plan
     }
-
-    /// Whether the model was called: no.
-    #[must_use]
-    pub const fn ran(&self) -> Ran {
-        Ran::No
-    }
 }
 
 impl ContentFiltered {
@@ -97,12 +82,6 @@ impl ContentFiltered {
     pub fn recovery(&self) -> &ErrorRecovery {
         &self.recovery
     }
-
-    /// Whether the model was called: yes.
-    #[must_use]
-    pub const fn ran(&self) -> Ran {
-        Ran::Yes
-    }
 }
 
 impl AnswerCutOff {
@@ -118,23 +97,11 @@ impl AnswerCutOff {
     pub fn recovery(&self) -> Option<&ErrorRecovery> {
         self.recovery.as_ref()
     }
-
-    /// Whether the model was called: yes.
-    #[must_use]
-    pub const fn ran(&self) -> Ran {
-        Ran::Yes
-    }
 }
 
 impl CheckpointNotRecorded {
     pub(super) fn new(cause: StoreError) -> Self {
         Self { facts: not_recorded(cause) }
-    }
-
-    /// Whether the model was called: no.
-    #[must_use]
-    pub const fn ran(&self) -> Ran {
-        Ran::No
     }
 }
 

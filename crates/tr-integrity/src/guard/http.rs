@@ -11,7 +11,7 @@ use http::{
 use http_body::{Body, Frame, SizeHint};
 use std::{
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 use tr_core::{BoxError, DefaultPolicy, End};
 use tr_transcript::{AnswerScanner, Head, ModelEnd};
@@ -111,22 +111,7 @@ where
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
-        let this = self.project();
-        if !this.watch.is_over() {
-            let error = match ready!(this.body.poll_frame(cx)) {
-                Some(Ok(frame)) => {
-                    if let Some(data) = frame.data_ref() {
-                        this.watch.see(data.as_ref());
-                    }
-                    return Poll::Ready(Some(Ok(frame)));
-                }
-                end => end.and_then(Result::err).map(Into::into),
-            };
-            *this.last = this.watch.end(error);
-        }
-        ready!(this.watch.poll_recorded(cx));
-        *this.is_done = true;
-        Poll::Ready(this.last.take().map(Err))
+        self.poll_piece(cx, B::poll_frame, |frame| frame.data_ref().map(AsRef::as_ref))
     }
 
     /// Not before the call is settled: an error may follow the last frame.

@@ -1,7 +1,7 @@
 //! [`ModelGuardLayer`] around the model's API, and its builder.
 use crate::{config::WhenStoreFails, session::Sessions};
 use std::{marker::PhantomData, sync::Arc};
-use tr_core::{DefaultPolicy, Observer};
+use tr_core::{DefaultPolicy, Observer, setters};
 
 /// The model's answers arrive as a whole: [`ModelEndOf`](crate::ModelEndOf) judges them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,11 +58,14 @@ impl ModelGuardLayer {
 }
 
 impl<A, M> ModelGuardBuilder<A, M> {
-    /// Notifies `observer` of blocked calls, repairs, rollbacks, and changes that the store did not
-    /// record.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.layer.observer = Some(observer);
-        self
+    setters! {
+        /// Notifies `observer` of blocked calls, repairs, rollbacks, and changes that the store did
+        /// not record.
+        fn observer(observer: Arc<dyn Observer>) { layer.observer = Some(observer) }
+
+        /// What to do with a call whose checkpoint the sessions' store does not record:
+        /// [`WhenStoreFails::Refuse`] by default.
+        fn when_store_fails(when: WhenStoreFails) { layer.when_store_fails = when }
     }
 
     /// Sets the policy that reads requests and responses; [`DefaultPolicy`] by default.
@@ -70,13 +73,6 @@ impl<A, M> ModelGuardBuilder<A, M> {
         let ModelGuardLayer { sessions, observer, when_store_fails, mode, .. } = self.layer;
         let layer = ModelGuardLayer { sessions, observer, when_store_fails, policy, mode };
         ModelGuardBuilder { layer }
-    }
-
-    /// What to do with a call whose checkpoint the sessions' store does not record:
-    /// [`WhenStoreFails::Refuse`] by default.
-    pub fn when_store_fails(mut self, when: WhenStoreFails) -> Self {
-        self.layer.when_store_fails = when;
-        self
     }
 
     /// Accepts streamed answers, and watches their pieces.

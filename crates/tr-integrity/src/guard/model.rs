@@ -5,8 +5,7 @@ use super::{
     watch::{BodyWatch, Guarded, Settled, filtered, of_chain},
 };
 use crate::store::StoreFuture;
-use std::fmt;
-use tr_core::{BoxError, DefaultPolicy, End};
+use tr_core::{BoxError, DefaultPolicy, End, debug_parts};
 use tr_transcript::{AnswerScanner, Head, ModelEnd};
 
 /// Reads the transcript and the session from a request.
@@ -114,11 +113,7 @@ pub struct Outcome<T> {
     pub(super) record: Option<StoreFuture<'static, ()>>,
 }
 
-impl<T> fmt::Debug for Outcome<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outcome").field("is_ok", &self.end.is_ok()).finish_non_exhaustive()
-    }
-}
+debug_parts! { Outcome<T>, |it| is_ok = it.end.is_ok() }
 
 mod sealed {
     pub trait Sealed {}

@@ -8,7 +8,6 @@ use super::{
 use crate::store::StoreFuture;
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     marker::PhantomData,
     mem,
     pin::Pin,
@@ -16,7 +15,7 @@ use std::{
 };
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, DefaultPolicy, SessionAction};
+use tr_core::{BoxError, DefaultPolicy, SessionAction, debug_parts};
 use tr_transcript::{Repair, Transcript, Validator};
 
 /// Validates what is sent to a model, and rolls the session back if the call brings no answer.
@@ -253,14 +252,7 @@ where
     }
 }
 
-impl<S, F, Req, A, Taken, M> fmt::Debug for ModelGuardFuture<S, F, Req, A, Taken, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match &self.state {
-            State::Blocked { .. } => "Blocked",
-            State::Begin { .. } => "Begin",
-            State::Called { .. } => "Called",
-            State::Record { .. } => "Record",
-        };
-        f.debug_struct("ModelGuardFuture").field("state", &state).finish_non_exhaustive()
-    }
+debug_parts! {
+    ModelGuardFuture<S, F, Req, A, Taken, M>,
+    |it| is_called = matches!(it.state, State::Called { .. })
 }

@@ -6,7 +6,7 @@ use super::{
 use futures_core::Stream;
 use std::{
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 use tr_core::{BoxError, DefaultPolicy};
 
@@ -35,20 +35,7 @@ where
     type Item = Result<T, BoxError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = self.project();
-        if !this.watch.is_over() {
-            let error = match ready!(this.body.poll_next(cx)) {
-                Some(Ok(chunk)) => {
-                    this.watch.see(chunk.as_ref());
-                    return Poll::Ready(Some(Ok(chunk)));
-                }
-                end => end.and_then(Result::err).map(Into::into),
-            };
-            *this.last = this.watch.end(error);
-        }
-        ready!(this.watch.poll_recorded(cx));
-        *this.is_done = true;
-        Poll::Ready(this.last.take().map(Err))
+        self.poll_piece(cx, S::poll_next, |chunk| Some(chunk.as_ref()))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -6,11 +6,11 @@ use crate::{
 };
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, ready},
 };
-use tr_core::{BoxError, CallInfo, Event, Observer, SessionAction};
+use tr_core::{BoxError, CallInfo, Event, Observer, SessionAction, debug_parts};
 use tr_transcript::{AnswerScanner, ModelEnd};
 
 /// A running call of the model; if it is dropped early, it is rolled back.
@@ -130,11 +130,7 @@ impl Drop for Watch {
     }
 }
 
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("checkpoint", &self.checkpoint).finish_non_exhaustive()
-    }
-}
+debug_parts! { Watch, |it| checkpoint = it.checkpoint }
 
 /// A call of the model whose answer is being taken.
 #[derive(Debug)]
@@ -195,6 +191,34 @@ pin_project! {
         // The last item, while the store is writing the end.
         pub(super) last: Option<BoxError>,
         pub(super) is_done: bool,
+    }
+}
+
+#[cfg(any(feature = "http", feature = "stream"))]
+impl<B> WatchedBody<B> {
+    /// The `next` piece of the body, or the last item, once the end is recorded. Of a piece, `bytes` are watched.
+    pub(super) fn poll_piece<T, E: Into<BoxError>>(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        next: impl FnOnce(Pin<&mut B>, &mut Context<'_>) -> Poll<Option<Result<T, E>>>,
+        bytes: impl FnOnce(&T) -> Option<&[u8]>,
+    ) -> Poll<Option<Result<T, BoxError>>> {
+        let this = self.project();
+        if !this.watch.is_over() {
+            let error = match ready!(next(this.body, cx)) {
+                Some(Ok(piece)) => {
+                    if let Some(bytes) = bytes(&piece) {
+                        this.watch.see(bytes);
+                    }
+                    return Poll::Ready(Some(Ok(piece)));
+                }
+                end => end.and_then(Result::err).map(Into::into),
+            };
+            *this.last = this.watch.end(error);
+        }
+        ready!(this.watch.poll_recorded(cx));
+        *this.is_done = true;
+        Poll::Ready(this.last.take().map(Err))
     }
 }
 
@@ -274,11 +298,7 @@ impl BodyWatch {
     }
 }
 
-impl fmt::Debug for BodyWatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BodyWatch").field("call", &self.call).finish_non_exhaustive()
-    }
-}
+debug_parts! { BodyWatch, |it| call = it.call }
 
 /// The caller dropped the body. Clients stop at the provider's last event, and so may not read the
 /// body's end.

@@ -2,12 +2,13 @@
 use super::{Postgres, address::read};
 use crate::store::StoreError;
 use deadpool_postgres::{ConfigConnectImpl, Connect, Manager, ManagerConfig, Pool};
-use std::{fmt, time::Duration};
+use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio_postgres::{
     Config, NoTls, Socket,
     tls::{MakeTlsConnect, TlsConnect},
 };
+use tr_core::{debug_parts, setters};
 
 /// Configures a [`Postgres`] store; from [`Postgres::builder`].
 #[must_use]
@@ -22,33 +23,25 @@ pub struct Builder {
 impl Postgres {
     /// Configures the store at this address: a URL or `key=value` pairs, as `libpq` accepts them.
     pub fn builder(address: impl Into<String>) -> Builder {
-        Builder::new(address.into())
-    }
-}
-
-impl Builder {
-    fn new(address: String) -> Self {
-        Self {
-            address,
+        Builder {
+            address: address.into(),
             timeout: Duration::from_secs(2),
             connections: 8,
             #[cfg(feature = "postgres-tls")]
             tls: tr_tls::Settings::default(),
         }
     }
+}
 
-    /// The timeout for connecting, and for each reply: 2 s by default, at least 1 ms. A reply that
-    /// is overdue counts as lost, and its connection is closed.
-    pub const fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
+impl Builder {
+    setters! {
+        /// The timeout for connecting, and for each reply: 2 s by default, at least 1 ms. A reply
+        /// that is overdue counts as lost, and its connection is closed.
+        fn timeout(timeout: Duration) { timeout = timeout }
 
-    /// The maximum number of connections: 8 by default, at least 1. When all are in use, operations
-    /// wait.
-    pub const fn connections(mut self, most: usize) -> Self {
-        self.connections = most;
-        self
+        /// The maximum number of connections: 8 by default, at least 1. When all are in use,
+        /// operations wait.
+        fn connections(most: usize) { connections = most }
     }
 
     /// Trusts the certificate authorities of this PEM text instead of the system's. Connections
@@ -147,15 +140,8 @@ impl Builder {
     }
 }
 
-/// Omits the address, which may hold a password.
-impl fmt::Debug for Builder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("timeout", &self.timeout)
-            .field("connections", &self.connections)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the address, which may hold a password.
+debug_parts! { Builder, |it| timeout = it.timeout, connections = it.connections }
 
 #[cfg(all(test, not(feature = "postgres-tls")))]
 mod tests {

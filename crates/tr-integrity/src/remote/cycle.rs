@@ -1,6 +1,6 @@
 //! Tool cycles with a store: the intent is stored before the tool starts, use and result before the
 //! caller gets the answer.
-use super::{Log, TRIES, lock};
+use super::{Log, TRIES, lock, slot::begun};
 use crate::{
     config::WhenStoreFails,
     cycle::{Ended, EventContext, INTENT_NOT_RECORDED, OpenCycle},
@@ -21,42 +21,29 @@ impl OpenCycle {
         observer: Option<Arc<dyn Observer>>,
     ) -> StoreFuture<'static, Option<Self>> {
         Box::pin(async move {
-            let mut tries = 1;
-            let tell = |action| {
+            let tell = || {
                 let cycle = tool_use.in_session(&session);
                 let event = observer.as_ref().and_then(|it| EventContext::of(it, &cycle));
-                event.inspect(|event| event.tell(action));
+                event.inspect(|event| event.tell(SessionAction::NotRecorded));
             };
-            loop {
-                let slot = match sessions.opened(&session).await {
-                    Ok(slot) => slot,
-                    Err(error) => {
-                        tell(SessionAction::NotRecorded);
-                        return if when == WhenStoreFails::Run { Ok(None) } else { Err(error) };
-                    }
-                };
-                let mut cycle =
-                    Self::begin_in(&sessions, slot, &session, &tool_use, observer.as_ref());
-                let Err(error) = cycle.slot.flush().await else { return Ok(Some(cycle)) };
-                let is_conflict = error.is_conflict();
-                // No other change was lost: retry with the session as it is now.
-                if is_conflict && tries < TRIES && cycle.slot.is_alone() {
-                    cycle.begin_again();
-                    tries += 1;
-                    continue;
-                }
-                tell(SessionAction::NotRecorded);
-                cycle.slot.not_recorded(&sessions);
-                // Recorded in memory; written as soon as the store is back.
-                if !is_conflict && when == WhenStoreFails::Run {
-                    return Ok(Some(cycle));
-                }
+            let begin =
+                |slot| Self::begin_in(&sessions, slot, &session, &tool_use, observer.as_ref());
+            let slot = |cycle: &Self| cycle.slot.clone();
+            let begun =
+                begun(&sessions, &session, when, begin, slot, Self::begin_again, tell).await;
+            let (cycle, error) = match begun {
+                Ok(cycle) => return Ok(cycle),
+                Err(failed) => failed,
+            };
+            if let Some(mut cycle) = cycle {
                 cycle.refuse(INTENT_NOT_RECORDED);
-                if is_conflict && let Ok(slot) = sessions.opened(&session).await {
+                if error.is_conflict()
+                    && let Ok(slot) = sessions.opened(&session).await
+                {
                     cycle.refuse_in(&slot);
                 }
-                return Err(error);
             }
+            Err(error)
         })
     }
 

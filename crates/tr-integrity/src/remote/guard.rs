@@ -1,6 +1,6 @@
 //! Calls of the model with a store: the checkpoint is stored before the model is called, and the
 //! end of the call before the caller gets the answer.
-use super::{TRIES, lock};
+use super::{lock, slot::begun};
 use crate::{
     config::WhenStoreFails,
     guard::{Watch, watch},
@@ -21,33 +21,16 @@ impl Watch {
         told: bool,
     ) -> StoreFuture<'static, Option<Self>> {
         Box::pin(async move {
-            let mut tries = 1;
-            loop {
-                let slot = match sessions.opened(&session).await {
-                    Ok(slot) => slot,
-                    Err(error) => {
-                        let action = SessionAction::NotRecorded;
-                        watch::tell(observer.as_ref(), Some(&session), action, 0);
-                        return if when == WhenStoreFails::Run { Ok(None) } else { Err(error) };
-                    }
-                };
-                let watch = Self::begin_in(&sessions, slot, &session, observer.as_ref(), told);
-                let Err(error) = watch.slot.flush().await else { return Ok(Some(watch)) };
-                // No other change was lost: retry with the session as it is now.
-                if error.is_conflict() && tries < TRIES && watch.slot.is_alone() {
-                    tries += 1;
-                    watch.give_up();
-                    continue;
-                }
-                watch.tell(SessionAction::NotRecorded, 0);
-                watch.slot.not_recorded(&sessions);
-                // Made in memory; written as soon as the store is back.
-                if !error.is_conflict() && when == WhenStoreFails::Run {
-                    return Ok(Some(watch));
-                }
-                watch.give_up();
-                return Err(error);
-            }
+            let tell = || {
+                watch::tell(observer.as_ref(), Some(&session), SessionAction::NotRecorded, 0);
+            };
+            let begin = |slot| Self::begin_in(&sessions, slot, &session, observer.as_ref(), told);
+            let slot = |watch: &Self| watch.slot.clone();
+            let begun = begun(&sessions, &session, when, begin, slot, Self::give_up, tell).await;
+            begun.map_err(|(watch, error)| {
+                watch.into_iter().for_each(Self::give_up);
+                error
+            })
         })
     }
 

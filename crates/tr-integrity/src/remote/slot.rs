@@ -1,8 +1,48 @@
 //! Writes an open session's changes to its log.
+use super::TRIES;
 use crate::{
+    config::WhenStoreFails,
     session::{Session, Sessions, Slot},
     store::StoreError,
 };
+
+/// Begins a call in its session; once that is written, the call may be made. `None` if the session cannot be loaded and
+/// the call is to be made nevertheless. `again` discards what another writer's change has undone. On failure `tell` is
+/// called, and what was begun comes back with the error.
+pub(super) async fn begun<B>(
+    sessions: &Sessions,
+    session: &str,
+    when: WhenStoreFails,
+    begin: impl Fn(Slot) -> B,
+    slot: impl Fn(&B) -> Slot,
+    again: impl Fn(B),
+    tell: impl Fn(),
+) -> Result<Option<B>, (Option<B>, StoreError)> {
+    let is_run = when == WhenStoreFails::Run;
+    let mut tries = 1;
+    loop {
+        let begun = match sessions.opened(session).await {
+            Ok(slot) => begin(slot),
+            Err(error) => {
+                tell();
+                return if is_run { Ok(None) } else { Err((None, error)) };
+            }
+        };
+        let slot = slot(&begun);
+        let Err(error) = slot.flush().await else { return Ok(Some(begun)) };
+        let is_conflict = error.is_conflict();
+        // No other change was lost: retry with the session as it is now.
+        if is_conflict && tries < TRIES && slot.is_alone() {
+            tries += 1;
+            again(begun);
+            continue;
+        }
+        tell();
+        slot.not_recorded(sessions);
+        // Made in memory; written as soon as the store is back.
+        return if is_run && !is_conflict { Ok(Some(begun)) } else { Err((Some(begun), error)) };
+    }
+}
 
 impl Slot {
     /// Writes pending changes.

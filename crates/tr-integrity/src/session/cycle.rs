@@ -1,7 +1,7 @@
 //! A tool cycle: its intent is recorded before the tool starts.
+use super::RecordedCycle;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use tr_core::{CycleRef, Ran, SessionAction};
+use tr_core::{CycleRef, Ran, SessionAction, debug_parts};
 
 /// How a failed cycle is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub enum CycleState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CycleId(pub(super) u64);
 
-/// A model's use of a tool. [`Debug`](fmt::Debug) omits the input, which may hold secrets.
+/// A model's use of a tool. [`Debug`] omits the input, which may hold secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUse {
     /// The id given by the model.
@@ -54,7 +54,7 @@ pub struct ToolUse {
 /// What was done while a session was loaded, with the tool use if it concerns a cycle.
 pub(crate) type LoadNote = (Option<ToolUse>, SessionAction);
 
-/// The recorded end of a cycle. [`Debug`](fmt::Debug) omits the content.
+/// The recorded end of a cycle. [`Debug`] omits the content.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The id of the use that it answers.
@@ -138,6 +138,12 @@ impl ToolCycleTransaction {
         }
     }
 
+    /// As recorded, with its result at this index.
+    pub(super) fn recorded(self, at: usize, result: ToolResult) -> RecordedCycle {
+        let Self { id, used, tool_use, refused, .. } = self;
+        RecordedCycle { id, at, used, tool_use, result, refused }
+    }
+
     pub(crate) fn driver(&self) -> u64 {
         self.driver
     }
@@ -162,21 +168,8 @@ impl ToolCycleTransaction {
     }
 }
 
-impl fmt::Debug for ToolUse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, name, .. } = self;
-        f.debug_struct("ToolUse").field("id", id).field("name", name).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for ToolResult {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolResult")
-            .field("tool_use_id", &self.tool_use_id)
-            .field("is_error", &self.is_error)
-            .finish_non_exhaustive()
-    }
-}
+debug_parts! { ToolUse, |it| id = it.id, name = it.name }
+debug_parts! { ToolResult, |it| tool_use_id = it.tool_use_id, is_error = it.is_error }
 
 /// The position of the use that a cycle answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

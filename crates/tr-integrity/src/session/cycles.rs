@@ -1,7 +1,7 @@
 //! Tool cycles: the intent before the tool starts, use and result together at its end.
 use super::{
     CycleId, CycleMode, CycleState, Operation, RecordedCycle, Session, ToolCycleResult,
-    ToolCycleTransaction, ToolResult, ToolUse, cycle::UsePosition,
+    ToolCycleTransaction, ToolResult, ToolUse, cycle::UsePosition, incidents::keep,
 };
 use tr_core::{Answer, CycleRef, Ran};
 use tr_transcript::OUTCOME_UNKNOWN;
@@ -122,10 +122,7 @@ impl Session {
 
     /// Remembers the end of a cycle.
     pub(super) fn ended(&mut self, id: CycleId, state: CycleState) {
-        if self.ended.len() == KEPT_ENDS {
-            self.ended.pop_front();
-        }
-        self.ended.push_back((id, state));
+        keep(&mut self.ended, KEPT_ENDS, (id, state));
     }
 
     /// Rolls these cycles back: nothing of them is recorded.

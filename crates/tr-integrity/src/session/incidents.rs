@@ -1,5 +1,6 @@
 //! A session's own record of incidents.
 use super::{Archive, CycleId, Incident, Session};
+use std::collections::VecDeque;
 
 /// How many incidents and archives a session keeps; older ones are dropped.
 const KEPT_INCIDENTS: usize = 1_000;
@@ -48,16 +49,18 @@ impl Session {
     }
 
     pub(super) fn keep_incident(&mut self, incident: Incident) {
-        if self.incidents.len() == KEPT_INCIDENTS {
-            self.incidents.pop_front();
-        }
-        self.incidents.push_back(incident);
+        keep(&mut self.incidents, KEPT_INCIDENTS, incident);
     }
 
     pub(super) fn keep_archive(&mut self, archive: Archive) {
-        if self.archives.len() == KEPT_ARCHIVES {
-            self.archives.pop_front();
-        }
-        self.archives.push_back(archive);
+        keep(&mut self.archives, KEPT_ARCHIVES, archive);
     }
+}
+
+/// Keeps `item` as the last of so many.
+pub(super) fn keep<T>(all: &mut VecDeque<T>, most: usize, item: T) {
+    if all.len() == most {
+        all.pop_front();
+    }
+    all.push_back(item);
 }

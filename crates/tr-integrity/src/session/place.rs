@@ -25,15 +25,14 @@ impl Session {
             }
             return self.flush_tail();
         }
-        let ToolCycleTransaction { id, used, tool_use, refused, .. } = cycle;
-        match used {
+        match cycle.used {
             // Messages were added after the use.
             UsePosition::At(step) => {
-                let at = self.place_late(step, &tool_use, &result);
-                self.done(RecordedCycle { id, at, used, tool_use, result, refused });
+                let at = self.place_late(step, &cycle.tool_use, &result);
+                self.done(cycle.recorded(at, result));
             }
             UsePosition::Absent | UsePosition::Removed => {
-                self.append_pair(id, tool_use, result, refused);
+                self.append_pair(cycle.recorded(0, result));
             }
         }
     }
@@ -111,10 +110,10 @@ impl Session {
     pub(super) fn record(&mut self, done: RecordedCycle) {
         self.cycles_begun += 1;
         let id = CycleId(self.cycles_begun);
-        let RecordedCycle { used, tool_use, result, refused, .. } = done;
-        if !self.waits(used, &tool_use.id) {
-            return self.append_pair(id, tool_use, result, refused);
+        if !self.waits(done.used, &done.tool_use.id) {
+            return self.append_pair(RecordedCycle { id, ..done });
         }
+        let RecordedCycle { used, tool_use, result, refused, .. } = done;
         let cycle = ToolCycleTransaction::new(id, Box::default(), tool_use, self.driver);
         let (state, held) = (CycleState::Recording, Some(result));
         self.keep_cycle(ToolCycleTransaction { state, used, held, refused, ..cycle });
@@ -122,12 +121,13 @@ impl Session {
     }
 
     /// Adds use and result as two messages, before a live tail if there is one.
-    fn append_pair(&mut self, id: CycleId, tool_use: ToolUse, result: ToolResult, refused: bool) {
+    fn append_pair(&mut self, done: RecordedCycle) {
+        let RecordedCycle { tool_use, result, .. } = &done;
         let format = self.transcript.format();
         let used_before = self.validator.last_use_of(&tool_use.id);
-        let ToolUse { id: use_id, name, input } = &tool_use;
-        let mut pair = internal::write_uses(format, &[(use_id, name, input)]);
-        pair.extend(self.hold(&[(&tool_use, UsePosition::Absent, &result)]));
+        let ToolUse { id, name, input } = tool_use;
+        let mut pair = internal::write_uses(format, &[(id, name, input)]);
+        pair.extend(self.hold(&[(tool_use, UsePosition::Absent, result)]));
         let at = self.validator.live_step().unwrap_or(self.transcript.len());
         let was_valid = self.validator.is_valid();
         self.insert(at, pair);
@@ -138,7 +138,7 @@ impl Session {
             None if was_valid && !self.validator.is_valid() => self.repair_step(at),
             None => {}
         }
-        self.done(RecordedCycle { id, at, used: UsePosition::Absent, tool_use, result, refused });
+        self.done(RecordedCycle { at, used: UsePosition::Absent, ..done });
     }
 
     /// Adds the results of the live tail once all of them are known.
@@ -193,9 +193,9 @@ impl Session {
         }
         held.sort_by_key(|cycle| order.get(&*cycle.tool_use.id).copied());
         let at = self.transcript.len();
-        let held = held.into_iter().filter_map(|cycle| {
-            let ToolCycleTransaction { id, used, tool_use, held, refused, .. } = cycle;
-            Some(RecordedCycle { id, at, used, tool_use, result: held?, refused })
+        let held = held.into_iter().filter_map(|mut cycle| {
+            let result = cycle.held.take()?;
+            Some(cycle.recorded(at, result))
         });
         let held: Vec<RecordedCycle> = held.collect();
         let results: Vec<_> =

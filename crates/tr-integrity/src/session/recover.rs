@@ -1,7 +1,7 @@
 //! Handles failed calls of the model.
 use super::{
     Checkpoint, CycleMode, ErrorRecovery, Operation, RecordedCycle, RecoveryAction, ResetOptions,
-    Session, ToolCycleTransaction, cycle::UsePosition,
+    Session, cycle::UsePosition,
 };
 use serde_json::{Map, Value};
 use tr_transcript::{Complaint, Message, ModelEnd, Repair};
@@ -86,9 +86,8 @@ impl Session {
         let since = self.done.extract_if(.., |done| done.at >= index);
         let mut kept: Vec<RecordedCycle> = since.collect();
         let held = self.cycles.iter().filter_map(|cycle| {
-            let ToolCycleTransaction { id, used, ref tool_use, ref held, refused, .. } = *cycle;
-            let (tool_use, result) = (tool_use.clone(), held.clone()?);
-            Some(RecordedCycle { id, at: 0, used, tool_use, result, refused })
+            let result = cycle.held.clone()?;
+            Some(cycle.clone().recorded(0, result))
         });
         kept.extend(held);
         let Ok(rolled_back) = self.rollback(&id, now) else { return None };

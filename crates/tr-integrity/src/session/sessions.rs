@@ -7,10 +7,11 @@ use crate::{
 };
 use std::{
     collections::HashMap,
-    fmt,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
-use tr_core::{CallInfo, ConfigError, Event, KeyRef, Observer, SystemClock, WallClock, setters};
+use tr_core::{
+    CallInfo, ConfigError, Event, KeyRef, Observer, SystemClock, WallClock, debug_parts, setters,
+};
 use tr_transcript::Format;
 
 /// The number of locks over the map of sessions, to reduce contention.
@@ -306,17 +307,14 @@ impl SessionsBuilder {
 
         /// Sets the source of timestamps: the system clock by default.
         fn clock(clock: Arc<dyn WallClock>) { clock = clock }
+
+        /// Sets a store that is shared with others.
+        fn shared_store(store: Arc<dyn SessionStore>) { store = Some(store) }
     }
 
     /// Sets the store, so that sessions outlive the process: none by default.
     pub fn store(self, store: impl SessionStore) -> Self {
         self.shared_store(Arc::new(store))
-    }
-
-    /// Sets a store that is shared with others.
-    pub fn shared_store(mut self, store: Arc<dyn SessionStore>) -> Self {
-        self.store = Some(store);
-        self
     }
 
     /// Builds the sessions.
@@ -343,8 +341,4 @@ impl SessionsBuilder {
     }
 }
 
-impl fmt::Debug for Sessions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sessions").field("open", &self.len()).finish_non_exhaustive()
-    }
-}
+debug_parts! { Sessions, |it| open = it.len() }

@@ -13,26 +13,35 @@ pub struct StoreError {
 }
 
 /// What a store's failure means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
     /// Nothing has changed: the request was not sent, or the store rolled it back. Sending it again is
     /// safe.
+    #[error(
+        "the session store did not make the change, or cannot be reached; trying again is safe"
+    )]
     Unreachable,
     /// No reply: the operation may have been done. Sending the same again is safe and tells whether
     /// it was.
+    #[error(
+        "the session store did not answer, so the change may have been made; sending the same again is safe"
+    )]
     Uncertain,
     /// Another writer was first: nothing has changed, and sending the same again does not help.
     /// Load the session and decide again.
+    #[error("the session was {}; nothing was kept: load it and decide again", changed(*.head))]
     Conflict {
         /// The revision of the session's last entry; `None` if there is no such session.
         head: Option<Revision>,
     },
     /// The session cannot be read: a newer version wrote it, or it is damaged. Nothing has
     /// changed, and sending it again does not help.
+    #[error("the session cannot be read: update this program, or check the store for damage")]
     Unreadable,
     /// The store refuses: it is full, read-only, or its settings break its guarantees. Nothing has
     /// changed, and sending it again does not help.
+    #[error("the session store refused the request; nothing has changed")]
     Refused,
 }
 
@@ -92,30 +101,16 @@ impl StoreError {
     }
 }
 
+fn changed(head: Option<Revision>) -> String {
+    head.map_or_else(
+        || "deleted elsewhere".into(),
+        |head| format!("changed elsewhere and is at revision {head}"),
+    )
+}
+
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            StoreErrorKind::Unreachable => f.write_str(
-                "the session store did not make the change, or cannot be reached; trying again is safe",
-            ),
-            StoreErrorKind::Uncertain => f.write_str(
-                "the session store did not answer, so the change may have been made; sending the same again is safe",
-            ),
-            StoreErrorKind::Conflict { head: Some(head) } => write!(
-                f,
-                "the session was changed elsewhere and is at revision {head}; nothing was kept: \
-                 load it and decide again"
-            ),
-            StoreErrorKind::Conflict { head: None } => f.write_str(
-                "the session was deleted elsewhere; nothing was kept: load it and decide again",
-            ),
-            StoreErrorKind::Unreadable => f.write_str(
-                "the session cannot be read: update this program, or check the store for damage",
-            ),
-            StoreErrorKind::Refused => {
-                f.write_str("the session store refused the request; nothing has changed")
-            }
-        }?;
+        self.kind.fmt(f)?;
         self.cause.as_ref().map_or(Ok(()), |cause| write!(f, ": {cause}"))
     }
 }

@@ -1,5 +1,6 @@
 //! The types of a session store.
 use std::fmt;
+use tr_core::debug_parts;
 
 /// Identifies an entry of a session's log, and the session's state after it.
 ///
@@ -43,13 +44,5 @@ impl fmt::Display for Revision {
     }
 }
 
-/// Shows only the length of the body, which may hold secrets.
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry")
-            .field("revision", &self.revision)
-            .field("at", &self.at)
-            .field("bytes", &self.body.len())
-            .finish()
-    }
-}
+// Shows only the length of the body, which may hold secrets.
+debug_parts! { Entry, |it| revision = it.revision, at = it.at, bytes = it.body.len() }

@@ -14,6 +14,10 @@ pub(crate) enum InvalidChange {
     Message(#[from] ReadError),
 }
 
+const fn misplaced<T>(why: &'static str) -> Result<T, InvalidChange> {
+    Err(InvalidChange::Misplaced(why))
+}
+
 /// The limit for a session's counters, so that they cannot overflow.
 const MOST: u64 = u64::MAX / 2;
 
@@ -25,7 +29,7 @@ impl Session {
     ) -> Result<Self, InvalidChange> {
         let mut changes = changes.into_iter();
         let Some(Change::Opened { format, head, tail }) = changes.next() else {
-            return Err(InvalidChange::Misplaced("the log does not begin with the session's form"));
+            return misplaced("the log does not begin with the session's form");
         };
         let mut session = Self::load(id, Transcript::with_around(format, head, tail));
         changes.try_for_each(|change| session.again(change))?;
@@ -39,10 +43,10 @@ impl Session {
         let uses =
             self.cycles.iter().map(|cycle| cycle.used).chain(self.done.iter().map(|it| it.used));
         if uses.filter_map(UsePosition::at).any(|at| at >= len) {
-            return Err(InvalidChange::Misplaced("a cycle's use is behind the last message"));
+            return misplaced("a cycle's use is behind the last message");
         }
         if self.checkpoints_made.max(self.cycles_begun) > MOST {
-            return Err(InvalidChange::Misplaced("more is counted than can have been"));
+            return misplaced("more is counted than can have been");
         }
         Ok(())
     }
@@ -50,14 +54,10 @@ impl Session {
     /// Applies one change.
     fn again(&mut self, change: Change) -> Result<(), InvalidChange> {
         match change {
-            Change::Opened { .. } => {
-                return Err(InvalidChange::Misplaced("the session's form is there twice"));
-            }
+            Change::Opened { .. } => return misplaced("the session's form is there twice"),
             Change::Message(line) => self.append_as_is(line.read(self.transcript.format())?),
             Change::Cut(len) if len <= self.transcript.len() => self.cut(len),
-            Change::Cut(_) => {
-                return Err(InvalidChange::Misplaced("more messages are kept than there are"));
-            }
+            Change::Cut(_) => return misplaced("more messages are kept than there are"),
             Change::Checkpoint(made) => self.made(*made)?,
             Change::Committed(numbers) => {
                 for number in numbers {
@@ -115,7 +115,7 @@ impl Session {
     fn made(&mut self, made: NewCheckpoint) -> Result<(), InvalidChange> {
         let last = self.checkpoints.last().map_or(0, |last| last.number);
         if made.number <= last {
-            return Err(InvalidChange::Misplaced("a checkpoint is there twice"));
+            return misplaced("a checkpoint is there twice");
         }
         let snapshot = match made.snapshot {
             None => None,
@@ -145,7 +145,7 @@ impl Session {
     fn begun(&mut self, begun: NewCycle) -> Result<(), InvalidChange> {
         let CycleUpdate { id, state, abandoned, held, refused, used, gone } = begun.moved;
         if self.cycle_at(id).is_ok() {
-            return Err(InvalidChange::Misplaced("a cycle is there twice"));
+            return misplaced("a cycle is there twice");
         }
         self.cycles_begun = self.cycles_begun.max(id);
         let last = || self.validator.last_use_of(&begun.tool_use.id);
@@ -160,7 +160,7 @@ impl Session {
         let RecordedCycle { id, at, used, tool_use, result, refused } = done;
         let used = UsePosition::of(used, false);
         let Err(place) = self.done.binary_search_by_key(&id, |done| done.id.0) else {
-            return Err(InvalidChange::Misplaced("a recorded cycle is there twice"));
+            return misplaced("a recorded cycle is there twice");
         };
         self.done.insert(
             place,
