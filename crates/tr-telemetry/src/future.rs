@@ -2,12 +2,11 @@
 use crate::watch::{Outcome, Watch};
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
 };
-use tr_core::{BoxError, ResponsePolicy};
+use tr_core::{BoxError, ResponsePolicy, debug_parts};
 
 pin_project! {
     /// The response of a [`Telemetry`](crate::Telemetry).
@@ -79,8 +78,4 @@ where
     });
 }
 
-impl<F, A> fmt::Debug for TelemetryFuture<F, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TelemetryFuture").field("watch", &self.watch).finish_non_exhaustive()
-    }
-}
+debug_parts! { TelemetryFuture<F, A>, |it| watch = it.watch }

@@ -6,7 +6,7 @@ use std::{
     io::Write,
     sync::{Arc, Mutex, PoisonError},
 };
-use tr_core::{SystemClock, WallClock, printable_json, rfc3339};
+use tr_core::{SystemClock, WallClock, debug_parts, printable_json, rfc3339};
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
@@ -92,11 +92,7 @@ impl Visit for Fields<'_> {
     }
 }
 
-impl<W> fmt::Debug for JsonLines<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JsonLines").finish_non_exhaustive()
-    }
-}
+debug_parts! { JsonLines<W>, |_it| }
 
 #[cfg(test)]
 mod tests {

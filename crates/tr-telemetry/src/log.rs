@@ -6,46 +6,66 @@ use tracing::Level;
 /// The target of all events.
 pub const TARGET: &str = "tool_reliability";
 
-/// One event. What is `None` is not known.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Record<'r> {
-    pub(crate) event: &'static str,
-    pub(crate) request_id: Option<&'r str>,
-    pub(crate) tool_name: &'r str,
-    pub(crate) session_key: Option<&'r str>,
-    pub(crate) idempotency_key_hash: Option<Fingerprint>,
-    pub(crate) correlation_id: Option<&'r str>,
-    /// The state of the record of the call.
-    pub(crate) state: Option<&'r str>,
-    /// Counts from 1; 0 for a call that had no attempt.
-    pub(crate) attempt: Option<u32>,
-    pub(crate) elapsed: Option<Duration>,
-    pub(crate) from_cache: Option<bool>,
-    pub(crate) error_code: Option<&'r str>,
-    pub(crate) retriable: Option<bool>,
-    pub(crate) breaker_state: Option<&'static str>,
-    /// Whether the decision was only reported, not applied.
-    pub(crate) shadow: bool,
-    /// Additional fields.
-    pub(crate) extra: Extra<'r>,
+/// The one list of the events' fields: each with its name in the log, its type, and how it is shown.
+macro_rules! record {
+    ($($(#[$doc:meta])* $name:ident = $field:ident: $type:ty $(=> $shown:expr)?,)*) => {
+        /// One event. What is `None` is not known.
+        #[derive(Clone, Copy, Debug, Default)]
+        pub(crate) struct Record<'r> {
+            $($(#[$doc])* pub(crate) $field: $type,)*
+        }
+
+        record! { @emit info INFO "A normal event." $($name = $field $(=> $shown)?,)* }
+        record! { @emit warn WARN "An event that an operator may need to see." $($name = $field $(=> $shown)?,)* }
+    };
+    (@emit $emit:ident $level:ident $doc:literal $($name:ident = $field:ident $(=> $shown:expr)?,)*) => {
+        #[doc = $doc]
+        ///
+        /// The record is built only if a subscriber reads its fields.
+        pub(crate) fn $emit<'r>(record: impl FnOnce() -> Record<'r>) {
+            let it = LazyCell::new(record);
+            tracing::event!(
+                target: TARGET,
+                Level::$level,
+                $($name = record!(@shown it.$field $(=> $shown)?),)*
+            );
+        }
+    };
+    (@shown $it:ident.$field:ident) => { $it.$field };
+    (@shown $it:ident.$field:ident => $shown:expr) => { $it.$field.map($shown) };
 }
 
-/// Additional fields of some events.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Extra<'r> {
+record! {
+    event = event: &'static str,
+    requestId = request_id: Option<&'r str>,
+    toolName = tool_name: &'r str,
+    sessionKey = session_key: Option<&'r str>,
+    idempotencyKeyHash = idempotency_key_hash: Option<Fingerprint> => tracing::field::display,
+    correlationId = correlation_id: Option<&'r str>,
+    /// The state of the record of the call.
+    state = state: Option<&'r str>,
+    /// Counts from 1; 0 for a call that had no attempt.
+    attempt = attempt: Option<u32>,
+    elapsedMs = elapsed: Option<Duration> => millis,
+    fromCache = from_cache: Option<bool>,
+    errorCode = error_code: Option<&'r str>,
+    retriable = retriable: Option<bool>,
+    breakerState = breaker_state: Option<&'static str>,
     /// The failure's message, redacted.
-    pub(crate) error: Option<&'r str>,
-    pub(crate) delay: Option<Duration>,
+    error = error: Option<&'r str>,
+    delayMs = delay: Option<Duration> => millis,
     /// The part of it that the server asked for.
-    pub(crate) retry_after: Option<Duration>,
-    pub(crate) from_state: Option<&'static str>,
+    retryAfterMs = retry_after: Option<Duration> => millis,
+    fromState = from_state: Option<&'static str>,
     /// What was done to a session.
-    pub(crate) action: Option<&'static str>,
+    action = action: Option<&'static str>,
     /// How many messages that removed from it.
-    pub(crate) removed: Option<u64>,
-    pub(crate) params: Option<&'r str>,
-    pub(crate) params_bytes: Option<usize>,
-    pub(crate) params_digest: Option<Fingerprint>,
+    removedMessages = removed: Option<u64>,
+    /// Whether the decision was only reported, not applied.
+    shadow = shadow: Option<bool>,
+    params = params: Option<&'r str>,
+    paramsBytes = params_bytes: Option<u64>,
+    paramsDigest = params_digest: Option<Fingerprint> => tracing::field::display,
 }
 
 /// UTEE's event of a call that ended.
@@ -63,51 +83,6 @@ pub(crate) struct Invocation<'r> {
 #[inline]
 pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: TARGET, Level::WARN)
-}
-
-/// Emits an event. The record is built only if a subscriber reads its fields.
-macro_rules! event {
-    ($level:ident, $record:expr) => {{
-        let it = LazyCell::new($record);
-        let extra = LazyCell::new(|| it.extra);
-        tracing::event!(
-            target: TARGET,
-            Level::$level,
-            event = it.event,
-            requestId = it.request_id,
-            toolName = it.tool_name,
-            sessionKey = it.session_key,
-            idempotencyKeyHash = it.idempotency_key_hash.map(tracing::field::display),
-            correlationId = it.correlation_id,
-            state = it.state,
-            attempt = it.attempt,
-            elapsedMs = it.elapsed.map(millis),
-            fromCache = it.from_cache,
-            errorCode = it.error_code,
-            retriable = it.retriable,
-            breakerState = it.breaker_state,
-            error = extra.error,
-            delayMs = extra.delay.map(millis),
-            retryAfterMs = extra.retry_after.map(millis),
-            fromState = extra.from_state,
-            action = extra.action,
-            removedMessages = extra.removed,
-            shadow = it.shadow.then_some(true),
-            params = extra.params,
-            paramsBytes = extra.params_bytes.map(|bytes| bytes as u64),
-            paramsDigest = extra.params_digest.map(tracing::field::display),
-        );
-    }};
-}
-
-/// A normal event.
-pub(crate) fn info<'r>(record: impl FnOnce() -> Record<'r>) {
-    event!(INFO, record);
-}
-
-/// An event that an operator may need to see.
-pub(crate) fn warn<'r>(record: impl FnOnce() -> Record<'r>) {
-    event!(WARN, record);
 }
 
 impl Invocation<'_> {

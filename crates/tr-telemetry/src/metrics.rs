@@ -22,11 +22,10 @@ use opentelemetry::{KeyValue, StringValue, metrics::Meter};
 use std::{
     array,
     collections::HashMap,
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 use tr_core::{
-    BreakerState, KeyRef, ToolId,
+    BreakerState, KeyRef, ToolId, debug_parts,
     internal::{STRIPES, Sharded, stripe},
 };
 
@@ -71,11 +70,7 @@ impl Instruments {
     }
 }
 
-impl fmt::Debug for Series {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Series").field(&self.tool.as_str()).finish()
-    }
-}
+debug_parts! { Series, |it| tool = it.tool.as_str() }
 
 impl Series {
     /// `action` is the end of `label` that comes after the tool's own name.
@@ -108,59 +103,55 @@ impl Series {
         }
     }
 
+    fn openclaw(&self, count: impl FnOnce(&openclaw::Instruments, KeyValue)) {
+        if let Some(set) = &self.instruments.openclaw {
+            count(set, self.tool());
+        }
+    }
+
+    fn utee(&self, count: impl FnOnce(&utee::Instruments, &utee::Series)) {
+        if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
+            count(set, series);
+        }
+    }
+
     /// A call ended whose answer came in chunks.
     pub(crate) fn streamed(&self, chunks: u64) {
-        if let Some(set) = &self.instruments.openclaw {
-            set.chunks.add(chunks, &[self.tool()]);
-        }
-        if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
-            set.chunks.add(chunks, &[series.tool(), series.action()]);
-        }
+        self.openclaw(|set, tool| set.chunks.add(chunks, &[tool]));
+        self.utee(|set, series| set.chunks.add(chunks, &[series.tool(), series.action()]));
     }
 
     /// An attempt is tried again.
     pub(crate) fn retried(&self, reason: &str) {
         let reason = closed(reason);
-        if let Some(set) = &self.instruments.openclaw {
-            set.retries.add(1, &[self.tool(), KeyValue::new("reason", reason)]);
-        }
-        if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
+        self.openclaw(|set, tool| set.retries.add(1, &[tool, KeyValue::new("reason", reason)]));
+        self.utee(|set, series| {
             set.retries.add(1, &[series.tool(), KeyValue::new("error_code", reason)]);
-        }
+        });
     }
 
     /// A record answered, or stood against, a call.
     pub(crate) fn hit(&self, state: &'static str) {
-        if let Some(set) = &self.instruments.openclaw {
-            set.hits.add(1, &[self.tool(), KeyValue::new("state", state)]);
-        }
+        self.openclaw(|set, tool| set.hits.add(1, &[tool, KeyValue::new("state", state)]));
     }
 
     /// A call of shadow mode ended.
     pub(crate) fn shadowed(&self) {
-        if let Some(set) = &self.instruments.openclaw {
-            set.shadow_calls.add(1, &[self.tool()]);
-        }
-        if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
-            set.shadow_calls.add(1, &[series.tool(), series.action()]);
-        }
+        self.openclaw(|set, tool| set.shadow_calls.add(1, &[tool]));
+        self.utee(|set, series| set.shadow_calls.add(1, &[series.tool(), series.action()]));
     }
 
     /// Enforcing would have done this to a call.
     pub(crate) fn decided(&self, decision: Decision) {
-        if let Some(set) = &self.instruments.openclaw {
-            set.decisions.add(1, &[self.tool(), decision.label()]);
-        }
-        if let (Some(set), Some(series)) = (&self.instruments.utee, &self.utee) {
+        self.openclaw(|set, tool| set.decisions.add(1, &[tool, decision.label()]));
+        self.utee(|set, series| {
             set.decisions.add(1, &[series.tool(), series.action(), decision.label()]);
-        }
+        });
     }
 
     /// A call passed without a breaker.
     pub(crate) fn uncounted(&self) {
-        if let Some(set) = &self.instruments.openclaw {
-            set.uncounted.add(1, &[self.tool()]);
-        }
+        self.openclaw(|set, tool| set.uncounted.add(1, &[tool]));
     }
 
     /// A breaker changed its state.
@@ -313,9 +304,4 @@ impl Metrics {
     }
 }
 
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.known().by_label.len();
-        f.debug_struct("Metrics").field("known", &known).finish_non_exhaustive()
-    }
-}
+debug_parts! { Metrics, |it| known = it.known().by_label.len() }

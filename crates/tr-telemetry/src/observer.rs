@@ -1,7 +1,7 @@
 //! [`TelemetryObserver`]: other layers report their events to it.
 use crate::{
     Signals,
-    log::{self, Extra, Record},
+    log::{self, Record},
     metrics::{Decision, Series},
     notes,
     redact::Hidden,
@@ -58,7 +58,8 @@ impl TelemetryObserver {
         }
     }
 
-    fn log(&self, call: &CallInfo<'_>, record: Record<'_>, emit: impl FnOnce(&Record<'_>)) {
+    /// Logs a record of this call: as a warning, unless all `is_well`.
+    fn log(&self, call: &CallInfo<'_>, is_well: bool, record: Record<'_>) {
         if !self.core.logs_enabled() {
             return;
         }
@@ -68,16 +69,21 @@ impl TelemetryObserver {
         let (tool, code) = (self.core.redact_id(call.tool), redacted(record.error_code));
         let (request, session) = (redacted(call.request_id), redacted(call.session));
         let correlation = redacted(call.correlation);
-        emit(&Record {
+        let record = || Record {
             request_id: request.as_deref(),
             tool_name: &tool,
             session_key: session.as_deref(),
             correlation_id: correlation.as_deref(),
             idempotency_key_hash: notes::current().and_then(|notes| notes.key_hash),
             error_code: code.as_deref(),
-            shadow: record.shadow || self.core.shadow,
+            shadow: record.shadow.or(self.core.shadow.then_some(true)),
             ..record
-        });
+        };
+        if is_well {
+            log::info(record);
+        } else {
+            log::warn(record);
+        }
     }
 
     /// Redacts and cuts a code of this call.
@@ -113,10 +119,11 @@ impl TelemetryObserver {
             from_cache: Some(false),
             error_code: Some(reason),
             retriable: Some(true),
-            extra: Extra { delay: Some(delay), retry_after, ..Extra::default() },
+            delay: Some(delay),
+            retry_after,
             ..Record::default()
         };
-        self.log(call, record, |it| log::warn(|| *it));
+        self.log(call, false, record);
     }
 
     fn session(&self, call: &CallInfo<'_>, action: SessionAction, removed: u64) {
@@ -127,10 +134,11 @@ impl TelemetryObserver {
         self.note("session", || [KeyValue::new("action", action)]);
         let record = Record {
             event: "tool_session",
-            extra: Extra { action: Some(action), removed: Some(removed), ..Extra::default() },
+            action: Some(action),
+            removed: Some(removed),
             ..Record::default()
         };
-        self.log(call, record, |it| log::warn(|| *it));
+        self.log(call, false, record);
     }
 
     /// Adds an event to the active span, which in shadow mode is not ours.
@@ -161,15 +169,10 @@ impl Observer for TelemetryObserver {
                     event: "tool_call_circuit_state",
                     state: Some(to.as_str()),
                     breaker_state: Some(to.as_str()),
-                    extra: Extra { from_state: Some(from.as_str()), ..Extra::default() },
+                    from_state: Some(from.as_str()),
                     ..Record::default()
                 };
-                let is_good = to == BreakerState::Closed;
-                let emit: fn(&Record<'_>) = match is_good {
-                    true => |it| log::info(|| *it),
-                    false => |it| log::warn(|| *it),
-                };
-                self.log(call, record, emit);
+                self.log(call, to == BreakerState::Closed, record);
             }
             Event::BreakerRefused { state, shadow: false, .. } => {
                 notes::note(|notes| notes.breaker = Some(state));
@@ -182,16 +185,16 @@ impl Observer for TelemetryObserver {
                     // As of a refusal; and this call runs.
                     retriable: Some(false),
                     breaker_state: Some(state.as_str()),
-                    shadow: true,
+                    shadow: Some(true),
                     ..Record::default()
                 };
-                self.log(call, record, |it| log::warn(|| *it));
+                self.log(call, false, record);
             }
             Event::BreakerUncounted => {
                 self.series(call, Series::uncounted);
                 if !self.told_uncounted.swap(true, Relaxed) {
                     let record = Record { event: "tool_call_uncounted", ..Record::default() };
-                    self.log(call, record, |it| log::warn(|| *it));
+                    self.log(call, false, record);
                 }
             }
             Event::Replayed { state, .. } => {

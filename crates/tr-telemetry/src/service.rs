@@ -1,7 +1,7 @@
 //! [`Telemetry`]: starts a [`Watch`] for each call or attempt that is observed.
 use crate::{
     future::TelemetryFuture,
-    log::{self, Extra, Record},
+    log::{self, Record},
     notes::{self, Notes},
     redact::Hidden,
     shape,
@@ -68,10 +68,14 @@ where
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
         self.core.settle();
-        let start = Start::new(&self.core, &self.policy, &req);
+        let start = Start { core: &self.core, policy: &self.policy, req: &req };
         let watch = match self.observed {
-            Observed::Call => start.watch_call(),
-            Observed::Attempt => start.watch_attempt(),
+            Observed::Call => self.core.is_enabled().then(|| start.watched_call()),
+            // Worth watching if its span is recorded, or if its call takes notes.
+            Observed::Attempt if self.core.tracer.is_some() || notes::are_taken() => {
+                start.watched_attempt()
+            }
+            Observed::Attempt => None,
         };
         let Some(mut watch) = watch else {
             return TelemetryFuture::new(self.inner.call(req), None, self.policy.clone());
@@ -89,20 +93,10 @@ struct Start<'c, A, Req> {
     req: &'c Req,
 }
 
-impl<'c, A, Req> Start<'c, A, Req>
+impl<A, Req> Start<'_, A, Req>
 where
     A: RequestPolicy<Req>,
 {
-    #[inline]
-    const fn new(core: &'c Sharded<Core>, policy: &'c A, req: &'c Req) -> Self {
-        Self { core, policy, req }
-    }
-
-    #[inline]
-    fn watch_call(&self) -> Option<Watch> {
-        self.core.is_enabled().then(|| self.watched_call())
-    }
-
     // Not inlined: most calls are not observed.
     #[inline(never)]
     fn watched_call(&self) -> Watch {
@@ -138,13 +132,6 @@ where
         let names = self.policy.sensitive_fields(self.req);
         let params = || self.policy.params(self.req);
         (!names.is_empty()).then(|| Box::new(Hidden::new(names, params())))
-    }
-
-    /// An attempt is worth watching if its span is recorded, or if its call takes notes.
-    #[inline]
-    fn watch_attempt(&self) -> Option<Watch> {
-        let is_observed = self.core.tracer.is_some() || notes::are_taken();
-        if is_observed { self.watched_attempt() } else { None }
     }
 
     #[inline(never)]
@@ -236,12 +223,9 @@ where
             attempt: Some(1),
             elapsed: Some(Duration::ZERO),
             from_cache: Some(false),
-            extra: Extra {
-                params: shape.as_deref(),
-                params_bytes: params.map(str::len),
-                params_digest: params.map(|params| self.core.fingerprints.fingerprint(params)),
-                ..Extra::default()
-            },
+            params: shape.as_deref(),
+            params_bytes: params.map(|params| params.len() as u64),
+            params_digest: params.map(|params| self.core.fingerprints.fingerprint(params)),
             ..report.record()
         });
     }

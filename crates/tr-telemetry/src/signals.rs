@@ -7,8 +7,10 @@ use crate::{
     spans::SpanStarter,
 };
 use opentelemetry::{metrics::Meter, trace::Tracer};
-use std::{collections::HashMap, fmt, sync::Arc};
-use tr_core::{ConfigError, ToolId, canonical::FingerprintKey, internal::Sharded, setters};
+use std::{collections::HashMap, sync::Arc};
+use tr_core::{
+    ConfigError, ToolId, canonical::FingerprintKey, debug_parts, internal::Sharded, setters,
+};
 
 /// Where telemetry goes, and how: shared by all layers and observers of one stack.
 ///
@@ -19,6 +21,7 @@ use tr_core::{ConfigError, ToolId, canonical::FingerprintKey, internal::Sharded,
 /// let signals = Signals::builder().meter(meter).tools(["flight_search", "pay"]).build()?;
 /// # Ok::<_, tr_telemetry::ConfigError>(())
 /// ```
+#[derive(Debug)]
 pub struct Signals(Sharded<Core>);
 
 /// The settings, as the layers see them.
@@ -78,15 +81,7 @@ impl Core {
     }
 }
 
-impl fmt::Debug for Core {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Signals")
-            .field("logs", &self.logs)
-            .field("metrics", &self.metrics)
-            .field("spans", &self.tracer.is_some())
-            .finish_non_exhaustive()
-    }
-}
+debug_parts! { Core, |it| logs = it.logs, metrics = it.metrics, spans = it.tracer.is_some() }
 
 impl Signals {
     /// Events only, to tracing's target `tool_reliability`.
@@ -146,12 +141,6 @@ impl Clone for Signals {
     }
 }
 
-impl fmt::Debug for Signals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// Configures [`Signals`].
 ///
 /// By default: events, no metrics, no spans; the names of [`Names::OpenClaw`]; 100 tools that were
@@ -167,12 +156,6 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Counts and measures with the instruments of `meter`.
-    pub fn meter(mut self, meter: Meter) -> Self {
-        self.meter = Some(meter);
-        self
-    }
-
     /// Opens spans with `tracer`.
     pub fn tracer<T>(mut self, tracer: T) -> Self
     where
@@ -208,12 +191,6 @@ impl Builder {
         self
     }
 
-    /// Sets which names metrics have; several sets may be shown at once.
-    pub fn names(mut self, names: impl IntoIterator<Item = Names>) -> Self {
-        self.names = names.into_iter().collect();
-        self
-    }
-
     /// Gives these tools labels of their own, beyond [`max_unknown_tools`](Self::max_unknown_tools).
     pub fn tools<T: Into<ToolId>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.tools.extend(tools.into_iter().map(Into::into));
@@ -221,6 +198,12 @@ impl Builder {
     }
 
     setters! {
+        /// Counts and measures with the instruments of `meter`.
+        fn meter(meter: Meter) { meter = Some(meter) }
+
+        /// Sets which names metrics have; several sets may be shown at once.
+        fn names(names: impl IntoIterator<Item = Names>) { names = names.into_iter().collect() }
+
         /// Sets how many tools that were not named get labels of their own, 0 to 1,000; further
         /// ones share the label `_other`.
         fn max_unknown_tools(tools: usize) { unknown = tools }

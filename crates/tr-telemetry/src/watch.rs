@@ -1,7 +1,7 @@
 //! [`Watch`]: one observed call or attempt. The service starts it and the future ends it; its end
 //! is reported as an event, as metrics and on its span.
 use crate::{
-    log::{self, Extra, Invocation, Record},
+    log::{self, Invocation, Record},
     metrics::{Decision, Ended, Series, utee},
     notes::{self, Notes},
     redact::Hidden,
@@ -266,7 +266,7 @@ impl CallReport {
             session_key: self.shown(&self.session),
             idempotency_key_hash: self.notes.key_hash,
             correlation_id: self.shown(&self.correlation),
-            shadow: self.core.shadow,
+            shadow: self.core.shadow.then_some(true),
             ..Record::default()
         }
     }
@@ -310,7 +310,7 @@ impl CallReport {
             error_code: (!is_good).then_some(&*shown.code),
             retriable: (!is_good).then_some(retriable),
             breaker_state: notes.breaker.map(BreakerState::as_str),
-            extra: Extra { error: shown.message.as_deref(), ..Extra::default() },
+            error: shown.message.as_deref(),
             ..self.record()
         };
         if is_good {

@@ -1,6 +1,4 @@
 //! The end of a call as labels say it, and instruments with their labels, put together once.
-#[cfg(not(feature = "bound"))]
-use opentelemetry::metrics::{Counter, Histogram};
 use opentelemetry::{KeyValue, metrics};
 use std::time::Duration;
 use tr_core::{DedupeScope, Effect, Status, classify::Kind};
@@ -34,66 +32,54 @@ pub(super) fn millis(elapsed: Duration) -> f64 {
     elapsed.as_secs_f64() * 1e3
 }
 
-/// A counter with its labels.
-#[cfg(feature = "bound")]
-pub(super) struct Count(metrics::BoundCounter<u64>);
+/// Instruments with their labels: bound to them, where the feature is on.
+macro_rules! labelled {
+    ($($name:ident: $instrument:ident or $bound:ident of $value:ty, $put:ident;)*) => {$(
+        #[cfg(feature = "bound")]
+        pub(super) struct $name(metrics::$bound<$value>);
 
-/// A histogram with its labels.
-#[cfg(feature = "bound")]
-pub(super) struct Times(metrics::BoundHistogram<f64>);
+        #[cfg(not(feature = "bound"))]
+        pub(super) struct $name(metrics::$instrument<$value>, Box<[KeyValue]>);
 
-#[cfg(feature = "bound")]
-impl Count {
-    pub(super) fn new(counter: &metrics::Counter<u64>, labels: &[KeyValue]) -> Self {
-        Self(counter.bind(labels))
-    }
+        impl $name {
+            pub(super) fn new(instrument: &metrics::$instrument<$value>, labels: &[KeyValue]) -> Self {
+                #[cfg(feature = "bound")]
+                return Self(instrument.bind(labels));
+                #[cfg(not(feature = "bound"))]
+                Self(instrument.clone(), labels.into())
+            }
 
-    #[inline]
-    pub(super) fn add_one(&self) {
-        self.0.add(1);
-    }
+            #[inline]
+            pub(super) fn $put(&self, value: $value) {
+                #[cfg(feature = "bound")]
+                self.0.$put(value);
+                #[cfg(not(feature = "bound"))]
+                self.0.$put(value, &self.1);
+            }
+        }
+    )*};
 }
 
-#[cfg(feature = "bound")]
-impl Times {
-    pub(super) fn new(histogram: &metrics::Histogram<f64>, labels: &[KeyValue]) -> Self {
-        Self(histogram.bind(labels))
-    }
-
-    #[inline]
-    pub(super) fn record(&self, value: f64) {
-        self.0.record(value);
-    }
+labelled! {
+    Count: Counter or BoundCounter of u64, add;
+    Times: Histogram or BoundHistogram of f64, record;
 }
 
-/// A counter with its labels.
-#[cfg(not(feature = "bound"))]
-pub(super) struct Count(Counter<u64>, Box<[KeyValue]>);
+/// The instruments of a set: each with its field, its type, its name, what it counts, and how else it is made.
+macro_rules! instruments {
+    ($($field:ident: $type:ty = $make:ident($name:literal $(, $what:literal)?) $(.$how:ident($with:expr))*;)*) => {
+        pub(super) struct Instruments {
+            $(pub(super) $field: $type,)*
+        }
 
-/// A histogram with its labels.
-#[cfg(not(feature = "bound"))]
-pub(super) struct Times(Histogram<f64>, Box<[KeyValue]>);
-
-#[cfg(not(feature = "bound"))]
-impl Count {
-    pub(super) fn new(counter: &metrics::Counter<u64>, labels: &[KeyValue]) -> Self {
-        Self(counter.clone(), labels.into())
-    }
-
-    #[inline]
-    pub(super) fn add_one(&self) {
-        self.0.add(1, &self.1);
-    }
+        impl Instruments {
+            pub(super) fn new(meter: &opentelemetry::metrics::Meter) -> Self {
+                Self {
+                    $($field: meter.$make($name)$(.with_description($what))?$(.$how($with))*.build(),)*
+                }
+            }
+        }
+    };
 }
 
-#[cfg(not(feature = "bound"))]
-impl Times {
-    pub(super) fn new(histogram: &metrics::Histogram<f64>, labels: &[KeyValue]) -> Self {
-        Self(histogram.clone(), labels.into())
-    }
-
-    #[inline]
-    pub(super) fn record(&self, value: f64) {
-        self.0.record(value, &self.1);
-    }
-}
+pub(super) use instruments;

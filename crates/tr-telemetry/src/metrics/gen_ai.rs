@@ -1,9 +1,6 @@
 //! The set of OpenTelemetry's conventions for generative AI.
-use super::bound::{Ended, Times, closed};
-use opentelemetry::{
-    KeyValue, StringValue,
-    metrics::{Histogram, Meter},
-};
+use super::bound::{Ended, Times, closed, instruments};
+use opentelemetry::{KeyValue, StringValue, metrics::Histogram};
 use std::sync::OnceLock;
 use tr_core::Status;
 
@@ -11,20 +8,11 @@ use tr_core::Status;
 const BUCKETS: [f64; 14] =
     [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 
-pub(super) struct Instruments {
-    duration: Histogram<f64>,
-}
-
-impl Instruments {
-    pub(super) fn new(meter: &Meter) -> Self {
-        let duration = meter
-            .f64_histogram("gen_ai.execute_tool.duration")
-            .with_unit("s")
-            .with_description("Time of a tool call with all its attempts")
-            .with_boundaries(BUCKETS.to_vec())
-            .build();
-        Self { duration }
-    }
+instruments! {
+    duration: Histogram<f64> = f64_histogram(
+        "gen_ai.execute_tool.duration",
+        "Time of a tool call with all its attempts"
+    ).with_unit("s").with_boundaries(BUCKETS.to_vec());
 }
 
 #[derive(Default)]

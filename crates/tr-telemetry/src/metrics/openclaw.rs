@@ -1,8 +1,8 @@
 //! The set `openclaw_tool_…`.
-use super::bound::{Count, Ended, Times, millis, scope_label};
+use super::bound::{Count, Ended, Times, instruments, millis, scope_label};
 use opentelemetry::{
     KeyValue,
-    metrics::{Counter, Gauge, Histogram, Meter},
+    metrics::{Counter, Gauge, Histogram},
 };
 use std::sync::OnceLock;
 use tr_core::{Effect, Status};
@@ -14,63 +14,40 @@ const BUCKETS: [f64; 15] = [
     10000.0, 30000.0,
 ];
 
-pub(super) struct Instruments {
-    calls: Counter<u64>,
-    duration: Histogram<f64>,
-    pub(super) retries: Counter<u64>,
-    pub(super) hits: Counter<u64>,
-    pub(super) state: Gauge<u64>,
-    pub(super) transitions: Counter<u64>,
-    pub(super) uncounted: Counter<u64>,
-    pub(super) sessions: Counter<u64>,
-    pub(super) shadow_calls: Counter<u64>,
-    pub(super) decisions: Counter<u64>,
-    info: Gauge<u64>,
-    pub(super) chunks: Counter<u64>,
-}
-
-impl Instruments {
-    /// Counters are named without `_total`, and nothing has a unit, because exporters for
-    /// Prometheus add both to the name.
-    pub(super) fn new(meter: &Meter) -> Self {
-        let counter = |name, what| meter.u64_counter(name).with_description(what).build();
-        Self {
-            calls: counter("openclaw_tool_calls", "Tool calls by their end"),
-            duration: meter
-                .f64_histogram("openclaw_tool_call_duration_ms")
-                .with_description("Time of a tool call with all its attempts, in milliseconds")
-                .with_boundaries(BUCKETS.to_vec())
-                .build(),
-            retries: counter("openclaw_tool_retry_attempts", "Retries by what failed before"),
-            hits: counter("openclaw_tool_idempotency_hits", "Calls whose key was known already"),
-            state: meter
-                .u64_gauge("openclaw_tool_circuit_breaker_state")
-                .with_description("1 for the state that the breaker is in")
-                .build(),
-            transitions: counter(
-                "openclaw_tool_circuit_breaker_transitions",
-                "Changes of a breaker's state",
-            ),
-            uncounted: counter(
-                "openclaw_tool_circuit_breaker_uncounted",
-                "Calls that passed without a breaker, since there is no room for another",
-            ),
-            sessions: counter(
-                "openclaw_tool_session_events",
-                "Transcripts repaired, rolled back or kept from the model because of a failure",
-            ),
-            shadow_calls: counter("openclaw_tool_shadow_calls", "Tool calls in shadow mode"),
-            decisions: counter(
-                "openclaw_tool_shadow_decisions",
-                "What enforcing would have done to calls, and was not done",
-            ),
-            info: meter
-                .u64_gauge("openclaw_tool_info")
-                .with_description("1 for what the tool does to the world")
-                .build(),
-            chunks: counter("openclaw_tool_stream_chunks", "Chunks of streamed answers"),
-        }
-    }
+// Counters are named without `_total`, and nothing has a unit, because exporters for Prometheus add both to the name.
+instruments! {
+    calls: Counter<u64> = u64_counter("openclaw_tool_calls", "Tool calls by their end");
+    duration: Histogram<f64> = f64_histogram(
+        "openclaw_tool_call_duration_ms",
+        "Time of a tool call with all its attempts, in milliseconds"
+    ).with_boundaries(BUCKETS.to_vec());
+    retries: Counter<u64> =
+        u64_counter("openclaw_tool_retry_attempts", "Retries by what failed before");
+    hits: Counter<u64> =
+        u64_counter("openclaw_tool_idempotency_hits", "Calls whose key was known already");
+    state: Gauge<u64> = u64_gauge(
+        "openclaw_tool_circuit_breaker_state",
+        "1 for the state that the breaker is in"
+    );
+    transitions: Counter<u64> =
+        u64_counter("openclaw_tool_circuit_breaker_transitions", "Changes of a breaker's state");
+    uncounted: Counter<u64> = u64_counter(
+        "openclaw_tool_circuit_breaker_uncounted",
+        "Calls that passed without a breaker, since there is no room for another"
+    );
+    sessions: Counter<u64> = u64_counter(
+        "openclaw_tool_session_events",
+        "Transcripts repaired, rolled back or kept from the model because of a failure"
+    );
+    shadow_calls: Counter<u64> =
+        u64_counter("openclaw_tool_shadow_calls", "Tool calls in shadow mode");
+    decisions: Counter<u64> = u64_counter(
+        "openclaw_tool_shadow_decisions",
+        "What enforcing would have done to calls, and was not done"
+    );
+    info: Gauge<u64> = u64_gauge("openclaw_tool_info", "1 for what the tool does to the world");
+    chunks: Counter<u64> =
+        u64_counter("openclaw_tool_stream_chunks", "Chunks of streamed answers");
 }
 
 const STATUSES: usize = 6;
@@ -93,7 +70,7 @@ impl Series {
         });
         let duration = self.duration[status]
             .get_or_init(|| Times::new(&set.duration, &[tool(), label(end.status)]));
-        calls.add_one();
+        calls.add(1);
         duration.record(millis(end.elapsed));
         let (at, effect) = match end.effect {
             Effect::ReadOnly => (0, "read_only"),

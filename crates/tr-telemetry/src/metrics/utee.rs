@@ -1,34 +1,20 @@
 //! The set `tool.…` of UTEE.
-use super::bound::{Count, Ended, Times, closed, millis};
+use super::bound::{Count, Ended, Times, closed, instruments, millis};
 use opentelemetry::{
     KeyValue, StringValue,
-    metrics::{Counter, Histogram, Meter},
+    metrics::{Counter, Histogram},
 };
 use std::sync::{Arc, OnceLock};
 use tr_core::Status;
 
-pub(super) struct Instruments {
-    count: Counter<u64>,
-    duration: Histogram<f64>,
-    pub(super) retries: Counter<u64>,
-    errors: Counter<u64>,
-    pub(super) shadow_calls: Counter<u64>,
-    pub(super) decisions: Counter<u64>,
-    pub(super) chunks: Counter<u64>,
-}
-
-impl Instruments {
-    pub(super) fn new(meter: &Meter) -> Self {
-        Self {
-            count: meter.u64_counter("tool.invocation.count").build(),
-            duration: meter.f64_histogram("tool.invocation.duration").with_unit("ms").build(),
-            retries: meter.u64_counter("tool.retry.count").build(),
-            errors: meter.u64_counter("tool.error.count").build(),
-            shadow_calls: meter.u64_counter("tool.shadow.count").build(),
-            decisions: meter.u64_counter("tool.shadow.decision.count").build(),
-            chunks: meter.u64_counter("tool.stream.chunks").build(),
-        }
-    }
+instruments! {
+    count: Counter<u64> = u64_counter("tool.invocation.count");
+    duration: Histogram<f64> = f64_histogram("tool.invocation.duration").with_unit("ms");
+    retries: Counter<u64> = u64_counter("tool.retry.count");
+    errors: Counter<u64> = u64_counter("tool.error.count");
+    shadow_calls: Counter<u64> = u64_counter("tool.shadow.count");
+    decisions: Counter<u64> = u64_counter("tool.shadow.decision.count");
+    chunks: Counter<u64> = u64_counter("tool.stream.chunks");
 }
 
 pub(super) struct Series {
@@ -59,7 +45,7 @@ impl Series {
             let status = KeyValue::new("status", end.status.as_str());
             Count::new(&set.count, &[self.tool(), self.action(), status])
         });
-        count.add_one();
+        count.add(1);
         let labels = || Times::new(&set.duration, &[self.tool(), self.action()]);
         self.duration.get_or_init(labels).record(millis(end.elapsed));
         if end.status != Status::Success {

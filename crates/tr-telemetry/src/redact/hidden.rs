@@ -3,10 +3,11 @@ use super::{REDACTED, Redact, Redactor};
 use crate::members::Members;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde_json::value::RawValue;
-use std::{borrow::Cow, collections::BTreeSet, fmt, ops::Range, sync::OnceLock};
+use std::{borrow::Cow, collections::BTreeSet, ops::Range, sync::OnceLock};
 use tr_core::{
     Sensitive,
     chunks::{Chunks, TooLong},
+    debug_parts,
 };
 
 /// The secret values of one call: the values of its tool's sensitive fields.
@@ -127,13 +128,8 @@ impl Hidden {
     }
 }
 
-/// Never shows the values.
-impl fmt::Debug for Hidden {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values = self.values.short.len() + self.values.long.len();
-        f.debug_struct("Hidden").field("values", &values).finish_non_exhaustive()
-    }
-}
+// Never shows the values.
+debug_parts! { Hidden, |it| values = it.values.short.len() + it.values.long.len() }
 
 /// Adds every string and number under a sensitive name, at any depth, in the spellings that an error may quote.
 fn collect(json: &str, is_hidden: bool, depth: usize, redactor: &Redactor, values: &mut Values) {

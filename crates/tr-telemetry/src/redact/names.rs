@@ -3,37 +3,16 @@ use super::values::{assigned, bare, extent, in_name, is_odd, line, random};
 use std::{borrow::Cow, ops::Range};
 
 /// What every usual sensitive name holds, in whatever style it is written.
-pub(super) const ANCHORS: &[&str] = &[
-    "_pat",
-    "auth",
-    "code=",
-    "cookie",
-    "credential",
-    "cvv",
-    "hmac",
-    "jwt",
-    "key",
-    "otp",
-    "pass=",
-    "pass:",
-    "pass\"",
-    "pass'",
-    "passcode",
-    "passphrase",
-    "passwd",
-    "password",
-    "pin",
-    "pw=",
-    "pwd",
-    "secret",
-    "session",
-    "sid=",
-    "sig=",
-    "sig\"",
-    "signature",
-    "ssn",
-    "ticket=",
-    "token",
+pub(super) fn anchors() -> impl Iterator<Item = &'static str> {
+    // `pat` begins many words.
+    let last = LAST_WORD.iter().filter(|word| **word != "pat");
+    ANCHORS.iter().chain(WITHIN).chain(AT_END).chain(last).copied()
+}
+
+/// Those that are in no other list, or are parts of names there.
+const ANCHORS: &[&str] = &[
+    "_pat", "code=", "hmac", "key", "pass=", "pass:", "pass\"", "pass'", "pw=", "session", "sid=",
+    "sig=", "sig\"", "ticket=",
 ];
 
 /// Wherever in the joined words.
@@ -45,7 +24,6 @@ const WITHIN: &[&str] = &[
     "appkey",
     "authkey",
     "authorization",
-    "clientsecret",
     "cookie",
     "credential",
     "encryptionkey",
@@ -134,14 +112,12 @@ fn is_in(name: &str, extra: &[Box<str>]) -> bool {
     }
 }
 
-/// A name that was looked at: the secret that stands under it, and where the name ends.
-pub(super) struct NameMatch {
-    pub(super) secret: Option<Range<usize>>,
-    pub(super) end: usize,
-}
-
-/// Looks at the name around `anchor`.
-pub(super) fn look(text: &str, anchor: Range<usize>, extra: &[Box<str>]) -> NameMatch {
+/// Looks at the name around `anchor`: returns the secret that stands under it, and where the name ends.
+pub(super) fn look(
+    text: &str,
+    anchor: Range<usize>,
+    extra: &[Box<str>],
+) -> (Option<Range<usize>>, usize) {
     let bytes = text.as_bytes();
     // Some anchors go a little further than the name.
     let within = anchor.start + 1;
@@ -150,7 +126,7 @@ pub(super) fn look(text: &str, anchor: Range<usize>, extra: &[Box<str>]) -> Name
     let before = |at: usize| bytes[..at].iter().rev().take_while(|byte| in_name(**byte)).count();
     let start = anchor.start - before(anchor.start);
     let end = anchor.end + bytes[anchor.end..].iter().take_while(|byte| in_name(**byte)).count();
-    NameMatch { secret: under(text, start..end, before, extra), end }
+    (under(text, start..end, before, extra), end)
 }
 
 /// The secret under the name that stands there.

@@ -5,8 +5,7 @@
 use super::{
     Redact, entropy,
     forms::FORMS,
-    names::{self, NameMatch},
-    parts,
+    names, parts,
     tokens::{self, DOTTED, PREFIXES, run},
 };
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
@@ -84,10 +83,11 @@ impl Redactor {
 
     /// Where secrets stand, by their start; they may overlap.
     fn secrets(&self, text: &str) -> Vec<Range<usize>> {
-        let mut secrets = Scan::new(text, &self.extra).usual();
+        let mut secrets = Scan::new(text, &self.extra).by(&USUAL, Scan::secret_at);
         secrets.extend(parts::find(text));
         if let Some(heads) = &self.heads {
-            secrets.append(&mut Scan::new(text, &self.extra).names(heads));
+            let named = |scan: &mut Scan<'_>, _, anchor| scan.named(anchor);
+            secrets.append(&mut Scan::new(text, &self.extra).by(heads, named));
         }
         if self.by_entropy {
             secrets.extend(entropy::find(text));
@@ -109,8 +109,7 @@ const JSON_WEB_TOKEN: &str = "eyJ";
 static USUAL: LazyLock<AhoCorasick> = LazyLock::new(|| {
     let prefixes = PREFIXES.iter().map(|(prefix, ..)| *prefix);
     let forms = FORMS.iter().map(|(anchor, _)| *anchor);
-    let names = names::ANCHORS.iter().copied();
-    search(prefixes.chain(forms).chain([JSON_WEB_TOKEN]).chain(names))
+    search(prefixes.chain(forms).chain([JSON_WEB_TOKEN]).chain(names::anchors()))
 });
 
 fn search<'n>(anchors: impl IntoIterator<Item = &'n str>) -> AhoCorasick {
@@ -136,16 +135,6 @@ struct Scan<'t> {
 impl<'t> Scan<'t> {
     const fn new(text: &'t str, extra: &'t [Box<str>]) -> Self {
         Self { text, extra, secrets: Vec::new(), named: 0, dotless: 0 }
-    }
-
-    /// What the usual anchors find.
-    fn usual(self) -> Vec<Range<usize>> {
-        self.by(&USUAL, Self::secret_at)
-    }
-
-    /// What stands under names with these anchors.
-    fn names(self, anchors: &AhoCorasick) -> Vec<Range<usize>> {
-        self.by(anchors, |scan, _, anchor| scan.named(anchor))
     }
 
     fn by(
@@ -187,8 +176,8 @@ impl<'t> Scan<'t> {
         if anchor.start < self.named {
             return None;
         }
-        let NameMatch { secret, end } = names::look(self.text, anchor, self.extra);
-        self.named = end;
+        let secret;
+        (secret, self.named) = names::look(self.text, anchor, self.extra);
         secret
     }
 
