@@ -101,13 +101,3 @@ pub(crate) enum End {
     /// With this error.
     Failure(ErrorHash),
 }
-
-/// A call that has failed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Failed {
-    pub(crate) call: CallHash,
-    pub(crate) tool: ToolHash,
-    pub(crate) error: ErrorHash,
-    pub(crate) weight: Weight,
-    pub(crate) at: Instant,
-}

@@ -1,5 +1,5 @@
 //! Errors of the loop guard.
-use crate::{call::Signal, message};
+use crate::message;
 use std::{error::Error, fmt};
 use tr_core::{BoxError, FailureInfo, Ran, Verdict, code};
 
@@ -36,15 +36,7 @@ pub struct Noted {
 }
 
 impl LoopDetected {
-    pub(crate) fn new(tool: &str, failures: u32) -> Self {
-        Self::with(message::loop_detected(tool, failures), "identical", failures)
-    }
-
-    pub(crate) fn by(tool: &str, signal: Signal) -> Self {
-        Self::with(message::stop(tool, signal), signal.rule.name(), signal.count)
-    }
-
-    fn with(message: String, rule: &'static str, failures: u32) -> Self {
+    pub(crate) fn new(message: String, rule: &'static str, failures: u32) -> Self {
         let facts = FailureInfo::new(code::LOOP_DETECTED, Ran::No, Verdict::Permanent)
             .exhausted()
             .by_layer();

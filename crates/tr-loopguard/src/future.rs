@@ -2,21 +2,21 @@
 use crate::watch::Watch;
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
-    marker::PhantomData,
     pin::Pin,
     task::{Context, Poll, ready},
 };
-use tr_core::{BoxError, LoopPolicy};
+use tr_core::{BoxError, LoopPolicy, debug_parts};
 
 pin_project! {
     /// The response of a [`LoopGuard`](crate::LoopGuard).
     #[must_use = "futures do nothing unless polled"]
-    pub struct LoopGuardFuture<F, A, Req, Subject> {
+    pub struct LoopGuardFuture<F, A, Req, Res>
+    where
+        A: LoopPolicy<Req, Res>,
+    {
         #[pin]
-        state: State<F, Watch<A, Subject>>,
-        req: PhantomData<fn(Req)>,
+        state: State<F, Watch<A, Req, Res>>,
     }
 }
 
@@ -28,22 +28,22 @@ pin_project! {
     }
 }
 
-impl<F, A, Req, Subject> LoopGuardFuture<F, A, Req, Subject> {
+impl<F, A: LoopPolicy<Req, Res>, Req, Res> LoopGuardFuture<F, A, Req, Res> {
     #[inline]
-    pub(crate) const fn running(inner: F, watch: Option<Watch<A, Subject>>) -> Self {
-        Self { state: State::Running { inner, watch }, req: PhantomData }
+    pub(crate) const fn running(inner: F, watch: Option<Watch<A, Req, Res>>) -> Self {
+        Self { state: State::Running { inner, watch } }
     }
 
     pub(crate) const fn refused(error: BoxError) -> Self {
-        Self { state: State::Refused { error: Some(error) }, req: PhantomData }
+        Self { state: State::Refused { error: Some(error) } }
     }
 }
 
-impl<F, A, Req, Subject, Res, E> Future for LoopGuardFuture<F, A, Req, Subject>
+impl<F, A, Req, Res, E> Future for LoopGuardFuture<F, A, Req, Res>
 where
     F: Future<Output = Result<Res, E>>,
     E: Into<BoxError>,
-    A: LoopPolicy<Req, Res, Subject = Subject>,
+    A: LoopPolicy<Req, Res>,
 {
     type Output = Result<Res, BoxError>;
 
@@ -64,9 +64,7 @@ where
     }
 }
 
-impl<F, A, Req, Subject> fmt::Debug for LoopGuardFuture<F, A, Req, Subject> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let refused = matches!(self.state, State::Refused { .. });
-        f.debug_struct("LoopGuardFuture").field("refused", &refused).finish_non_exhaustive()
-    }
+debug_parts! {
+    LoopGuardFuture<F, A: LoopPolicy<Req, Res>, Req, Res>,
+    |it| refused = matches!(it.state, State::Refused { .. })
 }

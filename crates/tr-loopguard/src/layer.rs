@@ -5,7 +5,7 @@ use crate::{
     log_file::{FileLog, Redactor},
     service::LoopGuard,
     turn::Limits,
-    turns::Turns,
+    turns::{Settings, Turns},
     watch::Shared,
 };
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -66,12 +66,7 @@ pub struct Builder<A = DefaultPolicy> {
 #[derive(Clone, Debug)]
 struct Options {
     enabled: bool,
-    mode: Mode,
-    identical: u32,
-    per_turn: u32,
-    signals: Option<Signals>,
-    memory: Duration,
-    max_turns: usize,
+    turns: Settings,
     log: Option<Log>,
     redactor: Option<Redactor>,
     clock: Arc<dyn WallClock>,
@@ -95,12 +90,13 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             enabled: true,
-            mode: Mode::default(),
-            identical: 2,
-            per_turn: 5,
-            signals: None,
-            memory: Duration::from_secs(60),
-            max_turns: 10_000,
+            turns: Settings {
+                mode: Mode::default(),
+                limits: Limits { identical: 2, per_turn: 5 },
+                signals: None,
+                memory: Duration::from_secs(60),
+                max_turns: 10_000,
+            },
             log: None,
             redactor: None,
             clock: Arc::new(SystemClock),
@@ -115,23 +111,23 @@ impl<A> Builder<A> {
         fn enabled(enabled: bool) { options.enabled = enabled }
 
         /// Sets what to do about loops; [`Mode::Block`] by default.
-        fn mode(mode: Mode) { options.mode = mode }
+        fn mode(mode: Mode) { options.turns.mode = mode }
 
         /// Sets how many failures of one call with one error are a loop; 2 by default.
-        fn max_identical_failures(failures: u32) { options.identical = failures }
+        fn max_identical_failures(failures: u32) { options.turns.limits.identical = failures }
 
         /// Sets how many failures of any kind stop the turn, or warn the model; 5 by default.
-        fn max_failures_per_turn(failures: u32) { options.per_turn = failures }
+        fn max_failures_per_turn(failures: u32) { options.turns.limits.per_turn = failures }
 
         /// Sets the signals that are detected beside failures; none by default.
-        fn signals(signals: impl Into<Option<Signals>>) { options.signals = signals.into() }
+        fn signals(signals: impl Into<Option<Signals>>) { options.turns.signals = signals.into() }
 
         /// Sets how long a failure counts where calls do not name their turn; 60 s by default.
-        fn memory(memory: Duration) { options.memory = memory }
+        fn memory(memory: Duration) { options.turns.memory = memory }
 
         /// Sets how many turns are kept, the newest; 10,000 by default. Only turns with failures are
         /// kept; with [`signals`](Self::signals), all are.
-        fn max_turns(turns: usize) { options.max_turns = turns }
+        fn max_turns(turns: usize) { options.turns.max_turns = turns }
 
         /// Sets the log of malformed calls and their models; none by default.
         fn log(log: Arc<dyn AttributionLog>) { options.log = Some(Log::Given(log)) }
@@ -139,16 +135,13 @@ impl<A> Builder<A> {
         /// Like [`log`](Self::log), with a [`FileLog`]; its usual path is
         /// [`LOG_PATH`](crate::LOG_PATH).
         fn log_path(path: impl Into<PathBuf>) { options.log = Some(Log::File(path.into())) }
-    }
 
-    /// Sets the function that redacts secrets in the file of [`log_path`](Self::log_path); none by
-    /// default.
-    pub fn log_cleaning(mut self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
-        self.options.redactor = Some(Redactor::new(clean));
-        self
-    }
+        /// Sets the function that redacts secrets in the file of [`log_path`](Self::log_path); none
+        /// by default.
+        fn log_cleaning(clean: impl Fn(&str) -> String + Send + Sync + 'static) {
+            options.redactor = Some(Redactor::new(clean))
+        }
 
-    setters! {
         /// Sets the clock for the times of log entries; the machine's by default.
         fn wall_clock(clock: Arc<dyn WallClock>) { options.clock = clock }
 
@@ -169,36 +162,29 @@ impl<A> Builder<A> {
         let Self { options, policy } = self;
         let mut faults = Vec::new();
         for (name, value) in [
-            ("max_identical_failures", options.identical),
-            ("max_failures_per_turn", options.per_turn),
+            ("max_identical_failures", options.turns.limits.identical),
+            ("max_failures_per_turn", options.turns.limits.per_turn),
         ] {
             if !(1..=MAX_FAILURES).contains(&value) {
                 faults.push(format!("`{name}` is {value}, must be 1 to {MAX_FAILURES}"));
             }
         }
-        faults.extend(options.signals.iter().flat_map(Signals::faults));
-        if options.memory.is_zero() {
+        faults.extend(options.turns.signals.iter().flat_map(Signals::faults));
+        if options.turns.memory.is_zero() {
             faults.push("`memory` is 0, must be positive".to_owned());
         }
-        if options.max_turns == 0 {
+        if options.turns.max_turns == 0 {
             faults.push("`max_turns` is 0, must be at least 1".to_owned());
         }
         ConfigError::check("loop guard", faults)?;
-        let is_on = options.enabled && options.mode != Mode::Off;
-        let limits = Limits { identical: options.identical, per_turn: options.per_turn };
+        let is_on = options.enabled && options.turns.mode != Mode::Off;
         let log = options.log.filter(|_| is_on).map(|log| match log {
             Log::Given(log) => log,
             Log::File(path) => Arc::new(FileLog::new(path).redacted_by(options.redactor)),
         });
         let shared = Shared {
-            watches: options.signals.is_some(),
-            turns: Turns::new(
-                options.mode,
-                limits,
-                options.signals,
-                options.memory,
-                options.max_turns,
-            ),
+            watches: options.turns.signals.is_some(),
+            turns: Turns::new(options.turns),
             log,
             clock: options.clock,
             observer: options.observer,

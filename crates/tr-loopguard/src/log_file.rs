@@ -3,7 +3,6 @@ use crate::attribution::{Attribution, AttributionLog};
 use serde_json::{Map, Value};
 use std::{
     env,
-    fmt::{self, Debug},
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write as _},
     path::{Component, Path, PathBuf},
@@ -15,7 +14,7 @@ use std::{
     thread,
     time::Duration,
 };
-use tr_core::{internal::floor_char_boundary, printable_json};
+use tr_core::{debug_parts, internal::floor_char_boundary, printable_json};
 
 /// The usual path of the log.
 pub const LOG_PATH: &str = "~/.openclaw/tool-guard.log";
@@ -40,11 +39,7 @@ impl Redactor {
     }
 }
 
-impl Debug for Redactor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Redactor")
-    }
-}
+debug_parts! { Redactor, |_it| }
 
 /// A file of JSON lines. It is opened at the first entry, or by [`open`](Self::open), and rotated
 /// at 10 MiB (one old file is kept).

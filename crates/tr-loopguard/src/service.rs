@@ -30,7 +30,7 @@ where
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = LoopGuardFuture<S::Future, A, Req, A::Subject>;
+    type Future = LoopGuardFuture<S::Future, A, Req, S::Response>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {

@@ -1,7 +1,7 @@
 //! Detects the signals of one turn: pure, of bounded size, and with bounded work for each call.
 mod cycles;
 
-use self::cycles::{Cycle, Cycles};
+use self::cycles::Cycles;
 use crate::{
     Signals,
     call::{CallHash, End, ErrorHash, RequestedCall, Rule, Signal, Step, ToolHash},
@@ -95,7 +95,7 @@ impl Track {
         }
         let cycle = self.cycles.next_is(asked.call.0, signals.rounds.saturating_mul(2));
         let seen = self.calls.iter_mut().find(|seen| seen.call == asked.call)?;
-        let found = || seen.signal(signals, asked, 2).or(cycle.map(Signal::from));
+        let found = || seen.signal(signals, asked, 2).or(cycle);
         let found = if asked.poll { None } else { found() };
         hold(&mut seen.held, found, asked.at)
     }
@@ -131,7 +131,7 @@ impl Track {
                 None
             }
         };
-        (change, repeat.or(cycle.map(Signal::from)).or(same_error))
+        (change, repeat.or(cycle).or(same_error))
     }
 
     fn see(
@@ -266,12 +266,6 @@ impl TrackedCall {
         } else {
             None
         }
-    }
-}
-
-impl From<Cycle> for Signal {
-    fn from(Cycle { calls, rounds }: Cycle) -> Self {
-        Self { rule: Rule::Cycle(calls), count: rounds }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The state of one turn: pure, and bounded by the limits.
 use crate::{
     Signals,
-    call::{CallHash, Decision, End, ErrorHash, Failed, RequestedCall, Step, ToolHash, Weight},
+    call::{CallHash, Decision, End, ErrorHash, RequestedCall, Step, ToolHash, Weight},
     track::{StepChange, Track},
 };
 use std::{
@@ -87,23 +87,19 @@ impl Turn {
     ) -> Decision {
         let found = self.admit(rules, limits, || asked.call);
         match found {
-            Decision::HardCap(_) => {
-                self.failures.iter_mut().for_each(|failure| failure.lasts = true);
-            }
-            Decision::LoopDetected(_) => self
-                .failures
-                .iter_mut()
-                .filter(|failure| failure.call == asked.call)
-                .for_each(|failure| failure.lasts = true),
-            Decision::Continue | Decision::Repeated(_) | Decision::Signal(_) => {
-                if rules != Rules::Letter || !signals.refuse {
-                    return Decision::Continue;
+            Decision::HardCap(_) | Decision::LoopDetected(_) => {
+                let is_over = matches!(found, Decision::HardCap(_));
+                for failure in &mut self.failures {
+                    failure.lasts |= is_over || failure.call == asked.call;
                 }
+                found
+            }
+            _ if rules != Rules::Letter || !signals.refuse => Decision::Continue,
+            _ => {
                 let signal = self.track.as_mut().and_then(|track| track.admit(signals, asked));
-                return signal.map_or(Decision::Continue, Decision::Signal);
+                signal.map_or(Decision::Continue, Decision::Signal)
             }
         }
-        found
     }
 
     /// Records a call's end. The turn's limit decides first, then the loop's, then the signals.
@@ -115,7 +111,7 @@ impl Turn {
         step: &Step,
         weight: Weight,
     ) -> Decision {
-        let RequestedCall { call, tool, at, .. } = step.asked;
+        let RequestedCall { call, tool, .. } = step.asked;
         let (change, signal) = self.track.get_or_insert_default().record(signals, step);
         let signal = signal.filter(|signal| signals.is_due(*signal, step));
         let to_the_letter = rules == Rules::Letter && !signals.refuse;
@@ -132,7 +128,7 @@ impl Turn {
         let found = match step.end {
             End::Failure(error) => {
                 let weight = if to_the_letter { Weight::Lasting } else { weight };
-                self.fail(rules, limits, Failed { call, tool, error, weight, at })
+                self.fail(rules, limits, &step.asked, error, weight)
             }
             End::Success { .. } => {
                 self.succeeded(rules, tool);
@@ -146,8 +142,14 @@ impl Turn {
     }
 
     /// Counts a failure. Where the turn's limit ends the turn, it decides before the loop's.
-    pub(crate) fn fail(&mut self, rules: Rules, limits: Limits, failed: Failed) -> Decision {
-        let Failed { call, tool, error, weight, at } = failed;
+    pub(crate) fn fail(
+        &mut self,
+        rules: Rules,
+        limits: Limits,
+        &RequestedCall { call, tool, at, .. }: &RequestedCall,
+        error: ErrorHash,
+        weight: Weight,
+    ) -> Decision {
         let ends = rules == Rules::Letter;
         if ends && weight == Weight::None {
             return Decision::Continue;
@@ -234,9 +236,9 @@ mod tests {
         Instant::now()
     }
 
-    fn failed(call: u64, error: u64, at: Instant) -> Failed {
-        let (call, error) = (CallHash(call), ErrorHash(error));
-        Failed { call, tool: ToolHash(call.0 % 2), error, weight: Weight::Lasting, at }
+    fn asked(call: u64, at: Instant) -> RequestedCall {
+        let (call, tool) = (CallHash(call), ToolHash(call % 2));
+        RequestedCall { call, tool, poll: false, repeats: None, at }
     }
 
     proptest! {
@@ -274,7 +276,8 @@ mod tests {
                 } else {
                     Decision::Continue
                 };
-                prop_assert_eq!(turn.fail(Rules::Letter, limits, failed(call, error, now)), expected);
+                let end = turn.fail(Rules::Letter, limits, &asked(call, now), ErrorHash(error), Weight::Lasting);
+                prop_assert_eq!(end, expected);
                 prop_assert!(turn.failures.len() <= per_turn as usize);
             }
         }
@@ -308,7 +311,7 @@ mod tests {
                 } else {
                     let weight = [Weight::Lasting, Weight::Lasting, Weight::Passing, Weight::None];
                     let weight = weight[error as usize];
-                    let end = turn.fail(Rules::Warn, limits, Failed { weight, ..failed(call, error, now) });
+                    let end = turn.fail(Rules::Warn, limits, &asked(call, now), ErrorHash(error), weight);
                     let count = counts.entry((call, error)).or_default();
                     *count += 1;
                     if turn.failures.len() < MOST_KEPT {
@@ -340,8 +343,7 @@ mod tests {
             for (call, end, pause) in steps {
                 at += Duration::from_secs(pause);
                 turn.expire(Duration::from_secs(60), at);
-                let tool = ToolHash(call % 2);
-                let asked = RequestedCall { call: CallHash(call), tool, poll: false, repeats: None, at };
+                let asked = asked(call, at);
                 prop_assert_eq!(
                     turn.admit_watched(Rules::Warn, limits, &signals, &asked), Decision::Continue
                 );
@@ -360,8 +362,9 @@ mod tests {
         let limits = Limits { identical: 2, per_turn: 5 };
         let (start, minute) = (base(), Duration::from_secs(60));
         let mut turn = Turn::default();
-        turn.fail(Rules::Letter, limits, failed(1, 1, start));
-        turn.fail(Rules::Letter, limits, failed(1, 1, start + minute / 2));
+        for at in [start, start + minute / 2] {
+            turn.fail(Rules::Letter, limits, &asked(1, at), ErrorHash(1), Weight::Lasting);
+        }
         assert_eq!(turn.admit(Rules::Letter, limits, || CallHash(1)), Decision::LoopDetected(2));
         turn.expire(minute, start + minute);
         assert_eq!(turn.admit(Rules::Letter, limits, || CallHash(1)), Decision::Continue);

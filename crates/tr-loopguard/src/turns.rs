@@ -1,12 +1,11 @@
 //! The turns that have failures, in shards; other turns are not kept, unless signals are enabled.
 use crate::{
     Mode, Signals,
-    call::{CallHash, Decision, End, ErrorHash, Failed, RequestedCall, Step, ToolHash, Weight},
+    call::{CallHash, Decision, End, RequestedCall, Step, ToolHash, Weight},
     turn::{Limits, Rules, Turn},
 };
 use std::{
     collections::{HashMap, HashSet},
-    fmt,
     hash::{BuildHasher, RandomState},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -14,13 +13,13 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tr_core::{LoopRef, TurnRef};
+use tr_core::{LoopRef, TurnRef, debug_parts};
 
 const SHARDS: usize = 64;
 
 /// The turns that a [`LoopGuardLayer`](crate::LoopGuardLayer) watches. A clone is a handle to the
 /// same turns.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Turns(Arc<Inner>);
 
 struct Inner {
@@ -28,25 +27,20 @@ struct Inner {
     /// The number of kept turns: usually none, and then no call takes a lock.
     kept: AtomicUsize,
     hasher: RandomState,
-    mode: Mode,
-    limits: Limits,
-    signals: Option<Signals>,
-    memory: Duration,
-    per_shard: usize,
+    settings: Settings,
 }
 
-impl fmt::Debug for Turns {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { mode, limits, signals, memory, kept, .. } = &*self.0;
-        f.debug_struct("Turns")
-            .field("mode", mode)
-            .field("limits", limits)
-            .field("signals", signals)
-            .field("memory", memory)
-            .field("kept", kept)
-            .finish_non_exhaustive()
-    }
+/// What is set for all turns.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) mode: Mode,
+    pub(crate) limits: Limits,
+    pub(crate) signals: Option<Signals>,
+    pub(crate) memory: Duration,
+    pub(crate) max_turns: usize,
 }
+
+debug_parts! { Inner, |it| settings = it.settings, kept = it.kept }
 
 #[derive(Debug, Default)]
 struct Shard {
@@ -70,22 +64,12 @@ pub(crate) struct Judgement {
 }
 
 impl Turns {
-    pub(crate) fn new(
-        mode: Mode,
-        limits: Limits,
-        signals: Option<Signals>,
-        memory: Duration,
-        max_turns: usize,
-    ) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         Self(Arc::new(Inner {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             kept: AtomicUsize::new(0),
             hasher: RandomState::new(),
-            mode,
-            limits,
-            signals,
-            memory,
-            per_shard: max_turns.div_ceil(SHARDS),
+            settings,
         }))
     }
 
@@ -98,7 +82,7 @@ impl Turns {
         let hash = self.hash_of(TurnRef { session, turn: None });
         let mut shard = self.shard(hash);
         self.forget(&mut shard, hash);
-        if shard.begun.len() >= self.0.per_shard
+        if shard.begun.len() >= self.0.settings.max_turns.div_ceil(SHARDS)
             && !shard.begun.contains(&hash)
             && let Some(other) = shard.begun.iter().next().copied()
         {
@@ -130,7 +114,7 @@ impl Turns {
     /// The signals that are detected beside failures.
     #[inline]
     pub(crate) fn signals(&self) -> Option<&Signals> {
-        self.0.signals.as_ref()
+        self.0.settings.signals.as_ref()
     }
 
     pub(crate) fn admit(
@@ -162,20 +146,6 @@ impl Turns {
         decision
     }
 
-    /// Records a failure where signals are off.
-    pub(crate) fn fail(
-        &self,
-        found: &LoopRef<'_>,
-        call: CallHash,
-        error: ErrorHash,
-        weight: Weight,
-        now: Instant,
-    ) -> Judgement {
-        let tool = ToolHash(self.hash_of(found.tool));
-        let failed = Failed { call, tool, error, weight, at: now };
-        self.with(found, now, |turn, rules| turn.fail(rules, self.limits(found), failed))
-    }
-
     /// Records a success where signals are off: it may reset the count of its tool.
     pub(crate) fn succeed(&self, found: &LoopRef<'_>) {
         let hash = self.hash_of(found.turn);
@@ -188,20 +158,24 @@ impl Turns {
         }
     }
 
-    /// Records a call's end where signals are enabled.
+    /// Records a call's end; where signals are off, only failures have one to record.
     pub(crate) fn step(
         &self,
-        signals: &Signals,
         found: &LoopRef<'_>,
         call: CallHash,
         end: End,
         weight: Weight,
         now: Instant,
     ) -> Judgement {
-        let asked = self.asked(found, call, now);
-        let step = Step { asked, end, read_only: found.read_only };
-        let limits = self.limits(found);
-        self.with(found, now, |turn, rules| turn.end(rules, limits, signals, &step, weight))
+        let (asked, limits) = (self.asked(found, call, now), self.limits(found));
+        self.with(found, now, |turn, rules| match (self.signals(), end) {
+            (None, End::Failure(error)) => turn.fail(rules, limits, &asked, error, weight),
+            (None, End::Success { .. }) => Decision::Continue,
+            (Some(signals), _) => {
+                let step = Step { asked, end, read_only: found.read_only };
+                turn.end(rules, limits, signals, &step, weight)
+            }
+        })
     }
 
     /// Runs `then` on the call's turn, which is kept from now on.
@@ -214,7 +188,7 @@ impl Turns {
         let hash = self.hash_of(found.turn);
         let mut shard = self.shard(hash);
         if !shard.turns.contains_key(&hash) {
-            if shard.turns.len() >= self.0.per_shard
+            if shard.turns.len() >= self.0.settings.max_turns.div_ceil(SHARDS)
                 && let Some(oldest) =
                     shard.turns.iter().min_by_key(|(_, turn)| turn.last()).map(|(hash, _)| *hash)
             {
@@ -227,7 +201,7 @@ impl Turns {
         let turn = shard.turns.entry(hash).or_default();
         self.expire(turn, lasts, || now);
         let decision = then(turn, rules);
-        let within = (!lasts).then_some(self.0.memory);
+        let within = (!lasts).then_some(self.0.settings.memory);
         let errors = turn.errors(rules, self.limits(found)).map(|failures| (failures, within));
         Judgement { decision, errors }
     }
@@ -235,13 +209,13 @@ impl Turns {
     /// Drops old entries of a turn whose end is not known.
     fn expire(&self, turn: &mut Turn, lasts: bool, now: impl FnOnce() -> Instant) {
         if !lasts {
-            turn.expire(self.0.memory, now());
+            turn.expire(self.0.settings.memory, now());
         }
     }
 
     /// How strictly a turn is judged, by whether its end is known.
     fn rules(&self, known: bool) -> Rules {
-        match self.0.mode {
+        match self.0.settings.mode {
             Mode::Strict => Rules::Letter,
             Mode::Block if known => Rules::Letter,
             Mode::Block => Rules::Warn,
@@ -251,8 +225,8 @@ impl Turns {
 
     fn limits(&self, found: &LoopRef<'_>) -> Limits {
         Limits {
-            identical: found.max_identical.unwrap_or(self.0.limits.identical),
-            per_turn: found.max_failures_per_turn.unwrap_or(self.0.limits.per_turn),
+            identical: found.max_identical.unwrap_or(self.0.settings.limits.identical),
+            per_turn: found.max_failures_per_turn.unwrap_or(self.0.settings.limits.per_turn),
         }
     }
 
@@ -275,25 +249,22 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::ErrorHash;
 
     #[test]
     fn turns_and_sessions_are_kept_up_to_a_bound() {
         const MOST: usize = 2 * SHARDS;
         let limits = Limits { identical: 2, per_turn: 10 };
         let memory = Duration::from_secs(60);
-        let turns = Turns::new(Mode::Strict, limits, None, memory, MOST);
+        let (mode, signals, max_turns) = (Mode::Strict, None, MOST);
+        let turns = Turns::new(Settings { mode, limits, signals, memory, max_turns });
         let now = tokio::time::Instant::now().into_std();
         for n in 0..10 * MOST {
             let session = n.to_string();
             turns.begin(Some(&session));
             let turn = TurnRef { session: Some(&session), turn: None };
-            turns.fail(
-                &LoopRef::new(turn, "read"),
-                CallHash(1),
-                ErrorHash(1),
-                Weight::Passing,
-                now,
-            );
+            let end = End::Failure(ErrorHash(1));
+            turns.step(&LoopRef::new(turn, "read"), CallHash(1), end, Weight::Passing, now);
         }
         let shards = || turns.0.shards.iter().map(|shard| shard.lock().unwrap());
         assert!(shards().all(|shard| shard.turns.len() <= 2 && shard.begun.len() <= 2));

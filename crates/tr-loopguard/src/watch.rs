@@ -8,7 +8,7 @@ use crate::{
     message,
     turns::Turns,
 };
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 use tokio::time::Instant;
 use tr_core::{
     BoxError, CallInfo, Event, LoopPolicy, LoopRef, Observer, WallClock, classify, code,
@@ -16,6 +16,7 @@ use tr_core::{
 };
 
 /// The state that all services of a layer share.
+#[derive(Debug)]
 pub(crate) struct Shared {
     /// Whether signals are enabled, so that successes matter too.
     pub(crate) watches: bool,
@@ -25,27 +26,17 @@ pub(crate) struct Shared {
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }
 
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.turns.fmt(f)
-    }
-}
-
 /// The state of a call until it ends.
-#[derive(Debug)]
-pub(crate) struct Watch<A, Subject> {
+pub(crate) struct Watch<A: LoopPolicy<Req, Res>, Req, Res> {
     pub(crate) shared: Held<Shared>,
     pub(crate) policy: A,
-    pub(crate) subject: Subject,
+    pub(crate) subject: A::Subject,
 }
 
-impl<A, Subject> Watch<A, Subject> {
+impl<A: LoopPolicy<Req, Res>, Req, Res> Watch<A, Req, Res> {
     /// Whether the call may run. Its args are hashed only if its turn has failures.
     #[inline]
-    pub(crate) fn admit<Req, Res>(&self) -> Decision
-    where
-        A: LoopPolicy<Req, Res, Subject = Subject>,
-    {
+    pub(crate) fn admit(&self) -> Decision {
         let turns = &self.shared.turns;
         if !turns.any_kept() {
             return Decision::Continue;
@@ -56,26 +47,26 @@ impl<A, Subject> Watch<A, Subject> {
 
     /// The error of a call that may not run.
     #[cold]
-    pub(crate) fn refusal<Req, Res>(&self, decision: Decision) -> BoxError
-    where
-        A: LoopPolicy<Req, Res, Subject = Subject>,
-    {
+    pub(crate) fn refusal(&self, decision: Decision) -> BoxError {
         let found = self.policy.details(&self.subject);
         self.tell(&found, decision, true);
         match decision {
             Decision::HardCap(failures) => ToolErrorLimit::new(failures).into(),
-            Decision::LoopDetected(failures) => LoopDetected::new(found.tool, failures).into(),
-            Decision::Signal(signal) => LoopDetected::by(found.tool, signal).into(),
+            Decision::LoopDetected(failures) => {
+                let said = message::loop_detected(found.tool, failures);
+                LoopDetected::new(said, "identical", failures).into()
+            }
+            Decision::Signal(signal) => {
+                let said = message::stop(found.tool, signal);
+                LoopDetected::new(said, signal.rule.name(), signal.count).into()
+            }
             Decision::Continue | Decision::Repeated(_) => unreachable!("such a call runs"),
         }
     }
 
     /// Ends the call: counts a failure, and adds notes for the model.
     #[inline]
-    pub(crate) fn end<Req, Res>(&self, end: Result<Res, BoxError>) -> Result<Res, BoxError>
-    where
-        A: LoopPolicy<Req, Res, Subject = Subject>,
-    {
+    pub(crate) fn end(&self, end: Result<Res, BoxError>) -> Result<Res, BoxError> {
         let failure = match &end {
             Ok(res) => self.policy.failure(Ok(res)),
             Err(error) if is_of_records(error) => return end,
@@ -95,14 +86,7 @@ impl<A, Subject> Watch<A, Subject> {
     }
 
     #[cold]
-    fn note<Req, Res>(
-        &self,
-        notes: Vec<String>,
-        end: Result<Res, BoxError>,
-    ) -> Result<Res, BoxError>
-    where
-        A: LoopPolicy<Req, Res, Subject = Subject>,
-    {
+    fn note(&self, notes: Vec<String>, end: Result<Res, BoxError>) -> Result<Res, BoxError> {
         if notes.is_empty() {
             return end;
         }
@@ -116,10 +100,7 @@ impl<A, Subject> Watch<A, Subject> {
     }
 
     #[cold]
-    fn count<Req, Res>(&self, failure: &str, end: &Result<Res, BoxError>) -> Vec<String>
-    where
-        A: LoopPolicy<Req, Res, Subject = Subject>,
-    {
+    fn count(&self, failure: &str, end: &Result<Res, BoxError>) -> Vec<String> {
         let found = self.policy.details(&self.subject);
         let turns = &self.shared.turns;
         let error = ErrorHash(turns.hash_of(signature(failure)));
@@ -136,10 +117,7 @@ impl<A, Subject> Watch<A, Subject> {
             Some(signals) if is_passing(signals) => Weight::None,
             _ => Weight::Passing,
         };
-        let judged = match turns.signals() {
-            Some(signals) => turns.step(signals, &found, call, End::Failure(error), weight, now()),
-            None => turns.fail(&found, call, error, weight, now()),
-        };
+        let judged = turns.step(&found, call, End::Failure(error), weight, now());
         let decision = judged.decision;
         if malformed && let Some(log) = &self.shared.log {
             log.write(&Attribution::of(&found, decision, self.shared.clock.unix_ms()));
@@ -159,10 +137,7 @@ impl<A, Subject> Watch<A, Subject> {
 
     /// Compares a success with earlier ones.
     #[inline(never)]
-    fn compare<Req, Res>(&self, end: &Result<Res, BoxError>) -> Vec<String>
-    where
-        A: LoopPolicy<Req, Res, Subject = Subject>,
-    {
+    fn compare(&self, end: &Result<Res, BoxError>) -> Vec<String> {
         let (Some(signals), Ok(res)) = (self.shared.turns.signals(), end) else {
             return Vec::new();
         };
@@ -174,15 +149,12 @@ impl<A, Subject> Watch<A, Subject> {
             pending: answer.is_some_and(|answer| answer.pending),
         };
         let (turns, call) = (&self.shared.turns, self.call_hash(&found));
-        let decision = turns.step(signals, &found, call, end, Weight::None, now()).decision;
+        let decision = turns.step(&found, call, end, Weight::None, now()).decision;
         self.tell(&found, decision, false);
         message::of(found.tool, decision).into_iter().collect()
     }
 
-    fn call_hash<Req, Res>(&self, found: &LoopRef<'_>) -> CallHash
-    where
-        A: LoopPolicy<Req, Res, Subject = Subject>,
-    {
+    fn call_hash(&self, found: &LoopRef<'_>) -> CallHash {
         CallHash(self.shared.turns.hash_of((found.tool, self.policy.args_hash(&self.subject))))
     }
 
