@@ -53,11 +53,10 @@ debug_parts! { Redactor, |_it| }
 /// to 1 s for entries that are not written yet.
 #[derive(Debug)]
 pub struct FileLog {
-    path: PathBuf,
+    target: Arc<Target>,
     redactor: Option<Redactor>,
     /// The channel to the thread, once it runs.
     writer: Mutex<Option<SyncSender<Message>>>,
-    loss_report: Arc<LossReport>,
 }
 
 enum Message {
@@ -75,9 +74,8 @@ impl FileLog {
             Ok(rest) => home().map_or_else(|| path.clone(), |home| home.join(rest)),
             Err(_) => path,
         };
-        let loss_report =
-            Arc::new(LossReport { path: path.clone(), is_done: AtomicBool::new(false) });
-        Self { path, redactor: None, writer: Mutex::default(), loss_report }
+        let target = Arc::new(Target { path, has_lost: AtomicBool::new(false) });
+        Self { target, redactor: None, writer: Mutex::default() }
     }
 
     /// Sets the function that redacts every text of an entry and every name of an arg. Without it
@@ -96,7 +94,7 @@ impl FileLog {
     /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.target.path
     }
 
     /// Opens the file now, to report errors before the first entry.
@@ -104,7 +102,7 @@ impl FileLog {
     /// # Errors
     /// If the file cannot be opened, or is a link or not a regular file.
     pub fn open(&self) -> io::Result<()> {
-        let file = open(&self.path)?;
+        let file = open(&self.target.path)?;
         self.writer(Some(file)).map(drop)
     }
 
@@ -116,7 +114,7 @@ impl FileLog {
             writer.try_send(Message::Write(line)).map_err(|_| io::ErrorKind::WouldBlock.into())
         });
         if let Err(error) = sent {
-            self.loss_report.once(&error);
+            self.target.lost(&error);
         }
     }
 
@@ -137,8 +135,8 @@ impl FileLog {
             return Ok(writer.clone());
         }
         let (sender, messages) = sync_channel(MAX_WAITING);
-        let (path, loss_report) = (self.path.clone(), self.loss_report.clone());
-        let run = move || Writer { path, file, loss_report }.run(&messages);
+        let target = self.target.clone();
+        let run = move || Writer { target, file }.run(&messages);
         thread::Builder::new().name("attribution-log".into()).spawn(run)?;
         *writer = Some(sender.clone());
         Ok(sender)
@@ -175,16 +173,17 @@ impl Drop for FileLog {
     }
 }
 
-/// Reports the first loss, with its reason.
+/// The file, and whether the loss of an entry was reported.
 #[derive(Debug)]
-struct LossReport {
+struct Target {
     path: PathBuf,
-    is_done: AtomicBool,
+    has_lost: AtomicBool,
 }
 
-impl LossReport {
-    fn once(&self, error: &io::Error) {
-        if !self.is_done.swap(true, Ordering::Relaxed) {
+impl Target {
+    /// Reports the first loss, with its reason.
+    fn lost(&self, error: &io::Error) {
+        if !self.has_lost.swap(true, Ordering::Relaxed) {
             let path = self.path.to_string_lossy();
             let path = tr_core::printable(&path);
             // `eprintln!` panics if the reader has closed the pipe.
@@ -195,9 +194,8 @@ impl LossReport {
 
 /// The state of the writer thread.
 struct Writer {
-    path: PathBuf,
+    target: Arc<Target>,
     file: Option<File>,
-    loss_report: Arc<LossReport>,
 }
 
 impl Writer {
@@ -206,7 +204,7 @@ impl Writer {
             match message {
                 Message::Write(line) => {
                     if let Err(error) = self.write(&line) {
-                        self.loss_report.once(&error);
+                        self.target.lost(&error);
                     }
                 }
                 Message::Flush(asker) => {
@@ -218,10 +216,11 @@ impl Writer {
 
     /// Appends each line with one write, since several processes may write.
     fn write(&mut self, line: &str) -> io::Result<()> {
-        let mut file = self.file.take().map_or_else(|| open(&self.path), Ok)?;
+        let path = &self.target.path;
+        let mut file = self.file.take().map_or_else(|| open(path), Ok)?;
         if file.metadata()?.len() >= MAX_BYTES {
-            put_aside(&file, &self.path)?;
-            file = open(&self.path)?;
+            put_aside(&file, path)?;
+            file = open(path)?;
         }
         file.write_all(line.as_bytes())?;
         self.file = Some(file);

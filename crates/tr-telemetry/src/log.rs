@@ -68,39 +68,12 @@ record! {
     paramsDigest = params_digest: Option<Fingerprint> => tracing::field::display,
 }
 
-/// UTEE's event of a call that ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Invocation<'r> {
-    pub(crate) request_id: Option<&'r str>,
-    pub(crate) trace_id: Option<&'r str>,
-    pub(crate) tool: &'r str,
-    pub(crate) action: Option<&'r str>,
-    pub(crate) elapsed: Duration,
-    pub(crate) status: &'static str,
-}
-
 /// Whether a subscriber may want events.
 #[inline]
 pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: TARGET, Level::WARN)
 }
 
-impl Invocation<'_> {
-    pub(crate) fn emit(&self) {
-        tracing::event!(
-            target: TARGET,
-            Level::INFO,
-            event = "tool_invocation",
-            requestId = self.request_id,
-            traceId = self.trace_id,
-            tool = self.tool,
-            action = self.action,
-            durationMs = millis(self.elapsed),
-            status = self.status,
-        );
-    }
-}
-
-fn millis(time: Duration) -> u64 {
+pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! [`Watch`]: one observed call or attempt. The service starts it and the future ends it; its end
 //! is reported as an event, as metrics and on its span.
 use crate::{
-    log::{self, Invocation, Record},
+    log::{self, Record},
     metrics::{Decision, Ended, Series, utee},
     notes::{self, Notes},
     redact::Hidden,
@@ -323,19 +323,22 @@ impl CallReport {
         }
     }
 
+    /// UTEE's event of a call that ended.
     fn invocation(&self, context: Option<&Context>, elapsed: Duration, status: Status) {
         let trace = context.map(|cx| cx.span().span_context().trace_id().to_string());
         let trace = trace.as_deref().or_else(|| self.shown(&self.trace));
         let (tool, action) = utee::split(self.tool.shown(&self.core), self.shown(&self.action));
-        Invocation {
-            request_id: self.shown(&self.request_id),
-            trace_id: trace,
+        tracing::event!(
+            target: log::TARGET,
+            tracing::Level::INFO,
+            event = "tool_invocation",
+            requestId = self.shown(&self.request_id),
+            traceId = trace,
             tool,
-            action: Some(action).filter(|action| !action.is_empty()),
-            elapsed,
-            status: status.as_str(),
-        }
-        .emit();
+            action = Some(action).filter(|action| !action.is_empty()),
+            durationMs = log::millis(elapsed),
+            status = status.as_str(),
+        );
     }
 }
 

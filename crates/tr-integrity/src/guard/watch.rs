@@ -6,7 +6,6 @@ use crate::{
 };
 use pin_project_lite::pin_project;
 use std::{
-    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, ready},
 };
@@ -198,9 +197,9 @@ pin_project! {
 impl<B> WatchedBody<B> {
     /// The `next` piece of the body, or the last item, once the end is recorded. Of a piece, `bytes` are watched.
     pub(super) fn poll_piece<T, E: Into<BoxError>>(
-        self: Pin<&mut Self>,
+        self: std::pin::Pin<&mut Self>,
         cx: &mut Context<'_>,
-        next: impl FnOnce(Pin<&mut B>, &mut Context<'_>) -> Poll<Option<Result<T, E>>>,
+        next: impl FnOnce(std::pin::Pin<&mut B>, &mut Context<'_>) -> Poll<Option<Result<T, E>>>,
         bytes: impl FnOnce(&T) -> Option<&[u8]>,
     ) -> Poll<Option<Result<T, BoxError>>> {
         let this = self.project();

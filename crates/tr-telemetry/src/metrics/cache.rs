@@ -1,6 +1,9 @@
 //! Gauges of the idempotency records, read at each scrape.
 use super::bound::scope_label;
-use opentelemetry::{KeyValue, StringValue, metrics::Meter};
+use opentelemetry::{
+    KeyValue, StringValue,
+    metrics::{AsyncInstrument, Meter},
+};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -24,6 +27,9 @@ pub trait CacheReadings: Send + Sync {
 
 /// Takes a tool's label, the value of another label, and a number of records.
 type Report<'r> = &'r mut dyn FnMut(&str, &'static str, u64);
+
+/// Reports how many records each tool has of each value of a label.
+type Read = fn(&dyn CacheReadings, Report<'_>);
 
 /// All stores that are read; the gauges are made for the first.
 #[derive(Clone, Default)]
@@ -55,31 +61,37 @@ impl Caches {
         meter: &Meter,
         tool: impl Fn(&str) -> StringValue + Clone + Send + Sync + 'static,
     ) {
-        let scopes = |store: &dyn CacheReadings, report: Report<'_>| {
+        let scopes: Read = |store, report| {
             store.sizes(&mut |tool, scope, records| report(tool, scope_label(scope), records));
         };
-        self.count(
-            meter,
-            ("openclaw_tool_dedupe_cache_size", "Records of calls"),
-            tool.clone(),
-            "scope",
-            scopes,
-        );
-
         // Stale or not as text: exporters do not agree on how booleans are written.
-        let in_flight = |store: &dyn CacheReadings, report: Report<'_>| {
+        let in_flight: Read = |store, report| {
             store.in_flight(&mut |tool, stale, records| {
                 report(tool, if stale { "true" } else { "false" }, records);
             });
         };
         let about = "Records of calls in flight, within their lease or past it (stale)";
-        self.count(
-            meter,
-            ("openclaw_tool_dedupe_inflight_records", about),
-            tool.clone(),
-            "stale",
-            in_flight,
-        );
+        for (name, about, label, read) in [
+            ("openclaw_tool_dedupe_cache_size", "Records of calls", "scope", scopes),
+            ("openclaw_tool_dedupe_inflight_records", about, "stale", in_flight),
+        ] {
+            let (stores, tool) = (self.all(), tool.clone());
+            let count = move |gauge: &dyn AsyncInstrument<u64>| {
+                let mut sums: HashMap<(StringValue, &str), u64> = HashMap::new();
+                for store in stores() {
+                    // Tools without series of their own share one: their records add up.
+                    read(&*store, &mut |of, value, records| {
+                        *sums.entry((tool(of), value)).or_default() += records;
+                    });
+                }
+                for ((tool, value), records) in sums {
+                    let value = KeyValue::new(label, value);
+                    gauge.observe(records, &[KeyValue::new("tool", tool), value]);
+                }
+            };
+            let gauge = meter.u64_observable_gauge(name).with_description(about);
+            gauge.with_callback(count).build();
+        }
 
         let stores = self.all();
         meter
@@ -96,35 +108,6 @@ impl Caches {
                 for ((tool, state), ttl) in longest {
                     let state = KeyValue::new("state", state);
                     gauge.observe(ttl.as_secs_f64(), &[KeyValue::new("tool", tool), state]);
-                }
-            })
-            .build();
-    }
-
-    /// A gauge of how many records each tool has of each value of this label.
-    fn count(
-        &self,
-        meter: &Meter,
-        (name, about): (&'static str, &'static str),
-        tool: impl Fn(&str) -> StringValue + Send + Sync + 'static,
-        label: &'static str,
-        read: fn(&dyn CacheReadings, Report<'_>),
-    ) {
-        let stores = self.all();
-        meter
-            .u64_observable_gauge(name)
-            .with_description(about)
-            .with_callback(move |gauge| {
-                let mut sums: HashMap<(StringValue, &str), u64> = HashMap::new();
-                for store in stores() {
-                    // Tools without series of their own share one: their records add up.
-                    read(&*store, &mut |of, value, records| {
-                        *sums.entry((tool(of), value)).or_default() += records;
-                    });
-                }
-                for ((tool, value), records) in sums {
-                    let value = KeyValue::new(label, value);
-                    gauge.observe(records, &[KeyValue::new("tool", tool), value]);
                 }
             })
             .build();

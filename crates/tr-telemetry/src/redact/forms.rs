@@ -1,56 +1,50 @@
 //! Secrets that are known by their form.
 use super::tokens::{ALNUM, BASE64, Class, DASHED, HEX, MIXED, back, begins, run};
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
 use tr_core::internal::ceil_char_boundary;
 
 /// Finds the secret around an anchor.
 pub(super) type Form = fn(&str, Range<usize>) -> Option<Range<usize>>;
 
-/// An anchor that every secret of a form holds.
-pub(super) static FORMS: &[(&str, Form)] = &[
-    ("-----begin ", private_key),
-    ("private-lines: ", putty_key),
-    ("MII", bare_key),
-    ("MIG", bare_key),
-    ("MIH", bare_key),
-    ("MHcCAQEE", bare_key),
-    ("MHQCAQEE", bare_key),
-    ("MC4CAQAwBQ", bare_key),
-    ("b3BlbnNzaC1rZXktdjE", bare_key),
-    ("bearer ", credentials),
-    ("basic ", credentials),
-    ("://", user_of_url),
-    (":AA", telegram),
-    ("q~", azure_client),
-    ("AZDO", marked),
-    ("JQQJ99", marked),
-    ("AzSe", marked),
-    ("AzFu", marked),
-    ("AzCa", marked),
-    ("ACDb", marked),
-    ("AIoT", marked),
-    ("+ASt", marked),
-    ("+ABa", marked),
-    ("+AEh", marked),
-    ("+ASb", marked),
-    ("+ARm", marked),
-    (".atlasv1.", terraform),
-    ("-us", mailchimp),
-    ("hooks.slack.com/services/", path),
-    ("hooks.slack.com/workflows/", path),
-    ("hooks.slack.com/triggers/", path),
-    ("hooks.zapier.com/hooks/catch/", path),
-    ("discord.com/api/webhooks/", path),
-    ("discordapp.com/api/webhooks/", path),
-    ("webhook.office.com/webhookb2/", path),
-    ("outlook.office.com/webhook/", path),
-    (" -u ", password_of_user),
-    ("--user ", password_of_user),
-    (" -p", glued_password),
-    ("sshpass -p ", next_word),
-    ("redis-cli -a ", next_word),
-    ("identified by ", next_word),
-    (":5432:", pgpass),
+/// The anchors, of which every secret of a form holds one.
+pub(super) static FORMS: LazyLock<Vec<(&str, Form)>> = LazyLock::new(|| {
+    let each = |(form, anchors): &(Form, &'static [&str])| {
+        let form = *form;
+        anchors.iter().map(move |anchor| (*anchor, form))
+    };
+    ANCHORS.iter().flat_map(each).collect()
+});
+
+static ANCHORS: &[(Form, &[&str])] = &[
+    (private_key, &["-----begin "]),
+    (putty_key, &["private-lines: "]),
+    (bare_key, &["MII", "MIG", "MIH"]),
+    (bare_key, STARTS),
+    (credentials, &["bearer ", "basic "]),
+    (user_of_url, &["://"]),
+    (telegram, &[":AA"]),
+    (azure_client, &["q~"]),
+    (marked, &["AZDO", "JQQJ99", "AzSe", "AzFu", "AzCa", "ACDb", "AIoT"]),
+    (marked, &["+ASt", "+ABa", "+AEh", "+ASb", "+ARm"]),
+    (terraform, &[".atlasv1."]),
+    (mailchimp, &["-us"]),
+    (path, WEBHOOKS),
+    (password_of_user, &[" -u ", "--user "]),
+    (glued_password, &[" -p"]),
+    (next_word, &["sshpass -p ", "redis-cli -a ", "identified by "]),
+    (pgpass, &[":5432:"]),
+];
+
+/// Addresses whose path is a secret.
+const WEBHOOKS: &[&str] = &[
+    "hooks.slack.com/services/",
+    "hooks.slack.com/workflows/",
+    "hooks.slack.com/triggers/",
+    "hooks.zapier.com/hooks/catch/",
+    "discord.com/api/webhooks/",
+    "discordapp.com/api/webhooks/",
+    "webhook.office.com/webhookb2/",
+    "outlook.office.com/webhook/",
 ];
 
 /// To the end of the block, or of the text if the block is cut off.
