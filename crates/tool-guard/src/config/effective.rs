@@ -37,17 +37,11 @@ impl From {
     }
 }
 
-/// A key of the configuration: a table, or a value.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
-    Table(BTreeMap<String, Self>),
-    Value(Value, From),
-}
-
 /// A whole configuration.
 #[derive(Debug)]
 pub(crate) struct Effective {
-    pub(super) root: Node,
+    /// The values by their paths, and where each comes from. A path that leads further is a table.
+    pub(super) values: BTreeMap<Vec<String>, (Value, From)>,
     /// Keys that have no value.
     pub(super) unset: Vec<String>,
 }
@@ -70,14 +64,14 @@ impl Effective {
             Door::Turn => Preset::ErrorHandling,
             Door::Mcp | Door::Program => Preset::ToolReliability,
         });
-        let mut root = Node::Table(BTreeMap::new());
+        let mut all = Self { values: BTreeMap::new(), unset: Vec::new() };
         let stack = schemas::defaults(Preset::ToolReliability);
-        root.fill(&mut Vec::new(), &schemas::defaults(preset), &|path, value| {
+        all.fill(&mut Vec::new(), &schemas::defaults(preset), &|path, value| {
             let at = path.iter().try_fold(&stack, |table, part| table.get(part));
             if at == Some(value) { From::Default } else { From::Preset(preset.name()) }
         });
         for (path, value) in of_door(door) {
-            root.put(&path.split('.').collect::<Vec<_>>(), value, From::Preset(door.name()));
+            all.put(dotted(path), value, From::Preset(door.name()));
         }
         for Setting { path, value, origin, .. } in settings {
             let from = match origin {
@@ -85,24 +79,133 @@ impl Effective {
                 Origin::Variable(name) => From::Variable(name),
                 _ => From::Default,
             };
-            let path: Vec<_> = path.iter().map(String::as_str).collect();
-            root.put(&path, value, from);
+            all.put(path, value, from);
         }
         for (path, value, option) in options {
-            root.put(&path.split('.').collect::<Vec<_>>(), value, From::Option(option));
+            all.put(dotted(path), value, From::Option(option));
         }
-        if door != Door::Program
-            && let Some(records) = root.table_mut(&["records"])
-            && matches!(records.get("where"), Some(Node::Value(_, from)) if from.is_default())
-        {
+        if door != Door::Program {
             // To name the default store is to insist on it.
-            records.remove("where");
+            all.remove_default("records.where");
         }
-        root.complete(door);
-        root.drop_overruled();
-        let unset = unset(&root);
-        Self { root, unset }
+        all.complete(door);
+        all.drop_overruled();
+        all.unset = all.unset();
+        all
     }
+
+    /// Adds defaults.
+    fn fill(
+        &mut self,
+        path: &mut Vec<String>,
+        defaults: &Value,
+        from: &impl Fn(&[String], &Value) -> From,
+    ) {
+        let Some(table) = defaults.as_object() else {
+            return self.put(path.clone(), defaults.clone(), from(path, defaults));
+        };
+        for (name, value) in table {
+            path.push(name.clone());
+            self.fill(path, value, from);
+            path.pop();
+        }
+    }
+
+    /// Sets a value. It takes the place of a table, and a table on its path that of a value.
+    fn put(&mut self, path: Vec<String>, value: Value, from: From) {
+        self.values.retain(|known, _| !known.starts_with(&path) && !path.starts_with(known));
+        self.values.insert(path, (value, from));
+    }
+
+    fn get(&self, path: &str) -> Option<&(Value, From)> {
+        self.values.get(&dotted(path))
+    }
+
+    fn is_table(&self, path: &[String]) -> bool {
+        let is_in = |known: &Vec<String>| known.len() > path.len() && known.starts_with(path);
+        self.values.keys().any(is_in)
+    }
+
+    fn is_there(&self, path: &[String]) -> bool {
+        self.values.contains_key(path) || self.is_table(path)
+    }
+
+    fn is_said(&self, path: &str) -> bool {
+        self.get(path).is_some_and(|(_, from)| !from.is_default())
+    }
+
+    fn remove_default(&mut self, path: &str) {
+        if !self.is_said(path) {
+            self.values.remove(&dotted(path));
+        }
+    }
+
+    /// Adds the defaults of sections that do nothing unless they are there, and the signals of loops,
+    /// which depend on the mode.
+    fn complete(&mut self, door: Door) {
+        if door == Door::Mcp {
+            let mode = self.get("loops.mode");
+            let is_noted = mode.is_some_and(|(mode, _)| mode == "note" || mode == "block");
+            let signals = self.get("loops.signals").cloned();
+            let from = From::Preset(Door::Mcp.name());
+            let enabled = match signals {
+                Some((_, said)) if said.is_default() && is_noted => Some(from.clone()),
+                Some((Value::Bool(true), said)) => Some(said),
+                _ => None,
+            };
+            if let Some(from) = enabled {
+                self.put(dotted("loops.signals.enabled"), json!(true), from);
+            }
+            if self.is_table(&dotted("loops.signals")) {
+                self.put(dotted("loops.signals.refuse"), json!(false), from);
+            }
+        }
+        for (place, defaults) in schemas::section_defaults() {
+            let place = dotted(place);
+            if !self.is_table(&place) {
+                continue;
+            }
+            for (name, value) in defaults.as_object().into_iter().flatten() {
+                let path = [&*place, std::slice::from_ref(name)].concat();
+                if !self.is_there(&path) {
+                    self.values.insert(path, (value.clone(), From::Default));
+                }
+            }
+        }
+    }
+
+    /// Removes the defaults that a setting overrules: those of effects, and `jitter` where `jitter_percent` is set.
+    fn drop_overruled(&mut self) {
+        if self.is_said("retry.jitter_percent") {
+            self.remove_default("retry.jitter");
+        }
+        for name in ["consecutive", "failure_rate", "cooldown_ms"] {
+            if self.is_said(&format!("breaker.{name}")) {
+                EFFECTS.iter().for_each(|it| self.remove_default(&format!("breaker.{it}.{name}")));
+            }
+        }
+    }
+
+    /// The keys without a value, in the order of their names; of tables without any, only the table.
+    fn unset(&self) -> Vec<String> {
+        let mut unset: Vec<String> = Vec::new();
+        for key in schemas::keys(&schemas::config()) {
+            let (path, name) = (&key.path[..], key.name());
+            let is_within = unset
+                .iter()
+                .any(|table| name.strip_prefix(&**table).is_some_and(|n| n.starts_with('.')));
+            let is_named = path.iter().any(|part| part == "*");
+            let skip = is_named || is_within || path[0] == "defaults";
+            if !skip && !self.is_there(path) && !self.values.contains_key(&path[..path.len() - 1]) {
+                unset.push(name);
+            }
+        }
+        unset
+    }
+}
+
+fn dotted(path: &str) -> Vec<String> {
+    path.split('.').map(str::to_owned).collect()
 }
 
 impl Door {
@@ -131,135 +234,4 @@ fn of_door(door: Door) -> Vec<(&'static str, Value)> {
         }
     };
     [records, own].concat()
-}
-
-impl Node {
-    /// Adds defaults.
-    fn fill<'p>(
-        &mut self,
-        path: &mut Vec<&'p str>,
-        defaults: &'p Value,
-        from: &impl Fn(&[&str], &Value) -> From,
-    ) {
-        match defaults.as_object() {
-            None => self.put(path, defaults.clone(), from(path, defaults)),
-            Some(table) => {
-                for (name, value) in table {
-                    path.push(name);
-                    self.fill(path, value, from);
-                    path.pop();
-                }
-            }
-        }
-    }
-
-    /// Sets a value; the tables that lead to it are made.
-    fn put(&mut self, path: &[&str], value: Value, from: From) {
-        match path {
-            [] => *self = Self::Value(value, from),
-            [name, rest @ ..] => {
-                if !matches!(self, Self::Table(_)) {
-                    *self = Self::Table(BTreeMap::new());
-                }
-                if let Self::Table(table) = self {
-                    let inner = table.entry((*name).to_owned());
-                    inner.or_insert_with(|| Self::Table(BTreeMap::new())).put(rest, value, from);
-                }
-            }
-        }
-    }
-
-    pub(super) fn get(&self, path: &[&str]) -> Option<&Self> {
-        path.iter().try_fold(self, |node, name| match node {
-            Self::Table(table) => table.get(*name),
-            Self::Value(..) => None,
-        })
-    }
-
-    fn table_mut(&mut self, path: &[&str]) -> Option<&mut BTreeMap<String, Self>> {
-        let node = path.iter().try_fold(self, |node, name| match node {
-            Self::Table(table) => table.get_mut(*name),
-            Self::Value(..) => None,
-        })?;
-        match node {
-            Self::Table(table) => Some(table),
-            Self::Value(..) => None,
-        }
-    }
-
-    /// Adds the defaults of sections that do nothing unless they are there, and the signals of loops,
-    /// which depend on the mode.
-    fn complete(&mut self, door: Door) {
-        let is_noted = matches!(self.get(&["loops", "mode"]),
-            Some(Self::Value(mode, _)) if mode == "note" || mode == "block");
-        let signals = ["loops", "signals"];
-        if door == Door::Mcp {
-            let from = From::Preset(Door::Mcp.name());
-            match self.get(&signals) {
-                Some(Self::Value(_, said)) if said.is_default() && is_noted => {
-                    self.put(&["loops", "signals", "enabled"], json!(true), from.clone());
-                }
-                Some(Self::Value(Value::Bool(true), said)) => {
-                    let said = said.clone();
-                    self.put(&["loops", "signals", "enabled"], json!(true), said);
-                }
-                _ => {}
-            }
-            if self.table_mut(&signals).is_some() {
-                self.put(&["loops", "signals", "refuse"], json!(false), from);
-            }
-        }
-        for (place, defaults) in schemas::section_defaults() {
-            let place: Vec<_> = place.split('.').collect();
-            let Some(table) = self.table_mut(&place) else { continue };
-            for (name, value) in defaults.as_object().into_iter().flatten() {
-                let default = || Self::Value(value.clone(), From::Default);
-                table.entry(name.clone()).or_insert_with(default);
-            }
-        }
-    }
-
-    /// Removes the defaults that a setting overrules: those of effects, and `jitter` where `jitter_percent` is set.
-    fn drop_overruled(&mut self) {
-        let is_said =
-            |node: Option<&Self>| matches!(node, Some(Self::Value(_, from)) if !from.is_default());
-        if is_said(self.get(&["retry", "jitter_percent"]))
-            && !is_said(self.get(&["retry", "jitter"]))
-            && let Some(retry) = self.table_mut(&["retry"])
-        {
-            retry.remove("jitter");
-        }
-        for name in ["consecutive", "failure_rate", "cooldown_ms"] {
-            if !is_said(self.get(&["breaker", name])) {
-                continue;
-            }
-            for effect in EFFECTS {
-                let Some(table) = self.table_mut(&["breaker", effect]) else { continue };
-                if matches!(table.get(name), Some(Self::Value(_, from)) if from.is_default()) {
-                    table.remove(name);
-                }
-            }
-        }
-    }
-}
-
-/// The keys without a value, in the order of their names; of tables without any, only the table.
-fn unset(root: &Node) -> Vec<String> {
-    let mut unset: Vec<String> = Vec::new();
-    for key in schemas::keys(&schemas::config()) {
-        let is_named = key.path.iter().any(|part| part == "*");
-        let path: Vec<_> = key.path.iter().map(String::as_str).collect();
-        let name = key.name();
-        let is_within = unset
-            .iter()
-            .any(|table| name.strip_prefix(&**table).is_some_and(|n| n.starts_with('.')));
-        let skip = is_named || is_within || path[0] == "defaults";
-        if !skip
-            && root.get(&path).is_none()
-            && !matches!(root.get(&path[..path.len() - 1]), Some(Node::Value(..)))
-        {
-            unset.push(name);
-        }
-    }
-    unset
 }

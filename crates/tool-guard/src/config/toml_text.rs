@@ -1,7 +1,7 @@
 //! An effective configuration as TOML.
-use super::effective::{Door, Effective, From, Node};
+use super::effective::{Door, Effective, From};
 use serde_json::Value;
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::fmt::Write as _;
 use tool_reliability::{
     Environment,
     config::PREFIX,
@@ -32,8 +32,18 @@ pub(super) fn write(
         }
     }
     let mut writer = Writer { text, file, redactor: Redactor::default() };
-    if let Node::Table(root) = &effective.root {
-        writer.table(root, &mut Vec::new());
+    // Of each table its values, then the tables in it.
+    let in_tables = effective.values.iter().filter_map(|it| Some((it.0.split_last()?, it.1)));
+    let mut all: Vec<_> = in_tables.map(|((name, table), value)| (table, name, value)).collect();
+    all.sort_by_key(|(table, name, _)| (*table, *name));
+    let mut last: &[String] = &[];
+    for (table, name, (value, from)) in all {
+        if table != last {
+            let place: Vec<_> = table.iter().map(|part| key(part)).collect();
+            let _ = writeln!(writer.text, "\n[{}]", place.join("."));
+            last = table;
+        }
+        writer.value(table, name, value, from);
     }
     if !effective.unset.is_empty() {
         writer.text.push_str("\n# Not set:\n");
@@ -57,33 +67,6 @@ struct Writer<'f> {
 }
 
 impl Writer<'_> {
-    /// The values of a table, then the tables in it.
-    fn table(&mut self, table: &BTreeMap<String, Node>, path: &mut Vec<String>) {
-        let values = || {
-            table.iter().filter_map(|(name, node)| match node {
-                Node::Value(value, from) => Some((name, value, from)),
-                Node::Table(_) => None,
-            })
-        };
-        let tables = table.iter().filter_map(|(name, node)| match node {
-            Node::Table(table) => Some((name, table)),
-            Node::Value(..) => None,
-        });
-        let is_leaf = table.values().all(|node| matches!(node, Node::Value(..)));
-        if !path.is_empty() && (values().next().is_some() || is_leaf) {
-            let place: Vec<_> = path.iter().map(|part| key(part)).collect();
-            let _ = writeln!(self.text, "\n[{}]", place.join("."));
-        }
-        for (name, value, from) in values() {
-            self.value(path, name, value, from);
-        }
-        for (name, table) in tables {
-            path.push(name.clone());
-            self.table(table, path);
-            path.pop();
-        }
-    }
-
     fn value(&mut self, path: &[String], name: &str, value: &Value, from: &From) {
         let origin = match from {
             From::Default => "default".to_owned(),

@@ -155,22 +155,6 @@ struct Ended<'l> {
     meta: Option<&'l RawValue>,
 }
 
-#[derive(Default, Deserialize)]
-struct Meta {
-    #[serde(default, rename = "tool-reliability/error")]
-    error: ErrorMeta,
-    #[serde(default, rename = "tool-reliability/recorded")]
-    recorded: Option<bool>,
-}
-
-#[derive(Default, Deserialize)]
-struct ErrorMeta {
-    code: Option<Box<str>>,
-    ran: Option<Ran>,
-    #[serde(default)]
-    retriable: bool,
-}
-
 #[derive(Deserialize)]
 struct Block {
     text: Option<String>,
@@ -178,19 +162,13 @@ struct Block {
     meta: Value,
 }
 
-#[derive(Deserialize)]
-struct RpcError {
-    #[serde(default)]
-    message: String,
-}
-
 /// Reads a line of the guard's for the one who made a call.
 pub(super) fn said(line: &[u8]) -> Option<GuardAnswer> {
     let Line::One(message) = message::read(line) else { return None };
     let said = GuardAnswer { number: number(&message)?, ..GuardAnswer::default() };
     if let Some(error) = message.error {
-        let error = message::object::<RpcError>(error.get());
-        let text = error.map_or_else(|_| "the guard refused the call".into(), |it| it.message);
+        let error: Value = message::object(error.get()).unwrap_or_default();
+        let text = error["message"].as_str().unwrap_or("the guard refused the call").to_owned();
         return Some(GuardAnswer {
             code: Some("refused".into()),
             ran: Some(Ran::No),
@@ -200,7 +178,8 @@ pub(super) fn said(line: &[u8]) -> Option<GuardAnswer> {
     }
     let raw = message.result?;
     let ended: Ended<'_> = message::object(raw.get()).unwrap_or_default();
-    let meta: Meta = ended.meta.and_then(|it| message::object(it.get()).ok()).unwrap_or_default();
+    let meta: Value = ended.meta.and_then(|it| message::object(it.get()).ok()).unwrap_or_default();
+    let error = &meta["tool-reliability/error"];
     let blocks = ended.content.and_then(|it| serde_json::from_str::<Vec<Block>>(it.get()).ok());
     let (mut texts, mut notes) = (Vec::new(), Vec::new());
     for block in blocks.unwrap_or_default() {
@@ -211,13 +190,13 @@ pub(super) fn said(line: &[u8]) -> Option<GuardAnswer> {
         texts.push(text);
     }
     Some(GuardAnswer {
-        code: meta.error.code,
-        ran: meta.error.ran,
-        retriable: meta.error.retriable,
+        code: error["code"].as_str().map(Into::into),
+        ran: Ran::deserialize(&error["ran"]).ok(),
+        retriable: error["retriable"] == true,
         text: texts.join("\n"),
         notes,
         result: Some(raw.to_owned()),
-        is_unrecorded: meta.recorded == Some(false),
+        is_unrecorded: meta["tool-reliability/recorded"] == false,
         ..said
     })
 }

@@ -192,45 +192,39 @@ impl Editor<'_> {
             Guarded::Installed => {}
         }
         let words = reached.words();
-        let is_url = words.get(2) == Some(&"--upstream");
-        match &reached {
-            Reached::List(list) if is_url => {
-                let Some(command) = self.entry.member("command")? else { return Ok(What::ByHand) };
-                let own = self.text[list[3].range.clone()].to_owned();
-                splices.push((command.key.clone(), self.key(command, self.form.url)));
-                splices.push((command.value.range.clone(), own));
-                self.restore_transport(splices)?;
+        let own = |node: &Node| self.text[node.range.clone()].to_owned();
+        if words.get(2) == Some(&"--upstream") {
+            let Some(command) = self.entry.member("command")? else { return Ok(What::ByHand) };
+            let mut end = command.value.range.end;
+            if let Reached::Command { args: Some(args), .. } = &reached {
+                self.refuse_gap(end, args.key.start)?;
+                end = args.value.range.end;
             }
+            splices.push((command.key.clone(), self.key(command, self.form.url)));
+            splices.push((command.value.range.start..end, own(reached.nodes()[3])));
+            self.restore_transport(splices)?;
+            return Ok(What::Restored);
+        }
+        match &reached {
             Reached::List(list) => {
                 self.refuse_between(&list[..4])?;
                 splices.push((list[0].range.start..list[3].range.start, String::new()));
             }
             Reached::Command { command, args: Some(args) } => {
                 let list = args.value.list().unwrap_or_default();
-                if is_url {
-                    let own = self.text[list[2].range.clone()].to_owned();
-                    self.refuse_gap(command.value.range.end, args.key.start)?;
-                    splices.push((command.key.clone(), self.key(command, self.form.url)));
-                    splices.push((command.value.range.start..args.value.range.end, own));
-                    self.restore_transport(splices)?;
-                } else if words.get(2) == Some(&"--") {
+                let (gone, program) = if words.get(2) == Some(&"--") {
                     self.refuse_between(&list[..list.len().min(4)])?;
                     let end = list.get(3).map_or(list[2].range.end, |next| next.range.start);
-                    let own = self.text[list[2].range.clone()].to_owned();
-                    splices.push((list[0].range.start..end, String::new()));
-                    splices.push((command.value.range.clone(), own));
+                    (list[0].range.start..end, &list[2])
+                } else if args.key.start < command.key.start {
+                    self.refuse_gap(args.value.range.end, command.key.start)?;
+                    (args.key.start..command.key.start, &list[1])
                 } else {
-                    let own = self.text[list[1].range.clone()].to_owned();
-                    let gone = if args.key.start < command.key.start {
-                        self.refuse_gap(args.value.range.end, command.key.start)?;
-                        args.key.start..command.key.start
-                    } else {
-                        self.refuse_gap(command.value.range.end, args.key.start)?;
-                        command.value.range.end..args.value.range.end
-                    };
-                    splices.push((gone, String::new()));
-                    splices.push((command.value.range.clone(), own));
-                }
+                    self.refuse_gap(command.value.range.end, args.key.start)?;
+                    (command.value.range.end..args.value.range.end, &list[1])
+                };
+                splices.push((gone, String::new()));
+                splices.push((command.value.range.clone(), own(program)));
             }
             Reached::Command { args: None, .. } | Reached::Http { .. } | Reached::Other(_) => {
                 return Ok(What::ByHand);

@@ -246,18 +246,22 @@ fn is_like_a_secret(part: &str) -> bool {
     rows.any(|row| row.len() >= 16 && is_mixed(row)) || is_hex && hex >= 16
 }
 
-impl Reached<'_> {
-    /// The words of its command.
-    pub(crate) fn words(&self) -> Vec<&str> {
+impl<'t> Reached<'t> {
+    /// The values with the words of its command.
+    pub(crate) fn nodes(&self) -> Vec<&'t Node> {
         match self {
             Self::Command { command, args } => {
                 let args = args.and_then(|args| args.value.list()).unwrap_or_default();
-                let program = command.value.text();
-                program.into_iter().chain(args.iter().filter_map(Node::text)).collect()
+                [&command.value].into_iter().chain(args).collect()
             }
-            Self::List(words) => words.iter().filter_map(Node::text).collect(),
+            Self::List(words) => words.iter().collect(),
             Self::Http { .. } | Self::Other(_) => Vec::new(),
         }
+    }
+
+    /// The words of its command.
+    pub(crate) fn words(&self) -> Vec<&'t str> {
+        self.nodes().into_iter().filter_map(Node::text).collect()
     }
 
     /// Whether the guard is in front of it.

@@ -52,18 +52,10 @@ fn add_visible(entry: &Entry<'_>, reached: &Reached<'_>, form: &Form, open: &mut
         (true, _, _) => 3,
         (false, ..) => 1,
     };
-    let mut nodes: Vec<&Node> = Vec::new();
-    match reached {
-        Reached::Command { command, args } => {
-            nodes.push(&command.value);
-            nodes.extend(args.and_then(|args| args.value.list()).unwrap_or_default());
-        }
-        Reached::List(list) => nodes.extend(*list),
-        Reached::Http { url, .. } => open.push(Visible {
-            range: url.value.range.clone(),
-            origin: Some(origin(url.value.text().unwrap_or_default())),
-        }),
-        Reached::Other(_) => {}
+    let nodes = reached.nodes();
+    if let Reached::Http { url, .. } = reached {
+        let origin = Some(origin(url.value.text().unwrap_or_default()));
+        open.push(Visible { range: url.value.range.clone(), origin });
     }
     let mut whole = |node: &Node| open.push(Visible { range: node.range.clone(), origin: None });
     nodes.iter().take(most).for_each(|node| whole(node));
