@@ -72,14 +72,13 @@ use http_body_util::{BodyExt, Full, Limited};
 use std::{
     convert::Infallible,
     error::Error,
-    fmt,
     future::Future,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 use tower_service::Service;
-use tr_core::ToolManifest;
+use tr_core::{ToolManifest, debug_parts};
 use tr_telemetry::TARGET;
 
 /// The path of the endpoint.
@@ -149,11 +148,7 @@ impl Admin {
     }
 }
 
-impl fmt::Debug for Admin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admin").field("access", &self.access).finish_non_exhaustive()
-    }
-}
+debug_parts! { Admin, |it| access = it.access }
 
 impl<B> Service<Request<B>> for Admin
 where

@@ -10,7 +10,7 @@ use tr_core::BoxError;
 pin_project! {
     /// A running call, or the error that replaces it.
     #[derive(Debug)]
-    pub(crate) struct Called<F> {
+    pub struct Called<F> {
         #[pin]
         state: State<F>,
     }

@@ -1,7 +1,6 @@
 //! Ends the attempt that is running when its call is cancelled.
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -9,7 +8,7 @@ use std::{
 use tokio::task::coop;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{BoxError, Cancellation, FailureInfo, Ran, ToolCall, Verdict, code};
+use tr_core::{BoxError, Cancellation, FailureInfo, Ran, ToolCall, Verdict, code, debug_parts};
 
 /// The call was cancelled. Code `cancelled`; [`ran`](Self::ran) says whether the tool may have run.
 #[derive(Debug, thiserror::Error)]
@@ -123,9 +122,4 @@ where
     }
 }
 
-impl<F> fmt::Debug for CancellableFuture<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cancellable = self.cancelled.is_some();
-        f.debug_struct("CancellableFuture").field("cancellable", &cancellable).finish()
-    }
-}
+debug_parts! { CancellableFuture<F>, |it| cancellable = it.cancelled.is_some() }

@@ -62,14 +62,15 @@ pub use self::{
     telemetry::telemetry,
 };
 use crate::{Builder, ConfigError, ToolStack};
-use std::{env, fmt, mem, sync::Arc};
+use std::{env, mem, sync::Arc};
 pub use tr_config::{
-    BreakerConfig, BreakerMode, BreakerRules, BudgetConfig, CatalogError, Config, Conflicts,
-    DeriveKeys, IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals,
-    MetricNames, Mistake, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor,
-    RetryOptIn, RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig, SlowCalls,
+    BreakerConfig, BreakerMode, BudgetConfig, CatalogError, Config, Conflicts, DeriveKeys,
+    IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals, MetricNames,
+    Mistake, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor, RetryOptIn,
+    RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig, SlowCalls,
     StatusMeaning, StoreFailures, TelemetryConfig, ToolCatalog, UpstreamConfig, WhenStoreFails,
 };
+use tr_core::debug_parts;
 
 /// The variables of this process that are settings, for [`Config::from_json_with`] and its like.
 pub fn variables() -> impl Iterator<Item = (String, String)> {
@@ -177,27 +178,8 @@ impl Live {
     /// If a stack could not be built by it. Nothing has changed then.
     pub fn reload(&self, config: Config) -> Result<Reloaded, ConfigError> {
         ToolStack::builder().config(&config).build()?;
-        let started = &self.0.started;
-        let differs = [
-            ("preset", started.preset != config.preset),
-            ("silent_failures", started.silent_failures != config.silent_failures),
-            ("normalise", started.normalise != config.normalise),
-            ("attempt_timeout_ms", started.attempt_timeout != config.attempt_timeout),
-            ("idle_timeout_ms", started.idle_timeout != config.idle_timeout),
-            ("deadline_ms", started.deadline != config.deadline),
-            ("retry", started.retry != config.retry),
-            ("retry_opt_in", started.retry_opt_in != config.retry_opt_in),
-            ("breaker", started.breaker != config.breaker),
-            ("idempotency", started.idempotency != config.idempotency),
-            ("loops", started.loops != config.loops),
-            ("sessions", started.sessions != config.sessions),
-            ("telemetry", started.telemetry != config.telemetry),
-            ("records", started.records != config.records),
-            ("identity", started.identity != config.identity),
-            ("upstream", started.upstream != config.upstream),
-        ];
-        let differs = differs.into_iter().filter(|(_, differs)| *differs);
-        let needs_restart = differs.map(|(section, _)| section).collect();
+        let differing = self.0.started.differing(&config);
+        let needs_restart = differing.filter(|section| *section != "rollout").collect();
         let old = self.0.stack.shared.declare(config.catalog.clone());
         self.order(&old, &config.catalog);
         let rollout = config.rollout.unwrap_or_default();
@@ -221,8 +203,4 @@ impl Live {
     }
 }
 
-impl fmt::Debug for Live {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Live").field("started", &self.0.started).finish_non_exhaustive()
-    }
-}
+debug_parts! { Live, |it| started = it.0.started }

@@ -1,6 +1,6 @@
 //! The switches that an operator sets in the environment.
 use std::env;
-use tr_config::PREFIX;
+use tr_config::{Config, PREFIX};
 use tr_wire::closest;
 
 /// The variable that turns the stack off: `TOOL_RELIABILITY_ENABLED=false`.
@@ -123,28 +123,6 @@ fn known() -> impl Iterator<Item = &'static str> {
 
 /// The prefix of our variables, and that of the alias.
 const OURS: [&str; 2] = ["TOOL_RELIABILITY_", "TOOL_RELIABLE_"];
-/// The sections of a configuration, which variables name behind two underscores.
-const SECTIONS: [&str; 19] = [
-    "ATTEMPT_TIMEOUT_MS",
-    "BREAKER",
-    "DEADLINE_MS",
-    "DEFAULTS",
-    "IDEMPOTENCY",
-    "IDENTITY",
-    "IDLE_TIMEOUT_MS",
-    "LOOPS",
-    "NORMALISE",
-    "PRESET",
-    "RECORDS",
-    "RETRY",
-    "RETRY_OPT_IN",
-    "ROLLOUT",
-    "SESSIONS",
-    "SILENT_FAILURES",
-    "TELEMETRY",
-    "TOOLS",
-    "UNDECLARED_EFFECT",
-];
 
 /// The known variable that is closest to an unknown name.
 fn meant(name: &str) -> Option<String> {
@@ -157,11 +135,12 @@ fn meant(name: &str) -> Option<String> {
         SWITCHES.into_iter().find(|known| known.ends_with(found))
     });
     let section = || {
-        let begins = |section: &&&str| {
-            rest.strip_prefix(**section)
+        let begins = |section: &String| {
+            rest.strip_prefix(&**section)
                 .is_some_and(|more| more.is_empty() || more.starts_with('_'))
         };
-        let section = SECTIONS.iter().filter(begins).max_by_key(|section| section.len())?;
+        let sections = Config::sections().map(str::to_ascii_uppercase);
+        let section = sections.filter(begins).max_by_key(String::len)?;
         let more = rest[section.len()..].trim_start_matches('_');
         let joint = if more.is_empty() { "" } else { "__" };
         Some(format!("{PREFIX}{section}{joint}{more}"))

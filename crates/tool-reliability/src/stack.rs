@@ -176,69 +176,39 @@ pub struct Builder {
     pub(crate) tools: Option<ToolCatalog>,
 }
 
+/// Methods that change the builder of a layer.
+macro_rules! changes {
+    ($($(#[$doc:meta])* fn $layer:ident($builder:ty);)*) => {$(
+        $(#[$doc])*
+        pub fn $layer(mut self, change: impl FnOnce($builder) -> $builder) -> Self {
+            self.$layer = change(self.$layer);
+            self
+        }
+    )*};
+}
+
 impl Builder {
-    /// Changes the attempt timeout.
-    pub fn attempt_timeout(
-        mut self,
-        change: impl FnOnce(AttemptTimeoutBuilder) -> AttemptTimeoutBuilder,
-    ) -> Self {
-        self.attempt_timeout = change(self.attempt_timeout);
-        self
-    }
+    changes! {
+        /// Changes the attempt timeout.
+        fn attempt_timeout(AttemptTimeoutBuilder);
 
-    /// Sets the deadline of calls that have none, for all attempts, backoffs and waits together: 1 ms to
-    /// 24 h; no limit by default. At the deadline the caller gets a `timeout` that says whether the
-    /// tool may have run.
-    pub const fn deadline(mut self, after: Duration) -> Self {
-        self.deadline = Some(after);
-        self
-    }
+        /// Changes the breaker.
+        fn breaker(tr_breaker::Builder);
 
-    /// Changes the breaker.
-    pub fn breaker(
-        mut self,
-        change: impl FnOnce(tr_breaker::Builder) -> tr_breaker::Builder,
-    ) -> Self {
-        self.breaker = change(self.breaker);
-        self
-    }
+        /// Changes the retry layer.
+        fn retry(tr_retry::Builder);
 
-    /// Changes the retry layer.
-    pub fn retry(mut self, change: impl FnOnce(tr_retry::Builder) -> tr_retry::Builder) -> Self {
-        self.retry = change(self.retry);
-        self
-    }
+        /// Changes deduplication, and where its records are: in this process, unless a
+        /// [store](tr_idempotency::Builder::store) is given.
+        fn idempotency(tr_idempotency::Builder);
 
-    /// Changes deduplication, and where its records are: in this process, unless a
-    /// [store](tr_idempotency::Builder::store) is given.
-    pub fn idempotency(
-        mut self,
-        change: impl FnOnce(tr_idempotency::Builder) -> tr_idempotency::Builder,
-    ) -> Self {
-        self.idempotency = change(self.idempotency);
-        self
-    }
-
-    /// Changes the loop guard.
-    pub fn loop_guard(
-        mut self,
-        change: impl FnOnce(tr_loopguard::Builder) -> tr_loopguard::Builder,
-    ) -> Self {
-        self.loop_guard = change(self.loop_guard);
-        self
+        /// Changes the loop guard.
+        fn loop_guard(tr_loopguard::Builder);
     }
 
     /// Adds a hook after the others.
     pub fn hook(mut self, hook: impl Hook + 'static) -> Self {
         self.hooks.push(Arc::new(hook));
-        self
-    }
-
-    /// Sends events, metrics and spans to `signals`; by default only events, to tracing's target
-    /// `tool_reliability`. The metrics include this stack's records, for as long as the meter is
-    /// read.
-    pub fn telemetry(mut self, signals: Signals) -> Self {
-        self.telemetry = Some(signals);
         self
     }
 
@@ -257,6 +227,16 @@ impl Builder {
     }
 
     setters! {
+        /// Sets the deadline of calls that have none, for all attempts, backoffs and waits together: 1 ms to
+        /// 24 h; no limit by default. At the deadline the caller gets a `timeout` that says whether the
+        /// tool may have run.
+        fn deadline(after: Duration) { deadline = Some(after) }
+
+        /// Sends events, metrics and spans to `signals`; by default only events, to tracing's target
+        /// `tool_reliability`. The metrics include this stack's records, for as long as the meter is
+        /// read.
+        fn telemetry(signals: Signals) { telemetry = Some(signals) }
+
         /// Sets the switch; by default the stack has its own, from [`KillSwitch::from_env`]. Stacks
         /// with the same switch are turned on and off together.
         fn kill_switch(switch: KillSwitch) { switch = Some(switch) }

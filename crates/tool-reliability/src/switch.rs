@@ -7,7 +7,6 @@ use crate::{
 };
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     mem,
     pin::Pin,
@@ -17,7 +16,7 @@ use std::{
 use tower_service::Service;
 use tr_config::ToolCatalog;
 use tr_core::{
-    BoxError, ToolCall, ToolOutcome,
+    BoxError, ToolCall, ToolOutcome, debug_parts,
     internal::{ReadyOnCall, ReadyOnCallFuture, Sharded},
 };
 use tr_telemetry::Signals;
@@ -139,11 +138,7 @@ impl<On: Clone, Tool: Clone> Clone for Switch<On, Tool> {
     }
 }
 
-impl<On, Tool> fmt::Debug for Switch<On, Tool> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Switch").field("switch", self.kill_switch()).finish_non_exhaustive()
-    }
-}
+debug_parts! { Switch<On, Tool>, |it| switch = it.kill_switch() }
 
 impl<On, Tool> Service<ToolCall> for Switch<On, Tool>
 where
@@ -263,14 +258,11 @@ where
     }
 }
 
-impl<On, Tool, F> fmt::Debug for SwitchFuture<On, Tool, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mode = match self.state {
-            State::On { .. } => Mode::Enforce,
-            State::Off { .. } => Mode::Off,
-            State::Observed { beside: None, .. } => Mode::Observe,
-            State::Observed { beside: Some(_), .. } => Mode::Shadow,
-        };
-        f.debug_struct("SwitchFuture").field("mode", &mode).finish_non_exhaustive()
+debug_parts! { SwitchFuture<On, Tool, F>, |it|
+    mode = match it.state {
+        State::On { .. } => Mode::Enforce,
+        State::Off { .. } => Mode::Off,
+        State::Observed { beside: None, .. } => Mode::Observe,
+        State::Observed { beside: Some(_), .. } => Mode::Shadow,
     }
 }

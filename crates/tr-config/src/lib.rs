@@ -57,11 +57,11 @@ pub use self::{
     catalog::{CatalogError, Endpoint, MAX_TOOLS, Method, Mistake, ToolCatalog},
     rollout::{Mode, Rollout, Share, Stage},
     stack::{
-        BreakerConfig, BreakerMode, BreakerRules, BudgetConfig, Config, Conflicts, DeriveKeys,
-        IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals, MetricNames,
-        PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor, RetryOptIn,
-        RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig, SlowCalls,
-        StatusMeaning, StoreFailures, TelemetryConfig, UpstreamConfig, WhenStoreFails,
+        BreakerConfig, BreakerMode, BudgetConfig, Config, Conflicts, DeriveKeys, IdempotencyConfig,
+        IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals, MetricNames, PREFIX, Preset,
+        RecordBodies, RecordPlace, RecordsConfig, RetryAnchor, RetryOptIn, RetrySettings,
+        SessionFormat, SessionMode, SessionPlace, SessionsConfig, SlowCalls, StatusMeaning,
+        StoreFailures, TelemetryConfig, UpstreamConfig, WhenStoreFails, by_effect,
     },
 };
 

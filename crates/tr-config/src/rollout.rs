@@ -22,13 +22,8 @@ pub enum Mode {
 impl Mode {
     /// The mode as configurations and logs spell it.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Observe => "observe",
-            Self::Shadow => "shadow",
-            Self::Enforce => "enforce",
-        }
+    pub fn as_str(self) -> &'static str {
+        tr_wire::read::Words::word(self)
     }
 }
 

@@ -40,7 +40,7 @@ fn one_endpoint(tool: &mut Value) {
 /// The schema of configurations, with a title for each member, and examples from a whole one.
 #[must_use]
 pub fn config() -> Value {
-    let (_, mut schema) = of::<stack::ConfigForm>("stack-config", "Stack configuration");
+    let (_, mut schema) = of::<stack::Config>("stack-config", "Stack configuration");
     let example = serde_json::from_str(CONFIG).expect("the example is JSON");
     hints::add(&mut schema, &example);
     hints::add_defaults(&mut schema);

@@ -70,10 +70,9 @@ mod sessions;
 mod telemetry;
 pub(crate) mod variable;
 
-#[cfg(feature = "schema")]
-pub(crate) use self::form::ConfigForm;
 pub use self::{
-    breaker::{BreakerConfig, BreakerMode, BreakerRules, SlowCalls},
+    breaker::{BreakerConfig, BreakerMode, SlowCalls},
+    form::{Config, by_effect},
     guard::{
         IdentityConfig, RecordBodies, RecordPlace, RecordsConfig, StatusMeaning, UpstreamConfig,
     },
@@ -86,50 +85,3 @@ pub use self::{
     telemetry::{MetricNames, TelemetryConfig},
     variable::PREFIX,
 };
-
-use crate::{catalog::ToolCatalog, rollout::Rollout};
-use std::time::Duration;
-
-/// How a stack is set up. What is `None` stays as the stack has it. Fields are added in minor
-/// versions.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Config {
-    /// From which settings the stack starts.
-    pub preset: Option<Preset>,
-    /// Which calls are guarded.
-    pub rollout: Option<Rollout>,
-    /// Whether tools' failures are put into the contract's words, and their answers looked into for
-    /// failures.
-    pub normalise: Option<bool>,
-    /// Whether tools' answers are looked into for failures.
-    pub silent_failures: Option<bool>,
-    /// How long one attempt may take where its tool says nothing.
-    pub attempt_timeout: Option<Limit<Duration>>,
-    /// How long an answer in chunks may wait for its next chunk.
-    pub idle_timeout: Option<Duration>,
-    /// How long a call that brings no deadline may take.
-    pub deadline: Option<Duration>,
-    /// Changes to the retry policy.
-    pub retry: RetrySettings,
-    /// Who has to ask for retries.
-    pub retry_opt_in: RetryOptIn,
-    /// Changes to all breakers.
-    pub breaker: BreakerConfig,
-    /// Changes to how repeats are recognised.
-    pub idempotency: IdempotencyConfig,
-    /// Changes to the loop guard.
-    pub loops: LoopConfig,
-    /// What is reported of calls, and where.
-    pub telemetry: TelemetryConfig,
-    /// Where `tool-guard` records calls.
-    pub records: RecordsConfig,
-    /// Which sessions of agents the stack keeps whole; `None`: none.
-    pub sessions: Option<SessionsConfig>,
-    /// By which members of `_meta` `tool-guard mcp` recognises calls, with the operator's names.
-    pub identity: Vec<(Box<str>, IdentityConfig)>,
-    /// What `tool-guard mcp` knows of the server at an address.
-    pub upstream: UpstreamConfig,
-    /// What is known of single tools.
-    pub catalog: ToolCatalog,
-}

@@ -17,8 +17,8 @@ pub use self::{
     tools::Tools,
 };
 use crate::template::Template;
-use std::{fmt, sync::Arc, time::Duration};
-use tr_core::{Effect, Json, Priority, ToolId, ToolManifest};
+use std::{sync::Arc, time::Duration};
+use tr_core::{Effect, Json, Priority, ToolId, ToolManifest, debug_parts};
 
 /// A validated graph of calls: every name is known, there are no dependency cycles, and every
 /// required call has a tool. A clone is a reference count.
@@ -133,11 +133,4 @@ impl Plan {
     }
 }
 
-impl fmt::Debug for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plan")
-            .field("turn", &self.0.turn)
-            .field("calls", &self.0.nodes.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_parts! { Plan, |it| turn = it.0.turn, calls = it.0.nodes.len() }

@@ -13,7 +13,6 @@ use crate::{
 use futures_util::stream::{FuturesUnordered, Stream};
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     sync::{
@@ -30,7 +29,8 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use tool_reliability::telemetry::redact::{Redact, Redactor};
 use tower_service::Service;
 use tr_core::{
-    BoxError, SystemClock, ToolCall, ToolOutcome, WallClock, internal::ReadyOnCallFuture,
+    BoxError, SystemClock, ToolCall, ToolOutcome, WallClock, debug_parts,
+    internal::ReadyOnCallFuture,
 };
 
 /// Numbers turns without a name.
@@ -123,14 +123,7 @@ impl<S> Turns<S> {
     }
 }
 
-impl<S> fmt::Debug for Turns<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turns")
-            .field("recorder", &self.recorder)
-            .field("watchers", &self.watchers)
-            .finish_non_exhaustive()
-    }
-}
+debug_parts! { Turns<S>, |it| recorder = it.recorder, watchers = it.watchers }
 
 pin_project! {
     /// A turn: ends with a [`Report`], never with an error, and within its timeout.
@@ -234,12 +227,8 @@ where
     }
 }
 
-impl<S, F> fmt::Debug for Turn<S, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn")
-            .field("plan", &self.plan)
-            .field("has_started", &!matches!(self.state, State::NotStarted))
-            .field("running", &self.running.len())
-            .finish_non_exhaustive()
-    }
+debug_parts! { Turn<S, F>, |it|
+    plan = it.plan,
+    has_started = !matches!(it.state, State::NotStarted),
+    running = it.running.len()
 }

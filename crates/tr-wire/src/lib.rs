@@ -54,6 +54,28 @@
 //! # Knows nothing of
 //!
 //! layers, files, an async runtime. It takes [`std::time::Instant`] as a value and reads no clock.
+/// How an envelope is read, with what is an error in it, and written.
+macro_rules! envelope {
+    ($strictness:ident $(#[doc = $errors:literal])* $name:ident) => {
+        impl $name {
+            /// Reads an envelope.
+            ///
+            /// # Errors
+            $(#[doc = $errors])*
+            pub fn read(json: impl AsRef<[u8]>) -> Result<Self, crate::InvalidEnvelope> {
+                let strictness = crate::read::Strictness::$strictness;
+                crate::read::document::<Self>(stringify!($name), json.as_ref(), strictness)
+            }
+
+            /// The envelope as JSON.
+            #[must_use]
+            pub fn to_json(&self) -> tr_core::Json {
+                tr_core::Json::from_value(self).expect("names are strings")
+            }
+        }
+    };
+}
+
 mod arrival;
 pub mod bs_tim_5;
 mod extra;

@@ -11,6 +11,7 @@ mod object;
 #[cfg(feature = "schema")]
 mod schema;
 mod shape;
+mod shape_macro;
 mod source;
 mod survey;
 mod words;
@@ -18,12 +19,13 @@ mod words;
 #[cfg(feature = "schema")]
 pub use self::schema::{ObjectSchema, schema_of, sorted};
 pub use self::{
-    macros::{object, shape, with_schema, words},
+    macros::{object, with_schema, words},
     node::{At, Node},
     number::Number,
-    object::{Map, Object},
+    object::{Map, Members, Object, strict},
     shape::*,
-    source::{Kind, Members, Source},
+    shape_macro::shape,
+    source::{Kind, Source},
     survey::Strictness,
     words::{Word, Words},
 };

@@ -1,11 +1,6 @@
 //! The service that refuses params which fail their tool's schema.
 use crate::called::Called;
-use pin_project_lite::pin_project;
-use std::{
-    future::Future,
-    pin::Pin,
-    task::{Context, Poll},
-};
+use std::task::{Context, Poll};
 use tower_service::Service;
 use tr_core::{BoxError, ToolCall};
 
@@ -35,11 +30,10 @@ where
 
     #[inline]
     fn call(&mut self, call: ToolCall) -> Self::Future {
-        let call = match check(&call) {
+        match check(&call) {
             Ok(()) => Called::new(self.inner.call(call)),
             Err(error) => Called::not(error),
-        };
-        CheckedFuture { call }
+        }
     }
 }
 
@@ -53,25 +47,5 @@ fn check(call: &ToolCall) -> Result<(), BoxError> {
     }
 }
 
-pin_project! {
-    /// The response of a [`Checked`] service.
-    #[derive(Debug)]
-    #[must_use = "futures do nothing unless polled"]
-    pub struct CheckedFuture<F> {
-        #[pin]
-        call: Called<F>,
-    }
-}
-
-impl<F, T, E> Future for CheckedFuture<F>
-where
-    F: Future<Output = Result<T, E>>,
-    E: Into<BoxError>,
-{
-    type Output = Result<T, BoxError>;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.project().call.poll(cx)
-    }
-}
+/// The response of a [`Checked`] service.
+pub type CheckedFuture<F> = Called<F>;

@@ -7,11 +7,11 @@ use crate::{
 };
 use std::time::Duration;
 use tr_config::{
-    BreakerConfig, BreakerMode, BreakerRules, Config, Conflicts, DeriveKeys, IdempotencyConfig,
-    Limit, LoopConfig, LoopMode, LoopSignals, Preset, RetryAnchor, SessionFormat, SessionMode,
-    SessionsConfig, WhenStoreFails,
+    BreakerConfig, BreakerMode, Config, Conflicts, DeriveKeys, IdempotencyConfig, Limit,
+    LoopConfig, LoopMode, LoopSignals, Preset, RetryAnchor, RetrySettings, SessionFormat,
+    SessionMode, SessionsConfig, StoreFailures, WhenStoreFails, by_effect,
 };
-use tr_core::{Effect, manifest::BreakerOverride};
+use tr_core::RetryOverride;
 
 impl Builder {
     /// Applies a configuration, except for its records and its stores, which
@@ -36,12 +36,13 @@ impl Builder {
         if let Some(idle) = config.idle_timeout {
             self = self.attempt_timeout(|attempt| attempt.idle(idle));
         }
-        let effects = config.retry.effects.iter().cloned();
-        self = self.retry(|retry| {
-            effects.fold(retry, |retry, (effect, changes)| retry.for_effect(effect, changes))
-        });
-        if config.retry != tr_config::RetrySettings::default() {
-            self = self.retry(|retry| retry.config(retry_config(config)));
+        if config.retry != RetrySettings::default() {
+            let RetrySettings { read_only, idempotent, mutating, .. } = config.retry.clone();
+            self = self.retry(|retry| {
+                let retry = retry.config(retry_config(config));
+                by_effect(read_only, idempotent, mutating)
+                    .fold(retry, |retry, (effect, changes)| retry.for_effect(effect, changes))
+            });
         }
         self = self.opt_in(config);
         if let Some(budget) = &config.retry.budget {
@@ -123,15 +124,18 @@ fn of_preset(preset: Preset) -> RetryConfig {
 #[must_use]
 pub fn retry_config(config: &Config) -> RetryConfig {
     let mut retry = of_preset(config.preset.unwrap_or_default());
-    let settings = &config.retry;
-    retry.apply(&settings.changes);
-    if settings.is_uncapped {
-        retry.cap = None;
-    }
-    if settings.is_unlimited {
-        retry.max_elapsed = None;
-    }
-    if let Some(anchor) = settings.anchor {
+    let said = config.retry.clone();
+    retry.apply(&RetryOverride {
+        attempts: said.attempts,
+        base: said.base,
+        multiplier: said.multiplier,
+        jitter: said.jitter,
+        only_codes: said.only_codes.map(Vec::into_boxed_slice),
+        ..RetryOverride::default()
+    });
+    retry.cap = said.cap.map_or(retry.cap, Limit::get);
+    retry.max_elapsed = said.max_elapsed.map_or(retry.max_elapsed, Limit::get);
+    if let Some(anchor) = said.anchor {
         retry.anchor = match anchor {
             RetryAnchor::AttemptStart => retry::Anchor::AttemptStart,
             RetryAnchor::AttemptEnd => retry::Anchor::AttemptEnd,
@@ -141,15 +145,8 @@ pub fn retry_config(config: &Config) -> RetryConfig {
 }
 
 fn breakers(builder: breaker::Builder, config: &BreakerConfig) -> breaker::Builder {
-    let effects = [
-        (Effect::ReadOnly, &config.read_only),
-        (Effect::Idempotent, &config.idempotent),
-        (Effect::Mutating, &config.mutating),
-    ];
-    let builder = effects.into_iter().fold(builder, |builder, (effect, rules)| match rules {
-        Some(rules) => builder.for_effect(effect, change(rules)),
-        None => builder,
-    });
+    let builder = by_effect(config.read_only, config.idempotent, config.mutating)
+        .fold(builder, |builder, (effect, rules)| builder.for_effect(effect, rules));
     let builder = match &config.slow_calls {
         Some(slow) => builder.slow_calls(Duration::from_millis(slow.longer_than_ms), slow.rate),
         None => builder,
@@ -178,29 +175,18 @@ fn breakers(builder: breaker::Builder, config: &BreakerConfig) -> breaker::Build
     )
 }
 
-fn change(rules: &BreakerRules) -> BreakerOverride {
-    let mut change = BreakerOverride::default();
-    change.consecutive = rules.consecutive;
-    change.failure_rate = rules.failure_rate;
-    change.cooldown = rules.cooldown_ms.map(Duration::from_millis);
-    change
-}
-
 fn records(builder: idempotency::Builder, config: &IdempotencyConfig) -> idempotency::Builder {
     let mut builder = builder;
     if let Some(policies) = &config.when_store_fails {
-        for (effect, policy) in [
-            (Effect::ReadOnly, policies.read_only),
-            (Effect::Idempotent, policies.idempotent),
-            (Effect::Mutating, policies.mutating),
-        ] {
-            let policy = policy.map(|policy| match policy {
-                WhenStoreFails::Run => idempotency::store::WhenStoreFails::Run,
-                WhenStoreFails::Refuse => idempotency::store::WhenStoreFails::Refuse,
-            });
-            if let Some(policy) = policy {
-                builder = builder.when_store_fails(effect, policy);
-            }
+        let StoreFailures { read_only, idempotent, mutating, .. } = *policies;
+        for (effect, policy) in by_effect(read_only, idempotent, mutating) {
+            builder = builder.when_store_fails(
+                effect,
+                match policy {
+                    WhenStoreFails::Run => idempotency::store::WhenStoreFails::Run,
+                    WhenStoreFails::Refuse => idempotency::store::WhenStoreFails::Refuse,
+                },
+            );
         }
     }
     set!(

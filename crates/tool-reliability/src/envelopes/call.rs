@@ -91,38 +91,24 @@ impl From<Bytes> for EnvelopeRequest {
     }
 }
 
-impl From<Vec<u8>> for EnvelopeRequest {
-    fn from(bytes: Vec<u8>) -> Self {
-        Bytes::from(bytes).into()
-    }
-}
-
-impl From<String> for EnvelopeRequest {
-    fn from(text: String) -> Self {
-        Bytes::from(text).into()
-    }
-}
-
-impl From<&'static str> for EnvelopeRequest {
-    fn from(text: &'static str) -> Self {
-        Bytes::from(text).into()
-    }
-}
-
 impl From<Request> for EnvelopeRequest {
     fn from(request: Request) -> Self {
         Self::new(Body::Read(request))
     }
 }
 
-impl From<ToolRequest> for EnvelopeRequest {
-    fn from(request: ToolRequest) -> Self {
-        Request::from(request).into()
-    }
+/// Requests from what is of another type first.
+macro_rules! requests {
+    ($($of:ty => $first:ty),*) => {$(
+        impl From<$of> for EnvelopeRequest {
+            fn from(given: $of) -> Self {
+                <$first>::from(given).into()
+            }
+        }
+    )*};
 }
 
-impl From<ToolCallEnvelope> for EnvelopeRequest {
-    fn from(envelope: ToolCallEnvelope) -> Self {
-        Request::from(envelope).into()
-    }
+requests! {
+    Vec<u8> => Bytes, String => Bytes, &'static str => Bytes,
+    ToolRequest => Request, ToolCallEnvelope => Request
 }

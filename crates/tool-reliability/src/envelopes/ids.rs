@@ -1,10 +1,9 @@
 //! Ids of requests that came without one.
 use std::{
-    fmt,
     hash::{BuildHasher as _, RandomState},
     sync::atomic::{AtomicU64, Ordering},
 };
-use tr_core::WallClock;
+use tr_core::{WallClock, debug_parts};
 use tr_wire::uuid_v7;
 
 /// Makes UUIDs of version 7.
@@ -30,8 +29,4 @@ impl Ids {
     }
 }
 
-impl fmt::Debug for Ids {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ids").field("clock", &self.clock).finish_non_exhaustive()
-    }
-}
+debug_parts! { Ids, |it| clock = it.clock }

@@ -5,13 +5,12 @@
 //! with the last copy, at whatever await that is dropped.
 use std::{
     collections::HashMap,
-    fmt,
     future::{Future, pending},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 use tokio::sync::watch;
-use tr_core::{Cancellation, FailureInfo, Ran, Verdict, call::CallContext};
+use tr_core::{Cancellation, FailureInfo, Ran, Verdict, call::CallContext, debug_parts};
 
 /// As many calls with a `cancellationId` run as the service allows. The tool did not run. Transient, code
 /// `overloaded`.
@@ -112,11 +111,7 @@ impl Canceller {
     }
 }
 
-impl fmt::Debug for Canceller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Canceller").field("running", &self.running()).finish_non_exhaustive()
-    }
-}
+debug_parts! { Canceller, |it| running = it.running() }
 
 impl Running {
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -169,9 +164,4 @@ impl Drop for Token {
     }
 }
 
-impl fmt::Debug for Token {
-    /// The id is the caller's own.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Token").field("cancelled", &self.is_cancelled()).finish_non_exhaustive()
-    }
-}
+debug_parts! { Token, |it| cancelled = it.is_cancelled() }

@@ -12,7 +12,6 @@ use crate::{
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     mem,
     pin::Pin,
@@ -22,7 +21,7 @@ use std::{
 use tokio::{task::coop, time::Instant};
 use tower_service::Service;
 use tr_core::{
-    BoxError, Cancellation as _, Ran, ToolCall, ToolOutcome, call::Runs,
+    BoxError, Cancellation as _, Ran, ToolCall, ToolOutcome, call::Runs, debug_parts,
     internal::ReadyOnCallFuture,
 };
 use tr_wire::Form;
@@ -198,13 +197,10 @@ where
     }
 }
 
-impl<S, F> fmt::Debug for Answers<S, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.state {
-            State::Refused { .. } => "refused, or over",
-            State::One { .. } => "one",
-            State::Many { .. } => "many",
-        };
-        f.debug_struct("Answers").field("state", &state).finish()
+debug_parts! { Answers<S, F>, |it|
+    state = match it.state {
+        State::Refused { .. } => "refused, or over",
+        State::One { .. } => "one",
+        State::Many { .. } => "many",
     }
 }

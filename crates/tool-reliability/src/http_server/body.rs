@@ -3,11 +3,11 @@ use bytes::{Buf, Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use std::{
     collections::VecDeque,
-    fmt,
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
 };
+use tr_core::debug_parts;
 
 /// The body of a request or response that went through the layer: what was read of it, then the
 /// rest.
@@ -65,11 +65,7 @@ impl<B: Body> Body for GuardedBody<B> {
     }
 }
 
-impl<B> fmt::Debug for GuardedBody<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardedBody").field("read", &self.read.len()).finish_non_exhaustive()
-    }
-}
+debug_parts! { GuardedBody<B>, |it| read = it.read.len() }
 
 /// Reads a body to its end, or until it is longer than a limit or has trailers.
 pub(super) struct Gather<B> {

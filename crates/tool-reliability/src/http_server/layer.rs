@@ -6,9 +6,9 @@ use super::{
     service::{HttpIdempotency, Principal, Settings},
 };
 use http::{HeaderName, request::Parts};
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tower_layer::Layer;
-use tr_core::{ConfigError, setters};
+use tr_core::{ConfigError, debug_parts, setters};
 use tr_idempotency::{Builder, Handle, IdempotencyLayer};
 
 /// Wraps the handlers of an HTTP server in [`HttpIdempotency`]; all services of one layer share one
@@ -61,13 +61,7 @@ impl<S> Layer<S> for HttpIdempotencyLayer {
     }
 }
 
-impl fmt::Debug for HttpIdempotencyLayer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpIdempotencyLayer")
-            .field("records", &self.records)
-            .finish_non_exhaustive()
-    }
-}
+debug_parts! { HttpIdempotencyLayer, |it| records = it.records }
 
 /// Configures an [`HttpIdempotencyLayer`].
 #[must_use]
@@ -133,11 +127,4 @@ impl HttpBuilder {
 /// Room for a response's headers beside its body.
 const HEADERS: usize = 64 << 10;
 
-impl fmt::Debug for HttpBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpBuilder")
-            .field("service", &self.service)
-            .field("records", &self.records)
-            .finish_non_exhaustive()
-    }
-}
+debug_parts! { HttpBuilder, |it| service = it.service, records = it.records }

@@ -2,8 +2,7 @@
 use super::body::GuardedBody;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use std::fmt;
-use tr_core::BoxError;
+use tr_core::{BoxError, debug_parts};
 use tr_idempotency::store::Persist;
 
 /// The version of the bytes in a store.
@@ -114,16 +113,8 @@ fn take_slice<'b>(left: &mut &'b [u8], length: usize) -> Result<&'b [u8], BoxErr
     Ok(taken)
 }
 
-/// Shows no values: they may be secret.
-impl fmt::Debug for RecordedResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordedResponse")
-            .field("status", &self.status)
-            .field("headers", &self.headers.len())
-            .field("bytes", &self.body.len())
-            .finish()
-    }
-}
+// Shows no values: they may be secret.
+debug_parts! { RecordedResponse, |it| status = it.status, headers = it.headers.len(), bytes = it.body.len() }
 
 #[cfg(test)]
 mod tests {

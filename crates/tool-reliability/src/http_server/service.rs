@@ -18,7 +18,9 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-use tr_core::{BoxError, DefaultPolicy, Effect, RequestPolicy, internal::ReadyOnCallFuture};
+use tr_core::{
+    BoxError, DefaultPolicy, Effect, RequestPolicy, debug_parts, internal::ReadyOnCallFuture,
+};
 use tr_idempotency::{Idempotency, IdempotencyFuture};
 
 /// Reads from a request's head who sent it; `None` if that is not known.
@@ -221,14 +223,11 @@ where
     }
 }
 
-impl<S, F, B, R> fmt::Debug for HttpIdempotencyFuture<S, F, B, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match &self.state {
-            State::Passing { .. } => "passing",
-            State::Refused { .. } => "refused",
-            State::Reading { .. } => "reading the request",
-            State::Calling { .. } => "calling",
-        };
-        f.debug_struct("HttpIdempotencyFuture").field("state", &state).finish()
+debug_parts! { HttpIdempotencyFuture<S, F, B, R>, |it|
+    state = match &it.state {
+        State::Passing { .. } => "passing",
+        State::Refused { .. } => "refused",
+        State::Reading { .. } => "reading the request",
+        State::Calling { .. } => "calling",
     }
 }

@@ -5,7 +5,6 @@ use crate::{
 };
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
@@ -14,7 +13,7 @@ use std::{
 use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
-    BoxError, DefaultPolicy, ToolCall, ToolOutcome,
+    BoxError, DefaultPolicy, ToolCall, ToolOutcome, debug_parts,
     internal::{ReadyOnCall, ReadyOnCallFuture},
 };
 use tr_telemetry::{Signals, TelemetryLayer, future::TelemetryFuture};
@@ -150,8 +149,4 @@ where
     }
 }
 
-impl<S, F> fmt::Debug for ObservedFuture<S, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ObservedFuture").finish_non_exhaustive()
-    }
-}
+debug_parts! { ObservedFuture<S, F>, |_it| }

@@ -15,7 +15,7 @@ use std::{
 use tower_service::Service;
 use tr_core::{
     BoxError, CallInfo, Event, FailureInfo, Observer, Ran, ToolCall, ToolOutcome, Verdict, code,
-    internal::ReadyOnCallFuture,
+    debug_parts, internal::ReadyOnCallFuture,
 };
 
 /// The stack around the recorded end of a call.
@@ -78,11 +78,7 @@ impl Drop for Observation {
     }
 }
 
-impl fmt::Debug for Observation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observation").field("call", &self.call).finish_non_exhaustive()
-    }
-}
+debug_parts! { Observation, |it| call = it.call }
 
 /// How a call in shadow mode would have ended under the stack.
 #[derive(Clone, Copy, Debug)]

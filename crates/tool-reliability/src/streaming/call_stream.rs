@@ -3,7 +3,6 @@ use crate::errors_as_outcomes::outcome;
 use futures_core::{FusedStream, Stream};
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     task::{Context, Poll},
@@ -12,6 +11,7 @@ use tower_service::Service;
 use tr_core::{
     BoxError, Chunk, Json, OutcomeParts, Replay, SplitContent, ToolCall, ToolOutcome,
     chunks::{ChunkLimits, ChunkReceiver, channel},
+    debug_parts,
     internal::ReadyOnCallFuture,
 };
 
@@ -174,14 +174,12 @@ where
     }
 }
 
-impl<S, F> fmt::Debug for CallStream<S, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.state {
-            State::Running { .. } => "running",
-            State::Ended { .. } => "ended",
-            State::Replaying { .. } => "replaying",
-            State::Over => "over",
-        };
-        f.debug_struct("CallStream").field("state", &state).field("index", &self.index).finish()
-    }
+debug_parts! { CallStream<S, F>, |it|
+    state = match it.state {
+        State::Running { .. } => "running",
+        State::Ended { .. } => "ended",
+        State::Replaying { .. } => "replaying",
+        State::Over => "over",
+    },
+    index = it.index
 }

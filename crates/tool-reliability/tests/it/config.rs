@@ -175,7 +175,7 @@ fn a_configuration_that_cannot_be_built_changes_nothing() {
     let live = live(r#"{"rollout": {"mode": "shadow"}}"#);
     let mut bad = Config::default();
     bad.breaker.cooldown_ms = Some(u64::MAX);
-    bad.retry.changes.base = Some(Duration::ZERO);
+    bad.retry.base = Some(Duration::ZERO);
     let error = live.reload(bad).unwrap_err().to_string();
     assert_eq!(error.lines().count(), 2, "{error}");
     assert_eq!(live.stack().kill_switch().rollout(), Rollout::new(Mode::Shadow));

@@ -36,13 +36,8 @@ pub enum Method {
 impl Method {
     /// Its name in a request.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
+    pub fn as_str(self) -> &'static str {
+        tr_wire::read::Words::word(self)
     }
 }
 

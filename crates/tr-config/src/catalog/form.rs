@@ -1,15 +1,17 @@
 //! The form of a catalogue, as it is written.
 use super::endpoint::Method;
 use super::shape::{
-    Address, At, COUNTED, DAY, End, Inside, Jitter, Lenient, Located, Program, RECORDED, Share,
+    Added, Address, At, COUNTED, Codes, DAY, End, Inside, Jitter, JitterPercent, Lenient, Located,
+    Program, RECORDED, Share,
 };
+use std::time::Duration;
 use tr_core::{
-    BreakerHint, DedupeScope, Effect, Json, Priority,
+    BreakerHint, DedupeScope, Effect, Json, Priority, RetryOverride,
     canonical::Pointer,
-    manifest::{BreakerOrder, Capability},
+    manifest::{BreakerOrder, Capability, TtlOverride},
 };
 use tr_wire::read::{
-    Any, Count, Factor, Flag, List, Map, Millis, Name, Percent, Record, Text, Time, Word, object,
+    Any, AnySpan, Count, Factor, Flag, List, Map, Name, Record, Span, Text, Word, object,
 };
 
 object! { strict
@@ -49,17 +51,17 @@ object! { strict
         /// JSON Schema of its params.
         "input_schema" => input_schema: Option<At<Json>>, Lenient<Located<Record>>;
         /// How long one attempt may take, in milliseconds.
-        "timeout_ms" => timeout_ms: Option<u64>, Lenient<Time<1, DAY>>;
+        "timeout_ms" => timeout: Option<Duration>, Lenient<Span<1, DAY>>;
         /// How long an answer in chunks may wait for its next chunk, in milliseconds.
-        "idle_timeout_ms" => idle_timeout_ms: Option<u64>, Lenient<Time<1, DAY>>;
+        "idle_timeout_ms" => idle_timeout: Option<Duration>, Lenient<Span<1, DAY>>;
         /// Changes to the retry policy.
-        "retry" => retry: Option<Retry>, Lenient<Retry>;
+        "retry" => retry: Option<RetryOverride>, Lenient<Retry>;
         /// Attempts in all, the first included; belongs into `retry`.
         "max_attempts" => max_attempts: Option<At<u32>>, Lenient<Located<Count<1000>>>;
         /// The first delay, in milliseconds; belongs into `retry`.
-        "initial_delay_ms" => initial_delay_ms: Option<At<u64>>, Lenient<Located<Millis<0>>>;
+        "initial_delay_ms" => initial_delay: Option<At<Duration>>, Lenient<Located<AnySpan<0>>>;
         /// No delay is longer, in milliseconds; belongs into `retry`.
-        "max_delay_ms" => max_delay_ms: Option<At<u64>>, Lenient<Located<Millis<0>>>;
+        "max_delay_ms" => max_delay: Option<At<Duration>>, Lenient<Located<AnySpan<0>>>;
         /// Whether a repeat is safe although an earlier attempt may have run.
         "retry_safe" => retry_safe: Option<bool>, Lenient<Flag>;
         /// Whether `tool-guard mcp` cancels a call that may change something when a client without a
@@ -70,9 +72,9 @@ object! { strict
         /// Changes to loop detection.
         "loops" => loops: Option<Loops>, Lenient<Loops>;
         /// How long records of its calls are kept.
-        "ttl" => ttl: Option<Ttl>, Lenient<Ttl>;
+        "ttl" => ttl: Option<TtlOverride>, Lenient<Ttl>;
         /// How errors with these codes end, whatever else is known of them.
-        "classification" => classification: Option<Vec<(Box<str>, End)>>, Lenient<Map<Word<End>>>;
+        "classification" => classification: Option<Vec<(Box<str>, End)>>, Lenient<Added<Map<Word<End>>>>;
         /// How keys and digests are made.
         "keys" => keys: Option<Keys>, Lenient<Keys>;
         /// The dependency that it uses, for a breaker shared with other tools.
@@ -93,7 +95,7 @@ object! { strict
         /// Whether `null` is the success of a tool that has nothing to say; false.
         "null_is_success" => null_is_success: Option<bool>, Lenient<Flag>;
         /// Names of params and result fields whose values no log, span or admin page may show.
-        "sensitive" => sensitive: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+        "sensitive" => sensitive: Option<Vec<Box<str>>>, Lenient<Added<List<Name>>>;
         /// Where `tool-guard serve` sends its calls, as JSON: an address that begins with `https://` or
         /// `http://`.
         "url" => url: Option<At<Box<str>>>, Lenient<Located<Address>>;
@@ -112,23 +114,25 @@ pub(crate) type Headers = Vec<(Box<str>, Box<str>)>;
 
 object! { strict
     /// Changes to the retry policy.
-    struct Retry {
+    struct Retry for RetryOverride {
         /// Attempts in all, the first included.
         "attempts" => attempts: Option<u32>, Lenient<Count<1000>>;
         /// Ceiling of the first delay, in milliseconds.
-        "base_ms" => base_ms: Option<u64>, Lenient<Millis<0>>;
+        "base_ms" => base: Option<Duration>, Lenient<AnySpan<0>>;
         /// Factor from one ceiling to the next.
         "multiplier" => multiplier: Option<f64>, Lenient<Factor>;
         /// No ceiling grows past this, in milliseconds.
-        "cap_ms" => cap_ms: Option<u64>, Lenient<Millis<0>>;
+        "cap_ms" => cap: Option<Duration>, Lenient<AnySpan<0>>;
         /// The delay is drawn between these shares of the ceiling: `[0, 1]` is full jitter.
         "jitter" => jitter: Option<(f64, f64)>, Lenient<Jitter>;
-        /// The same, as the largest deviation of a delay to either side.
-        "jitter_percent" => jitter_percent: Option<At<f64>>, Lenient<Located<Percent>>;
         /// No attempt starts later than this after the first, in milliseconds.
-        "max_elapsed_ms" => max_elapsed_ms: Option<u64>, Lenient<Millis<0>>;
+        "max_elapsed_ms" => max_elapsed: Option<Duration>, Lenient<AnySpan<0>>;
         /// Only these codes are retried; empty means all that are transient.
-        "only_codes" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+        "only_codes" => only_codes: Option<Box<[Box<str>]>>, Lenient<Codes>;
+        also {
+            /// The same, as the largest deviation of a delay to either side.
+            "jitter_percent" => jitter, Lenient<JitterPercent>;
+        }
     }
 }
 
@@ -140,7 +144,7 @@ object! { strict
         /// The share of failures that opens it.
         "failure_rate" => failure_rate: Option<f64>, Lenient<Share>;
         /// How long it stays open, in milliseconds.
-        "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Time<1, COUNTED>>;
+        "cooldown_ms" => cooldown: Option<Duration>, Lenient<Span<1, COUNTED>>;
         /// Which calls share it, unless a call sets it itself. By default the tool's calls whose params
         /// name the same origin share one, and those that name none.
         "hint" => hint: Option<BreakerHint>, Lenient<Word<BreakerHint>>;
@@ -169,15 +173,15 @@ object! { strict
 
 object! { strict
     /// How long records are kept, in milliseconds.
-    struct Ttl {
+    struct Ttl for TtlOverride {
         /// Of successes.
-        "done_ms" => done_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "done_ms" => done: Option<Duration>, Lenient<Span<1, RECORDED>>;
         /// Of failures.
-        "failed_ms" => failed_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "failed_ms" => failed: Option<Duration>, Lenient<Span<1, RECORDED>>;
         /// Of calls that run.
-        "inflight_ms" => inflight_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "inflight_ms" => inflight: Option<Duration>, Lenient<Span<1, RECORDED>>;
         /// Of mutating calls of unknown outcome.
-        "unknown_ms" => unknown_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "unknown_ms" => unknown: Option<Duration>, Lenient<Span<1, RECORDED>>;
     }
 }
 

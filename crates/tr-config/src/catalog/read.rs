@@ -2,9 +2,9 @@
 use super::{
     CatalogError, MAX_TOOLS, ToolCatalog,
     build::{self, refuse},
-    form::Catalog,
+    form::{Catalog, Tool},
     relations::{Declared, relate},
-    shape::SourceLocation,
+    shape::{At, SourceLocation},
 };
 use tr_wire::read::{self, Faults, Strictness};
 
@@ -52,39 +52,32 @@ pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
         );
     }
     let mut tools = form.tools.unwrap_or_default();
-    let defaults = form.defaults.map(|defaults| defaults.value).unwrap_or_default();
-    build::check_defaults(&defaults, faults);
+    let mut defaults = form.defaults.map(|defaults| defaults.value).unwrap_or_default();
+    build::check_defaults(&mut defaults, faults);
     if tools.len() > MAX_TOOLS {
         let location = SourceLocation { pointer: "/tools".into(), offset: Some(0) };
         refuse(&location, "at most 10000 tools", &tools.len().to_string(), faults);
         tools.truncate(MAX_TOOLS);
     }
-    let declared: Vec<_> = tools
-        .iter_mut()
-        .map(|(key, tool)| match tool {
-            Some(at) => Declared {
-                key: key.clone(),
-                id: Some(build::identity(key, &at.value, &defaults)),
-                location: at.location.clone(),
-                depends_on: at.value.depends_on.take().unwrap_or_default(),
-                alternatives: at.value.alternatives.take().unwrap_or_default(),
-            },
-            None => Declared {
-                key: key.clone(),
-                id: None,
-                location: SourceLocation::default(),
-                depends_on: Vec::new(),
-                alternatives: Vec::new(),
-            },
-        })
-        .collect();
+    let mut declare = |(key, tool): &mut (Box<str>, Option<At<Tool>>)| {
+        let mut declared = Declared { key: key.clone(), ..Declared::default() };
+        if let Some(At { value: tool, location }) = tool {
+            *tool = build::with_defaults(std::mem::take(tool), &defaults, faults);
+            declared.id = Some(build::identity(key, tool));
+            declared.location = location.clone();
+            declared.depends_on = tool.depends_on.take().unwrap_or_default();
+            declared.alternatives = tool.alternatives.take().unwrap_or_default();
+        }
+        declared
+    };
+    let declared: Vec<_> = tools.iter_mut().map(&mut declare).collect();
     let related = relate(&declared, faults);
     let mut entries = Vec::with_capacity(tools.len());
     for (((_, tool), declared), related) in tools.into_iter().zip(declared).zip(related) {
         let (Some(mut tool), Some(id)) = (tool, declared.id) else { continue };
         let endpoint = build::endpoint(&mut tool.value, faults);
         let schema_spot = tool.value.input_schema.as_ref().map(|schema| schema.location.clone());
-        let mut manifest = build::manifest(id, tool.value, &defaults, faults);
+        let mut manifest = build::manifest(id, tool.value, faults);
         manifest.depends_on = related.depends_on;
         manifest.alternatives = related.alternatives;
         let mut entry = super::Entry::new(manifest, schema_spot.as_ref(), faults);

@@ -10,6 +10,7 @@ use tr_core::ToolId;
 use tr_wire::{EnvelopeFault, closest, read::Faults};
 
 /// A tool of the catalogue and the tools that it names.
+#[derive(Default)]
 pub(super) struct Declared {
     /// The catalogue's name for it.
     pub(super) key: Box<str>,

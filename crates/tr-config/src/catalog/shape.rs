@@ -1,11 +1,6 @@
 //! The shapes that only a catalogue uses.
-use std::{borrow::Cow, marker::PhantomData};
 use tr_core::{Verdict, canonical::Pointer};
-use tr_wire::read::{Faults, Kind, List, Node, Shape, Text, shape, with_schema, words};
-
-with_schema! {
-    use tr_wire::read::schemars::{Schema, SchemaGenerator};
-}
+use tr_wire::read::{Kind, List, Name, Percent, Text, shape, words};
 
 /// The location of a value, for faults that are found only after the whole text was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,52 +17,54 @@ pub(crate) struct At<T> {
     pub(crate) location: SourceLocation,
 }
 
-pub(crate) struct Located<S>(PhantomData<S>);
-
-impl<S: Shape> Shape for Located<S> {
-    type Value = At<S::Value>;
-
-    fn expected() -> Cow<'static, str> {
-        S::expected()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+shape! {
+    pub(crate) Located<S> as S => At<S::Value>,
+    |node, faults| {
         let location = SourceLocation {
             pointer: node.at.to_string(),
             offset: Some(node.source.offset(faults)),
         };
         S::read(node, faults).map(|value| At { value, location })
     }
-
-    with_schema! {
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        S::schema(generator)
-    }
-    }
 }
 
-/// An optional value; reading continues after its faults.
-pub(crate) struct Lenient<S>(PhantomData<S>);
-
-impl<S: Shape> Shape for Lenient<S> {
-    type Value = Option<S::Value>;
-
-    fn expected() -> Cow<'static, str> {
-        S::expected()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
-        Some(S::read(node, faults))
-    }
+shape! {
+    /// An optional value; reading continues after its faults.
+    pub(crate) Lenient<S> as S => Option<S::Value>,
+    |node, faults| Some(S::read(node, faults)),
 
     fn absent() -> Option<Self::Value> {
         Some(None)
     }
 
-    with_schema! {
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        S::schema(generator)
+    fn or(own: Self::Value, other: Self::Value) -> Self::Value {
+        match (own, other) {
+            (Some(own), Some(other)) => Some(S::or(own, other)),
+            (own, other) => own.or(other),
+        }
     }
+}
+
+shape! {
+    /// What is the default of its type where it is absent; reading continues after its faults.
+    pub(crate) Section<S> where { S::Value: Default } as S => S::Value,
+    |node, faults| Some(S::read(node, faults).unwrap_or_default()),
+
+    fn absent() -> Option<Self::Value> {
+        Some(S::Value::default())
+    }
+}
+
+shape! {
+    /// Several values, to which those of the defaults are added.
+    pub(crate) Added<S>
+    where { S::Value: IntoIterator + Extend<<S::Value as IntoIterator>::Item> }
+    as S => S::Value,
+    |node, faults| S::read(node, faults),
+
+    fn or(mut own: Self::Value, other: Self::Value) -> Self::Value {
+        own.extend(other);
+        own
     }
 }
 
@@ -126,6 +123,17 @@ shape! {
         "minItems": 2,
         "maxItems": 2
     }
+}
+
+shape! {
+    /// The same, as the largest deviation to either side.
+    pub(crate) JitterPercent as Percent => (f64, f64),
+    |node, faults| Percent::read(node, faults).map(Percent::to_either_side)
+}
+
+shape! {
+    pub(crate) Codes as List<Name> => Box<[Box<str>]>,
+    |node, faults| List::<Name>::read(node, faults).map(Vec::into_boxed_slice)
 }
 
 shape! {

@@ -1,7 +1,8 @@
 //! `[breaker]`.
 use super::limit::{Limit, OrNone};
 use crate::catalog::shape::{COUNTED, Lenient, Share as Rate};
-use tr_wire::read::{Count, Flag, Time, Word, object, words};
+use tr_core::manifest::BreakerOverride;
+use tr_wire::read::{Count, Flag, Span, Time, Word, object, words};
 
 object! { strict
     /// Changes to all breakers. A tool's own settings win over those of its effect, and these over the
@@ -43,23 +44,23 @@ object! { strict
         /// How many breakers are kept.
         "capacity" => capacity: Option<u32>, Lenient<Count<1_000_000>>;
         /// For tools that only read.
-        "read_only" => read_only: Option<BreakerRules>, Lenient<BreakerRules>;
+        "read_only" => read_only: Option<BreakerOverride>, Lenient<BreakerRules>;
         /// For tools that a repeat changes nothing with.
-        "idempotent" => idempotent: Option<BreakerRules>, Lenient<BreakerRules>;
+        "idempotent" => idempotent: Option<BreakerOverride>, Lenient<BreakerRules>;
         /// For tools that are declared mutating. Tools of undeclared effect use the general settings.
-        "mutating" => mutating: Option<BreakerRules>, Lenient<BreakerRules>;
+        "mutating" => mutating: Option<BreakerOverride>, Lenient<BreakerRules>;
     }
 }
 
 object! { strict
     /// When breakers open for calls of one declared effect, and for how long.
-    pub struct BreakerRules {
+    struct BreakerRules for BreakerOverride {
         /// Failures in a row that open one.
         "consecutive" => consecutive: Option<u32>, Lenient<Count<10_000>>;
         /// The share of failures that opens one.
         "failure_rate" => failure_rate: Option<f64>, Lenient<Rate>;
         /// How long one stays open, in milliseconds.
-        "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Time<1, COUNTED>>;
+        "cooldown_ms" => cooldown: Option<Duration>, Lenient<Span<1, COUNTED>>;
     }
 }
 

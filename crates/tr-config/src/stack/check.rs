@@ -1,5 +1,6 @@
 //! Settings that contradict each other.
 use super::{
+    Config,
     breaker::{BreakerConfig, BreakerMode},
     limit::Limit,
 };
@@ -9,29 +10,20 @@ use tr_wire::{
     read::{Faults, Node},
 };
 
-/// The settings that other settings bound.
-pub(super) struct Relations<'c> {
-    pub(super) breaker: Option<&'c BreakerConfig>,
-    /// The lowest and the highest delay of retries, as the section and its preset have them.
-    pub(super) delays: (u64, Option<u64>),
-    /// Whether the section sets the highest delay.
-    pub(super) is_cap_set: bool,
-}
-
 /// The window and the least calls of a rate, where nothing is said.
 const WINDOW: u32 = 20;
 const MIN_CALLS: u32 = 10;
 
 /// Reports the settings that contradict others.
-pub(super) fn relations(form: &Relations<'_>, root: &Node<'_>, faults: &mut Faults) {
-    if let Some(breaker) = form.breaker {
-        of_breaker(breaker, root, faults);
-    }
-    let (base, cap) = form.delays;
-    if let Some(cap) = cap.filter(|cap| *cap < base) {
-        let (name, expected, found) = match form.is_cap_set {
-            true => ("cap_ms", format!("{base} milliseconds or more, as `base_ms` is"), cap),
-            false => ("base_ms", format!("at most {cap} milliseconds, as `cap_ms` is"), base),
+pub(super) fn relations(config: &Config, root: &Node<'_>, faults: &mut Faults) {
+    of_breaker(&config.breaker, root, faults);
+    let (base, cap) = config.preset.unwrap_or_default().delays();
+    let base = config.retry.base.unwrap_or(base);
+    if let Some(cap) = config.retry.cap.map_or(cap, Limit::get).filter(|cap| *cap < base) {
+        let (base, cap) = (base.as_millis(), cap.as_millis());
+        let (name, expected, found) = match config.retry.cap {
+            Some(_) => ("cap_ms", format!("{base} milliseconds or more, as `base_ms` is"), cap),
+            None => ("base_ms", format!("at most {cap} milliseconds, as `cap_ms` is"), base),
         };
         refuse(root, "retry", name, expected, found.to_string(), faults);
     }

@@ -1,42 +1,38 @@
 //! The form of a configuration, as it is written.
 use super::{
     breaker::BreakerConfig,
-    check::{Relations, relations},
-    guard::{IdentityConfig, RecordsConfig, Rule, UpstreamConfig},
+    check::relations,
+    guard::{Identities, IdentityConfig, RecordsConfig, UpstreamConfig},
     idempotency::IdempotencyConfig,
     limit::{Limit, OrNone},
     loops::LoopConfig,
     preset::Preset,
-    retry::{self, RetryForm, RetryOptIn},
+    retry::{RetryOptIn, RetrySettings},
     sessions::SessionsConfig,
     telemetry::TelemetryConfig,
 };
 use crate::{
     catalog::{
-        form::{Tool, Tools},
-        shape::{At, DAY, Lenient, Located},
+        ToolCatalog,
+        form::Catalog,
+        read,
+        shape::{DAY, Lenient, Section},
     },
-    rollout::{Mode, Share, Stage},
+    rollout::{Mode, Rollout, Share, Stage},
 };
-use std::borrow::Cow;
+use std::time::Duration;
 use tr_core::Effect;
-use tr_wire::read::{
-    Faults, Flag, Kind, Map, Node, Percent, Shape, Time, Word, object, with_schema, words,
-};
-
-with_schema! {
-    use tr_wire::read::schemars::{Schema, SchemaGenerator, json_schema};
-}
+use tr_wire::read::{Flag, Kind, Map, Members, Percent, Span, Word, object, shape, words};
 
 object! { strict
     /// How a stack of reliability layers is set up. What is absent stays as the stack has it.
-    struct ConfigForm {
+    root struct Config {
         ignored "$schema";
         /// From which settings the stack starts: those of `tool_reliability`, or those of `error_handling`
         /// or `utee` for attempts, retries and breakers. The other keys are changes to them.
         "preset" => preset: Option<Preset>, Lenient<Word<Preset>>;
         /// Which calls are guarded.
-        "rollout" => rollout: Option<RolloutForm>, Lenient<RolloutForm>;
+        "rollout" => rollout: Option<Rollout>, Lenient<Rules>;
         /// Whether tools' failures are put into the contract's words, and their answers looked into for
         /// failures.
         "normalise" => normalise: Option<bool>, Lenient<Flag>;
@@ -44,79 +40,71 @@ object! { strict
         /// normalised. Tools may say it for themselves. `tool-guard mcp` and `turn` do not look.
         "silent_failures" => silent_failures: Option<bool>, Lenient<Flag>;
         /// How long one attempt may take where its tool says nothing, in milliseconds; or `none`.
-        "attempt_timeout_ms" => attempt_timeout_ms: Option<Limit<u64>>, Lenient<OrNone<Time<1, DAY>>>;
+        "attempt_timeout_ms" => attempt_timeout: Option<Limit<Duration>>, Lenient<OrNone<Span<1, DAY>>>;
         /// How long an answer in chunks may wait for its next chunk, where its tool says nothing, in
         /// milliseconds; as long as the attempt may take where it is absent.
-        "idle_timeout_ms" => idle_timeout_ms: Option<u64>, Lenient<Time<1, DAY>>;
+        "idle_timeout_ms" => idle_timeout: Option<Duration>, Lenient<Span<1, DAY>>;
         /// How long a call that brings no deadline may take, with all its attempts and waits, in
         /// milliseconds; unbounded where it is absent.
-        "deadline_ms" => deadline_ms: Option<u64>, Lenient<Time<1, DAY>>;
+        "deadline_ms" => deadline: Option<Duration>, Lenient<Span<1, DAY>>;
         /// Changes to the retry policy.
-        "retry" => retry: Option<RetryForm>, Lenient<RetryForm>;
+        "retry" => retry: RetrySettings, Section<RetrySettings>;
         /// Who has to ask for retries; everybody has them where it is absent.
-        "retry_opt_in" => retry_opt_in: Option<RetryOptIn>, Lenient<RetryOptIn>;
+        "retry_opt_in" => retry_opt_in: RetryOptIn, Section<RetryOptIn>;
         /// Changes to all breakers.
-        "breaker" => breaker: Option<BreakerConfig>, Lenient<BreakerConfig>;
+        "breaker" => breaker: BreakerConfig, Section<BreakerConfig>;
         /// Changes to how repeats are recognised, and how long they are remembered.
-        "idempotency" => idempotency: Option<IdempotencyConfig>, Lenient<IdempotencyConfig>;
+        "idempotency" => idempotency: IdempotencyConfig, Section<IdempotencyConfig>;
         /// Changes to the loop guard.
-        "loops" => loops: Option<LoopConfig>, Lenient<LoopConfig>;
+        "loops" => loops: LoopConfig, Section<LoopConfig>;
         /// What is reported of calls, under which names, and where.
-        "telemetry" => telemetry: Option<TelemetryConfig>, Lenient<TelemetryConfig>;
+        "telemetry" => telemetry: TelemetryConfig, Section<TelemetryConfig>;
         /// Where `tool-guard` records calls, so that the records outlive it.
-        "records" => records: Option<RecordsConfig>, Lenient<RecordsConfig>;
+        "records" => records: RecordsConfig, Section<RecordsConfig>;
         /// Which sessions of agents the stack keeps whole; none where it is absent. `tool-guard mcp` and
         /// `turn` keep none.
         "sessions" => sessions: Option<SessionsConfig>, Lenient<SessionsConfig>;
         /// By which members of `_meta` `tool-guard mcp` recognises the calls of clients that it does not
         /// know. The names are free.
-        "identity" => identity: Option<Identities>, Lenient<Map<Lenient<Rule>>>;
+        "identity" => identity: Vec<(Box<str>, IdentityConfig)>, Section<Identities>;
         /// What `tool-guard mcp` knows of the server at `--upstream`.
-        "upstream" => upstream: Option<UpstreamConfig>, Lenient<UpstreamConfig>;
-        /// The effect of tools that declare none.
-        "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
-        /// Defaults for the tools under `tools`. Tools that are not listed use the sections of the
-        /// stack.
-        "defaults" => defaults: Option<At<Tool>>, Lenient<Located<Tool>>;
-        /// The tools, each by a name that the others use for it.
-        "tools" => tools: Option<Tools>, Lenient<Map<Lenient<Located<Tool>>>>;
+        "upstream" => upstream: UpstreamConfig, Section<UpstreamConfig>;
+        ..
+        /// What is known of single tools.
+        catalog: ToolCatalog, Catalog => read::build;
     }
 }
 
-impl ConfigForm {
-    fn relations(&self) -> Relations<'_> {
-        let (base, cap) = retry::times(self.retry.as_ref());
-        let (preset_base, preset_cap) = self.preset.unwrap_or_default().delays();
-        let delays = (base.unwrap_or(preset_base), cap.map_or(preset_cap, Limit::get));
-        Relations { breaker: self.breaker.as_ref(), delays, is_cap_set: cap.is_some() }
+impl Config {
+    /// The names of all sections.
+    pub fn sections() -> impl Iterator<Item = &'static str> {
+        <Self as Members>::names().into_iter().filter(|name| *name != "$schema")
     }
 }
 
-/// A whole configuration, whose settings do not contradict each other.
-pub(super) struct CheckedConfig;
-
-impl Shape for CheckedConfig {
-    type Value = ConfigForm;
-
-    fn expected() -> Cow<'static, str> {
-        ConfigForm::expected()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<ConfigForm> {
-        let form = ConfigForm::read(node, faults)?;
-        relations(&form.relations(), node, faults);
-        Some(form)
-    }
-
-    with_schema! {
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        ConfigForm::schema(generator)
-    }
+shape! {
+    /// A whole configuration, whose settings do not contradict each other.
+    pub(super) CheckedConfig as Config => Config,
+    |node, faults| {
+        let config = Config::read(node, faults)?;
+        relations(&config, node, faults);
+        Some(config)
     }
 }
 
-/// Rules by the operator's names for them; those that could not be read are only names.
-pub(super) type Identities = Vec<(Box<str>, Option<IdentityConfig>)>;
+/// Pairs what is said of each effect with the effect.
+pub fn by_effect<T>(
+    read_only: Option<T>,
+    idempotent: Option<T>,
+    mutating: Option<T>,
+) -> impl Iterator<Item = (Effect, T)> {
+    let all = [
+        (Effect::ReadOnly, read_only),
+        (Effect::Idempotent, idempotent),
+        (Effect::Mutating, mutating),
+    ];
+    all.into_iter().filter_map(|(effect, said)| Some((effect, said?)))
+}
 
 /// Stages by the names of tools; those that could not be read are only names.
 pub(super) type Stages = Vec<(Box<str>, Option<Stage>)>;
@@ -124,12 +112,6 @@ pub(super) type Stages = Vec<(Box<str>, Option<Stage>)>;
 object! { strict
     /// Which calls are guarded: a tool's own stage decides, else its effect's, else the general one.
     struct RolloutForm {
-        /// What the stack does with calls; `enforce` where it is absent.
-        "mode" => mode: Option<Mode>, Lenient<Word<Mode>>;
-        /// The share of sessions that this holds for; all where it is absent.
-        "percent" => percent: Option<f64>, Lenient<Percent>;
-        /// What the stack does with all other calls; `off` where it is absent.
-        "others" => others: Option<Mode>, Lenient<Word<Mode>>;
         /// For tools that only read.
         "read_only" => read_only: Option<Stage>, Lenient<StageShape>;
         /// For tools that a repeat changes nothing with.
@@ -138,6 +120,9 @@ object! { strict
         "mutating" => mutating: Option<Stage>, Lenient<StageShape>;
         /// For single tools, by their names as logs show them.
         "tools" => tools: Option<Stages>, Lenient<Map<Lenient<StageShape>>>;
+        ..
+        /// For all other calls.
+        general: StageForm, StageForm;
     }
 }
 
@@ -153,41 +138,39 @@ object! { strict
     }
 }
 
-/// A stage, or only its mode.
-pub(crate) struct StageShape;
+shape! {
+    /// A stage, or only its mode.
+    pub(crate) StageShape => Stage,
+    format!("{}, or an object with `mode`, `percent` and `others`", Word::<Mode>::expected()),
+    |node, faults| match node.source.kind() {
+        Kind::String => Word::<Mode>::read(node, faults).map(Stage::all),
+        Kind::Object => StageForm::read(node, faults).as_ref().map(stage),
+        _ => node.refuse(Self::expected(), faults),
+    },
+    |generator| { "anyOf": [(Word::<Mode>::schema(generator)), (StageForm::schema(generator))] }
+}
 
-impl Shape for StageShape {
-    type Value = Stage;
-
-    fn expected() -> Cow<'static, str> {
-        format!("{}, or an object with `mode`, `percent` and `others`", Word::<Mode>::expected())
-            .into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Stage> {
-        match node.source.kind() {
-            Kind::String => Word::<Mode>::read(node, faults).map(Stage::all),
-            Kind::Object => {
-                let form = StageForm::read(node, faults)?;
-                Some(stage(form.mode, form.percent, form.others))
-            }
-            _ => node.refuse(Self::expected(), faults),
-        }
-    }
-
-    with_schema! {
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        let (word, form) = (Word::<Mode>::schema(generator), StageForm::schema(generator));
-        json_schema!({ "anyOf": [word, form] })
-    }
+fn stage(form: &StageForm) -> Stage {
+    let mode = form.mode.unwrap_or_default();
+    match form.percent.and_then(Share::percent) {
+        None => Stage::all(mode),
+        Some(share) => Stage::part(mode, share, form.others.unwrap_or(Mode::Off)),
     }
 }
 
-pub(super) fn stage(mode: Option<Mode>, percent: Option<f64>, others: Option<Mode>) -> Stage {
-    let mode = mode.unwrap_or_default();
-    match percent.and_then(Share::percent) {
-        None => Stage::all(mode),
-        Some(share) => Stage::part(mode, share, others.unwrap_or(Mode::Off)),
+shape! {
+    Rules as RolloutForm => Rollout,
+    |node, faults| {
+        let form = RolloutForm::read(node, faults)?;
+        let effects = by_effect(form.read_only, form.idempotent, form.mutating);
+        let tools = form.tools.into_iter().flatten();
+        let rollout = effects.fold(Rollout::new(stage(&form.general)), |rollout, (effect, stage)| {
+            rollout.effect(effect, stage)
+        });
+        Some(tools.fold(rollout, |rollout, (tool, stage)| match stage {
+            Some(stage) => rollout.tool(tool, stage),
+            None => rollout,
+        }))
     }
 }
 

@@ -2,14 +2,8 @@
 //! statuses of its upstream say.
 use super::limit::refuse_scheme;
 use crate::catalog::shape::Lenient;
-use std::{borrow::Cow, path::PathBuf, str::FromStr};
-use tr_wire::read::{
-    At, Faults, Flag, Map, Name, Node, Shape, Word, object, shape, with_schema, words,
-};
-
-with_schema! {
-    use tr_wire::read::schemars::{Schema, SchemaGenerator, json_schema};
-}
+use std::{path::PathBuf, str::FromStr};
+use tr_wire::read::{At, Flag, Map, Name, Node, Shape as _, Word, object, shape, words};
 
 object! { strict
     /// Where calls are recorded, so that the records outlive the process. How long records are kept is in
@@ -161,17 +155,10 @@ shape! {
     { "type": "string", "minLength": 1 }
 }
 
-/// Statuses by their numbers, as text.
-pub(super) struct Statuses;
-
-impl Shape for Statuses {
-    type Value = Vec<(u16, StatusMeaning)>;
-
-    fn expected() -> Cow<'static, str> {
-        "an object of statuses, such as `503 = \"not_run\"`".into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+shape! {
+    /// Statuses by their numbers, as text.
+    pub(super) Statuses => Vec<(u16, StatusMeaning)>, "an object of statuses, such as `503 = \"not_run\"`",
+    |node, faults| {
         let named = Map::<Lenient<Word<StatusMeaning>>>::read(node, faults)?;
         let read = |(name, meaning): (Box<str>, Option<StatusMeaning>)| {
             let is_code = name.len() == 3 && name.bytes().all(|byte| byte.is_ascii_digit());
@@ -185,31 +172,18 @@ impl Shape for Statuses {
         // All of them first: each may have a fault.
         let statuses: Vec<_> = named.into_iter().map(read).collect();
         statuses.into_iter().collect()
-    }
-
-    with_schema! {
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        let meaning = Word::<StatusMeaning>::schema(generator);
-        json_schema!({
-            "type": "object",
-            "propertyNames": { "pattern": "^[45][0-9][0-9]$" },
-            "additionalProperties": meaning
-        })
-    }
+    },
+    |generator| {
+        "type": "object",
+        "propertyNames": { "pattern": "^[45][0-9][0-9]$" },
+        "additionalProperties": (Word::<StatusMeaning>::schema(generator))
     }
 }
 
-/// A rule that names something.
-pub(super) struct Rule;
-
-impl Shape for Rule {
-    type Value = IdentityConfig;
-
-    fn expected() -> Cow<'static, str> {
-        IdentityConfig::expected()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<IdentityConfig> {
+shape! {
+    /// A rule that names something.
+    Rule as IdentityConfig => IdentityConfig,
+    |node, faults| {
         let rule = IdentityConfig::read(node, faults)?;
         // A member that was refused is there, too.
         let member = |name| node.source.member(name);
@@ -227,11 +201,14 @@ impl Shape for Rule {
             _ => Some(rule),
         }
     }
+}
 
-    with_schema! {
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        IdentityConfig::schema(generator)
-    }
+shape! {
+    /// Rules by the operator's names for them.
+    pub(super) Identities as Map<Lenient<Rule>> => Vec<(Box<str>, IdentityConfig)>,
+    |node, faults| {
+        let rules = Map::<Lenient<Rule>>::read(node, faults)?;
+        Some(rules.into_iter().filter_map(|(name, rule)| Some((name, rule?))).collect())
     }
 }
 

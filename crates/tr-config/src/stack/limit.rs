@@ -1,13 +1,9 @@
 //! Shapes that several sections use.
-use std::{borrow::Cow, marker::PhantomData};
+use std::borrow::Cow;
 use tr_wire::{
     closest,
-    read::{Faults, Node, Shape, with_schema},
+    read::{Faults, Node, shape},
 };
-
-with_schema! {
-    use tr_wire::read::schemars::{Schema, SchemaGenerator, json_schema};
-}
 
 /// A limit, or that there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,17 +37,10 @@ impl<T> Limit<T> {
 /// The word for no limit.
 pub(crate) const NONE: &str = "none";
 
-/// A limit of shape `S`, or `"none"`.
-pub(crate) struct OrNone<S>(PhantomData<S>);
-
-impl<S: Shape> Shape for OrNone<S> {
-    type Value = Limit<S::Value>;
-
-    fn expected() -> Cow<'static, str> {
-        format!("{}, or {NONE:?}", S::expected()).into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+shape! {
+    /// A limit of shape `S`, or `"none"`.
+    pub(crate) OrNone<S> => Limit<S::Value>, format!("{}, or {NONE:?}", S::expected()),
+    |node, faults| {
         if node.source.text().as_deref() == Some(NONE) {
             return Some(Limit::None);
         }
@@ -60,14 +49,8 @@ impl<S: Shape> Shape for OrNone<S> {
             Some(limit) => Some(Limit::At(limit)),
             None => node.refuse(Self::expected(), faults),
         }
-    }
-
-    with_schema! {
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        let limit = S::schema(generator);
-        json_schema!({ "anyOf": [limit, { "const": NONE }] })
-    }
-    }
+    },
+    |generator| { "anyOf": [(S::schema(generator)), { "const": NONE }] }
 }
 
 /// Refuses an address by its scheme alone: what follows may hold a password.

@@ -1,14 +1,6 @@
 //! `[loops]`.
 use crate::catalog::shape::{Lenient, RECORDED};
-use std::borrow::Cow;
-use tr_wire::read::{
-    Count, Faults, Flag, Integer, Kind, List, Name, Node, Shape, Time, Word, object, with_schema,
-    words,
-};
-
-with_schema! {
-    use tr_wire::read::schemars::{Schema, SchemaGenerator, json_schema};
-}
+use tr_wire::read::{Count, Flag, Integer, Kind, List, Name, Time, Word, object, shape, words};
 
 /// What becomes of loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,33 +72,18 @@ object! { strict
     }
 }
 
-/// Signals, or only whether they are looked for.
-pub(crate) struct SignalsShape;
-
-impl Shape for SignalsShape {
-    type Value = LoopSignals;
-
-    fn expected() -> Cow<'static, str> {
-        "true, false, or an object with thresholds".into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<LoopSignals> {
-        match node.source.kind() {
-            Kind::Bool => {
-                let enabled = Flag::read(node, faults);
-                Some(LoopSignals { enabled, ..LoopSignals::default() })
-            }
-            Kind::Object => LoopSignals::read(node, faults),
-            _ => node.refuse(Self::expected(), faults),
+shape! {
+    /// Signals, or only whether they are looked for.
+    pub(crate) SignalsShape => LoopSignals, "true, false, or an object with thresholds",
+    |node, faults| match node.source.kind() {
+        Kind::Bool => {
+            let enabled = Flag::read(node, faults);
+            Some(LoopSignals { enabled, ..LoopSignals::default() })
         }
-    }
-
-    with_schema! {
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        let (flag, form) = (Flag::schema(generator), LoopSignals::schema(generator));
-        json_schema!({ "anyOf": [flag, form] })
-    }
-    }
+        Kind::Object => LoopSignals::read(node, faults),
+        _ => node.refuse(Self::expected(), faults),
+    },
+    |generator| { "anyOf": [(Flag::schema(generator)), (LoopSignals::schema(generator))] }
 }
 
 words! {

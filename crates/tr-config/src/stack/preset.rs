@@ -1,4 +1,5 @@
 //! The settings from which a stack starts.
+use std::time::Duration;
 use tr_wire::read::words;
 
 /// The settings from which a stack starts, by the name of the document that asks for them.
@@ -24,12 +25,12 @@ impl Preset {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::ToolReliability, Self::ErrorHandling, Self::Utee];
 
-    /// The ceiling of the first delay and the longest delay, in milliseconds.
-    pub(super) const fn delays(self) -> (u64, Option<u64>) {
+    /// The ceiling of the first delay and the longest delay.
+    pub(super) const fn delays(self) -> (Duration, Option<Duration>) {
         match self {
-            Self::ToolReliability => (200, Some(4_000)),
-            Self::ErrorHandling => (100, None),
-            Self::Utee => (100, Some(5_000)),
+            Self::ToolReliability => (Duration::from_millis(200), Some(Duration::from_secs(4))),
+            Self::ErrorHandling => (Duration::from_millis(100), None),
+            Self::Utee => (Duration::from_millis(100), Some(Duration::from_secs(5))),
         }
     }
 

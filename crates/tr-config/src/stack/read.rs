@@ -1,18 +1,12 @@
 //! Reads a configuration from a text, and settings in variables of the environment over it.
 use super::{
     Config,
-    form::{CheckedConfig, ConfigForm, RolloutForm, stage},
-    limit::Limit,
-    retry,
+    form::CheckedConfig,
     variable::{PREFIX, Variable, put},
 };
-use crate::{
-    catalog::{CatalogError, form::Catalog, read},
-    rollout::Rollout,
-};
+use crate::catalog::CatalogError;
 use serde_json::{Map, Value};
-use std::{collections::HashSet, time::Duration};
-use tr_core::Effect;
+use std::collections::HashSet;
 use tr_wire::EnvelopeFault;
 #[cfg(feature = "toml")]
 use tr_wire::read::toml_text;
@@ -42,8 +36,8 @@ impl Config {
         V: AsRef<str>,
     {
         let mut faults = Faults::of_configuration(json);
-        let form = text::<CheckedConfig>(json, Strictness::Canonical, &mut faults);
-        over(File { form, faults, text: json }, || serde_json::from_str(json).ok(), vars)
+        let config = text::<CheckedConfig>(json, Strictness::Canonical, &mut faults);
+        over(File { config, faults, text: json }, || serde_json::from_str(json).ok(), vars)
     }
 
     /// Reads a configuration in TOML.
@@ -69,73 +63,17 @@ impl Config {
         V: AsRef<str>,
     {
         let mut faults = Faults::of_configuration(toml);
-        let form = toml_text::<CheckedConfig>(toml, &mut faults);
-        over(File { form, faults, text: toml }, || toml::from_str(toml).ok(), vars)
+        let config = toml_text::<CheckedConfig>(toml, &mut faults);
+        over(File { config, faults, text: toml }, || toml::from_str(toml).ok(), vars)
     }
 }
 
 /// No variables.
 const NOTHING: [(&str, &str); 0] = [];
 
-/// The configuration, if there is no fault in it.
-fn finish(form: Option<ConfigForm>, faults: &mut Faults) -> Option<Config> {
-    let form = form?;
-    let catalog = Catalog {
-        undeclared_effect: form.undeclared_effect,
-        defaults: form.defaults,
-        tools: form.tools,
-    };
-    let identities = form.identity.into_iter().flatten();
-    let config = Config {
-        preset: form.preset,
-        rollout: form.rollout.map(rollout),
-        normalise: form.normalise,
-        silent_failures: form.silent_failures,
-        attempt_timeout: form.attempt_timeout_ms.map(millis),
-        idle_timeout: form.idle_timeout_ms.map(Duration::from_millis),
-        deadline: form.deadline_ms.map(Duration::from_millis),
-        retry: retry::settings(form.retry, faults),
-        retry_opt_in: form.retry_opt_in.unwrap_or_default(),
-        breaker: form.breaker.unwrap_or_default(),
-        idempotency: form.idempotency.unwrap_or_default(),
-        loops: form.loops.unwrap_or_default(),
-        telemetry: form.telemetry.unwrap_or_default(),
-        records: form.records.unwrap_or_default(),
-        sessions: form.sessions,
-        identity: identities.filter_map(|(name, rule)| Some((name, rule?))).collect(),
-        upstream: form.upstream.unwrap_or_default(),
-        catalog: read::build(catalog, faults),
-    };
-    faults.is_empty().then_some(config)
-}
-
-fn millis(limit: Limit<u64>) -> Limit<Duration> {
-    limit.map(Duration::from_millis)
-}
-
-fn rollout(form: RolloutForm) -> Rollout {
-    let effects = [
-        (Effect::ReadOnly, form.read_only),
-        (Effect::Idempotent, form.idempotent),
-        (Effect::Mutating, form.mutating),
-    ];
-    let mut rollout = Rollout::new(stage(form.mode, form.percent, form.others));
-    for (effect, stage) in effects {
-        if let Some(stage) = stage {
-            rollout = rollout.effect(effect, stage);
-        }
-    }
-    for (tool, stage) in form.tools.into_iter().flatten() {
-        if let Some(stage) = stage {
-            rollout = rollout.tool(tool, stage);
-        }
-    }
-    rollout
-}
-
-/// A file that was read: its form, what is wrong with it, and its text.
+/// A file that was read: its configuration, what is wrong with it, and its text.
 struct File<'t> {
-    form: Option<ConfigForm>,
+    config: Option<Config>,
     faults: Faults,
     text: &'t str,
 }
@@ -146,8 +84,8 @@ fn over<N: AsRef<str>, V: AsRef<str>>(
     members: impl FnOnce() -> Option<Map<String, Value>>,
     vars: impl IntoIterator<Item = (N, V)>,
 ) -> Result<Config, CatalogError> {
-    let File { form, mut faults, text: file } = file;
-    let config = finish(form, &mut faults);
+    let File { config, mut faults, text: file } = file;
+    let config = config.filter(|_| faults.is_empty());
     let variables: Vec<_> = vars.into_iter().filter_map(Variable::read).collect();
     if let (Some(config), true) = (&config, variables.is_empty()) {
         return Ok(config.clone());
@@ -167,8 +105,7 @@ fn over<N: AsRef<str>, V: AsRef<str>>(
     }
     let json = Value::Object(root).to_string();
     let mut found = Faults::of_configuration(&json);
-    let form = text::<CheckedConfig>(&json, Strictness::Canonical, &mut found);
-    let config = finish(form, &mut found);
+    let config = text::<CheckedConfig>(&json, Strictness::Canonical, &mut found);
     named(found, &mut faults);
     match config {
         Some(config) if faults.is_empty() => Ok(config),

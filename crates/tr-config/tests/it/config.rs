@@ -26,8 +26,8 @@ fn every_key_is_read() {
     assert_eq!(config.rollout, Some(rollout));
     assert_eq!(config.normalise, Some(true));
     assert_eq!(config.attempt_timeout, Some(Limit::At(Duration::from_secs(10))));
-    let retry = config.retry.changes;
-    assert_eq!((retry.attempts, retry.cap), (Some(4), Some(Duration::from_secs(4))));
+    let retry = config.retry;
+    assert_eq!((retry.attempts, retry.cap), (Some(4), Some(Limit::At(Duration::from_secs(4)))));
     let opt_in = &config.retry_opt_in;
     assert_eq!(
         (opt_in.agents.as_deref(), opt_in.calls),
@@ -38,7 +38,7 @@ fn every_key_is_read() {
     let limits = (Some(Limit::At(5)), Some(Limit::At(0.5)));
     assert_eq!((breaker.consecutive, breaker.failure_rate), limits);
     let reading = breaker.read_only.as_ref().unwrap();
-    assert_eq!((reading.consecutive, reading.cooldown_ms), (Some(8), Some(20_000)));
+    assert_eq!((reading.consecutive, reading.cooldown), (Some(8), Some(Duration::from_secs(20))));
     let mutating = breaker.mutating.as_ref().unwrap();
     assert_eq!((mutating.consecutive, mutating.failure_rate), (None, Some(0.3)));
     let keys = &config.idempotency;
@@ -164,7 +164,7 @@ fn a_variable_beats_the_file_and_leaves_the_rest() {
     let config = Config::from_json_with(file, vars).unwrap();
     assert_eq!((config.breaker.cooldown_ms, config.breaker.window), (Some(9_000), Some(17)));
     assert_eq!(config.breaker.read_only.unwrap().consecutive, Some(3));
-    let retry = config.retry.changes;
+    let retry = config.retry;
     assert_eq!((retry.attempts, retry.base), (Some(2), Some(Duration::from_millis(9))));
     let rollout = Rollout::new(Mode::Shadow).tool("Search", Mode::Enforce);
     assert_eq!(config.rollout, Some(rollout));

@@ -1,11 +1,11 @@
 //! The call's envelope, and the call that it asks for.
 use crate::{
     Arrival, InvalidEnvelope,
-    read::{self, Count, Flag, List, Map, Maybe, Millis, Name, Strictness, Text, Word, object},
+    read::{Count, Flag, List, Map, Maybe, Millis, Name, Shape as _, Text, Word, object},
     utee::{CallParams, Options},
 };
 use std::time::Duration;
-use tr_core::{BreakerHint, CallParts, DedupeMode, Json, Params, RetryOverride, ToolCall, ToolId};
+use tr_core::{BreakerHint, CallParts, DedupeMode, Params, RetryOverride, ToolCall, ToolId};
 
 object! { open
     /// A request to run one tool, as BS-TIM-5 v1.1 sends it.
@@ -122,22 +122,13 @@ object! { open
     }
 }
 
-impl ToolCallEnvelope {
-    /// Reads an envelope.
-    ///
-    /// # Errors
+envelope! { Canonical
     /// Names every fault of the text, those inside the params included: without a canonical
     /// form, a call cannot be compared with its repeat. The tool did not run.
-    pub fn read(json: impl AsRef<[u8]>) -> Result<Self, InvalidEnvelope> {
-        read::document::<Self>("ToolCallEnvelope", json.as_ref(), Strictness::Canonical)
-    }
+    ToolCallEnvelope
+}
 
-    /// The envelope as JSON.
-    #[must_use]
-    pub fn to_json(&self) -> Json {
-        Json::from_value(self).expect("names are strings")
-    }
-
+impl ToolCallEnvelope {
     /// The call that this envelope asks for.
     ///
     /// `_utee` is taken out of the params. Where it and the envelope speak of the same thing, the
@@ -160,7 +151,7 @@ impl ToolCallEnvelope {
         let tool = ToolId::from_parts(namespace, &self.tool_name, None);
 
         let mut parts = CallParts::new(tool, params);
-        own.or(utee.unwrap_or_default()).apply(&mut parts);
+        Options::or(own, utee.unwrap_or_default()).apply(&mut parts);
         parts.tool_call_id = self.tool_call_id;
         parts.context.session = Some(target.session_key);
         parts.context.actor = Some(target.actor_id);

@@ -1,8 +1,8 @@
 //! The result's envelope, from an outcome and to one.
 use crate::{
-    Extra, InvalidEnvelope,
+    Extra,
     outcome::{Failed, duration, metadata_of, millis},
-    read::{self, Any, Flag, List, Maybe, Measured, Record, Strictness, Tally, Text, Word, object},
+    read::{Any, Flag, List, Maybe, Measured, Record, Tally, Text, Word, object},
 };
 use std::time::Duration;
 use tr_core::{
@@ -96,21 +96,12 @@ object! { open
     }
 }
 
-impl ToolResultEnvelope {
-    /// Reads an envelope.
-    ///
-    /// # Errors
+envelope! { Any
     /// Names every fault of the text. Output may hold any JSON.
-    pub fn read(json: impl AsRef<[u8]>) -> Result<Self, InvalidEnvelope> {
-        read::document::<Self>("ToolResultEnvelope", json.as_ref(), Strictness::Any)
-    }
+    ToolResultEnvelope
+}
 
-    /// The envelope as JSON.
-    #[must_use]
-    pub fn to_json(&self) -> Json {
-        Json::from_value(self).expect("names are strings")
-    }
-
+impl ToolResultEnvelope {
     /// The envelope for what `call` came to after `attempts` attempts (0 if it was not run) and
     /// `duration`.
     #[must_use]

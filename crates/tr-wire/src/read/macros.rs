@@ -49,6 +49,13 @@ macro_rules! __object {
                 Some(Self { $($field: $field?,)* extra: object.rest() })
             }
 
+            fn or(own: Self, other: Self) -> Self {
+                Self {
+                    $($field: <$shape as $crate::read::Shape>::or(own.$field, other.$field),)*
+                    extra: own.extra,
+                }
+            }
+
             $crate::read::with_schema! {
                 fn schema(
                     generator: &mut $crate::read::schemars::SchemaGenerator,
@@ -104,24 +111,57 @@ macro_rules! __object {
         }
         }
     };
-    (strict $(#[doc = $doc:literal])* struct $($rest:tt)*) => {
-        $crate::read::object! { @strict [pub(crate)] [] $(#[doc = $doc])* struct $($rest)* }
+    (strict $(#[doc = $doc:literal])* struct $name:ident for $target:ty { $($body:tt)* }) => {
+        $(#[doc = $doc])*
+        #[derive(Debug)]
+        pub(crate) struct $name;
+
+        $crate::read::object! { @reader $name [$target] [$($doc),*] { $($body)* } }
+    };
+    (strict $(#[doc = $doc:literal])* struct $name:ident $body:tt) => {
+        $crate::read::object! { @struct [pub(crate)] [] [$($doc),*] $name $body }
+        $crate::read::object! { @reader $name [Self] [$($doc),*] $body }
     };
     (strict $(#[doc = $doc:literal])* pub struct $name:ident $body:tt) => {
         $crate::read::object! {
-            @strict [pub] [#[derive(PartialEq)] #[non_exhaustive]]
-            $(#[doc = $doc])*
-            struct $name $body
+            @struct [pub] [#[derive(PartialEq)] #[non_exhaustive]] [$($doc),*] $name $body
         }
+        $crate::read::object! { @reader $name [Self] [$($doc),*] $body }
+    };
+    (strict $(#[doc = $doc:literal])* root struct $name:ident $body:tt) => {
+        $crate::read::object! { @struct [pub] [#[non_exhaustive]] [$($doc),*] $name $body }
+        $crate::read::object! { @reader $name [Self] [$($doc),*] $body }
+        $crate::read::object! { @differing $name $body }
     };
     (
-        @strict [$vis:vis] [$(#[$meta:meta])*]
-        $(#[doc = $doc:literal])*
-        struct $name:ident {
+        @differing $name:ident {
             $(ignored $ignored:literal;)*
             $(
                 $(#[doc = $field_doc:literal])*
                 $wire:literal => $field:ident: $type:ty, $shape:ty;
+            )*
+            $(.. $($rest:tt)*)?
+        }
+    ) => {
+        impl $name {
+            /// The keys with another value in `other`.
+            pub fn differing(&self, other: &Self) -> impl Iterator<Item = &'static str> {
+                let keys = [$(($wire, self.$field != other.$field),)*];
+                keys.into_iter().filter_map(|(key, differs)| differs.then_some(key))
+            }
+        }
+    };
+    (
+        @struct [$vis:vis] [$(#[$meta:meta])*] [$($doc:literal),*] $name:ident {
+            $(ignored $ignored:literal;)*
+            $(
+                $(#[doc = $field_doc:literal])*
+                $wire:literal => $field:ident: $type:ty, $shape:ty;
+            )*
+            $(also { $($also:tt)* })?
+            $(..
+                $(#[doc = $part_doc:literal])*
+                $part:ident: $part_type:ty, $part_shape:ty $(=> $build:path)?;
             )*
         }
     ) => {
@@ -130,10 +170,67 @@ macro_rules! __object {
         $(#[$meta])*
         $vis struct $name {
             $($(#[doc = $field_doc])* $vis $field: $type,)*
+            $($(#[doc = $part_doc])* $vis $part: $part_type,)*
+        }
+    };
+    (
+        @reader $name:ident [$target:ty] [$($doc:literal),*] {
+            $(ignored $ignored:literal;)*
+            $(
+                $(#[doc = $field_doc:literal])*
+                $wire:literal => $field:ident: $type:ty, $shape:ty;
+            )*
+            $(also { $(
+                $(#[doc = $also_doc:literal])*
+                $also:literal => $of:ident, $also_shape:ty;
+            )* })?
+            $(..
+                $(#[doc = $part_doc:literal])*
+                $part:ident: $part_type:ty, $part_shape:ty $(=> $build:path)?;
+            )*
+        }
+    ) => {
+        impl $crate::read::Members for $name {
+            fn names() -> Vec<&'static str> {
+                let own = vec![$($ignored,)* $($wire,)* $($($also,)*)?];
+                [own, $(<$part_shape as $crate::read::Members>::names(),)*].concat()
+            }
+
+            fn take(
+                object: &mut $crate::read::Object<'_>,
+                faults: &mut $crate::read::Faults,
+            ) -> Option<Self::Value> {
+                $(object.field::<$crate::read::Ignored>($ignored, faults);)*
+                $(let $field = object.field::<$shape>($wire, faults);)*
+                $($(let $of = object.also::<$also_shape, _>($also, stringify!($of), $of, faults);)*)?
+                $(let $part = <$part_shape as $crate::read::Members>::take(object, faults);)*
+                $($(let $part = $part.map(|read| $build(read, faults));)?)*
+                let mut value = <Self::Value as Default>::default();
+                $(value.$field = $field?;)*
+                $(value.$part = $part?;)*
+                Some(value)
+            }
+
+            $crate::read::with_schema! {
+                fn describe(
+                    schema: &mut $crate::read::ObjectSchema,
+                    generator: &mut $crate::read::schemars::SchemaGenerator,
+                ) {
+                    $(
+                        let about = "Not looked at.";
+                        schema.field::<$crate::read::Ignored>(generator, $ignored, about);
+                    )*
+                    $(schema.field::<$shape>(generator, $wire, concat!($($field_doc),*));)*
+                    $($(
+                        schema.field::<$also_shape>(generator, $also, concat!($($also_doc),*));
+                    )*)?
+                    $(<$part_shape as $crate::read::Members>::describe(schema, generator);)*
+                }
+            }
         }
 
         impl $crate::read::Shape for $name {
-            type Value = Self;
+            type Value = $target;
 
             fn expected() -> ::std::borrow::Cow<'static, str> {
                 "an object".into()
@@ -142,13 +239,13 @@ macro_rules! __object {
             fn read(
                 node: &$crate::read::Node<'_>,
                 faults: &mut $crate::read::Faults,
-            ) -> Option<Self> {
-                const KNOWN: &[&str] = &[$($ignored,)* $($wire,)*];
-                let mut object = $crate::read::Object::open(node, KNOWN, false, faults)?;
-                $(object.field::<$crate::read::Ignored>($ignored, faults);)*
-                $(let $field = object.field::<$shape>($wire, faults);)*
-                object.refuse_rest(faults);
-                Some(Self { $($field: $field?,)* })
+            ) -> Option<Self::Value> {
+                $crate::read::strict::<Self>(node, faults)
+            }
+
+            fn or(mut own: Self::Value, other: Self::Value) -> Self::Value {
+                $(own.$field = <$shape as $crate::read::Shape>::or(own.$field, other.$field);)*
+                own
             }
 
             $crate::read::with_schema! {
@@ -168,73 +265,10 @@ macro_rules! __object {
 
             fn json_schema(generator: &mut $crate::read::schemars::SchemaGenerator) -> $crate::read::schemars::Schema {
                 let mut schema = $crate::read::ObjectSchema::strict(concat!($($doc),*));
-                $(
-                    schema.field::<$crate::read::Ignored>(
-                        generator,
-                        $ignored,
-                        "Not looked at.",
-                    );
-                )*
-                $(schema.field::<$shape>(generator, $wire, concat!($($field_doc),*));)*
+                <Self as $crate::read::Members>::describe(&mut schema, generator);
                 schema.into()
             }
         }
-        }
-    };
-}
-
-/// Declares a shape: its value, its name in faults, its reader, and its schema.
-///
-/// A reader of the source alone gives `None` for what is no such value, and that is reported. One
-/// of the node and the faults reports faults itself.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __shape {
-    (
-        $(#[$meta:meta])*
-        $vis:vis $name:ident $(<$(const $limit:ident: $of:ty),+>)? => $value:ty, $expected:expr,
-        |$source:ident| $read:expr, $schema:tt
-    ) => {
-        $crate::read::shape! {
-            $(#[$meta])*
-            $vis $name $(<$(const $limit: $of),+>)? => $value, $expected,
-            |node, faults| {
-                let $source = node.source;
-                ($read).or_else(|| node.refuse(<Self as $crate::read::Shape>::expected(), faults))
-            },
-            $schema
-        }
-    };
-    (
-        $(#[$meta:meta])*
-        $vis:vis $name:ident $(<$(const $limit:ident: $of:ty),+>)? => $value:ty, $expected:expr,
-        |$node:ident, $faults:ident| $read:expr, $schema:tt
-    ) => {
-        $(#[$meta])*
-        #[derive(Debug)]
-        $vis struct $name $(<$(const $limit: $of),+>)?;
-
-        impl $(<$(const $limit: $of),+>)? $crate::read::Shape for $name $(<$($limit),+>)? {
-            type Value = $value;
-
-            fn expected() -> ::std::borrow::Cow<'static, str> {
-                $expected.into()
-            }
-
-            fn read(
-                $node: &$crate::read::Node<'_>,
-                $faults: &mut $crate::read::Faults,
-            ) -> Option<$value> {
-                $read
-            }
-
-            $crate::read::with_schema! {
-                fn schema(
-                    _: &mut $crate::read::schemars::SchemaGenerator,
-                ) -> $crate::read::schemars::Schema {
-                    $crate::read::schemars::json_schema!($schema)
-                }
-            }
         }
     };
 }
@@ -267,4 +301,4 @@ macro_rules! __with_schema {
     ($($item:tt)*) => {};
 }
 
-pub use {__object as object, __shape as shape, __with_schema as with_schema, __words as words};
+pub use {__object as object, __with_schema as with_schema, __words as words};

@@ -1,6 +1,6 @@
 //! Objects: members taken one by one, or all of them as a map.
 use super::{
-    At, Kind, Node, Source,
+    At, Kind, Node, Source, shape,
     shape::{Shape, Write},
 };
 use crate::{
@@ -9,10 +9,10 @@ use crate::{
     suggest::closest,
 };
 use serde::{Serialize, Serializer};
-use std::{borrow::Cow, collections::HashSet, marker::PhantomData};
+use std::{borrow::Cow, collections::HashSet};
 
 #[cfg(feature = "schema")]
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::SchemaGenerator;
 
 /// An object that is being read: what is not taken is left over.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Object<'a> {
     offset: usize,
     members: Vec<Member<'a>>,
     /// All names that its reader will ask for.
-    known: &'static [&'static str],
+    known: Cow<'static, [&'static str]>,
     /// Whether `null` stands for an optional member that is not there.
     nulls: bool,
 }
@@ -36,7 +36,7 @@ struct Member<'a> {
 impl<'a> Object<'a> {
     pub fn open(
         node: &Node<'a>,
-        known: &'static [&'static str],
+        known: impl Into<Cow<'static, [&'static str]>>,
         nulls: bool,
         faults: &mut Faults,
     ) -> Option<Self> {
@@ -60,7 +60,8 @@ impl<'a> Object<'a> {
             }
             members.push(Member { name, source, taken });
         }
-        Some(Self { at: node.at, offset: node.source.offset(faults), members, known, nulls })
+        let (offset, known) = (node.source.offset(faults), known.into());
+        Some(Self { at: node.at, offset, members, known, nulls })
     }
 
     /// Reads the member of this name.
@@ -78,6 +79,25 @@ impl<'a> Object<'a> {
         }
         member.taken = true;
         S::read(&Node::new(&At::Member(self.at, name), member.source), faults)
+    }
+
+    /// Reads another member for a value that can be said in two ways, of which `first` is one.
+    pub fn also<S: Shape<Value = Option<T>>, T>(
+        &mut self,
+        name: &'static str,
+        first: &'static str,
+        said: Option<Option<T>>,
+        faults: &mut Faults,
+    ) -> Option<Option<T>> {
+        let other = self.field::<S>(name, faults)?;
+        let member = self.members.iter().find(|member| member.name == name);
+        if let (Some(Some(_)), Some(_), Some(member)) = (&said, &other, member) {
+            let at = At::Member(self.at, name);
+            let node = Node::new(&at, member.source);
+            let found = format!("a setting that `{first}` has too");
+            node.refuse_found::<()>("each setting once", found, faults);
+        }
+        said.map(|said| said.or(other))
     }
 
     /// Reads a member that can have one value only.
@@ -142,18 +162,28 @@ impl<'a> Object<'a> {
     }
 }
 
-/// An object of any names, whose values have one shape.
-#[derive(Debug)]
-pub struct Map<S>(PhantomData<S>);
+/// A shape whose members may stand beside others.
+pub trait Members: Shape {
+    fn names() -> Vec<&'static str>;
 
-impl<S: Shape> Shape for Map<S> {
-    type Value = Vec<(Box<str>, S::Value)>;
+    fn take(object: &mut Object<'_>, faults: &mut Faults) -> Option<Self::Value>;
 
-    fn expected() -> Cow<'static, str> {
-        "an object".into()
-    }
+    #[cfg(feature = "schema")]
+    fn describe(schema: &mut super::ObjectSchema, generator: &mut SchemaGenerator);
+}
 
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+/// Reads an object that has no other members.
+pub fn strict<S: Members>(node: &Node<'_>, faults: &mut Faults) -> Option<S::Value> {
+    let mut object = Object::open(node, S::names(), false, faults)?;
+    let value = S::take(&mut object, faults);
+    object.refuse_rest(faults);
+    value
+}
+
+shape! {
+    /// An object of any names, whose values have one shape.
+    pub Map<S> => Vec<(Box<str>, S::Value)>, "an object",
+    |node, faults| {
         let members = Object::open(node, &[], false, faults)?.into_members();
         let read = |(name, source): (Cow<'_, str>, _)| {
             let value = S::read(&Node::new(&At::Member(node.at, &name), source), faults);
@@ -162,13 +192,8 @@ impl<S: Shape> Shape for Map<S> {
         // All of them first: each may have a fault.
         let values: Vec<_> = members.into_iter().map(read).collect();
         values.into_iter().collect()
-    }
-
-    #[cfg(feature = "schema")]
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        let values = S::schema(generator);
-        json_schema!({ "type": "object", "additionalProperties": values })
-    }
+    },
+    |generator| { "type": "object", "additionalProperties": (S::schema(generator)) }
 }
 
 impl<S: Write> Write for Map<S> {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::fault::Faults;
 use serde::{Serialize, Serializer};
-use std::{borrow::Cow, marker::PhantomData};
+use std::{borrow::Cow, time::Duration};
 use tr_core::Json;
 
 #[cfg(feature = "schema")]
@@ -30,6 +30,13 @@ pub trait Shape {
     #[must_use]
     fn absent() -> Option<Self::Value> {
         None
+    }
+
+    /// Fills what `own` does not say from `other`.
+    #[must_use]
+    fn or(own: Self::Value, other: Self::Value) -> Self::Value {
+        let _ = other;
+        own
     }
 
     #[cfg(feature = "schema")]
@@ -86,6 +93,12 @@ shape! {
     { "type": "integer", "minimum": MIN, "maximum": MAX }
 }
 
+shape! {
+    /// The same, as a duration.
+    pub Span<const MIN: u64, const MAX: u64> as Time<MIN, MAX> => Duration,
+    |node, faults| Time::<MIN, MAX>::read(node, faults).map(Duration::from_millis)
+}
+
 /// Milliseconds, `MIN` or more.
 pub type Millis<const MIN: u64> = Time<MIN, MAX_SAFE>;
 
@@ -98,6 +111,9 @@ shape! {
     },
     { "type": "integer", "minimum": MIN, "maximum": MAX }
 }
+
+/// The same, as a duration.
+pub type AnySpan<const MIN: u64> = Span<MIN, MAX_SAFE>;
 
 /// A number of things that there must be, `MAX` at most.
 pub type Count<const MAX: u32> = Integer<1, MAX>;
@@ -190,30 +206,19 @@ impl Shape for Any {
 
 written!(Any);
 
-/// A value that need not be there.
-#[derive(Debug)]
-pub struct Maybe<S>(PhantomData<S>);
-
-impl<S: Shape> Shape for Maybe<S> {
-    type Value = Option<S::Value>;
+shape! {
+    /// A value that need not be there.
+    pub Maybe<S> as S => Option<S::Value>,
+    |node, faults| S::read(node, faults).map(Some),
 
     const TAKES_NULL: bool = S::TAKES_NULL;
-
-    fn expected() -> Cow<'static, str> {
-        S::expected()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
-        S::read(node, faults).map(Some)
-    }
 
     fn absent() -> Option<Self::Value> {
         Some(None)
     }
 
-    #[cfg(feature = "schema")]
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        S::schema(generator)
+    fn or(own: Self::Value, other: Self::Value) -> Self::Value {
+        own.or(other)
     }
 }
 
@@ -230,18 +235,10 @@ impl<S: Write> Write for Maybe<S> {
 /// A value that only the program reads.
 pub type Ignored = Maybe<Any>;
 
-/// A list of values of one shape.
-#[derive(Debug)]
-pub struct List<S>(PhantomData<S>);
-
-impl<S: Shape> Shape for List<S> {
-    type Value = Vec<S::Value>;
-
-    fn expected() -> Cow<'static, str> {
-        "an array".into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
+shape! {
+    /// A list of values of one shape.
+    pub List<S> => Vec<S::Value>, "an array",
+    |node, faults| {
         let elements = match node.source.kind() {
             Kind::Array => node.source.elements(),
             _ => None,
@@ -251,13 +248,8 @@ impl<S: Shape> Shape for List<S> {
         // All of them first: each may have a fault.
         let values: Vec<_> = elements.into_iter().enumerate().map(read).collect();
         values.into_iter().collect()
-    }
-
-    #[cfg(feature = "schema")]
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        let items = S::schema(generator);
-        json_schema!({ "type": "array", "items": items })
-    }
+    },
+    |generator| { "type": "array", "items": (S::schema(generator)) }
 }
 
 impl<S: Write> Write for List<S> {

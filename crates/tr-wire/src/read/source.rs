@@ -44,7 +44,7 @@ impl Kind {
 }
 
 /// Names and values of an object, in the order of the text.
-pub type Members<'a> = Vec<(Cow<'a, str>, Source<'a>)>;
+type Members<'a> = Vec<(Cow<'a, str>, Source<'a>)>;
 
 impl<'a> Source<'a> {
     #[must_use]

@@ -1,10 +1,9 @@
 //! What an agent says beside a tool's params, in the member `_utee`.
 use crate::{
     InvalidEnvelope,
-    fault::Faults,
     read::{
-        At, Count, Factor, Flag, List, Maybe, Millis, Name, Node, Percent, Shape, Source, Text,
-        Word, Write, object, value,
+        At, Count, Factor, Flag, List, Maybe, Millis, Name, Node, Percent, Source, Text, Word,
+        Write, object, shape, value,
     },
 };
 use serde::{Serialize, Serializer};
@@ -65,24 +64,6 @@ impl Options {
         let Some((rest, raw)) = split(params) else { return Ok((params.clone(), None)) };
         let options = value::<Self>("params", &raw, &At::Member(&At::Root, UTEE))?;
         Ok((rest, Some(options)))
-    }
-
-    /// Fills what is not said here from `other`.
-    pub(crate) fn or(self, other: Self) -> Self {
-        Self {
-            request_id: self.request_id.or(other.request_id),
-            idempotency_key: self.idempotency_key.or(other.idempotency_key),
-            timeout: self.timeout.or(other.timeout),
-            priority: self.priority.or(other.priority),
-            trace_id: self.trace_id.or(other.trace_id),
-            span_id: self.span_id.or(other.span_id),
-            parent_span_id: self.parent_span_id.or(other.parent_span_id),
-            cancellation_id: self.cancellation_id.or(other.cancellation_id),
-            prefer_streaming: self.prefer_streaming.or(other.prefer_streaming),
-            cache_key: self.cache_key.or(other.cache_key),
-            retry_policy: self.retry_policy.or(other.retry_policy),
-            extra: self.extra,
-        }
     }
 
     /// Says it for a call.
@@ -168,17 +149,10 @@ impl From<RetryPolicy> for RetryOverride {
 /// The member of params that is for us.
 const UTEE: &str = "_utee";
 
-/// A tool's params: an object whose `_utee`, if there is one, has its form.
-pub(crate) struct CallParams;
-
-impl Shape for CallParams {
-    type Value = Params;
-
-    fn expected() -> Cow<'static, str> {
-        "an object".into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Params> {
+shape! {
+    /// A tool's params: an object whose `_utee`, if there is one, has its form.
+    pub(crate) CallParams => Params, "an object",
+    |node, faults| {
         let Ok(members) = node.source.members() else {
             return node.refuse(Self::expected(), faults);
         };
@@ -186,13 +160,8 @@ impl Shape for CallParams {
             Options::read(&Node::new(&At::Member(node.at, UTEE), *source), faults)?;
         }
         Some(node.source.json())
-    }
-
-    #[cfg(feature = "schema")]
-    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let options = generator.subschema_for::<Options>();
-        schemars::json_schema!({ "type": "object", "properties": { UTEE: options } })
-    }
+    },
+    |generator| { "type": "object", "properties": { UTEE: (generator.subschema_for::<Options>()) } }
 }
 
 impl Write for CallParams {

@@ -2,9 +2,9 @@
 use super::options::{CallParams, Options, RetryPolicy};
 use crate::{
     InvalidEnvelope,
-    read::{self, Flag, Maybe, Millis, Name, Strictness, Text, Word, object},
+    read::{Flag, Maybe, Millis, Name, Shape as _, Text, Word, object},
 };
-use tr_core::{CallParts, Json, Params, Priority, ToolCall, ToolId, call::CallContext};
+use tr_core::{CallParts, Params, Priority, ToolCall, ToolId, call::CallContext};
 
 object! { open
     /// A request to run one tool, as UTEE sends it.
@@ -50,22 +50,13 @@ object! { open
     }
 }
 
-impl ToolRequest {
-    /// Reads an envelope.
-    ///
-    /// # Errors
+envelope! { Canonical
     /// Names every fault of the text, those inside the params included: without a canonical
     /// form, a call cannot be compared with its repeat. The tool did not run.
-    pub fn read(json: impl AsRef<[u8]>) -> Result<Self, InvalidEnvelope> {
-        read::document::<Self>("ToolRequest", json.as_ref(), Strictness::Canonical)
-    }
+    ToolRequest
+}
 
-    /// The envelope as JSON.
-    #[must_use]
-    pub fn to_json(&self) -> Json {
-        Json::from_value(self).expect("names are strings")
-    }
-
+impl ToolRequest {
     /// The call that this request asks for, on behalf of `context`; `new_id` names it where the
     /// request does not.
     ///
@@ -98,7 +89,7 @@ impl ToolRequest {
         };
         let action = Some(&*self.action).filter(|action| !action.is_empty());
         let tool = ToolId::from_parts(None, &self.tool, action);
-        Ok(assemble(tool, params, own.or(utee.unwrap_or_default()), context, new_id))
+        Ok(assemble(tool, params, Options::or(own, utee.unwrap_or_default()), context, new_id))
     }
 }
 

@@ -1,10 +1,9 @@
 //! The response's envelope, from an outcome and to one.
 use crate::{
-    Extra, InvalidEnvelope,
+    Extra,
     outcome::{Failed, duration, metadata_of, millis},
     read::{
-        self, Any, Flag, Index, Kind, List, Maybe, Measured, Record, Source, Strictness, Text,
-        Word, object, words,
+        Any, Flag, Index, Kind, List, Maybe, Measured, Record, Source, Text, Word, object, words,
     },
 };
 use std::time::Duration;
@@ -77,21 +76,12 @@ words! {
     ResponseStatus { Success = "success", Error = "error", Partial = "partial" }
 }
 
-impl ToolResponse {
-    /// Reads an envelope.
-    ///
-    /// # Errors
+envelope! { Any
     /// Names every fault of the text. The result may hold any JSON.
-    pub fn read(json: impl AsRef<[u8]>) -> Result<Self, InvalidEnvelope> {
-        read::document::<Self>("ToolResponse", json.as_ref(), Strictness::Any)
-    }
+    ToolResponse
+}
 
-    /// The envelope as JSON.
-    #[must_use]
-    pub fn to_json(&self) -> Json {
-        Json::from_value(self).expect("names are strings")
-    }
-
+impl ToolResponse {
     /// The envelope for the outcome of `call`, or for one chunk of it, after `duration`.
     #[must_use]
     pub fn of(call: &ToolCall, end: End<'_, ToolOutcome>, duration: Duration) -> Self {

@@ -63,7 +63,7 @@ fn every_member_has_a_title_and_what_the_example_says_as_its_example() {
     for form in [
         "RolloutForm",
         "StageForm",
-        "RetryForm",
+        "RetrySettings",
         "BudgetConfig",
         "RetryOptIn",
         "BreakerConfig",
