@@ -87,12 +87,8 @@ impl Error for CircuitOpen {
     }
 }
 
-impl fmt::Debug for CircuitOpen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CircuitOpen")
-            .field("breaker", &self.breaker())
-            .field("state", &self.state)
-            .field("retry_after", &self.retry_after)
-            .finish_non_exhaustive()
-    }
+tr_core::debug_parts! { CircuitOpen, |it|
+    breaker = it.breaker(),
+    state = it.state,
+    retry_after = it.retry_after
 }

@@ -268,11 +268,4 @@ impl Clone for BreakerHandle {
     }
 }
 
-impl fmt::Debug for BreakerHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BreakerHandle")
-            .field("name", &self.name())
-            .field("state", &self.state())
-            .finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { BreakerHandle, |it| name = it.name(), state = it.state() }

@@ -11,7 +11,6 @@ use crate::{
     window::Epoch,
 };
 use std::{
-    fmt,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -310,11 +309,7 @@ impl Drop for NotifyTurn<'_> {
     }
 }
 
-impl fmt::Debug for KeyedCircuit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyedCircuit").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { KeyedCircuit, |it| name = it.name() }
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use crate::{
     remote::{self, WhenStoreFails, probe::Probe},
     store::RecordStore,
 };
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tr_core::{
     ConfigError, DefaultPolicy, Effect, Observer, SystemClock, ToolOutcome, WallClock,
     canonical::FingerprintKey, setters,
@@ -312,8 +312,4 @@ impl<A, V> Builder<A, V> {
     }
 }
 
-impl<A, V> fmt::Debug for Builder<A, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder").field("capacity", &self.settings.capacity).finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { Builder<A, V>, |it| capacity = it.settings.capacity }

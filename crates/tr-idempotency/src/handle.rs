@@ -11,7 +11,7 @@ use crate::{
     record::{DedupeRecord, RecordState},
     remote::client::Client,
 };
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 use tr_core::{DedupeScope, DefaultPolicy, StoreResponse, canonical::Key};
 
 /// Lists, settles and clears the records of one layer.
@@ -337,8 +337,4 @@ impl<V> Clone for Handle<V> {
     }
 }
 
-impl<V> fmt::Debug for Handle<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").field("counts", &self.counts()).finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { Handle<V>, |it| counts = it.counts() }

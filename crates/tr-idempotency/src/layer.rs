@@ -10,7 +10,7 @@ use crate::{
     remote::{Remote, client::Client, gate::Gate, local_probe::LocalProbe},
     service::Idempotency,
 };
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 use tower_layer::Layer;
 use tr_core::{ConfigError, DefaultPolicy, ToolOutcome, internal::Sharded};
 
@@ -105,13 +105,7 @@ impl<A: Copy, V> Clone for IdempotencyLayer<A, V> {
     }
 }
 
-impl<A, V> fmt::Debug for IdempotencyLayer<A, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IdempotencyLayer")
-            .field("config", &self.shared.config)
-            .finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { IdempotencyLayer<A, V>, |it| config = it.shared.config }
 
 impl<S, A: Copy, V> Layer<S> for IdempotencyLayer<A, V> {
     type Service = Idempotency<S, A, V>;

@@ -58,13 +58,9 @@ impl<S: Clone, A: Copy, V> Clone for Idempotency<S, A, V> {
     }
 }
 
-impl<S: fmt::Debug, A, V> fmt::Debug for Idempotency<S, A, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Idempotency")
-            .field("inner", &self.claims.inner)
-            .field("config", &self.claims.shared.config)
-            .finish_non_exhaustive()
-    }
+tr_core::debug_parts! { Idempotency<S: ::std::fmt::Debug, A, V>, |it|
+    inner = it.claims.inner,
+    config = it.claims.shared.config
 }
 
 impl<S, Req, A, V> Service<Req> for Idempotency<S, A, V>

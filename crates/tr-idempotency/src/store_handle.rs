@@ -15,7 +15,7 @@ use crate::{
     remote::client::Client,
     store::{End, Query, Selector, StateFilter, StoreError, Stored, UnreadableRecord},
 };
-use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 use tr_core::canonical::{Digest, Key};
 
 /// The number of hexadecimal digits of a key.
@@ -308,11 +308,7 @@ impl<V> Clone for StoreHandle<V> {
     }
 }
 
-impl<V> fmt::Debug for StoreHandle<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreHandle").field("remote", &self.remote).finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { StoreHandle<V>, |it| remote = it.remote }
 
 #[cfg(test)]
 mod tests {

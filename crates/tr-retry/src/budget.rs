@@ -3,7 +3,7 @@ use crate::{
     bucket::{Bucket, TOKEN},
     checks::Faults,
 };
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 use tr_core::{
     ConfigError,
     internal::{STRIPES, stripe},
@@ -117,11 +117,7 @@ impl BudgetBuilder {
     }
 }
 
-impl fmt::Debug for Budget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Budget").field("available", &self.available()).finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { Budget, |it| available = it.available() }
 
 #[cfg(test)]
 mod tests {

@@ -249,12 +249,8 @@ fn quietly<T>(scene: impl FnOnce() -> T) -> Result<T, String> {
     end.map_err(|_| format!("the layer {}", PANIC.take().unwrap_or_else(|| "panicked".into())))
 }
 
-impl<Req, Res> fmt::Debug for Laws<Req, Res> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Laws")
-            .field("detaches", &self.subject.detaches)
-            .field("maps_errors", &self.subject.maps_errors)
-            .field("except", &self.except)
-            .finish_non_exhaustive()
-    }
+tr_core::debug_parts! { Laws<Req, Res>, |it|
+    detaches = it.subject.detaches,
+    maps_errors = it.subject.maps_errors,
+    except = it.except
 }

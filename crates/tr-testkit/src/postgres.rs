@@ -34,10 +34,7 @@ pub use crate::launch::StartError;
 
 use crate::launch::{Folder, Tethered, on_free_port};
 use start::Programs;
-use std::{
-    fmt,
-    net::{Ipv4Addr, SocketAddr},
-};
+use std::net::{Ipv4Addr, SocketAddr};
 
 /// A PostgreSQL server for a test, with the superuser `postgres` and the database `postgres`.
 pub struct Server {
@@ -124,11 +121,4 @@ impl Server {
     }
 }
 
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server")
-            .field("addr", &self.addr())
-            .field("is_running", &self.process.is_some())
-            .finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { Server, |it| addr = it.addr(), is_running = it.process.is_some() }

@@ -42,7 +42,7 @@ pub use crate::launch::StartError;
 use crate::launch::{Folder, Tethered, on_free_port};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
-    fmt, io,
+    io,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
 };
@@ -188,11 +188,4 @@ impl Server {
     }
 }
 
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server")
-            .field("addr", &self.addr())
-            .field("is_running", &self.process.is_some())
-            .finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { Server, |it| addr = it.addr(), is_running = it.process.is_some() }

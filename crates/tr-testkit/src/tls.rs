@@ -16,7 +16,6 @@
 //! assert!(server.key().contains("PRIVATE KEY"));
 //! ```
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use std::fmt;
 #[cfg(all(unix, any(feature = "postgres", feature = "redis")))]
 use std::{
     fs, io,
@@ -111,16 +110,8 @@ impl Issued {
     }
 }
 
-/// Without the key.
-impl fmt::Debug for Authority {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authority").finish_non_exhaustive()
-    }
-}
+// Without the key.
+tr_core::debug_parts! { Authority, |_it|  }
 
-/// Without the key.
-impl fmt::Debug for Issued {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Issued").finish_non_exhaustive()
-    }
-}
+// Without the key.
+tr_core::debug_parts! { Issued, |_it|  }

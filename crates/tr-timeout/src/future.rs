@@ -289,14 +289,10 @@ where
     }
 }
 
-impl<S, F, Req> fmt::Debug for Bounded<S, F, Req> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bounded")
-            .field("call", &self.call)
-            .field("limit", &self.limit)
-            .field("armed", &self.timer.is_some())
-            .finish_non_exhaustive()
-    }
+tr_core::debug_parts! { Bounded<S, F, Req>, |it|
+    call = it.call,
+    limit = it.limit,
+    armed = it.timer.is_some()
 }
 
 impl<S, F, Req, A> fmt::Debug for AttemptTimeoutFuture<S, F, Req, A> {

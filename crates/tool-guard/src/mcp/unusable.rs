@@ -3,7 +3,6 @@
 //! mended it.
 use super::record_file;
 use std::{
-    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -155,8 +154,4 @@ impl RecordStore for Unusable {
     }
 }
 
-impl fmt::Debug for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Unusable").field("file", &self.file).finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { Unusable, |it| file = it.file }

@@ -6,7 +6,6 @@ use super::{
 };
 #[cfg(feature = "keys")]
 use std::cell::RefCell;
-use std::fmt;
 
 /// Writes canonical JSON, in scratch space that it keeps.
 ///
@@ -73,12 +72,7 @@ impl Canonicalizer {
     }
 }
 
-impl fmt::Debug for Canonicalizer {
-    /// Shows nothing of the scratch space: it holds what was last read.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Canonicalizer").finish_non_exhaustive()
-    }
-}
+crate::debug_parts! { Canonicalizer, |_it|  }
 
 /// The canonical form of `json`, in which everything counts.
 ///

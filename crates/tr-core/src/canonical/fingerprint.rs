@@ -81,11 +81,7 @@ impl Fingerprint {
     }
 }
 
-impl fmt::Debug for FingerprintKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FingerprintKey").finish_non_exhaustive()
-    }
-}
+crate::debug_parts! { FingerprintKey, |_it|  }
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -363,12 +363,7 @@ impl Drop for ChunkReceiver {
     }
 }
 
-impl fmt::Debug for Chunks {
-    /// Shows how many were sent, not what they say.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chunks").field("sent", &self.sent()).finish_non_exhaustive()
-    }
-}
+crate::debug_parts! { Chunks, |it| sent = it.sent() }
 
 impl fmt::Debug for ChunkReceiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

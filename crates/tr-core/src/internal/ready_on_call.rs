@@ -1,7 +1,6 @@
 //! A wrapper that is always ready and waits for its inner service inside of the call.
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     mem,
     pin::Pin,
@@ -159,10 +158,4 @@ where
     }
 }
 
-impl<S, F, Req> fmt::Debug for ReadyOnCallFuture<S, F, Req> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadyOnCallFuture")
-            .field("called", &self.is_called())
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_parts! { ReadyOnCallFuture<S, F, Req>, |it| called = it.is_called() }

@@ -23,7 +23,6 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::{
     borrow::Cow,
     error::Error,
-    fmt,
     time::{Duration, Instant},
 };
 
@@ -188,12 +187,7 @@ impl<P, C> Adapted<P, C> {
     }
 }
 
-impl<P: fmt::Debug, C> fmt::Debug for Adapted<P, C> {
-    /// Shows the policy that is changed.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Adapted").field("policy", &self.policy).finish_non_exhaustive()
-    }
-}
+crate::debug_parts! { Adapted<P: ::std::fmt::Debug, C>, |it| policy = it.policy }
 
 /// Methods that are the policy's own, and those that the change answers.
 macro_rules! forwards {

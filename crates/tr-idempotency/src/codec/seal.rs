@@ -7,7 +7,7 @@ use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Generate, Payload},
 };
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 use tr_core::canonical::{Digest, FingerprintKey};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -174,11 +174,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for SealingKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SealingKey").field("number", &self.seals.number).finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { SealingKey, |it| number = it.seals.number }
 
 #[cfg(test)]
 mod tests;

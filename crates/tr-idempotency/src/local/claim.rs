@@ -271,14 +271,7 @@ pub(crate) fn serve_unknown<V>(waiters: impl IntoIterator<Item = Arc<Node<V>>>, 
     }
 }
 
-impl<V> fmt::Debug for Claim<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claim")
-            .field("token", &self.token)
-            .field("started", &self.started)
-            .finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { Claim<V>, |it| token = it.token, started = it.started }
 
 /// What a waiter gets.
 pub(crate) enum Delivery<V> {

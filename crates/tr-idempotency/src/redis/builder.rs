@@ -9,7 +9,8 @@ use super::{
 };
 use crate::store::StoreError;
 use redis::{Client, ConnectionInfo, ProtocolVersion, RedisError};
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
+use tr_core::setters;
 
 /// The default timeout of a reply.
 const TIMEOUT: Duration = Duration::from_millis(500);
@@ -96,29 +97,22 @@ impl Builder {
         self
     }
 
-    /// Sets the prefix of keys, `tr:calls:` by default: letters, digits and `:._-/`. Stores with
-    /// the same prefix share their records. To delete all of them, delete the keys with this
-    /// prefix.
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = prefix.into();
-        self
-    }
+    setters! {
+        /// Sets the prefix of keys, `tr:calls:` by default: letters, digits and `:._-/`. Stores with
+        /// the same prefix share their records. To delete all of them, delete the keys with this
+        /// prefix.
+        fn prefix(prefix: impl Into<String>) { prefix = prefix.into() }
 
-    /// Sets how far a claim and an end are replicated before they count; by default only on the
-    /// primary.
-    pub const fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
-    }
+        /// Sets how far a claim and an end are replicated before they count; by default only on the
+        /// primary.
+        fn durability(durability: Durability) { durability = durability }
 
-    /// Sets the timeout of a reply and of a connection: 500 ms by default. The wait for replicas
-    /// comes on top of it.
-    ///
-    /// The sum of both should be far below the lease (2 min): a claim whose reply is lost is sent
-    /// again, and a slower server counts as unreachable.
-    pub const fn response_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
+        /// Sets the timeout of a reply and of a connection: 500 ms by default. The wait for replicas
+        /// comes on top of it.
+        ///
+        /// The sum of both should be far below the lease (2 min): a claim whose reply is lost is sent
+        /// again, and a slower server counts as unreachable.
+        fn response_timeout(timeout: Duration) { timeout = timeout }
     }
 
     /// Accepts a server that evicts keys when its memory is full (`maxmemory-policy` other than
@@ -214,14 +208,9 @@ fn client(info: ConnectionInfo) -> Result<Client, RedisError> {
     Client::open(info.set_redis_settings(settings))
 }
 
-impl fmt::Debug for Builder {
-    /// Leaves out the addresses, which may hold passwords.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("prefix", &self.prefix)
-            .field("timeout", &self.timeout)
-            .field("durability", &self.durability)
-            .field("accepted", &self.accepted)
-            .finish_non_exhaustive()
-    }
+tr_core::debug_parts! { Builder, |it|
+    prefix = it.prefix,
+    timeout = it.timeout,
+    durability = it.durability,
+    accepted = it.accepted
 }

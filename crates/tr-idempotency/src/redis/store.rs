@@ -8,7 +8,7 @@ use super::{
 };
 use crate::store::{Seen, StoreError};
 use redis::Value;
-use std::{fmt, pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::{runtime::Handle, time::timeout};
 use tr_core::canonical::Key;
 
@@ -132,11 +132,4 @@ impl Drop for Watching {
     }
 }
 
-impl fmt::Debug for Redis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redis")
-            .field("prefix", &self.0.prefix)
-            .field("durability", &self.changes().durability())
-            .finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { Redis, |it| prefix = it.0.prefix, durability = it.changes().durability() }

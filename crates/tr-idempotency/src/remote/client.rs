@@ -8,7 +8,6 @@ use crate::{
     store::{ClaimRequest, RecordStore, StoreError, Stored},
 };
 use std::{
-    fmt,
     future::Future,
     hash::{BuildHasher, RandomState},
     sync::{
@@ -115,15 +114,11 @@ pub(crate) fn in_background(task: impl Future<Output = ()> + Send + 'static) -> 
     runtime.map(|runtime| runtime.spawn(task)).is_ok()
 }
 
-impl<V> fmt::Debug for Client<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("store", &self.store)
-            .field("settings", &self.settings)
-            .field("patience", &self.patience)
-            .field("probe", &self.probe)
-            .finish_non_exhaustive()
-    }
+tr_core::debug_parts! { Client<V>, |it|
+    store = it.store,
+    settings = it.settings,
+    patience = it.patience,
+    probe = it.probe
 }
 
 /// The most releases, and records of vanished calls, that run at the same time.

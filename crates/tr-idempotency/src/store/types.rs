@@ -1,6 +1,6 @@
 //! The requests to a store, and its replies.
 use crate::protocol::{Ask, Millis, Phase, Record, Reply, State, Token, Ttls};
-use std::{fmt, ops::RangeInclusive};
+use std::ops::RangeInclusive;
 use tr_core::canonical::{Digest, Key};
 
 /// A state, with what is kept of the call as bytes.
@@ -300,28 +300,19 @@ impl StateFilter {
     }
 }
 
-impl fmt::Debug for ClaimRequest {
-    /// Shows only the key, tool, effect and owner of the request.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClaimRequest")
-            .field("key", &self.key)
-            .field("tool", &self.tool)
-            .field("mutating", &self.mutating)
-            .field("owner", &format_args!("{:016x}", self.owner))
-            .finish_non_exhaustive()
-    }
+tr_core::debug_parts! { ClaimRequest, |it|
+    key = it.key,
+    tool = it.tool,
+    mutating = it.mutating,
+    owner = format_args!("{:016x}",
+    it.owner)
 }
 
-impl fmt::Debug for Stored {
-    /// Shows the protocol's fields, without what is kept of the call.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stored")
-            .field("key", &self.key)
-            .field("tool", &self.tool)
-            .field("phase", &self.record.state.phase())
-            .field("token", &self.record.token)
-            .field("version", &self.record.version)
-            .field("until", &self.record.until)
-            .finish_non_exhaustive()
-    }
+tr_core::debug_parts! { Stored, |it|
+    key = it.key,
+    tool = it.tool,
+    phase = it.record.state.phase(),
+    token = it.record.token,
+    version = it.record.version,
+    until = it.record.until
 }

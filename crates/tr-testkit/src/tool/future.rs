@@ -5,7 +5,6 @@ use super::{
     state::{Permit, Shared},
 };
 use std::{
-    fmt,
     future::Future,
     panic,
     pin::Pin,
@@ -80,8 +79,4 @@ pub(super) fn quiet_panic() -> ! {
     panic::resume_unwind(Box::new("the scripted tool panics by its script"))
 }
 
-impl<Req, Res> fmt::Debug for Playing<Req, Res> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Playing").field("ended", &self.permit.is_none()).finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { Playing<Req, Res>, |it| ended = it.permit.is_none() }
