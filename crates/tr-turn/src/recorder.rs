@@ -2,12 +2,11 @@
 use crate::trace::{Fact, Run, lock, log::Failed};
 use std::{
     collections::HashMap,
-    fmt,
     sync::{Arc, Mutex},
 };
 use tokio::time::Instant;
 use tool_reliability::Hook;
-use tr_core::{BoxError, BreakerState, CallInfo, Event, Observer, ToolCall, ToolOutcome};
+use tr_core::{BoxError, BreakerState, CallInfo, Event, Observer, ToolCall, ToolOutcome, shown};
 
 /// Records attempts, retries, timeouts and breakers in the traces of turns.
 ///
@@ -147,9 +146,4 @@ impl Hook for Recorder {
     }
 }
 
-impl fmt::Debug for Recorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (runs, breakers) = (lock(&self.0.runs).len(), lock(&self.0.breakers).len());
-        f.debug_struct("Recorder").field("runs", &runs).field("breakers", &breakers).finish()
-    }
-}
+shown! { Recorder |it| runs: lock(&it.0.runs).len(), breakers: lock(&it.0.breakers).len() }

@@ -4,7 +4,6 @@ use crate::{cancel::CallCancelled, measured::MeasuredFuture};
 use pin_project_lite::pin_project;
 use std::{
     convert::Infallible,
-    fmt,
     future::Future,
     mem,
     pin::Pin,
@@ -12,7 +11,7 @@ use std::{
     task::{Context, Poll},
 };
 use tokio::task::coop;
-use tr_core::{BoxError, Cancellation as _, Ran, ToolOutcome};
+use tr_core::{BoxError, Cancellation as _, Ran, ToolOutcome, shown};
 use tr_wire::Form;
 
 pin_project! {
@@ -104,13 +103,10 @@ where
     }
 }
 
-impl<F> fmt::Debug for EnvelopesFuture<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.state {
-            State::Refused { .. } => "Refused",
-            State::Called { .. } => "Called",
-            State::Cancellable { .. } => "Cancellable",
-        };
-        f.debug_tuple("EnvelopesFuture").field(&state).finish()
+shown! { EnvelopesFuture<F> |it|
+    state: match it.state {
+        State::Refused { .. } => "Refused",
+        State::Called { .. } => "Called",
+        State::Cancellable { .. } => "Cancellable",
     }
 }

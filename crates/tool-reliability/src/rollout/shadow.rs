@@ -2,7 +2,6 @@
 use crate::{adapter::ToolFailed, order::Layers};
 use std::{
     cell::Cell,
-    fmt,
     future::Future,
     mem,
     pin::Pin,
@@ -97,11 +96,7 @@ pub struct ShadowEnd<'e> {
 #[derive(Clone)]
 pub(crate) struct ShadowEnds(pub(crate) Arc<dyn Fn(&ShadowEnd<'_>) + Send + Sync>);
 
-impl fmt::Debug for ShadowEnds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ShadowEnds")
-    }
-}
+shown! { ShadowEnds |_it| }
 
 /// The progress of the real call, read by the tool that replaces it in the stack.
 #[derive(Debug, Default)]
