@@ -16,7 +16,8 @@ mod tests;
 mod written;
 
 pub(crate) use self::{
-    known::{is_of_messages, is_of_server, is_untouched, may_say},
+    forms::is_of_messages,
+    known::{is_of_server, is_untouched, may_say},
     openclaw::form_of as form_of_api,
     refused::{Refused, Why, is_plain},
     request::{NEITHER, Request},

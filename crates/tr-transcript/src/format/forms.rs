@@ -12,6 +12,13 @@ use crate::{
     message::{Block, Message, Role},
 };
 
+/// Whether messages of a form have this member.
+pub(crate) fn is_of_messages(name: &str) -> bool {
+    let forms: [&[&str]; 4] =
+        [&anthropic::MEMBERS, &openai_chat::MEMBERS, &openai_responses::MESSAGE, &openclaw::RESULT];
+    forms.iter().any(|members| members.contains(&name))
+}
+
 impl Format {
     pub(crate) fn form(self) -> &'static dyn Form {
         match self {

@@ -1,5 +1,4 @@
 //! The known members of messages and blocks; other members make them not understood.
-use super::{anthropic, openai_chat, openai_responses, openclaw};
 use crate::{json, message::Unknown};
 use serde_json::value::RawValue;
 
@@ -43,13 +42,6 @@ pub(crate) fn may_say(name: &str) -> bool {
             | "tool_results"
             | "tool_use_id"
     )
-}
-
-/// Whether messages of a form have this member.
-pub(crate) fn is_of_messages(name: &str) -> bool {
-    let forms: [&[&str]; 4] =
-        [&anthropic::MEMBERS, &openai_chat::MEMBERS, &openai_responses::MESSAGE, &openclaw::RESULT];
-    forms.iter().any(|members| members.contains(&name))
 }
 
 /// Whether a block type of Anthropic's is known and irrelevant to a repair.
