@@ -7,7 +7,6 @@ pub(crate) mod batch;
 mod call;
 mod child;
 mod codes;
-mod duration;
 pub(crate) mod effects;
 mod elements;
 mod equal_calls;

@@ -1,6 +1,5 @@
 //! Who may send a request, decided by its head: before its body is read.
-use super::told::Told;
-use crate::{files::read_secret, secrets};
+use crate::files::read_secret;
 use anyhow::Context as _;
 use hyper::{
     StatusCode, Version,
@@ -37,8 +36,6 @@ pub(crate) struct Access {
     pub(crate) origins: Vec<String>,
     /// More headers that may occur once.
     pub(crate) once: &'static [HeaderName],
-    /// The log of refused requests.
-    pub(crate) told: Told,
 }
 
 /// Why a request is refused.
@@ -170,7 +167,6 @@ pub(crate) fn token(file: &Path) -> anyhow::Result<Box<str>> {
         "{} holds no usable token: write 16 or more visible ASCII characters without spaces",
         file.display()
     );
-    secrets::keep(token);
     Ok(token.into())
 }
 
