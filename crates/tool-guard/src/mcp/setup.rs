@@ -15,7 +15,6 @@ use tool_reliability::{
     config::{Config, DeriveKeys, Live, LoopMode, Reloaded, variables},
     idempotency::DerivedKeys,
     loopguard,
-    telemetry::TARGET,
 };
 use tr_config::{CatalogError, ToolCatalog, settings::Language};
 use tr_core::ToolManifest;
@@ -67,9 +66,7 @@ impl Files {
                 if let Some(rollout) = self.mode.rollout() {
                     config.rollout = Some(rollout);
                 }
-                let setup = Setup { config, declared: declared.unwrap_or_default() };
-                setup.warn_of_schemas();
-                Ok(setup)
+                Ok(Setup { config, declared: declared.unwrap_or_default() })
             }
             _ => Err(faults.join("\n")),
         }
@@ -94,18 +91,6 @@ impl Files {
 }
 
 impl Setup {
-    /// Warns of schemas that refuse no arguments.
-    fn warn_of_schemas(&self) {
-        for tool in self.config.catalog.iter().chain(self.declared.iter()) {
-            if let Some(Ok(schema)) = tool.schema()
-                && let Some(why) = schema.unapplied()
-            {
-                let tool = tool.tool.label();
-                tracing::warn!(target: TARGET, event = "schema_not_applied", tool, why);
-            }
-        }
-    }
-
     /// Declares the tools to the stack: the catalogue overrides the configuration.
     pub(crate) fn declare(&self, declared: &Declared) {
         let undeclared = self.declared.said_of_undeclared();

@@ -2,8 +2,6 @@
 mod canonical;
 mod classify;
 mod classify_allocations;
-#[cfg(feature = "input-schema")]
-mod input_schema;
 
 use tr_testkit::alloc::CountingAllocator;
 
