@@ -6,7 +6,9 @@ use std::{
 };
 use tokio::time::Instant;
 use tool_reliability::Hook;
-use tr_core::{BoxError, BreakerState, CallInfo, Event, Observer, ToolCall, ToolOutcome, shown};
+use tr_core::{
+    BoxError, BreakerState, CallInfo, Event, Observer, ToolCall, ToolOutcome, debug_parts,
+};
 
 /// Records attempts, retries, timeouts and breakers in the traces of turns.
 ///
@@ -146,4 +148,4 @@ impl Hook for Recorder {
     }
 }
 
-shown! { Recorder |it| runs: lock(&it.0.runs).len(), breakers: lock(&it.0.breakers).len() }
+debug_parts! { Recorder, |it| runs = lock(&it.0.runs).len(), breakers = lock(&it.0.breakers).len() }

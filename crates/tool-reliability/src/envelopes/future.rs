@@ -11,7 +11,7 @@ use std::{
     task::{Context, Poll},
 };
 use tokio::task::coop;
-use tr_core::{BoxError, Cancellation as _, Ran, ToolOutcome, shown};
+use tr_core::{BoxError, Cancellation as _, Ran, ToolOutcome, debug_parts};
 use tr_wire::Form;
 
 pin_project! {
@@ -103,8 +103,8 @@ where
     }
 }
 
-shown! { EnvelopesFuture<F> |it|
-    state: match it.state {
+debug_parts! { EnvelopesFuture<F>, |it|
+    state = match it.state {
         State::Refused { .. } => "Refused",
         State::Called { .. } => "Called",
         State::Cancellable { .. } => "Cancellable",

@@ -96,7 +96,7 @@ pub struct ShadowEnd<'e> {
 #[derive(Clone)]
 pub(crate) struct ShadowEnds(pub(crate) Arc<dyn Fn(&ShadowEnd<'_>) + Send + Sync>);
 
-shown! { ShadowEnds |_it| }
+debug_parts! { ShadowEnds, |_it| }
 
 /// The progress of the real call, read by the tool that replaces it in the stack.
 #[derive(Debug, Default)]

@@ -147,6 +147,7 @@ fn headers(file: &Path) -> anyhow::Result<HeaderMap> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn a_changed_file_is_read_again_and_an_unusable_one_is_not() {
