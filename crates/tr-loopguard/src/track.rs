@@ -95,7 +95,7 @@ impl Track {
         }
         let cycle = self.cycles.next_is(asked.call.0, signals.rounds.saturating_mul(2));
         let seen = self.calls.iter_mut().find(|seen| seen.call == asked.call)?;
-        let found = || seen.signal(signals, asked, 2).or(cycle);
+        let found = || seen.signal(signals, asked, 2).or(cycle.map(around));
         let found = if asked.poll { None } else { found() };
         hold(&mut seen.held, found, asked.at)
     }
@@ -131,7 +131,7 @@ impl Track {
                 None
             }
         };
-        (change, repeat.or(cycle).or(same_error))
+        (change, repeat.or(cycle.map(around)).or(same_error))
     }
 
     fn see(
@@ -267,6 +267,11 @@ impl TrackedCall {
             None
         }
     }
+}
+
+/// The signal of a cycle of so many calls.
+const fn around((calls, count): (u8, u32)) -> Signal {
+    Signal { rule: Rule::Cycle(calls), count }
 }
 
 /// The refusal in force, which may be a new one.

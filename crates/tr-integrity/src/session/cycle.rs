@@ -1,5 +1,4 @@
 //! A tool cycle: its intent is recorded before the tool starts.
-use super::RecordedCycle;
 use serde::{Deserialize, Serialize};
 use tr_core::{CycleRef, Ran, SessionAction, debug_parts};
 
@@ -136,12 +135,6 @@ impl ToolCycleTransaction {
             starts_once_written: false,
             driver,
         }
-    }
-
-    /// As recorded, with its result at this index.
-    pub(super) fn recorded(self, at: usize, result: ToolResult) -> RecordedCycle {
-        let Self { id, used, tool_use, refused, .. } = self;
-        RecordedCycle { id, at, used, tool_use, result, refused }
     }
 
     pub(crate) fn driver(&self) -> u64 {

@@ -12,6 +12,14 @@ use tr_transcript::{
 /// A use, its position, and its result.
 type Answered<'s> = (&'s ToolUse, UsePosition, &'s ToolResult);
 
+impl ToolCycleTransaction {
+    /// As recorded, with its result at this index.
+    pub(super) fn recorded(self, at: usize, result: ToolResult) -> RecordedCycle {
+        let Self { id, used, tool_use, refused, .. } = self;
+        RecordedCycle { id, at, used, tool_use, result, refused }
+    }
+}
+
 impl Session {
     /// Puts a result into the transcript, or holds it until the step is complete.
     pub(super) fn place(&mut self, mut cycle: ToolCycleTransaction, result: ToolResult) {

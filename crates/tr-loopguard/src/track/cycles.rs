@@ -1,7 +1,5 @@
 //! Cycles: calls that repeat in the same order with the same responses.
 
-use crate::call::{Rule, Signal};
-
 /// The longest cycle that is detected.
 pub(super) const LONGEST: usize = 5;
 
@@ -33,7 +31,7 @@ impl Cycles {
         failed: bool,
         haste: bool,
         rounds: u32,
-    ) -> Option<Signal> {
+    ) -> Option<(u8, u32)> {
         let step = end.map(|end| PastStep { call, end, failed });
         self.hasty = if haste { (self.hasty + 1).min(LONGEST) } else { 0 };
         for period in 1..=LONGEST {
@@ -51,20 +49,20 @@ impl Cycles {
     }
 
     /// Whether `call` would continue a cycle that has repeated `rounds` times.
-    pub(super) fn next_is(&self, call: u64, rounds: u32) -> Option<Signal> {
+    pub(super) fn next_is(&self, call: u64, rounds: u32) -> Option<(u8, u32)> {
         (2..=LONGEST)
             .filter(|period| self.past[period - 1].is_some_and(|past| past.call == call))
             .find_map(|period| self.found(period, rounds))
     }
 
-    fn found(&self, period: usize, rounds: u32) -> Option<Signal> {
+    /// How many calls the cycle has, and how often it has repeated.
+    fn found(&self, period: usize, rounds: u32) -> Option<(u8, u32)> {
         let matches = self.matches[period - 1];
         // AAAA is a cycle of one call, and ABAB one of two.
         let is_shorter = (1..period)
             .any(|part| period.is_multiple_of(part) && self.matches[part - 1] >= matches);
         let found = 1 + matches / u32::try_from(period).unwrap_or(u32::MAX);
         let calls = u8::try_from(period).unwrap_or(u8::MAX);
-        (found >= rounds && !is_shorter)
-            .then_some(Signal { rule: Rule::Cycle(calls), count: found })
+        (found >= rounds && !is_shorter).then_some((calls, found))
     }
 }
