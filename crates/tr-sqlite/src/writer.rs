@@ -83,7 +83,7 @@ impl Writer {
                     let group = fill(group, job, &mut self.queue, self.last);
                     let (connection, place) = (&self.connection, &self.place);
                     self.last = finish(group, place, &self.counters, || {
-                        // Before anyone is told of the first write, the file knows of its log. One that is opened and
+                        // Before a caller learns of the first write, the file knows of its log. One that is opened and
                         // not written stays as it is.
                         if !self.is_marked && connection.total_changes() > 0 {
                             self.is_marked =

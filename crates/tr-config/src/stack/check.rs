@@ -1,8 +1,9 @@
 //! Settings that contradict each other.
 use super::{
-    Config,
+    Preset,
     breaker::{BreakerConfig, BreakerMode},
     limit::Limit,
+    retry::RetrySettings,
 };
 use std::borrow::Cow;
 use tr_wire::{
@@ -15,13 +16,19 @@ const WINDOW: u32 = 20;
 const MIN_CALLS: u32 = 10;
 
 /// Reports the settings that contradict others.
-pub(super) fn relations(config: &Config, root: &Node<'_>, faults: &mut Faults) {
-    of_breaker(&config.breaker, root, faults);
-    let (base, cap) = config.preset.unwrap_or_default().delays();
-    let base = config.retry.base.unwrap_or(base);
-    if let Some(cap) = config.retry.cap.map_or(cap, Limit::get).filter(|cap| *cap < base) {
+pub(super) fn relations(
+    preset: Option<Preset>,
+    breaker: &BreakerConfig,
+    retry: &RetrySettings,
+    root: &Node<'_>,
+    faults: &mut Faults,
+) {
+    of_breaker(breaker, root, faults);
+    let (base, cap) = preset.unwrap_or_default().delays();
+    let base = retry.base.unwrap_or(base);
+    if let Some(cap) = retry.cap.map_or(cap, Limit::get).filter(|cap| *cap < base) {
         let (base, cap) = (base.as_millis(), cap.as_millis());
-        let (name, expected, found) = match config.retry.cap {
+        let (name, expected, found) = match retry.cap {
             Some(_) => ("cap_ms", format!("{base} milliseconds or more, as `base_ms` is"), cap),
             None => ("base_ms", format!("at most {cap} milliseconds, as `cap_ms` is"), base),
         };

@@ -87,7 +87,7 @@ shape! {
     pub(super) CheckedConfig as Config => Config,
     |node, faults| {
         let config = Config::read(node, faults)?;
-        relations(&config, node, faults);
+        relations(config.preset, &config.breaker, &config.retry, node, faults);
         Some(config)
     }
 }

@@ -382,25 +382,3 @@ fn a_call_without_an_id_is_refused_where_its_equals_cannot_be_read() {
     assert_eq!(text(&client.answer(2)), "charged order o-2");
     assert_eq!(shop.paid(), 1);
 }
-
-/// The refused call itself did not run; the one that did is named as the earlier one.
-#[test]
-fn a_repeat_refused_by_a_locked_file_is_not_said_to_have_run_itself() {
-    let shop = Shop::new();
-    let meta = json!({ "idempotencyKey": "k" });
-    let order = json!({ "order": "o-1", "then": "hang" });
-    let mut client = shop.open(&[]);
-    pay(&mut client, 1, &meta, order.clone());
-    until("it has paid", || (shop.paid() == 1).then_some(()));
-    kill(&mut client);
-    let mut client = shop.open(&[]);
-    client.list_tools();
-    let other = rusqlite::Connection::open(&shop.records).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let answer = paid(&mut client, 1, &meta, order);
-    assert_eq!(code(&answer), "store_unavailable", "{answer}");
-    let said = text(&answer);
-    assert!(said.starts_with("the call was not run, because it could not be recorded; an earlier call with its key may have run: "), "{said}");
-    assert!(said.contains("check first whether the earlier call ran"), "{said}");
-    assert!(!said.contains("it may have run;") && !said.contains("retry is safe"), "{said}");
-}

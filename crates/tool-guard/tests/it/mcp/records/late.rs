@@ -1,5 +1,5 @@
 //! Payments that were given up and whose server still works: a person settles them, and the answer comes.
-use super::{Shop, code, command::records, pay, unrecorded};
+use super::{Shop, code, command::records, kill, paid, pay, unrecorded};
 use crate::mcp::client::{Client, text, until};
 use serde_json::{Value, json};
 use std::fs;
@@ -64,4 +64,26 @@ fn the_answer_to_a_call_that_was_settled_as_not_run_and_repeated_is_an_error_in_
     assert_eq!((&event["level"], &event["record"]), (&json!("error"), &json!(id)));
     until("it has paid twice", || (shop.paid() == 2).then_some(()));
     fs::remove_file(go).unwrap();
+}
+
+/// The refused call itself did not run; the one that did is named as the earlier one.
+#[test]
+fn a_repeat_refused_by_a_locked_file_is_not_said_to_have_run_itself() {
+    let shop = Shop::new();
+    let meta = json!({ "idempotencyKey": "k" });
+    let order = json!({ "order": "o-1", "then": "hang" });
+    let mut client = shop.open(&[]);
+    pay(&mut client, 1, &meta, order.clone());
+    until("it has paid", || (shop.paid() == 1).then_some(()));
+    kill(&mut client);
+    let mut client = shop.open(&[]);
+    client.list_tools();
+    let other = rusqlite::Connection::open(&shop.records).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let answer = paid(&mut client, 1, &meta, order);
+    assert_eq!(code(&answer), "store_unavailable", "{answer}");
+    let said = text(&answer);
+    assert!(said.starts_with("the call was not run, because it could not be recorded; an earlier call with its key may have run: "), "{said}");
+    assert!(said.contains("check first whether the earlier call ran"), "{said}");
+    assert!(!said.contains("it may have run;") && !said.contains("retry is safe"), "{said}");
 }
