@@ -16,7 +16,6 @@ use tr_core::{
 };
 
 /// The state that all services of a layer share.
-#[derive(Debug)]
 pub(crate) struct Shared {
     /// Whether signals are enabled, so that successes matter too.
     pub(crate) watches: bool,
@@ -25,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn WallClock>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }
+
+tr_core::debug_parts! { Shared, |it| turns = it.turns }
 
 /// The state of a call until it ends.
 pub(crate) struct Watch<A: LoopPolicy<Req, Res>, Req, Res> {
