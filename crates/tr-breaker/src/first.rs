@@ -16,22 +16,27 @@ impl<T: 'static> First<T> {
     /// The one with this hash that `is` knows.
     #[inline]
     pub(crate) fn get(&self, hash: u64, is: impl Fn(&T) -> bool) -> Option<&T> {
-        // Each slot is read once: an empty one may be filled, with another, by the time of a second look.
-        self.from(hash).map_while(OnceLock::get).find(|value| is(value))
+        for step in 0..self.slots.len() {
+            // Each slot is read once: an empty one may be filled, with another, by the time of a second look.
+            let value = self.slot(hash, step).get()?;
+            if is(value) {
+                return Some(value);
+            }
+        }
+        None
     }
 
     /// Adds one that is not there, while no other thread adds any.
     pub(crate) fn add(&self, hash: u64, value: T) {
-        let slot = self.from(hash).find(|slot| slot.get().is_none());
-        let slot = slot.expect("half of the slots stay empty");
+        let mut slots = (0..self.slots.len()).map(|step| self.slot(hash, step));
+        let slot = slots.find(|slot| slot.get().is_none()).expect("half of the slots stay empty");
         assert!(slot.set(value).is_ok(), "only one thread adds at a time");
     }
 
-    /// The slots in the order in which this hash takes them.
+    /// The slot that this hash takes after so many others.
     #[inline]
-    fn from(&self, hash: u64) -> impl Iterator<Item = &OnceLock<T>> {
-        let (from, mask) = (hash as usize, self.slots.len() - 1);
-        (0..self.slots.len()).map(move |step| &self.slots[from.wrapping_add(step) & mask])
+    fn slot(&self, hash: u64, step: usize) -> &OnceLock<T> {
+        &self.slots[(hash as usize).wrapping_add(step) & (self.slots.len() - 1)]
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
