@@ -81,8 +81,6 @@ const ADDED: &[&str] = &[
     "hyper-util/server-auto",
     "hyper-util/service",
     "hyper/http2",
-    "redis/tls-rustls",
-    "redis/tokio-rustls-comp",
     "serde_json/unbounded_depth",
     "tokio/fs",
     "tokio/rt-multi-thread",
