@@ -19,7 +19,7 @@ use bytes::Bytes;
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
 use tr_core::canonical::Key;
@@ -201,6 +201,7 @@ impl InFlight {
             progress_token: wire_token,
             started: now,
             last_sign: now,
+            stood: Duration::ZERO,
             owed,
         };
         self.attempts.insert(wire_id.clone(), attempt);
@@ -291,10 +292,8 @@ impl InFlight {
 
     /// When the first attempt times out unless the server sends something.
     pub(crate) fn first_deadline(&self, limits: Limits) -> Option<Instant> {
-        if let Some(until) = self.asked.until() {
-            return Some(until);
-        }
-        self.attempts.values().map(|attempt| attempt.deadline(limits)).min()
+        let is_waiting = self.asked.is_waiting();
+        self.attempts.values().map(|attempt| attempt.deadline(limits, is_waiting)).min()
     }
 
     /// Times out attempts; returns the ids under which the server still works on them.
@@ -302,10 +301,8 @@ impl InFlight {
         if let Some(from) = self.asked.expire(now) {
             self.leave_out(from, now);
         }
-        if self.asked.until().is_some() {
-            return Vec::new();
-        }
-        let is_overdue = |attempt: &Attempt| attempt.deadline(limits) <= now;
+        let is_waiting = self.asked.is_waiting();
+        let is_overdue = |attempt: &Attempt| attempt.deadline(limits, is_waiting) <= now;
         let overdue = self.attempts.iter().filter(|(_, attempt)| is_overdue(attempt));
         let overdue = overdue.map(|(id, attempt)| (id.clone(), attempt.patience(limits)));
         let mut ended = Vec::new();

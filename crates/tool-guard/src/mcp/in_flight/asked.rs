@@ -5,9 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A person may take this long. After it the clock of the calls goes on, lest a client that answers nothing keeps
-/// them for ever.
-const PATIENCE: Duration = Duration::from_secs(3_600);
+/// A person may take this long, for each attempt. After it the attempt's clock goes on, lest a client that answers
+/// nothing, or a server that always asks, keeps it for ever.
+pub(super) const PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// More requests than servers have open.
 const MOST: usize = 1_024;
@@ -23,7 +23,7 @@ pub(super) struct Asked {
 impl Asked {
     pub(super) fn ask(&mut self, id: Token, now: Instant) {
         if self.open.len() < MOST {
-            self.open.insert(id, now);
+            self.open.entry(id).or_insert(now);
             self.since.get_or_insert(now);
         }
     }
@@ -41,9 +41,9 @@ impl Asked {
         self.resume()
     }
 
-    /// While the clock stands: when to look again.
-    pub(super) fn until(&self) -> Option<Instant> {
-        Some(*self.open.values().min()? + PATIENCE)
+    /// Whether the clock stands.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.since.is_some()
     }
 
     fn resume(&mut self) -> Option<Instant> {

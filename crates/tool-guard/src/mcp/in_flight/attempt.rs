@@ -1,5 +1,5 @@
 //! An attempt of a call, and until when it may take.
-use super::late::Owed;
+use super::{asked::PATIENCE, late::Owed};
 use crate::mcp::{
     call::{Ending, Limits},
     message::Token,
@@ -15,22 +15,25 @@ pub(super) struct Attempt {
     pub(super) progress_token: Option<Token>,
     pub(super) started: Instant,
     pub(super) last_sign: Instant,
+    /// How long its clock stood.
+    pub(super) stood: Duration,
     pub(super) owed: Owed,
 }
 
 impl Attempt {
-    /// When it times out unless the server sends an answer or progress.
-    pub(super) fn deadline(&self, limits: Limits) -> Instant {
-        self.started + self.patience(limits)
+    /// When it times out unless the server sends an answer or progress; `is_waiting` says whether its clock stands.
+    pub(super) fn deadline(&self, limits: Limits, is_waiting: bool) -> Instant {
+        let may_stand = if is_waiting { PATIENCE - self.stood } else { Duration::ZERO };
+        self.started + self.patience(limits) + may_stand
     }
 
     /// Leaves out the time since `from`, in which the clock stood.
     pub(super) fn leave_out(&mut self, from: Instant, now: Instant) {
         let from = from.max(self.started);
-        let stood = now.saturating_duration_since(from);
-        let is_later = self.last_sign > from;
-        self.last_sign = if is_later { now } else { self.last_sign + stood };
+        let stood = now.saturating_duration_since(from).min(PATIENCE - self.stood);
+        self.last_sign = self.last_sign.max(self.last_sign.min(from) + stood);
         self.started += stood;
+        self.stood += stood;
     }
 
     /// How long after its start it may take in all.

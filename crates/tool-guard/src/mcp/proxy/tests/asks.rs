@@ -46,7 +46,7 @@ async fn the_clock_goes_on_when_the_server_no_longer_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_answers_stops_no_clock_for_ever() {
+async fn an_unanswered_question_does_not_stop_the_clock_for_ever() {
     let mut bench = asked().await;
     pass(&mut bench, 3_599).await;
     assert_eq!(bench.client_gets(), "");
@@ -68,4 +68,23 @@ async fn a_ping_of_the_servers_stops_no_clock() {
     bench.client_gets();
     pass(&mut bench, 50).await;
     assert!(bench.client_gets().contains("timeout"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_again_and_again_stops_the_clock_for_an_hour_in_all() {
+    for is_told in [false, true] {
+        let mut bench = asked().await;
+        for _ in 0..36 {
+            pass(&mut bench, 99).await;
+            if is_told {
+                bench.client(TOLD);
+                bench.settle().await;
+            }
+            bench.server(ASK);
+            pass(&mut bench, 1).await;
+            assert!(!bench.client_gets().contains("timeout"));
+        }
+        pass(&mut bench, 31).await;
+        assert!(bench.client_gets().contains("timeout"), "answered: {is_told}");
+    }
 }
