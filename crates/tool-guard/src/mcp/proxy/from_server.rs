@@ -87,11 +87,10 @@ impl Proxy {
 
     /// What the server asks the client for, or no longer asks for.
     fn note_ask(&mut self, method: &str, message: &Message<'_>) {
-        let now = Instant::now().into_std();
         match message.id.and_then(Token::read) {
             // Clients answer it at once.
             _ if method == "ping" => {}
-            Some(id) => self.wire.lock().in_flight.ask(id, now),
+            Some(id) => self.wire.lock().in_flight.ask(id, Instant::now().into_std()),
             None if method == "notifications/cancelled" => {
                 let params = message
                     .params

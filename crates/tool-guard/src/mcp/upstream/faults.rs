@@ -173,10 +173,7 @@ fn is_challenge(status: StatusCode, headers: &HeaderMap) -> bool {
 
 fn retry_after(status: StatusCode, headers: &HeaderMap) -> Option<std::time::Duration> {
     let header = |name: &str| headers.get(name)?.to_str().ok();
-    match classify::http_response(status.as_u16(), header, &SystemClock).end.verdict {
-        Verdict::Transient { retry_after } => retry_after,
-        _ => None,
-    }
+    classify::http_response(status.as_u16(), header, &SystemClock).end.retry_after()
 }
 
 const fn code_of(status: StatusCode) -> &'static str {
