@@ -86,8 +86,9 @@ impl Writer {
                         // Before a caller learns of the first write, the file knows of its log. One that is opened and
                         // not written stays as it is.
                         if !self.is_marked && connection.total_changes() > 0 {
-                            self.is_marked =
-                                reset(connection, || place.connect(), place.lock_wait).is_ok();
+                            let is_reset = reset(connection, || place.connect(), place.lock_wait);
+                            self.is_marked = is_reset.is_ok();
+                            self.until_reset = commits_until_next(is_reset);
                         }
                     });
                     self.shorten_log();
@@ -108,9 +109,12 @@ impl Writer {
             return;
         }
         let is_reset = reset(&self.connection, || self.place.connect(), self.place.lock_wait);
-        self.until_reset =
-            if is_reset.is_ok_and(|is_reset| is_reset) { COMMITS } else { COMMITS_MORE };
+        self.until_reset = commits_until_next(is_reset);
     }
+}
+
+fn commits_until_next(is_reset: Result<bool>) -> u32 {
+    if is_reset.is_ok_and(|is_reset| is_reset) { COMMITS } else { COMMITS_MORE }
 }
 
 /// Starts a group once no other process writes.
