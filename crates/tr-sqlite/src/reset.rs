@@ -10,9 +10,9 @@
 //! 4  checkpoint           as far as the reader: only the page of the first one, since of the other a later one is there
 //! ```
 //!
-//! So read through its log, the file has no mark, and so it is once the log is checkpointed as a whole, by whomever and
-//! after whatever crash. A file that is read without the log that belongs to it has the mark: the log, with all commits
-//! since, is missing. A checkpoint while the log goes on would take the mark away, so SQLite makes none by itself.
+//! So read through its log, the file has no mark, and so it is once the log is checkpointed as a whole, by any
+//! program and after any crash. A file that is read without the log that belongs to it has the mark: the log, with all
+//! commits since, is missing. A checkpoint while the log goes on would take the mark away, so SQLite makes none by itself.
 use crate::{
     backoff::Backoff,
     error::{Error, ErrorKind, Result},

@@ -178,7 +178,7 @@ async fn the_last_error_lists_the_attempts() {
 }
 
 /// vectordotdev/vector#26123, joshrotenberg/tower-resilience#362: a backoff holds no permit, and each attempt asks for
-/// readiness anew.
+/// readiness again.
 #[tokio::test(start_paused = true)]
 async fn a_backoff_holds_no_permit() {
     let calls = Arc::default();
@@ -194,7 +194,7 @@ async fn a_backoff_holds_no_permit() {
     assert_eq!(waits.await.unwrap().unwrap(), 7);
 }
 
-/// dbos-inc/dbos-transact-py#667: after the last attempt nobody waits; agenda/agenda#1748: no delay is beyond the cap.
+/// dbos-inc/dbos-transact-py#667: there is no delay after the last attempt; agenda/agenda#1748: no delay is beyond the cap.
 #[tokio::test(start_paused = true)]
 async fn delays_end_with_the_attempts_and_stay_below_the_cap() {
     for seed in 0..50 {

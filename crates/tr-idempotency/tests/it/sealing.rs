@@ -64,7 +64,7 @@ async fn who_reads_the_store_reads_no_answer_and_no_caller() {
             (&body(&stored)[..], SECRET.as_bytes()),
             (&stored.notes, b"ann@example.org"),
             (stored.session.as_deref().unwrap().as_bytes(), b"session of Ann"),
-            // Whoever guesses the order, or the amount, cannot tell whether it is there.
+            // A guess at the order, or the amount, cannot be checked against it.
             (stored.key.as_ref(), key_asked.as_ref()),
             (stored.record.digest.as_ref(), digest.as_ref()),
         ] {
