@@ -15,6 +15,7 @@ use tool_reliability::{
     config::{Config, DeriveKeys, Live, LoopMode, Reloaded, variables},
     idempotency::DerivedKeys,
     loopguard,
+    telemetry::TARGET,
 };
 use tr_config::{CatalogError, ToolCatalog, settings::Language};
 use tr_core::ToolManifest;
@@ -66,7 +67,9 @@ impl Files {
                 if let Some(rollout) = self.mode.rollout() {
                     config.rollout = Some(rollout);
                 }
-                Ok(Setup { config, declared: declared.unwrap_or_default() })
+                let setup = Setup { config, declared: declared.unwrap_or_default() };
+                setup.warn_of_schemas();
+                Ok(setup)
             }
             _ => Err(faults.join("\n")),
         }
@@ -91,6 +94,18 @@ impl Files {
 }
 
 impl Setup {
+    /// Warns of schemas that refuse no arguments.
+    fn warn_of_schemas(&self) {
+        for tool in self.config.catalog.iter().chain(self.declared.iter()) {
+            if let Some(Ok(schema)) = tool.schema()
+                && let Some(why) = schema.unapplied()
+            {
+                let tool = tool.tool.label();
+                tracing::warn!(target: TARGET, event = "schema_not_applied", tool, why);
+            }
+        }
+    }
+
     /// Declares the tools to the stack: the catalogue overrides the configuration.
     pub(crate) fn declare(&self, declared: &Declared) {
         let undeclared = self.declared.said_of_undeclared();

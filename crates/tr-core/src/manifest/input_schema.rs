@@ -1,13 +1,10 @@
 //! Validates params against a tool's JSON Schema.
-use crate::{FailureInfo, Json, Params, Ran, Verdict, code};
-use jsonschema::{
-    ValidationError, Validator,
-    error::{TypeKind, ValidationErrorKind},
-};
-use serde_json::Value;
+mod bounds;
+mod explain;
 
-/// Faults past this many are left out: a model fixes a few at a time.
-const SHOWN: usize = 20;
+use crate::{FailureInfo, Json, Params, Ran, Verdict, code};
+use jsonschema::Validator;
+use serde_json::Value;
 
 /// A tool's JSON Schema, compiled.
 ///
@@ -25,17 +22,27 @@ const SHOWN: usize = 20;
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct InputSchema(Validator);
+pub struct InputSchema {
+    schema: Value,
+    /// The schema compiled, or why it is not applied.
+    validator: Result<Validator, &'static str>,
+}
 
 impl InputSchema {
     /// Compiles a schema. References to other documents are not followed.
     ///
+    /// A schema whose parts refer to one another so that a few bytes of params could make any amount
+    /// of work is not applied: [`unapplied`](Self::unapplied) says why.
+    ///
     /// # Errors
     /// If it is not a JSON Schema.
     pub fn compile(schema: &Json) -> Result<Self, InvalidSchema> {
-        let value: Value = schema.parse().map_err(|error| InvalidSchema(error.to_string()))?;
-        match jsonschema::validator_for(&value) {
-            Ok(validator) => Ok(Self(validator)),
+        let schema: Value = schema.parse().map_err(|error| InvalidSchema(error.to_string()))?;
+        if let Some(why) = bounds::unbounded(&schema) {
+            return Ok(Self { schema, validator: Err(why) });
+        }
+        match jsonschema::validator_for(&schema) {
+            Ok(validator) => Ok(Self { schema, validator: Ok(validator) }),
             Err(error) => Err(InvalidSchema(match error.instance_path().as_str() {
                 "" => error.to_string(),
                 pointer => format!("{error} at {pointer}"),
@@ -43,71 +50,25 @@ impl InputSchema {
         }
     }
 
-    /// Checks params.
+    /// Why the schema refuses no params: the work that they could make has no bound.
+    #[must_use]
+    pub fn unapplied(&self) -> Option<&str> {
+        self.validator.as_ref().err().copied()
+    }
+
+    /// Checks params, in work that grows with their size only.
     ///
     /// # Errors
-    /// Names every fault. The tool did not run.
+    /// Names the faults. The tool did not run.
     pub fn check(&self, params: &Params) -> Result<(), InvalidParams> {
+        let Ok(validator) = &self.validator else { return Ok(()) };
         let value: Value = params.parse().map_err(|error| {
             InvalidParams::new(vec![format!("The params cannot be read: {error}")])
         })?;
-        if self.0.is_valid(&value) {
+        if validator.is_valid(&value) {
             return Ok(());
         }
-        let mut faults: Vec<_> = self.0.iter_errors(&value).take(SHOWN).collect();
-        // Missing params first: a model can fix those at once.
-        faults.sort_by_key(|fault| !matches!(fault.kind(), ValidationErrorKind::Required { .. }));
-        Err(InvalidParams::new(faults.iter().map(describe).collect()))
-    }
-}
-
-/// One fault as a message for the model, without values of the params.
-fn describe(fault: &ValidationError<'_>) -> String {
-    let text = match fault.kind() {
-        ValidationErrorKind::Required { property: Value::String(name) } => {
-            let missing = format!("Missing required parameter: {name}");
-            return match fault.instance_path().as_str() {
-                "" => missing,
-                pointer => format!("{missing} in {pointer}"),
-            };
-        }
-        ValidationErrorKind::AdditionalProperties { unexpected } => {
-            format!("Unknown parameter: {}", unexpected.join(", "))
-        }
-        ValidationErrorKind::Type { kind } => {
-            format!("Expected {} but received {}", wanted(kind), received(fault.instance()))
-        }
-        ValidationErrorKind::Enum { options } => {
-            format!("Expected one of {options} but received another {}", received(fault.instance()))
-        }
-        ValidationErrorKind::Constant { expected_value } => {
-            format!("Expected {expected_value} but received another value")
-        }
-        _ => fault.masked_with("the value").to_string(),
-    };
-    match fault.instance_path().as_str() {
-        "" => text,
-        pointer => format!("{text} at {pointer}"),
-    }
-}
-
-fn wanted(kind: &TypeKind) -> String {
-    match kind {
-        TypeKind::Single(kind) => kind.to_string(),
-        TypeKind::Multiple(kinds) => {
-            kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or ")
-        }
-    }
-}
-
-const fn received(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+        Err(InvalidParams::new(explain::explain(&self.schema, validator.draft(), &value)))
     }
 }
 

@@ -2,6 +2,8 @@
 mod canonical;
 mod classify;
 mod classify_allocations;
+#[cfg(feature = "input-schema")]
+mod input_schema;
 
 use tr_testkit::alloc::CountingAllocator;
 
