@@ -7,6 +7,7 @@ pub(crate) mod batch;
 mod call;
 mod child;
 mod codes;
+mod duration;
 pub(crate) mod effects;
 mod elements;
 mod equal_calls;

@@ -1,5 +1,6 @@
 //! Who may send a request, decided by its head: before its body is read.
-use crate::files::read_secret;
+use super::told::Told;
+use crate::{files::read_secret, secrets};
 use anyhow::Context as _;
 use hyper::{
     StatusCode, Version,
@@ -36,6 +37,8 @@ pub(crate) struct Access {
     pub(crate) origins: Vec<String>,
     /// More headers that may occur once.
     pub(crate) once: &'static [HeaderName],
+    /// The log of refused requests.
+    pub(crate) told: Told,
 }
 
 /// Why a request is refused.
@@ -167,6 +170,7 @@ pub(crate) fn token(file: &Path) -> anyhow::Result<Box<str>> {
         "{} holds no usable token: write 16 or more visible ASCII characters without spaces",
         file.display()
     );
+    secrets::keep(token);
     Ok(token.into())
 }
 

@@ -4,17 +4,37 @@ use super::{
     body::{self, Answered},
 };
 use anyhow::{Context as _, bail};
-use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, combinators::UnsyncBoxBody};
+use hyper::{
+    Request,
+    body::{Body, Frame, Incoming, SizeHint},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    pin::{Pin, pin},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context as Polled, Poll},
+    time::Duration,
+};
 use tokio::{
     io::AsyncWriteExt as _,
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+    sync::watch,
+    task::JoinHandle,
     time::{sleep, timeout},
 };
 use tokio_io_timeout::TimeoutStream;
+use tr_core::BoxError;
 
+/// At the limit, the connection that has been idle for longest is closed for a new one.
 const MAX_CONNECTIONS: usize = 1_024;
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(10);
@@ -59,7 +79,7 @@ pub(crate) async fn serve<D: Door>(
     door: D,
     ended: impl Future<Output = u8>,
 ) -> u8 {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut open: Vec<Open> = Vec::new();
     let (ending, ends) = watch::channel(false);
     let mut ended = pin!(ended);
     let mut number = 0;
@@ -75,23 +95,109 @@ pub(crate) async fn serve<D: Door>(
         };
         // Else a head and its first event would be 40 ms apart.
         let _ = stream.set_nodelay(true);
-        let Ok(place) = places.clone().try_acquire_owned() else {
+        if !has_place(&mut open) {
             const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n";
             tokio::spawn(async move { timeout(HEAD, stream.write_all(FULL)).await });
             continue;
-        };
+        }
         number += 1;
-        let connection = connection(stream, Connection(number), door.clone(), ends.clone());
-        tokio::spawn(async move {
-            connection.await;
-            drop(place);
-        });
+        let idle = Idle::default();
+        let this = connection(stream, Connection(number), door.clone(), ends.clone(), idle.clone());
+        open.push(Open { task: tokio::spawn(this), idle });
     };
     drop(listener);
     ending.send_replace(true);
-    let all = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
-    let _ = timeout(GRACE, places.acquire_many(all)).await;
+    let all = async {
+        for connection in open {
+            let _ = connection.task.await;
+        }
+    };
+    let _ = timeout(GRACE, all).await;
     signal
+}
+
+/// An open connection.
+struct Open {
+    task: JoinHandle<()>,
+    idle: Idle,
+}
+
+/// Whether there is a place for another connection; the one that has been idle for longest makes one.
+fn has_place(open: &mut Vec<Open>) -> bool {
+    if open.len() < MAX_CONNECTIONS {
+        return true;
+    }
+    open.retain(|connection| !connection.task.is_finished());
+    if open.len() < MAX_CONNECTIONS {
+        return true;
+    }
+    let since = |at: &usize| open[*at].idle.0.load(Ordering::Relaxed);
+    let Some(oldest) = (0..open.len()).min_by_key(since).filter(|at| since(at) != Idle::BUSY)
+    else {
+        return false;
+    };
+    open.swap_remove(oldest).task.abort();
+    true
+}
+
+/// Since when a connection has carried no request: the number of that moment among those of all connections.
+#[derive(Clone)]
+struct Idle(Arc<AtomicU64>);
+
+impl Default for Idle {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(Self::now())))
+    }
+}
+
+impl Idle {
+    /// It carries one.
+    const BUSY: u64 = u64::MAX;
+
+    fn now() -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        LAST.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn busy(&self) -> Busy {
+        self.0.store(Self::BUSY, Ordering::Relaxed);
+        Busy(self.clone())
+    }
+}
+
+/// A request that a connection carries, until its answer is sent. HTTP/1.1 carries one at a time.
+struct Busy(Idle);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.0.store(Idle::now(), Ordering::Relaxed);
+    }
+}
+
+/// The body of an answer, which its connection is busy with.
+struct Carried {
+    body: UnsyncBoxBody<Bytes, BoxError>,
+    _busy: Busy,
+}
+
+impl Body for Carried {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Polled<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 async fn connection<D: Door>(
@@ -99,17 +205,19 @@ async fn connection<D: Door>(
     number: Connection,
     door: D,
     mut ends: watch::Receiver<bool>,
+    idle: Idle,
 ) {
     let ending = ends.clone();
     let service = service_fn(move |mut req: Request<Incoming>| {
         req.extensions_mut().insert(number);
-        let (door, ending) = (door.clone(), ending.clone());
+        let (door, ending, busy) = (door.clone(), ending.clone(), idle.busy());
         async move {
             let answer = door.answer(req).await;
             let ended = |mut ends: watch::Receiver<bool>| async move {
                 let _ = ends.wait_for(|ending| *ending).await;
             };
-            Ok::<_, Infallible>(body::until(answer, || ended(ending)))
+            let answer = body::until(answer, || ended(ending));
+            Ok::<_, Infallible>(answer.map(|body| Carried { body, _busy: busy }.boxed_unsync()))
         }
     });
     // A client that does not read would hold its place, and its call, for ever.
@@ -127,4 +235,29 @@ async fn connection<D: Door>(
         _ = ends.wait_for(|ending| *ending) => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+
+    #[tokio::test]
+    async fn the_longest_idle_connection_makes_place() {
+        let connection = || Open { task: tokio::spawn(pending()), idle: Idle::default() };
+        let mut open: Vec<_> = (0..MAX_CONNECTIONS).map(|_| connection()).collect();
+        // The second was idle again after the third began.
+        let carried = open[0].idle.busy();
+        drop(open[1].idle.busy());
+        let third = open[2].task.abort_handle();
+        assert!(has_place(&mut open));
+        assert_eq!(open.len(), MAX_CONNECTIONS - 1);
+        tokio::task::yield_now().await;
+        assert!(third.is_finished() && open.iter().all(|it| !it.task.is_finished()));
+        open.push(connection());
+        let all: Vec<_> = open.iter().map(|it| it.idle.busy()).collect();
+        assert!(!has_place(&mut open));
+        drop((carried, all));
+        assert!(has_place(&mut open));
+    }
 }

@@ -11,7 +11,7 @@ mod replay;
 mod session;
 mod sessions;
 
-pub(crate) use self::session::Hearing;
+pub(crate) use self::{session::Hearing, sessions::Limits};
 
 use self::{
     answered::{Asked, answered, error, failed, full, not_allowed, not_started},
@@ -22,7 +22,7 @@ use self::{
     sessions::{Sessions, Use},
 };
 use crate::{
-    front::{access::text, body::Answered, events::are_taken},
+    front::{access::text, body::Answered, events::are_taken, told::Told},
     mcp::{
         guard::Guard,
         http::{Behind, Presence, Watched},
@@ -59,6 +59,8 @@ struct Inside {
     command: Vec<OsString>,
     sessions: Mutex<Sessions<Arc<Session>>>,
     shared: Mutex<Shared>,
+    /// The log of sessions that did not begin.
+    told: Told,
 }
 
 /// The child of requests without a session.
@@ -75,19 +77,19 @@ struct Shared {
 
 impl Children {
     /// Runs `command` for all clients.
-    pub(crate) fn new(guard: Arc<Guard>, command: Vec<OsString>) -> Self {
-        let (sessions, shared) = (Mutex::default(), Mutex::default());
-        let inside = Arc::new(Inside { guard, command, sessions, shared });
+    pub(crate) fn new(guard: Arc<Guard>, command: Vec<OsString>, limits: Limits) -> Self {
+        let (sessions, shared) = (Mutex::new(Sessions::new(limits)), Mutex::default());
+        let inside = Arc::new(Inside { guard, command, sessions, shared, told: Told::default() });
         tokio::spawn(sweep(Arc::downgrade(&inside)));
         Self(inside)
     }
 
     /// Ends all servers.
     pub(crate) async fn end(&self) {
-        let sessions = std::mem::take(&mut *self.0.sessions());
         let shared = self.0.shared().child.take();
+        let sessions = self.0.sessions().take_all();
         let all: Vec<_> =
-            sessions.values().map(|session| session.mux.clone()).chain(shared).collect();
+            sessions.iter().map(|session| session.mux.clone()).chain(shared).collect();
         all.iter().for_each(Mux::end);
         let ended = async {
             for mux in &all {
@@ -111,15 +113,20 @@ impl Inside {
         Mux::start(&self.command, sharing, self.guard.max_line)
     }
 
-    /// The session that these headers name.
-    fn session(&self, headers: &HeaderMap, id: &str) -> Result<Arc<Session>, Box<Answered>> {
+    /// The session that these headers name, which now `calls` a tool or not.
+    fn session(
+        &self,
+        headers: &HeaderMap,
+        id: &str,
+        calls: bool,
+    ) -> Result<Arc<Session>, Box<Answered>> {
         let Some(name) = text(headers, &SESSION) else {
             const WHY: &str = "Bad Request: no valid session: send initialize first, and its Mcp-Session-Id with all that follows";
             return Err(Box::new(error(StatusCode::BAD_REQUEST, id, -32000, WHY)));
         };
         let mut sessions = self.sessions();
         let owner = owner(headers);
-        let session = sessions.get(name, &owner, Instant::now().into_std()).cloned();
+        let session = sessions.get(name, &owner, Instant::now().into_std(), calls).cloned();
         if let Some(session) = session {
             if !session.mux.is_gone() {
                 return Ok(session);
@@ -139,9 +146,10 @@ impl Inside {
         if asked.method.as_deref() == Some("initialize") && !head.headers.contains_key(SESSION) {
             return Ok(self.begin(head, body, &asked).await);
         }
-        let session = self.session(&head.headers, &asked.id)?;
+        let calls = asked.method.as_deref() == Some("tools/call");
+        let session = self.session(&head.headers, &asked.id, calls)?;
         if asked.requests > 0 && session.is_full() {
-            return Ok(full(&asked.id, "64 requests of this session are open"));
+            return Ok(full_session(&asked.id));
         }
         let is_primed = asked.requests > 0 && session::is_resumable(&head.headers);
         let client = Watched::default();
@@ -152,11 +160,10 @@ impl Inside {
 
     /// Begins a session.
     async fn begin(&self, head: &Parts, body: Bytes, asked: &Asked) -> Answered {
-        if self.sessions().is_full() {
-            self.expire();
-            if self.sessions().is_full() {
-                return full(&asked.id, "256 sessions are open");
-            }
+        let owner = owner(&head.headers);
+        if let Err(wait) = self.make_room(&owner) {
+            const WHY: &str = "as many sessions are open as there may be, and none may end yet";
+            return full(&asked.id, WHY, wait);
         }
         let mut random = [0; 16];
         let mux = match getrandom::fill(&mut random) {
@@ -168,7 +175,6 @@ impl Inside {
             Err(error) => return not_started(&asked.id, &error),
         };
         let session = Arc::new(Session::new(mux.clone()));
-        let owner = owner(&head.headers);
         let name = self.sessions().add(random, owner, Instant::now().into_std(), session);
         let mut unbegun = Unbegun { inside: self, name, owner, is_begun: false };
         let mut answer = answered(mux.post(body, false, None), &self.guard, asked, false).await;
@@ -192,7 +198,7 @@ impl Inside {
         if is_modern(&head.headers) {
             return Ok(not_allowed());
         }
-        let session = self.session(&head.headers, "null")?;
+        let session = self.session(&head.headers, "null", false)?;
         let last = head.headers.get(LAST_EVENT).map(|last| last.to_str().unwrap_or_default());
         let Some(last) = last else {
             return Ok(session.listen(None, &self.guard, &head.headers));
@@ -205,12 +211,45 @@ impl Inside {
     }
 
     fn delete(&self, head: &Parts) -> Result<Answered, Box<Answered>> {
-        let session = self.session(&head.headers, "null")?;
+        let session = self.session(&head.headers, "null", false)?;
         if let Some(name) = text(&head.headers, &SESSION) {
             self.sessions().remove(name, &owner(&head.headers));
         }
         session.mux.end();
         Ok(answered::empty(StatusCode::OK))
+    }
+
+    /// Ends a session for one of this owner's, if there is no place.
+    ///
+    /// # Errors
+    /// How long it is until there can be room.
+    fn make_room(&self, owner: &[u8; 32]) -> Result<(), Duration> {
+        let room = || {
+            let now = Instant::now().into_std();
+            self.sessions().make_room(owner, now, |session| session.mux.is_busy())
+        };
+        let mut made = room();
+        if made.is_err() {
+            self.expire();
+            made = room();
+        }
+        match made {
+            Ok(None) => Ok(()),
+            Ok(Some((session, ended))) => {
+                let why = if ended.has_called { "idle for longest" } else { "called no tool" };
+                let idle_s = ended.idle.as_secs();
+                tracing::warn!(target: TARGET, event = "mcp_session_ended", why, idle_s);
+                session.mux.end();
+                Ok(())
+            }
+            Err(wait) => {
+                if let Some(left_out) = self.told.now() {
+                    let wait_s = wait.as_secs();
+                    tracing::warn!(target: TARGET, event = "mcp_sessions_full", wait_s, left_out);
+                }
+                Err(wait)
+            }
+        }
     }
 
     /// Removes the sessions that are over.
@@ -229,6 +268,10 @@ impl Inside {
         }
         self.sessions().values().for_each(|session| session.trim());
     }
+}
+
+fn full_session(id: &str) -> Answered {
+    full(id, "64 requests of this session are open", Duration::ZERO)
 }
 
 /// A session whose client does not know it yet.
@@ -261,8 +304,8 @@ impl Behind for Children {
         if is_modern(&head.headers) {
             return Ok(());
         }
-        if self.0.session(&head.headers, "null")?.is_full() {
-            return Err(Box::new(full("null", "64 requests of this session are open")));
+        if self.0.session(&head.headers, "null", false)?.is_full() {
+            return Err(Box::new(full_session("null")));
         }
         Ok(())
     }
@@ -279,7 +322,7 @@ impl Behind for Children {
         }
         let asks = attempt.is_some()
             || matches!(message::read(&body), Line::One(message) if message.id.is_some());
-        match self.0.session(&headers, "null") {
+        match self.0.session(&headers, "null", attempt.is_some()) {
             Ok(session) => {
                 let is_primed = asks && session::is_resumable(&headers);
                 Hearing::of(session.mux.post(body, is_mutating, presence), is_primed)
@@ -310,7 +353,7 @@ impl Behind for Children {
         if is_modern(headers) {
             return answer;
         }
-        match self.0.session(headers, "null") {
+        match self.0.session(headers, "null", false) {
             Ok(session) => session.kept(headers, answer, call),
             Err(_) => answer,
         }

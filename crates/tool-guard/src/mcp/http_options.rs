@@ -1,8 +1,9 @@
 //! The options of `tool-guard mcp` for MCP over HTTP, on the client's or the server's side, and their parsers.
+use super::duration::duration;
 use crate::connect::{Reach, address};
 use clap::{Args, ValueEnum};
 use hyper::Uri;
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 use tool_reliability::config::StatusMeaning;
 
 /// The options of MCP over HTTP.
@@ -33,6 +34,14 @@ pub(crate) struct HttpOptions {
     /// An origin, with its scheme, whose web pages may send requests
     #[arg(long, value_name = "ORIGIN", requires = "listen")]
     pub(crate) allow_origin: Vec<String>,
+
+    /// The sessions that clients of a COMMAND may have at once: each is a process
+    #[arg(long, value_name = "NUMBER", requires = "listen", conflicts_with = "upstream", default_value_t = 256, value_parser = sessions)]
+    pub(crate) max_sessions: usize,
+
+    /// How long a session may go without a request
+    #[arg(long, value_name = "DURATION", requires = "listen", conflicts_with = "upstream", default_value = "30m", value_parser = session_idle)]
+    pub(crate) session_idle: Duration,
 
     /// Headers for the upstream, as `Name: value` lines in a file that only you can read
     #[arg(long, value_name = "FILE", requires = "upstream", conflicts_with = "listen")]
@@ -80,6 +89,17 @@ pub(crate) fn endpoint(text: &str) -> Result<Uri, String> {
     } else {
         Err(FORM.into())
     }
+}
+
+fn sessions(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=10_000).contains(number));
+    number.ok_or_else(|| "give a number from 1 to 10000".into())
+}
+
+fn session_idle(text: &str) -> Result<Duration, String> {
+    let idle = duration(text)?;
+    // No client's session ends sooner for another's.
+    if idle < Duration::from_secs(60) { Err("give at least 1m".into()) } else { Ok(idle) }
 }
 
 /// Reads `503=not_run`.

@@ -62,7 +62,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         let token = options.token_file.as_deref().map(token).transpose()?;
         let (hosts, origins) = (options.allow_host, options.allow_origin);
         let listener = listener::bind(options.listen, token.is_some(), options.behind_tls).await?;
-        let access = Access { token, hosts, origins, once: &ONCE };
+        let access = Access { token, hosts, origins, once: &ONCE, ..Access::default() };
         if let Ok(address) = listener.local_addr() {
             tracing::warn!(target: TARGET, event = "serve_listening", address = %address);
         }

@@ -34,7 +34,9 @@ impl listener::Door for Arc<Door> {
     async fn answer(&self, req: Request<Incoming>) -> Answered {
         let (head, body) = req.into_parts();
         if let Err((status, why)) = self.access.check(&head) {
-            tracing::warn!(target: TARGET, event = "serve_refused", why);
+            if let Some(left_out) = self.access.told.now() {
+                tracing::warn!(target: TARGET, event = "serve_refused", why, left_out);
+            }
             return refused(status, why);
         }
         let answer = answer(self, &head, body).await;

@@ -24,7 +24,7 @@ use hyper::{
     header::{ALLOW, HeaderValue, RETRY_AFTER},
 };
 use serde::Deserialize;
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 use tr_core::{FailureInfo, Ran, Verdict};
 
 /// What a body asks.
@@ -196,10 +196,13 @@ fn error_code(line: &[u8]) -> Option<i64> {
     Some(code.map_or(0, |error| error.code))
 }
 
-/// The answer beyond a limit: nothing ran.
-pub(super) fn full(id: &str, what: &str) -> Answered {
-    let why = format!("{what}: the request was not forwarded; send it again later");
+/// The answer beyond a limit that may hold for so long: nothing ran.
+pub(super) fn full(id: &str, what: &str, wait: Duration) -> Answered {
+    let seconds = wait.as_millis().div_ceil(1_000).max(1);
+    let why = format!("{what}: the request was not forwarded; send it again in {seconds} s");
     let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, id, -32000, &why);
-    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    if let Ok(seconds) = HeaderValue::from_str(&seconds.to_string()) {
+        answer.headers_mut().insert(RETRY_AFTER, seconds);
+    }
     answer
 }

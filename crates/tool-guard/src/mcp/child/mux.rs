@@ -139,6 +139,11 @@ impl Mux {
         posts.is_in_use() || posts.streams() > 0
     }
 
+    /// Whether it would be missed: a stream is open, or the server owes an answer.
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_in_use() || self.0.lock().owes()
+    }
+
     /// Ends the server.
     pub(super) fn end(&self) {
         self.0.ends.send_if_modified(|ends| {

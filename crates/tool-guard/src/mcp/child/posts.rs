@@ -265,6 +265,11 @@ impl Posts {
         self.posts.values().filter(|post| post.is_waited_for()).count()
     }
 
+    /// Whether the server owes an answer, also to a client that has left.
+    pub(super) fn owes(&self) -> bool {
+        self.posts.values().any(|post| post.open > 0)
+    }
+
     /// Whether a stream waits for messages.
     pub(super) const fn is_in_use(&self) -> bool {
         self.listener.is_some()

@@ -27,10 +27,7 @@ use crate::{
 };
 use bytes::Bytes;
 use hyper::{
-    Method, Request, StatusCode,
-    body::Incoming,
-    header::{HeaderName, HeaderValue, RETRY_AFTER},
-    http::request::Parts,
+    Method, Request, StatusCode, body::Incoming, header::HeaderName, http::request::Parts,
 };
 use std::{
     borrow::Cow,
@@ -117,7 +114,9 @@ impl<B: Behind> Inside<B> {
     ) -> Result<Bytes, (StatusCode, Cow<'static, str>)> {
         let said = |(status, why): Refusal| (status, why.into());
         if let Err(refusal) = self.access.check(head) {
-            tracing::warn!(target: TARGET, event = "mcp_refused", why = refusal.1);
+            if let Some(left_out) = self.access.told.now() {
+                tracing::warn!(target: TARGET, event = "mcp_refused", why = refusal.1, left_out);
+            }
             return Err(said(refusal));
         }
         // Two of them could mean two things.
@@ -236,9 +235,7 @@ impl<B: Behind> Inside<B> {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             const WHY: &str =
                 "too many calls run at once: this one was not made; send it again later";
-            let mut answer = refused(StatusCode::SERVICE_UNAVAILABLE, &id_text, NOT_FORWARDED, WHY);
-            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-            return answer;
+            return refused(StatusCode::SERVICE_UNAVAILABLE, &id_text, NOT_FORWARDED, WHY);
         };
         let mut unnamed = None;
         if let Some(call) = self.unnamed(&body, message, &via) {

@@ -1,7 +1,15 @@
 //! The client's response to one exchange: one JSON body, or a stream of events.
-use crate::front::{
-    body::Answered,
-    events::{body_of, event_headers},
+use crate::{
+    front::{
+        body::{Answered, respond},
+        budget::{NoRoom, hold},
+        events::{body_of, event_headers},
+    },
+    mcp::{
+        answer,
+        codes::NOT_FORWARDED,
+        message::{self, Line},
+    },
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::poll_fn;
@@ -99,10 +107,16 @@ impl Reply {
         self.0 = State::Streaming { events, told, received };
     }
 
-    /// Sends a part of the stream.
+    /// Sends a part of the stream. If too much is held for other clients, the stream ends in its place.
     pub(crate) async fn event(&mut self, bytes: Bytes) {
-        if let State::Streaming { events, .. } = &self.0 {
-            let _ = events.send(bytes).await;
+        let State::Streaming { events, .. } = &self.0 else { return };
+        match hold(bytes) {
+            Ok(bytes) => drop(events.send(bytes).await),
+            Err(NoRoom) => {
+                if let State::Streaming { received, .. } = mem::replace(&mut self.0, State::Over) {
+                    self.0 = State::Sent(received);
+                }
+            }
         }
     }
 
@@ -134,10 +148,16 @@ impl Reply {
         let Some(response) = self.response() else { return };
         headers.remove(CONTENT_LENGTH);
         let (told, received) = oneshot::channel();
-        let body = Whole { body, told: Some(told) };
+        self.0 = State::Sent(received);
+        let Ok(kept) = hold(body.clone()) else {
+            // The client has not got it.
+            let _ = response.send(respond(StatusCode::SERVICE_UNAVAILABLE, not_kept(&body)));
+            return;
+        };
+        drop(body);
+        let body = Whole { body: kept, told: Some(told) };
         let mut answer = Response::new(body.boxed_unsync());
         (*answer.status_mut(), *answer.headers_mut()) = (status, headers);
-        self.0 = State::Sent(received);
         let _ = response.send(answer);
     }
 
@@ -189,6 +209,17 @@ impl Reply {
     /// Whether nothing more will be known about the client.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self.0, State::Over)
+    }
+}
+
+/// What the client gets in place of this answer, for which there is no room.
+fn not_kept(answer: &[u8]) -> Bytes {
+    const WHY: &str = "the answer came, but was not kept: too many long ones that other clients have not read are held; a tool that was called has run";
+    match message::read(answer) {
+        Line::One(message) => {
+            answer::refusal(message.id.map_or("null", |id| id.get()), NOT_FORWARDED, WHY)
+        }
+        _ => answer::refusal("null", NOT_FORWARDED, WHY),
     }
 }
 

@@ -5,7 +5,14 @@ use crate::{
         access::{Access, token},
         listener,
     },
-    mcp::{Options, child::Children, guard::Guard, log, signals::Signals, upstream::Upstream},
+    mcp::{
+        Options,
+        child::{Children, Limits},
+        guard::Guard,
+        log,
+        signals::Signals,
+        upstream::Upstream,
+    },
 };
 use anyhow::Context as _;
 use std::{net::SocketAddr, process::ExitCode, sync::Arc};
@@ -22,7 +29,7 @@ pub(crate) async fn run(options: Options, address: SocketAddr) -> anyhow::Result
     let token = http.token_file.as_deref().map(token).transpose()?;
     let listener = listener::bind(address, token.is_some(), http.behind_tls).await?;
     let (hosts, origins) = (http.allow_host.clone(), http.allow_origin.clone());
-    let access = Access { token, hosts, origins, once: &[] };
+    let access = Access { token, hosts, origins, ..Access::default() };
     let at = listener.local_addr().context("the listener has no address")?;
     tracing::warn!(target: TARGET, event = "mcp_listening", address = %at);
     let signal = if http.upstream.is_some() {
@@ -30,7 +37,8 @@ pub(crate) async fn run(options: Options, address: SocketAddr) -> anyhow::Result
         let remote = Remote::new(upstream, guard.clone());
         listener::serve(listener, HttpDoor::new(guard.clone(), remote, access), ended).await
     } else {
-        let children = Children::new(guard.clone(), options.command);
+        let limits = Limits { most: http.max_sessions, idle: http.session_idle };
+        let children = Children::new(guard.clone(), options.command, limits);
         let door = HttpDoor::new(guard.clone(), children.clone(), access);
         let signal = listener::serve(listener, door, ended).await;
         children.end().await;
