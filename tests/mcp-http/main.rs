@@ -12,6 +12,7 @@ mod child;
 mod client;
 mod configured;
 mod down;
+mod elsewhere;
 mod form;
 mod guard;
 mod identity;

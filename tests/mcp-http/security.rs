@@ -97,6 +97,27 @@ fn a_foreign_origin_is_refused_before_the_body_and_a_listed_one_is_not() {
     assert_eq!(last.head.header("origin"), None, "it is checked, and not sent on");
 }
 
+/// A browser asks before it sends a page's request, and asks without the token.
+#[test]
+fn the_pages_of_a_listed_origin_may_ask_and_read() {
+    let front = front(&["--allow-origin", "https://ui.example"]);
+    let asked = |origin: &str| {
+        let head = format!(
+            "OPTIONS /mcp HTTP/1.1\r\nhost: localhost\r\norigin: {origin}\r\naccess-control-request-method: POST\r\naccess-control-request-headers: content-type,mcp-session-id\r\n\r\n"
+        );
+        ask(front.client.authority(), head.as_bytes(), &json!(77)).0.unwrap()
+    };
+    let head = asked("https://ui.example");
+    assert_eq!(
+        (head.status(), head.header("access-control-allow-origin")),
+        (204, Some("https://ui.example"))
+    );
+    assert_eq!(head.header("access-control-allow-headers"), Some("content-type,mcp-session-id"));
+    let head = asked("https://evil.example");
+    assert_eq!((head.status(), head.header("access-control-allow-origin")), (403, None));
+    assert!(front.upstream.seen("OPTIONS").is_empty());
+}
+
 #[test]
 fn a_token_is_asked_for_and_kept_from_the_upstream() {
     let folder = tempfile::tempdir().unwrap();

@@ -165,6 +165,6 @@ rows! {
     wrong_id: Fault::WrongId, Legacy, read: InBand, payment: MayHaveRun, 1 s;
     oversized: Fault::Oversized(9000), Legacy, read: InBand, payment: TooLong, 1 s;
     html: Fault::Html, Legacy, read: InBand, payment: MayHaveRun, 1 s;
-    redirect: Fault::Redirect, Legacy, read: Passes(307), payment: MayHaveRun, 1 s;
+    redirect: Fault::Redirect, Legacy, read: InBand, payment: MayHaveRun, 1 s;
     accepted_202: Fault::Accepted, Legacy, read: InBand, payment: MayHaveRun, 1 s;
 }

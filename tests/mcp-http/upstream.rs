@@ -57,6 +57,8 @@ struct State {
     refuses_batches: bool,
     /// How it answers the next requests for its own stream: with this status, or, if 200, with a stream that ends.
     streams: VecDeque<u16>,
+    /// What it answers in place of an MCP server.
+    instead: Option<fn(&Head) -> Option<Vec<u8>>>,
     /// Whether answers that are held back may go.
     is_released: bool,
     /// The orders of calls whose connections ended before their answers.
@@ -196,6 +198,11 @@ impl Upstream {
         self.state().streams.extend(statuses);
     }
 
+    /// From now on it gives these responses, where there is one, in place of an MCP server's.
+    pub(crate) fn answer_instead(&self, response: fn(&Head) -> Option<Vec<u8>>) {
+        self.state().instead = Some(response);
+    }
+
     /// Forgets all sessions.
     pub(crate) fn lose_sessions(&self) {
         self.state().sessions.clear();
@@ -235,6 +242,10 @@ impl Upstream {
     /// Answers a request; whether the connection stays.
     fn answer(&self, seen: &Seen, to: &mut dyn Io, raw: &TcpStream) -> bool {
         let mut to = to;
+        let instead = self.state().instead;
+        if let Some(response) = instead.and_then(|response| response(&seen.head)) {
+            return send(&mut to, &response);
+        }
         let session = seen.head.header("mcp-session-id");
         let version = seen.head.header("mcp-protocol-version").unwrap_or_default();
         let is_modern = version >= "2026";

@@ -4,4 +4,5 @@ pub(crate) mod body;
 pub(crate) mod budget;
 pub(crate) mod events;
 pub(crate) mod listener;
+mod pages;
 pub(crate) mod told;

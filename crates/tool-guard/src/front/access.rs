@@ -84,8 +84,7 @@ impl Access {
         }
         let origin = headers.get(header::ORIGIN);
         let is_allowed = |origin: &str| {
-            is_own_page(origin, text(headers, &header::HOST))
-                || self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
+            is_own_page(origin, text(headers, &header::HOST)) || self.names_origin(origin)
         };
         if origin.is_some_and(|origin| !origin.to_str().is_ok_and(is_allowed)) {
             return Err((
@@ -105,6 +104,11 @@ impl Access {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether --allow-origin names this origin.
+    pub(crate) fn names_origin(&self, origin: &str) -> bool {
+        self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Connections: how many, how long their heads may take, and how they end.
 use super::{
-    access::HEAD_BYTES,
+    access::{Access, HEAD_BYTES},
     body::{self, Answered},
+    pages::Page,
 };
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
@@ -49,6 +50,9 @@ pub(crate) struct Connection(pub(crate) u64);
 
 /// Answers requests.
 pub(crate) trait Door: Clone + Send + 'static {
+    /// What requests must have.
+    fn access(&self) -> &Access;
+
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Answered> + Send;
 }
 
@@ -212,7 +216,14 @@ async fn connection<D: Door>(
         req.extensions_mut().insert(number);
         let (door, ending, busy) = (door.clone(), ending.clone(), idle.busy());
         async move {
-            let answer = door.answer(req).await;
+            let mut page = Page::of(door.access(), &req);
+            let mut answer = match page.as_mut().and_then(Page::preflight) {
+                Some(answer) => answer,
+                None => door.answer(req).await,
+            };
+            if let Some(page) = page {
+                page.may_read(&mut answer);
+            }
             let ended = |mut ends: watch::Receiver<bool>| async move {
                 let _ = ends.wait_for(|ending| *ending).await;
             };

@@ -74,6 +74,11 @@ impl Failure {
         self.facts.ran()
     }
 
+    /// Whether a repeat may help.
+    pub(crate) const fn is_transient(&self) -> bool {
+        matches!(self.facts.verdict(), Verdict::Transient { .. })
+    }
+
     pub(crate) fn oversized(bytes: usize, ran: Ran) -> Self {
         let what = match ran {
             Ran::Unknown => {

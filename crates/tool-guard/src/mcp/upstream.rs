@@ -2,6 +2,7 @@
 mod alive;
 mod answered;
 mod body;
+mod elsewhere;
 mod faults;
 mod headers;
 mod heard;
@@ -12,6 +13,7 @@ pub(crate) mod sse;
 
 pub(crate) use self::{
     body::Events,
+    elsewhere::Asked,
     faults::{error, is_protocol_refusal},
     heard::{Heard, Hearing, Posted, next_of},
     http::request,
@@ -38,8 +40,8 @@ use tokio::time::Instant;
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream {
     server: Arc<Server>,
-    /// The address of messages.
-    uri: Uri,
+    /// The address of messages; `None` for that of the options.
+    uri: Option<Uri>,
 }
 
 impl Upstream {
@@ -54,44 +56,62 @@ impl Upstream {
     ) -> anyhow::Result<Self> {
         let url = options.upstream.as_ref().context("--upstream is missing")?;
         let server = Arc::new(Server::new(url, options, status, max_line)?);
-        Ok(Self { server, uri: url.clone() })
+        Ok(Self { server, uri: None })
     }
 
     /// The server as a client's request at this address reaches it.
     pub(crate) fn at(&self, uri: &Uri) -> Self {
-        Self { server: self.server.clone(), uri: self.server.on_server(uri) }
+        Self { server: self.server.clone(), uri: Some(self.server.on_server(uri)) }
     }
 
     /// Posts a message. What is heard ends when nothing more can come; dropping it closes the connection.
     pub(crate) fn post(&self, posted: Posted) -> Hearing {
-        Exchange::new(self.server.clone(), self.uri.clone(), posted).hearing()
+        let uri = self.uri.as_ref().unwrap_or_else(|| self.server.url()).clone();
+        Exchange::new(self.server.clone(), uri, posted).hearing()
     }
 
-    /// Passes a request on unread, and its response back.
+    /// Passes a request on, and its response back.
     ///
     /// # Errors
-    /// If the server gave no response.
+    /// If the server gave no response, or one that leads elsewhere.
     pub(crate) async fn pass(
         &self,
-        request: Request<Bytes>,
+        request: &Request<Bytes>,
+        is_initialize: bool,
     ) -> Result<Response<Incoming>, Failure> {
-        let has_session = request.headers().contains_key(SESSION);
-        let uri = self.server.on_server(request.uri());
-        let peer = self.server.alive.peer(uri.query(), request.headers());
-        let shows_life = request.uri().path() == self.path() && request.method() != Method::DELETE;
-        match self.server.pass(request).await {
-            Ok(response) => {
-                if response.status().is_success() && shows_life {
-                    self.server.alive.note(peer, Instant::now());
+        let server = &*self.server;
+        let mut uri = server.on_server(request.uri());
+        let peer = server.alive.peer(uri.query(), request.headers());
+        let is_endpoint = request.uri().path() == self.path();
+        let sent = loop {
+            let headers = server.take(request.headers());
+            let body = request.body().clone();
+            let sent = server.send(request.method().clone(), uri.clone(), headers, body).await;
+            match sent {
+                Ok((head, _)) if is_endpoint && server.follow(&head, &mut uri) => {}
+                sent => break sent,
+            }
+        };
+        let elsewhere = match &sent {
+            Ok((head, _)) if is_endpoint => {
+                server.elsewhere(Asked::of(request.headers(), is_initialize), head).await
+            }
+            _ => None,
+        };
+        let fault = match (sent, elsewhere) {
+            (Err(fault), _) | (_, Some(fault)) => fault,
+            (Ok((head, body)), None) => {
+                let shows_life = is_endpoint && request.method() != Method::DELETE;
+                if head.status.is_success() && shows_life {
+                    server.alive.note(peer, Instant::now());
                 }
-                Ok(response)
+                return Ok(Response::from_parts(head, body));
             }
-            Err(fault) => {
-                let host = self.server.host();
-                let about = About { kind: Kind::Message, has_session, is_modern: false, host };
-                Err(failure(&fault, about))
-            }
-        }
+        };
+        let has_session = request.headers().contains_key(SESSION);
+        let host = server.host();
+        let about = About { kind: Kind::Message, has_session, is_modern: false, host };
+        Err(failure(&fault, about))
     }
 
     /// The path of the endpoint.

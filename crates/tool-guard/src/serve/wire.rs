@@ -31,6 +31,10 @@ pub(super) struct Door {
 }
 
 impl listener::Door for Arc<Door> {
+    fn access(&self) -> &Access {
+        &self.access
+    }
+
     async fn answer(&self, req: Request<Incoming>) -> Answered {
         let (head, body) = req.into_parts();
         if let Err((status, why)) = self.access.check(&head) {

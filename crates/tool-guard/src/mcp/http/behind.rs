@@ -133,10 +133,10 @@ impl Behind for Remote {
         let is_own = request.method() == Method::GET && !request.headers().contains_key(LAST_EVENT);
         let until = begins.then(|| Instant::now() + STARTS);
         loop {
-            let passed = self.upstream.pass(request.clone()).await;
+            let passed = self.upstream.pass(&request, begins).await;
             let may_start = match &passed {
                 Ok(response) => has_no_way(response),
-                Err(failure) => failure.ran() == tr_core::Ran::No,
+                Err(failure) => failure.ran() == tr_core::Ran::No && failure.is_transient(),
             };
             if may_start && until.is_some_and(|until| Instant::now() + AGAIN < until) {
                 sleep(AGAIN).await;

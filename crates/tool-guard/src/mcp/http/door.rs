@@ -82,6 +82,10 @@ impl<B: Behind> HttpDoor<B> {
 }
 
 impl<B: Behind> listener::Door for HttpDoor<B> {
+    fn access(&self) -> &Access {
+        &self.0.access
+    }
+
     async fn answer(&self, request: Request<Incoming>) -> Answered {
         let (head, body) = request.into_parts();
         let inside = &self.0;

@@ -63,7 +63,7 @@ pub(super) fn own_stream(
                 }
                 own.headers.extend(own.renewed.now());
                 let get = to_endpoint(&own.upstream, Method::GET, own.headers.clone());
-                match own.upstream.pass(get).await {
+                match own.upstream.pass(&get, false).await {
                     Ok(response) if response.status().is_success() => {
                         own.now = Some(Events::new(response.into_body(), own.max_line));
                         own.failures = Some(0);

@@ -369,6 +369,7 @@ impl Talk {
         }
         let headers = self.base();
         // What the server says to that changes nothing.
-        let _ = self.upstream.pass(to_endpoint(&self.upstream, Method::DELETE, headers)).await;
+        let _ =
+            self.upstream.pass(&to_endpoint(&self.upstream, Method::DELETE, headers), false).await;
     }
 }

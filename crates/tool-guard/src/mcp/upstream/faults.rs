@@ -24,6 +24,12 @@ pub(super) enum Fault {
     Cut,
     /// A response of status 2xx answers something else.
     NoAnswer(String),
+    /// The server is at another address.
+    Redirected(StatusCode, String),
+    /// The server asks for a login that cannot be done through the guard.
+    Login,
+    /// The server speaks the transport before Streamable HTTP.
+    Older,
 }
 
 /// What the request is.
@@ -87,6 +93,34 @@ pub(super) fn failure(fault: &Fault, about: About<'_>) -> Failure {
             format!("The MCP server at {host} accepted the request and did not answer it: {what}"),
             "invalid_answer",
             Ran::Unknown,
+            Verdict::Permanent,
+        ),
+        Fault::Redirected(status, target) => (
+            format!(
+                "The MCP server at {host} redirects to {target} ({status}), and the guard follows no redirect to another address. If that is the server, give that URL as --upstream"
+            ),
+            "redirected",
+            // A server may have done what it was asked for before it said so.
+            match about.kind {
+                Kind::Message | Kind::Preflight => Ran::No,
+                Kind::Read | Kind::Mutating => Ran::Unknown,
+            },
+            Verdict::Permanent,
+        ),
+        Fault::Login => (
+            format!(
+                "The MCP server at {host} asks for a login (OAuth), which cannot be done through the guard. The user can give a token of that server, which goes with each request"
+            ),
+            "auth_failed",
+            Ran::No,
+            Verdict::Permanent,
+        ),
+        Fault::Older => (
+            format!(
+                "The server at {host} speaks HTTP with SSE, the transport of MCP 2024-11-05. Give the address of its Streamable HTTP endpoint, which often ends in /mcp"
+            ),
+            "protocol_mismatch",
+            Ran::No,
             Verdict::Permanent,
         ),
     };

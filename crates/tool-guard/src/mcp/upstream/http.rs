@@ -2,11 +2,13 @@
 use super::{
     alive::Alive,
     body::causes,
+    elsewhere::with_path,
     faults::Fault,
     headers::{forwarded, without_connection},
 };
 use crate::{
     connect::{Connector, Trust, was_not_sent},
+    front::told::Told,
     mcp::options::{HttpOptions, Preflight, StatusRules},
 };
 use anyhow::Context as _;
@@ -17,7 +19,7 @@ use hyper::{
     http::uri::PathAndQuery,
 };
 use hyper_util::client::legacy::{self, Client};
-use std::{error::Error as _, io, iter::successors};
+use std::{error::Error as _, io, iter::successors, sync::OnceLock};
 use tokio_rustls::rustls;
 
 /// The server, the connections to it, and what all requests to it share.
@@ -25,7 +27,11 @@ use tokio_rustls::rustls;
 pub(super) struct Server {
     client: Client<Connector, Full<Bytes>>,
     url: Uri,
+    /// Where requests to the endpoint go since it was redirected.
+    moved: OnceLock<Uri>,
     host: HeaderValue,
+    /// The log of what the server is in place of the expected.
+    pub(super) told: Told,
     pub(super) alive: Alive,
     pub(super) status: StatusRules,
     pub(super) preflight: Preflight,
@@ -48,7 +54,9 @@ impl Server {
         Ok(Self {
             client,
             url: url.clone(),
+            moved: OnceLock::new(),
             host,
+            told: Told::default(),
             alive: Alive::new(),
             status,
             preflight: options.preflight,
@@ -56,8 +64,22 @@ impl Server {
         })
     }
 
+    /// The path at which clients know the endpoint.
     pub(super) fn path(&self) -> &str {
         self.url.path()
+    }
+
+    /// The address of the endpoint.
+    pub(super) fn url(&self) -> &Uri {
+        self.moved.get().unwrap_or(&self.url)
+    }
+
+    /// Sends this request, and all later ones to the endpoint, to another path of the server.
+    pub(super) fn move_to(&self, path: &str, request: &mut Uri) -> bool {
+        let Some(moved) = with_path(&self.url, path) else { return false };
+        let moved = self.moved.get_or_init(|| moved);
+        let at = with_path(request, moved.path());
+        at.map(|at| *request = at).is_some()
     }
 
     /// Where the server is, for messages.
@@ -81,26 +103,18 @@ impl Server {
         Ok(self.request(request(method, uri, headers, body)).await?.into_parts())
     }
 
-    /// Passes a request on, to the same path of the server.
-    pub(super) async fn pass(
-        &self,
-        mut request: Request<Bytes>,
-    ) -> Result<Response<Incoming>, Fault> {
-        let headers = self.take(request.headers());
-        *request.headers_mut() = headers;
-        *request.uri_mut() = self.on_server(request.uri());
-        self.request(request).await
-    }
-
     /// The address on the server. That of the endpoint may have a query of its own.
     pub(super) fn on_server(&self, uri: &Uri) -> Uri {
-        if uri.path() == self.url.path() && uri.query().is_none() {
-            return self.url.clone();
+        let is_endpoint = uri.path() == self.url.path();
+        if is_endpoint && uri.query().is_none() {
+            return self.url().clone();
         }
         let mut parts = self.url.clone().into_parts();
         let path = uri.path_and_query().cloned();
         parts.path_and_query = Some(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
-        Uri::from_parts(parts).unwrap_or_else(|_| self.url.clone())
+        let at = Uri::from_parts(parts).unwrap_or_else(|_| self.url.clone());
+        let moved = self.moved.get().filter(|_| is_endpoint);
+        moved.and_then(|moved| with_path(&at, moved.path())).unwrap_or(at)
     }
 
     async fn request(&self, request: Request<Bytes>) -> Result<Response<Incoming>, Fault> {

@@ -3,6 +3,7 @@ use super::{
     alive::Peer,
     answered::{Asks, answers},
     body::{Body, Events, brief, read, skip},
+    elsewhere::Asked,
     faults::{About, Fault, Kind, error, failure, is_alive, is_transient, refused},
     headers::{is_event_stream, of_stream},
     heard::{Heard, Hearing, Posted},
@@ -53,6 +54,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub(super) struct Exchange {
     server: Arc<Server>,
     uri: Uri,
+    /// The client's own headers.
+    of_client: HeaderMap,
     headers: HeaderMap,
     body: Bytes,
     peer: Peer,
@@ -83,7 +86,8 @@ enum Stage {
 impl Exchange {
     pub(super) fn new(server: Arc<Server>, uri: Uri, posted: Posted) -> Self {
         let Posted { headers, body, attempt } = posted;
-        let headers = server.take(&headers);
+        let of_client = headers;
+        let headers = server.take(&of_client);
         let kind = match &attempt {
             Some(sent) if sent.is_mutating => Kind::Mutating,
             Some(_) => Kind::Read,
@@ -98,6 +102,7 @@ impl Exchange {
             uri,
             is_modern: is_modern(&headers),
             server,
+            of_client,
             headers,
             body,
             kind,
@@ -186,6 +191,12 @@ impl Exchange {
                 Ok((head, body)) if head.status.is_success() => {
                     return self.on_success(head, body).await;
                 }
+                // It is not known of a payment whether it was made before.
+                Ok((head, _))
+                    if self.kind != Kind::Mutating && self.server.follow(&head, &mut self.uri) =>
+                {
+                    continue;
+                }
                 Ok((head, body)) => {
                     let body = brief(body, self.server.max_line).await;
                     let lost_route = self.asks.is_initialize
@@ -193,7 +204,7 @@ impl Exchange {
                         && !self.headers.contains_key(SESSION)
                         && error(&body).is_none();
                     if !(lost_route && may_wait(ROUTE)) {
-                        return self.on_refusal(head, body);
+                        return self.on_refusal(head, body).await;
                     }
                 }
             }
@@ -206,8 +217,14 @@ impl Exchange {
     async fn preflight(&mut self) -> Result<(), Heard> {
         let (headers, body, id) = preflight::probe(&self.headers, &self.body, self.is_modern);
         let asked = async {
-            let (head, body) =
-                self.server.send(Method::POST, self.uri.clone(), headers, body).await?;
+            let (head, body) = loop {
+                let (headers, body) = (headers.clone(), body.clone());
+                let (head, body) =
+                    self.server.send(Method::POST, self.uri.clone(), headers, body).await?;
+                if !self.server.follow(&head, &mut self.uri) {
+                    break (head, body);
+                }
+            };
             // The connection can be used again once the body was read.
             let body = match timeout(BRIEF / 10, read(body, 64 * 1024)).await {
                 Ok(Body::Whole(body) | Body::Torn(body, _)) => body,
@@ -226,6 +243,9 @@ impl Exchange {
             self.server.alive.note(self.peer, Instant::now());
             return Ok(());
         }
+        if let Some(fault) = self.elsewhere(&head).await {
+            return Err(Heard::Failed(failure(&fault, self.about(Kind::Preflight))));
+        }
         if let Some(failure) = self.refused(Kind::Preflight, &head, &body) {
             return Err(Heard::Failed(failure));
         }
@@ -240,7 +260,15 @@ impl Exchange {
         Err(Heard::Refused(Box::new(Response::from_parts(head, body))))
     }
 
-    fn on_refusal(&mut self, head: response::Parts, body: Bytes) {
+    async fn elsewhere(&self, head: &response::Parts) -> Option<Fault> {
+        let asked = Asked::of(&self.of_client, self.asks.is_initialize);
+        self.server.elsewhere(asked, head).await
+    }
+
+    async fn on_refusal(&mut self, head: response::Parts, body: Bytes) {
+        if let Some(fault) = self.elsewhere(&head).await {
+            return self.fail(&fault);
+        }
         let heard = match self.refused(self.kind, &head, &body) {
             Some(failure) => Heard::Failed(failure),
             None => Heard::Refused(Box::new(Response::from_parts(head, body))),

@@ -1,0 +1,100 @@
+//! Web pages of the origins that --allow-origin names: what their browsers ask before a request, and what lets a page
+//! read the answer (CORS).
+use super::{
+    access::{Access, text},
+    body::{Answered, respond},
+};
+use bytes::Bytes;
+use hyper::{
+    Method, Request, StatusCode,
+    header::{
+        ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+        ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+        ACCESS_CONTROL_REQUEST_METHOD, HeaderValue, ORIGIN, VARY,
+    },
+};
+
+/// The page that sends a request.
+pub(crate) struct Page {
+    origin: HeaderValue,
+    /// The answer to a preflight: a browser's question whether the page may send its request.
+    preflight: Option<Answered>,
+}
+
+impl Page {
+    /// `None` if no page of an allowed origin sends it.
+    pub(crate) fn of<B>(access: &Access, request: &Request<B>) -> Option<Self> {
+        let headers = request.headers();
+        text(headers, &ORIGIN).filter(|origin| access.names_origin(origin))?;
+        let origin = headers.get(ORIGIN)?.clone();
+        let asks = request.method() == Method::OPTIONS
+            && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        let preflight = asks.then(|| {
+            let mut answer = respond(StatusCode::NO_CONTENT, Bytes::new());
+            let set = answer.headers_mut();
+            set.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
+            if let Some(asked) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+                set.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
+            }
+            set.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+            answer
+        });
+        Some(Self { origin, preflight })
+    }
+
+    /// The answer to a preflight, which no door gets: it has no token.
+    pub(crate) const fn preflight(&mut self) -> Option<Answered> {
+        self.preflight.take()
+    }
+
+    /// Lets the page read an answer.
+    pub(crate) fn may_read(self, answer: &mut Answered) {
+        let headers = answer.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.origin);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
+        headers.append(VARY, HeaderValue::from_static("origin"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: Method, headers: &[(&str, &str)]) -> Request<()> {
+        let mut request = Request::builder().method(method).uri("/mcp");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap()
+    }
+
+    #[test]
+    fn a_page_of_an_allowed_origin_may_ask_and_read() {
+        let access = Access { origins: vec!["http://localhost:6274".into()], ..Access::default() };
+        let asks = [
+            ("origin", "http://localhost:6274"),
+            ("access-control-request-method", "POST"),
+            ("access-control-request-headers", "content-type,mcp-session-id"),
+        ];
+        let mut page = Page::of(&access, &request(Method::OPTIONS, &asks)).unwrap();
+        let mut answer = page.preflight().unwrap();
+        page.may_read(&mut answer);
+        let header = |name: &str| answer.headers()[name].to_str().unwrap();
+        assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+        assert_eq!(header("access-control-allow-origin"), "http://localhost:6274");
+        assert_eq!(header("access-control-allow-headers"), "content-type,mcp-session-id");
+        assert_eq!(header("access-control-allow-methods"), "GET, POST, DELETE");
+        assert_eq!(header("access-control-expose-headers"), "*");
+
+        let mut page = Page::of(&access, &request(Method::POST, &asks)).unwrap();
+        assert!(page.preflight().is_none(), "only OPTIONS asks");
+        let plain = &asks[..1];
+        let mut page = Page::of(&access, &request(Method::OPTIONS, plain)).unwrap();
+        assert!(page.preflight().is_none(), "it asks for no method");
+        for origin in ["http://localhost:6275", "null", "https://localhost:6274"] {
+            let foreign = [("origin", origin), asks[1]];
+            assert!(Page::of(&access, &request(Method::OPTIONS, &foreign)).is_none(), "{origin}");
+        }
+        assert!(Page::of(&Access::default(), &request(Method::OPTIONS, &asks)).is_none());
+    }
+}

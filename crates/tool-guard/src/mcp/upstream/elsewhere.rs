@@ -1,0 +1,162 @@
+//! Refusals that say that the server is elsewhere, or speaks something else: redirects, logins, the transport before
+//! Streamable HTTP.
+use super::{faults::Fault, http::Server};
+use crate::front::access::text;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::{
+    HeaderMap, Method, StatusCode, Uri,
+    body::{Body as _, Incoming},
+    header::{ACCEPT, AUTHORIZATION, HOST, HeaderValue, LOCATION, WWW_AUTHENTICATE},
+    http::{response, uri::PathAndQuery},
+};
+use std::{pin::pin, time::Duration};
+use tokio::time::timeout;
+use tool_reliability::telemetry::TARGET;
+
+/// How long the older transport may take to show itself, and in how many bytes.
+const SHOWN: Duration = Duration::from_secs(2);
+const FIRST: usize = 4 * 1024;
+
+/// What a request to the endpoint was, as its client sent it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked<'r> {
+    /// How the client calls this guard; `None` if it has no address.
+    host: Option<&'r str>,
+    has_credential: bool,
+    is_initialize: bool,
+}
+
+impl<'r> Asked<'r> {
+    pub(crate) fn of(headers: &'r HeaderMap, is_initialize: bool) -> Self {
+        let host = text(headers, &HOST);
+        Self { host, has_credential: headers.contains_key(AUTHORIZATION), is_initialize }
+    }
+}
+
+impl Server {
+    /// Follows a redirect from the endpoint to the same path with or without a slash at its end. All later requests go
+    /// there, too.
+    pub(super) fn follow(&self, head: &response::Parts, uri: &mut Uri) -> bool {
+        // With other redirects, POST becomes GET.
+        let keeps_method =
+            matches!(head.status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        let Some(target) = target(&head.headers, uri).filter(|_| keeps_method) else {
+            return false;
+        };
+        let slash = |a: &str, b: &str| a.strip_suffix('/') == Some(b);
+        let (to, from) = (target.path(), uri.path());
+        let is_same = is_same_origin(&target, uri) && (slash(to, from) || slash(from, to));
+        is_same && from == self.path() && self.move_to(to, uri)
+    }
+
+    /// What a response says of the server instead of answering.
+    pub(super) async fn elsewhere(
+        &self,
+        asked: Asked<'_>,
+        head: &response::Parts,
+    ) -> Option<Fault> {
+        let (status, headers) = (head.status, &head.headers);
+        let fault = match status {
+            StatusCode::UNAUTHORIZED
+                if !asked.has_credential && is_login_elsewhere(headers, asked.host) =>
+            {
+                Fault::Login
+            }
+            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+                if asked.is_initialize && self.is_older().await =>
+            {
+                Fault::Older
+            }
+            _ if status.is_redirection() => {
+                // A query may hold a secret.
+                let to = text(headers, &LOCATION)?.split('?').next().unwrap_or_default();
+                Fault::Redirected(status, to.chars().take(200).collect())
+            }
+            _ => return None,
+        };
+        if let Some(left_out) = self.told.now() {
+            let what = match &fault {
+                Fault::Redirected(_, to) => format!("redirects to {to}"),
+                Fault::Login => "asks for a login (OAuth): clients cannot log in through the guard; send a token with each request (--header-file), or connect them to the server itself".to_owned(),
+                _ => "speaks HTTP with SSE, the transport before Streamable HTTP".to_owned(),
+            };
+            tracing::warn!(target: TARGET, event = "upstream_elsewhere", host = self.host(), what, left_out);
+        }
+        Some(fault)
+    }
+
+    /// Whether a GET of the endpoint begins with the event `endpoint`, as in MCP 2024-11-05.
+    async fn is_older(&self) -> bool {
+        let mut headers = self.take(&HeaderMap::new());
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let asked = async {
+            let sent = self.send(Method::GET, self.url().clone(), headers, Bytes::new()).await;
+            match sent {
+                Ok((head, body)) if head.status.is_success() => begins_with_endpoint(body).await,
+                _ => false,
+            }
+        };
+        timeout(SHOWN, asked).await.unwrap_or_default()
+    }
+}
+
+async fn begins_with_endpoint(body: Incoming) -> bool {
+    let (mut body, mut begun) = (pin!(body), Vec::new());
+    while !body.is_end_stream() && begun.len() < FIRST {
+        let Some(Ok(frame)) = body.frame().await else { break };
+        begun.extend_from_slice(&frame.into_data().unwrap_or_default());
+        let mut lines = begun.split(|byte| matches!(byte, b'\r' | b'\n'));
+        if lines.any(|line| matches!(line, b"event: endpoint" | b"event:endpoint")) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Where a response says that its resource is.
+fn target(headers: &HeaderMap, from: &Uri) -> Option<Uri> {
+    let to: Uri = text(headers, &LOCATION)?.parse().ok()?;
+    if to.scheme().is_some() {
+        return Some(to);
+    }
+    let mut parts = from.clone().into_parts();
+    parts.path_and_query = to.into_parts().path_and_query;
+    Uri::from_parts(parts).ok()
+}
+
+fn is_same_origin(a: &Uri, b: &Uri) -> bool {
+    let port = |uri: &Uri| {
+        uri.port_u16().or(match uri.scheme_str() {
+            Some("https") => Some(443),
+            _ => Some(80),
+        })
+    };
+    let is_same_host = a.host().zip(b.host()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b));
+    a.scheme() == b.scheme() && is_same_host && port(a) == port(b)
+}
+
+/// The address with another path.
+pub(super) fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
+    let mut parts = uri.clone().into_parts();
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    parts.path_and_query = Some(PathAndQuery::try_from(format!("{path}{query}")).ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// Whether a challenge leads clients to a login which they refuse: its metadata is that of another address than they
+/// asked.
+fn is_login_elsewhere(headers: &HeaderMap, host: Option<&str>) -> bool {
+    const METADATA: &str = "resource_metadata=";
+    let challenges = headers.get_all(WWW_AUTHENTICATE);
+    let mut challenges = challenges.iter().filter_map(|value| value.to_str().ok());
+    challenges.any(|challenge| {
+        let is_bearer = challenge.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("bearer"));
+        let Some(host) = host else { return is_bearer };
+        let metadata = challenge.split_once(METADATA).map(|(_, url)| url.trim_start_matches('"'));
+        let metadata = metadata.and_then(|url| url.split(['"', ',', ' ']).next());
+        let url: Option<Uri> = metadata.and_then(|url| url.parse().ok());
+        let authority = url.as_ref().and_then(|url| url.authority());
+        is_bearer && authority.is_some_and(|it| !it.as_str().eq_ignore_ascii_case(host))
+    })
+}
