@@ -35,6 +35,9 @@ impl Seen {
     }
 }
 
+/// The response to a request in place of an MCP server's, if there is one.
+type Instead = fn(&Head) -> Option<Vec<u8>>;
+
 #[derive(Debug, Default)]
 struct State {
     /// For the next calls, one for each.
@@ -58,7 +61,7 @@ struct State {
     /// How it answers the next requests for its own stream: with this status, or, if 200, with a stream that ends.
     streams: VecDeque<u16>,
     /// What it answers in place of an MCP server.
-    instead: Option<fn(&Head) -> Option<Vec<u8>>>,
+    instead: Option<Instead>,
     /// Whether answers that are held back may go.
     is_released: bool,
     /// The orders of calls whose connections ended before their answers.
@@ -199,7 +202,7 @@ impl Upstream {
     }
 
     /// From now on it gives these responses, where there is one, in place of an MCP server's.
-    pub(crate) fn answer_instead(&self, response: fn(&Head) -> Option<Vec<u8>>) {
+    pub(crate) fn answer_instead(&self, response: Instead) {
         self.state().instead = Some(response);
     }
 
