@@ -249,6 +249,52 @@ fn idle_connections_keep_nobody_out() {
     drop(held);
 }
 
+/// Connections that say nothing, heads and bodies that trickle, and answers that nobody reads.
+#[test]
+fn slow_and_idle_clients_by_the_hundred_stop_neither_a_payment_nor_the_operator() {
+    let front = front(&["--admin", "127.0.0.1:0"]);
+    let logs = front.shop.logs();
+    let mut events = logs.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let admin = events.find(|event| event["event"] == "admin_listening").unwrap();
+    let admin = admin["address"].as_str().unwrap().to_owned();
+    let session = front.client.session.clone().unwrap();
+    let order = "9".repeat(2 << 20);
+    let arguments = json!({ "name": "balance", "arguments": { "order": order } });
+    let mut held = Vec::new();
+    for number in 0..300 {
+        for (address, kinds) in [(front.client.authority(), 4), (&*admin, 2)] {
+            let mut connection = TcpStream::connect(address).unwrap();
+            let begun = match number % kinds {
+                0 => String::new(),
+                1 => format!("POST /mcp HTTP/1.1\r\nhost: {address}\r\n"),
+                2 => format!(
+                    "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: 60000\r\n\r\n{{"
+                ),
+                _ if number < 80 => {
+                    let call = json!({ "jsonrpc": "2.0", "id": number + 1000, "method": "tools/call", "params": arguments });
+                    let headers =
+                        [("mcp-session-id", &*session), ("mcp-protocol-version", "2025-11-25")];
+                    let bytes = front.client.bytes(&headers, call.to_string().as_bytes());
+                    String::from_utf8(bytes).unwrap()
+                }
+                _ => String::new(),
+            };
+            connection.write_all(begun.as_bytes()).unwrap();
+            held.push(connection);
+        }
+    }
+    assert_eq!(front.send(|text| text), 200);
+    assert_eq!(front.paid(), 1);
+    let token = fs::read_to_string(front.shop.path(".local/state/tool-guard/admin-token")).unwrap();
+    let get = format!(
+        "GET /debug/tool-reliability HTTP/1.1\r\nhost: {admin}\r\nauthorization: Bearer {}\r\n\r\n",
+        token.trim()
+    );
+    let (head, seen) = ask(&admin, get.as_bytes(), &json!(0));
+    assert_eq!(head.unwrap().status(), 200, "{seen:?}");
+    drop(held);
+}
+
 #[test]
 fn another_path_is_not_found_and_metadata_of_oauth_passes() {
     let front = front(&[]);

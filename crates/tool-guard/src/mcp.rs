@@ -20,6 +20,7 @@ mod http_names;
 mod http_options;
 pub(crate) mod identity;
 mod in_flight;
+mod limits;
 mod line_reader;
 pub(crate) mod lines;
 pub(crate) mod log;

@@ -230,7 +230,7 @@ fn of_door(door: Door) -> Vec<(&'static str, Value)> {
         Door::Program => return Vec::new(),
         Door::Turn => vec![("loops.enabled", json!(false))],
         Door::Mcp => {
-            vec![("attempt_timeout_ms", json!(50_000)), ("idempotency.derived_keys", json!("off"))]
+            vec![("attempt_timeout_ms", json!(58_000)), ("idempotency.derived_keys", json!("off"))]
         }
     };
     [records, own].concat()

@@ -1,12 +1,10 @@
 //! The model of a malformed call, for the attribution log: read from what the client says about itself,
 //! its turn and the call. It changes no byte that passes.
 use super::{
-    message::{self, Message},
+    message::Message,
     meta::{self, Said},
 };
 use anyhow::Context as _;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::{
     path::Path,
     sync::{Mutex, PoisonError},
@@ -30,12 +28,6 @@ pub(crate) struct ClientLog {
     client: Mutex<Option<String>>,
 }
 
-#[derive(Default, Deserialize)]
-struct Initialize<'l> {
-    #[serde(borrow, rename = "clientInfo")]
-    client: Option<&'l RawValue>,
-}
-
 impl ClientLog {
     /// Opens the file.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
@@ -47,11 +39,7 @@ impl ClientLog {
 
     /// Handles a request of the client's: `initialize` names the client.
     pub(crate) fn on_request(&self, message: &Message<'_>) {
-        if message.method.as_deref() == Some("initialize") {
-            let params = message.params.and_then(|raw| message::object(raw.get()).ok());
-            let said: Initialize<'_> = params.unwrap_or_default();
-            self.know(said.client.and_then(meta::client).as_deref());
-        }
+        self.know(meta::initializes(message).as_deref());
     }
 
     /// Adds to the call what its client says about its model.
@@ -88,6 +76,7 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::message;
     use tr_core::Json;
 
     fn log() -> ClientLog {

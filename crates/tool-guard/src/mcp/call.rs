@@ -79,15 +79,6 @@ pub(crate) enum Ending {
     Overdue(Duration),
 }
 
-/// The limits of an attempt.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// Without an answer or progress.
-    pub(crate) idle: Duration,
-    /// In all.
-    pub(crate) hard: Duration,
-}
-
 /// What the members of a request say, besides the call itself.
 #[derive(Debug)]
 pub(crate) struct Request {

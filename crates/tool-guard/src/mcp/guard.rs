@@ -1,11 +1,11 @@
 //! The guard that all connections of one server share: the stack, the records, what is known about its tools.
 use super::{
     Mode, Options, admin,
-    call::Limits,
     effects::{Declared, Effects, Known},
     equal_calls::EqualCalls,
     identity::{Client, Recognised},
     in_flight::InFlight,
+    limits::Limits,
     mark,
     message::{self, Line},
     options::{StatusRules, signals},
@@ -33,17 +33,8 @@ use tool_reliability::{
 };
 use tr_core::{Effect, Observer};
 
-/// The default limit of a call without an answer or progress: clients give up at about 60 s.
-const IDLE: Duration = Duration::from_secs(50);
-/// The default limit of a call in all.
-const HARD: Duration = Duration::from_secs(600);
-/// The same limits of a call that its host runs: a person may have to permit it, or it builds something.
-const HOST_IDLE: Duration = Duration::from_secs(3600);
-const HOST_HARD: Duration = Duration::from_secs(24 * 3600);
 /// How long a repeat waits for the same call, unless the configuration or the limit of a call says less.
 const MAX_WAIT: Duration = Duration::from_secs(30);
-/// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
-const OBSERVED: Duration = Duration::from_secs(24 * 3600);
 
 /// What the connections to one server share.
 pub(crate) struct Guard {
@@ -82,24 +73,22 @@ impl Guard {
         let setup = files.read().map_err(anyhow::Error::msg)?;
         let declared = Declared::default();
         setup.declare(&declared);
-        let (idle_default, hard_default) = match options.host_runs {
-            true => (HOST_IDLE, HOST_HARD),
-            false => (IDLE, HARD),
-        };
+        let limits_of = if options.host_runs { Limits::of_host } else { Limits::new };
+        let hard = options.max_timeout;
         let configured = setup.config.attempt_timeout.map(|limit| match limit {
             // Only the limit of a call in all.
-            Limit::None => options.max_timeout.unwrap_or(hard_default),
+            Limit::None => limits_of(None, hard).hard,
             Limit::At(timeout) => timeout,
         });
-        let idle = options.overrides.timeout.or(configured).unwrap_or(idle_default);
         let limits = match options.mode {
-            Mode::Observe => Limits { idle: OBSERVED, hard: OBSERVED },
-            _ => Limits { idle, hard: options.max_timeout.unwrap_or(hard_default.max(idle)) },
+            Mode::Observe => Limits::observed(),
+            _ => limits_of(options.overrides.timeout.or(configured), hard),
         };
         if limits.hard < limits.idle {
             bail!(
-                "--max-timeout {:?} is shorter than the timeout {idle:?}: raise it, or lower --timeout",
-                limits.hard
+                "--max-timeout {:?} is shorter than the timeout {:?}: raise it, or lower --timeout",
+                limits.hard,
+                limits.idle
             );
         }
         let keys = setup.keys(options.overrides.derive_keys.map(Into::into));

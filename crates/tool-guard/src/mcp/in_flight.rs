@@ -12,7 +12,8 @@ pub(crate) use self::late::{Claim, Owed};
 
 use self::{asked::Asked, attempt::Attempt, groups::Groups, late::Late};
 use super::{
-    call::{Ending, Limits, McpCall},
+    call::{Ending, McpCall},
+    limits::Limits,
     message::Token,
 };
 use bytes::Bytes;

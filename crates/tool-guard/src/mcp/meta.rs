@@ -1,5 +1,5 @@
 //! What a client says about a call in `_meta`, read once.
-use super::message::{self, present};
+use super::message::{self, Message, present};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -90,13 +90,26 @@ impl Meta<'_> {
 }
 
 /// The client, as `name/version`.
-pub(crate) fn client(raw: &RawValue) -> Option<Box<str>> {
+fn client(raw: &RawValue) -> Option<Box<str>> {
     let client: Client<'_> = message::object(raw.get()).ok()?;
     let name = text(client.name)?;
     Some(match text(client.version) {
         Some(version) => format!("{name}/{version}").into(),
         None => name,
     })
+}
+
+#[derive(Default, Deserialize)]
+struct Initialize<'l> {
+    #[serde(borrow, rename = "clientInfo")]
+    client: Option<&'l RawValue>,
+}
+
+/// The client whose `initialize` this is, as `name/version`.
+pub(crate) fn initializes(message: &Message<'_>) -> Option<Box<str>> {
+    let params = message.params.filter(|_| message.method.as_deref() == Some("initialize"))?;
+    let said: Initialize<'_> = message::object(params.get()).ok()?;
+    said.client.and_then(client)
 }
 
 /// A member's text; clients may put anything into `_meta`, so other types count as none.

@@ -114,7 +114,8 @@ impl Options {
 /// The options that override keys of the configuration.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Overrides {
-    /// The limit of a call without an answer or progress, such as 50s or 500ms [default: 50s]
+    /// The limit of a call without an answer or progress, such as 50s or 500ms [default: the client's own, if it is
+    /// known, less 2 s, and at most 10m; else 58s]
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub(crate) timeout: Option<Duration>,
 

@@ -26,7 +26,7 @@ use super::{
     in_flight::{Relay, Unopened},
     lines::Item,
     message::{self, Guess, Line, Message, NoteParams, Token},
-    notes,
+    meta, notes,
     out::Out,
     timeout_sweeper::TimeoutSweeper,
     tool::{ServerTool, Wire},
@@ -110,6 +110,11 @@ impl Proxy {
     /// What is known about the server's tools.
     fn effects(&self) -> MutexGuard<'_, Effects> {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client has said its name, as `name/version`, by which its calls have their limit.
+    pub(crate) fn know_client(&self, name: &str) {
+        self.wire.lock().know_client(name);
     }
 
     /// Reads what is said about tools, in the form of a server's list.
@@ -291,6 +296,9 @@ impl Proxy {
             return self.refuse(raw.get(), CONNECTION_CLOSED, CLOSED);
         }
         self.watching.on_request(message);
+        if let Some(client) = meta::initializes(message) {
+            self.know_client(&client);
+        }
         let (place, is_list) = (message::range(line, raw), method == "tools/list");
         let lasts = (method == "subscriptions/listen").then(|| id.clone());
         self.forward_one(line, Asked { id, place, is_list });

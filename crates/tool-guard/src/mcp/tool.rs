@@ -1,9 +1,10 @@
 //! The server as a tool service: one call is one attempt.
 use super::{
     answer,
-    call::{Ending, Limits, McpCall},
+    call::{Ending, McpCall},
     failure::Failure,
     in_flight::{Claim, InFlight, Owed},
+    limits::Limits,
     message::Token,
     out::{Outgoing, Sent},
     records,
@@ -37,7 +38,6 @@ use tr_core::{
 #[derive(Debug)]
 pub(crate) struct Wire {
     state: Mutex<WireState>,
-    limits: Limits,
     records: Handle<ToolOutcome>,
     /// This process's calls that may have run, which several connections may share.
     pub(crate) unknowns: Arc<Unknowns>,
@@ -59,6 +59,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct WireState {
     pub(crate) in_flight: InFlight,
+    limits: Limits,
     /// Lines for the server, in order.
     pub(crate) outbox: Vec<Outgoing>,
     /// Whether the proxy has sent the line already, since calls are only watched.
@@ -77,11 +78,12 @@ impl Wire {
         keys: DerivedKeys,
         records: Handle<ToolOutcome>,
     ) -> Self {
-        let state = WireState { in_flight, outbox: Vec::new(), observe, gone: false, up_at: None };
+        let outbox = Vec::new();
+        let state = WireState { in_flight, limits, outbox, observe, gone: false, up_at: None };
         let derived = !matches!(keys, DerivedKeys::Off);
         let unknowns = Arc::default();
         let (compares, timeouts) = (false, None);
-        Self { state: Mutex::new(state), limits, records, unknowns, derived, compares, timeouts }
+        Self { state: Mutex::new(state), records, unknowns, derived, compares, timeouts }
     }
 
     /// The claim under which the call runs, if it is recorded. The recording layer refuses an unusable key,
@@ -144,13 +146,15 @@ impl Wire {
 
     /// When the first attempt times out unless the server sends something.
     pub(crate) fn first_deadline(&self) -> Option<Instant> {
-        self.lock().in_flight.first_deadline(self.limits).map(Instant::from_std)
+        let wire = self.lock();
+        wire.in_flight.first_deadline(wire.limits).map(Instant::from_std)
     }
 
     /// Times out attempts, and cancels them at the server.
     pub(crate) fn end_overdue(&self, now: Instant) {
         let mut wire = self.lock();
-        for wire_id in wire.in_flight.end_overdue(self.limits, now.into_std()) {
+        let limits = wire.limits;
+        for wire_id in wire.in_flight.end_overdue(limits, now.into_std()) {
             wire.cancel(&wire_id);
         }
     }
@@ -186,6 +190,11 @@ async fn settle_in_store(
 }
 
 impl WireState {
+    /// The client has said its name, as `name/version`.
+    pub(crate) fn know_client(&mut self, name: &str) {
+        self.limits = self.limits.of_client(name);
+    }
+
     /// Cancels `wire_id` at the server.
     fn cancel(&mut self, wire_id: &Token) {
         if !self.observe {

@@ -76,7 +76,7 @@ fn show_says_where_each_value_comes_from() {
         "cooldown_ms = 9000 # variable TOOL_RELIABILITY__BREAKER__COOLDOWN_MS",
         "base_ms = 100 # default of error_handling",
         "min_calls = 10 # default",
-        "attempt_timeout_ms = 50000 # default of tool-guard mcp",
+        "attempt_timeout_ms = 58000 # default of tool-guard mcp",
         "mode = \"block\" # option --loops",
         "# where = \"redis://<hidden>@h:1\" # option --records; hidden: set it as TOOL_RELIABILITY__RECORDS__WHERE",
         "#   deadline_ms",

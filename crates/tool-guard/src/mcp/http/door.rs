@@ -23,6 +23,7 @@ use crate::{
         http_names::{LAST_EVENT, METHOD, NAME, VERSION, is_modern},
         identity::{KEY_HEADER, SESSION, Via},
         message::{self, Line, Message, NoteParams, Token},
+        meta,
     },
 };
 use bytes::Bytes;
@@ -32,7 +33,7 @@ use hyper::{
 use std::{
     borrow::Cow,
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::{
@@ -190,8 +191,8 @@ impl<B: Behind> Inside<B> {
                 let begun = Instant::now();
                 self.guard.watching.on_request(&read);
                 let answer = self.behind.other(Request::from_parts(head, body.clone())).await;
-                let session = Via::session_in(&self.guard.server, answer.headers());
-                if let Some(session) = session.filter(|_| via.has_credential()) {
+                if let Some(session) = Via::session_in(&self.guard.server, answer.headers()) {
+                    let begun = Session { begun, client: meta::initializes(&read) };
                     self.sessions.begin(Home { place: session, ..home }, begun);
                 }
                 answer
@@ -260,6 +261,9 @@ impl<B: Behind> Inside<B> {
         }
         let client = self.guard.client(&home.caller).via(via);
         let proxy = self.guard.proxy(client).with_messages();
+        if let Some(client) = self.sessions.client(&home) {
+            proxy.know_client(&client);
+        }
         let (response, answer) = oneshot::channel();
         let (behind, headers) = (self.behind.at(&head.uri), head.headers);
         let (reply, watched) = (Reply::new(response), Watched::new(unnamed));
@@ -315,22 +319,38 @@ fn home(via: &Via) -> Home {
     Home { caller: via.caller().into(), place: via.place().into() }
 }
 
-/// The sessions with a credential whose beginnings the guard has seen.
+/// The sessions whose beginnings the guard has seen.
 #[derive(Debug, Default)]
-struct Sessions(Mutex<HashMap<Home, Instant>>);
+struct Sessions(Mutex<HashMap<Home, Session>>);
+
+#[derive(Debug)]
+struct Session {
+    begun: Instant,
+    /// Its client, as `name/version`.
+    client: Option<Box<str>>,
+}
 
 impl Sessions {
-    fn begin(&self, session: Home, now: Instant) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn begin(&self, home: Home, session: Session) {
+        let mut all = self.all();
         if all.len() == MOST_SESSIONS {
-            let oldest = all.iter().min_by_key(|(_, begun)| **begun).map(|(home, _)| home.clone());
+            let oldest = all.iter().min_by_key(|(_, session)| session.begun);
+            let oldest = oldest.map(|(home, _)| home.clone());
             oldest.and_then(|oldest| all.remove(&oldest));
         }
-        all.insert(session, now);
+        all.insert(home, session);
     }
 
-    fn began(&self, session: &Home) -> Option<Instant> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(session).copied()
+    fn began(&self, home: &Home) -> Option<Instant> {
+        self.all().get(home).map(|session| session.begun)
+    }
+
+    fn client(&self, home: &Home) -> Option<Box<str>> {
+        self.all().get(home)?.client.clone()
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<Home, Session>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

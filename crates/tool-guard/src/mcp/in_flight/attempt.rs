@@ -1,9 +1,6 @@
 //! An attempt of a call, and until when it may take.
 use super::{asked::PATIENCE, late::Owed};
-use crate::mcp::{
-    call::{Ending, Limits},
-    message::Token,
-};
+use crate::mcp::{call::Ending, limits::Limits, message::Token};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 

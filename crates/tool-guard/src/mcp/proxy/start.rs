@@ -28,6 +28,9 @@ impl Proxy {
         parts.retry =
             self.host_runs.then(|| RetryOverride { attempts: Some(1), ..RetryOverride::default() });
         self.watching.attribute(&mut parts, &said);
+        if let Some(client) = &said.client {
+            self.know_client(client);
+        }
         parts.turn = said.turn;
         let mut call = ToolCall::from(parts);
         let is_keyed = identity.is_keyed();

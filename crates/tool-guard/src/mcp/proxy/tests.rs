@@ -9,7 +9,7 @@ mod refused;
 mod reused;
 
 use super::*;
-use crate::mcp::{call::Limits, in_flight::InFlight, lines::Oversized, stack, stores::Records};
+use crate::mcp::{in_flight::InFlight, limits::Limits, lines::Oversized, stack, stores::Records};
 use futures_util::FutureExt;
 use std::time::Duration;
 use tokio::{task::yield_now, time::Instant};
@@ -34,7 +34,10 @@ struct Bench {
 
 impl Bench {
     fn new(mode: Mode) -> Self {
-        let limits = Limits { idle: Duration::from_secs(50), hard: Duration::from_secs(600) };
+        Self::within(mode, Limits::new(Some(Duration::from_secs(50)), None))
+    }
+
+    fn within(mode: Mode, limits: Limits) -> Self {
         let (in_flight, keys) = (InFlight::new(PREFIX), DerivedKeys::Off);
         let (mut config, records) = (Config::default(), Records::default());
         config.rollout = mode.rollout();

@@ -88,3 +88,34 @@ async fn a_server_that_asks_again_and_again_stops_the_clock_for_an_hour_in_all()
         assert!(bench.client_gets().contains("timeout"), "answered: {is_told}");
     }
 }
+
+/// A client gives up by its own clock, whatever the guard would wait.
+#[tokio::test(start_paused = true)]
+async fn a_call_has_the_limit_of_its_client() {
+    let named = |name: &str, id: &str| {
+        let client = format!(r#"{{"name":"{name}","version":"1"}}"#);
+        let hello = format!(
+            "{{\"id\":\"i{id}\",\"method\":\"initialize\",\"params\":{{\"clientInfo\":{client}}}}}\n"
+        );
+        let meta = format!(r#"{{"io.modelcontextprotocol/clientInfo":{client}}}"#);
+        let modern = format!(
+            "{{\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"pay\",\"_meta\":{meta}}}}}\n"
+        );
+        [(hello, call(id, "pay")), (String::new(), modern)]
+    };
+    for (name, limit) in [("gemini-cli-mcp-client", 598), ("codex-mcp-client", 58), ("x", 58)] {
+        for (hello, call) in named(name, "1") {
+            let mut bench = Bench::within(Mode::Enforce, Limits::new(None, None));
+            if !hello.is_empty() {
+                bench.client(hello.as_bytes());
+            }
+            bench.client(call.as_bytes());
+            bench.settle().await;
+            pass(&mut bench, limit - 1).await;
+            assert_eq!(bench.client_gets(), "", "{name}");
+            pass(&mut bench, 2).await;
+            let said = bench.client_gets();
+            assert!(said.contains(&format!("Tool timeout after {limit}s")), "{name}: {said}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! How long a call may take, by its client: a client that gives up first leaves its user without the guard's answer.
+use std::time::Duration;
+
+/// The limit of a call without an answer or progress, for a client of which none is known: some give up after 60 s.
+const IDLE: Duration = Duration::from_secs(58);
+/// The limit of a call in all.
+const HARD: Duration = Duration::from_secs(600);
+/// How long before the client's own limit the guard answers.
+const BEFORE: Duration = Duration::from_secs(2);
+/// The same limits of a call that its host runs: a person may have to permit it, or it builds something.
+const HOST_IDLE: Duration = Duration::from_secs(3600);
+const HOST_HARD: Duration = Duration::from_secs(24 * 3600);
+/// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
+const OBSERVED: Duration = Duration::from_secs(24 * 3600);
+
+/// How long clients wait for a tool by default, by the beginnings of their names; each was run (docs/clients.md).
+const CLIENTS: [(&str, Duration); 3] = [
+    ("claude-code", Duration::from_secs(100_000)),
+    ("codex-mcp-client", Duration::from_secs(60)),
+    ("gemini-cli-mcp-client", Duration::from_secs(600)),
+];
+
+/// The limits of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Without an answer or progress.
+    pub(crate) idle: Duration,
+    /// In all.
+    pub(crate) hard: Duration,
+    /// Whether the client's own limit takes the place of `idle`: nobody has set one.
+    is_by_client: bool,
+}
+
+impl Limits {
+    /// The limits that are set, or the defaults.
+    pub(crate) fn new(idle: Option<Duration>, hard: Option<Duration>) -> Self {
+        Self::or(idle, hard, (IDLE, HARD), idle.is_none())
+    }
+
+    /// Those of calls that their host runs.
+    pub(crate) fn of_host(idle: Option<Duration>, hard: Option<Duration>) -> Self {
+        Self::or(idle, hard, (HOST_IDLE, HOST_HARD), false)
+    }
+
+    fn or(
+        idle: Option<Duration>,
+        hard: Option<Duration>,
+        default: (Duration, Duration),
+        is_by_client: bool,
+    ) -> Self {
+        let idle = idle.unwrap_or(default.0);
+        Self { idle, hard: hard.unwrap_or(default.1.max(idle)), is_by_client }
+    }
+
+    /// Those of calls that are only observed.
+    pub(crate) const fn observed() -> Self {
+        Self { idle: OBSERVED, hard: OBSERVED, is_by_client: false }
+    }
+
+    /// The limits for a client of this name.
+    pub(crate) fn of_client(self, name: &str) -> Self {
+        let known = CLIENTS.iter().find(|(beginning, _)| name.starts_with(beginning));
+        match known.filter(|_| self.is_by_client) {
+            Some((_, limit)) => Self { idle: (*limit - BEFORE).min(self.hard), ..self },
+            None => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(limits: Limits) -> (u64, u64) {
+        (limits.idle.as_secs(), limits.hard.as_secs())
+    }
+
+    #[test]
+    fn the_limit_is_the_clients_less_two_seconds() {
+        let of = |name: &str| seconds(Limits::new(None, None).of_client(name));
+        assert_eq!(of("claude-code/2.1.330"), (600, 600));
+        assert_eq!(of("gemini-cli-mcp-client/0.61.0"), (598, 600));
+        assert_eq!(of("codex-mcp-client/0.169.0"), (58, 600));
+        assert_eq!(of("another"), (58, 600));
+    }
+
+    #[test]
+    fn a_limit_that_is_set_holds_for_every_client() {
+        let s = Duration::from_secs;
+        let set = Limits::new(Some(s(5)), None).of_client("claude-code");
+        assert_eq!(seconds(set), (5, 600));
+        let long = Limits::new(Some(s(900)), None);
+        assert_eq!(seconds(long), (900, 900));
+        let hard = Limits::new(None, Some(s(100))).of_client("gemini-cli-mcp-client");
+        assert_eq!(seconds(hard), (100, 100));
+        let host = Limits::of_host(None, None).of_client("claude-code");
+        assert_eq!(seconds(host), (3600, 24 * 3600));
+    }
+}
