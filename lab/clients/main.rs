@@ -7,6 +7,7 @@ mod gives_up;
 mod hooks;
 mod install;
 mod kills;
+mod limits;
 mod loops;
 mod payments;
 mod servers;

@@ -1,5 +1,5 @@
-// A model that plays a script: a call of each answer in turn, then "done". It speaks Anthropic's Messages and OpenAI's
-// Responses, prints its port, and writes what it was asked to a file. Steps are `{"tool": …, "arguments": {…}}`.
+// A model that plays a script: a call of each answer in turn, then "done". It speaks Anthropic's Messages, OpenAI's
+// Responses and Gemini's API, prints its port, and writes what it was asked to a file. Steps are `{"tool": …, "arguments": {…}}`.
 "use strict";
 const { appendFileSync } = require("node:fs");
 const { randomBytes } = require("node:crypto");
@@ -54,12 +54,24 @@ const responses = (body, send) => {
   send("response.completed", { response: { id, usage } });
 };
 
+const gemini = (body, response) => {
+  const declared = (body.tools ?? []).flatMap((tool) => tool.functionDeclarations ?? []);
+  const step = next(body);
+  const named = step && declared.find((tool) => tool.name.endsWith(step.tool));
+  const part = named ? { functionCall: { name: named.name, args: step.arguments } } : { text: "done" };
+  const content = { role: "model", parts: [part] };
+  const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 };
+  const answer = { candidates: [{ content, finishReason: "STOP", index: 0 }], usageMetadata };
+  response.end(`data: ${JSON.stringify(answer)}\n\n`);
+};
+
 const server = createServer((request, response) => {
   let text = "";
   request.on("data", (data) => (text += data));
   request.on("end", () => {
     const speaks = { "/v1/messages": messages, "/v1/responses": responses };
-    const speak = speaks[request.url.split("?")[0]];
+    const path = request.url.split("?")[0];
+    const speak = speaks[path] ?? (path.endsWith(":streamGenerateContent") ? gemini : undefined);
     if (request.method !== "POST" || !speak) {
       response.writeHead(200, { "content-type": "application/json" });
       response.end('{"data":[],"models":[],"input_tokens":1}');
@@ -67,6 +79,7 @@ const server = createServer((request, response) => {
     }
     appendFileSync(process.env.ASKED, `${text}\n`);
     response.writeHead(200, { "content-type": "text/event-stream" });
+    if (speak === gemini) return gemini(JSON.parse(text), response);
     speak(JSON.parse(text), (type, more) => {
       response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`);
     });

@@ -13,12 +13,31 @@ const HOST_HARD: Duration = Duration::from_secs(24 * 3600);
 /// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
 const OBSERVED: Duration = Duration::from_secs(24 * 3600);
 
-/// How long clients wait for a tool by default, by the beginnings of their names; each was run (docs/clients.md).
-const CLIENTS: [(&str, Duration); 3] = [
-    ("claude-code", Duration::from_secs(100_000)),
-    ("codex-mcp-client", Duration::from_secs(60)),
-    ("gemini-cli-mcp-client", Duration::from_secs(600)),
+/// How long a client waits for a tool by default, where that is longer than a minute, since a version; each was run
+/// (docs/clients.md).
+const CLIENTS: [Client; 3] = [
+    // It waits for longer than anybody has looked.
+    Client { name: "claude-code", since: (0, 0), limit: Duration::from_secs(24 * 3600) },
+    Client { name: "codex-mcp-client", since: (0, 113), limit: Duration::from_secs(300) },
+    Client { name: "gemini-cli-mcp-client", since: (0, 0), limit: Duration::from_secs(600) },
 ];
+
+struct Client {
+    name: &'static str,
+    /// The major and minor number.
+    since: (u64, u64),
+    limit: Duration,
+}
+
+impl Client {
+    /// Whether the client that calls itself `name/version` is it.
+    fn is(&self, client: &str) -> bool {
+        let (name, version) = client.split_once('/').unwrap_or((client, "0"));
+        let mut numbers = version.split('.').map(|number| number.parse().unwrap_or_default());
+        let mut number = || numbers.next().unwrap_or_default();
+        name == self.name && (number(), number()) >= self.since
+    }
+}
 
 /// The limits of an attempt.
 #[derive(Clone, Copy, Debug)]
@@ -57,11 +76,10 @@ impl Limits {
         Self { idle: OBSERVED, hard: OBSERVED, is_by_client: false }
     }
 
-    /// The limits for a client of this name.
-    pub(crate) fn of_client(self, name: &str) -> Self {
-        let known = CLIENTS.iter().find(|(beginning, _)| name.starts_with(beginning));
-        match known.filter(|_| self.is_by_client) {
-            Some((_, limit)) => Self { idle: (*limit - BEFORE).min(self.hard), ..self },
+    /// The limits for the client that calls itself `name/version`.
+    pub(crate) fn of_client(self, client: &str) -> Self {
+        match CLIENTS.iter().find(|known| self.is_by_client && known.is(client)) {
+            Some(known) => Self { idle: (known.limit - BEFORE).min(self.hard), ..self },
             None => self,
         }
     }
@@ -80,7 +98,10 @@ mod tests {
         let of = |name: &str| seconds(Limits::new(None, None).of_client(name));
         assert_eq!(of("claude-code/2.1.330"), (600, 600));
         assert_eq!(of("gemini-cli-mcp-client/0.61.0"), (598, 600));
-        assert_eq!(of("codex-mcp-client/0.169.0"), (58, 600));
+        assert_eq!(of("codex-mcp-client/0.169.0"), (298, 600));
+        assert_eq!(of("codex-mcp-client/0.113.0"), (298, 600));
+        assert_eq!(of("codex-mcp-client/0.104.0"), (58, 600));
+        assert_eq!(of("codex-mcp-client"), (58, 600));
         assert_eq!(of("another"), (58, 600));
     }
 

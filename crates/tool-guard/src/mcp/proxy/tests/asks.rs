@@ -103,7 +103,7 @@ async fn a_call_has_the_limit_of_its_client() {
         );
         [(hello, call(id, "pay")), (String::new(), modern)]
     };
-    for (name, limit) in [("gemini-cli-mcp-client", 598), ("codex-mcp-client", 58), ("x", 58)] {
+    for (name, limit) in [("gemini-cli-mcp-client", 598), ("x", 58)] {
         for (hello, call) in named(name, "1") {
             let mut bench = Bench::within(Mode::Enforce, Limits::new(None, None));
             if !hello.is_empty() {
