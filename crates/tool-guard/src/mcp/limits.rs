@@ -13,12 +13,13 @@ const HOST_HARD: Duration = Duration::from_secs(24 * 3600);
 /// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
 const OBSERVED: Duration = Duration::from_secs(24 * 3600);
 
-/// How long a client waits for a tool by default, where that is longer than a minute, since a version; each was run
-/// (docs/clients.md).
-const CLIENTS: [Client; 3] = [
+/// How long a client waits for a tool by default, where that is longer than a minute, since a version, the newest
+/// first; each was run (docs/clients.md).
+const CLIENTS: [Client; 4] = [
     // It waits for longer than anybody has looked.
     Client { name: "claude-code", since: (0, 0), limit: Duration::from_secs(24 * 3600) },
-    Client { name: "codex-mcp-client", since: (0, 113), limit: Duration::from_secs(300) },
+    Client { name: "codex-mcp-client", since: (0, 150), limit: Duration::from_secs(300) },
+    Client { name: "codex-mcp-client", since: (0, 113), limit: Duration::from_secs(120) },
     Client { name: "gemini-cli-mcp-client", since: (0, 0), limit: Duration::from_secs(600) },
 ];
 
@@ -99,7 +100,8 @@ mod tests {
         assert_eq!(of("claude-code/2.1.330"), (600, 600));
         assert_eq!(of("gemini-cli-mcp-client/0.61.0"), (598, 600));
         assert_eq!(of("codex-mcp-client/0.169.0"), (298, 600));
-        assert_eq!(of("codex-mcp-client/0.113.0"), (298, 600));
+        assert_eq!(of("codex-mcp-client/0.149.9"), (118, 600));
+        assert_eq!(of("codex-mcp-client/0.113.0"), (118, 600));
         assert_eq!(of("codex-mcp-client/0.104.0"), (58, 600));
         assert_eq!(of("codex-mcp-client"), (58, 600));
         assert_eq!(of("another"), (58, 600));
