@@ -22,7 +22,7 @@ pub use self::{
     macros::{object, with_schema, words},
     node::{At, Node},
     number::Number,
-    object::{Map, Members, Object, strict},
+    object::{Map, Members, Object, members},
     shape::*,
     shape_macro::shape,
     source::{Kind, Source},
@@ -33,6 +33,7 @@ pub use crate::fault::Faults;
 #[cfg(feature = "schema")]
 pub use schemars;
 pub use serde;
+pub use serde_json::json;
 
 use crate::{EnvelopeFault, InvalidEnvelope};
 use serde_json::value::RawValue;

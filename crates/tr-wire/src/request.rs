@@ -1,8 +1,12 @@
 //! A request of either form: telling the forms apart, reading, and what can be said of one that is
 //! refused.
 use crate::{
-    Arrival, InvalidEnvelope, bs_tim_5::ToolCallEnvelope, fault::EnvelopeFault, fault::Faults,
-    read::Source, utee::ToolRequest,
+    Arrival, InvalidEnvelope,
+    bs_tim_5::ToolCallEnvelope,
+    fault::EnvelopeFault,
+    fault::Faults,
+    read::{Members as _, Source},
+    utee::ToolRequest,
 };
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -17,41 +21,18 @@ pub enum Form {
     Utee,
 }
 
-/// Members that only requests of this form have.
-const OF_BS_TIM_5: [&str; 9] = [
-    "contractVersion",
-    "toolName",
-    "toolNamespace",
-    "toolCallId",
-    "target",
-    "payload",
-    "transport",
-    "control",
-    "trace",
-];
-const OF_UTEE: [&str; 11] = [
-    "tool",
-    "action",
-    "params",
-    "hints",
-    "idempotencyKey",
-    "timeout",
-    "priority",
-    "traceId",
-    "spanId",
-    "parentSpanId",
-    "cancellationId",
-];
 /// How much of a text that is no JSON is searched for such a member.
 const SEARCHED: usize = 4 << 10;
 
 impl Form {
     /// The form with more of its own members among `names`; `None` if neither has one.
     fn of<'n>(names: impl Iterator<Item = &'n str>) -> Option<Self> {
+        let known = (ToolCallEnvelope::names(), ToolRequest::names());
         let (mut bs_tim_5, mut utee) = (0, 0);
-        for name in names {
-            bs_tim_5 += u32::from(OF_BS_TIM_5.contains(&name));
-            utee += u32::from(OF_UTEE.contains(&name));
+        // Both have an id.
+        for name in names.filter(|name| *name != "requestId") {
+            bs_tim_5 += u32::from(known.0.contains(&name));
+            utee += u32::from(known.1.contains(&name));
         }
         match (bs_tim_5, utee) {
             (0, 0) => None,

@@ -78,7 +78,7 @@ object! { strict
 impl Config {
     /// The names of all sections.
     pub fn sections() -> impl Iterator<Item = &'static str> {
-        <Self as Members>::names().into_iter().filter(|name| *name != "$schema")
+        <Self as Members>::names().into_owned().into_iter().filter(|name| *name != "$schema")
     }
 }
 

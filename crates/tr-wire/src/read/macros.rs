@@ -7,6 +7,10 @@
 /// `"name" => field: Type, Shape;`. In front of these stand members that are not
 /// kept: `const "name" = "value";` in open objects, `ignored "name";` in strict ones. Those that are
 /// `pub` can be compared.
+///
+/// `closed` ones are read into a value that others make too: a member that is not there, is `null` or
+/// cannot be read leaves its field as it is by default, and its type is the field's. Those under
+/// `required` must be there. Unknown members are refused.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __object {
@@ -31,37 +35,40 @@ macro_rules! __object {
             pub extra: $crate::Extra,
         }
 
-        impl $crate::read::Shape for $name {
-            type Value = Self;
+        impl $crate::read::Members for $name {
+            const CLOSED: bool = false;
+            const TAKES_NULLS: bool = true;
 
-            fn expected() -> ::std::borrow::Cow<'static, str> {
-                "an object".into()
+            fn names() -> ::std::borrow::Cow<'static, [&'static str]> {
+                const NAMES: &[&str] = &[$($const_name,)* $($wire,)*];
+                NAMES.into()
             }
 
-            fn read(
-                node: &$crate::read::Node<'_>,
+            fn take(
+                object: &mut $crate::read::Object<'_>,
                 faults: &mut $crate::read::Faults,
             ) -> Option<Self> {
-                const KNOWN: &[&str] = &[$($const_name,)* $($wire,)*];
-                let mut object = $crate::read::Object::open(node, KNOWN, true, faults)?;
                 $(object.constant($const_name, $const_value, faults);)*
                 $(let $field = object.field::<$shape>($wire, faults);)*
-                Some(Self { $($field: $field?,)* extra: object.rest() })
-            }
-
-            fn or(own: Self, other: Self) -> Self {
-                Self {
-                    $($field: <$shape as $crate::read::Shape>::or(own.$field, other.$field),)*
-                    extra: own.extra,
-                }
+                let extra = object.rest();
+                Some(Self { $($field: $field?,)* extra })
             }
 
             $crate::read::with_schema! {
-                fn schema(
+                fn describe(
+                    schema: &mut $crate::read::ObjectSchema,
                     generator: &mut $crate::read::schemars::SchemaGenerator,
-                ) -> $crate::read::schemars::Schema {
-                    generator.subschema_for::<Self>()
+                ) {
+                    $(schema.constant($const_name, $const_value);)*
+                    $(schema.field::<$shape>(generator, $wire, concat!($($field_doc),*));)*
                 }
+            }
+        }
+
+        $crate::read::object! { @shape $name [Self] [$($doc),*]
+            fn or(mut own: Self, other: Self) -> Self {
+                $(own.$field = <$shape as $crate::read::Shape>::or(own.$field, other.$field);)*
+                own
             }
         }
 
@@ -95,21 +102,71 @@ macro_rules! __object {
                 map.end()
             }
         }
+    };
+    (
+        closed $(#[doc = $doc:literal])* struct $name:ident for $target:ty {
+            $(ignored $ignored:literal;)*
+            $(required { $(
+                $(#[doc = $needed_doc:literal])*
+                $needed:literal => $needed_field:ident, $needed_shape:ty;
+            )* })?
+            $(
+                $(#[doc = $field_doc:literal])*
+                $wire:literal => $field:ident, $shape:ty;
+            )*
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug)]
+        pub(crate) struct $name;
 
-        $crate::read::with_schema! {
-        impl $crate::read::schemars::JsonSchema for $name {
-            fn schema_name() -> ::std::borrow::Cow<'static, str> {
-                stringify!($name).into()
+        impl $crate::read::Members for $name {
+            const INLINE: bool = true;
+            const TAKES_NULLS: bool = true;
+
+            fn names() -> ::std::borrow::Cow<'static, [&'static str]> {
+                const NAMES: &[&str] = &[$($ignored,)* $($($needed,)*)? $($wire,)*];
+                NAMES.into()
             }
 
-            fn json_schema(generator: &mut $crate::read::schemars::SchemaGenerator) -> $crate::read::schemars::Schema {
-                let mut schema = $crate::read::ObjectSchema::open(concat!($($doc),*));
-                $(schema.constant($const_name, $const_value);)*
-                $(schema.field::<$shape>(generator, $wire, concat!($($field_doc),*));)*
-                schema.into()
+            fn take(
+                object: &mut $crate::read::Object<'_>,
+                faults: &mut $crate::read::Faults,
+            ) -> Option<$target> {
+                let mut value = <$target>::default();
+                $(object.field::<$crate::read::Ignored>($ignored, faults);)*
+                $($(
+                    if let Some(read) = object.field::<$needed_shape>($needed, faults) {
+                        value.$needed_field = read.into();
+                    }
+                )*)?
+                $(
+                    let read = object.field::<$crate::read::Maybe<$shape>>($wire, faults);
+                    if let Some(read) = read.flatten() {
+                        value.$field = read.into();
+                    }
+                )*
+                Some(value)
+            }
+
+            $crate::read::with_schema! {
+                fn describe(
+                    schema: &mut $crate::read::ObjectSchema,
+                    generator: &mut $crate::read::schemars::SchemaGenerator,
+                ) {
+                    $(schema.ignored(generator, $ignored);)*
+                    $($(
+                        schema.field::<$needed_shape>(generator, $needed, concat!($($needed_doc),*));
+                    )*)?
+                    $(
+                        let about = concat!($($field_doc),*);
+                        schema.field::<$crate::read::Maybe<$shape>>(generator, $wire, about);
+                    )*
+                }
             }
         }
-        }
+
+        $crate::read::object! { @shape $name [$target] [$($doc),*] }
     };
     (strict $(#[doc = $doc:literal])* struct $name:ident for $target:ty { $($body:tt)* }) => {
         $(#[doc = $doc])*
@@ -138,7 +195,7 @@ macro_rules! __object {
             $(ignored $ignored:literal;)*
             $(
                 $(#[doc = $field_doc:literal])*
-                $wire:literal => $field:ident: $type:ty, $shape:ty;
+                $wire:literal => $field:ident: $type:ty, $shape:ty $(= $default:tt)?;
             )*
             $(.. $($rest:tt)*)?
         }
@@ -156,7 +213,7 @@ macro_rules! __object {
             $(ignored $ignored:literal;)*
             $(
                 $(#[doc = $field_doc:literal])*
-                $wire:literal => $field:ident: $type:ty, $shape:ty;
+                $wire:literal => $field:ident: $type:ty, $shape:ty $(= $default:tt)?;
             )*
             $(also { $($also:tt)* })?
             $(..
@@ -178,7 +235,7 @@ macro_rules! __object {
             $(ignored $ignored:literal;)*
             $(
                 $(#[doc = $field_doc:literal])*
-                $wire:literal => $field:ident: $type:ty, $shape:ty;
+                $wire:literal => $field:ident: $type:ty, $shape:ty $(= $default:tt)?;
             )*
             $(also { $(
                 $(#[doc = $also_doc:literal])*
@@ -191,9 +248,9 @@ macro_rules! __object {
         }
     ) => {
         impl $crate::read::Members for $name {
-            fn names() -> Vec<&'static str> {
-                let own = vec![$($ignored,)* $($wire,)* $($($also,)*)?];
-                [own, $(<$part_shape as $crate::read::Members>::names(),)*].concat()
+            fn names() -> ::std::borrow::Cow<'static, [&'static str]> {
+                let own: &[&str] = &[$($ignored,)* $($wire,)* $($($also,)*)?];
+                [own, $(&*<$part_shape as $crate::read::Members>::names(),)*].concat().into()
             }
 
             fn take(
@@ -216,11 +273,11 @@ macro_rules! __object {
                     schema: &mut $crate::read::ObjectSchema,
                     generator: &mut $crate::read::schemars::SchemaGenerator,
                 ) {
+                    $(schema.ignored(generator, $ignored);)*
                     $(
-                        let about = "Not looked at.";
-                        schema.field::<$crate::read::Ignored>(generator, $ignored, about);
+                        schema.field::<$shape>(generator, $wire, concat!($($field_doc),*));
+                        $(schema.default($wire, $crate::read::json!($default));)?
                     )*
-                    $(schema.field::<$shape>(generator, $wire, concat!($($field_doc),*));)*
                     $($(
                         schema.field::<$also_shape>(generator, $also, concat!($($also_doc),*));
                     )*)?
@@ -229,6 +286,14 @@ macro_rules! __object {
             }
         }
 
+        $crate::read::object! { @shape $name [$target] [$($doc),*]
+            fn or(mut own: Self::Value, other: Self::Value) -> Self::Value {
+                $(own.$field = <$shape as $crate::read::Shape>::or(own.$field, other.$field);)*
+                own
+            }
+        }
+    };
+    (@shape $name:ident [$target:ty] [$($doc:literal),*] $($item:item)?) => {
         impl $crate::read::Shape for $name {
             type Value = $target;
 
@@ -240,13 +305,10 @@ macro_rules! __object {
                 node: &$crate::read::Node<'_>,
                 faults: &mut $crate::read::Faults,
             ) -> Option<Self::Value> {
-                $crate::read::strict::<Self>(node, faults)
+                $crate::read::members::<Self>(node, faults)
             }
 
-            fn or(mut own: Self::Value, other: Self::Value) -> Self::Value {
-                $(own.$field = <$shape as $crate::read::Shape>::or(own.$field, other.$field);)*
-                own
-            }
+            $($item)?
 
             $crate::read::with_schema! {
                 fn schema(
@@ -263,10 +325,12 @@ macro_rules! __object {
                 stringify!($name).into()
             }
 
+            fn inline_schema() -> bool {
+                <Self as $crate::read::Members>::INLINE
+            }
+
             fn json_schema(generator: &mut $crate::read::schemars::SchemaGenerator) -> $crate::read::schemars::Schema {
-                let mut schema = $crate::read::ObjectSchema::strict(concat!($($doc),*));
-                <Self as $crate::read::Members>::describe(&mut schema, generator);
-                schema.into()
+                $crate::read::ObjectSchema::of::<Self>(concat!($($doc),*), generator)
             }
         }
         }

@@ -9,7 +9,7 @@ use crate::{
     suggest::closest,
 };
 use serde::{Serialize, Serializer};
-use std::{borrow::Cow, collections::HashSet};
+use std::{borrow::Cow, collections::HashSet, mem};
 
 #[cfg(feature = "schema")]
 use schemars::SchemaGenerator;
@@ -142,8 +142,8 @@ impl<'a> Object<'a> {
 
     /// Keeps the unknown members.
     #[must_use]
-    pub fn rest(self) -> Extra {
-        let left = self.members.into_iter().filter(|member| !member.taken);
+    pub fn rest(&mut self) -> Extra {
+        let left = mem::take(&mut self.members).into_iter().filter(|member| !member.taken);
         left.map(|member| (member.name.into(), member.source.json())).collect()
     }
 
@@ -164,7 +164,14 @@ impl<'a> Object<'a> {
 
 /// A shape whose members may stand beside others.
 pub trait Members: Shape {
-    fn names() -> Vec<&'static str>;
+    /// What it does not know is refused.
+    const CLOSED: bool = true;
+    /// `null` stands for an optional member that is not there.
+    const TAKES_NULLS: bool = false;
+    /// Its schema stands where it is used, and has no name.
+    const INLINE: bool = false;
+
+    fn names() -> Cow<'static, [&'static str]>;
 
     fn take(object: &mut Object<'_>, faults: &mut Faults) -> Option<Self::Value>;
 
@@ -172,9 +179,9 @@ pub trait Members: Shape {
     fn describe(schema: &mut super::ObjectSchema, generator: &mut SchemaGenerator);
 }
 
-/// Reads an object that has no other members.
-pub fn strict<S: Members>(node: &Node<'_>, faults: &mut Faults) -> Option<S::Value> {
-    let mut object = Object::open(node, S::names(), false, faults)?;
+/// Reads an object, and refuses the members that it leaves over.
+pub fn members<S: Members>(node: &Node<'_>, faults: &mut Faults) -> Option<S::Value> {
+    let mut object = Object::open(node, S::names(), S::TAKES_NULLS, faults)?;
     let value = S::take(&mut object, faults);
     object.refuse_rest(faults);
     value

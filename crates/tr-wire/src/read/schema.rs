@@ -1,33 +1,41 @@
 //! JSON Schemas, made from the same shapes as the readers.
-use super::Shape;
+use super::{Ignored, Members, Shape};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 /// The schema of an object, member by member.
 #[derive(Debug)]
 pub struct ObjectSchema {
-    about: String,
-    open: bool,
+    takes_nulls: bool,
     members: Map<String, Value>,
     required: Vec<&'static str>,
 }
 
 impl ObjectSchema {
-    /// Of one that keeps what it does not know.
-    #[must_use]
-    pub fn open(docs: &str) -> Self {
-        Self { about: text(docs), open: true, members: Map::new(), required: Vec::new() }
-    }
-
-    /// Of one that refuses what it does not know.
-    #[must_use]
-    pub fn strict(docs: &str) -> Self {
-        Self { open: false, ..Self::open(docs) }
+    pub fn of<S: Members>(docs: &str, generator: &mut SchemaGenerator) -> Schema {
+        let (members, required) = (Map::new(), Vec::new());
+        let mut object = Self { takes_nulls: S::TAKES_NULLS, members, required };
+        S::describe(&mut object, generator);
+        let mut schema = Map::new();
+        schema.insert("description".into(), text(docs).into());
+        schema.insert("type".into(), "object".into());
+        schema.insert("properties".into(), object.members.into());
+        if !object.required.is_empty() {
+            schema.insert("required".into(), object.required.into());
+        }
+        if S::CLOSED {
+            schema.insert("additionalProperties".into(), false.into());
+        }
+        schema.into()
     }
 
     pub fn constant(&mut self, name: &'static str, value: &str) {
         self.members.insert(name.into(), json!({ "const": value }));
         self.required.push(name);
+    }
+
+    pub fn ignored(&mut self, generator: &mut SchemaGenerator, name: &'static str) {
+        self.field::<Ignored>(generator, name, "Not looked at.");
     }
 
     pub fn field<S: Shape>(
@@ -39,26 +47,15 @@ impl ObjectSchema {
         let mut schema = S::schema(generator).to_value();
         match S::absent() {
             None => self.required.push(name),
-            Some(_) if self.open && !S::TAKES_NULL => schema = nullable(schema),
+            Some(_) if self.takes_nulls && !S::TAKES_NULL => schema = nullable(schema),
             Some(_) => {}
         }
         self.members.insert(name.into(), described(schema, text(docs)));
     }
-}
 
-impl From<ObjectSchema> for Schema {
-    fn from(object: ObjectSchema) -> Self {
-        let mut schema = Map::new();
-        schema.insert("description".into(), object.about.into());
-        schema.insert("type".into(), "object".into());
-        schema.insert("properties".into(), object.members.into());
-        if !object.required.is_empty() {
-            schema.insert("required".into(), object.required.into());
-        }
-        if !object.open {
-            schema.insert("additionalProperties".into(), false.into());
-        }
-        schema.into()
+    /// What holds where the member is absent.
+    pub fn default(&mut self, name: &'static str, value: Value) {
+        self.members[name]["default"] = value;
     }
 }
 
