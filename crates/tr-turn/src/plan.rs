@@ -5,7 +5,6 @@ mod error;
 mod limits;
 mod names;
 mod read;
-mod schema;
 mod tools;
 
 pub(crate) use self::draft::Alternative;
@@ -13,7 +12,7 @@ pub use self::{
     draft::{Call, Draft},
     error::PlanError,
     limits::{Limits, MAX_CALLS, MAX_CONCURRENCY, MAX_TIMEOUT},
-    schema::json_schema,
+    read::json_schema,
     tools::Tools,
 };
 use crate::template::Template;

@@ -71,14 +71,14 @@ fn plan(draft: &Draft, tools: &Tools, mut faults: Faults) -> Result<Plan, PlanEr
         let defaults: HashMap<_, _> =
             draft.calls[own].defaults.iter().map(|(of, value)| (&**of, value)).collect();
         for Edge { to, .. } in needs {
-            let default = defaults.get(&*draft.calls[*to].name).copied().cloned();
+            let default = defaults.get(draft.calls[*to].name()).copied().cloned();
             nodes[own].needs.push(Need { of: *to, default });
             nodes[*to].needed_by.push(own);
         }
     }
     let Walk { cycles, order, .. } = graph::walk(&edges);
     for cycle in &cycles {
-        let names: Vec<_> = cycle.nodes.iter().map(|call| &*draft.calls[*call].name).collect();
+        let names: Vec<_> = cycle.nodes.iter().map(|call| draft.calls[*call].name()).collect();
         faults.push(EnvelopeFault::new(&*cycle.edge.at, "no dependency cycle", names.join(" → ")));
     }
     if cycles.is_empty() {
@@ -97,7 +97,7 @@ fn node(call: &Call, manifest: Option<&Arc<ToolManifest>>, candidates: Vec<Candi
     let manifest = manifest.map(|manifest| &**manifest);
     let value = || manifest.and_then(|manifest| manifest.default_value.clone());
     Node {
-        name: (&*call.name).into(),
+        name: call.name().into(),
         tool: (&*call.tool).into(),
         candidates,
         needs: Vec::new(),
@@ -123,7 +123,8 @@ fn candidates(
     parent: &str,
     faults: &mut Faults,
 ) -> Vec<Candidate> {
-    let own = params(&call.params, &below(parent, "params"), faults);
+    let given = call.params.clone().unwrap_or_else(Json::empty_object);
+    let own = params(&given, &below(parent, "params"), faults);
     let mut seen = HashSet::from([&*call.tool]);
     let mut wanted = vec![(&*call.tool, own.clone())];
     match (&call.alternatives, manifest) {
@@ -172,16 +173,16 @@ struct Names<'d> {
 
 impl<'d> Names<'d> {
     fn of(calls: &'d [Call], faults: &mut Faults) -> Self {
-        let in_order = calls.iter().map(|call| &*call.name).collect();
+        let in_order = calls.iter().map(Call::name).collect();
         let mut names = Self { calls: HashMap::new(), in_order, tools: HashMap::new() };
         for (own, call) in calls.iter().enumerate() {
             names.tools.entry(&call.tool).or_default().push(own);
-            if is_blank(&call.name) {
+            if is_blank(call.name()) {
                 continue;
             }
-            if let Some(first) = names.calls.insert(&call.name, own) {
-                names.calls.insert(&call.name, first);
-                let found = format!("{:?}, as /calls/{first} is", call.name);
+            if let Some(first) = names.calls.insert(call.name(), own) {
+                names.calls.insert(call.name(), first);
+                let found = format!("{:?}, as /calls/{first} is", call.name());
                 let at = format!("/calls/{own}/name");
                 let fault = EnvelopeFault::new(at, "a unique name", found);
                 faults.push(fault.hint("give calls of one tool different names"));

@@ -16,11 +16,13 @@ pub struct Draft {
 }
 
 /// One call of a plan.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Call {
-    pub(crate) name: Box<str>,
+    /// Its tool's name by default.
+    pub(crate) name: Option<Box<str>>,
     pub(crate) tool: Box<str>,
-    pub(crate) params: Params,
+    /// None by default.
+    pub(crate) params: Option<Params>,
     pub(crate) after: Vec<Box<str>>,
     pub(crate) defaults: Vec<(Box<str>, Json)>,
     pub(crate) required: Option<bool>,
@@ -35,11 +37,18 @@ pub struct Call {
 }
 
 /// An alternative tool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Alternative {
     pub(crate) tool: Box<str>,
     /// Its own params; those of the call if `None`.
     pub(crate) params: Option<Params>,
+}
+
+impl Alternative {
+    /// One with the params of the call.
+    pub(crate) fn of(tool: Box<str>) -> Self {
+        Self { tool, params: None }
+    }
 }
 
 impl Draft {
@@ -76,35 +85,24 @@ impl Call {
     /// A call of the tool of this name, without params, named like the tool.
     #[must_use]
     pub fn new(tool: impl Into<Box<str>>) -> Self {
-        let tool = tool.into();
-        Self {
-            name: tool.clone(),
-            tool,
-            params: Params::empty_object(),
-            after: Vec::new(),
-            defaults: Vec::new(),
-            required: None,
-            default_value: None,
-            alternatives: None,
-            priority: None,
-            effect: None,
-            timeout: None,
-            attempt_timeout: None,
-            idempotency_key: None,
-            cancellation_id: None,
-        }
+        Self { tool: tool.into(), ..Self::default() }
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.tool)
     }
 
     setters! {
         /// Sets the call's name; two calls of one tool need different names.
         #[must_use]
-        fn named(name: impl Into<Box<str>>) { name = name.into() }
+        fn named(name: impl Into<Box<str>>) { name = Some(name.into()) }
 
         /// Sets its params. `{"$from": CALL}` in them is replaced by that call's result, and
         /// `{"$from": CALL, "at": POINTER}` by the value at that pointer; the call waits for these
         /// results.
         #[must_use]
-        fn params(params: impl Into<Params>) { params = params.into() }
+        fn params(params: impl Into<Params>) { params = Some(params.into()) }
     }
 
     /// Waits for the call of this name, and needs it to succeed.
@@ -146,7 +144,7 @@ impl Call {
     /// Adds an alternative tool with the same params, after those added before.
     #[must_use]
     pub fn alternative(self, tool: impl Into<Box<str>>) -> Self {
-        self.push(Alternative { tool: tool.into(), params: None })
+        self.push(Alternative::of(tool.into()))
     }
 
     /// Adds an alternative tool with its own params.

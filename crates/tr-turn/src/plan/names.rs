@@ -19,8 +19,8 @@ pub(super) fn check(draft: &Draft, faults: &mut Faults) {
         let parent = below("/calls", own);
         names.check(&call.tool, &parent, "tool", "the name of a tool");
         // A call without a name has its tool's name.
-        if call.name != call.tool {
-            names.check(&call.name, &parent, "name", "a name");
+        if let Some(name) = call.name.as_ref().filter(|name| **name != call.tool) {
+            names.check(name, &parent, "name", "a name");
         }
         for (i, name) in call.after.iter().enumerate() {
             names.check(name, &below(&parent, "depends_on"), i, "the name of another call");

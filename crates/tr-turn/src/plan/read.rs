@@ -1,25 +1,141 @@
-//! Reads a plan in JSON.
-use super::{Alternative, Call, Draft, Limits, names::is_blank};
+//! Reads a plan in JSON; its schema is made from the same descriptions.
+use super::{
+    Alternative, Call, Draft, Limits, MAX_CALLS, MAX_CONCURRENCY, MAX_TIMEOUT, names::is_blank,
+};
+use serde_json::{Value, json};
 use std::time::Duration;
 use tr_core::{Effect, Json, Priority};
 use tr_wire::read::{
-    Any, Faults, Flag, Kind, List, Map, Maybe, Node, Object, Record, Shape, Strictness, Tally,
-    Word, shape, text,
+    Any, Faults, Flag, Kind, List, Map, Node, Record, Shape, Strictness, Tally, Word, object,
+    schema_of, shape, sorted, text,
 };
 
 /// Reads as much as possible, and reports the rest.
 pub(super) fn draft(json: &str, faults: &mut Faults) -> Draft {
-    text::<Plan>(json, Strictness::Canonical, faults).unwrap_or_default()
+    text::<PlanForm>(json, Strictness::Canonical, faults).unwrap_or_default()
 }
 
-// Whether a string is a valid name is checked later, as for drafts that were built in code. The
-// schema of plans is in `schema.rs`.
-shape! { Name => Box<str>, "a name", |source| source.text().map(Into::into), true }
-shape! { ToolName => Box<str>, "the name of a tool", |source| source.text().map(Into::into), true }
+/// The JSON Schema of a plan in JSON, as `schemas/turn-plan.schema.json` has it.
+///
+/// It accepts every plan that [`Plan::from_json`](super::Plan::from_json) accepts. That also checks
+/// what a schema cannot express: names are known and unique, there are no dependency cycles, every
+/// required call has a tool.
+#[must_use]
+pub fn json_schema() -> Value {
+    let (_, mut schema) = schema_of::<PlanForm>("turn-plan", "Turn plan");
+    // That there are calls is checked as for drafts that were built in code.
+    schema["required"] = json!(["calls"]);
+    schema["$defs"] = json!({ "call": schema["properties"]["calls"]["items"] });
+    let calls = &mut schema["properties"]["calls"];
+    calls["type"] = "array".into();
+    calls["items"] = json!({ "$ref": "#/$defs/call" });
+    sorted(schema)
+}
+
+object! { closed
+    /// A turn of tool calls: their dependencies, and limits.
+    struct PlanForm for Draft {
+        ignored "$schema";
+        /// The turn's name in traces.
+        "turn" => turn, Name;
+        /// The session on whose behalf the calls are made.
+        "session" => session, Name;
+        /// The agent on whose behalf the calls are made, where retries are opt-in per agent.
+        "agent" => agent, Name;
+        /// The time and concurrency limits.
+        "limits" => limits, LimitsForm;
+        /// The calls. The order matters only between calls of the same priority.
+        "calls" => calls, Calls;
+    }
+}
+
+object! { closed
+    /// The time and concurrency limits.
+    struct LimitsForm for Limits {
+        /// How long the turn may take; 300000 by default.
+        "timeout_ms" => timeout, Milliseconds;
+        /// How long a call may take with all its attempts; by default as long as the turn.
+        "call_timeout_ms" => call_timeout, Milliseconds;
+        /// How long an attempt may take; by default as set by its tool's manifest or the stack.
+        "attempt_timeout_ms" => attempt_timeout, Milliseconds;
+        /// How many calls run at once; 8 by default.
+        "concurrency" => concurrency, Concurrency;
+    }
+}
+
+object! { closed
+    /// A call of a tool.
+    struct CallForm for Call {
+        required {
+            /// The tool to call: its name, or `name.action`.
+            "tool" => tool, ToolName;
+        }
+        /// The call's name; the tool's name by default.
+        "name" => name, Name;
+        /// `{"$from": CALL}` in it is replaced by that call's result, with `"at": POINTER` by the value
+        /// at that pointer; `{"$literal": VALUE}` by the value itself.
+        "params" => params, Record;
+        /// Further calls to wait for.
+        "depends_on" => after, CallNames;
+        /// By the name of a dependency: the value to use if that fails.
+        "defaults" => defaults, Map<Any>;
+        /// Whether a failure is escalated to the user; `false` by default.
+        "required" => required, Flag;
+        /// The value for its dependents if it fails.
+        "default_value" => default_value, Any;
+        /// Alternative tools, best first.
+        "alternatives" => alternatives, List<OneAlternative>;
+        /// The order among calls that are due; `normal` by default.
+        "priority" => priority, Word<Priority>;
+        /// The tool's effect, where no manifest declares it; `mutating` by default.
+        "effect" => effect, Word<Effect>;
+        /// How long it may take with all its attempts.
+        "timeout_ms" => timeout, Milliseconds;
+        /// How long an attempt may take.
+        "attempt_timeout_ms" => attempt_timeout, Milliseconds;
+        /// The idempotency key.
+        "idempotency_key" => idempotency_key, Name;
+        /// The id by which the call can be cancelled; its name by default.
+        "cancellation_id" => cancellation_id, Name;
+    }
+}
+
+object! { closed
+    /// An alternative tool with its own params.
+    struct AlternativeForm for Alternative {
+        required {
+            /// The alternative tool.
+            "tool" => tool, ToolName;
+        }
+        /// Its params; those of the call by default.
+        "params" => params, Record;
+    }
+}
+
+// Whether a string is a valid name, and a number within its limits, is checked later, as for drafts
+// that were built in code.
+shape! {
+    Name => Box<str>, "a name", |source| source.text().map(Into::into),
+    { "type": "string", "pattern": "\\S" }
+}
+
+shape! {
+    ToolName => Box<str>, "the name of a tool", |source| source.text().map(Into::into),
+    { "type": "string", "pattern": "\\S" }
+}
+
+const LONGEST: u64 = MAX_TIMEOUT.as_secs() * 1_000;
+
 shape! {
     Milliseconds => Duration, "whole milliseconds",
     |source| source.number().and_then(|n| n.whole(0, u64::MAX)).map(Duration::from_millis),
-    true
+    { "type": "integer", "minimum": 1, "maximum": LONGEST }
+}
+
+shape! {
+    Concurrency => usize, Tally::expected(),
+    |node, faults| Tally::read(node, faults).map(|calls| calls as usize),
+    { "type": "integer", "minimum": 1, "maximum": MAX_CONCURRENCY }
 }
 
 fn name<S: Shape>(node: &Node<'_>, faults: &mut Faults) -> Option<Box<str>> {
@@ -28,108 +144,46 @@ fn name<S: Shape>(node: &Node<'_>, faults: &mut Faults) -> Option<Box<str>> {
 }
 
 // What cannot be read in a list keeps its index, so that the pointers of the others are right.
-shape! { CallName => Box<str>, "the name of another call", |node, faults| {
-    Some(name::<Self>(node, faults).unwrap_or_default())
-}, true }
-
-shape! { OneCall => Call, "an object", |node, faults| {
-    Some(call(node, faults).unwrap_or_else(|| Call::new("")))
-}, true }
-
-shape! { OneAlternative => Alternative, "the name of a tool, or an object", |node, faults| {
-    let read = match node.source.kind() {
-        Kind::Object => alternative(node, faults),
-        _ => name::<Self>(node, faults).map(|tool| Alternative { tool, params: None }),
-    };
-    Some(read.unwrap_or(Alternative { tool: Box::default(), params: None }))
-}, true }
-
-shape! { Plan => Draft, "an object", |node, faults| {
-    const KNOWN: &[&str] = &["$schema", "turn", "session", "agent", "limits", "calls"];
-    let mut plan = Object::open(node, KNOWN, true, faults)?;
-    let draft = Draft {
-        turn: take::<Name>(&mut plan, "turn", faults),
-        session: take::<Name>(&mut plan, "session", faults),
-        agent: take::<Name>(&mut plan, "agent", faults),
-        limits: take::<TurnLimits>(&mut plan, "limits", faults).unwrap_or_default(),
-        calls: take::<List<OneCall>>(&mut plan, "calls", faults).unwrap_or_default(),
-    };
-    plan.refuse_rest(faults);
-    Some(draft)
-}, true }
-
-shape! { TurnLimits => Limits, "an object", |node, faults| {
-    const KNOWN: &[&str] = &["timeout_ms", "call_timeout_ms", "attempt_timeout_ms", "concurrency"];
-    let mut members = Object::open(node, KNOWN, true, faults)?;
-    let mut limits = Limits::default();
-    if let Some(timeout) = take::<Milliseconds>(&mut members, "timeout_ms", faults) {
-        limits.timeout = timeout;
-    }
-    limits.call_timeout = take::<Milliseconds>(&mut members, "call_timeout_ms", faults);
-    limits.attempt_timeout = take::<Milliseconds>(&mut members, "attempt_timeout_ms", faults);
-    if let Some(concurrency) = take::<Tally>(&mut members, "concurrency", faults) {
-        limits.concurrency = concurrency as usize;
-    }
-    members.refuse_rest(faults);
-    Some(limits)
-}, true }
-
-fn call(node: &Node<'_>, faults: &mut Faults) -> Option<Call> {
-    const KNOWN: &[&str] = &[
-        "tool",
-        "name",
-        "params",
-        "depends_on",
-        "defaults",
-        "required",
-        "default_value",
-        "alternatives",
-        "priority",
-        "effect",
-        "timeout_ms",
-        "attempt_timeout_ms",
-        "idempotency_key",
-        "cancellation_id",
-    ];
-    let mut members = Object::open(node, KNOWN, true, faults)?;
-    let object = &mut members;
-    let mut call = Call::new(object.field::<ToolName>("tool", faults).unwrap_or_default());
-    if let Some(name) = take::<Name>(object, "name", faults) {
-        call.name = name;
-    }
-    if let Some(params) = take::<Record>(object, "params", faults) {
-        call.params = params;
-    }
-    call.after = take::<List<CallName>>(object, "depends_on", faults).unwrap_or_default();
-    call.defaults = take::<Map<Any>>(object, "defaults", faults).unwrap_or_default();
-    call.required = take::<Flag>(object, "required", faults);
-    call.default_value = take::<Any>(object, "default_value", faults);
-    call.alternatives = take::<List<OneAlternative>>(object, "alternatives", faults);
-    call.priority = take::<Word<Priority>>(object, "priority", faults);
-    call.effect = take::<Word<Effect>>(object, "effect", faults);
-    call.timeout = take::<Milliseconds>(object, "timeout_ms", faults);
-    call.attempt_timeout = take::<Milliseconds>(object, "attempt_timeout_ms", faults);
-    call.idempotency_key = take::<Name>(object, "idempotency_key", faults);
-    call.cancellation_id = take::<Name>(object, "cancellation_id", faults);
-    members.refuse_rest(faults);
-    Some(call)
+shape! {
+    CallName => Box<str>, "the name of another call",
+    |node, faults| Some(name::<Self>(node, faults).unwrap_or_default()),
+    { "type": "string", "pattern": "\\S" }
 }
 
-fn alternative(node: &Node<'_>, faults: &mut Faults) -> Option<Alternative> {
-    let mut object = Object::open(node, &["tool", "params"], true, faults)?;
-    let tool = object.field::<ToolName>("tool", faults).unwrap_or_default();
-    let params = take::<Record>(&mut object, "params", faults);
-    object.refuse_rest(faults);
-    // The fault of a name is reported at the tool in the object.
-    let params = params.or_else(|| is_blank(&tool).then(Json::empty_object));
-    Some(Alternative { tool, params })
+shape! {
+    CallNames => Vec<Box<str>>, List::<CallName>::expected(),
+    |node, faults| List::<CallName>::read(node, faults),
+    |generator| { "type": "array", "items": (CallName::schema(generator)), "uniqueItems": true }
 }
 
-/// An optional member; `null` counts as absent.
-fn take<S: Shape>(
-    object: &mut Object<'_>,
-    name: &'static str,
-    faults: &mut Faults,
-) -> Option<S::Value> {
-    object.field::<Maybe<S>>(name, faults).flatten()
+shape! {
+    OneCall as CallForm => Call,
+    |node, faults| Some(CallForm::read(node, faults).unwrap_or_default())
+}
+
+shape! {
+    Calls => Vec<Call>, List::<OneCall>::expected(),
+    |node, faults| List::<OneCall>::read(node, faults),
+    |generator| {
+        "type": "array",
+        "items": (CallForm::schema(generator)),
+        "minItems": 1,
+        "maxItems": MAX_CALLS
+    }
+}
+
+shape! {
+    OneAlternative => Alternative, "the name of a tool, or an object",
+    |node, faults| {
+        let mut read = match node.source.kind() {
+            Kind::Object => AlternativeForm::read(node, faults).unwrap_or_default(),
+            _ => return Some(name::<Self>(node, faults).map(Alternative::of).unwrap_or_default()),
+        };
+        // The fault of a name is reported at the tool in the object.
+        if is_blank(&read.tool) {
+            read.params.get_or_insert_with(Json::empty_object);
+        }
+        Some(read)
+    },
+    |generator| { "anyOf": [(ToolName::schema(generator)), (AlternativeForm::schema(generator))] }
 }
