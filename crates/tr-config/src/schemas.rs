@@ -43,7 +43,6 @@ pub fn config() -> Value {
     let (_, mut schema) = of::<stack::Config>("stack-config", "Stack configuration");
     let example = serde_json::from_str(CONFIG).expect("the example is JSON");
     hints::add(&mut schema, &example);
-    hints::add_defaults(&mut schema);
     for_tools(schema)
 }
 

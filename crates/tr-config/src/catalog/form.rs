@@ -19,7 +19,7 @@ object! { strict
     struct Catalog {
         ignored "$schema";
         /// The effect of tools that declare none; `mutating` by default.
-        "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>>;
+        "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>> = "mutating";
         /// Defaults for the tools under `tools`. Tools that are not listed use the sections of the
         /// stack.
         "defaults" => defaults: Option<At<Tool>>, Lenient<Located<Tool>>;

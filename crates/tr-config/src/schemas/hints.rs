@@ -1,6 +1,4 @@
 //! What a form on a screen wants to know of a schema: a title for each member, and examples.
-use super::defaults::{defaults, section_defaults};
-use crate::stack::Preset;
 use serde_json::{Value, json};
 
 /// Adds them to a whole schema; the examples are the parts of `example`.
@@ -43,50 +41,6 @@ fn members(schema: &mut Value, example: &Value, defs: &mut Value) {
             members(named, example, defs);
         }
     }
-}
-
-/// Adds what holds where a configuration says nothing. What several sections share has no defaults of its
-/// own: the sections have.
-pub(super) fn add_defaults(schema: &mut Value) {
-    let all = defaults(Preset::default());
-    let mut sections: Vec<(Vec<&str>, &Value)> = vec![(Vec::new(), &all)];
-    let own = section_defaults();
-    sections.extend(own.iter().map(|(place, keys)| (place.split('.').collect(), keys)));
-    for (place, keys) in sections {
-        with_defaults(schema, &place, keys);
-    }
-}
-
-fn with_defaults(schema: &mut Value, place: &[&str], keys: &Value) {
-    let Some(table) = table_at(schema, place) else { return };
-    let mut tables = Vec::new();
-    for (name, default) in keys.as_object().into_iter().flatten() {
-        let is_table = default.is_object() && !EFFECTS.contains(&&**name);
-        match schema.pointer_mut(&format!("{table}/properties/{name}")) {
-            Some(_) if is_table => tables.push((name, default)),
-            Some(Value::Object(member)) => drop(member.insert("default".into(), default.clone())),
-            _ => {}
-        }
-    }
-    for (name, default) in tables {
-        with_defaults(schema, &[place, &[&**name]].concat(), default);
-    }
-}
-
-/// Tables of one shape that differ in their defaults.
-const EFFECTS: [&str; 3] = ["read_only", "idempotent", "mutating"];
-
-/// Where in the schema the table of this place is described.
-fn table_at(schema: &Value, place: &[&str]) -> Option<String> {
-    let mut at = String::new();
-    for part in place {
-        let member = schema.pointer(&format!("{at}/properties/{part}"))?;
-        let choices = member["anyOf"].as_array().map_or(&[][..], Vec::as_slice);
-        let all = std::iter::once(member).chain(choices);
-        let name = all.filter_map(|one| one["$ref"].as_str()).find_map(definition)?;
-        at = format!("/$defs/{name}");
-    }
-    Some(at)
 }
 
 fn definition(reference: &str) -> Option<String> {

@@ -76,7 +76,7 @@ fn shapes_of_values(root: &Value, table: &Value) -> bool {
 }
 
 /// The schemas of which a value must have one.
-fn shapes<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
+pub(super) fn shapes<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
     if let Some(name) = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/")) {
         return shapes(root, &root["$defs"][name]);
     }

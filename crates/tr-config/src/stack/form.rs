@@ -30,17 +30,17 @@ object! { strict
         ignored "$schema";
         /// From which settings the stack starts: those of `tool_reliability`, or those of `error_handling`
         /// or `utee` for attempts, retries and breakers. The other keys are changes to them.
-        "preset" => preset: Option<Preset>, Lenient<Word<Preset>>;
+        "preset" => preset: Option<Preset>, Lenient<Word<Preset>> = "tool_reliability";
         /// Which calls are guarded.
         "rollout" => rollout: Option<Rollout>, Lenient<Rules>;
         /// Whether tools' failures are put into the contract's words, and their answers looked into for
         /// failures.
-        "normalise" => normalise: Option<bool>, Lenient<Flag>;
+        "normalise" => normalise: Option<bool>, Lenient<Flag> = true;
         /// Whether tools' answers are looked into for failures, such as `ok: false`; only where failures are
         /// normalised. Tools may say it for themselves. `tool-guard mcp` and `turn` do not look.
-        "silent_failures" => silent_failures: Option<bool>, Lenient<Flag>;
+        "silent_failures" => silent_failures: Option<bool>, Lenient<Flag> = true;
         /// How long one attempt may take where its tool says nothing, in milliseconds; or `none`.
-        "attempt_timeout_ms" => attempt_timeout: Option<Limit<Duration>>, Lenient<OrNone<Span<1, DAY>>>;
+        "attempt_timeout_ms" => attempt_timeout: Option<Limit<Duration>>, Lenient<OrNone<Span<1, DAY>>> = 10_000;
         /// How long an answer in chunks may wait for its next chunk, where its tool says nothing, in
         /// milliseconds; as long as the attempt may take where it is absent.
         "idle_timeout_ms" => idle_timeout: Option<Duration>, Lenient<Span<1, DAY>>;
@@ -120,9 +120,12 @@ object! { strict
         "mutating" => mutating: Option<Stage>, Lenient<StageShape>;
         /// For single tools, by their names as logs show them.
         "tools" => tools: Option<Stages>, Lenient<Map<Lenient<StageShape>>>;
-        ..
-        /// For all other calls.
-        general: StageForm, StageForm;
+        /// What the stack does with calls; `enforce` where it is absent.
+        "mode" => mode: Option<Mode>, Lenient<Word<Mode>> = "enforce";
+        /// The share of sessions that this holds for; all where it is absent.
+        "percent" => percent: Option<f64>, Lenient<Percent> = 100;
+        /// What the stack does with all other calls; `off` where it is absent.
+        "others" => others: Option<Mode>, Lenient<Word<Mode>> = "off";
     }
 }
 
@@ -144,17 +147,17 @@ shape! {
     format!("{}, or an object with `mode`, `percent` and `others`", Word::<Mode>::expected()),
     |node, faults| match node.source.kind() {
         Kind::String => Word::<Mode>::read(node, faults).map(Stage::all),
-        Kind::Object => StageForm::read(node, faults).as_ref().map(stage),
+        Kind::Object => StageForm::read(node, faults).map(|form| stage(form.mode, form.percent, form.others)),
         _ => node.refuse(Self::expected(), faults),
     },
     |generator| { "anyOf": [(Word::<Mode>::schema(generator)), (StageForm::schema(generator))] }
 }
 
-fn stage(form: &StageForm) -> Stage {
-    let mode = form.mode.unwrap_or_default();
-    match form.percent.and_then(Share::percent) {
+fn stage(mode: Option<Mode>, percent: Option<f64>, others: Option<Mode>) -> Stage {
+    let mode = mode.unwrap_or_default();
+    match percent.and_then(Share::percent) {
         None => Stage::all(mode),
-        Some(share) => Stage::part(mode, share, form.others.unwrap_or(Mode::Off)),
+        Some(share) => Stage::part(mode, share, others.unwrap_or(Mode::Off)),
     }
 }
 
@@ -164,7 +167,8 @@ shape! {
         let form = RolloutForm::read(node, faults)?;
         let effects = by_effect(form.read_only, form.idempotent, form.mutating);
         let tools = form.tools.into_iter().flatten();
-        let rollout = effects.fold(Rollout::new(stage(&form.general)), |rollout, (effect, stage)| {
+        let general = stage(form.mode, form.percent, form.others);
+        let rollout = effects.fold(Rollout::new(general), |rollout, (effect, stage)| {
             rollout.effect(effect, stage)
         });
         Some(tools.fold(rollout, |rollout, (tool, stage)| match stage {

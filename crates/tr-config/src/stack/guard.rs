@@ -11,9 +11,9 @@ object! { strict
     pub struct RecordsConfig {
         /// A SQLite file (`~/` is the home folder), `redis://HOST:PORT` or `memory`. `tool-guard` records in
         /// `tool-guard/records.db` in the user's state folder by default, and a program in memory.
-        "where" => place: Option<RecordPlace>, Lenient<Place>;
+        "where" => place: Option<RecordPlace>, Lenient<Place> = "memory";
         /// Whether answers are recorded (`full`), or only that the call ran (`digest`); `full`.
-        "bodies" => bodies: Option<RecordBodies>, Lenient<Word<RecordBodies>>;
+        "bodies" => bodies: Option<RecordBodies>, Lenient<Word<RecordBodies>> = "full";
         /// A file with the key that encrypts records: 64 hexadecimal digits. `~/` is the home folder.
         "key_file" => key_file: Option<Box<str>>, Lenient<Name>;
         /// The server's name in the records; a digest of its command by default.

@@ -9,41 +9,41 @@ object! { strict
     /// Changes to how repeats are recognised, and how long they are remembered.
     pub struct IdempotencyConfig {
         /// From what keys are derived for calls that have none.
-        "derived_keys" => derived_keys: Option<DeriveKeys>, Lenient<Word<DeriveKeys>>;
+        "derived_keys" => derived_keys: Option<DeriveKeys>, Lenient<Word<DeriveKeys>> = "step";
         /// What becomes of a key that comes again with other params.
-        "conflicts" => conflicts: Option<Conflicts>, Lenient<Word<Conflicts>>;
+        "conflicts" => conflicts: Option<Conflicts>, Lenient<Word<Conflicts>> = "reject";
         /// How many records are kept in memory.
-        "capacity" => capacity: Option<u32>, Lenient<Count<16_777_216>>;
+        "capacity" => capacity: Option<u32>, Lenient<Count<16_777_216>> = 25_000;
         /// How many callers may wait for one call.
-        "max_waiters" => max_waiters: Option<u32>, Lenient<Count<1_048_576>>;
+        "max_waiters" => max_waiters: Option<u32>, Lenient<Count<1_048_576>> = 1_024;
         /// How long a call waits for another's run with its key, in milliseconds.
-        "max_wait_ms" => max_wait_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "max_wait_ms" => max_wait_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 30_000;
         /// How many bytes of one answer are kept. A duplicate of a call with a larger one gets
         /// an error that says that the call has ended.
-        "max_record_bytes" => max_record_bytes: Option<u32>, Lenient<Count<MAX_BYTES>>;
+        "max_record_bytes" => max_record_bytes: Option<u32>, Lenient<Count<MAX_BYTES>> = 1_048_576;
         /// How many bytes of answers all records in memory keep together.
-        "max_kept_bytes" => max_kept_bytes: Option<u32>, Lenient<Count<MAX_BYTES>>;
+        "max_kept_bytes" => max_kept_bytes: Option<u32>, Lenient<Count<MAX_BYTES>> = 67_108_864;
         /// How long successes are replayed, in milliseconds.
-        "done_ttl_ms" => done_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "done_ttl_ms" => done_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 86_400_000;
         /// How long failures are replayed, in milliseconds; in `tool-guard` not at all. A failure of a
         /// mutating call that may have run is kept as a success is.
-        "failed_ttl_ms" => failed_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "failed_ttl_ms" => failed_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 300_000;
         /// The lease of a call in flight, in milliseconds; in `tool-guard` 30 s.
-        "inflight_ttl_ms" => inflight_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "inflight_ttl_ms" => inflight_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 120_000;
         /// How long a mutating call of unknown outcome bars a repeat, in milliseconds; in
         /// `tool-guard` 30 days.
-        "unknown_ttl_ms" => unknown_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "unknown_ttl_ms" => unknown_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 86_400_000;
         /// How long the end of a call that was cut off waits for its repeat, in milliseconds.
-        "cut_off_grace_ms" => cut_off_grace_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "cut_off_grace_ms" => cut_off_grace_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 60_000;
         /// What becomes of calls while the store of records cannot be used.
         "when_store_fails" => when_store_fails: Option<StoreFailures>, Lenient<StoreFailures>;
         /// How long one request to the store may take, in milliseconds; a claim is sent up to three times.
-        "store_timeout_ms" => store_timeout_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "store_timeout_ms" => store_timeout_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 1_000;
         /// How long successes that a store has are replayed from memory, without asking the store, in
         /// milliseconds; not at all where it is absent.
         "replay_from_memory_ms" => replay_from_memory_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
         /// How long the program's probe may take to find out how a call ended, in milliseconds.
-        "probe_timeout_ms" => probe_timeout_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "probe_timeout_ms" => probe_timeout_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 30_000;
     }
 }
 
@@ -51,11 +51,11 @@ object! { strict
     /// By effect, what becomes of calls while the store of records cannot be used.
     pub struct StoreFailures {
         /// Of tools that only read.
-        "read_only" => read_only: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>>;
+        "read_only" => read_only: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "run";
         /// Of tools that a repeat changes nothing with.
-        "idempotent" => idempotent: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>>;
+        "idempotent" => idempotent: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "run";
         /// Of all other tools. With `run`, a payment may run twice.
-        "mutating" => mutating: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>>;
+        "mutating" => mutating: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "refuse";
     }
 }
 

@@ -20,22 +20,22 @@ object! { strict
     /// Changes to the loop guard.
     pub struct LoopConfig {
         /// Whether loops are looked for.
-        "enabled" => enabled: Option<bool>, Lenient<Flag>;
+        "enabled" => enabled: Option<bool>, Lenient<Flag> = true;
         /// What becomes of loops.
-        "mode" => mode: Option<LoopMode>, Lenient<Word<LoopMode>>;
+        "mode" => mode: Option<LoopMode>, Lenient<Word<LoopMode>> = "block";
         /// Identical failing calls that end a loop.
-        "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>>;
+        "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>> = 2;
         /// Failures of any kind that end a turn. For callers that do not say when a turn begins they
         /// only cause a warning, unless the mode is `strict`.
-        "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>>;
+        "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>> = 5;
         /// Whether repeated answers, polls without end and cycles are looked for beside failures: a warning,
         /// and a refusal at twice as many. `true`, or their thresholds. `tool-guard mcp` has them on in the
         /// modes `note` and `block`, and only warns.
-        "signals" => signals: Option<LoopSignals>, Lenient<SignalsShape>;
+        "signals" => signals: Option<LoopSignals>, Lenient<SignalsShape> = false;
         /// How long a failure counts for callers that do not name the turn, in milliseconds.
-        "memory_ms" => memory_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "memory_ms" => memory_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 60_000;
         /// How many turns are kept, the newest.
-        "max_turns" => max_turns: Option<u32>, Lenient<Count<1_000_000>>;
+        "max_turns" => max_turns: Option<u32>, Lenient<Count<1_000_000>> = 10_000;
         /// Where malformed calls are written down as JSON lines, with the model that made them: a file;
         /// `~/` is the home folder. Nowhere where it is absent.
         "log_path" => log_path: Option<Box<str>>, Lenient<Name>;
@@ -49,26 +49,26 @@ object! { strict
     /// Signals of loops without failures: from how many on the model is warned.
     pub struct LoopSignals {
         /// Whether they are looked for.
-        "enabled" => enabled: Option<bool>, Lenient<Flag>;
+        "enabled" => enabled: Option<bool>, Lenient<Flag> = true;
         /// Identical calls with the same answer.
-        "repeats" => repeats: Option<u32>, Lenient<Integer<2, MOST>>;
+        "repeats" => repeats: Option<u32>, Lenient<Integer<2, MOST>> = 10;
         /// Identical calls that fail in the same way, where that failure does not count against the turn.
-        "failing_repeats" => failing_repeats: Option<u32>, Lenient<Integer<2, MOST>>;
+        "failing_repeats" => failing_repeats: Option<u32>, Lenient<Integer<2, MOST>> = 5;
         /// Rounds of a cycle of 2 to 5 calls with the same answers.
-        "rounds" => rounds: Option<u32>, Lenient<Integer<2, MOST>>;
+        "rounds" => rounds: Option<u32>, Lenient<Integer<2, MOST>> = 3;
         /// Failures of a tool with the same error and other params, without a success in between.
-        "same_error" => same_error: Option<u32>, Lenient<Integer<2, MOST>>;
+        "same_error" => same_error: Option<u32>, Lenient<Integer<2, MOST>> = 3;
         /// From which pause before a call on the model counts as waiting, in milliseconds.
-        "pace_ms" => pace_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "pace_ms" => pace_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 10_000;
         /// How long a polled answer may stay the same, in milliseconds.
-        "quiet_ms" => quiet_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "quiet_ms" => quiet_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 3_600_000;
         /// Whether transient failures count against the limits of failures.
-        "count_transient" => count_transient: Option<bool>, Lenient<Flag>;
+        "count_transient" => count_transient: Option<bool>, Lenient<Flag> = false;
         /// Whether calls are refused at twice a threshold; else the model is only warned.
-        "refuse" => refuse: Option<bool>, Lenient<Flag>;
+        "refuse" => refuse: Option<bool>, Lenient<Flag> = true;
         /// Names whose values in answers are not compared, beside those of times, durations and ids of
         /// requests.
-        "volatile" => volatile: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+        "volatile" => volatile: Option<Vec<Box<str>>>, Lenient<List<Name>> = [];
     }
 }
 

@@ -12,21 +12,21 @@ object! { strict
     /// Changes to the retry policy of the preset.
     pub struct RetrySettings {
         /// Attempts in all, the first included.
-        "attempts" => attempts: Option<u32>, Lenient<Count<1000>>;
+        "attempts" => attempts: Option<u32>, Lenient<Count<1000>> = 4;
         /// Ceiling of the first delay, in milliseconds.
-        "base_ms" => base: Option<Duration>, Lenient<Span<1, DAY>>;
+        "base_ms" => base: Option<Duration>, Lenient<Span<1, DAY>> = 200;
         /// Factor from one ceiling to the next.
-        "multiplier" => multiplier: Option<f64>, Lenient<Factor>;
+        "multiplier" => multiplier: Option<f64>, Lenient<Factor> = 2;
         /// No delay is longer than this, in milliseconds; or `none`. At least `base_ms`.
-        "cap_ms" => cap: Option<Limit<Duration>>, Lenient<OrNone<AnySpan<1>>>;
+        "cap_ms" => cap: Option<Limit<Duration>>, Lenient<OrNone<AnySpan<1>>> = 4_000;
         /// The delay is drawn between these shares of the ceiling: `[0, 1]` is full jitter.
-        "jitter" => jitter: Option<(f64, f64)>, Lenient<Jitter>;
+        "jitter" => jitter: Option<(f64, f64)>, Lenient<Jitter> = [0, 1];
         /// From where a delay counts: the start of the failed attempt, or its end.
-        "anchor" => anchor: Option<RetryAnchor>, Lenient<Word<RetryAnchor>>;
+        "anchor" => anchor: Option<RetryAnchor>, Lenient<Word<RetryAnchor>> = "attempt_end";
         /// No attempt starts later than this after the first, in milliseconds; or `none`.
-        "max_elapsed_ms" => max_elapsed: Option<Limit<Duration>>, Lenient<OrNone<AnySpan<1>>>;
+        "max_elapsed_ms" => max_elapsed: Option<Limit<Duration>>, Lenient<OrNone<AnySpan<1>>> = 30_000;
         /// Only these codes are retried; empty means all that are transient.
-        "only_codes" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+        "only_codes" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>> = [];
         /// Bounds the retries of all tools as a share of successes; no bound where it is absent.
         "budget" => budget: Option<BudgetConfig>, Lenient<BudgetConfig>;
         /// For tools that only read.
@@ -46,9 +46,9 @@ object! { strict
     /// A bound on retries as a share of successes: a bucket that starts full.
     pub struct BudgetConfig {
         /// How many retries each success pays for.
-        "per_success" => per_success: Option<f64>, Lenient<Tokens>;
+        "per_success" => per_success: Option<f64>, Lenient<Tokens> = 0.1;
         /// How many retries the bucket holds at most.
-        "capacity" => capacity: Option<u32>, Lenient<Count<1_000_000>>;
+        "capacity" => capacity: Option<u32>, Lenient<Count<1_000_000>> = 20;
     }
 }
 
@@ -77,7 +77,7 @@ object! { strict
         /// The agents that have asked for them, by the names that their calls carry.
         "agents" => agents: Option<Vec<Box<str>>>, Lenient<Agents>;
         /// Whether a call asks for them by a retry policy of its own.
-        "calls" => calls: Option<bool>, Lenient<Flag>;
+        "calls" => calls: Option<bool>, Lenient<Flag> = false;
     }
 }
 

@@ -8,26 +8,26 @@ object! { strict
     /// Which sessions of agents the stack keeps whole, and how.
     pub struct SessionsConfig {
         /// The form of messages of new sessions.
-        "format" => format: Option<SessionFormat>, Lenient<Word<SessionFormat>>;
+        "format" => format: Option<SessionFormat>, Lenient<Word<SessionFormat>> = "anthropic_messages";
         /// What becomes of a tool's use that failed: it stays with its error if the tool may have run, or
         /// is always rolled back.
-        "mode" => mode: Option<SessionMode>, Lenient<Word<SessionMode>>;
+        "mode" => mode: Option<SessionMode>, Lenient<Word<SessionMode>> = "preserve";
         /// Whether sessions are recorded and checked.
-        "enabled" => enabled: Option<bool>, Lenient<Flag>;
+        "enabled" => enabled: Option<bool>, Lenient<Flag> = true;
         /// Whether a session is checked before each call of the model.
-        "validate_before_call" => validate_before_call: Option<bool>, Lenient<Flag>;
+        "validate_before_call" => validate_before_call: Option<bool>, Lenient<Flag> = true;
         /// Whether faults that are found are repaired without asking; else a repair is offered.
-        "auto_repair" => auto_repair: Option<bool>, Lenient<Flag>;
+        "auto_repair" => auto_repair: Option<bool>, Lenient<Flag> = false;
         /// How many committed checkpoints are kept.
-        "checkpoint_retention" => checkpoint_retention: Option<u32>, Lenient<Count<10_000>>;
+        "checkpoint_retention" => checkpoint_retention: Option<u32>, Lenient<Count<10_000>> = 10;
         /// Whether checkpoints keep the messages, so that they can be restored.
-        "snapshot_messages" => snapshot_messages: Option<bool>, Lenient<Flag>;
+        "snapshot_messages" => snapshot_messages: Option<bool>, Lenient<Flag> = false;
         /// Whether the session's incidents also have what went well.
-        "verbose" => verbose: Option<bool>, Lenient<Flag>;
+        "verbose" => verbose: Option<bool>, Lenient<Flag> = false;
         /// Where sessions are kept: a SQLite file (the feature `sqlite`) or `memory`.
-        "where" => place: Option<SessionPlace>, Lenient<Place>;
+        "where" => place: Option<SessionPlace>, Lenient<Place> = "memory";
         /// What becomes of a call while the store of sessions cannot be used.
-        "when_store_fails" => when_store_fails: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>>;
+        "when_store_fails" => when_store_fails: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "refuse";
     }
 }
 

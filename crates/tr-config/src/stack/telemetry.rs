@@ -7,17 +7,17 @@ object! { strict
     /// What is reported of calls, under which names, and where.
     pub struct TelemetryConfig {
         /// Under which names metrics are reported, one set or several.
-        "names" => names: Option<Vec<MetricNames>>, Lenient<Sets>;
+        "names" => names: Option<Vec<MetricNames>>, Lenient<Sets> = ["openclaw"];
         /// How many tools get a label of their own in metrics, beside those that the program names; the
         /// others share one.
-        "max_unknown_tools" => max_unknown_tools: Option<u32>, Lenient<Count<1_000>>;
+        "max_unknown_tools" => max_unknown_tools: Option<u32>, Lenient<Count<1_000>> = 100;
         /// Whether `tool_call_start` has the shape of the params: names, types and sizes, and no values.
-        "params_shape" => params_shape: Option<bool>, Lenient<Flag>;
+        "params_shape" => params_shape: Option<bool>, Lenient<Flag> = false;
         /// By tool, the params whose values `tool_call_start` shows, redacted and cut. Sensitive fields stay
         /// hidden.
         "show_params" => show_params: Option<ShownParams>, Lenient<Map<Lenient<List<Name>>>>;
         /// Names whose values are removed from all that is reported, in any case style.
-        "hide" => hide: Option<Vec<Box<str>>>, Lenient<List<Name>>;
+        "hide" => hide: Option<Vec<Box<str>>>, Lenient<List<Name>> = [];
         /// A file with the key of the hashes in events: 64 hexadecimal digits. Processes with the same key
         /// report the same hashes. `~/` is the home folder. Read by `tool-guard`.
         "fingerprint_key_file" => fingerprint_key_file: Option<Box<str>>, Lenient<Name>;
