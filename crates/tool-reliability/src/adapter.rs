@@ -58,7 +58,7 @@ impl AdapterLayer {
         let manifest = manifest.filter(|_| self.normalises);
         match end {
             Ok(outcome) if outcome.error().is_some() => Ok(judged(outcome.clone(), manifest)),
-            Ok(outcome) => Ok(match normaliser(self.looks && self.normalises, manifest) {
+            Ok(outcome) => Ok(match self.normaliser(manifest) {
                 Some(normaliser) => judge(normaliser, outcome.clone(), manifest),
                 None => outcome.clone(),
             }),
@@ -72,6 +72,18 @@ impl AdapterLayer {
         self.is_seen = true;
         self
     }
+
+    /// The normaliser for the answers of this tool, if they are searched for failures.
+    #[inline]
+    fn normaliser(self, manifest: Option<&ToolManifest>) -> Option<Normaliser> {
+        let normaliser = Normaliser::default();
+        match manifest {
+            _ if !self.looks || !self.normalises => None,
+            Some(tool) if !tool.silent_failures => None,
+            Some(tool) if tool.null_is_success => Some(normaliser.null_is_success()),
+            _ => Some(normaliser),
+        }
+    }
 }
 
 impl Default for AdapterLayer {
@@ -84,8 +96,7 @@ impl<S> Layer<S> for AdapterLayer {
     type Service = Adapter<S>;
 
     fn layer(&self, inner: S) -> Adapter<S> {
-        let Self { normalises, looks, is_seen } = *self;
-        Adapter { inner, normalises, looks, is_seen }
+        Adapter { inner, rules: *self }
     }
 }
 
@@ -95,9 +106,7 @@ impl<S> Layer<S> for AdapterLayer {
 #[derive(Clone, Copy, Debug)]
 pub struct Adapter<S> {
     inner: S,
-    normalises: bool,
-    looks: bool,
-    is_seen: bool,
+    rules: AdapterLayer,
 }
 
 impl<S> Service<ToolCall> for Adapter<S>
@@ -116,15 +125,13 @@ where
 
     #[inline]
     fn call(&mut self, mut call: ToolCall) -> Self::Future {
-        let Self { normalises, looks, is_seen, .. } = *self;
-        if !is_seen {
+        if !self.rules.is_seen {
             call.note_run();
             call.begin_run();
         }
         // Cloning the call touches a count of this call only; the manifest's count is shared by all calls.
         let of = call.clone();
-        let looks = looks && normalises;
-        AdapterFuture { inner: self.inner.call(call), of, normalises, looks, is_seen }
+        AdapterFuture { inner: self.inner.call(call), of, rules: self.rules }
     }
 }
 
@@ -136,9 +143,7 @@ pin_project! {
         #[pin]
         inner: F,
         of: ToolCall,
-        normalises: bool,
-        looks: bool,
-        is_seen: bool,
+        rules: AdapterLayer,
     }
 }
 
@@ -156,38 +161,26 @@ where
         let manifest = this.of.manifest();
         let chunks = this.of.end_run();
         let is_partly = chunks.as_ref().is_some_and(|chunks| chunks.sent() > 0);
-        Poll::Ready(match end {
+        let end = match end {
             Ok(outcome) if outcome.error().is_none() => {
-                let outcome = match normaliser(*this.looks, manifest) {
+                let outcome = match this.rules.normaliser(manifest) {
                     Some(normaliser) => judge(normaliser, outcome, manifest),
                     None => outcome,
                 };
-                let outcome = match &chunks {
+                Ok(match &chunks {
                     Some(chunks) => chunks.finish(this.of.attempt(), outcome),
                     None => outcome,
-                };
-                Ok(if is_partly { ran_in_part(outcome) } else { outcome })
+                })
             }
-            Err(error) if *this.is_seen && !is_partly => Err(error.into()),
-            Ok(outcome) if !*this.normalises && is_partly => Ok(ran_in_part(outcome)),
-            Err(error) if !*this.normalises => Err(put_aside(error.into(), is_partly)),
-            Ok(outcome) if !*this.normalises => Ok(outcome),
-            Ok(outcome) if is_partly => Ok(ran_in_part(judged(outcome, manifest))),
-            Ok(outcome) => Ok(judged(outcome, manifest)),
-            Err(error) => Err(tool_failed(error.into(), manifest, is_partly)),
-        })
-    }
-}
-
-/// The normaliser for the answers of this tool, if they are searched for failures.
-#[inline]
-fn normaliser(looks: bool, manifest: Option<&ToolManifest>) -> Option<Normaliser> {
-    let normaliser = Normaliser::default();
-    match manifest {
-        _ if !looks => None,
-        Some(tool) if !tool.silent_failures => None,
-        Some(tool) if tool.null_is_success => Some(normaliser.null_is_success()),
-        _ => Some(normaliser),
+            Ok(outcome) if this.rules.normalises => Ok(judged(outcome, manifest)),
+            Ok(outcome) => Ok(outcome),
+            Err(error) if this.rules.is_seen && !is_partly => Err(error.into()),
+            Err(error) if this.rules.normalises => {
+                Err(tool_failed(error.into(), manifest, is_partly))
+            }
+            Err(error) => Err(put_aside(error.into(), is_partly)),
+        };
+        Poll::Ready(end.map(|outcome| if is_partly { ran_in_part(outcome) } else { outcome }))
     }
 }
 

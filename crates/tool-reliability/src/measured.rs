@@ -83,14 +83,12 @@ where
     }
 
     fn call(&mut self, mut call: ToolCall) -> Self::Future {
-        let runs = Runs::default();
-        call.parts_mut().runs = Some(runs.clone());
-        let (of, since) = (Some(call.clone()), Instant::now());
+        let measure = Measure::of(&mut call);
         let called = match self.broken.take() {
             Some(error) => Called::not(error),
             None => Called::new(self.inner.call(call)),
         };
-        MeasuredFuture { called, of, runs, since }
+        MeasuredFuture { called, measure }
     }
 }
 
@@ -101,9 +99,7 @@ pin_project! {
     pub struct MeasuredFuture<F> {
         #[pin]
         called: Called<F>,
-        of: Option<ToolCall>,
-        runs: Runs,
-        since: Instant,
+        measure: Measure,
     }
 }
 
@@ -122,15 +118,34 @@ where
 }
 
 impl<F> MeasuredFuture<F> {
-    /// What there is to say at this end; the call is dropped with this future.
+    /// What there is to say at this end.
     pub(crate) fn finish(self: Pin<&mut Self>, end: Result<ToolOutcome, BoxError>) -> Finished {
-        let this = self.project();
-        let call = this.of.take().expect("polled after completion");
+        let measure = self.project().measure;
         // A stack that is off, or does not normalise, has not looked.
-        let unwrapped = |outcome| Normaliser::default().unwrap_envelope(outcome, call.manifest());
-        let end = end.map(unwrapped);
-        let (attempts, duration) = (this.runs.count(), this.since.elapsed());
-        Finished { call, end, attempts, duration }
+        let manifest = measure.call.manifest();
+        measure.finished(end.map(|it| Normaliser::default().unwrap_envelope(it, manifest)))
+    }
+}
+
+/// A call whose runs are counted and whose time is taken.
+#[derive(Debug)]
+pub(crate) struct Measure {
+    call: ToolCall,
+    runs: Runs,
+    since: Instant,
+}
+
+impl Measure {
+    pub(crate) fn of(call: &mut ToolCall) -> Self {
+        let runs = Runs::default();
+        call.parts_mut().runs = Some(runs.clone());
+        Self { call: call.clone(), runs, since: Instant::now() }
+    }
+
+    /// The call with this end, or with one of the ends that it has.
+    pub(crate) fn finished(&self, end: Result<ToolOutcome, BoxError>) -> Finished {
+        let (attempts, duration) = (self.runs.count(), self.since.elapsed());
+        Finished { call: self.call.clone(), end, attempts, duration }
     }
 }
 

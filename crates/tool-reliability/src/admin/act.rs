@@ -26,10 +26,10 @@ pub(super) type Reload = Arc<dyn Fn() -> Result<Reloaded, String> + Send + Sync>
 pub(super) async fn act(
     stack: &ToolStack,
     reload: Option<&Reload>,
-    (order, why): Reasoned,
+    (action, order, why): Reasoned,
     peer: Option<SocketAddr>,
 ) -> Answer {
-    let (action, subject) = (order.name(), subject(&order));
+    let subject = subject(&order);
     let why = why.unwrap_or_default();
     let done = match order {
         Order::Breaker { name, what } => Ok(breaker(stack, &name, what)),

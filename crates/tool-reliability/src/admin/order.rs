@@ -8,8 +8,8 @@ use tr_wire::{
     },
 };
 
-/// A valid request, and the reason that it gives.
-pub(super) type Reasoned = (Order, Option<String>);
+/// A valid request: the name of its action, what it orders, and the reason that it gives.
+pub(super) type Reasoned = (&'static str, Order, Option<String>);
 
 /// What a valid request orders.
 #[derive(Debug)]
@@ -78,20 +78,6 @@ words! {
     Ended { DidNotRun = "did_not_run", Done = "done" }
 }
 
-impl Order {
-    /// The action's name.
-    pub(super) fn name(&self) -> &'static str {
-        let action = match self {
-            Self::Breaker { what, .. } => Action::Breaker(*what),
-            Self::Flush { .. } => Action::Flush,
-            Self::Settle { .. } => Action::Settle,
-            Self::Switch { .. } => Action::Switch,
-            Self::Reload => Action::Reload,
-        };
-        action.word()
-    }
-}
-
 /// Reads a request.
 ///
 /// # Errors
@@ -122,7 +108,8 @@ const MEMBERS: &[&str] = &[
 fn request(node: &Node<'_>, faults: &mut Faults) -> Option<Reasoned> {
     let mut request = Object::open(node, MEMBERS, true, faults)?;
     let object = &mut request;
-    let order = match object.field::<Word<Action>>("action", faults) {
+    let action = object.field::<Word<Action>>("action", faults);
+    let order = match action {
         Some(Action::Breaker(what)) => {
             only(&["breaker"], object, faults);
             let name = object.field::<Name>("breaker", faults);
@@ -142,7 +129,7 @@ fn request(node: &Node<'_>, faults: &mut Faults) -> Option<Reasoned> {
     };
     let why = request.field::<Maybe<Text>>("why", faults);
     request.refuse_rest(faults);
-    Some((order?, why?.map(Into::into)))
+    Some((action?.word(), order?, why?.map(Into::into)))
 }
 
 fn flush(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Option<Order> {
@@ -256,7 +243,7 @@ mod tests {
             ),
             (json!({"action": "reload", "on": null, "why": "as planned"}), "reload"),
         ] {
-            assert_eq!(read(body.to_string().as_bytes()).unwrap().0.name(), name, "{body}");
+            assert_eq!(read(body.to_string().as_bytes()).unwrap().0, name, "{body}");
         }
     }
 }

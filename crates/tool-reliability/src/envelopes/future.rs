@@ -1,17 +1,18 @@
 //! The future of one request.
-use super::{answer::Answer, running::Token};
+use super::{
+    answer::Answer,
+    running::{Stop, Token},
+};
 use crate::{cancel::CallCancelled, measured::MeasuredFuture};
 use pin_project_lite::pin_project;
 use std::{
     convert::Infallible,
     future::Future,
-    mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
-use tokio::task::coop;
-use tr_core::{BoxError, Cancellation as _, Ran, ToolOutcome, debug_parts};
+use tr_core::{BoxError, Ran, ToolOutcome, debug_parts};
 use tr_wire::Form;
 
 pin_project! {
@@ -24,24 +25,13 @@ pin_project! {
     }
 }
 
-type Cancelled = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 pin_project! {
     #[project = StateProj]
     enum State<F> {
         /// The request is no call.
         Refused { answer: Option<Answer> },
-        /// It is called, and nothing can cancel it.
-        Called { #[pin] call: MeasuredFuture<F>, form: Form },
-        /// It is called, and has an id to be cancelled by.
-        Cancellable {
-            #[pin]
-            call: MeasuredFuture<F>,
-            form: Form,
-            token: Arc<Token>,
-            cancelled: Cancelled,
-            begun: bool,
-        },
+        /// It is called.
+        Called { #[pin] call: MeasuredFuture<F>, form: Form, stop: Stop },
     }
 }
 
@@ -51,14 +41,7 @@ impl<F> EnvelopesFuture<F> {
     }
 
     pub(super) fn new(form: Form, call: MeasuredFuture<F>, token: Option<Arc<Token>>) -> Self {
-        let state = match token {
-            None => State::Called { call, form },
-            Some(token) => {
-                let cancelled = token.cancelled();
-                State::Cancellable { call, form, token, cancelled, begun: false }
-            }
-        };
-        Self { state }
+        Self { state: State::Called { call, form, stop: Stop::new(token) } }
     }
 }
 
@@ -74,29 +57,22 @@ where
             StateProj::Refused { answer } => {
                 Poll::Ready(Ok(answer.take().expect("polled after completion")))
             }
-            StateProj::Called { call, form } => {
-                call.poll(cx).map_ok(|finished| Answer::new(*form, finished))
-            }
-            StateProj::Cancellable { mut call, form, token, cancelled, begun } => {
-                // Unconstrained, so that a call which uses up the task's budget does not block its
-                // cancellation.
-                let mut is_cancelled = |cx: &mut Context<'_>| {
-                    Pin::new(&mut coop::unconstrained(cancelled.as_mut())).poll(cx).is_ready()
-                };
-                let finished = if !mem::replace(begun, true) && is_cancelled(cx) {
+            StateProj::Called { mut call, form, stop } => {
+                let cancelled = || Err(CallCancelled::new(Ran::Unknown).into());
+                let finished = if stop.comes_first(cx) {
                     // It does not begin.
-                    call.finish(Err(CallCancelled::new(Ran::Unknown).into()))
+                    call.finish(cancelled())
                 } else if let Poll::Ready(Ok(finished)) = call.as_mut().poll(cx) {
                     finished
-                } else if !is_cancelled(cx) {
+                } else if !stop.is_there(cx) {
                     return Poll::Pending;
                 } else if let Poll::Ready(Ok(finished)) = call.as_mut().poll(cx) {
                     // Inner layers know whether the tool ran.
                     finished
                 } else {
-                    call.finish(Err(CallCancelled::new(Ran::Unknown).into()))
+                    call.finish(cancelled())
                 };
-                token.leave();
+                stop.end();
                 Poll::Ready(Ok(Answer::new(*form, finished)))
             }
         }
@@ -107,6 +83,5 @@ debug_parts! { EnvelopesFuture<F>, |it|
     state = match it.state {
         State::Refused { .. } => "Refused",
         State::Called { .. } => "Called",
-        State::Cancellable { .. } => "Cancellable",
     }
 }

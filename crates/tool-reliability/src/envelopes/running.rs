@@ -6,10 +6,12 @@
 use std::{
     collections::HashMap,
     future::{Future, pending},
+    mem,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    task::Context,
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, task::coop};
 use tr_core::{Cancellation, FailureInfo, Ran, Verdict, call::CallContext, debug_parts};
 
 /// As many calls with a `cancellationId` run as the service allows. The tool did not run. Transient, code
@@ -147,7 +149,7 @@ impl Cancellation for Token {
         *self.cancelled.borrow()
     }
 
-    fn cancelled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    fn cancelled(&self) -> Cancelled {
         let mut changes = self.cancelled.subscribe();
         Box::pin(async move {
             if changes.wait_for(|is| *is).await.is_err() {
@@ -165,3 +167,42 @@ impl Drop for Token {
 }
 
 debug_parts! { Token, |it| cancelled = it.is_cancelled() }
+
+/// What may stop a call; nothing if it has no id to be cancelled by.
+pub(super) struct Stop {
+    by: Option<(Arc<Token>, Cancelled)>,
+    begun: bool,
+}
+
+type Cancelled = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl Stop {
+    pub(super) fn new(token: Option<Arc<Token>>) -> Self {
+        let by = token.map(|token| {
+            let cancelled = token.cancelled();
+            (token, cancelled)
+        });
+        Self { by, begun: false }
+    }
+
+    /// Whether the call was cancelled before its first poll, which this is.
+    pub(super) fn comes_first(&mut self, cx: &mut Context<'_>) -> bool {
+        !mem::replace(&mut self.begun, true) && self.is_there(cx)
+    }
+
+    /// Whether the call was cancelled.
+    pub(super) fn is_there(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some((token, cancelled)) = &mut self.by else { return false };
+        // Unconstrained, so that a call which uses up the task's budget does not block its
+        // cancellation.
+        token.is_cancelled()
+            || Pin::new(&mut coop::unconstrained(cancelled.as_mut())).poll(cx).is_ready()
+    }
+
+    /// The call is over.
+    pub(super) fn end(&mut self) {
+        if let Some((token, _)) = self.by.take() {
+            token.leave();
+        }
+    }
+}

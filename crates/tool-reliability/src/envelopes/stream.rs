@@ -1,29 +1,23 @@
 //! The answers to one request: one, or as many as its tool gives.
 use super::{
-    answer::Answer, call::EnvelopeRequest, future::EnvelopesFuture, running::Token,
+    answer::Answer, call::EnvelopeRequest, future::EnvelopesFuture, running::Stop,
     service::Envelopes,
 };
 use crate::{
     cancel::CallCancelled,
     errors_as_outcomes::outcome,
-    measured::Finished,
+    measured::Measure,
     streaming::{CallStream, Streaming},
 };
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 use std::{
     future::Future,
-    mem,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll, ready},
 };
-use tokio::{task::coop, time::Instant};
 use tower_service::Service;
-use tr_core::{
-    BoxError, Cancellation as _, Ran, ToolCall, ToolOutcome, call::Runs, debug_parts,
-    internal::ReadyOnCallFuture,
-};
+use tr_core::{BoxError, Ran, ToolCall, ToolOutcome, debug_parts, internal::ReadyOnCallFuture};
 use tr_wire::Form;
 
 impl<S> Envelopes<S>
@@ -47,39 +41,10 @@ where
             let call = ReadyOnCallFuture::waiting(self.clone(), prepared.into());
             return Answers { state: State::One { call, is_over: false } };
         }
-        let runs = Runs::default();
-        prepared.call.parts_mut().runs = Some(runs.clone());
-        let call = prepared.call;
-        let stop = match &prepared.token {
-            Some(token) => Stop::When(token.cancelled()),
-            None => Stop::Never,
-        };
-        let chunks = Streaming::new(self.inner().clone()).stream(call.clone());
-        let token = prepared.token;
-        let context =
-            AnswerContext { call, token, runs, since: Instant::now(), index: 0, is_over: false };
-        Answers { state: State::Many { chunks, context, stop, begun: false } }
-    }
-}
-
-/// Whether the call was cancelled.
-enum Stop {
-    /// It has no id to be cancelled by.
-    Never,
-    When(Pin<Box<dyn Future<Output = ()> + Send>>),
-    Cancelled,
-}
-
-impl Stop {
-    fn is_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
-        if let Self::When(cancelled) = self
-            // Unconstrained, so that a call which uses up the task's budget does not block its
-            // cancellation.
-            && Pin::new(&mut coop::unconstrained(cancelled.as_mut())).poll(cx).is_ready()
-        {
-            *self = Self::Cancelled;
-        }
-        matches!(self, Self::Cancelled)
+        let measure = Measure::of(&mut prepared.call);
+        let chunks = Streaming::new(self.inner().clone()).stream(prepared.call);
+        let context = AnswerContext { measure, index: 0, is_over: false };
+        Answers { state: State::Many { chunks, context, stop: Stop::new(prepared.token) } }
     }
 }
 
@@ -109,17 +74,13 @@ pin_project! {
             chunks: CallStream<S, F>,
             context: AnswerContext,
             stop: Stop,
-            begun: bool,
         },
     }
 }
 
 /// What answers say beside their chunk.
 struct AnswerContext {
-    call: ToolCall,
-    token: Option<Arc<Token>>,
-    runs: Runs,
-    since: Instant,
+    measure: Measure,
     /// Of the next chunk.
     index: u64,
     /// The last answer was given.
@@ -131,12 +92,7 @@ impl AnswerContext {
         let chunk = outcome.parts().chunk;
         self.index = chunk.map_or(self.index, |chunk| chunk.index + 1);
         self.is_over = chunk.is_none_or(|chunk| chunk.last);
-        if let Some(token) = self.token.take_if(|_| self.is_over) {
-            token.leave();
-        }
-        let (attempts, duration) = (self.runs.count(), self.since.elapsed());
-        let (call, end) = (self.call.clone(), Ok(outcome));
-        Answer::new(Form::Utee, Finished { call, end, attempts, duration })
+        Answer::new(Form::Utee, self.measure.finished(Ok(outcome)))
     }
 
     fn cancelled(&mut self) -> Answer {
@@ -163,7 +119,7 @@ where
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
         let mut this = self.project();
-        let (mut chunks, context, stop, begun) = match this.state.as_mut().project() {
+        let (mut chunks, context, stop) = match this.state.as_mut().project() {
             StateProj::Refused { answer } => return Poll::Ready(answer.take()),
             StateProj::One { is_over: true, .. } => return Poll::Ready(None),
             StateProj::One { call, is_over } => {
@@ -171,26 +127,25 @@ where
                 *is_over = true;
                 return Poll::Ready(Some(answer));
             }
-            StateProj::Many { chunks, context, stop, begun } => (chunks, context, stop, begun),
+            StateProj::Many { chunks, context, stop } => (chunks, context, stop),
         };
-        if !mem::replace(begun, true) && stop.is_cancelled(cx) {
-            let answer = context.cancelled();
-            this.state.set(State::Refused { answer: None });
-            return Poll::Ready(Some(answer));
-        }
-        let mut next = chunks.as_mut().poll_next(cx);
-        if next.is_pending() && stop.is_cancelled(cx) {
-            // Inner layers know whether the tool ran.
-            next = match chunks.poll_next(cx) {
-                Poll::Pending => Poll::Ready(None),
-                next => next,
-            };
+        let mut next = Poll::Ready(None);
+        if !stop.comes_first(cx) {
+            next = chunks.as_mut().poll_next(cx);
+            if next.is_pending() && stop.is_there(cx) {
+                // Inner layers know whether the tool ran.
+                next = match chunks.poll_next(cx) {
+                    Poll::Pending => Poll::Ready(None),
+                    next => next,
+                };
+            }
         }
         let answer = match ready!(next) {
             Some(outcome) => context.answer(outcome),
             None => context.cancelled(),
         };
         if context.is_over {
+            stop.end();
             this.state.set(State::Refused { answer: None });
         }
         Poll::Ready(Some(answer))
