@@ -26,8 +26,8 @@ pub use self::{
 };
 use crate::config::Layer0Config;
 use chain::Chain;
-use cycle::UsePosition;
 use journal::SessionJournal;
+use serde::{Deserialize, Serialize};
 use std::{collections::VecDeque, sync::Arc};
 use tr_transcript::{
     CheckpointError, Format, Message, Repair, RepairPlan, RepairResult, StalePlan, Transcript,
@@ -74,17 +74,19 @@ pub struct Session {
     journal: SessionJournal,
 }
 
-/// A recorded cycle.
-#[derive(Clone, Debug)]
-struct RecordedCycle {
-    id: CycleId,
+/// A recorded cycle, as the log has it, too.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RecordedCycle {
+    id: u64,
     /// The index of its result, when it was recorded.
     at: usize,
-    /// The position of the use that the agent had put there.
-    used: UsePosition,
+    /// The message with the use, if the agent had put it there and it is not removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    used: Option<usize>,
     tool_use: ToolUse,
     result: ToolResult,
     /// It is a refusal: the tool did not run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     refused: bool,
 }
 

@@ -36,21 +36,16 @@ pin_project! {
             cycle: Option<Box<OpenCycle>>,
             is_durable: bool,
         },
-        // The tool does not run: its refusal is being recorded.
-        Refuse { refused: Box<(Refusal, Option<BoxError>)> },
-        // The store is writing the use and the result.
+        // The store is writing the use and the result, if it has them.
         Record {
-            record: StoreFuture<'static, ()>,
+            record: Option<StoreFuture<'static, ()>>,
             end: Option<Result<T, BoxError>>,
         },
     }
 }
 
 /// The intent that is being written.
-type Intent = StoreFuture<'static, Option<OpenCycle>>;
-
-/// What remains to be done for a call whose tool does not run: once the intent is written, the cycle is answered.
-pub(super) type Refusal = Option<(Intent, Answer<'static>)>;
+pub(super) type Intent = StoreFuture<'static, Option<OpenCycle>>;
 
 impl<S, F, Req, T, A> IntegrityFuture<S, F, Req, T, A> {
     /// Runs the tool, and records the cycle in memory if there is one.
@@ -65,9 +60,12 @@ impl<S, F, Req, T, A> IntegrityFuture<S, F, Req, T, A> {
     }
 
     /// Fails with `error`, once the refusal is recorded.
-    pub(super) fn refused(refused: Refusal, error: BoxError, policy: A) -> Self {
-        let refused = Box::new((refused, Some(error)));
-        Self { state: State::Refuse { refused }, policy }
+    pub(super) const fn refused(
+        record: Option<StoreFuture<'static, ()>>,
+        error: BoxError,
+        policy: A,
+    ) -> Self {
+        Self { state: State::Record { record, end: Some(Err(error)) }, policy }
     }
 }
 
@@ -108,7 +106,7 @@ where
                         is_error: answer.is_error,
                         ran: answer.ran,
                     };
-                    let record = cycle.record(Ended { answer, failed });
+                    let record = Some(cycle.record(Ended { answer, failed }));
                     State::Record { record, end: Some(end) }
                 }
                 StateProj::Intent { intended } => {
@@ -124,22 +122,11 @@ where
                     };
                     State::Run { inner: service.call(req), cycle, is_durable: true }
                 }
-                StateProj::Refuse { refused } => {
-                    let (refused, error) = &mut **refused;
-                    let cycle = match refused {
-                        None => None,
-                        // Without a store the call fails with its original error.
-                        Some((intent, _)) => ready!(intent.as_mut().poll(cx)).ok().flatten(),
-                    };
-                    let error = error.take().expect("not polled after its end");
-                    let (Some(cycle), Some((_, answer))) = (cycle, refused) else {
-                        return Poll::Ready(Err(error));
-                    };
-                    let record = cycle.record(Ended { answer: answer.clone(), failed: true });
-                    State::Record { record, end: Some(Err(error)) }
-                }
                 StateProj::Record { record, end } => {
-                    let recorded = ready!(record.as_mut().poll(cx));
+                    let recorded = match record {
+                        Some(record) => ready!(record.as_mut().poll(cx)),
+                        None => Ok(()),
+                    };
                     let mut end = end.take().expect("not polled after its end");
                     if let (Err(_), Ok(response)) = (recorded, &mut end) {
                         this.policy.note_unrecorded(response);

@@ -1,5 +1,9 @@
 //! The service.
-use super::{future::IntegrityFuture, layer::IntegrityLayer, open::OpenCycle};
+use super::{
+    future::{IntegrityFuture, Intent},
+    layer::IntegrityLayer,
+    open::{Ended, OpenCycle},
+};
 use crate::{session::ToolUse, store::StoreFuture};
 use std::{
     borrow::Cow,
@@ -111,15 +115,8 @@ impl<S, A> Integrity<S, A> {
         let said = policy.answer(Err(&*error));
         let content = Cow::Owned(said.content.into_owned());
         let answer = Answer { content, is_error: true, ran: Ran::No };
-        let refused = match self.begin(req) {
-            Some(Begun::Durable(intent)) => Some((intent, answer)),
-            Some(Begun::Here(mut cycle)) => {
-                cycle.end(&answer, true);
-                None
-            }
-            None => None,
-        };
-        IntegrityFuture::refused(refused, error, policy.clone())
+        let record = self.begin(req).and_then(|begun| begun.refuse(answer));
+        IntegrityFuture::refused(record, error, policy.clone())
     }
 
     #[inline(never)]
@@ -168,5 +165,24 @@ impl<S, A> Integrity<S, A> {
 /// The cycle of a call, whose intent is in the session, or is being written to its store.
 enum Begun {
     Here(OpenCycle),
-    Durable(StoreFuture<'static, Option<OpenCycle>>),
+    Durable(Intent),
+}
+
+impl Begun {
+    /// Answers the cycle of a call whose tool does not run: at once, or once the intent is written.
+    fn refuse(self, answer: Answer<'static>) -> Option<StoreFuture<'static, ()>> {
+        let intent = match self {
+            Self::Here(mut cycle) => {
+                cycle.end(&answer, true);
+                return None;
+            }
+            Self::Durable(intent) => intent,
+        };
+        Some(Box::pin(async move {
+            match intent.await? {
+                Some(cycle) => cycle.record(Ended { answer, failed: true }).await,
+                None => Ok(()),
+            }
+        }))
+    }
 }

@@ -121,9 +121,24 @@ mod sealed {
     impl Sealed for super::Streamed {}
 }
 
-impl<T> From<Result<T, BoxError>> for Outcome<T> {
-    fn from(end: Result<T, BoxError>) -> Self {
-        Self { end, record: None }
+impl<T> Outcome<T> {
+    /// Settles the call as its answer says, unless the guard is off.
+    fn of(
+        call: Guarded,
+        answer: Result<T, BoxError>,
+        end: impl FnOnce(End<'_, T>) -> ModelEnd,
+    ) -> Self {
+        if !call.is_on() {
+            return Self { end: answer, record: None };
+        }
+        let end = match &answer {
+            Ok(response) => end(Ok(response)),
+            Err(error) => end(Err(&**error)),
+        };
+        let Settled { recovery, record } = call.settle(end);
+        let is_filtered = end == ModelEnd::Filtered;
+        let end = if is_filtered { Err(filtered(recovery, answer.err())) } else { answer };
+        Self { end, record }
     }
 }
 
@@ -131,17 +146,7 @@ impl<A: ModelEndOf<Res>, Res> Take<A, Res> for Whole {
     type Taken = Res;
 
     fn take(policy: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<Res> {
-        if !call.is_on() {
-            return answer.into();
-        }
-        let end = match &answer {
-            Ok(response) => policy.model_end_of(Ok(response)),
-            Err(error) => policy.model_end_of(Err(&**error)),
-        };
-        let Settled { recovery, record } = call.settle(end);
-        let is_filtered = end == ModelEnd::Filtered;
-        let end = if is_filtered { Err(filtered(recovery, answer.err())) } else { answer };
-        Outcome { end, record }
+        Outcome::of(call, answer, |end| policy.model_end_of(end))
     }
 }
 
@@ -149,20 +154,16 @@ impl<A: BodyOf<Res>, Res> Take<A, Res> for Streamed {
     type Taken = A::Watched;
 
     fn take(policy: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<A::Watched> {
-        let error = match answer {
+        match answer {
             Ok(response) => {
                 let scanner = AnswerScanner::of_head(policy.head_of(&response));
-                return Ok(policy.watched(response, BodyWatch::new(scanner, call))).into();
+                let watched = policy.watched(response, BodyWatch::new(scanner, call));
+                Outcome { end: Ok(watched), record: None }
             }
-            Err(error) => error,
-        };
-        if !call.is_on() {
-            return Err(error).into();
+            Err(error) => {
+                let end = of_chain(&*error);
+                Outcome::of(call, Err(error), |_| end)
+            }
         }
-        let end = of_chain(&*error);
-        let Settled { recovery, record } = call.settle(end);
-        let is_filtered = end == ModelEnd::Filtered;
-        let error = if is_filtered { filtered(recovery, Some(error)) } else { error };
-        Outcome { end: Err(error), record }
     }
 }

@@ -172,16 +172,15 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     enum State<S, Req, F, T> {
-        Blocked { error: Option<Box<SessionCorrupt>> },
         // The store is writing the checkpoint.
         Begin {
             begin: StoreFuture<'static, Option<Watch>>,
             ready: Option<(S, Req)>,
         },
         Called { #[pin] inner: F, call: Option<Guarded> },
-        // The store is writing the end of the call.
+        // The store is writing the end of the call, if it has its beginning.
         Record {
-            record: StoreFuture<'static, ()>,
+            record: Option<StoreFuture<'static, ()>>,
             end: Option<Result<T, BoxError>>,
         },
     }
@@ -192,8 +191,9 @@ impl<S, F, Req, A, Taken, M> ModelGuardFuture<S, F, Req, A, Taken, M> {
         Self { state: State::Called { inner, call: Some(call) }, policy, take: PhantomData }
     }
 
-    pub(super) const fn blocked(error: Box<SessionCorrupt>, policy: A) -> Self {
-        Self { state: State::Blocked { error: Some(error) }, policy, take: PhantomData }
+    pub(super) fn blocked(error: Box<SessionCorrupt>, policy: A) -> Self {
+        let state = State::Record { record: None, end: Some(Err(error)) };
+        Self { state, policy, take: PhantomData }
     }
 
     /// Calls once the checkpoint is recorded.
@@ -223,7 +223,6 @@ where
                     let answer = ready!(inner.poll(cx)).map_err(Into::into);
                     let call = call.take().expect("not polled after its end");
                     let Outcome { end, record } = M::take(this.policy, answer, call);
-                    let Some(record) = record else { return Poll::Ready(end) };
                     State::Record { record, end: Some(end) }
                 }
                 StateProj::Begin { begin, ready } => {
@@ -239,12 +238,10 @@ where
                 }
                 StateProj::Record { record, end } => {
                     // If the store fails, the end is written with the session's next change.
-                    let _ = ready!(record.as_mut().poll(cx));
+                    if let Some(record) = record {
+                        let _ = ready!(record.as_mut().poll(cx));
+                    }
                     return Poll::Ready(end.take().expect("not polled after its end"));
-                }
-                StateProj::Blocked { error } => {
-                    let error = error.take().expect("not polled after its end");
-                    return Poll::Ready(Err(error));
                 }
             };
             this.state.set(next);

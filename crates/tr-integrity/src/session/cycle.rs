@@ -190,13 +190,8 @@ impl UsePosition {
         self.at().map_or(self, place)
     }
 
-    /// For an ended cycle, a removed use is the same as none.
-    pub(super) fn forgotten(self) -> Self {
-        if self == Self::Removed { Self::Absent } else { self }
-    }
-
-    /// Converts from the log's fields.
-    pub(super) fn of(at: Option<usize>, gone: bool) -> Self {
-        at.map_or(if gone { Self::Removed } else { Self::Absent }, Self::At)
+    /// In this message, if there is one.
+    pub(super) fn pushed(at: Option<usize>) -> Self {
+        at.map_or(Self::Absent, Self::At)
     }
 }

@@ -98,7 +98,7 @@ impl Session {
 
     /// Whether the live tail waits for its result.
     pub(super) fn is_awaited(&self, cycle: &ToolCycleTransaction) -> bool {
-        self.waits(cycle.used, &cycle.tool_use.id)
+        cycle.used.at().is_some_and(|at| self.waits(at, &cycle.tool_use.id))
     }
 
     /// Whether a tool is running whose result the live tail waits for.
@@ -115,7 +115,7 @@ impl Session {
 
     /// Notes that a cycle was recorded.
     pub(super) fn done(&mut self, done: RecordedCycle) {
-        self.ended(done.id, CycleState::Committed);
+        self.ended(CycleId(done.id), CycleState::Committed);
         let place = self.done.partition_point(|other| other.id < done.id);
         self.done.insert(place, done);
     }

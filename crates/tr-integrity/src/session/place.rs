@@ -9,14 +9,14 @@ use tr_transcript::{
     internal::{self, Answer, NewResult},
 };
 
-/// A use, its position, and its result.
-type Answered<'s> = (&'s ToolUse, UsePosition, &'s ToolResult);
+/// A use, the message with it, and its result.
+type Answered<'s> = (&'s ToolUse, Option<usize>, &'s ToolResult);
 
 impl ToolCycleTransaction {
     /// As recorded, with its result at this index.
     pub(super) fn recorded(self, at: usize, result: ToolResult) -> RecordedCycle {
         let Self { id, used, tool_use, refused, .. } = self;
-        RecordedCycle { id, at, used, tool_use, result, refused }
+        RecordedCycle { id: id.0, at, used: used.at(), tool_use, result, refused }
     }
 }
 
@@ -33,23 +33,19 @@ impl Session {
             }
             return self.flush_tail();
         }
-        match cycle.used {
-            // Messages were added after the use.
-            UsePosition::At(step) => {
-                let at = self.place_late(step, &cycle.tool_use, &result);
-                self.done(cycle.recorded(at, result));
-            }
-            UsePosition::Absent | UsePosition::Removed => {
-                self.append_pair(cycle.recorded(0, result));
-            }
+        // Messages were added after the use.
+        if let Some(step) = cycle.used.at() {
+            let at = self.place_late(step, &cycle.tool_use, &result);
+            return self.done(cycle.recorded(at, result));
         }
+        self.append_pair(cycle.recorded(0, result));
     }
 
     /// Puts a result at the use in the message `used`, in place of the placeholder; returns its
     /// index. If the use has a real result, the second one is kept as text.
     fn place_late(&mut self, used: usize, tool_use: &ToolUse, result: &ToolResult) -> usize {
         let format = self.transcript.format();
-        let text = self.written(&(tool_use, UsePosition::At(used), result));
+        let text = self.written(&(tool_use, Some(used), result));
         let Some(answer) = self.answer(used, &tool_use.id) else {
             self.insert(used + 1, internal::hold_results(format, &[text]));
             self.repair_step(self.step_of(used));
@@ -117,13 +113,13 @@ impl Session {
     /// Records an ended cycle: in the step that waits for it, else as a pair of messages.
     pub(super) fn record(&mut self, done: RecordedCycle) {
         self.cycles_begun += 1;
-        let id = CycleId(self.cycles_begun);
-        if !self.waits(done.used, &done.tool_use.id) {
+        let id = self.cycles_begun;
+        let Some(at) = done.used.filter(|at| self.waits(*at, &done.tool_use.id)) else {
             return self.append_pair(RecordedCycle { id, ..done });
-        }
-        let RecordedCycle { used, tool_use, result, refused, .. } = done;
-        let cycle = ToolCycleTransaction::new(id, Box::default(), tool_use, self.driver);
-        let (state, held) = (CycleState::Recording, Some(result));
+        };
+        let RecordedCycle { tool_use, result, refused, .. } = done;
+        let cycle = ToolCycleTransaction::new(CycleId(id), Box::default(), tool_use, self.driver);
+        let (state, held, used) = (CycleState::Recording, Some(result), UsePosition::At(at));
         self.keep_cycle(ToolCycleTransaction { state, used, held, refused, ..cycle });
         self.flush_tail();
     }
@@ -135,7 +131,7 @@ impl Session {
         let used_before = self.validator.last_use_of(&tool_use.id);
         let ToolUse { id, name, input } = tool_use;
         let mut pair = internal::write_uses(format, &[(id, name, input)]);
-        pair.extend(self.hold(&[(tool_use, UsePosition::Absent, result)]));
+        pair.extend(self.hold(&[(tool_use, None, result)]));
         let at = self.validator.live_step().unwrap_or(self.transcript.len());
         let was_valid = self.validator.is_valid();
         self.insert(at, pair);
@@ -146,7 +142,7 @@ impl Session {
             None if was_valid && !self.validator.is_valid() => self.repair_step(at),
             None => {}
         }
-        self.done(RecordedCycle { at, used: UsePosition::Absent, ..done });
+        self.done(RecordedCycle { at, used: None, ..done });
     }
 
     /// Adds the results of the live tail once all of them are known.
@@ -222,7 +218,7 @@ impl Session {
     }
 
     fn written(&self, &(tool_use, used, result): &Answered<'_>) -> String {
-        let message = used.at().map(|at| &self.transcript.messages()[at]);
+        let message = used.map(|at| &self.transcript.messages()[at]);
         let ToolResult { content, is_error, .. } = result;
         let (id, name) = (&tool_use.id, &tool_use.name);
         let result = NewResult { id, name, content, is_error: *is_error };

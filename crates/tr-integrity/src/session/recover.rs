@@ -1,7 +1,7 @@
 //! Handles failed calls of the model.
 use super::{
     Checkpoint, CycleMode, ErrorRecovery, Operation, RecordedCycle, RecoveryAction, ResetOptions,
-    Session, cycle::UsePosition,
+    Session,
 };
 use serde_json::{Map, Value};
 use tr_transcript::{Complaint, Message, ModelEnd, Repair};
@@ -92,15 +92,14 @@ impl Session {
         kept.extend(held);
         let Ok(rolled_back) = self.rollback(&id, now) else { return None };
         for done in &mut kept {
-            let is_gone = matches!(done.used, UsePosition::At(at) if at >= index);
-            done.used = if is_gone { UsePosition::Removed } else { done.used };
+            done.used = done.used.filter(|at| *at < index);
         }
         // A held result is still held if its step was kept.
-        kept.retain(|done| self.cycles.iter().all(|cycle| cycle.id != done.id));
+        kept.retain(|done| self.cycles.iter().all(|cycle| cycle.id.0 != done.id));
         // A use that was kept gets its result again; other results are recorded if their tools ran.
         kept.retain(|done| {
             let is_done = self.mode == CycleMode::Preserve && !done.refused;
-            is_done || self.waits(done.used, &done.tool_use.id)
+            is_done || done.used.is_some_and(|at| self.waits(at, &done.tool_use.id))
         });
         let count = kept.iter().filter(|done| !done.refused).count();
         kept.into_iter().for_each(|done| self.record(done));

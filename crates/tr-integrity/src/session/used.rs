@@ -16,12 +16,11 @@ pub(crate) struct Occurrence {
 impl Session {
     /// The use with this id that waits for its result.
     pub(super) fn pending_use(&self, id: &str) -> UsePosition {
-        self.validator.pending_at(id).map_or(UsePosition::Absent, UsePosition::At)
+        UsePosition::pushed(self.validator.pending_at(id))
     }
 
-    /// Whether this use is in the live tail and a use with its id waits for a result.
-    pub(super) fn waits(&self, used: UsePosition, id: &str) -> bool {
-        let UsePosition::At(at) = used else { return false };
+    /// Whether the use in the message `at` is in the live tail and a use with its id waits for a result.
+    pub(super) fn waits(&self, at: usize, id: &str) -> bool {
         self.validator.live_step().is_some_and(|step| step <= at) && self.is_pending(id)
     }
 
@@ -65,7 +64,7 @@ impl Session {
             cycle.used = cycle.used.then(|at| follow(&cycle.tool_use.id, at));
         }
         for done in &mut self.done {
-            done.used = done.used.then(|at| follow(&done.tool_use.id, at)).forgotten();
+            done.used = done.used.and_then(|at| follow(&done.tool_use.id, at).at());
         }
     }
 
@@ -74,7 +73,7 @@ impl Session {
             cycle.used = cycle.used.then(&place);
         }
         for done in &mut self.done {
-            done.used = done.used.then(&place).forgotten();
+            done.used = done.used.and_then(|at| place(at).at());
         }
     }
 
@@ -93,7 +92,7 @@ impl Session {
 
     /// Whether that use with this id waits for its result.
     pub(crate) fn is_pending_there(&self, id: &str, occurrence: Occurrence) -> bool {
-        self.waits(self.find_use(id, occurrence), id)
+        self.find_use(id, occurrence).at().is_some_and(|at| self.waits(at, id))
     }
 
     /// Finds a use that another copy has identified. A use that the agent did not push matches that
@@ -103,9 +102,8 @@ impl Session {
         uses.reverse();
         let nth = uses.get(occurrence.nth).copied();
         let Some(prefix) = occurrence.prefix else {
-            let is_open =
-                |at: &usize| self.has_placeholder(*at, id) || self.waits(UsePosition::At(*at), id);
-            return nth.filter(is_open).map_or(UsePosition::Absent, UsePosition::At);
+            let is_open = |at: &usize| self.has_placeholder(*at, id) || self.waits(*at, id);
+            return UsePosition::pushed(nth.filter(is_open));
         };
         let same = uses.into_iter().find(|&at| self.chain.prefix(at + 1) == prefix);
         same.or(nth).map_or(UsePosition::Removed, UsePosition::At)

@@ -1,5 +1,7 @@
 //! The changes that form a session's log, and what the log has.
-use super::super::{CycleState, Incident, Operation, ToolResult, ToolUse, cycle::UsePosition};
+use super::super::{
+    CycleState, Incident, Operation, RecordedCycle, ToolResult, ToolUse, cycle::UsePosition,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tr_transcript::{Format, Message, ReadError};
@@ -109,18 +111,6 @@ pub(crate) struct CycleUpdate {
     /// The use was in the transcript and was removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) gone: bool,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RecordedCycle {
-    pub(super) id: u64,
-    pub(super) at: usize,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) used: Option<usize>,
-    pub(super) tool_use: ToolUse,
-    pub(super) result: ToolResult,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) refused: bool,
 }
 
 /// The changes since the log was last written.

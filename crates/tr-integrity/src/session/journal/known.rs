@@ -1,7 +1,5 @@
 //! Compares the log's state of the short lists with the session's.
-use super::change::{
-    Change, CycleUpdate, Known, Line, NewCheckpoint, NewCycle, RecordedCycle, Snapshot, Stage,
-};
+use super::change::{Change, CycleUpdate, Known, Line, NewCheckpoint, NewCycle, Snapshot, Stage};
 use crate::session::{Checkpoint, Session, ToolCycleTransaction, cycle::UsePosition};
 
 /// The changes of a list.
@@ -37,7 +35,7 @@ impl Known {
         Self {
             checkpoints: session.checkpoints.iter().map(|c| (c.number, c.is_committed)).collect(),
             cycles: session.cycles.iter().map(|cycle| (cycle.id.0, Stage::of(cycle))).collect(),
-            done: session.done.iter().map(|done| (done.id.0, done.used.at())).collect(),
+            done: session.done.iter().map(|done| (done.id, done.used)).collect(),
             checkpoints_made: session.checkpoints_made,
             cycles_begun: session.cycles_begun,
         }
@@ -77,15 +75,7 @@ impl Known {
         new.extend(changed);
         add(changes, gone, Change::DoneWith);
         for at in new {
-            let done = &session.done[at];
-            changes.push(Change::Done(Box::new(RecordedCycle {
-                id: done.id.0,
-                at: done.at,
-                used: done.used.at(),
-                tool_use: done.tool_use.clone(),
-                result: done.result.clone(),
-                refused: done.refused,
-            })));
+            changes.push(Change::Done(Box::new(session.done[at].clone())));
         }
 
         let (checkpoints, cycles) = (now.checkpoints_made, now.cycles_begun);

@@ -1,7 +1,7 @@
 //! Replays a session from its log.
-use super::change::{Change, CycleUpdate, Line, NewCheckpoint, NewCycle, RecordedCycle, Snapshot};
+use super::change::{Change, CycleUpdate, Line, NewCheckpoint, NewCycle, Snapshot};
 use crate::session::{
-    self, Archive, Checkpoint, CycleId, Session, ToolCycleTransaction, cycle::UsePosition,
+    Archive, Checkpoint, CycleId, RecordedCycle, Session, ToolCycleTransaction, cycle::UsePosition,
 };
 use tr_transcript::{Format, Message, ReadError, Transcript};
 
@@ -40,9 +40,9 @@ impl Session {
     /// Validates all indexes, because a log may come from an untrusted writer.
     fn check_places(&self) -> Result<(), InvalidChange> {
         let len = self.transcript.len();
-        let uses =
-            self.cycles.iter().map(|cycle| cycle.used).chain(self.done.iter().map(|it| it.used));
-        if uses.filter_map(UsePosition::at).any(|at| at >= len) {
+        let cycles = self.cycles.iter().filter_map(|cycle| cycle.used.at());
+        let mut uses = cycles.chain(self.done.iter().filter_map(|done| done.used));
+        if uses.any(|at| at >= len) {
             return misplaced("a cycle's use is behind the last message");
         }
         if self.checkpoints_made.max(self.cycles_begun) > MOST {
@@ -72,15 +72,9 @@ impl Session {
                 }
             }
             Change::Cycle(begun) => self.begun(*begun)?,
-            Change::Moved(CycleUpdate { id, state, abandoned, held, refused, used, gone }) => {
-                let at = self.cycle_at(id)?;
-                let cycle = &mut self.cycles[at];
-                (cycle.state, cycle.abandoned) = (state, abandoned);
-                (cycle.held, cycle.refused) = (held, refused);
-                // A use that was in the transcript keeps that state.
-                if used.is_some() || gone {
-                    cycle.used = UsePosition::of(used, gone);
-                }
+            Change::Moved(update) => {
+                let at = self.cycle_at(update.id)?;
+                update.apply(&mut self.cycles[at]);
             }
             Change::Over(ids) => {
                 for id in ids {
@@ -91,7 +85,7 @@ impl Session {
             Change::Done(done) => self.was_done(*done)?,
             Change::DoneWith(ids) => {
                 for id in ids {
-                    let at = self.done.binary_search_by_key(&id, |done| done.id.0);
+                    let at = self.done.binary_search_by_key(&id, |done| done.id);
                     self.done.remove(
                         at.map_err(|_| InvalidChange::Misplaced("a cycle was not recorded"))?,
                     );
@@ -143,29 +137,24 @@ impl Session {
     }
 
     fn begun(&mut self, begun: NewCycle) -> Result<(), InvalidChange> {
-        let CycleUpdate { id, state, abandoned, held, refused, used, gone } = begun.moved;
-        if self.cycle_at(id).is_ok() {
+        let NewCycle { checkpoint, tool_use, in_transcript, driver, moved } = begun;
+        if self.cycle_at(moved.id).is_ok() {
             return misplaced("a cycle is there twice");
         }
-        self.cycles_begun = self.cycles_begun.max(id);
-        let last = || self.validator.last_use_of(&begun.tool_use.id);
-        let used = UsePosition::of(used.or_else(|| last().filter(|_| begun.in_transcript)), gone);
-        let NewCycle { checkpoint, tool_use, driver, .. } = begun;
-        let cycle = ToolCycleTransaction::new(CycleId(id), checkpoint, tool_use, driver);
-        self.keep_cycle(ToolCycleTransaction { state, abandoned, used, held, refused, ..cycle });
+        self.cycles_begun = self.cycles_begun.max(moved.id);
+        let last = in_transcript.then(|| self.validator.last_use_of(&tool_use.id)).flatten();
+        let cycle = ToolCycleTransaction::new(CycleId(moved.id), checkpoint, tool_use, driver);
+        let mut cycle = ToolCycleTransaction { used: UsePosition::pushed(last), ..cycle };
+        moved.apply(&mut cycle);
+        self.keep_cycle(cycle);
         Ok(())
     }
 
     fn was_done(&mut self, done: RecordedCycle) -> Result<(), InvalidChange> {
-        let RecordedCycle { id, at, used, tool_use, result, refused } = done;
-        let used = UsePosition::of(used, false);
-        let Err(place) = self.done.binary_search_by_key(&id, |done| done.id.0) else {
+        let Err(place) = self.done.binary_search_by_key(&done.id, |done| done.id) else {
             return misplaced("a recorded cycle is there twice");
         };
-        self.done.insert(
-            place,
-            session::RecordedCycle { id: CycleId(id), at, used, tool_use, result, refused },
-        );
+        self.done.insert(place, done);
         Ok(())
     }
 
@@ -177,6 +166,18 @@ impl Session {
     fn cycle_at(&self, id: u64) -> Result<usize, InvalidChange> {
         let found = self.cycles.binary_search_by_key(&id, |cycle| cycle.id.0);
         found.map_err(|_| InvalidChange::Misplaced("there is no cycle of this number"))
+    }
+}
+
+impl CycleUpdate {
+    fn apply(self, cycle: &mut ToolCycleTransaction) {
+        let Self { state, abandoned, held, refused, used, gone, .. } = self;
+        (cycle.state, cycle.abandoned) = (state, abandoned);
+        (cycle.held, cycle.refused) = (held, refused);
+        // A use that was in the transcript keeps that state.
+        if used.is_some() || gone {
+            cycle.used = used.map_or(UsePosition::Removed, UsePosition::At);
+        }
     }
 }
 
