@@ -48,7 +48,7 @@ impl<'r> Attribution<'r> {
             Decision::LoopDetected(_) => "loop-detected",
             Decision::HardCap(_) => "hard-cap",
         };
-        let entry = json!({
+        let Value::Object(entry) = json!({
             "timestamp": rfc3339(self.unix_ms).to_string(),
             "model": self.call.model.unwrap_or_else(|| self.provider()),
             "provider": self.provider(),
@@ -57,11 +57,10 @@ impl<'r> Attribution<'r> {
             "args": shape(self.call.text),
             "errorType": "non-retryable",
             "action": action,
-        });
-        match entry {
-            Value::Object(members) => members,
-            _ => unreachable!("an object is written above"),
-        }
+        }) else {
+            unreachable!("an object is written above")
+        };
+        entry
     }
 }
 

@@ -217,19 +217,16 @@ impl Track {
         // One computation of the limit, for all entries.
         let Some(limit) = now.checked_sub(memory) else { return };
         let is_old = |at: Instant| at <= limit;
-        let is_over = |held: &Option<ActiveRefusal>| held.is_none_or(|held| is_old(held.at));
+        let lasts = |held: &mut Option<ActiveRefusal>, last: Instant| {
+            *held = held.filter(|held| !is_old(held.at));
+            held.is_some() || !is_old(last)
+        };
         if self.last.is_some_and(is_old) {
             self.cycles = Cycles::default();
             self.last = None;
         }
-        for seen in &mut self.calls {
-            seen.held = seen.held.filter(|held| !is_old(held.at));
-        }
-        for tool in &mut self.tools {
-            tool.held = tool.held.filter(|held| !is_old(held.at));
-        }
-        self.calls.retain(|seen| !is_over(&seen.held) || !is_old(seen.last));
-        self.tools.retain(|tool| !is_over(&tool.held) || !is_old(tool.last));
+        self.calls.retain_mut(|seen| lasts(&mut seen.held, seen.last));
+        self.tools.retain_mut(|tool| lasts(&mut tool.held, tool.last));
     }
 
     /// When the last call ended.

@@ -28,6 +28,13 @@ pub(crate) enum Rules {
     Note,
 }
 
+/// How the calls of a turn are judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judge {
+    pub(crate) rules: Rules,
+    pub(crate) limits: Limits,
+}
+
 /// The most failures that are kept of a turn whose limit only warns, unless the limit itself is
 /// higher.
 const MOST_KEPT: usize = 64;
@@ -55,13 +62,8 @@ struct Failure {
 
 impl Turn {
     /// Whether the call may run, by the failures.
-    pub(crate) fn admit(
-        &self,
-        rules: Rules,
-        limits: Limits,
-        call: impl FnOnce() -> CallHash,
-    ) -> Decision {
-        let total = self.total();
+    pub(crate) fn admit(&self, judge: Judge, call: impl FnOnce() -> CallHash) -> Decision {
+        let (Judge { rules, limits }, total) = (judge, self.total());
         match rules {
             Rules::Note => return Decision::Continue,
             Rules::Letter if total >= limits.per_turn => return Decision::HardCap(total),
@@ -80,12 +82,11 @@ impl Turn {
     /// Whether the call may run, by failures and signals. A refused call stays refused.
     pub(crate) fn admit_watched(
         &mut self,
-        rules: Rules,
-        limits: Limits,
+        judge: Judge,
         signals: &Signals,
         asked: &RequestedCall,
     ) -> Decision {
-        let found = self.admit(rules, limits, || asked.call);
+        let found = self.admit(judge, || asked.call);
         match found {
             Decision::HardCap(_) | Decision::LoopDetected(_) => {
                 let is_over = matches!(found, Decision::HardCap(_));
@@ -94,7 +95,7 @@ impl Turn {
                 }
                 found
             }
-            _ if rules != Rules::Letter || !signals.refuse => Decision::Continue,
+            _ if judge.rules != Rules::Letter || !signals.refuse => Decision::Continue,
             _ => {
                 let signal = self.track.as_mut().and_then(|track| track.admit(signals, asked));
                 signal.map_or(Decision::Continue, Decision::Signal)
@@ -105,8 +106,7 @@ impl Turn {
     /// Records a call's end. The turn's limit decides first, then the loop's, then the signals.
     pub(crate) fn end(
         &mut self,
-        rules: Rules,
-        limits: Limits,
+        judge: Judge,
         signals: &Signals,
         step: &Step,
         weight: Weight,
@@ -114,7 +114,7 @@ impl Turn {
         let RequestedCall { call, tool, .. } = step.asked;
         let (change, signal) = self.track.get_or_insert_default().record(signals, step);
         let signal = signal.filter(|signal| signals.is_due(*signal, step));
-        let to_the_letter = rules == Rules::Letter && !signals.refuse;
+        let to_the_letter = judge.rules == Rules::Letter && !signals.refuse;
         match change {
             _ if to_the_letter => {}
             StepChange::None => {}
@@ -128,10 +128,10 @@ impl Turn {
         let found = match step.end {
             End::Failure(error) => {
                 let weight = if to_the_letter { Weight::Lasting } else { weight };
-                self.fail(rules, limits, &step.asked, error, weight)
+                self.fail(judge, &step.asked, error, weight)
             }
             End::Success { .. } => {
-                self.succeeded(rules, tool);
+                self.succeeded(judge.rules, tool);
                 Decision::Continue
             }
         };
@@ -144,8 +144,7 @@ impl Turn {
     /// Counts a failure. Where the turn's limit ends the turn, it decides before the loop's.
     pub(crate) fn fail(
         &mut self,
-        rules: Rules,
-        limits: Limits,
+        Judge { rules, limits }: Judge,
         &RequestedCall { call, tool, at, .. }: &RequestedCall,
         error: ErrorHash,
         weight: Weight,
@@ -183,7 +182,7 @@ impl Turn {
     }
 
     /// The number of failures for a warning, if they have reached a limit that only warns.
-    pub(crate) fn errors(&self, rules: Rules, limits: Limits) -> Option<u32> {
+    pub(crate) fn errors(&self, Judge { rules, limits }: Judge) -> Option<u32> {
         let total = self.total();
         (rules != Rules::Letter && total >= limits.per_turn).then_some(total)
     }
@@ -236,6 +235,10 @@ mod tests {
         Instant::now()
     }
 
+    fn judge(rules: Rules, identical: u32, per_turn: u32) -> Judge {
+        Judge { rules, limits: Limits { identical, per_turn } }
+    }
+
     fn asked(call: u64, at: Instant) -> RequestedCall {
         let (call, tool) = (CallHash(call), ToolHash(call % 2));
         RequestedCall { call, tool, poll: false, repeats: None, at }
@@ -248,7 +251,7 @@ mod tests {
             identical in 1u32..5, per_turn in 1u32..9,
             steps in prop::collection::vec((0u64..3, 0u64..3), 0..40),
         ) {
-            let limits = Limits { identical, per_turn };
+            let letter = judge(Rules::Letter, identical, per_turn);
             let now = base();
             let mut turn = Turn::default();
             let mut counts: HashMap<(u64, u64), u32> = HashMap::new();
@@ -262,7 +265,7 @@ mod tests {
                 } else {
                     Decision::Continue
                 };
-                prop_assert_eq!(turn.admit(Rules::Letter, limits, || CallHash(call)), expected);
+                prop_assert_eq!(turn.admit(letter, || CallHash(call)), expected);
                 if expected != Decision::Continue {
                     continue;
                 }
@@ -276,7 +279,7 @@ mod tests {
                 } else {
                     Decision::Continue
                 };
-                let end = turn.fail(Rules::Letter, limits, &asked(call, now), ErrorHash(error), Weight::Lasting);
+                let end = turn.fail(letter, &asked(call, now), ErrorHash(error), Weight::Lasting);
                 prop_assert_eq!(end, expected);
                 prop_assert!(turn.failures.len() <= per_turn as usize);
             }
@@ -290,13 +293,13 @@ mod tests {
         fn without_a_turn_only_what_failed_by_its_args_is_refused(
             steps in prop::collection::vec((0u64..6, 0u64..4, any::<bool>()), 0..300),
         ) {
-            let limits = Limits { identical: 2, per_turn: 5 };
+            let warn = judge(Rules::Warn, 2, 5);
             let now = base();
             let mut turn = Turn::default();
             let mut counts: HashMap<(u64, u64), u32> = HashMap::new();
             for (call, error, succeeds) in steps {
                 let by_args = (0..2).filter_map(|error| counts.get(&(call, error))).max();
-                let refused = turn.admit(Rules::Warn, limits, || CallHash(call));
+                let refused = turn.admit(warn, || CallHash(call));
                 if turn.failures.len() < MOST_KEPT {
                     let expected = match by_args.copied().unwrap_or(0) {
                         worst if worst >= 2 => Decision::LoopDetected(worst),
@@ -304,14 +307,14 @@ mod tests {
                     };
                     prop_assert_eq!(refused, expected);
                 }
-                prop_assert_eq!(turn.admit(Rules::Note, limits, || CallHash(call)), Decision::Continue);
+                prop_assert_eq!(turn.admit(judge(Rules::Note, 2, 5), || CallHash(call)), Decision::Continue);
                 if succeeds {
                     turn.succeeded(Rules::Warn, ToolHash(call % 2));
                     counts.retain(|(failed, _), _| failed % 2 != call % 2);
                 } else {
                     let weight = [Weight::Lasting, Weight::Lasting, Weight::Passing, Weight::None];
                     let weight = weight[error as usize];
-                    let end = turn.fail(Rules::Warn, limits, &asked(call, now), ErrorHash(error), weight);
+                    let end = turn.fail(warn, &asked(call, now), ErrorHash(error), weight);
                     let count = counts.entry((call, error)).or_default();
                     *count += 1;
                     if turn.failures.len() < MOST_KEPT {
@@ -325,7 +328,7 @@ mod tests {
                 }
                 prop_assert!(turn.failures.len() <= MOST_KEPT);
                 prop_assert_eq!(
-                    turn.errors(Rules::Warn, limits).is_some(), turn.failures.len() >= 5
+                    turn.errors(warn).is_some(), turn.failures.len() >= 5
                 );
             }
         }
@@ -336,7 +339,7 @@ mod tests {
             steps in prop::collection::vec((0u64..3, 0u64..3, 0u64..30), 0..200),
             refuse in any::<bool>(), count_transient in any::<bool>(), read_only in any::<bool>(),
         ) {
-            let limits = Limits { identical: 2, per_turn: 5 };
+            let warn = judge(Rules::Warn, 2, 5);
             let signals = Signals::default().refuse(refuse).count_transient(count_transient);
             let mut turn = Turn::default();
             let mut at = base();
@@ -345,29 +348,29 @@ mod tests {
                 turn.expire(Duration::from_secs(60), at);
                 let asked = asked(call, at);
                 prop_assert_eq!(
-                    turn.admit_watched(Rules::Warn, limits, &signals, &asked), Decision::Continue
+                    turn.admit_watched(warn, &signals, &asked), Decision::Continue
                 );
                 let (end, weight) = match end {
                     0 => (End::Success { answer: Some(7), pending: false }, Weight::None),
                     1 => (End::Failure(ErrorHash(1)), Weight::None),
                     _ => (End::Failure(ErrorHash(2)), Weight::Passing),
                 };
-                turn.end(Rules::Warn, limits, &signals, &Step { asked, end, read_only }, weight);
+                turn.end(warn, &signals, &Step { asked, end, read_only }, weight);
             }
         }
     }
 
     #[test]
     fn old_failures_expire() {
-        let limits = Limits { identical: 2, per_turn: 5 };
+        let letter = judge(Rules::Letter, 2, 5);
         let (start, minute) = (base(), Duration::from_secs(60));
         let mut turn = Turn::default();
         for at in [start, start + minute / 2] {
-            turn.fail(Rules::Letter, limits, &asked(1, at), ErrorHash(1), Weight::Lasting);
+            turn.fail(letter, &asked(1, at), ErrorHash(1), Weight::Lasting);
         }
-        assert_eq!(turn.admit(Rules::Letter, limits, || CallHash(1)), Decision::LoopDetected(2));
+        assert_eq!(turn.admit(letter, || CallHash(1)), Decision::LoopDetected(2));
         turn.expire(minute, start + minute);
-        assert_eq!(turn.admit(Rules::Letter, limits, || CallHash(1)), Decision::Continue);
+        assert_eq!(turn.admit(letter, || CallHash(1)), Decision::Continue);
         turn.expire(minute, start + minute * 3 / 2);
         assert_eq!(turn.last(), None);
     }

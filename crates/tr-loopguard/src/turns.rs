@@ -2,7 +2,7 @@
 use crate::{
     Mode, Signals,
     call::{CallHash, Decision, End, RequestedCall, Step, ToolHash, Weight},
-    turn::{Limits, Rules, Turn},
+    turn::{Judge, Limits, Rules, Turn},
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -126,18 +126,17 @@ impl Turns {
         let hash = self.hash_of(found.turn);
         let mut shard = self.shard(hash);
         let lasts = shard.knows(found, hash);
-        let rules = self.rules(lasts);
         let Some(turn) = shard.turns.get_mut(&hash) else { return Decision::Continue };
-        let limits = self.limits(found);
+        let judge = self.judge(found, lasts);
         let decision = match self.signals() {
             Some(signals) => {
                 let asked = self.asked(found, call(), now());
                 self.expire(turn, lasts, || asked.at);
-                turn.admit_watched(rules, limits, signals, &asked)
+                turn.admit_watched(judge, signals, &asked)
             }
             None => {
                 self.expire(turn, lasts, now);
-                turn.admit(rules, limits, call)
+                turn.admit(judge, call)
             }
         };
         if turn.is_empty() {
@@ -150,7 +149,7 @@ impl Turns {
     pub(crate) fn succeed(&self, found: &LoopRef<'_>) {
         let hash = self.hash_of(found.turn);
         let mut shard = self.shard(hash);
-        let rules = self.rules(shard.knows(found, hash));
+        let Judge { rules, .. } = self.judge(found, shard.knows(found, hash));
         let Some(turn) = shard.turns.get_mut(&hash) else { return };
         turn.succeeded(rules, ToolHash(self.hash_of(found.tool)));
         if turn.is_empty() {
@@ -167,13 +166,13 @@ impl Turns {
         weight: Weight,
         now: Instant,
     ) -> Judgement {
-        let (asked, limits) = (self.asked(found, call, now), self.limits(found));
-        self.with(found, now, |turn, rules| match (self.signals(), end) {
-            (None, End::Failure(error)) => turn.fail(rules, limits, &asked, error, weight),
+        let asked = self.asked(found, call, now);
+        self.with(found, now, |turn, judge| match (self.signals(), end) {
+            (None, End::Failure(error)) => turn.fail(judge, &asked, error, weight),
             (None, End::Success { .. }) => Decision::Continue,
             (Some(signals), _) => {
                 let step = Step { asked, end, read_only: found.read_only };
-                turn.end(rules, limits, signals, &step, weight)
+                turn.end(judge, signals, &step, weight)
             }
         })
     }
@@ -183,7 +182,7 @@ impl Turns {
         &self,
         found: &LoopRef<'_>,
         now: Instant,
-        then: impl FnOnce(&mut Turn, Rules) -> Decision,
+        then: impl FnOnce(&mut Turn, Judge) -> Decision,
     ) -> Judgement {
         let hash = self.hash_of(found.turn);
         let mut shard = self.shard(hash);
@@ -197,12 +196,12 @@ impl Turns {
             self.0.kept.fetch_add(1, Ordering::Relaxed);
         }
         let lasts = shard.knows(found, hash);
-        let rules = self.rules(lasts);
+        let judge = self.judge(found, lasts);
         let turn = shard.turns.entry(hash).or_default();
         self.expire(turn, lasts, || now);
-        let decision = then(turn, rules);
+        let decision = then(turn, judge);
         let within = (!lasts).then_some(self.0.settings.memory);
-        let errors = turn.errors(rules, self.limits(found)).map(|failures| (failures, within));
+        let errors = turn.errors(judge).map(|failures| (failures, within));
         Judgement { decision, errors }
     }
 
@@ -213,21 +212,18 @@ impl Turns {
         }
     }
 
-    /// How strictly a turn is judged, by whether its end is known.
-    fn rules(&self, known: bool) -> Rules {
-        match self.0.settings.mode {
+    /// How a turn is judged, by whether its end is known.
+    fn judge(&self, found: &LoopRef<'_>, known: bool) -> Judge {
+        let Settings { mode, limits, .. } = &self.0.settings;
+        let rules = match mode {
             Mode::Strict => Rules::Letter,
             Mode::Block if known => Rules::Letter,
             Mode::Block => Rules::Warn,
             Mode::Note | Mode::Off => Rules::Note,
-        }
-    }
-
-    fn limits(&self, found: &LoopRef<'_>) -> Limits {
-        Limits {
-            identical: found.max_identical.unwrap_or(self.0.settings.limits.identical),
-            per_turn: found.max_failures_per_turn.unwrap_or(self.0.settings.limits.per_turn),
-        }
+        };
+        let identical = found.max_identical.unwrap_or(limits.identical);
+        let per_turn = found.max_failures_per_turn.unwrap_or(limits.per_turn);
+        Judge { rules, limits: Limits { identical, per_turn } }
     }
 
     fn asked(&self, found: &LoopRef<'_>, call: CallHash, at: Instant) -> RequestedCall {
