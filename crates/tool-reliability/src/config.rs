@@ -38,17 +38,13 @@
 //! | `identity`, `upstream` | nothing: they are for `tool-guard`, which reads them at its start |
 //! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
 
-/// Calls a builder's method for each value that the configuration has.
-macro_rules! set {
-    ($builder:expr, $($name:ident = $value:expr),* $(,)?) => {{
-        let mut builder = $builder;
-        $(
-            if let Some(value) = $value {
-                builder = builder.$name(value);
-            }
-        )*
-        builder
-    }};
+/// Converts a setting to the layer's own type, whose variants have the same names.
+macro_rules! same {
+    ($from:ident => $to:ty { $($name:ident),+ }) => {
+        |from: $from| match from {
+            $($from::$name => <$to>::$name,)+
+        }
+    };
 }
 
 mod apply;

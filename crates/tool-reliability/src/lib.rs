@@ -99,6 +99,20 @@
 //! # Knows nothing of
 //!
 //! how a layer decides: it orders them, switches them, and translates at both ends.
+/// Calls a builder's method for each value that is there.
+#[cfg(feature = "stack")]
+macro_rules! set {
+    ($builder:expr, $($name:ident = $value:expr),* $(,)?) => {{
+        let mut builder = $builder;
+        $(
+            if let Some(value) = $value {
+                builder = builder.$name(value);
+            }
+        )*
+        builder
+    }};
+}
+
 #[cfg(feature = "stack")]
 pub mod adapter;
 #[cfg(feature = "admin")]

@@ -289,68 +289,53 @@ impl Builder {
         self.shadow_observers.insert(0, shadow_signals.observer());
         let observer =
             routed(observers::all(self.observers), observers::all(self.shadow_observers));
-        let mut integrity = IntegrityLayer::builder()
+        let integrity = IntegrityLayer::builder()
             .when_store_fails(self.when_sessions_fail)
             .observer(observer.clone());
-        if let Some(sessions) = &self.sessions {
-            integrity = integrity.sessions(sessions.clone());
-        }
+        let integrity = set!(integrity, sessions = self.sessions.clone()).build();
         let session_observer = observer.clone();
         let redactor = signals.redactor();
         let loop_guard = self.loop_guard.log_cleaning(move |text| redactor.redact(text).into());
         let loop_guard = faults.gather(loop_guard.observer(observer.clone()).build());
         let idempotency = faults.gather(self.idempotency.observer(observer.clone()).build());
-        let default_deadline = DefaultDeadlineLayer::builder();
-        let default_deadline = match self.deadline {
-            Some(after) => default_deadline.after(after),
-            None => default_deadline,
-        };
+        let default_deadline = set!(DefaultDeadlineLayer::builder(), after = self.deadline);
         let default_deadline = faults.gather(default_deadline.build());
         let deadline = faults.gather(DeadlineLayer::builder().observer(observer.clone()).build());
         let retry = faults.gather(self.retry.observer(observer.clone()).build());
         let breaker = faults.gather(self.breaker.observer(observer.clone()).build());
         let attempt_timeout = faults.gather(self.attempt_timeout.observer(observer).build());
-        let (
-            Some(loop_guard),
-            Some(idempotency),
-            Some(default_deadline),
-            Some(deadline),
-            Some(retry),
-            Some(breaker),
-            Some(attempt_timeout),
-        ) = (loop_guard, idempotency, default_deadline, deadline, retry, breaker, attempt_timeout)
-        else {
-            return Err(faults.0.expect("what is not built has a fault"));
+        let hooks: Hooks = self.hooks.into();
+        let layers = || {
+            Some(Layers {
+                call_telemetry: TelemetryLayer::call(&signals),
+                call_hooks: HooksLayer::new(&hooks, Place::Call),
+                default_deadline: default_deadline?,
+                integrity,
+                loop_guard: loop_guard?,
+                checked: CheckedLayer::new(),
+                idempotency: idempotency?,
+                deadline: deadline?,
+                retry: retry?,
+                attempt_telemetry: TelemetryLayer::attempt(&signals),
+                attempt_hooks: HooksLayer::new(&hooks, Place::Attempt),
+                breaker: breaker?,
+                attempt_timeout: attempt_timeout?,
+                cancel: Default::default(),
+                adapter: AdapterLayer::new()
+                    .normalise(self.normalise && self.environment.normalise)
+                    .silent_failures(self.silent_failures),
+            })
         };
-        if let Some(error) = faults.0 {
-            return Err(error);
-        }
+        let layers = match (layers(), faults.0) {
+            (Some(layers), None) => layers,
+            (_, faults) => return Err(faults.expect("what is not built has a fault")),
+        };
         if let Some(sessions) = &self.sessions {
             sessions.observe_by_default(session_observer);
-            if let Some(turns) = loop_guard.turns().cloned() {
+            if let Some(turns) = layers.loop_guard.turns().cloned() {
                 sessions.on_turn(move |session| turns.begin(Some(session)));
             }
         }
-        let hooks: Hooks = self.hooks.into();
-        let layers = Layers {
-            call_telemetry: TelemetryLayer::call(&signals),
-            call_hooks: HooksLayer::new(&hooks, Place::Call),
-            default_deadline,
-            integrity: integrity.build(),
-            loop_guard,
-            checked: CheckedLayer::new(),
-            idempotency,
-            deadline,
-            retry,
-            attempt_telemetry: TelemetryLayer::attempt(&signals),
-            attempt_hooks: HooksLayer::new(&hooks, Place::Attempt),
-            breaker,
-            attempt_timeout,
-            cancel: Default::default(),
-            adapter: AdapterLayer::new()
-                .normalise(self.normalise && self.environment.normalise)
-                .silent_failures(self.silent_failures),
-        };
         let switch = self.switch.unwrap_or_else(|| KillSwitch::new(self.environment.enabled));
         if let Some(rollout) = self.rollout {
             switch.set_rollout(rollout);

@@ -51,10 +51,8 @@ impl Builder {
                 per_success = budget.per_success,
                 capacity = budget.capacity,
             );
-            match builder.build() {
-                Ok(budget) => self = self.retry(|retry| retry.budget(budget)),
-                Err(error) => self = self.fault(error),
-            }
+            let budget = self.built(builder.build());
+            self = self.retry(|retry| set!(retry, budget = budget));
         }
         self = self.configured_telemetry(&config.telemetry);
         if let Some(sessions) = &config.sessions {
@@ -91,21 +89,11 @@ impl Builder {
         self
     }
 
-    fn configured_sessions(self, config: &SessionsConfig) -> Self {
-        let when = config.when_store_fails.map(|when| match when {
-            WhenStoreFails::Run => integrity::WhenStoreFails::Run,
-            WhenStoreFails::Refuse => integrity::WhenStoreFails::Refuse,
-        });
-        match session_rules(config).build() {
-            Ok(sessions) => {
-                let builder = self.sessions(sessions);
-                match when {
-                    Some(when) => builder.when_sessions_fail(when),
-                    None => builder,
-                }
-            }
-            Err(error) => self.fault(error),
-        }
+    fn configured_sessions(mut self, config: &SessionsConfig) -> Self {
+        let when = same!(WhenStoreFails => integrity::WhenStoreFails { Run, Refuse });
+        let sessions = self.built(session_rules(config).build());
+        let when = config.when_store_fails.map(when);
+        set!(self, sessions = sessions, when_sessions_fail = when)
     }
 }
 
@@ -136,10 +124,7 @@ pub fn retry_config(config: &Config) -> RetryConfig {
     retry.cap = said.cap.map_or(retry.cap, Limit::get);
     retry.max_elapsed = said.max_elapsed.map_or(retry.max_elapsed, Limit::get);
     if let Some(anchor) = said.anchor {
-        retry.anchor = match anchor {
-            RetryAnchor::AttemptStart => retry::Anchor::AttemptStart,
-            RetryAnchor::AttemptEnd => retry::Anchor::AttemptEnd,
-        };
+        retry.anchor = same!(RetryAnchor => retry::Anchor { AttemptStart, AttemptEnd })(anchor);
     }
     retry
 }
@@ -165,42 +150,24 @@ fn breakers(builder: breaker::Builder, config: &BreakerConfig) -> breaker::Build
         successes_to_close = config.successes_to_close,
         ramp = config.ramp_ms.map(Duration::from_millis),
         count_rate_limits = config.count_rate_limits,
-        mode = config.mode.map(|mode| match mode {
-            BreakerMode::Enforce => breaker::Mode::Enforce,
-            BreakerMode::Shadow => breaker::Mode::Shadow,
-            BreakerMode::Disabled => breaker::Mode::Disabled,
-        }),
+        mode = config.mode.map(same!(BreakerMode => breaker::Mode { Enforce, Shadow, Disabled })),
         forced_open = config.forced_open,
         capacity = config.capacity.map(|breakers| breakers as usize),
     )
 }
 
 fn records(builder: idempotency::Builder, config: &IdempotencyConfig) -> idempotency::Builder {
-    let mut builder = builder;
-    if let Some(policies) = &config.when_store_fails {
-        let StoreFailures { read_only, idempotent, mutating, .. } = *policies;
-        for (effect, policy) in by_effect(read_only, idempotent, mutating) {
-            builder = builder.when_store_fails(
-                effect,
-                match policy {
-                    WhenStoreFails::Run => idempotency::store::WhenStoreFails::Run,
-                    WhenStoreFails::Refuse => idempotency::store::WhenStoreFails::Refuse,
-                },
-            );
-        }
-    }
+    let keys = same!(DeriveKeys => idempotency::DerivedKeys { Off, CutOff, Step, Session });
+    let conflicts = same!(Conflicts => idempotency::ConflictPolicy { Reject, Independent });
+    let when = same!(WhenStoreFails => idempotency::store::WhenStoreFails { Run, Refuse });
+    let StoreFailures { read_only, idempotent, mutating, .. } =
+        config.when_store_fails.clone().unwrap_or_default();
+    let builder = by_effect(read_only, idempotent, mutating)
+        .fold(builder, |builder, (effect, policy)| builder.when_store_fails(effect, when(policy)));
     set!(
         builder,
-        derived_keys = config.derived_keys.map(|from| match from {
-            DeriveKeys::Off => idempotency::DerivedKeys::Off,
-            DeriveKeys::CutOff => idempotency::DerivedKeys::CutOff,
-            DeriveKeys::Step => idempotency::DerivedKeys::Step,
-            DeriveKeys::Session => idempotency::DerivedKeys::Session,
-        }),
-        conflicts = config.conflicts.map(|policy| match policy {
-            Conflicts::Reject => idempotency::ConflictPolicy::Reject,
-            Conflicts::Independent => idempotency::ConflictPolicy::Independent,
-        }),
+        derived_keys = config.derived_keys.map(keys),
+        conflicts = config.conflicts.map(conflicts),
         capacity = config.capacity.map(|records| records as usize),
         max_waiters = config.max_waiters.map(|waiters| waiters as usize),
         max_wait = config.max_wait_ms.map(Duration::from_millis),
@@ -221,12 +188,7 @@ fn loops(builder: loopguard::Builder, config: &LoopConfig) -> loopguard::Builder
     set!(
         builder,
         enabled = config.enabled,
-        mode = config.mode.map(|mode| match mode {
-            LoopMode::Off => loopguard::Mode::Off,
-            LoopMode::Note => loopguard::Mode::Note,
-            LoopMode::Block => loopguard::Mode::Block,
-            LoopMode::Strict => loopguard::Mode::Strict,
-        }),
+        mode = config.mode.map(same!(LoopMode => loopguard::Mode { Off, Note, Block, Strict })),
         signals = config.signals.as_ref().map(signals),
         max_identical_failures = config.max_identical,
         max_failures_per_turn = config.max_failures_per_turn,
@@ -272,11 +234,6 @@ pub(super) fn session_rules(config: &SessionsConfig) -> SessionsBuilder {
         config.checkpoint_retention.map_or(rules.checkpoint_retention, |kept| kept as usize);
     rules.snapshot_messages = config.snapshot_messages.unwrap_or(rules.snapshot_messages);
     rules.verbose = config.verbose.unwrap_or(rules.verbose);
-    set!(
-        Sessions::builder(format).config(rules),
-        mode = config.mode.map(|mode| match mode {
-            SessionMode::Preserve => integrity::CycleMode::Preserve,
-            SessionMode::Rollback => integrity::CycleMode::Rollback,
-        }),
-    )
+    let mode = same!(SessionMode => integrity::CycleMode { Preserve, Rollback });
+    set!(Sessions::builder(format).config(rules), mode = config.mode.map(mode))
 }

@@ -71,14 +71,10 @@ impl Stores {
     pub(super) fn keep(self, config: &Config, mut builder: Builder) -> Builder {
         let records = &config.records;
         if let Some(store) = self.records {
+            let keeps_answers = records.bodies != Some(RecordBodies::Digest);
             builder = builder.idempotency(|layer| {
-                let layer = layer
-                    .shared_store(store)
-                    .keep_answers(records.bodies != Some(RecordBodies::Digest));
-                match records.name.as_deref() {
-                    Some(name) => layer.instance(name),
-                    None => layer,
-                }
+                let layer = layer.shared_store(store).keep_answers(keeps_answers);
+                set!(layer, instance = records.name.as_deref())
             });
         }
         #[cfg(feature = "encryption")]
@@ -86,10 +82,8 @@ impl Stores {
             builder = builder.idempotency(|layer| layer.sealed_with(key));
         }
         if let Some((store, sessions)) = self.sessions.zip(config.sessions.as_ref()) {
-            builder = match session_rules(sessions).shared_store(store).build() {
-                Ok(sessions) => builder.sessions(sessions),
-                Err(error) => builder.fault(error),
-            };
+            let sessions = builder.built(session_rules(sessions).shared_store(store).build());
+            builder = set!(builder, sessions = sessions);
         }
         builder
     }

@@ -15,9 +15,8 @@ impl Builder {
         fn when_sessions_fail(when: WhenStoreFails) { when_sessions_fail = when }
     }
 
-    /// Adds what is wrong with a configuration; [`build`](Self::build) reports it with the rest.
-    pub(crate) fn fault(mut self, error: ConfigError) -> Self {
-        self.faults.add(error);
-        self
+    /// What a configuration describes, or `None`: [`build`](Self::build) reports what is wrong with the rest.
+    pub(crate) fn built<T>(&mut self, built: Result<T, ConfigError>) -> Option<T> {
+        self.faults.gather(built)
     }
 }

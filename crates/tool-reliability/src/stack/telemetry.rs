@@ -20,12 +20,8 @@ impl Builder {
 
     /// Applies the section `telemetry`. Signals that the program has given, or gives later, replace it.
     pub(crate) fn configured_telemetry(mut self, config: &TelemetryConfig) -> Self {
-        if *config == TelemetryConfig::default() || self.telemetry.is_some() {
-            return self;
-        }
-        match config::telemetry(config).build() {
-            Ok(signals) => self.telemetry = Some(signals),
-            Err(error) => self = self.fault(error),
+        if *config != TelemetryConfig::default() && self.telemetry.is_none() {
+            self.telemetry = self.built(config::telemetry(config).build());
         }
         self
     }
