@@ -1,17 +1,16 @@
 //! Executes admin requests and logs them.
 use super::{
     answer::Answer,
-    order::{BreakerAction, FlushTarget, Order, Reasoned, SettledAs},
+    order::{BreakerAction, FlushTarget, Order, Reasoned},
     view,
 };
 use crate::{ToolStack, config::Reloaded};
 use http::StatusCode;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 use std::{net::SocketAddr, sync::Arc};
 use tr_core::{
     KeyRef, ToolOutcome,
     canonical::{FingerprintKey, Key},
-    one_line,
 };
 use tr_idempotency::{Filter, Resolution, Settlement, store::StoreError};
 use tr_telemetry::{
@@ -149,12 +148,12 @@ async fn flush(
 async fn settle(
     stack: &ToolStack,
     (key, epoch): (&Key, Option<u64>),
-    settled_as: SettledAs,
+    settled_as: Resolution<ToolOutcome>,
     force: bool,
     by: Settlement,
 ) -> Result<Answer, StoreError> {
     let records = stack.records();
-    if let (SettledAs::DidNotRun, false, Some(store)) = (&settled_as, force, records.in_store())
+    if let (Resolution::DidNotRun, false, Some(store)) = (&settled_as, force, records.in_store())
         && let Some(record) = store.record(key).await?
         && epoch.is_none_or(|epoch| epoch == record.epoch)
         && let Some(why) = store.may_still_run(&record).await?.refusal()
@@ -162,10 +161,6 @@ async fn settle(
         let why = format!("{why}: end it first, or, if the call can no longer run, add `force`");
         return Ok(Answer::error(StatusCode::CONFLICT, why));
     }
-    let settled_as = match settled_as {
-        SettledAs::DidNotRun => Resolution::DidNotRun,
-        SettledAs::Done(output) => Resolution::Done(given(output.as_raw())),
-    };
     let settled = match records.in_store() {
         Some(store) => store.settle_by(key, epoch, settled_as, Some(by)).await?.is_ok(),
         None => epoch
@@ -180,22 +175,4 @@ async fn settle(
             Answer::error(StatusCode::NOT_FOUND, why)
         }
     })
-}
-
-/// What a person gives as an answer: a replay of it goes to clients in one line.
-fn given(output: &RawValue) -> ToolOutcome {
-    let line = one_line(output.get()).into_owned();
-    ToolOutcome::success(RawValue::from_string(line).expect("JSON without its white space is JSON"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_given_answer_is_kept_on_one_line() {
-        let pretty = format!("{:#}", json!({ "content": [{ "text": "a  b" }] }));
-        let given = given(&RawValue::from_string(pretty).unwrap());
-        assert_eq!(given.content().unwrap().get(), r#"{"content":[{"text":"a  b"}]}"#);
-    }
 }

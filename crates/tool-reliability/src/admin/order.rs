@@ -1,5 +1,7 @@
 //! The requests that change a stack.
-use tr_core::{Json, canonical::Key};
+use serde_json::value::RawValue;
+use tr_core::{ToolOutcome, canonical::Key, one_line};
+use tr_idempotency::Resolution;
 use tr_wire::{
     InvalidEnvelope,
     read::{
@@ -16,7 +18,7 @@ pub(super) type Reasoned = (&'static str, Order, Option<String>);
 pub(super) enum Order {
     Breaker { name: String, what: BreakerAction },
     Flush { target: FlushTarget, confirm: Option<u64> },
-    Settle { key: Key, epoch: Option<u64>, settled_as: SettledAs, force: bool },
+    Settle { key: Key, epoch: Option<u64>, settled_as: Resolution<ToolOutcome>, force: bool },
     Switch { on: bool },
     Reload,
 }
@@ -35,12 +37,6 @@ pub(super) enum FlushTarget {
     Key(Key),
     Session(String),
     Tool(String),
-}
-
-#[derive(Debug)]
-pub(super) enum SettledAs {
-    DidNotRun,
-    Done(Json),
 }
 
 /// What a request asks for; each word is one of `action`.
@@ -160,11 +156,11 @@ fn settle(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Opti
     let at = At::Member(node.at, "output");
     let place = Node::new(&at, node.source);
     let settled_as = match (ended?, output.filter(|output| output.get() != "null")) {
-        (Ended::DidNotRun, None) => Some(SettledAs::DidNotRun),
+        (Ended::DidNotRun, None) => Some(Resolution::DidNotRun),
         (Ended::DidNotRun, Some(_)) => {
             place.refuse_found("nothing, as the call did not run", "an output", faults)
         }
-        (Ended::Done, Some(output)) => Some(SettledAs::Done(output)),
+        (Ended::Done, Some(output)) => Some(Resolution::Done(given(output.as_raw()))),
         (Ended::Done, None) => {
             place.refuse_found("the answer that repeated calls get", "nothing", faults)
         }
@@ -175,6 +171,12 @@ fn settle(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Opti
         settled_as: settled_as?,
         force: force? == Some(true),
     })
+}
+
+/// What a person gives as an answer: a replay of it goes to clients in one line.
+fn given(output: &RawValue) -> ToolOutcome {
+    let line = one_line(output.get()).into_owned();
+    ToolOutcome::success(RawValue::from_string(line).expect("JSON without its white space is JSON"))
 }
 
 /// Refuses all members but the action, its reason and these.
@@ -245,5 +247,12 @@ mod tests {
         ] {
             assert_eq!(read(body.to_string().as_bytes()).unwrap().0, name, "{body}");
         }
+    }
+
+    #[test]
+    fn a_given_answer_is_kept_on_one_line() {
+        let pretty = format!("{:#}", json!({ "content": [{ "text": "a  b" }] }));
+        let given = given(&RawValue::from_string(pretty).unwrap());
+        assert_eq!(given.content().unwrap().get(), r#"{"content":[{"text":"a  b"}]}"#);
     }
 }

@@ -1,9 +1,10 @@
 //! Bodies that are read to their end or to a limit, and passed on whole in both cases.
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use std::{
     collections::VecDeque,
     future::Future,
+    mem,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -50,17 +51,14 @@ impl<B: Body> Body for GuardedBody<B> {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let mut hint = self.rest.as_ref().map_or_else(SizeHint::default, |rest| B::size_hint(rest));
+        let none = || SizeHint::with_exact(0);
+        let mut hint = self.rest.as_ref().map_or_else(none, |rest| B::size_hint(rest));
         let read: usize = self.read.iter().filter_map(Frame::data_ref).map(Bytes::len).sum();
         let read = read as u64;
-        match (&self.rest, hint.upper()) {
-            (None, _) => hint.set_exact(read),
-            (Some(_), Some(upper)) => {
-                hint.set_upper(upper + read);
-                hint.set_lower(hint.lower() + read);
-            }
-            (Some(_), None) => hint.set_lower(hint.lower() + read),
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper + read);
         }
+        hint.set_lower(hint.lower() + read);
         hint
     }
 }
@@ -70,7 +68,8 @@ debug_parts! { GuardedBody<B>, |it| read = it.read.len() }
 /// Reads a body to its end, or until it is longer than a limit or has trailers.
 pub(super) struct Gather<B> {
     body: Option<GuardedBody<B>>,
-    read: Data,
+    /// In one piece, so that a body of many small frames takes no more memory than its bytes.
+    read: Vec<u8>,
     limit: usize,
 }
 
@@ -82,45 +81,10 @@ pub(super) enum Gathered<B> {
     Longer(GuardedBody<B>),
 }
 
-/// The data of frames: those of one frame as they are, those of several in one piece, so that a body of
-/// many small frames takes no more memory than its bytes.
-enum Data {
-    One(Bytes),
-    Joined(BytesMut),
-}
-
-impl Data {
-    fn len(&self) -> usize {
-        match self {
-            Self::One(data) => data.len(),
-            Self::Joined(data) => data.len(),
-        }
-    }
-
-    fn push(&mut self, more: Bytes) {
-        match self {
-            Self::One(data) if data.is_empty() => *self = Self::One(more),
-            Self::One(data) => {
-                let mut joined = BytesMut::from(&**data);
-                joined.extend_from_slice(&more);
-                *self = Self::Joined(joined);
-            }
-            Self::Joined(data) => data.extend_from_slice(&more),
-        }
-    }
-
-    fn take(&mut self) -> Bytes {
-        match std::mem::replace(self, Self::One(Bytes::new())) {
-            Self::One(data) => data,
-            Self::Joined(data) => data.freeze(),
-        }
-    }
-}
-
 impl<B> Gather<B> {
     pub(super) fn new(body: B, limit: usize) -> Self {
         let body = Some(GuardedBody::unread(body));
-        Self { body, read: Data::One(Bytes::new()), limit }
+        Self { body, read: Vec::new(), limit }
     }
 }
 
@@ -133,23 +97,25 @@ impl<B: Body> Future for Gather<B> {
             let body = this.body.as_mut().expect("polled after completion");
             let Some(frame) = ready!(Pin::new(body).poll_frame(cx)) else {
                 this.body = None;
-                return Poll::Ready(Ok(Gathered::Whole(this.read.take())));
+                return Poll::Ready(Ok(Gathered::Whole(mem::take(&mut this.read).into())));
             };
-            let other = match frame?.into_data() {
-                Ok(data) if data.is_empty() => continue,
-                Ok(data) => {
-                    this.read.push(data);
-                    None
+            let more = match frame?.into_data() {
+                Ok(data) if this.read.len() + data.len() <= this.limit => {
+                    if this.read.is_empty() {
+                        this.read = data.into();
+                    } else {
+                        this.read.extend_from_slice(&data);
+                    }
+                    continue;
                 }
-                Err(other) => Some(other),
+                Ok(data) => Frame::data(data),
+                Err(other) => other,
             };
-            if other.is_some() || this.read.len() > this.limit {
-                let mut body = this.body.take().expect("it was just read");
-                let read = this.read.take();
-                body.read.extend((!read.is_empty()).then(|| Frame::data(read)));
-                body.read.extend(other);
-                return Poll::Ready(Ok(Gathered::Longer(body)));
-            }
+            let mut body = this.body.take().expect("it was just read");
+            let read = Bytes::from(mem::take(&mut this.read));
+            body.read.extend((!read.is_empty()).then(|| Frame::data(read)));
+            body.read.push_back(more);
+            return Poll::Ready(Ok(Gathered::Longer(body)));
         }
     }
 }

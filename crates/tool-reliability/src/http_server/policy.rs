@@ -56,12 +56,10 @@ pub(super) fn not_ready(error: BoxError) -> BoxError {
 /// A request with a key, whose body was read.
 pub(super) struct KeyedRequest<B> {
     pub(super) request: Request<GuardedBody<B>>,
+    keyed: Keyed,
     key: DedupeKey,
-    client_key: String,
-    principal: String,
     label: String,
     effect: Effect,
-    waits: bool,
 }
 
 /// The response of a handler, or of the record in its place.
@@ -84,18 +82,17 @@ pub(super) struct Keyed {
 impl<B> KeyedRequest<B> {
     /// A request whose whole body is `body`.
     pub(super) fn new(keyed: Keyed, head: Parts, body: bytes::Bytes) -> Self {
-        let Keyed { key: client_key, principal, waits } = keyed;
         let parts = KeyParts {
             scope: KeyScope::Session {
                 tenant: None,
                 workspace: None,
                 session: None,
-                actor: Some(&principal),
+                actor: Some(&keyed.principal),
             },
             namespace: None,
             tool: "http",
             action: None,
-            source: KeySource::Caller(&client_key),
+            source: KeySource::Caller(&keyed.key),
             step: None,
         };
         let (method, path) = (head.method.as_str(), head.uri.path());
@@ -114,7 +111,7 @@ impl<B> KeyedRequest<B> {
         let label = method.chars().chain([' ']).chain(path.chars()).take(LABEL).collect();
         let request = Request::from_parts(head, GuardedBody::whole(body));
         let effect = DefaultPolicy.effect(&request);
-        Self { request, key, client_key, principal, label, effect, waits }
+        Self { request, keyed, key, label, effect }
     }
 }
 
@@ -131,7 +128,7 @@ impl<B> RequestPolicy<KeyedRequest<B>> for HttpPolicy {
 
     fn info<'r>(&self, req: &'r KeyedRequest<B>) -> CallInfo<'r> {
         let mut info = CallInfo::of(&req.label);
-        (info.effect, info.session) = (req.effect, Some(&*req.principal));
+        (info.effect, info.session) = (req.effect, Some(&*req.keyed.principal));
         info
     }
 
@@ -144,7 +141,7 @@ impl<B> RequestPolicy<KeyedRequest<B>> for HttpPolicy {
     }
 
     fn dedupe_mode(&self, req: &KeyedRequest<B>) -> DedupeMode {
-        if req.waits { DedupeMode::Enforced } else { DedupeMode::BestEffort }
+        if req.keyed.waits { DedupeMode::Enforced } else { DedupeMode::BestEffort }
     }
 
     /// The key holds for a caller of this service: the layer adds the service's name.
@@ -157,7 +154,8 @@ impl<B> RequestPolicy<KeyedRequest<B>> for HttpPolicy {
     }
 
     fn record<'r>(&self, req: &'r KeyedRequest<B>) -> RecordRef<'r> {
-        RecordRef { key: Some(&req.client_key), actor: Some(&req.principal), session: None }
+        let Keyed { key, principal, .. } = &req.keyed;
+        RecordRef { key: Some(key), actor: Some(principal), session: None }
     }
 }
 
