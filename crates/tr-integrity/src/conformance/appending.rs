@@ -1,11 +1,8 @@
 //! Cases: appends; no entry is lost, and of several concurrent writers exactly one wins.
 use super::subject::{Cx, Subject, Verdict, conflicts, entry, grow, must, ok};
 use crate::store::{Entry, Revision, StoreErrorKind};
-use std::{
-    future::poll_fn,
-    pin::pin,
-    task::{Context, Poll, Waker},
-};
+use futures_util::future::join_all;
+use std::task::{Context, Waker};
 
 pub(super) async fn an_unknown_session_has_no_entries(cx: Cx<'_, impl Subject>) -> Verdict {
     cx.holds(&cx.session("none"), &[]).await
@@ -113,7 +110,7 @@ pub(super) async fn of_many_writers_one_wins(cx: Cx<'_, impl Subject>) -> Verdic
             let client = if at % 2 == 0 { &cx.store } else { &cx.other };
             client.append(&session, Some(head), next)
         });
-        let ends = all(appends.collect()).await;
+        let ends = join_all(appends).await;
         let won: Vec<_> = ends.iter().zip(&entries).filter(|(end, _)| end.is_ok()).collect();
         let [(_, winner)] = won[..] else {
             return Err(format!(
@@ -139,7 +136,7 @@ pub(super) async fn writers_of_different_sessions_do_not_meet(cx: Cx<'_, impl Su
         let client = if at % 2 == 0 { &cx.store } else { &cx.other };
         client.append(session, None, first)
     });
-    for end in all(appends.collect()).await {
+    for end in join_all(appends).await {
         ok(end)?;
     }
     for (session, first) in sessions.iter().zip(entries) {
@@ -185,21 +182,4 @@ pub(super) async fn an_append_that_was_dropped_is_there_or_not(
         cx.holds(&session, &written).await?;
     }
     Ok(())
-}
-
-/// Polls all futures concurrently.
-async fn all<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
-    let mut ends: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
-    let together = poll_fn(|cx| {
-        for (future, end) in futures.iter_mut().zip(&mut ends) {
-            if end.is_none()
-                && let Poll::Ready(ready) = pin!(future).poll(cx)
-            {
-                *end = Some(ready);
-            }
-        }
-        if ends.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    });
-    together.await;
-    ends.into_iter().flatten().collect()
 }

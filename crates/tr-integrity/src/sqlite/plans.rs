@@ -3,7 +3,7 @@
 use super::{
     Sqlite,
     layout::SESSIONS,
-    table::{EMPTY, ENTRIES, HEAD, LIST, LIST_ALL},
+    table::{EMPTY, ENTRIES, HEAD, LIST},
 };
 use crate::store::{Entry, Revision, SessionStore};
 use std::{env, fs, process};
@@ -18,7 +18,7 @@ fn statements_find_their_rows_by_keys() {
     for step in SESSIONS.steps() {
         connection.execute_batch(step).unwrap();
     }
-    for sql in [HEAD, ENTRIES, LIST, LIST_ALL, EMPTY] {
+    for sql in [HEAD, ENTRIES, LIST, EMPTY] {
         let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let mut rows = plan.raw_query();
         while let Some(row) = rows.next().unwrap() {

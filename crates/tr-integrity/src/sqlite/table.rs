@@ -20,11 +20,6 @@ pub(super) const ENTRIES: &str = "SELECT revision, stamp, at, body \
 pub(super) const LIST: &str = "SELECT id, revision, stamp, at \
      FROM sessions JOIN session_log \
      ON place = (SELECT max(place) FROM session_log WHERE place BETWEEN first AND last) \
-     WHERE id > ?1 ORDER BY id LIMIT ?2";
-/// The same from the beginning: the first id may be the empty string.
-pub(super) const LIST_ALL: &str = "SELECT id, revision, stamp, at \
-     FROM sessions JOIN session_log \
-     ON place = (SELECT max(place) FROM session_log WHERE place BETWEEN first AND last) \
      WHERE id >= ?1 ORDER BY id LIMIT ?2";
 pub(super) const EMPTY: &str = "DELETE FROM session_log \
      WHERE place BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295";
@@ -86,10 +81,11 @@ impl Table<'_> {
     }
 
     pub(super) fn list(&self, after: Option<&str>, limit: usize) -> Result<Vec<Head>> {
-        let sql = if after.is_some() { LIST } else { LIST_ALL };
-        let mut list = self.0.prepare_cached(sql)?;
+        let mut list = self.0.prepare_cached(LIST)?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut rows = list.query(params![after.unwrap_or_default(), limit])?;
+        // No id is between this one and `after`; the first of all is the empty one.
+        let from = after.map_or_else(String::new, |after| format!("{after}\0"));
+        let mut rows = list.query(params![from, limit])?;
         let mut heads = Vec::new();
         while let Some(row) = rows.next()? {
             let at = row.get::<_, i64>(3)?.cast_unsigned();
