@@ -134,7 +134,7 @@ fn main() -> ExitCode {
                 Command::Config(options) => config::run(options),
                 Command::Demo(options) => demo::run(options).await,
                 Command::Serve(options) => {
-                    demo::serve(options).await?;
+                    demo::serve(&options)?;
                     Ok(ExitCode::SUCCESS)
                 }
                 Command::Exec { parent, command } => Ok(supervise::run(parent, &command).await?),

@@ -8,7 +8,7 @@ mod options;
 mod run;
 
 pub(crate) use self::{
-    client::Client,
+    client::{Client, hello},
     keys::Keys,
     options::Options,
     run::{Run, play, run},

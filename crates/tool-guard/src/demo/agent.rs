@@ -1,5 +1,8 @@
 //! A scripted agent: it calls tools over MCP as a model would, and counts what it sees.
-use crate::mcp::{Item, LineReader};
+use crate::{
+    mcp::Server,
+    turn::{Client, hello},
+};
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use std::{
@@ -9,8 +12,8 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    process::{Child, ChildStdin, ChildStdout, Command},
+    io::AsyncReadExt as _,
+    process::Command,
     time::{Instant, sleep, timeout},
 };
 
@@ -21,6 +24,8 @@ const CLIENT_PATIENCE: Duration = Duration::from_millis(400);
 const LOOK: Duration = Duration::from_millis(2);
 /// The timeout of a client that relies on its guard to answer.
 const TRUSTING: Duration = Duration::from_secs(30);
+
+const ENDED: &str = "the server has ended";
 
 /// Whether the agent's calls are guarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,20 +38,11 @@ pub(crate) enum Guarding {
 #[derive(Debug)]
 pub(crate) struct Agent {
     guarding: Guarding,
-    connection: Connection,
+    client: Client,
     /// Holds the ledger and the guard's records, which outlive the processes.
     folder: PathBuf,
     started: Instant,
-    next_id: u64,
     replies: Vec<(Reply, Duration)>,
-}
-
-/// A server, behind a guard if there is one, and its pipes.
-#[derive(Debug)]
-struct Connection {
-    process: Child,
-    input: ChildStdin,
-    output: LineReader<ChildStdout>,
 }
 
 /// What the model reads.
@@ -95,22 +91,8 @@ impl Agent {
     /// Starts a server, behind a guard if `guarding` says so.
     pub(crate) async fn start(guarding: Guarding, name: &str) -> anyhow::Result<Self> {
         let folder = folder(name, &format!("{guarding:?}"))?;
-        let connection = Connection::open(guarding, &folder)?;
-        let started = Instant::now();
-        let mut agent =
-            Self { guarding, connection, folder, started, next_id: 0, replies: Vec::new() };
-        agent.greet().await?;
-        agent.started = Instant::now();
-        Ok(agent)
-    }
-
-    async fn greet(&mut self) -> anyhow::Result<()> {
-        let client = json!({ "name": "demo", "version": env!("CARGO_PKG_VERSION") });
-        let hello =
-            json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
-        self.request("initialize", hello, TRUSTING).await?;
-        self.request("tools/list", json!({}), TRUSTING).await?;
-        Ok(())
+        let client = connected(guarding, &folder).await?;
+        Ok(Self { guarding, client, folder, started: Instant::now(), replies: Vec::new() })
     }
 
     /// Pays, and kills its peer between the payment and its answer: the guard with its server, or the
@@ -121,24 +103,24 @@ impl Agent {
         key: &str,
     ) -> anyhow::Result<()> {
         let begin = Instant::now();
-        let made = self.payments()?;
-        self.send("tools/call", &params("charge_card", arguments, Some(key))).await?;
+        let made = payments(&self.folder)?;
         let paid = async {
-            while self.payments()? == made {
+            while payments(&self.folder)? == made {
                 sleep(LOOK).await;
             }
             anyhow::Ok(())
         };
-        timeout(TRUSTING, paid).await.context("the payment is not made")??;
-        self.connection.process.kill().await?;
+        let params = params("charge_card", arguments, Some(key));
+        let _pending = self.client.link.request("tools/call", &params.to_string());
+        tokio::select! {
+            paid = timeout(TRUSTING, paid) => paid.context("the payment is not made")??,
+            () = self.client.pump() => bail!(ENDED),
+        }
+        self.client.server.supervisor.kill().await?;
         let text = "MCP error -32000: Connection closed".to_owned();
         self.replies.push((Reply { text, failed: true }, begin.elapsed()));
-        self.connection = Connection::open(self.guarding, &self.folder)?;
-        self.greet().await
-    }
-
-    fn payments(&self) -> anyhow::Result<usize> {
-        Ok(fs::read_to_string(ledger(&self.folder))?.matches("charge_card").count())
+        self.client = connected(self.guarding, &self.folder).await?;
+        Ok(())
     }
 
     /// Calls a tool once, as a model's step does. `key` is the call's idempotency key.
@@ -150,57 +132,25 @@ impl Agent {
     ) -> anyhow::Result<Reply> {
         let begin = Instant::now();
         let patience = if self.guarding == Guarding::With { TRUSTING } else { CLIENT_PATIENCE };
-        let answer = self.request("tools/call", params(tool, arguments, key), patience).await?;
-        let reply = match answer {
-            None => Reply { text: "MCP error -32001: Request timed out".into(), failed: true },
-            Some(answer) => reply(&answer),
+        let params = params(tool, arguments, key);
+        let reply = match timeout(patience, self.client.answer("tools/call", &params)).await {
+            Err(_) => Reply { text: "MCP error -32001: Request timed out".into(), failed: true },
+            Ok(answer) => reply(&serde_json::from_slice(&answer.context(ENDED)?)?),
         };
         self.replies.push((reply.clone(), begin.elapsed()));
         Ok(reply)
     }
 
-    async fn send(&mut self, method: &str, params: &Value) -> anyhow::Result<u64> {
-        self.next_id += 1;
-        let id = self.next_id;
-        let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.connection.input.write_all(format!("{line}\n").as_bytes()).await?;
-        Ok(id)
-    }
-
-    /// The answer, or `None` at the client's timeout.
-    async fn request(
-        &mut self,
-        method: &str,
-        params: Value,
-        patience: Duration,
-    ) -> anyhow::Result<Option<Value>> {
-        let id = self.send(method, &params).await?;
-        let output = &mut self.connection.output;
-        let answer = async {
-            loop {
-                let Some(Item::Line(line)) = output.next().await else {
-                    bail!("the server has ended")
-                };
-                let message: Value = serde_json::from_slice(&line)?;
-                if message["id"] == id {
-                    return Ok(message);
-                }
-            }
-        };
-        timeout(patience, answer).await.ok().transpose()
-    }
-
     /// Disconnects and counts.
     pub(crate) async fn leave(mut self) -> anyhow::Result<Figures> {
         let elapsed = self.started.elapsed();
-        let Connection { mut process, input, output } = self.connection;
-        drop(input);
+        self.client.server.close_input();
+        let process = &mut self.client.server.supervisor;
         let mut log = String::new();
         if let Some(mut stderr) = process.stderr.take() {
             stderr.read_to_string(&mut log).await?;
         }
         process.wait().await?;
-        drop(output);
         let executions = fs::read_to_string(ledger(&self.folder))?;
         let _ = fs::remove_dir_all(&self.folder);
         let mut waits: Vec<_> = self.replies.iter().map(|(_, wait)| *wait).collect();
@@ -217,28 +167,31 @@ impl Agent {
     }
 }
 
-impl Connection {
-    fn open(guarding: Guarding, folder: &Path) -> anyhow::Result<Self> {
-        let program = env::current_exe()?;
-        let mut command = Command::new(&program);
-        if guarding == Guarding::With {
-            // The default records, of a user of this folder's.
-            command.args(["mcp", "--timeout", PATIENCE, "--"]).arg(&program);
-            command.env("XDG_STATE_HOME", folder);
-        }
-        let mut process = command
-            .args(["__serve", "--ledger"])
-            .arg(ledger(folder))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .context("cannot start the demo server")?;
-        let input = process.stdin.take().context("piped")?;
-        let output = LineReader::new(process.stdout.take().context("piped")?, 1024 * 1024);
-        Ok(Self { process, input, output })
+/// Starts a server, behind a guard if `guarding` says so, and greets it. It has no supervisor, so that the agent can
+/// kill it.
+async fn connected(guarding: Guarding, folder: &Path) -> anyhow::Result<Client> {
+    let program = env::current_exe()?;
+    let mut command = Command::new(&program);
+    if guarding == Guarding::With {
+        // The default records, of a user of this folder's.
+        command.args(["mcp", "--timeout", PATIENCE, "--"]).arg(&program);
+        command.env("XDG_STATE_HOME", folder);
     }
+    let mut process = command
+        .args(["__serve", "--ledger"])
+        .arg(ledger(folder))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .context("cannot start the demo server")?;
+    let input = process.stdin.take();
+    let mut client = Client::over(Server { supervisor: process, input }, usize::MAX);
+    for (method, params) in [("initialize", hello("demo")), ("tools/list", json!({}))] {
+        timeout(TRUSTING, client.answer(method, &params)).await?.context(ENDED)?;
+    }
+    Ok(client)
 }
 
 /// The params of a call with its idempotency key.
@@ -277,6 +230,10 @@ pub(super) fn folder(name: &str, side: &str) -> anyhow::Result<PathBuf> {
     let _ = fs::remove_dir_all(&path);
     fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
     Ok(path)
+}
+
+fn payments(folder: &Path) -> anyhow::Result<usize> {
+    Ok(fs::read_to_string(ledger(folder))?.matches("charge_card").count())
 }
 
 /// The file with a line for each execution.

@@ -2,23 +2,18 @@
 //!
 //! Every execution of a tool with a side effect is a line in a ledger, so that the executions can be
 //! counted.
-use crate::mcp::{Item, LineReader, stdio};
+use crate::terminal::print;
 use clap::Args;
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
     fs::{File, OpenOptions},
-    io::{self, Write as _},
+    io::{self, BufRead as _, Write as _},
     path::PathBuf,
     process,
-    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
     time::Duration,
-};
-use tokio::{
-    io::AsyncWriteExt,
-    sync::mpsc::{UnboundedSender, unbounded_channel},
-    task::LocalSet,
-    time::sleep,
 };
 
 /// How long a bank takes between a payment and its answer.
@@ -38,9 +33,8 @@ pub(crate) struct Options {
 
 struct Server {
     ledger: File,
-    out: UnboundedSender<String>,
-    /// How often each tool was called with each argument.
-    calls: std::cell::RefCell<HashMap<String, u32>>,
+    /// How often each file was read.
+    reads: Mutex<HashMap<String, u32>>,
 }
 
 /// How a tool's run ends.
@@ -48,43 +42,23 @@ enum End {
     Text(String),
     Failed(String),
     Error(i64, String),
+    /// It never answers.
     Never,
     Crash,
 }
 
-/// Serves until its input ends.
-pub(crate) async fn serve(options: Options) -> io::Result<()> {
+/// Serves until its input ends; each call has a thread.
+pub(crate) fn serve(options: &Options) -> io::Result<()> {
     let ledger = OpenOptions::new().create(true).append(true).open(&options.ledger)?;
-    let (out, mut lines) = unbounded_channel::<String>();
-    let server = Rc::new(Server { ledger, out, calls: std::cell::RefCell::default() });
-    let mut output = stdio::output()?;
-    let mut input = LineReader::new(stdio::input()?, 1024 * 1024);
-    let tasks = LocalSet::new();
-    tasks
-        .run_until(async {
-            loop {
-                tokio::select! {
-                    item = input.next(), if input.is_open() => {
-                        if let Some(Item::Line(line)) = item {
-                            server.clone().take(&line);
-                        }
-                        if !input.is_open() {
-                            return Ok(());
-                        }
-                    }
-                    Some(mut line) = lines.recv() => {
-                        line.push('\n');
-                        output.write_all(line.as_bytes()).await?;
-                        output.flush().await?;
-                    }
-                }
-            }
-        })
-        .await
+    let server = Arc::new(Server { ledger, reads: Mutex::default() });
+    for line in io::stdin().lock().split(b'\n') {
+        server.clone().take(&line?);
+    }
+    Ok(())
 }
 
 impl Server {
-    fn take(self: Rc<Self>, line: &[u8]) {
+    fn take(self: Arc<Self>, line: &[u8]) {
         let Ok(message) = serde_json::from_slice::<Value>(line) else {
             return self.send(&json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32700, "message": "Parse error" } }));
         };
@@ -99,7 +73,7 @@ impl Server {
             Some("ping") => self.answer(&id, &json!({})),
             Some("tools/list") => self.answer(&id, &json!({ "tools": tools() })),
             Some("tools/call") => {
-                tokio::task::spawn_local(async move { self.call(&id, &params).await });
+                thread::spawn(move || self.call(&id, &params));
             }
             Some(method) => self.send(&json!({
                 "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": format!("Method not found: {method}") },
@@ -109,16 +83,17 @@ impl Server {
     }
 
     fn send(&self, message: &Value) {
-        let _ = self.out.send(message.to_string());
+        // A client that has left reads no answer.
+        let _ = print(format!("{message}\n"));
     }
 
     fn answer(&self, id: &Value, result: &Value) {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
     }
 
-    async fn call(&self, id: &Value, params: &Value) {
+    fn call(&self, id: &Value, params: &Value) {
         let name = params["name"].as_str().unwrap_or_default();
-        let end = self.run(name, &params["arguments"], &params["_meta"]["progressToken"]).await;
+        let end = self.run(name, &params["arguments"], &params["_meta"]["progressToken"]);
         match end {
             End::Text(text) => self.answer(id, &json!({ "content": [{ "type": "text", "text": text }] })),
             End::Failed(text) => self.answer(
@@ -128,22 +103,22 @@ impl Server {
             End::Error(code, message) => self.send(
                 &json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }),
             ),
-            End::Never => std::future::pending().await,
+            End::Never => {}
             End::Crash => process::exit(70),
         }
     }
 
-    async fn run(&self, name: &str, arguments: &Value, token: &Value) -> End {
+    fn run(&self, name: &str, arguments: &Value, token: &Value) -> End {
         match name {
             "echo" => End::Text(arguments["text"].as_str().unwrap_or_default().to_owned()),
             "read_file" => self.read_file(arguments),
-            "charge_card" => self.charge_card(arguments).await,
+            "charge_card" => self.charge_card(arguments),
             "exchange_rate" => {
                 self.write_down("exchange_rate", arguments["pair"].as_str().unwrap_or_default());
-                sleep(OUTAGE).await;
+                sleep(OUTAGE);
                 End::Failed("Service unavailable (503): rates backend is down".into())
             }
-            "slow" => self.slow(arguments, token).await,
+            "slow" => self.slow(arguments, token),
             _ => End::Error(-32602, format!("Unknown tool: {name}")),
         }
     }
@@ -155,14 +130,17 @@ impl Server {
             return End::Failed("Missing required parameter: path".into());
         };
         self.write_down("read_file", path);
-        match self.count(&format!("read_file {path}")) {
+        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = reads.entry(path.to_owned()).or_default();
+        *count += 1;
+        match *count {
             1 => End::Failed("read ECONNRESET".into()),
             _ => End::Text(format!("contents of {path}")),
         }
     }
 
     /// Charges first; `then` selects the answer.
-    async fn charge_card(&self, arguments: &Value) -> End {
+    fn charge_card(&self, arguments: &Value) -> End {
         let Some(order) = arguments["order"].as_str() else {
             return End::Failed("Missing required parameter: order".into());
         };
@@ -170,9 +148,9 @@ impl Server {
         match arguments["then"].as_str() {
             Some("crash") => return End::Crash,
             Some("hang") => return End::Never,
-            Some("soon") => sleep(SOON).await,
+            Some("soon") => sleep(SOON),
             // After every caller's timeout.
-            Some("late") => sleep(LATE).await,
+            Some("late") => sleep(LATE),
             Some("error") => {
                 let message = arguments["message"].as_str().unwrap_or("Request timed out");
                 return End::Error(arguments["code"].as_i64().unwrap_or(-32001), message.into());
@@ -183,11 +161,11 @@ impl Server {
     }
 
     /// Takes `ms`, and reports progress `steps` times.
-    async fn slow(&self, arguments: &Value, token: &Value) -> End {
+    fn slow(&self, arguments: &Value, token: &Value) -> End {
         let steps = arguments["steps"].as_u64().unwrap_or(1).max(1);
         let total = Duration::from_millis(arguments["ms"].as_u64().unwrap_or(100));
         for step in 1..=steps {
-            sleep(total / u32::try_from(steps).unwrap_or(1)).await;
+            sleep(total / u32::try_from(steps).unwrap_or(1));
             if !token.is_null() {
                 self.send(&json!({
                     "jsonrpc": "2.0", "method": "notifications/progress",
@@ -198,17 +176,15 @@ impl Server {
         End::Text("done".into())
     }
 
-    fn count(&self, what: &str) -> u32 {
-        let mut calls = self.calls.borrow_mut();
-        let count = calls.entry(what.to_owned()).or_default();
-        *count += 1;
-        *count
-    }
-
     fn write_down(&self, tool: &str, what: &str) {
         let line = format!("{tool} {what}\n");
         (&self.ledger).write_all(line.as_bytes()).expect("the ledger can be written");
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a tool that takes its time")]
+fn sleep(time: Duration) {
+    thread::sleep(time);
 }
 
 fn tools() -> Value {

@@ -1,20 +1,22 @@
 //! Starts a server as its client would, and asks it who it is.
 use super::launch::Launch;
-use crate::mcp::Server;
-use serde_json::{Value, json};
+use crate::{
+    mcp::Server,
+    turn::{Client, hello},
+};
+use serde_json::Value;
 use std::{
     process::Stdio,
     time::{Duration, Instant},
 };
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    process::ChildStdout,
+    io::{AsyncRead, AsyncReadExt as _},
     time::timeout,
 };
 use tr_core::printable;
 
-/// The longest answer that is read, in bytes.
-const LONGEST: u64 = 4 << 20;
+/// How much of its output is read for the answer, in bytes.
+const LONGEST: usize = 4 << 20;
 /// How much of the standard error is read for its last line.
 const MOST_SAID: u64 = 64 << 10;
 /// How long the standard error is read after the end.
@@ -44,62 +46,42 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
     });
     let mut server = server.map_err(|error| format!("it cannot be started: {error}"))?;
     let said = server.supervisor.stderr.take().map(|stderr| tokio::spawn(last_line(stderr)));
-    let asked = timeout(patience, ask(&mut server)).await;
-    let end = if matches!(asked, Ok(Ok(None))) { server.wait().await } else { None };
-    server.end().await;
+    let mut client = Client::over(server, LONGEST);
+    // Servers that print other lines, too, are heard out.
+    let asked = timeout(patience, client.answer("initialize", &hello("tool-guard doctor"))).await;
+    let end = if asked == Ok(None) { client.server.wait().await } else { None };
+    client.end().await;
     let said = match said {
         Some(said) => timeout(REST, said).await.ok().and_then(Result::ok).flatten(),
         None => None,
     };
     let said = said.map(|said| format!("; it said: {said}")).unwrap_or_default();
-    match asked {
-        Err(_) => Err(format!("no answer within {} s{said}", patience.as_secs_f64())),
-        Ok(Ok(Some(who))) => Ok(Answered { who, after: begun.elapsed() }),
-        Ok(Ok(None)) => {
-            let how = end.map(|code| format!(" with exit code {code}")).unwrap_or_default();
-            Err(format!("it ended{how}{said}"))
+    let why = match asked {
+        Err(_) => format!("no answer within {} s", patience.as_secs_f64()),
+        Ok(Some(line)) => match name(&line) {
+            Ok(who) => return Ok(Answered { who, after: begun.elapsed() }),
+            Err(why) => why,
+        },
+        Ok(None) if client.is_cut_off() => {
+            "its output is no MCP: 4 MiB without an answer".to_owned()
         }
-        Ok(Err(why)) => Err(format!("{why}{said}")),
-    }
+        Ok(None) => {
+            let how = end.map(|code| format!(" with exit code {code}")).unwrap_or_default();
+            format!("it ended{how}")
+        }
+    };
+    Err(format!("{why}{said}"))
 }
 
-/// Its name, `None` if it ended before it said so.
-async fn ask(server: &mut Server) -> Result<Option<String>, String> {
-    let info = json!({ "name": "tool-guard doctor", "version": env!("CARGO_PKG_VERSION") });
-    let hello = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info },
-    });
-    if let Some(input) = &mut server.input {
-        // A server that has ended reads nothing; its output says more.
-        let _ = input.write_all(format!("{hello}\n").as_bytes()).await;
+/// What a server that answered calls itself, or why it refused.
+fn name(line: &[u8]) -> Result<String, String> {
+    let answer: Value = serde_json::from_slice(line).unwrap_or_default();
+    if let Some(message) = answer["error"]["message"].as_str() {
+        return Err(format!("it refused the connection: {}", printable(message)));
     }
-    let output: ChildStdout = server.take_output();
-    let mut output = BufReader::new(output.take(LONGEST));
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match output.read_until(b'\n', &mut line).await {
-            Ok(0) if output.get_ref().limit() == 0 => {
-                return Err("its output is no MCP: 4 MiB without an answer".into());
-            }
-            Ok(0) | Err(_) => return Ok(None),
-            Ok(_) => {}
-        }
-        // Some servers print other lines, too.
-        let Ok(answer) = serde_json::from_slice::<Value>(&line) else { continue };
-        if answer["id"] != json!(1) || answer.get("method").is_some() {
-            continue;
-        }
-        if let Some(message) = answer["error"]["message"].as_str() {
-            return Err(format!("it refused the connection: {}", printable(message)));
-        }
-        let info = &answer["result"]["serverInfo"];
-        let text = |name| info[name].as_str().unwrap_or_default();
-        return Ok(Some(
-            printable(format!("{} {}", text("name"), text("version")).trim()).into_owned(),
-        ));
-    }
+    let info = &answer["result"]["serverInfo"];
+    let text = |name| info[name].as_str().unwrap_or_default();
+    Ok(printable(format!("{} {}", text("name"), text("version")).trim()).into_owned())
 }
 
 /// The last line that is not empty.

@@ -1,5 +1,5 @@
 //! A minimal MCP client over a server process: requests, matched with answers by id, and its tools as a service,
-//! of which a call is a request.
+//! of which a call is a request. The doctor and the demo ask with it, too.
 use crate::mcp::{
     Effects, Item, LineReader, Server, answer, batch,
     failure::Failure,
@@ -21,7 +21,7 @@ use std::{
 use tokio::{
     process::ChildStdout,
     sync::{Notify, oneshot},
-    time::sleep,
+    time::timeout,
 };
 use tower_service::Service;
 use tr_core::{BoxError, ToolCall, ToolManifest, ToolOutcome};
@@ -36,8 +36,10 @@ const MAX_PAGES: usize = 100;
 /// A connection to a server. Its owner must run [`pump`](Self::pump).
 #[derive(Debug)]
 pub(crate) struct Client {
-    server: Server,
+    pub(crate) server: Server,
     output: LineReader<ChildStdout>,
+    /// How many more bytes of its output are read.
+    left: usize,
     /// Lines that are not written yet.
     unsent: BytesMut,
     pub(crate) link: Arc<Link>,
@@ -111,6 +113,8 @@ impl Link {
         };
         let Some(id) = message.id else { return };
         match message.method.as_deref() {
+            // A program that echoes what it reads: only clients send this.
+            Some("initialize") => {}
             Some("ping") => self.note(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
             Some(method) => self.note(&json!({
                 "jsonrpc": "2.0", "id": id,
@@ -179,16 +183,17 @@ impl Drop for Pending {
 }
 
 impl Client {
+    /// A client of a server that runs, which reads at most so many bytes of its output.
+    pub(crate) fn over(mut server: Server, most: usize) -> Self {
+        let output = LineReader::new(server.take_output(), MAX_LINE);
+        Self { server, output, left: most, unsent: BytesMut::new(), link: Arc::default() }
+    }
+
     /// Starts the server, and reads its list of tools.
     pub(crate) async fn connect(command: &[OsString]) -> anyhow::Result<(Self, Effects)> {
-        let mut server = Server::start(command).context("cannot start the MCP server")?;
-        let output = LineReader::new(server.take_output(), MAX_LINE);
-        let unsent = BytesMut::new();
-        let mut client = Self { server, output, unsent, link: Arc::default() };
-        let info = json!({ "name": "tool-guard", "version": env!("CARGO_PKG_VERSION") });
-        let hello =
-            json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info });
-        client.ask("initialize", &hello).await?;
+        let server = Server::start(command).context("cannot start the MCP server")?;
+        let mut client = Self::over(server, usize::MAX);
+        client.ask("initialize", &hello("tool-guard")).await?;
         client.link.note(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         let mut effects = Effects::default();
         let mut page = json!({});
@@ -205,16 +210,10 @@ impl Client {
     }
 
     async fn ask(&mut self, method: &str, params: &Value) -> anyhow::Result<Box<RawValue>> {
+        let answer = timeout(PATIENCE, self.answer(method, params)).await.with_context(|| {
+            format!("the MCP server has not answered {method} within {PATIENCE:?}, and no call was made: start it by itself to see what it waits for")
+        })?;
         let gone = || format!("the MCP server ended without an answer to {method}");
-        let mut pending = self.link.request(method, &params.to_string()).with_context(gone)?;
-        let answer = tokio::select! {
-            biased;
-            answer = &mut pending.answer => answer.ok(),
-            () = self.pump() => pending.answer.try_recv().ok(),
-            () = sleep(PATIENCE) => bail!(
-                "the MCP server has not answered {method} within {PATIENCE:?}, and no call was made: start it by itself to see what it waits for"
-            ),
-        };
         let line = answer.with_context(gone)?;
         let (result, error) = guessed::parts(&line);
         match (result, error) {
@@ -228,13 +227,29 @@ impl Client {
         }
     }
 
+    /// The line that answers a request; `None` if the server ended before.
+    pub(crate) async fn answer(&mut self, method: &str, params: &Value) -> Option<Bytes> {
+        let mut pending = self.link.request(method, &params.to_string())?;
+        tokio::select! {
+            biased;
+            answer = &mut pending.answer => answer.ok(),
+            () = self.pump() => pending.answer.try_recv().ok(),
+        }
+    }
+
     /// Moves lines in both directions until the server's output ends. Dropping the future loses no line.
     pub(crate) async fn pump(&mut self) {
         while self.output.is_open() {
             self.unsent.unsplit(self.link.lock().outbox.split());
             tokio::select! {
                 item = self.output.next() => match item {
-                    Some(Item::Line(line)) => self.link.take(&mark::without(&line)),
+                    Some(Item::Line(line)) => {
+                        self.left = self.left.saturating_sub(line.len());
+                        if self.is_cut_off() {
+                            self.output.close();
+                        }
+                        self.link.take(&mark::without(&line));
+                    }
                     Some(Item::Oversized(oversized)) => {
                         self.link.drop_answer(oversized.id.as_deref());
                     }
@@ -257,10 +272,21 @@ impl Client {
         self.output.is_open()
     }
 
+    /// Whether no more of its output is read.
+    pub(crate) const fn is_cut_off(&self) -> bool {
+        self.left == 0
+    }
+
     /// Ends the server.
     pub(crate) async fn end(&mut self) {
         self.server.end().await;
     }
+}
+
+/// The params of `initialize`, from a client of this name.
+pub(crate) fn hello(name: &str) -> Value {
+    let info = json!({ "name": name, "version": env!("CARGO_PKG_VERSION") });
+    json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info })
 }
 
 /// Calls the tools of a server.
