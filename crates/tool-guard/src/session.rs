@@ -20,22 +20,20 @@ use self::{
     verdict::{Failure, Verdict},
 };
 use std::process::ExitCode;
-use tr_core::{SystemClock, WallClock as _};
 
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> ExitCode {
-    let now = SystemClock.unix_ms();
     let verdict = match &options.command {
         Command::Check(check) => all(&check.paths, |target| check::check(target, check.strict)),
-        Command::Repair(repair) => all(&repair.paths, |target| repair::repair(target, repair, now)),
+        Command::Repair(repair) => all(&repair.paths, |target| repair::repair(target, repair)),
         Command::Diff(diff) => all(&diff.paths, |target| diff::diff(target, diff.how)),
         Command::Checkpoints(checkpoints) => {
-            one(&checkpoints.one, |target| checkpoints::checkpoints(target, checkpoints, now))
+            one(&checkpoints.one, |target| checkpoints::checkpoints(target, checkpoints))
         }
         Command::Rollback(rollback) => {
-            one(&rollback.one, |target| rollback::rollback(target, rollback, now))
+            one(&rollback.one, |target| rollback::rollback(target, rollback))
         }
-        Command::Reset(reset) => one(&reset.one, |target| reset::reset(target, reset, now)),
+        Command::Reset(reset) => one(&reset.one, |target| reset::reset(target, reset)),
     };
     verdict.into()
 }

@@ -16,22 +16,11 @@ use super::{
 use crate::terminal::{GOOD, TITLE, WARN, count};
 use serde::Serialize;
 use std::{fmt::Write as _, path::PathBuf};
-use tr_core::rfc3339;
-
-/// The options of a command that changes a session.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Order<'o> {
-    /// Whether to write the change.
-    pub(crate) write: bool,
-    /// The suffix for the old file's name.
-    pub(crate) ending: &'o str,
-    /// The member of the command's JSON that says whether it was written.
-    pub(crate) done: &'static str,
-}
+use tr_core::{SystemClock, WallClock as _, rfc3339};
 
 /// A file name's suffix from `mark` and the time: `.bak-20260221T112000Z`.
-pub(crate) fn ending(mark: &str, now: u64) -> String {
-    let time = rfc3339(now).to_string();
+fn ending(mark: &str) -> String {
+    let time = rfc3339(SystemClock.unix_ms()).to_string();
     let seconds = time.split('.').next().unwrap_or_default();
     format!(".{mark}-{}Z", seconds.replace(['-', ':'], ""))
 }
@@ -42,9 +31,6 @@ pub(crate) fn ending(mark: &str, now: u64) -> String {
 pub(crate) struct Change<T> {
     #[serde(skip)]
     state: State,
-    /// The status of a written change.
-    #[serde(skip)]
-    done: &'static str,
     #[serde(flatten)]
     pub(crate) about: About,
     /// How many other names the old file has (hard links): they keep its content.
@@ -67,24 +53,24 @@ enum State {
 }
 
 /// Applies `decide` to a session's content, and writes the result if that was requested and
-/// anything changed; it says the other result of `decide`.
+/// anything changed; it says the other result of `decide`. The old file's name ends with `mark`.
 pub(crate) fn change<T>(
     target: &Target,
-    order: Order<'_>,
+    (write, mark): (bool, &str),
     decide: impl FnOnce(&Source, &dyn Document) -> Result<(Option<Box<dyn Document>>, T), Failure>,
 ) -> Result<Change<T>, Failure> {
-    let source = if order.write { Source::open_to_change(target) } else { Source::open(target) }?;
+    let source = if write { Source::open_to_change(target) } else { Source::open(target) }?;
     let content = source.content()?;
     let (after, said) = decide(&source, &*content)?;
     let (state, backup) = match after.filter(|after| after.bytes() != content.bytes()) {
         None => (State::Clean, None),
-        Some(after) if order.write => {
-            (State::Done, Some(source.replace(&*content, &*after, order.ending)?))
+        Some(after) if write => {
+            (State::Done, Some(source.replace(&*content, &*after, &ending(mark))?))
         }
         Some(_) => (State::Planned, None),
     };
     let other_names = Some(source.other_names()).filter(|it| *it > 0 && state != State::Clean);
-    Ok(Change { state, done: order.done, about: content.about(), other_names, backup, said })
+    Ok(Change { state, about: content.about(), other_names, backup, said })
 }
 
 impl<T> Change<T> {
@@ -92,12 +78,12 @@ impl<T> Change<T> {
         self.state == State::Planned
     }
 
-    /// The command's status, given that of an unchanged session.
-    pub(crate) fn state_name(&self, unchanged: &'static str) -> &'static str {
+    /// The command's status, given that of an unchanged session, and of a changed one.
+    pub(crate) fn state_name(&self, unchanged: Verdict, done: &'static str) -> &'static str {
         match self.state {
-            State::Clean => unchanged,
+            State::Clean => unchanged.status(),
             State::Planned => "planned",
-            State::Done => self.done,
+            State::Done => done,
         }
     }
 

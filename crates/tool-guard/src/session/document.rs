@@ -1,21 +1,20 @@
-//! A session in memory: a JSON document, JSON lines or a session of a database. Commands get changed copies.
+//! A session in memory: messages as one JSON text, of a file or a database, or JSON lines. Commands get changed copies.
 mod agents;
 pub(crate) mod json_document;
 pub(crate) mod json_lines;
 pub(crate) mod kind;
-mod messages;
+pub(crate) mod messages;
 mod outline;
-pub(crate) mod stored_session;
 
 use super::{
     database::Edit,
+    options::How,
     report::{About, Act, Form, Health, Lost},
     sidecar::{Checkpoint, hash},
     verdict::NotJudged,
 };
 use std::{collections::BTreeSet, fmt};
-use tr_core::printable;
-use tr_transcript::{CheckpointError, FileCheckpoint, Repair, RepairMode, Transcript};
+use tr_transcript::{CheckpointError, FileCheckpoint, Repair};
 
 /// A session in memory. Its records are lines, or messages of a JSON text.
 pub(crate) trait Document: fmt::Debug {
@@ -103,73 +102,41 @@ pub(crate) struct Planned {
     pub(crate) reported: BTreeSet<u64>,
     /// How many bytes outside of records it removes that may hold content.
     pub(crate) dropped: u64,
-    /// The first message that is not fully understood and would change.
-    changed_unknown: Option<usize>,
-    /// The first message that may be the answer to a call whose outcome the repair reports as
-    /// unknown.
-    doubtful_answer: Option<usize>,
-    /// In JSON lines, the first line that names such a call in an unknown form, and the call's id.
-    named_elsewhere: Option<(u64, String)>,
-    /// The form as which the repaired session would be read, if it is another one and the session
-    /// is invalid in one of the two.
-    other_form: Option<Form>,
+    /// Why it would be a guess.
+    doubt: Option<String>,
     /// The repaired session; `None` if nothing changes.
     pub(crate) after: Option<Box<dyn Document>>,
 }
 
-impl Planned {
-    /// With the first messages that make it a guess.
-    fn compared(self, before: &Transcript, after: &Transcript) -> Self {
-        if self.acts.is_empty() {
-            return self;
-        }
-        Self {
-            changed_unknown: before.first_changed_unknown(after),
-            doubtful_answer: before.first_doubtful_answer(after),
-            ..self
-        }
+/// Why a repair would be a guess that changes this message, or calls an outcome unknown to which this message may be
+/// the answer.
+fn doubt(changed: Option<usize>, answer: Option<usize>) -> Option<String> {
+    if let Some(message) = changed {
+        return Some(format!(
+            "the repair would change message {message}, which has unknown members or an unknown type"
+        ));
     }
+    answer.map(|message| {
+        format!(
+            "a call has no recognised result, and message {message} may be its result: its outcome \
+             cannot be called unknown"
+        )
+    })
+}
 
-    /// Why it would be a guess; `form` is the session's.
-    fn doubt(&self, form: Form) -> Option<String> {
-        if let Some(message) = self.changed_unknown {
-            return Some(format!(
-                "the repair would change message {message}, which has unknown members or an unknown \
-                 type"
-            ));
-        }
-        if let Some(message) = self.doubtful_answer {
-            return Some(format!(
-                "a call has no recognised result, and message {message} may be its result: its \
-                 outcome cannot be called unknown"
-            ));
-        }
-        if let Some((line, id)) = &self.named_elsewhere {
-            return Some(format!(
-                "line {line} mentions the call {}, which has no result, in an unknown form: its \
-                 outcome cannot be called unknown",
-                printable(id)
-            ));
-        }
-        self.other_form.map(|other| {
-            format!(
-                "only what the repair would change identifies the form {form}: the repaired \
-                 session would be read as {other}, and is not valid in both"
-            )
-        })
-    }
+/// Why the repair of a session of this form would be a guess, if the result would be read as another.
+fn other_form(form: Form, other: Form) -> String {
+    format!(
+        "only what the repair would change identifies the form {form}: the repaired session would \
+         be read as {other}, and is not valid in both"
+    )
 }
 
 /// Plans a repair. If it would change an unknown part, the session is not judged and nothing is
 /// planned.
-pub(crate) fn plan(
-    document: &dyn Document,
-    mode: RepairMode,
-    close_tail: bool,
-) -> Result<Planned, NotJudged> {
-    let repair = Repair::new(mode).with_members();
-    let planned = document.plan(if close_tail { repair.close_tail() } else { repair })?;
-    match planned.doubt(document.about().form) {
+pub(crate) fn plan(document: &dyn Document, how: How) -> Result<Planned, NotJudged> {
+    let planned = document.plan(how.repair())?;
+    match planned.doubt {
         Some(reason) => Err(NotJudged::new(
             reason,
             "nothing was changed; check names what is wrong, and rollback --before-fault \

@@ -1,7 +1,7 @@
 //! The command line of `tool-guard session`.
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
 use std::path::PathBuf;
-use tr_transcript::RepairMode;
 
 /// The exit codes, shown under the help of `session`.
 const EXIT_CODES: &str = "\
@@ -177,7 +177,8 @@ pub(crate) struct Paths {
 }
 
 /// How to repair.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct How {
     /// What becomes of a result without its call, or of a call without its result
     #[arg(long, value_enum, default_value_t = Mode::Preserve)]
@@ -189,7 +190,8 @@ pub(crate) struct How {
 }
 
 /// How to repair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum Mode {
     /// It stays: as text, or answered with "outcome unknown, may have run"
     Preserve,
@@ -197,11 +199,24 @@ pub(crate) enum Mode {
     Remove,
 }
 
-impl From<Mode> for RepairMode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Preserve => Self::Preserve,
-            Mode::Remove => Self::Remove,
+impl How {
+    /// The repair itself.
+    pub(crate) const fn repair(self) -> tr_transcript::Repair {
+        let repair = match self.mode {
+            Mode::Preserve => tr_transcript::Repair::preserve(),
+            Mode::Remove => tr_transcript::Repair::remove(),
+        };
+        let repair = repair.with_members();
+        if self.close_tail { repair.close_tail() } else { repair }
+    }
+
+    /// As it stands on the command line.
+    pub(crate) const fn flags(self) -> &'static str {
+        match (self.mode, self.close_tail) {
+            (Mode::Preserve, false) => "",
+            (Mode::Preserve, true) => " --close-tail",
+            (Mode::Remove, false) => " --mode remove",
+            (Mode::Remove, true) => " --mode remove --close-tail",
         }
     }
 }

@@ -2,11 +2,10 @@
 use super::{
     database::Database,
     document::{
-        Document,
-        json_document::JsonDocument,
+        Document, json_document,
         json_lines::{self, JsonLines},
         kind::{Kind, kind},
-        stored_session::StoredSession,
+        messages::Messages,
     },
     report::{About, Health},
     sidecar::{self, Kept},
@@ -53,7 +52,7 @@ impl Source {
         match self {
             Self::File(file, _) => read(file, kind(file)?),
             Self::Stored(InDatabase { database, id }) => {
-                Ok(Box::new(StoredSession::new(database.session(id)?)))
+                Ok(Box::new(Messages::stored(database.session(id)?)))
             }
         }
     }
@@ -125,7 +124,7 @@ impl Source {
 
 fn read(file: &File, kind: Kind) -> Result<Box<dyn Document>, Failure> {
     Ok(match kind {
-        Kind::JsonDocument => Box::new(JsonDocument::read(file.bytes()?)?),
+        Kind::JsonDocument => Box::new(json_document::read(file.bytes()?)?),
         Kind::JsonLines => Box::new(JsonLines::read(file)?),
     })
 }

@@ -6,6 +6,7 @@ use crate::{
 use serde::Serialize;
 use std::{fmt, process::ExitCode};
 use tr_core::printable;
+use tr_transcript::CheckpointError;
 
 /// The result for a file, from best to worst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +81,12 @@ impl NotJudged {
             "it is left as it is; with an answer of a model whose API is known behind it, it is \
              judged by the rules of that",
         )
+    }
+}
+
+impl From<CheckpointError> for CliError {
+    fn from(error: CheckpointError) -> Self {
+        Self::new(error.to_string(), "list them: tool-guard session checkpoints")
     }
 }
 

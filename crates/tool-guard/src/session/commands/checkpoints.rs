@@ -15,7 +15,7 @@ use crate::{
 };
 use serde::Serialize;
 use std::{fmt::Write as _, path::Path};
-use tr_core::{printable, rfc3339};
+use tr_core::{SystemClock, WallClock as _, printable, rfc3339};
 use tr_integrity::Operation;
 use tr_transcript::FileCheckpoint;
 
@@ -59,7 +59,6 @@ struct Turn {
 pub(crate) fn checkpoints(
     target: &Target,
     options: &options::Checkpoints,
-    now: u64,
 ) -> Result<Listed, Failure> {
     let is_own = target.stored.is_some() && options.create;
     let source = if is_own { Source::open_to_change(target)? } else { Source::open(target)? };
@@ -71,9 +70,7 @@ pub(crate) fn checkpoints(
     }
     let created = match (&source, options.create) {
         (_, false) => None,
-        (Source::File(file, _), true) => {
-            Some(make_beside(file, &*content, options.note.as_ref(), now)?)
-        }
+        (Source::File(file, _), true) => Some(make_beside(file, &*content, options.note.as_ref())?),
         (Source::Stored(stored), true) => {
             let made = make_in(stored, options.note.as_ref())?;
             content = source.content()?;
@@ -102,7 +99,6 @@ fn make_beside(
     file: &File,
     content: &dyn Document,
     note: Option<&String>,
-    now: u64,
 ) -> Result<String, CliError> {
     let End { length, content_hash, point } = content.end().ok_or_else(|| {
         CliError::new("has no messages, so there is nothing to come back to", "begin with some")
@@ -111,7 +107,7 @@ fn make_beside(
     let made = sidecar::add(file, |number| Checkpoint {
         id: format!("{session_id}#{number}"),
         session_id,
-        timestamp: now,
+        timestamp: SystemClock.unix_ms(),
         message_index: content.about().messages,
         content_hash,
         operation: Operation::Manual,

@@ -48,7 +48,7 @@ struct Change {
 /// Compares a session with the result of a repair.
 pub(crate) fn diff(target: &Target, how: How) -> Result<Differs, Failure> {
     let content = Source::open(target)?.content()?;
-    let planned = document::plan(&*content, how.mode.into(), how.close_tail)?;
+    let planned = document::plan(&*content, how)?;
     let after = planned.after.as_deref();
     let changes = after.map_or_else(Vec::new, |after| changes(&*content, after));
     let not_judged = after.unwrap_or(&*content).health().not_judged();

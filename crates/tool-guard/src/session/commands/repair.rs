@@ -2,13 +2,13 @@
 mod balance;
 
 use self::balance::{Balance, Refusal};
-use super::{Change, Order, change, ending};
+use super::{Change, change};
 use crate::{
     files::CliError,
     session::{
         document::{self, Document, Planned},
         each::Outcome,
-        options,
+        options::{self, How},
         report::{About, Act, Form, Health, Lost, SHOWN, head, location, more},
         target::Target,
         verdict::{Failure, NotJudged, Verdict},
@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;
 use tr_core::printable;
-use tr_transcript::{ActionKind, FileForm, Format, LossKind, RepairMode};
+use tr_transcript::{ActionKind, FileForm, Format, LossKind};
 
 /// How many records a refusal names.
 const NAMED: usize = 5;
@@ -28,8 +28,8 @@ const NAMED: usize = 5;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Repaired {
-    mode: RepairMode,
-    close_tail: bool,
+    #[serde(flatten)]
+    how: How,
     repairs: Vec<Act>,
     losses: Vec<Lost>,
     messages_after: usize,
@@ -48,29 +48,26 @@ pub(crate) struct Repaired {
 pub(crate) fn repair(
     target: &Target,
     options: &options::Repair,
-    now: u64,
 ) -> Result<Change<Repaired>, Failure> {
-    let (mode, close_tail) = (options.how.mode.into(), options.how.close_tail);
-    let order = Order { write: options.write, ending: &ending("bak", now), done: "repaired" };
-    change(target, order, |_, content| {
-        let mut planned = document::plan(content, mode, close_tail)?;
+    let how = options.how;
+    change(target, (options.write, "bak"), |_, content| {
+        let mut planned = document::plan(content, how)?;
         let refused = refusal(content, &mut planned).filter(|_| !options.force);
         if let Some(refusal) = refused.as_ref().filter(|_| options.write) {
-            return Err(refused_to(refusal, &options.how, target).into());
+            return Err(refused_to(refusal, how, target).into());
         }
         let refused = refused.as_ref().map(why);
         let after = planned.after.as_deref().unwrap_or(content);
         let remaining = after.health();
         if !options.force
-            && let Some(why) = unjudged(&planned, &remaining, &options.how, target)
+            && let Some(why) = unjudged(&planned, &remaining, how, target)
         {
             return Err(why.into());
         }
         let thinking = Thinking::behind(&planned.acts, content);
         let About { messages: messages_after, bytes: bytes_after, .. } = after.about();
         let said = Repaired {
-            mode,
-            close_tail,
+            how,
             repairs: planned.acts,
             losses: planned.losses,
             messages_after,
@@ -84,14 +81,9 @@ pub(crate) fn repair(
 }
 
 /// Why the repair is not written: its result could not be judged.
-fn unjudged(
-    planned: &Planned,
-    remaining: &Health,
-    how: &options::How,
-    target: &Target,
-) -> Option<NotJudged> {
+fn unjudged(planned: &Planned, remaining: &Health, how: How, target: &Target) -> Option<NotJudged> {
     let why = remaining.not_judged().filter(|_| !planned.acts.is_empty())?;
-    let (target, flags) = (target.argument(), flags(how.mode.into(), how.close_tail));
+    let (target, flags) = (target.argument(), how.flags());
     let help = format!(
         "nothing was changed; to see the repair, run: tool-guard session diff{flags} {target}; to repair \
          what is understood, with a backup, and leave the rest unchanged, run: tool-guard session \
@@ -106,14 +98,7 @@ fn refusal(content: &dyn Document, planned: &mut Planned) -> Option<Refusal> {
     let balance = Balance::of(content, after, &planned.reported);
     let extended = balance.extended.iter().map(|&record| Act::extend(content.line_of(record)));
     planned.acts.extend(extended);
-    let refusal = balance::refusal(&balance, planned.dropped, content.about().bytes)?;
-    Some(match refusal {
-        Refusal::Unreported(records) => {
-            let line = |&record: &u64| content.line_of(record).unwrap_or(record);
-            Refusal::Unreported(records.iter().map(line).collect())
-        }
-        bytes @ Refusal::Bytes { .. } => bytes,
-    })
+    balance::refusal(&balance, planned.dropped, content.about().bytes)
 }
 
 /// The error text of a refusal.
@@ -133,9 +118,9 @@ fn why(refusal: &Refusal) -> String {
     }
 }
 
-fn refused_to(refusal: &Refusal, how: &options::How, target: &Target) -> CliError {
+fn refused_to(refusal: &Refusal, how: How, target: &Target) -> CliError {
     let target = target.argument();
-    let flags = flags(how.mode.into(), how.close_tail);
+    let flags = how.flags();
     let help = match refusal {
         Refusal::Unreported(_) => format!(
             "this is a fault of tool-guard: please report it. See what would change: tool-guard \
@@ -148,17 +133,6 @@ fn refused_to(refusal: &Refusal, how: &options::How, target: &Target) -> CliErro
         ),
     };
     CliError::new(format!("is not repaired, and is as it was: {}", why(refusal)), help)
-}
-
-fn flags(mode: RepairMode, close_tail: bool) -> String {
-    let mut flags = String::new();
-    if mode == RepairMode::Remove {
-        flags.push_str(" --mode remove");
-    }
-    if close_tail {
-        flags.push_str(" --close-tail");
-    }
-    flags
 }
 
 /// Displays the actions and losses of a repair.
@@ -200,7 +174,7 @@ impl Outcome for Change<Repaired> {
     }
 
     fn status(&self) -> &'static str {
-        self.state_name(self.said.remaining.verdict().status())
+        self.state_name(self.said.remaining.verdict(), "repaired")
     }
 
     fn show(&self, target: &Target, out: &mut String) {
@@ -236,7 +210,7 @@ impl Outcome for Change<Repaired> {
             return is_left.then(|| target.go_back());
         }
         let target = target.argument();
-        let flags = flags(said.mode, said.close_tail);
+        let flags = said.how.flags();
         let force = if said.refused.is_some() { " --force" } else { "" };
         Some(format!(
             "Look at it closer:  tool-guard session diff{flags} {target}\n\

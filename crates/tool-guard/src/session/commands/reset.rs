@@ -1,5 +1,5 @@
 //! `tool-guard session reset`: resets a session to its system prompt.
-use super::{Change, Order, change, ending};
+use super::{Change, change};
 use crate::{
     files::CliError,
     session::{
@@ -25,15 +25,10 @@ pub(crate) struct Reset {
 }
 
 /// Resets a session to its system prompt, or reports what would be removed.
-pub(crate) fn reset(
-    target: &Target,
-    options: &options::Reset,
-    now: u64,
-) -> Result<Change<Reset>, Failure> {
+pub(crate) fn reset(target: &Target, options: &options::Reset) -> Result<Change<Reset>, Failure> {
     let mark = if options.archive { "archive" } else { "bak" };
-    let order = Order { write: options.write, ending: &ending(mark, now), done: "reset" };
     let mut real = None;
-    let mut change = change(target, order, |source, content| {
+    let mut change = change(target, (options.write, mark), |source, content| {
         if let Some(why) = content.health().not_judged() {
             let help = "nothing was changed; to start over, move the file away yourself and let the \
                         agent begin another session";
@@ -71,7 +66,7 @@ impl Outcome for Change<Reset> {
     }
 
     fn status(&self) -> &'static str {
-        self.state_name(Verdict::Clean.status())
+        self.state_name(Verdict::Clean, "reset")
     }
 
     fn show(&self, target: &Target, out: &mut String) {

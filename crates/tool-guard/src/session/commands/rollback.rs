@@ -1,5 +1,5 @@
 //! `tool-guard session rollback`: rolls a session back to a checkpoint.
-use super::{Change, Order, change, ending};
+use super::{Change, change};
 use crate::{
     files::CliError,
     session::{
@@ -34,10 +34,8 @@ pub(crate) struct RolledBack {
 pub(crate) fn rollback(
     target: &Target,
     options: &options::Rollback,
-    now: u64,
 ) -> Result<Change<RolledBack>, Failure> {
-    let order = Order { write: options.write, ending: &ending("bak", now), done: "rolledBack" };
-    change(target, order, |source, content| {
+    change(target, (options.write, "bak"), |source, content| {
         let (checkpoint, after) = match &options.to.to {
             Some(id) => {
                 let (id, after) = at_checkpoint(source, content, id)?;
@@ -95,7 +93,7 @@ impl Outcome for Change<RolledBack> {
     }
 
     fn status(&self) -> &'static str {
-        self.state_name(Verdict::Clean.status())
+        self.state_name(Verdict::Clean, "rolledBack")
     }
 
     fn show(&self, target: &Target, out: &mut String) {

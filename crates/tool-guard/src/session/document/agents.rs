@@ -3,11 +3,12 @@
 mod envelope;
 
 use self::envelope::Envelope;
-use super::outline::{Message, Outline, Part, Record};
+use super::outline::Outline;
 use crate::{
     files::{CliError, File},
     session::verdict::{Failure, NotJudged},
 };
+use serde_json::{Map, Value};
 use std::io::Read as _;
 use tr_transcript::{Piece, Records};
 
@@ -34,7 +35,7 @@ pub(super) fn refuse_lines(file: &File) -> Result<(), Failure> {
             None => break,
             Some(Piece::Skipped(_)) => {}
             Some(Piece::Record(record)) => {
-                let record = Record::of(&record.text);
+                let record = serde_json::from_str(&record.text).unwrap_or_default();
                 if let Some(agent) = agent_of_record(&record) {
                     return refuse(agent);
                 }
@@ -87,74 +88,93 @@ fn agent_of_document(document: &Outline<'_>) -> Option<&'static str> {
 }
 
 /// The agent that wrote a message of a list, if its members tell.
-fn agent_of_message(message: &Message<'_>) -> Option<&'static str> {
-    let kind = message.text("type");
+fn agent_of_message(message: &Value) -> Option<&'static str> {
+    let kind = text(message, "type");
     let is_langchain = |kind: &str| matches!(kind, "human" | "ai" | "tool" | "system" | "function");
-    if message.has("lc") && message.has("kwargs")
-        || is_langchain(&kind) && (message.has("data") || message.has("additional_kwargs"))
+    if has(message, "lc") && has(message, "kwargs")
+        || is_langchain(kind) && (has(message, "data") || has(message, "additional_kwargs"))
     {
         return Some("LangChain");
     }
-    if matches!(&*kind, "say" | "ask") && message.is_number("ts") {
+    if matches!(kind, "say" | "ask") && message["ts"].is_number() {
         return Some("Cline or Roo Code");
     }
-    let parts = message.list("parts");
-    if message.has("info") && message.has("parts") {
+    let parts = list(message, "parts");
+    if has(message, "info") && has(message, "parts") {
         return Some("opencode");
     }
-    if matches!(&*message.text("kind"), "request" | "response")
-        && parts.iter().any(|part| part.has("part_kind"))
+    if matches!(text(message, "kind"), "request" | "response")
+        && parts.iter().any(|part| has(part, "part_kind"))
     {
         return Some("pydantic-ai");
     }
-    if message.text("role").is_empty() {
+    if text(message, "role").is_empty() {
         return None;
     }
-    if message.has("toolInvocations") || parts.iter().any(|part| !part.text("type").is_empty()) {
+    if has(message, "toolInvocations") || parts.iter().any(|part| !text(part, "type").is_empty()) {
         return Some("the Vercel AI SDK");
     }
-    let is_clines = message.is_number("ts") || message.has("modelInfo");
-    if is_clines && message.has("content") {
+    let is_clines = message["ts"].is_number() || has(message, "modelInfo");
+    if is_clines && has(message, "content") {
         return Some("Cline or Roo Code");
     }
-    let has_id = message.has("tool_call_id") || message.has("toolCallId");
-    if message.text("role") == "tool" && message.has("tool_name") && !has_id {
+    let has_id = has(message, "tool_call_id") || has(message, "toolCallId");
+    if text(message, "role") == "tool" && has(message, "tool_name") && !has_id {
         return Some(OLLAMA);
     }
-    message.list("content").iter().find_map(agent_of_part)
+    list(message, "content").iter().find_map(agent_of_part)
 }
 
 /// The agent that wrote a part of a message's content, if its members tell.
-fn agent_of_part(part: &Part<'_>) -> Option<&'static str> {
+fn agent_of_part(part: &Value) -> Option<&'static str> {
     const CONVERSE: [&str; 7] =
         ["toolUse", "toolResult", "text", "reasoningContent", "cachePoint", "image", "document"];
-    match &*part.text("type") {
-        "tool-call" | "tool-result" if part.has("toolCallId") => Some("the Vercel AI SDK"),
-        "toolRequest" | "toolResponse" if part.has("id") => Some("goose"),
-        "" if part.len() == 1 && CONVERSE.iter().any(|name| part.has(name)) => Some(BEDROCK),
+    match text(part, "type") {
+        "tool-call" | "tool-result" if has(part, "toolCallId") => Some("the Vercel AI SDK"),
+        "toolRequest" | "toolResponse" if has(part, "id") => Some("goose"),
+        "" if part.as_object().map_or(0, Map::len) == 1
+            && CONVERSE.iter().any(|name| has(part, name)) =>
+        {
+            Some(BEDROCK)
+        }
         _ => None,
     }
 }
 
 /// The agent that wrote a line, if its members tell.
-fn agent_of_record(record: &Record<'_>) -> Option<&'static str> {
-    let kind = record.text("type");
-    if record.has("sessionId") && record.has("projectHash") {
+fn agent_of_record(record: &Value) -> Option<&'static str> {
+    let kind = text(record, "type");
+    if has(record, "sessionId") && has(record, "projectHash") {
         return Some("gemini-cli");
     }
-    if kind == "gemini" && record.has("id") && record.has("timestamp") {
+    if kind == "gemini" && has(record, "id") && has(record, "timestamp") {
         return Some("gemini-cli");
     }
-    if record.has("uuid") && record.has("sessionId") {
-        let message = record.member("message")?;
-        return (message.has("parts") && !message.has("content")).then_some("Qwen Code");
+    if has(record, "uuid") && has(record, "sessionId") {
+        let message = record.get("message")?;
+        return (has(message, "parts") && !has(message, "content")).then_some("Qwen Code");
     }
-    let is_openhands = record.has("action") || record.has("observation");
-    if is_openhands && record.has("source") && record.has("timestamp") {
+    let is_openhands = has(record, "action") || has(record, "observation");
+    if is_openhands && has(record, "source") && has(record, "timestamp") {
         return Some("OpenHands");
     }
-    if record.text("kind").ends_with("Event") && record.has("source") && record.has("timestamp") {
+    if text(record, "kind").ends_with("Event") && has(record, "source") && has(record, "timestamp")
+    {
         return Some("OpenHands");
     }
     agent_of_message(record)
+}
+
+fn has(object: &Value, name: &str) -> bool {
+    object.get(name).is_some()
+}
+
+/// A member's string; empty if it is no string.
+fn text<'o>(object: &'o Value, name: &str) -> &'o str {
+    object[name].as_str().unwrap_or_default()
+}
+
+/// The elements of a member's array.
+fn list<'o>(object: &'o Value, name: &str) -> &'o [Value] {
+    object[name].as_array().map(Vec::as_slice).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
 //! A session of JSON lines, as harnesses keep them.
-use super::{Document, End, Planned, agents};
+use super::{Document, End, Planned, agents, doubt, other_form};
 use crate::{
     files::{CliError, File},
     session::{
@@ -10,6 +10,7 @@ use crate::{
     terminal::count,
 };
 use indicatif::{ProgressBar, ProgressStyle};
+use tr_core::printable;
 use tr_transcript::{
     CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FileLoss,
     FilePlanner, FileReport, Repair, SessionFile, Severity, SkipReason, Skipped,
@@ -157,21 +158,19 @@ impl Document for JsonLines {
         let reported = lines.chain(plan.losses().iter().map(|lost| lost.line)).flatten().collect();
         let dropped = plan.dropped().iter().map(|dropped| dropped.skipped);
         let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
-        let (changed_unknown, doubtful_answer) = (plan.changed_unknown(), plan.doubtful_answer());
-        let named_elsewhere = plan.named_elsewhere().map(|(line, id)| (line, id.to_owned()));
+        let doubt = doubt(plan.changed_unknown(), plan.doubtful_answer());
+        let doubt = doubt.or_else(|| plan.named_elsewhere().map(named_elsewhere));
         let (actions, losses, after) = plan.into_parts();
         let lost = |FileLoss { line, loss, .. }| Lost { line, loss };
         let after = after.map(Self::new);
-        let other_form = after.as_ref().and_then(|after| self.invalid_other_form(after));
+        let other = || after.as_ref().and_then(|after| self.invalid_other_form(after));
+        let doubt = doubt.or_else(|| Some(other_form(self.about().form, other()?)));
         Ok(Planned {
             acts: actions.into_iter().map(Act::of_file).collect(),
             losses: losses.into_iter().map(lost).collect(),
             reported,
             dropped,
-            changed_unknown,
-            doubtful_answer,
-            named_elsewhere,
-            other_form,
+            doubt,
             after: after.map(|after| Box::new(after) as _),
         })
     }
@@ -228,6 +227,15 @@ impl Document for JsonLines {
         file.rollback(id)?;
         Ok(Box::new(Self::new(file.to_bytes())))
     }
+}
+
+/// Why a repair would be a guess that calls an outcome unknown of which this line may say something.
+fn named_elsewhere((line, id): (u64, &str)) -> String {
+    format!(
+        "line {line} mentions the call {}, which has no result, in an unknown form: its outcome \
+         cannot be called unknown",
+        printable(id)
+    )
 }
 
 /// The first line whose place in the session is not certain.

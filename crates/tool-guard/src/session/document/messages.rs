@@ -1,62 +1,257 @@
-//! Findings and repairs of messages, common to all kinds of sessions.
-use super::Planned;
-use crate::session::report::{Act, Found, Health, Lost};
+//! A session whose messages are one JSON text: an array of messages or a request in a file, or a session of a database.
+use super::{Document, End, Planned, doubt, other_form};
+use crate::session::{
+    database::Edit,
+    report::{About, Act, Form, Found, Health, Lost},
+    sidecar::{Checkpoint, hash},
+    verdict::{NotJudged, Verdict},
+};
 use std::collections::BTreeSet;
-use tr_transcript::{ActionKind, Finding, Loss, RepairAction, RepairPlan, Transcript, Validator};
+use tr_integrity::{ResetOptions, Session};
+use tr_transcript::{
+    ActionKind, CheckpointError, Finding, Format, Loss, Repair, RepairAction, RepairPlan,
+    Transcript, Validator,
+};
 
-/// The findings; `line` gives the line of a file at which a message begins, if there is one.
-pub(super) fn health(validator: &Validator, line: impl Fn(usize) -> Option<u64>) -> Health {
-    let found = |finding: &Finding| Found::of_message(finding, line(finding.message_index));
-    let findings: Vec<_> = validator.findings().iter().map(found).collect();
-    Health {
-        pending: validator.pending().map(str::to_owned).collect(),
-        running: Vec::new(),
-        found: findings.len() as u64,
-        errors: findings.iter().filter(|found| found.is_error()).count() as u64,
-        findings,
+/// A session whose messages are one JSON text.
+#[derive(Debug)]
+pub(crate) struct Messages {
+    text: String,
+    of: Of,
+}
+
+/// Where the messages are.
+#[derive(Debug)]
+enum Of {
+    File {
+        transcript: Transcript,
+        /// For each message, its line from 1, and where it ends, in bytes.
+        places: Vec<(u64, usize)>,
+    },
+    /// The session as it would be, and the change since the stored state, if there is one.
+    Database { session: Box<Session>, edit: Option<Edit> },
+}
+
+impl Messages {
+    /// Those of a file with this text.
+    pub(super) fn of_file(text: String, transcript: Transcript) -> Self {
+        let (mut line, mut counted) = (1, 0);
+        let places = transcript.spans().map(|span| {
+            line += ends_in(&text.as_bytes()[counted..span.start]);
+            counted = span.start;
+            (line, span.end)
+        });
+        let places = places.collect();
+        Self { text, of: Of::File { transcript, places } }
+    }
+
+    /// Those of a session in a database.
+    pub(crate) fn stored(session: Session) -> Self {
+        Self::of_session(Box::new(session), None)
+    }
+
+    fn of_session(session: Box<Session>, edit: Option<Edit>) -> Self {
+        Self { text: session.transcript().to_json(), of: Of::Database { session, edit } }
+    }
+
+    fn transcript(&self) -> &Transcript {
+        match &self.of {
+            Of::File { transcript, .. } => transcript,
+            Of::Database { session, .. } => session.transcript(),
+        }
+    }
+
+    /// With a change: `edit` of a stored session, `in_file` of messages in a file.
+    fn changed(
+        &self,
+        edit: Edit,
+        in_file: impl FnOnce(&mut Transcript),
+    ) -> Result<Self, CheckpointError> {
+        match &self.of {
+            Of::File { transcript, .. } => {
+                let mut transcript = transcript.clone();
+                in_file(&mut transcript);
+                Ok(Self::of_file(transcript.to_json(), transcript))
+            }
+            Of::Database { session, .. } => {
+                let mut session = session.clone();
+                // A planned change is not written, so its time does not matter.
+                edit.make(&mut session, 0)?;
+                Ok(Self::of_session(session, Some(edit)))
+            }
+        }
+    }
+
+    /// With a change that cannot fail.
+    fn with(&self, edit: Edit, in_file: impl FnOnce(&mut Transcript)) -> Self {
+        let changed = self.changed(edit, in_file);
+        changed.expect("only a rollback to a checkpoint can be refused")
+    }
+
+    /// The first `len` messages, and the text around them.
+    fn first(&self, len: usize) -> Self {
+        self.with(Edit::Truncate(len), |transcript| transcript.truncate(len))
+    }
+
+    /// The form as which it would be read from its file, if that is another one than `self` has, and
+    /// it is invalid in that.
+    fn invalid_other_form(&self) -> Option<Form> {
+        let Of::File { transcript, .. } = &self.of else { return None };
+        let other = Format::detect(&self.text).unwrap_or(Format::AnthropicMessages);
+        let is_other = other != transcript.format();
+        let again = is_other.then(|| Transcript::read_as(other, &self.text))?.ok()?;
+        let again = Self::of_file(self.text.clone(), again);
+        (again.health().verdict() != Verdict::Clean).then(|| again.about().form)
+    }
+
+    /// The line of a file at which a message begins.
+    fn line(&self, message: usize) -> Option<u64> {
+        let Of::File { places, .. } = &self.of else { return None };
+        Some(places.get(message).or(places.last()).map_or(1, |(line, _)| *line))
+    }
+
+    /// What a plan does.
+    fn planned(&self, plan: &RepairPlan) -> Planned {
+        let mut reported = BTreeSet::new();
+        let act = |(action, at): (&RepairAction, usize)| {
+            reported.insert(at as u64);
+            if action.action == ActionKind::JoinMessages {
+                // The message before it is merged into it.
+                let before = (0..at as u64).rfind(|before| !reported.contains(before));
+                reported.extend(before);
+            }
+            Act::of_message(action, self.line(at))
+        };
+        let acts = plan.actions().iter().zip(plan.places()).map(act).collect();
+        reported.extend(plan.losses().iter().map(|lost| lost.message_index as u64));
+        let lose = |loss: &Loss| Lost { line: self.line(loss.message_index), loss: loss.clone() };
+        let losses = plan.losses().iter().map(lose).collect();
+        Planned { acts, losses, reported, ..Planned::default() }
     }
 }
 
-/// The planned repair.
-pub(super) fn planned(plan: &RepairPlan, line: impl Fn(usize) -> Option<u64>) -> Planned {
-    let mut reported = BTreeSet::new();
-    let act = |(action, at): (&RepairAction, usize)| {
-        reported.insert(at as u64);
-        if action.action == ActionKind::JoinMessages {
-            // The message before it is merged into it.
-            let before = (0..at as u64).rfind(|before| !reported.contains(before));
-            reported.extend(before);
+impl Document for Messages {
+    fn about(&self) -> About {
+        let format = self.transcript().format();
+        About {
+            form: match self.of {
+                Of::File { .. } => Form::Json(format),
+                Of::Database { .. } => Form::Stored(format),
+            },
+            messages: self.transcript().len(),
+            bytes: self.text.len() as u64,
+            skipped_bytes: 0,
         }
-        Act::of_message(action, line(at))
-    };
-    let acts = plan.actions().iter().zip(plan.places()).map(act).collect();
-    reported.extend(plan.losses().iter().map(|lost| lost.message_index as u64));
-    let lose = |loss: &Loss| Lost { line: line(loss.message_index), loss: loss.clone() };
-    Planned {
-        acts,
-        losses: plan.losses().iter().map(lose).collect(),
-        reported,
-        ..Planned::default()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
+    fn numbered(&self) -> Vec<(u64, &[u8])> {
+        let messages = self.transcript().messages().iter();
+        (0..).zip(messages.map(|message| message.raw().as_bytes())).collect()
+    }
+
+    fn line_of(&self, record: u64) -> Option<u64> {
+        usize::try_from(record).ok().and_then(|at| self.line(at))
+    }
+
+    fn health(&self) -> Health {
+        let validator = Validator::with_members_of(self.transcript());
+        let found =
+            |finding: &Finding| Found::of_message(finding, self.line(finding.message_index));
+        let findings: Vec<_> = validator.findings().iter().map(found).collect();
+        let cycles = match &self.of {
+            Of::File { .. } => &[],
+            Of::Database { session, .. } => session.cycles(),
+        };
+        Health {
+            pending: validator.pending().map(str::to_owned).collect(),
+            running: cycles.iter().map(|cycle| cycle.tool_use.id.to_string()).collect(),
+            found: findings.len() as u64,
+            errors: findings.iter().filter(|found| found.is_error()).count() as u64,
+            findings,
+        }
+    }
+
+    fn plan(&self, repair: Repair) -> Result<Planned, NotJudged> {
+        let plan = repair.plan(self.transcript());
+        let planned = self.planned(&plan);
+        let after = self.with(Edit::Repair(repair), |transcript| {
+            drop(plan.apply(transcript).expect("it was planned for this transcript"));
+        });
+        let (before, now) = (self.transcript(), after.transcript());
+        let doubt = match planned.acts.is_empty() {
+            true => None,
+            false => doubt(before.first_changed_unknown(now), before.first_doubtful_answer(now)),
+        };
+        let other = || after.invalid_other_form();
+        let doubt = doubt.or_else(|| Some(other_form(self.about().form, other()?)));
+        Ok(Planned { doubt, after: Some(Box::new(after)), ..planned })
+    }
+
+    fn before_fault(&self) -> Box<dyn Document> {
+        let mut validator = Validator::with_members_of(self.transcript()).restarted();
+        let mut clean = 0;
+        for message in self.transcript().messages() {
+            validator.push(message);
+            if !validator.is_valid() {
+                break;
+            }
+            if validator.pending().next().is_none() {
+                clean = validator.len();
+            }
+        }
+        Box::new(self.first(clean))
+    }
+
+    /// In a file, the end of the last message.
+    fn end(&self) -> Option<End> {
+        let Of::File { places, .. } = &self.of else { return None };
+        let (_, end) = places.last()?;
+        Some(End::of(&self.text.as_bytes()[..*end], None))
+    }
+
+    fn at(&self, checkpoint: &Checkpoint) -> Option<Box<dyn Document>> {
+        let Of::File { places, .. } = &self.of else {
+            let edit = Edit::Rollback(checkpoint.id.as_str().into());
+            return Some(Box::new(self.changed(edit, |_| {}).ok()?));
+        };
+        let (_, end) = places.get(checkpoint.message_index.checked_sub(1)?)?;
+        let holds = checkpoint.length == Some(*end as u64)
+            && hash(&self.text.as_bytes()[..*end]) == checkpoint.content_hash;
+        holds.then(|| Box::new(self.first(checkpoint.message_index)) as _)
+    }
+
+    /// Only the system's prompt, and the text around it.
+    fn prompt(&self, archive: bool) -> Box<dyn Document> {
+        let options = ResetOptions { archive };
+        Box::new(self.with(Edit::Reset(options), |transcript| {
+            let mut session = Session::load("", transcript.clone());
+            session.reset(options, 0);
+            *transcript = session.transcript().clone();
+        }))
+    }
+
+    fn edit(&self) -> Option<&Edit> {
+        match &self.of {
+            Of::File { .. } => None,
+            Of::Database { edit, .. } => edit.as_ref(),
+        }
+    }
+
+    fn checkpoints(&self) -> Vec<Checkpoint> {
+        match &self.of {
+            Of::File { .. } => Vec::new(),
+            Of::Database { session, .. } => {
+                session.checkpoints().iter().map(Checkpoint::of_session).collect()
+            }
+        }
     }
 }
 
-/// The messages with their indexes.
-pub(super) fn numbered(transcript: &Transcript) -> Vec<(u64, &[u8])> {
-    (0..).zip(transcript.messages().iter().map(|message| message.raw().as_bytes())).collect()
-}
-
-/// How many messages the longest valid beginning has in which all calls are answered.
-pub(super) fn clean(transcript: &Transcript) -> usize {
-    let mut validator = Validator::with_members_of(transcript).restarted();
-    let mut clean = 0;
-    for message in transcript.messages() {
-        validator.push(message);
-        if !validator.is_valid() {
-            break;
-        }
-        if validator.pending().next().is_none() {
-            clean = validator.len();
-        }
-    }
-    clean
+/// How many lines end in these bytes.
+pub(super) fn ends_in(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }

@@ -1,24 +1,18 @@
-//! A JSON text down to its messages, and the members of JSON objects by name.
+//! A JSON text down to its messages.
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, SeqAccess, Visitor},
 };
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
-/// An object's members.
-#[derive(Debug, Default)]
-pub(super) struct Object<'t>(BTreeMap<Cow<'t, str>, &'t RawValue>);
-
-/// A message, a part of one, or a line: they only differ in their position.
-pub(super) type Message<'t> = Object<'t>;
-pub(super) type Part<'t> = Object<'t>;
-pub(super) type Record<'t> = Object<'t>;
+/// An object's members, unread.
+pub(super) type Members<'t> = BTreeMap<Cow<'t, str>, &'t RawValue>;
 
 /// A JSON text, and the messages in it.
 #[derive(Debug)]
 pub(super) struct Outline<'t> {
-    members: Object<'t>,
+    members: Members<'t>,
     messages: Vec<&'t RawValue>,
 }
 
@@ -34,10 +28,10 @@ impl<'t> Outline<'t> {
     /// too many.
     pub(super) fn of(text: &'t str) -> Result<Option<Self>, TooMany> {
         if let Some(messages) = list(text)? {
-            return Ok(Some(Self { members: Object::default(), messages }));
+            return Ok(Some(Self { members: Members::new(), messages }));
         }
-        let members = Object::of(text);
-        let named = |name: &str| members.0.get(name).map(|raw| raw.get());
+        let members: Members<'t> = serde_json::from_str(text).unwrap_or_default();
+        let named = |name: &str| members.get(name).map(|raw| raw.get());
         let counted = |name: &str| named(name).map_or(Ok(None), list);
         for name in ["contents", "input", "output"] {
             counted(name)?;
@@ -49,11 +43,12 @@ impl<'t> Outline<'t> {
     }
 
     pub(super) fn has(&self, names: &[&str]) -> bool {
-        names.iter().all(|name| self.members.has(name))
+        names.iter().all(|name| self.members.contains_key(*name))
     }
 
-    pub(super) fn messages(&self) -> impl Iterator<Item = Object<'t>> {
-        self.messages.iter().map(|message| Object::of(message.get()))
+    /// The messages, each read when it is asked for.
+    pub(super) fn messages(&self) -> impl Iterator<Item = Value> {
+        self.messages.iter().map(|message| serde_json::from_str(message.get()).unwrap_or_default())
     }
 }
 
@@ -94,49 +89,6 @@ impl<'t> Visitor<'t> for List<'t> {
             self.0.push(message);
         }
         Ok(self)
-    }
-}
-
-impl<'t> Object<'t> {
-    /// Anything but an object counts as an object without members.
-    pub(super) fn of(text: &'t str) -> Self {
-        let is_object = text.trim_start().starts_with('{');
-        let members = is_object.then(|| serde_json::from_str(text).ok()).flatten();
-        Self(members.unwrap_or_default())
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
-    }
-
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(|name| &**name)
-    }
-
-    pub(super) fn member(&self, name: &str) -> Option<Self> {
-        self.0.get(name).map(|raw| Self::of(raw.get()))
-    }
-
-    /// A member's string; empty if it is no string.
-    pub(super) fn text(&self, name: &str) -> String {
-        let raw = self.0.get(name).filter(|raw| raw.get().starts_with('"'));
-        raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
-    }
-
-    pub(super) fn is_number(&self, name: &str) -> bool {
-        self.0.get(name).is_some_and(|raw| raw.get().starts_with(|c: char| c.is_ascii_digit()))
-    }
-
-    /// The elements of a member's array.
-    pub(super) fn list(&self, name: &str) -> Vec<Self> {
-        let raw = self.0.get(name).filter(|raw| raw.get().starts_with('['));
-        let elements: Vec<&'t RawValue> =
-            raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-        elements.into_iter().map(|element| Self::of(element.get())).collect()
     }
 }
 

@@ -9,7 +9,7 @@ const MOST_PERCENT: u64 = 1;
 /// text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Balance {
-    /// Records of which bytes are missing.
+    /// Records of which bytes are missing, by their lines if they have any.
     pub(crate) lost: Vec<u64>,
     /// Records that kept all of their bytes and got more.
     pub(crate) extended: Vec<u64>,
@@ -32,46 +32,13 @@ impl Balance {
         after: &dyn Document,
         reported: &BTreeSet<u64>,
     ) -> Self {
-        let (before, after) = (before.numbered(), after.numbered());
-        let after: Vec<_> = after.into_iter().map(|(_, text)| text).collect();
-        let (missing, new) = apart(&before, &after, reported);
-        of_texts(missing.into_iter(), &new, reported)
-    }
-}
-
-/// How many records ahead an unchanged record is searched for.
-const AHEAD: usize = 64;
-
-type Numbered<'t> = (u64, &'t [u8]);
-
-/// Removes the records that are equal in both lists, in the same order. Reported records do not
-/// count as unchanged.
-fn apart<'t>(
-    before: &[Numbered<'t>],
-    after: &[&'t [u8]],
-    reported: &BTreeSet<u64>,
-) -> (Vec<Numbered<'t>>, Vec<&'t [u8]>) {
-    let (mut missing, mut new) = (Vec::new(), Vec::new());
-    let (mut old, mut now) = (before, after);
-    while let (Some((&(at, text), rest)), Some((next, others))) =
-        (old.split_first(), now.split_first())
-    {
-        if reported.contains(&at) {
-            missing.push((at, text));
-            old = rest;
-        } else if text == *next {
-            (old, now) = (rest, others);
-        } else if let Some(come) = now.iter().take(AHEAD).position(|other| *other == text) {
-            new.extend(&now[..come]);
-            now = &now[come..];
-        } else {
-            missing.push((at, text));
-            old = rest;
+        let after: Vec<_> = after.numbered().into_iter().map(|(_, text)| text).collect();
+        let mut balance = of_texts(before.numbered().into_iter(), &after, reported);
+        for record in &mut balance.lost {
+            *record = before.line_of(*record).unwrap_or(*record);
         }
+        balance
     }
-    missing.extend(old);
-    new.extend(now);
-    (missing, new)
 }
 
 /// Finds the changes of records, each given by its number and text.
@@ -96,7 +63,13 @@ fn of_texts<'t>(
         }
     }
     let mut new: Vec<&[u8]> = after.to_vec();
-    new.retain(|text| left.get(text).is_some_and(|count| *count > 0));
+    new.retain(|text| match left.get_mut(text) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            true
+        }
+        _ => false,
+    });
     let mut balance = Balance::default();
     for (at, text) in missing {
         match new.iter().position(|new| is_within(text, new)) {

@@ -1,6 +1,6 @@
 //! Members that all lines of a file have in addition to their messages: such a file is a log, or
 //! the session of an unknown agent.
-use crate::session::document::outline::Record;
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use tr_core::printable;
 use tr_transcript::internal::is_of_messages;
@@ -46,13 +46,13 @@ pub(super) struct Envelope {
 }
 
 impl Envelope {
-    pub(super) fn add(&mut self, line: &Record<'_>) {
-        self.is_mixed |= line.text("role").is_empty();
+    pub(super) fn add(&mut self, line: &Value) {
+        self.is_mixed |= line["role"].as_str().is_none_or(str::is_empty);
         if self.is_mixed {
             return;
         }
-        let is_own = |name: &&str| !ADDED.contains(name) && !is_of_messages(name);
-        let names = line.names().filter(is_own).map(str::to_owned);
+        let is_own = |name: &&String| !ADDED.contains(&name.as_str()) && !is_of_messages(name);
+        let names = line.as_object().into_iter().flat_map(Map::keys).filter(is_own).cloned();
         if self.lines == 0 {
             self.shared = names.collect();
         } else {
