@@ -44,9 +44,8 @@ use tool_reliability::{
     },
 };
 use tr_core::{
-    Json, SystemClock, ToolOutcome, WallClock,
-    canonical::{self, Key},
-    one_line, printable, printable_json, printable_lines,
+    Json, SystemClock, ToolOutcome, WallClock, canonical, one_line, printable, printable_json,
+    printable_lines,
 };
 
 /// The exit codes, for the help.
@@ -94,6 +93,15 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    #[command(flatten)]
+    Records(RecordAction),
+    #[command(flatten)]
+    File(FileAction),
+}
+
+/// What to do with one record, or with all.
+#[derive(Debug, Subcommand)]
+enum RecordAction {
     /// List the records, the latest change last
     List {
         /// Only those of unknown outcome
@@ -138,26 +146,25 @@ enum What {
         #[command(flatten)]
         consent: Consent,
     },
-    #[command(flatten)]
-    File(FileAction),
 }
 
 /// Runs the subcommand.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
-    let answer = match &options.what {
-        What::Settle { answer: Some(_), how: SettledAs::DidNotRun, .. } => {
+    let mut answer = None;
+    if let What::Records(RecordAction::Settle { answer: Some(file), how, .. }) = &options.what {
+        if *how == SettledAs::DidNotRun {
             let why = "--answer is for `settle ID done`: a call that did not run has no answer";
             return refuse(UNUSABLE, why);
         }
-        What::Settle { answer: Some(file), .. } => match read_answer(file) {
-            Ok(answer) => Some(answer),
+        match read_answer(file) {
+            Ok(read) => answer = Some(read),
             Err(error) => return refuse(UNUSABLE, &printable_lines(&format!("{error:#}"))),
-        },
-        _ => None,
-    };
+        }
+    }
     let mut _logging = None;
-    if let What::Settle { consent, .. }
-    | What::Forget { consent, .. }
+    if let What::Records(
+        RecordAction::Settle { consent, .. } | RecordAction::Forget { consent, .. },
+    )
     | What::File(FileAction::AcceptLoss { consent }) = &options.what
     {
         if let Err(why) = consent.check() {
@@ -168,29 +175,24 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         }
     }
     let (place, key_file, command) = place(&options)?;
-    let (id, act) = match options.what {
+    let act = match options.what {
         What::File(action) => return file::act_on(place, action, &command).await,
-        What::List { unknown, json } => (None, RecordAction::List { unknown, json }),
-        What::Show { id, json } => (Some(id), RecordAction::Show { json }),
-        What::Settle { id, how, force, consent, .. } => {
-            (Some(id), RecordAction::Settle { how, answer, force, consent })
-        }
-        What::Forget { id, force, consent } => (Some(id), RecordAction::Forget { force, consent }),
+        What::Records(action) => action,
     };
     let is_read = matches!(act, RecordAction::List { .. } | RecordAction::Show { .. });
     let store = if is_read { open_to_read(place).await } else { open(Some(place)).await };
     let store = store?.context("a place has a store")?;
-    let done = on_records(&store, key_file, id.as_deref(), act, &command).await;
+    let done = on_records(&store, key_file, act, answer, &command).await;
     store.close().await;
     done
 }
 
-/// Does it with the record that `id` names, or with all.
+/// Does it with the record that the action names, or with all.
 async fn on_records(
     store: &Store,
     key_file: Option<PathBuf>,
-    id: Option<&str>,
     act: RecordAction,
+    answer: Option<ToolOutcome>,
     command: &RecordsCommand,
 ) -> anyhow::Result<ExitCode> {
     let mut layer = IdempotencyLayer::builder().shared_store(store.shared());
@@ -199,26 +201,31 @@ async fn on_records(
     }
     let records = layer.build()?.handle().in_store().context("the layer has a store")?;
     check_key(&records).await?;
-    if let RecordAction::List { unknown, json } = act {
-        return list(&records, unknown, json, command).await;
-    }
-    let record = match find(&records, id.unwrap_or_default(), command).await? {
+    let id = match &act {
+        RecordAction::List { unknown, json } => {
+            return list(&records, *unknown, *json, command).await;
+        }
+        RecordAction::Show { id, .. }
+        | RecordAction::Settle { id, .. }
+        | RecordAction::Forget { id, .. } => id,
+    };
+    let record = match find(&records, id, command).await? {
         Ok(Found::Readable(record)) => record,
         Ok(Found::Unreadable(record)) => {
             match act {
-                RecordAction::Forget { force: true, consent } => {
+                RecordAction::Forget { force: true, consent, .. } => {
                     let said = unreadable::line(&record, SystemClock.unix_ms());
                     let tool = record.tool.as_deref().unwrap_or_default();
                     return forget(&records, &record.key, tool, &said, consent).await;
                 }
-                RecordAction::Show { json } => unreadable::show(&record, json)?,
+                RecordAction::Show { json, .. } => unreadable::show(&record, json)?,
                 _ => {}
             }
             return refuse(UNREADABLE, &unreadable::advice(&record, command));
         }
         Err(why) => return refuse(NOT_FOUND, &printable(&why)),
     };
-    act_on(&records, &record, act, command).await
+    act_on(&records, &record, act, answer, command).await
 }
 
 /// Reads a result, which is sent to clients as one line.
@@ -236,14 +243,6 @@ fn read_answer(file: &Path) -> anyhow::Result<ToolOutcome> {
     // Of two members with one name, clients differ in which they read.
     canonical::to_string(json.get()).with_context(what)?;
     Ok(ToolOutcome::success(Json::from(json)))
-}
-
-/// What to do with one record, or with all.
-enum RecordAction {
-    List { unknown: bool, json: bool },
-    Show { json: bool },
-    Settle { how: SettledAs, answer: Option<ToolOutcome>, force: bool, consent: Consent },
-    Forget { force: bool, consent: Consent },
 }
 
 /// The place of the store, which must exist, its key, and the command for messages about its records.
@@ -310,21 +309,18 @@ fn as_json(record: &DedupeRecord) -> anyhow::Result<String> {
     Ok(printable_json(&serde_json::to_string(record)?).into_owned())
 }
 
-fn id(record: &DedupeRecord) -> anyhow::Result<Key> {
-    record.key.parse().context("a record's ID cannot be read")
-}
-
 async fn act_on(
     records: &Records,
     record: &DedupeRecord,
     act: RecordAction,
+    answer: Option<ToolOutcome>,
     command: &RecordsCommand,
 ) -> anyhow::Result<ExitCode> {
-    let key = id(record)?;
+    let key = record.key.parse().context("a record's ID cannot be read")?;
     match act {
         RecordAction::List { .. } => {}
-        RecordAction::Show { json: true } => print(as_json(record)? + "\n")?,
-        RecordAction::Show { json: false } => {
+        RecordAction::Show { json: true, .. } => print(as_json(record)? + "\n")?,
+        RecordAction::Show { json: false, .. } => {
             let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown);
             print(whole(record, SystemClock.unix_ms(), still, command))?;
         }
@@ -332,7 +328,7 @@ async fn act_on(
             let said = fields(record, SystemClock.unix_ms());
             return forget(records, &key, &record.tool, &said, consent).await;
         }
-        RecordAction::Settle { how, answer, force, consent } => {
+        RecordAction::Settle { how, force, consent, .. } => {
             if how == SettledAs::DidNotRun
                 && !force
                 && let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown)

@@ -1,5 +1,6 @@
 //! Formats output for display, and prints it.
 use anstyle::{AnsiColor, Style};
+use indicatif::HumanCount;
 use std::{
     fmt,
     io::{self, Write as _},
@@ -83,15 +84,7 @@ pub(crate) fn printable_list(ids: &[String]) -> String {
 
 /// `1 message`, `2 messages`, `1,234 messages`.
 pub(crate) fn count(count: u64, what: &str) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("{grouped} {what}{}", if count == 1 { "" } else { "s" })
+    format!("{} {what}{}", HumanCount(count), if count == 1 { "" } else { "s" })
 }
 
 /// `311 bytes`, `4.2 MB`.
