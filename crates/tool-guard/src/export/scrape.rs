@@ -1,5 +1,7 @@
 //! `GET /metrics`, as Prometheus scrapes it.
-use crate::{files::read_secret, listener, mcp::recording::at_home};
+use crate::{
+    files::read_secret, front::listener::serve, listener::OneRequest, mcp::recording::at_home,
+};
 use anyhow::{Context as _, anyhow, bail};
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -8,7 +10,13 @@ use hyper::{
 };
 use opentelemetry_prometheus::PrometheusExporter;
 use prometheus::{Encoder as _, Registry, TextEncoder};
-use std::{convert::Infallible, future::ready, net::SocketAddr, path::Path, sync::Arc};
+use std::{
+    convert::Infallible,
+    future::{pending, ready},
+    net::SocketAddr,
+    path::Path,
+    sync::Arc,
+};
 use tokio::net::TcpListener;
 use tool_reliability::{admin::Access, telemetry::TARGET};
 use tower::service_fn;
@@ -64,7 +72,7 @@ impl Scrape {
             tracing::warn!(target: TARGET, event = "metrics_listening", address = %address);
         }
         let answer = move |request| ready(Ok::<_, Infallible>(self.metrics.answer(request)));
-        listener::serve(self.listener, service_fn(answer)).await;
+        serve(self.listener, OneRequest(service_fn(answer)), pending()).await;
     }
 }
 

@@ -33,6 +33,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_io_timeout::TimeoutStream;
+use tool_reliability::admin::Peer;
 use tr_core::BoxError;
 
 /// At the limit, the connection that has been idle for longest is closed for a new one.
@@ -86,13 +87,13 @@ pub(crate) async fn serve<D: Door>(
     let mut open: Vec<Open> = Vec::new();
     let (ending, ends) = watch::channel(false);
     let mut ended = pin!(ended);
-    let mut number = 0;
+    let mut count = 0;
     let signal = loop {
         let accepted = tokio::select! {
             signal = &mut ended => break signal,
             accepted = listener.accept() => accepted,
         };
-        let Ok((mut stream, _)) = accepted else {
+        let Ok((mut stream, peer)) = accepted else {
             // Most likely no file handle is left; the client can connect again.
             sleep(Duration::from_millis(100)).await;
             continue;
@@ -104,9 +105,10 @@ pub(crate) async fn serve<D: Door>(
             tokio::spawn(async move { timeout(HEAD, stream.write_all(FULL)).await });
             continue;
         }
-        number += 1;
+        count += 1;
         let idle = Idle::default();
-        let this = connection(stream, Connection(number), door.clone(), ends.clone(), idle.clone());
+        let number = (Connection(count), Peer(peer));
+        let this = connection(stream, number, door.clone(), ends.clone(), idle.clone());
         open.push(Open { task: tokio::spawn(this), idle });
     };
     drop(listener);
@@ -206,7 +208,7 @@ impl Body for Carried {
 
 async fn connection<D: Door>(
     stream: TcpStream,
-    number: Connection,
+    (number, peer): (Connection, Peer),
     door: D,
     mut ends: watch::Receiver<bool>,
     idle: Idle,
@@ -214,6 +216,7 @@ async fn connection<D: Door>(
     let ending = ends.clone();
     let service = service_fn(move |mut req: Request<Incoming>| {
         req.extensions_mut().insert(number);
+        req.extensions_mut().insert(peer);
         let (door, ending, busy) = (door.clone(), ending.clone(), idle.busy());
         async move {
             let mut page = Page::of(door.access(), &req);

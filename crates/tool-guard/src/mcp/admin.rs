@@ -1,8 +1,8 @@
 //! `tool-guard mcp --admin`: a small HTTP listener beside the proxy.
 use super::operator;
-use crate::{files::read_secret, listener};
+use crate::{files::read_secret, front::listener::serve, listener::OneRequest};
 use anyhow::{Context as _, bail};
-use std::{net::SocketAddr, path::Path};
+use std::{future::pending, net::SocketAddr, path::Path};
 use tokio::net::TcpListener;
 use tool_reliability::{admin::Admin, telemetry::TARGET};
 
@@ -36,5 +36,7 @@ pub(crate) async fn bind(
         let token_file = file.display();
         tracing::warn!(target: TARGET, event = "admin_listening", address = %address, token_file = %token_file);
     }
-    Ok(listener::serve(listener, admin))
+    Ok(async {
+        serve(listener, OneRequest(admin), pending()).await;
+    })
 }
