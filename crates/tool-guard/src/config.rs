@@ -22,7 +22,7 @@ use tr_config::schemas;
 use tr_core::{printable, printable_lines};
 
 /// The exit codes, for the help.
-const EXIT_CODES: &str = "\
+pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  the configuration is good
   1  it could not be read, or the result could not be written
@@ -30,16 +30,8 @@ Exit codes:
 
 const MISTAKES: u8 = 2;
 
-/// Checks the configuration, shows what it amounts to, and prints its schema.
-#[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
-pub(crate) struct Options {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+pub(crate) enum Command {
     /// Report all mistakes of FILE and of the variables, with their lines
     Check {
         /// The configuration, as TOML or JSON; without it only the variables are checked
@@ -53,7 +45,7 @@ enum What {
 }
 
 #[derive(Debug, Args)]
-struct Show {
+pub(crate) struct Show {
     /// The configuration, as TOML or JSON
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -67,11 +59,11 @@ struct Show {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(options: Options) -> anyhow::Result<ExitCode> {
-    match options.what {
-        What::Check { file } => check(file.as_deref()),
-        What::Show(show) => self::show(*show),
-        What::Schema => {
+pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Check { file } => check(file.as_deref()),
+        Command::Show(show) => self::show(*show),
+        Command::Schema => {
             let schema = serde_json::to_string_pretty(&schemas::config())?;
             print(schema + "\n")?;
             Ok(ExitCode::SUCCESS)

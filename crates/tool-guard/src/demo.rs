@@ -3,28 +3,27 @@ mod agent;
 mod report;
 mod scenes;
 mod server;
-mod turn;
 
-use self::scenes::SCENES;
-pub(crate) use self::server::{Options as ServerOptions, serve};
-use crate::terminal::print;
-use agent::Guarding;
-use clap::Args;
+pub(crate) use self::server::serve;
+use self::{
+    agent::{Guarding, folder, ledger},
+    scenes::SCENES,
+};
+use crate::{
+    mcp::stores::Records,
+    terminal::print,
+    turn::{Client, Keys, Run, play},
+};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
-use std::process::ExitCode;
+use std::{env, ffi::OsString, fs, process::ExitCode};
+use tool_reliability::config::Config;
+use tr_config::ToolCatalog;
+use tr_turn::Report;
 
-/// Shows the same agent without and with the guard, against a demo server whose tools fail.
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    /// Print the figures as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Runs the demo.
-pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
-    let is_shown = !options.json;
+/// Runs the demo; with `json`, the figures are printed as JSON.
+pub(crate) async fn run(json: bool) -> anyhow::Result<ExitCode> {
+    let is_shown = !json;
     if is_shown {
         report::show_head()?;
     }
@@ -47,7 +46,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         }
         Ok(())
     };
-    let ((), turn) = tokio::try_join!(scenes, turn::run())?;
+    let ((), turn) = tokio::try_join!(scenes, turn())?;
     if is_shown {
         report::show_turn(&turn)?;
     } else {
@@ -55,4 +54,40 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         print(tr_core::printable_json(&Value::from(figures).to_string()).into_owned() + "\n")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A plan of a trip.
+const PLAN: &str = r#"{
+    "turn": "trip",
+    "limits": {"timeout_ms": 10000},
+    "calls": [
+        {"name": "itinerary", "tool": "read_file", "params": {"path": "plan.md"}},
+        {"name": "hotels", "tool": "slow", "params": {"ms": 600}},
+        {"name": "rates", "tool": "exchange_rate", "default_value": {"EUR/USD": 1.1}},
+        {"name": "quote", "tool": "echo", "depends_on": ["hotels"],
+         "params": {"text": {"$from": "itinerary", "at": "/content/0/text"}, "rates": {"$from": "rates"}}},
+        {"name": "booking", "tool": "charge_card", "params": {"order": "order-7", "then": "hang"},
+         "required": true, "timeout_ms": 1000, "alternatives": ["echo"]},
+        {"name": "receipt", "tool": "echo", "depends_on": ["booking"], "required": true}
+    ]
+}"#;
+
+/// Runs a whole turn against the demo server: some of its calls fail, and the turn still ends.
+async fn turn() -> anyhow::Result<Report> {
+    let folder = folder("turn", "Guarded")?;
+    let command: Vec<OsString> = vec![
+        env::current_exe()?.into(),
+        "__serve".into(),
+        "--ledger".into(),
+        ledger(&folder).into(),
+    ];
+    let (mut client, effects) = Client::connect(&command).await?;
+    let keys = Keys::new("demo", None);
+    let (config, catalog) = (Config::default(), ToolCatalog::default());
+    let records = Records::default();
+    let run = Run { plan: PLAN, config: &config, catalog: &catalog, keys, records };
+    let report = play(&mut client, &effects, run).await;
+    client.end().await;
+    let _ = fs::remove_dir_all(folder);
+    report
 }

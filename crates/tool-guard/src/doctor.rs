@@ -65,32 +65,12 @@ pub(crate) struct Options {
 
 /// A server and what is known without starting it.
 struct Known {
-    title: String,
-    line: usize,
-    guard: String,
-    /// What is wrong with its guard.
+    /// What it is, and what stands in front of it.
+    said: String,
+    /// Something is wrong with its guard.
     fault: bool,
-    launch: Result<Launch, &'static str>,
-}
-
-impl Known {
-    /// Whether it need not be said why it is not started.
-    fn is_said(&self, options: &Options) -> bool {
-        self.fault || options.no_start || self.launch == Err(NO_COMMAND)
-    }
-
-    /// What is started, or why nothing is.
-    fn started(&self, scope: Scope, options: &Options) -> Result<&Launch, &'static str> {
-        let launch = self.launch.as_ref().map_err(|why| *why)?;
-        match scope {
-            _ if self.fault => Err("its guard is gone"),
-            _ if options.no_start => Err("--no-start"),
-            Scope::Project if !options.start_project => {
-                Err("it is the project's: start such servers with --start-project")
-            }
-            Scope::Project | Scope::User => Ok(launch),
-        }
-    }
+    /// What is started, or why nothing is, if that need be said.
+    launch: Result<Launch, Option<&'static str>>,
 }
 
 /// Runs the subcommand.
@@ -153,7 +133,7 @@ async fn file(
     let project = project.flatten();
     let known = match fs::read_to_string(&place.path) {
         Err(error) => Err(format!("cannot be read: {error}")),
-        Ok(text) => known(&text, client, project.unwrap_or(folder), guard)
+        Ok(text) => known(&text, (client, place.scope), options, project.unwrap_or(folder), guard)
             .map_err(|refusal| format!("line {} {}", refusal.line(&text), refusal.what)),
     };
     let known = match known {
@@ -170,29 +150,29 @@ async fn file(
     let mut is_well = true;
     let mut ends = stream::iter(&known)
         .map(|it| async move {
-            match it.started(place.scope, options) {
-                Ok(launch) => (it, Some(probe(launch, options.timeout).await), ""),
-                Err(why) => (it, None, why),
+            match &it.launch {
+                Ok(launch) => (it, Ok(probe(launch, options.timeout).await)),
+                Err(why) => (it, Err(*why)),
             }
         })
         .buffered(AT_ONCE);
-    while let Some((it, end, why)) = ends.next().await {
-        let mut line = format!("{} (line {}): {}", it.title, it.line, it.guard);
+    while let Some((it, end)) = ends.next().await {
+        let mut line = it.said.clone();
         match end {
-            Some(Ok(answered)) => {
+            Ok(Ok(answered)) => {
                 let _ = write!(line, "; answers after {} ms", answered.after.as_millis());
                 if !answered.who.is_empty() {
                     let _ = write!(line, ": {}", answered.who);
                 }
             }
-            Some(Err(why)) => {
+            Ok(Err(why)) => {
                 is_well = false;
                 let _ = write!(line, "; does not answer: {why}");
             }
-            None if it.is_said(options) => {}
-            None => {
+            Err(Some(why)) => {
                 let _ = write!(line, "; not started: {why}");
             }
+            Err(None) => {}
         }
         is_well &= !it.fault;
         say(&format!("    {}\n", printable(&line)))?;
@@ -201,19 +181,28 @@ async fn file(
 }
 
 /// The servers of a file's text.
-fn known(text: &str, client: Client, folder: &Path, guard: &Path) -> Result<Vec<Known>, Refusal> {
+fn known(
+    text: &str,
+    (client, scope): (Client, Scope),
+    options: &Options,
+    folder: &Path,
+    guard: &Path,
+) -> Result<Vec<Known>, Refusal> {
     let form = client.form();
     let root = read(text, form.syntax)?;
     let of = |entry: Entry<'_>| {
         let reached = entry.reached(form)?;
         let (said, fault) = guarded(&reached, guard);
-        Ok(Known {
-            title: entry.title(),
-            line: line_of(text, entry.at),
-            guard: said,
-            fault,
-            launch: launch(&entry, &reached, form, folder)?,
-        })
+        let said = format!("{} (line {}): {said}", entry.title(), line_of(text, entry.at));
+        let launch = match launch(&entry, &reached, form, folder)? {
+            Err(why) if why == NO_COMMAND => Err(None),
+            _ if fault || options.no_start => Err(None),
+            Ok(_) if scope == Scope::Project && !options.start_project => {
+                Err(Some("it is the project's: start such servers with --start-project"))
+            }
+            launch => launch.map_err(Some),
+        };
+        Ok(Known { said, fault, launch })
     };
     entries(root.as_ref(), form)?.into_iter().map(of).collect()
 }

@@ -220,7 +220,7 @@ fn plan(place: &Place, options: &Options, order: &EditOptions<'_>) -> anyhow::Re
     })?;
     let edited = edit(&before, options.client.form(), order)
         .map_err(|refusal| anyhow!("{shown}:{} {}", refusal.line(&before), refusal.what))?;
-    if edited.text != before && !options.dry_run && file.found().permissions().mode() & 0o222 == 0 {
+    if edited.text != before && !options.dry_run && file.found.permissions().mode() & 0o222 == 0 {
         return Err(anyhow!("{shown} is read-only: chmod u+w it, if it is yours to change"));
     }
     Ok(Planned { place: place.clone(), file, before, edited })
@@ -281,7 +281,7 @@ fn carry_out(plan: &Planned, options: &Options, out: &mut String) -> anyhow::Res
     let ending = if options.undo { UNDONE } else { BACKUP };
     let new = plan.edited.text.as_bytes();
     let backup = replace_file(&file, stamp, ending, new).map_err(failed)?;
-    if options.undo && forget(plan.file.real(), &plan.edited.text, options.client) {
+    if options.undo && forget(&plan.file.real, &plan.edited.text, options.client) {
         let _ = fs::remove_file(&backup);
         let _ = writeln!(out, "  it is byte for byte as it was before the guard");
     } else {

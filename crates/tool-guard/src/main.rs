@@ -28,7 +28,7 @@ mod usage;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use rustix::process::Signal;
-use std::{env, ffi::OsString, process::ExitCode};
+use std::{env, ffi::OsString, path::PathBuf, process::ExitCode};
 use tokio::signal::unix::{SignalKind, signal};
 use tool_reliability::Environment;
 use tr_core::{printable, printable_lines};
@@ -56,9 +56,11 @@ enum Command {
     /// List the records of mutating calls, and settle those of unknown outcome
     Records(records::Options),
     /// Check the configuration, show every setting with its origin, print the schema
-    Config(config::Options),
+    #[command(subcommand, after_help = config::EXIT_CODES)]
+    Config(config::Command),
     /// Find the faults for which a provider refuses an agent's session, and repair them
-    Session(session::Options),
+    #[command(subcommand, after_help = session::EXIT_CODES)]
+    Session(session::Command),
     /// Put the guard in front of the MCP servers in a client's configuration, or take it out again
     Install(install::Options),
     /// Show which clients are here, which of their servers are guarded, and whether they answer
@@ -69,12 +71,25 @@ enum Command {
         shell: clap_complete::Shell,
     },
     /// Print the manual page, or write all of them
-    Man(shells::ManOptions),
+    Man {
+        /// Write a page for each subcommand into FOLDER, such as ~/.local/share/man/man1, in place of printing
+        /// the first one
+        #[arg(value_name = "FOLDER")]
+        folder: Option<PathBuf>,
+    },
     /// Show the same agent without and with the guard, side by side
-    Demo(demo::Options),
+    Demo {
+        /// Print the figures as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Serve the demo's tools on standard input and output
     #[command(name = "__serve", hide = true)]
-    Serve(demo::ServerOptions),
+    Serve {
+        /// The file of executions, one per line
+        #[arg(long, value_name = "FILE")]
+        ledger: PathBuf,
+    },
     /// Run a command, and end it when the process PARENT ends
     #[command(name = "__exec", hide = true)]
     Exec {
@@ -120,9 +135,9 @@ fn main() -> ExitCode {
                 Command::Front(options) => serve::run(*options).await,
                 Command::Turn(options) => turn::run(options).await,
                 Command::Records(options) => records::run(options).await,
-                Command::Session(options) => {
+                Command::Session(command) => {
                     // It blocks on the disk.
-                    Ok(tokio::task::spawn_blocking(move || session::run(&options)).await?)
+                    Ok(tokio::task::spawn_blocking(move || session::run(&command)).await?)
                 }
                 Command::Install(options) => {
                     // It blocks on the disk.
@@ -130,11 +145,11 @@ fn main() -> ExitCode {
                 }
                 Command::Doctor(options) => doctor::run(&options).await,
                 Command::Completions { shell } => shells::completions(shell, &Cli::command()),
-                Command::Man(options) => shells::man(&options, Cli::command()),
-                Command::Config(options) => config::run(options),
-                Command::Demo(options) => demo::run(options).await,
-                Command::Serve(options) => {
-                    demo::serve(&options)?;
+                Command::Man { folder } => shells::man(folder.as_deref(), Cli::command()),
+                Command::Config(command) => config::run(command),
+                Command::Demo { json } => demo::run(json).await,
+                Command::Serve { ledger } => {
+                    demo::serve(&ledger)?;
                     Ok(ExitCode::SUCCESS)
                 }
                 Command::Exec { parent, command } => Ok(supervise::run(parent, &command).await?),

@@ -6,15 +6,13 @@ mod consent;
 mod file;
 mod find;
 mod shown;
-mod unreadable;
 
 use self::{
     change::{SettledAs, forget, refuse, settle},
     consent::{Consent, NOT_ALLOWED},
     file::FileAction,
-    find::{Found, Records, find},
-    shown::{SHOWN, fields, line, whole},
-    unreadable::UNREADABLE,
+    find::{Records, find},
+    shown::{Found, SHOWN, UNREADABLE, advice, fields, whole},
 };
 use crate::{
     mcp::{
@@ -31,7 +29,6 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use std::{
-    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -44,8 +41,7 @@ use tool_reliability::{
     },
 };
 use tr_core::{
-    Json, SystemClock, ToolOutcome, WallClock, canonical, one_line, printable, printable_json,
-    printable_lines,
+    Json, SystemClock, ToolOutcome, WallClock, canonical, one_line, printable, printable_lines,
 };
 
 /// The exit codes, for the help.
@@ -209,23 +205,31 @@ async fn on_records(
         | RecordAction::Settle { id, .. }
         | RecordAction::Forget { id, .. } => id,
     };
-    let record = match find(&records, id, command).await? {
-        Ok(Found::Readable(record)) => record,
-        Ok(Found::Unreadable(record)) => {
-            match act {
-                RecordAction::Forget { force: true, consent, .. } => {
-                    let said = unreadable::line(&record, SystemClock.unix_ms());
-                    let tool = record.tool.as_deref().unwrap_or_default();
-                    return forget(&records, &record.key, tool, &said, consent).await;
-                }
-                RecordAction::Show { json, .. } => unreadable::show(&record, json)?,
-                _ => {}
-            }
-            return refuse(UNREADABLE, &unreadable::advice(&record, command));
-        }
+    let found = match find(&records, id, command).await? {
+        Ok(found) => found,
         Err(why) => return refuse(NOT_FOUND, &printable(&why)),
     };
-    act_on(&records, &record, act, answer, command).await
+    let now = SystemClock.unix_ms();
+    let record = match &found {
+        Found::Readable(record) => record,
+        Found::Unreadable(record) => {
+            match act {
+                RecordAction::Forget { force: true, consent, .. } => {
+                    let tool = record.tool.as_deref().unwrap_or_default();
+                    return forget(&records, &record.key, tool, &found.line(now), consent).await;
+                }
+                RecordAction::Show { json: true, .. } => print(found.json()? + "\n")?,
+                RecordAction::Show { json: false, .. } => print(found.line(now) + "\n")?,
+                _ => {}
+            }
+            return refuse(UNREADABLE, &advice(record, command));
+        }
+    };
+    if let RecordAction::Show { json: true, .. } = act {
+        print(found.json()? + "\n")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    act_on(&records, record, act, answer, command).await
 }
 
 /// Reads a result, which is sent to clients as one line.
@@ -286,27 +290,21 @@ async fn list(
     let mut found = found.context("the records cannot be read")?;
     found.records.sort_by_key(|record| record.updated_at_ms);
     let now = SystemClock.unix_ms();
+    let advice = found.unreadable.first().map(|record| advice(record, command));
+    let readable = found.records.into_iter().map(|record| Found::Readable(Box::new(record)));
     let mut out = String::new();
-    for record in &found.records {
-        let line = if json { as_json(record)? } else { line(record, now) };
-        let _ = writeln!(out, "{line}");
-    }
-    for record in &found.unreadable {
-        let line = if json { unreadable::as_json(record) } else { unreadable::line(record, now) };
-        let _ = writeln!(out, "{line}");
+    for record in readable.chain(found.unreadable.into_iter().map(Found::Unreadable)) {
+        out += &if json { record.json()? } else { record.line(now) };
+        out.push('\n');
     }
     if out.is_empty() && !json {
         out = if unknown { "no call of unknown outcome\n" } else { "no records\n" }.to_owned();
     }
     print(out)?;
-    if let Some(first) = found.unreadable.first() {
-        return refuse(UNREADABLE, &unreadable::advice(first, command));
+    match advice {
+        Some(advice) => refuse(UNREADABLE, &advice),
+        None => Ok(ExitCode::SUCCESS),
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn as_json(record: &DedupeRecord) -> anyhow::Result<String> {
-    Ok(printable_json(&serde_json::to_string(record)?).into_owned())
 }
 
 async fn act_on(
@@ -319,8 +317,7 @@ async fn act_on(
     let key = record.key.parse().context("a record's ID cannot be read")?;
     match act {
         RecordAction::List { .. } => {}
-        RecordAction::Show { json: true, .. } => print(as_json(record)? + "\n")?,
-        RecordAction::Show { json: false, .. } => {
+        RecordAction::Show { .. } => {
             let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown);
             print(whole(record, SystemClock.unix_ms(), still, command))?;
         }

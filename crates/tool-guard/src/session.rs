@@ -10,20 +10,20 @@ mod source;
 mod target;
 mod verdict;
 
-pub(crate) use self::options::Options;
+pub(crate) use self::options::{Command, EXIT_CODES};
 
 use self::{
     commands::{check, checkpoints, diff, repair, reset, rollback},
     each::{Outcome, each},
-    options::{Command, One, Paths},
+    options::{One, Paths},
     target::{Target, Which},
     verdict::{Failure, Verdict},
 };
 use std::process::ExitCode;
 
 /// Runs the command.
-pub(crate) fn run(options: &Options) -> ExitCode {
-    let verdict = match &options.command {
+pub(crate) fn run(command: &Command) -> ExitCode {
+    let verdict = match command {
         Command::Check(check) => all(&check.paths, |target| check::check(target, check.strict)),
         Command::Repair(repair) => all(&repair.paths, |target| repair::repair(target, repair)),
         Command::Diff(diff) => all(&diff.paths, |target| diff::diff(target, diff.how)),

@@ -1,18 +1,9 @@
 //! Completions for shells, and manual pages.
 use crate::terminal::print;
 use anyhow::Context as _;
-use clap::{Args, Command};
+use clap::Command;
 use clap_complete::Shell;
-use std::{path::PathBuf, process::ExitCode};
-
-/// Prints the manual page, or writes all of them.
-#[derive(Debug, Args)]
-pub(crate) struct ManOptions {
-    /// Write a page for each subcommand into FOLDER, such as ~/.local/share/man/man1, in place of printing
-    /// the first one
-    #[arg(value_name = "FOLDER")]
-    folder: Option<PathBuf>,
-}
+use std::{path::Path, process::ExitCode};
 
 /// Prints the completions of a shell.
 pub(crate) fn completions(shell: Shell, command: &Command) -> anyhow::Result<ExitCode> {
@@ -25,8 +16,8 @@ pub(crate) fn completions(shell: Shell, command: &Command) -> anyhow::Result<Exi
 }
 
 /// Prints or writes the manual.
-pub(crate) fn man(options: &ManOptions, command: Command) -> anyhow::Result<ExitCode> {
-    if let Some(folder) = &options.folder {
+pub(crate) fn man(folder: Option<&Path>, command: Command) -> anyhow::Result<ExitCode> {
+    if let Some(folder) = folder {
         clap_mangen::generate_to(command, folder).with_context(|| {
             format!(
                 "cannot write the pages into {}: make the folder, or name another",

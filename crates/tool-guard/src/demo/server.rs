@@ -3,13 +3,12 @@
 //! Every execution of a tool with a side effect is a line in a ledger, so that the executions can be
 //! counted.
 use crate::terminal::print;
-use clap::Args;
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
     fs::{File, OpenOptions},
     io::{self, BufRead as _, Write as _},
-    path::PathBuf,
+    path::Path,
     process,
     sync::{Arc, Mutex, PoisonError},
     thread,
@@ -22,14 +21,6 @@ const SOON: Duration = Duration::from_millis(200);
 const LATE: Duration = Duration::from_millis(800);
 /// How long a backend that is down takes to say so.
 const OUTAGE: Duration = Duration::from_millis(80);
-
-/// The server's command line.
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    /// The file of executions, one per line
-    #[arg(long, value_name = "FILE")]
-    ledger: PathBuf,
-}
 
 struct Server {
     ledger: File,
@@ -47,9 +38,9 @@ enum End {
     Crash,
 }
 
-/// Serves until its input ends; each call has a thread.
-pub(crate) fn serve(options: &Options) -> io::Result<()> {
-    let ledger = OpenOptions::new().create(true).append(true).open(&options.ledger)?;
+/// Serves until its input ends; each call has a thread. The ledger has a line for each execution.
+pub(crate) fn serve(ledger: &Path) -> io::Result<()> {
+    let ledger = OpenOptions::new().create(true).append(true).open(ledger)?;
     let server = Arc::new(Server { ledger, reads: Mutex::default() });
     for line in io::stdin().lock().split(b'\n') {
         server.clone().take(&line?);

@@ -60,18 +60,18 @@ pub(crate) fn replace(
 
 impl<'s> Staged<'s> {
     fn new(source: &'s File, bytes: &'s [u8]) -> Result<Self, CliError> {
-        let folder = source.folder();
-        let new = written(folder, source.opened(), |mut new| new.write_all(bytes));
-        let new = new.map_err(|error| CliError::writing(folder.path(), &error))?;
+        let folder = &source.folder;
+        let new = written(folder, &source.open, |mut new| new.write_all(bytes));
+        let new = new.map_err(|error| CliError::writing(&folder.path, &error))?;
         Ok(Self { source, bytes, new })
     }
 
     fn back_up(self, stamp: Stamp, ending: &'s str) -> Result<BackedUp<'s>, CliError> {
         self.source.refuse_changes(&stamp)?;
-        let folder = self.source.folder();
+        let folder = &self.source.folder;
         let backup = keep(self.source, ending)
             .and_then(|backup| folder.sync().map(|()| backup))
-            .map_err(|error| CliError::writing(folder.path(), &error))?;
+            .map_err(|error| CliError::writing(&folder.path, &error))?;
         Ok(BackedUp { staged: self, stamp, ending, backup })
     }
 }
@@ -79,27 +79,27 @@ impl<'s> Staged<'s> {
 impl BackedUp<'_> {
     fn exchange(self) -> Result<PathBuf, CliError> {
         let Staged { source, new, .. } = &self.staged;
-        let (folder, name) = (source.folder(), source.name());
+        let (folder, name) = (&source.folder, &source.name);
         let is_both = new.exchange(name).map_err(|error| {
             // The old file still has its own name.
             folder.remove(&self.backup);
-            CliError::writing(folder.path(), &error)
+            CliError::writing(&folder.path, &error)
         })?;
         // The process table lists a file whose name was taken as deleted.
         let old = match is_both {
-            true => folder.path().join(new.name()),
-            false => beside(source.real(), " (deleted)"),
+            true => folder.path.join(&new.name),
+            false => beside(&source.real, " (deleted)"),
         };
         let is_replaced =
-            folder.has(name, new.file()) && (!is_both || folder.has(new.name(), source.opened()));
+            folder.has(name, &new.file) && (!is_both || folder.has(&new.name, &source.open));
         // A program that no longer has it open has written before it is read here.
         if !is_replaced || writer_of(&old).is_some() || !source.is_still(&self.stamp) {
             return Err(if is_both { self.go_back(&old) } else { self.late() });
         }
         if is_both {
-            folder.remove(new.name());
+            folder.remove(&new.name);
         }
-        let backup = folder.path().join(&self.backup);
+        let backup = folder.path.join(&self.backup);
         folder.sync().map_err(|error| {
             CliError::new(
                 format!("was replaced, but the disk does not confirm it: {error}"),
@@ -113,26 +113,26 @@ impl BackedUp<'_> {
     /// `replaced` is the path of the file that is not in place.
     fn go_back(self, replaced: &Path) -> CliError {
         let Staged { source, bytes, new } = &self.staged;
-        let folder = source.folder();
-        if new.exchange_back(source.name()).is_err() {
+        let folder = &source.folder;
+        if new.exchange_back(&source.name).is_err() {
             return self.late();
         }
-        if !folder.has(new.name(), new.file()) {
+        if !folder.has(&new.name, &new.file) {
             // Another program has replaced the new file: its file stays, and what it replaced too.
-            let _ = new.exchange_back(source.name());
+            let _ = new.exchange_back(&source.name);
             return self.late();
         }
         folder.remove(&self.backup);
         (0..LOOKS).find(|_| writer_of(replaced).is_none());
         let carried = new.bytes().and_then(|now| match now.strip_prefix(*bytes) {
             Some([]) => Ok(true),
-            Some(tail) if tail.ends_with(b"\n") => folder.append(source.name(), tail),
+            Some(tail) if tail.ends_with(b"\n") => folder.append(&source.name, tail),
             _ => Ok(false),
         });
         if matches!(carried, Ok(true)) {
             return changed();
         }
-        let kept = take_free_name(source.name(), self.ending, |name| new.give_name(name));
+        let kept = take_free_name(&source.name, self.ending, |name| new.give_name(name));
         let what = "was changed by another program meanwhile, at the very moment of the exchange";
         written_to(folder, what, "a part of what it wrote is in", kept)
     }
@@ -140,8 +140,8 @@ impl BackedUp<'_> {
     /// The file in place is the new one, or another program's.
     fn late(self) -> CliError {
         let Staged { source, .. } = &self.staged;
-        let folder = source.folder();
-        let kept = if folder.has(&self.backup, source.opened()) {
+        let folder = &source.folder;
+        let kept = if folder.has(&self.backup, &source.open) {
             Ok(self.backup)
         } else {
             copy(source, self.ending)
@@ -155,10 +155,10 @@ impl BackedUp<'_> {
 fn written_to(folder: &Folder, what: &str, what_is: &str, kept: io::Result<OsString>) -> CliError {
     match kept {
         Ok(kept) => {
-            let kept = folder.path().join(kept);
+            let kept = folder.path.join(kept);
             CliError::new(what, format!("stop that program; {what_is} {}", kept.display()))
         }
-        Err(error) => CliError::writing(folder.path(), &error),
+        Err(error) => CliError::writing(&folder.path, &error),
     }
 }
 
@@ -169,24 +169,24 @@ fn written<'f>(
     write: impl FnOnce(&fs::File) -> io::Result<()>,
 ) -> io::Result<Temporary<'f>> {
     let new = folder.temporary()?;
-    write(new.file())?;
-    copy_metadata(old, new.file())?;
-    new.file().sync_all()?;
+    write(&new.file)?;
+    copy_metadata(old, &new.file)?;
+    new.file.sync_all()?;
     Ok(new)
 }
 
 /// Gives the old file a backup name, its own with `ending`; makes a copy where the file system has
 /// no hard links.
 fn keep(source: &File, ending: &str) -> io::Result<OsString> {
-    let link = |second: &OsStr| source.folder().link(source.opened(), source.name(), second);
-    take_free_name(source.name(), ending, link).or_else(|_| copy(source, ending))
+    let link = |second: &OsStr| source.folder.link(&source.open, &source.name, second);
+    take_free_name(&source.name, ending, link).or_else(|_| copy(source, ending))
 }
 
 fn copy(source: &File, ending: &str) -> io::Result<OsString> {
     let old = source.rewound().map_err(io::Error::other)?;
     let copied = |mut new: &fs::File| io::copy(&mut &*old, &mut new).map(drop);
-    let copy = written(source.folder(), old, copied)?;
-    take_free_name(source.name(), ending, |name| copy.give_name(name))
+    let copy = written(&source.folder, old, copied)?;
+    take_free_name(&source.name, ending, |name| copy.give_name(name))
 }
 
 /// Writes a new file next to `old`, with its owner and permissions. Its name is that of `old` with
@@ -199,15 +199,15 @@ pub(crate) fn keep_bytes(
 ) -> Result<PathBuf, CliError> {
     let (folder, name) = Folder::of(old).map_err(|error| CliError::reading(old, &error))?;
     let old = folder.open_file(&name, OFlags::RDONLY);
-    let old = old.map_err(|error| CliError::reading(&folder.path().join(&name), &error))?;
-    let writing = |error| CliError::writing(folder.path(), &error);
+    let old = old.map_err(|error| CliError::reading(&folder.path.join(&name), &error))?;
+    let writing = |error| CliError::writing(&folder.path, &error);
     refuse_others(&folder, &old.metadata().map_err(writing)?)?;
     let keep = || {
         let new = written(&folder, &old, |mut new| new.write_all(bytes))?;
         let name = take_free_name(beside(Path::new(&name), part).as_os_str(), ending, |it| {
             new.give_name(it)
         })?;
-        folder.sync().map(|()| folder.path().join(name))
+        folder.sync().map(|()| folder.path.join(name))
     };
     keep().map_err(writing)
 }

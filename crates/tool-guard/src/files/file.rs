@@ -6,7 +6,7 @@ use crate::terminal::size;
 use blake3::Hash;
 use rustix::fs::OFlags;
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     fs::{self, Metadata, TryLockError},
     io::{self, Read as _, Seek as _},
     os::unix::fs::MetadataExt as _,
@@ -20,11 +20,14 @@ const LARGEST: u64 = 4 << 30;
 #[derive(Debug)]
 pub(crate) struct File {
     /// Its path with all links resolved.
-    real: PathBuf,
-    folder: Folder,
-    name: OsString,
-    open: fs::File,
-    found: Box<Metadata>,
+    pub(crate) real: PathBuf,
+    /// The folder that contains it.
+    pub(crate) folder: Folder,
+    /// Its name in the folder.
+    pub(crate) name: OsString,
+    pub(crate) open: fs::File,
+    /// Its metadata when it was opened.
+    pub(crate) found: Box<Metadata>,
 }
 
 /// The identity and content of a file at one time.
@@ -74,34 +77,9 @@ impl File {
         }
     }
 
-    /// Its path with all links resolved.
-    pub(crate) fn real(&self) -> &Path {
-        &self.real
-    }
-
-    /// The folder that contains it.
-    pub(crate) fn folder(&self) -> &Folder {
-        &self.folder
-    }
-
-    /// Its name in the folder.
-    pub(crate) fn name(&self) -> &OsStr {
-        &self.name
-    }
-
-    /// The open file.
-    pub(crate) fn opened(&self) -> &fs::File {
-        &self.open
-    }
-
     /// How many other names it has (hard links).
     pub(crate) fn other_names(&self) -> u64 {
         self.found.nlink().saturating_sub(1)
-    }
-
-    /// Its metadata when it was opened.
-    pub(crate) fn found(&self) -> &Metadata {
-        &self.found
     }
 
     /// The open file, at its beginning.

@@ -31,15 +31,16 @@ const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOC
 #[derive(Debug)]
 pub(crate) struct Folder {
     held: fs::File,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 /// A new file with a temporary name, which is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Temporary<'f> {
     folder: &'f Folder,
-    name: OsString,
-    file: fs::File,
+    /// Its temporary name.
+    pub(crate) name: OsString,
+    pub(crate) file: fs::File,
 }
 
 impl Folder {
@@ -52,10 +53,6 @@ impl Folder {
         };
         let held = open(path, HOLD | OFlags::CLOEXEC, Mode::empty())?;
         Ok((Self { held: held.into(), path: path.into() }, name.into()))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Opens a regular file. Does not follow a link or wait for a pipe: either is an error of the
@@ -142,15 +139,6 @@ impl Folder {
 }
 
 impl Temporary<'_> {
-    pub(crate) fn file(&self) -> &fs::File {
-        &self.file
-    }
-
-    /// Its temporary name.
-    pub(crate) fn name(&self) -> &OsStr {
-        &self.name
-    }
-
     /// Gives it the name `name`, which must be free.
     pub(crate) fn give_name(&self, name: &OsStr) -> io::Result<()> {
         let Folder { held, .. } = self.folder;

@@ -69,7 +69,7 @@ pub(crate) enum OtherWriter {
 /// Refuses a folder in which another user could replace files, including the open file with the
 /// metadata `file`.
 pub(crate) fn refuse_others(folder: &Folder, file: &Metadata) -> Result<(), CliError> {
-    let path = folder.path();
+    let path = &folder.path;
     let found =
         other_writer_in(folder, file.uid()).map_err(|error| CliError::reading(path, &error))?;
     let path = path.display();

@@ -39,8 +39,8 @@ fn made(file: &Path) -> anyhow::Result<Digest> {
             let mut random = [0; 32];
             getrandom::fill(&mut random)?;
             let new = folder.temporary()?;
-            writeln!(new.file(), "{}", Digest::from_bytes(random))?;
-            new.file().sync_all()?;
+            writeln!(&new.file, "{}", Digest::from_bytes(random))?;
+            new.file.sync_all()?;
             match new.give_name(&name) {
                 // Another process has made it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -33,7 +33,7 @@ pub(super) fn close(folder: &Folder) -> io::Result<()> {
 /// # Errors
 /// Names the other user, and what to do about it.
 pub(crate) fn refuse_others_in(folder: &Folder, elsewhere: &str) -> anyhow::Result<()> {
-    let (path, me) = (folder.path().display(), geteuid().as_raw());
+    let (path, me) = (folder.path.display(), geteuid().as_raw());
     match writer_in(folder)? {
         None => Ok(()),
         Some(OtherWriter::Owner(owner)) => bail!(
@@ -82,7 +82,7 @@ pub(super) fn refuse_left_beside(
         let mut beside = name.to_owned();
         beside.push(ending);
         let Some(found) = folder.stat(&beside)? else { continue };
-        let shown = folder.path().join(&beside);
+        let shown = folder.path.join(&beside);
         let is_own = FileType::from_raw_mode(found.st_mode) == *kind
             && !is_foreign(found.st_uid)
             && !is_open(found.st_mode, found.st_gid);

@@ -1,10 +1,8 @@
 //! Finds a record by the beginning of its ID.
-use super::shown::{SHOWN, noted};
+use super::shown::{Found, SHOWN, noted};
 use crate::mcp::records::RecordsCommand;
 use anyhow::Context as _;
-use tool_reliability::idempotency::{
-    DedupeRecord, RecordListing, StoreHandle, store::UnreadableRecord,
-};
+use tool_reliability::idempotency::{RecordListing, StoreHandle};
 use tr_core::ToolOutcome;
 
 /// The records that the command works on.
@@ -15,12 +13,6 @@ const MAX_LISTED: usize = 5;
 
 /// The fewest digits of an ID that are looked up.
 const MIN_DIGITS: usize = 6;
-
-/// The record that an ID names.
-pub(super) enum Found {
-    Readable(Box<DedupeRecord>),
-    Unreadable(UnreadableRecord),
-}
 
 /// The record whose ID begins with `id`, or why there is not exactly one.
 pub(super) async fn find(

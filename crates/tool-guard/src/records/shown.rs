@@ -1,11 +1,14 @@
 //! Formats records for people.
 use crate::mcp::{
     operator,
-    records::{RecordsCommand, SHORT},
+    records::{RecordsCommand, SHORT, short},
 };
+use serde_json::json;
 use std::fmt::Write as _;
-use tool_reliability::idempotency::{DedupeRecord, MayStillRun, RecordState};
-use tr_core::{SystemClock, WallClock as _, printable, rfc3339};
+use tool_reliability::idempotency::{
+    DedupeRecord, MayStillRun, RecordState, store::UnreadableRecord,
+};
+use tr_core::{SystemClock, WallClock as _, printable, printable_json, rfc3339};
 
 /// The warning of `show` for a call that may still run.
 const STILL_RUNS: &str = "It may still run: the guard that sent it is running, and a late answer would settle \
@@ -19,19 +22,59 @@ pub(super) const SHOWN: usize = SHORT;
 /// The longest foreign text of a line, in characters.
 const MOST: usize = 60;
 
-/// A record in one line.
-pub(super) fn line(record: &DedupeRecord, now: u64) -> String {
-    let short = record.key.get(..SHOWN).unwrap_or(&record.key);
-    let call = record.request.tool_call_id.as_deref().unwrap_or(&record.idempotency_key);
-    // A derived key is the record's ID, which is shown already.
-    let call = if call == record.key { "-" } else { call };
-    let age = ago(now.saturating_sub(record.updated_at_ms));
-    row(short, state(record.state), &age, &record.tool, call)
+/// The exit code if a record cannot be read.
+pub(super) const UNREADABLE: u8 = 6;
+
+/// A record, as far as it can be read.
+pub(super) enum Found {
+    Readable(Box<DedupeRecord>),
+    Unreadable(UnreadableRecord),
 }
 
-/// A line of the list.
-pub(super) fn row(short: &str, state: &str, age: &str, tool: &str, call: &str) -> String {
-    format!("{short}  {state:<10}  {age:>9}  {}  {}", beginning(tool), beginning(call))
+impl Found {
+    /// The record in one line.
+    pub(super) fn line(&self, now: u64) -> String {
+        let ago = |at: u64| ago(now.saturating_sub(at));
+        let (short, state, age, tool, call) = match self {
+            Self::Readable(record) => {
+                let call = record.request.tool_call_id.as_deref();
+                let call = call.unwrap_or(&record.idempotency_key);
+                // A derived key is the record's ID, which is shown already.
+                let call = if call == record.key { "-" } else { call };
+                let short = record.key.get(..SHOWN).unwrap_or(&record.key).to_owned();
+                (short, state(record.state), ago(record.updated_at_ms), &*record.tool, call)
+            }
+            Self::Unreadable(record) => {
+                let age = record.changed_at.map_or_else(|| "-".into(), ago);
+                (short(&record.key), "unreadable", age, record.tool.as_deref().unwrap_or("-"), "-")
+            }
+        };
+        format!("{short}  {state:<10}  {age:>9}  {}  {}", beginning(tool), beginning(call))
+    }
+
+    /// The record as a line of JSON.
+    pub(super) fn json(&self) -> serde_json::Result<String> {
+        let text = match self {
+            Self::Readable(record) => serde_json::to_string(record)?,
+            Self::Unreadable(record) => {
+                let said = json!({
+                    "key": record.key.to_string(), "tool": record.tool, "state": "unreadable",
+                    "updatedAtMs": record.changed_at, "error": record.why,
+                });
+                said.to_string()
+            }
+        };
+        Ok(printable_json(&text).into_owned())
+    }
+}
+
+/// Why a record cannot be used, and what to do.
+pub(super) fn advice(record: &UnreadableRecord, command: &RecordsCommand) -> String {
+    let (short, why) = (short(&record.key), &record.why);
+    let said = format!(
+        "the record {short} cannot be read: {why}; its call may have run, and a repeat of it is refused: if a newer tool-guard wrote the record, use that; else find out whether the call ran, and use {command} forget {short} --force (a repeat then runs)"
+    );
+    printable(&said).into_owned()
 }
 
 /// The beginning of a foreign text, which may be of any length; the whole text is in the JSON.
@@ -53,7 +96,7 @@ pub(super) const fn state(state: RecordState) -> &'static str {
     }
 }
 
-pub(super) fn ago(ms: u64) -> String {
+fn ago(ms: u64) -> String {
     match ms / 1_000 {
         s @ 0..120 => format!("{s} s ago"),
         s @ 120..7_200 => format!("{} min ago", s / 60),

@@ -15,7 +15,8 @@ const PAGE: usize = 1_000;
 
 /// An open database. It is closed on drop, so that SQLite removes its auxiliary files.
 pub(crate) struct Database {
-    file: PathBuf,
+    /// The path with all links resolved.
+    pub(crate) file: PathBuf,
     runtime: Runtime,
     store: Sqlite,
     sessions: Sessions,
@@ -64,11 +65,6 @@ impl Database {
         let sessions = Sessions::builder(Format::AnthropicMessages).config(config);
         let sessions = sessions.store(store.clone()).build().expect("the configuration is valid");
         Ok(Self { file, runtime, store, sessions })
-    }
-
-    /// The path with all links resolved.
-    pub(crate) fn file(&self) -> &Path {
-        &self.file
     }
 
     /// The ids of its sessions, in the order of their bytes.

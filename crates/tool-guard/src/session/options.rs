@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 
 /// The exit codes, shown under the help of `session`.
-const EXIT_CODES: &str = "\
+pub(crate) const EXIT_CODES: &str = "\
 Exit codes (of several files the worst: 2, 1, 3, 0):
   0  clean: nothing is wrong, or not any more
   1  findings: something is wrong, or would be changed by --write
@@ -22,14 +22,6 @@ An agent answers 400 on every call? Stop it, then:
 
 /// The exit codes, shown under the help of each subcommand.
 const CODES: &str = "Exit codes: 0 clean, 1 findings (or something to write), 2 unreadable or refused, 3 not judged";
-
-/// Finds out why a provider refuses an agent's session, and repairs it.
-#[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
-pub(crate) struct Options {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -26,8 +26,8 @@ pub(crate) fn path(file: &Path) -> PathBuf {
 
 /// Reads the checkpoints of `file`; none if there is no checkpoint file.
 pub(crate) fn read(file: &File) -> Result<Kept, CliError> {
-    let path = path(Path::new(file.name()));
-    match file.folder().open_file(path.as_os_str(), OFlags::RDONLY) {
+    let path = path(Path::new(&file.name));
+    match file.folder.open_file(path.as_os_str(), OFlags::RDONLY) {
         Ok(open) => read_from(&open, &path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
         Err(error) => Err(unusable(&path, &error)),
@@ -39,9 +39,9 @@ pub(crate) fn add(
     file: &File,
     make: impl FnOnce(usize) -> Checkpoint,
 ) -> Result<Checkpoint, CliError> {
-    let folder = file.folder();
-    refuse_others(folder, file.found())?;
-    let path = path(Path::new(file.name()));
+    let folder = &file.folder;
+    refuse_others(folder, &file.found)?;
+    let path = path(Path::new(&file.name));
     let open = open_to_add(folder, path.as_os_str())?;
     let kept = read_from(&open, &path)?;
     let made = make(kept.checkpoints.len() + kept.unreadable.len() + 1);
@@ -63,7 +63,7 @@ pub(crate) fn add(
             };
         })
     };
-    add().map_err(|error| CliError::writing(folder.path(), &error))?;
+    add().map_err(|error| CliError::writing(&folder.path, &error))?;
     Ok(made)
 }
 
@@ -77,7 +77,7 @@ fn open_to_add(folder: &Folder, name: &OsStr) -> Result<fs::File, CliError> {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 return Err(unusable(path, &error));
             }
-            open => open.map_err(|error| CliError::writing(folder.path(), &error))?,
+            open => open.map_err(|error| CliError::writing(&folder.path, &error))?,
         };
         let found = open.metadata().map_err(|error| unusable(path, &error))?;
         if found.uid() != geteuid().as_raw() || found.nlink() > 1 {
@@ -85,7 +85,7 @@ fn open_to_add(folder: &Folder, name: &OsStr) -> Result<fs::File, CliError> {
             return Err(unusable(path, &io::Error::other(what)));
         }
         open.set_permissions(fs::Permissions::from_mode(0o600))
-            .map_err(|error| CliError::writing(folder.path(), &error))?;
+            .map_err(|error| CliError::writing(&folder.path, &error))?;
         if let Err(TryLockError::WouldBlock) = open.try_lock() {
             return Err(CliError::new(
                 "another program is adding a checkpoint to it, perhaps this one in another window",

@@ -41,7 +41,7 @@ impl Source {
                 Self::File(file, Some(stamp))
             }
             Some(InDatabase { database, id }) => {
-                let database = Rc::new(Database::open_to_change(database.file(), id)?);
+                let database = Rc::new(Database::open_to_change(&database.file, id)?);
                 Self::Stored(InDatabase { database, id: id.clone() })
             }
         })
@@ -102,7 +102,7 @@ impl Source {
             Self::Stored(InDatabase { database, id }) => {
                 let edit = after.edit().expect("it was made of what is stored");
                 let part = format!(".{}", file_name(id));
-                let backup = keep_bytes(database.file(), &part, ending, before.bytes())?;
+                let backup = keep_bytes(&database.file, &part, ending, before.bytes())?;
                 let cli_error = match database.change(id, |session, now| edit.make(session, now)) {
                     Ok(Ok(())) => return Ok(backup),
                     Ok(Err(refused)) => refused.into(),

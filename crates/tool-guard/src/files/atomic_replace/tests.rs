@@ -117,9 +117,9 @@ fn what_is_appended_to_the_new_file_goes_back_with_the_old_one() {
         let source = File::open(&file).unwrap();
         let backed_up = backed_up(&source);
         let new = &backed_up.staged.new;
-        assert!(new.exchange(source.name()).unwrap(), "a file system that exchanges names");
+        assert!(new.exchange(&source.name).unwrap(), "a file system that exchanges names");
         fs::File::options().append(true).open(&file).unwrap().write_all(late.as_bytes()).unwrap();
-        let replaced = folder.path().join(new.name());
+        let replaced = folder.path().join(&new.name);
         let cli_error = backed_up.go_back(&replaced);
         let own = |name: &str, bytes: &[&[u8]]| (name.to_owned(), bytes.concat());
         if is_line {

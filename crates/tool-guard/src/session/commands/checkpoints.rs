@@ -103,7 +103,7 @@ fn make_beside(
     let End { length, content_hash, point } = content.end().ok_or_else(|| {
         CliError::new("has no messages, so there is nothing to come back to", "begin with some")
     })?;
-    let session_id = file.real().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let session_id = file.real.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let made = sidecar::add(file, |number| Checkpoint {
         id: format!("{session_id}#{number}"),
         session_id,

@@ -55,7 +55,7 @@ pub(crate) fn reset(target: &Target, options: &options::Reset) -> Result<Change<
 /// The file whose checkpoints may be next to it.
 fn file_of(source: &Source) -> Option<PathBuf> {
     match source {
-        Source::File(file, _) => Some(file.real().to_owned()),
+        Source::File(file, _) => Some(file.real.to_owned()),
         Source::Stored(_) => None,
     }
 }

@@ -1,16 +1,14 @@
 //! Recognises sessions of agents whose formats are not supported, by their published structure; the
 //! commands name the agent and leave the file unchanged.
-mod envelope;
-
-use self::envelope::Envelope;
 use super::outline::Outline;
 use crate::{
     files::{CliError, File},
     session::verdict::{Failure, NotJudged},
 };
 use serde_json::{Map, Value};
-use std::io::Read as _;
-use tr_transcript::{Piece, Records};
+use std::{collections::BTreeSet, io::Read as _};
+use tr_core::printable;
+use tr_transcript::{Piece, Records, internal::is_of_messages};
 
 /// The limits for detection in a file of JSON lines: its first bytes, and its first records.
 const HEAD: u64 = 8 << 20;
@@ -26,7 +24,7 @@ pub(super) fn refuse_document(outline: &Outline<'_>) -> Result<(), Failure> {
 
 /// Refuses a file of JSON lines that is another agent's session.
 pub(super) fn refuse_lines(file: &File) -> Result<(), Failure> {
-    let reading = |error| Failure::from(CliError::reading(file.real(), &error));
+    let reading = |error| Failure::from(CliError::reading(&file.real, &error));
     // A longer line would have to be read as a whole.
     let mut records = Records::new(file.rewound()?.take(HEAD)).max_record(1 << 20);
     let mut envelope = Envelope::default();
@@ -177,4 +175,70 @@ fn text<'o>(object: &'o Value, name: &str) -> &'o str {
 /// The elements of a member's array.
 fn list<'o>(object: &'o Value, name: &str) -> &'o [Value] {
     object[name].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Members that agents add to a message, beside those that messages have in one of the forms.
+const ADDED: [&str; 26] = [
+    "api",
+    "author",
+    "call_id",
+    "created",
+    "createdAt",
+    "created_at",
+    "date",
+    "effort",
+    "errorMessage",
+    "extra_content",
+    "function_call",
+    "images",
+    "index",
+    "message_id",
+    "metadata",
+    "meta",
+    "object",
+    "parts",
+    "prefix",
+    "provider",
+    "provider_extra",
+    "responseId",
+    "stopReason",
+    "thinking",
+    "time",
+    "weight",
+];
+
+/// The common members of a file's lines, in addition to their messages: such a file is a log, or the session of an
+/// unknown agent.
+#[derive(Debug, Default)]
+struct Envelope {
+    lines: usize,
+    /// Members that each line has, and no message.
+    shared: BTreeSet<String>,
+    /// Whether a line is no message.
+    is_mixed: bool,
+}
+
+impl Envelope {
+    fn add(&mut self, line: &Value) {
+        self.is_mixed |= line["role"].as_str().is_none_or(str::is_empty);
+        if self.is_mixed {
+            return;
+        }
+        let is_own = |name: &&String| !ADDED.contains(&name.as_str()) && !is_of_messages(name);
+        let names = line.as_object().into_iter().flat_map(Map::keys).filter(is_own).cloned();
+        if self.lines == 0 {
+            self.shared = names.collect();
+        } else {
+            let names: BTreeSet<_> = names.collect();
+            self.shared.retain(|name| names.contains(name));
+        }
+        self.lines += 1;
+    }
+
+    /// The members' names, for display; `None` if there are none.
+    fn names(self) -> Option<String> {
+        let is_one = !self.is_mixed && !self.shared.is_empty();
+        let names = self.shared.iter().map(|name| printable(name).to_string());
+        is_one.then(|| names.collect::<Vec<_>>().join(", "))
+    }
 }

@@ -29,7 +29,7 @@ const LONGEST: u64 = 256 << 20;
 /// Checks a file while it is read. Memory is bounded by the longest line, if that is long.
 pub(crate) fn check(file: &File) -> Result<(About, Health), Failure> {
     agents::refuse_lines(file)?;
-    let check = FileCheck::new().with_members().bounded(file.found().len());
+    let check = FileCheck::new().with_members().bounded(file.found.len());
     let mut report = run(file, &check)?;
     let too_long = report.findings.iter().filter(|finding| is_too_long(finding));
     let longest = too_long.map(|finding| finding.length).filter(|length| *length <= LONGEST).max();
@@ -45,8 +45,8 @@ pub(crate) fn check(file: &File) -> Result<(About, Health), Failure> {
 
 fn run(file: &File, check: &FileCheck) -> Result<FileReport, CliError> {
     let open = file.rewound()?;
-    let checked = under_bar(file.found().len(), |at| check.run(open, at));
-    checked.map_err(|error| CliError::reading(file.real(), &error))
+    let checked = under_bar(file.found.len(), |at| check.run(open, at));
+    checked.map_err(|error| CliError::reading(&file.real, &error))
 }
 
 fn is_too_long(finding: &FileFinding) -> bool {

@@ -26,7 +26,7 @@ pub(crate) enum Kind {
 pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
     let mut head = Vec::new();
     let read = source.rewound()?.take(HEAD).read_to_end(&mut head);
-    read.map_err(|error| CliError::reading(source.real(), &error))?;
+    read.map_err(|error| CliError::reading(&source.real, &error))?;
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         let help = "sessions are UTF-8; convert a copy: iconv -f UTF-16 -t UTF-8 FILE > COPY";
         return Err(CliError::new("is UTF-16", help).into());
@@ -34,7 +34,7 @@ pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
     let mark = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let text = head[mark..].trim_ascii_start();
     let kind = match text.first() {
-        None if head.len() as u64 == source.found().len() => {
+        None if head.len() as u64 == source.found.len() => {
             return Err(Failure::NoSession("it is empty".into()));
         }
         Some(b'[') => Kind::JsonDocument,
@@ -66,7 +66,7 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
             !(has_list || self.contents.is_some() || self.conversation.is_some())
         }
     }
-    let reading = |error| CliError::reading(source.real(), &error);
+    let reading = |error| CliError::reading(&source.real, &error);
     let open = source.rewound()?;
     io::copy(&mut open.take(mark), &mut io::sink()).map_err(reading)?;
     let mut values = serde_json::Deserializer::from_reader(BufReader::new(open));
