@@ -24,16 +24,20 @@ use std::process::ExitCode;
 /// Runs the command.
 pub(crate) fn run(command: &Command) -> ExitCode {
     let verdict = match command {
-        Command::Check(check) => all(&check.paths, |target| check::check(target, check.strict)),
-        Command::Repair(repair) => all(&repair.paths, |target| repair::repair(target, repair)),
-        Command::Diff(diff) => all(&diff.paths, |target| diff::diff(target, diff.how)),
-        Command::Checkpoints(checkpoints) => {
-            one(&checkpoints.one, |target| checkpoints::checkpoints(target, checkpoints))
+        Command::Check { paths, strict } => all(paths, |target| check::check(target, *strict)),
+        Command::Repair { paths, how, write, force } => {
+            all(paths, |target| repair::repair(target, *how, *write, *force))
         }
-        Command::Rollback(rollback) => {
-            one(&rollback.one, |target| rollback::rollback(target, rollback))
+        Command::Diff { paths, how } => all(paths, |target| diff::diff(target, *how)),
+        Command::Checkpoints { one, create, note } => {
+            self::one(one, |target| checkpoints::checkpoints(target, *create, note.as_ref()))
         }
-        Command::Reset(reset) => one(&reset.one, |target| reset::reset(target, reset)),
+        Command::Rollback { one, to, write } => {
+            self::one(one, |target| rollback::rollback(target, to.to.as_deref(), *write))
+        }
+        Command::Reset { one, archive, write } => {
+            self::one(one, |target| reset::reset(target, *archive, *write))
+        }
     };
     verdict.into()
 }

@@ -67,11 +67,8 @@ pub(crate) fn edit(text: &str, form: &Form, order: &EditOptions<'_>) -> Result<E
         if order.server.is_some_and(|name| name != entry.name) {
             continue;
         }
-        let editor = Editor { text, form, entry: &entry };
-        let what = match order.undo {
-            true => editor.undo(&mut splices)?,
-            false => editor.install(order, &mut splices)?,
-        };
+        let mut editor = Editor { text, form, entry: &entry, splices: &mut splices };
+        let what = if order.undo { editor.undo()? } else { editor.install(order)? };
         servers.push(Done { title: entry.title(), line: line_of(text, entry.at), what });
     }
     let edited = spliced(text, splices);
@@ -108,10 +105,11 @@ struct Editor<'e> {
     text: &'e str,
     form: &'e Form,
     entry: &'e Entry<'e>,
+    splices: &'e mut Vec<Splice>,
 }
 
-impl Editor<'_> {
-    fn install(&self, order: &EditOptions<'_>, splices: &mut Vec<Splice>) -> Result<What, Refusal> {
+impl<'e> Editor<'e> {
+    fn install(&mut self, order: &EditOptions<'_>) -> Result<What, Refusal> {
         let reached = self.entry.reached(self.form)?;
         if reached.guarded() != Guarded::No {
             return Ok(What::AlreadyGuarded);
@@ -126,13 +124,13 @@ impl Editor<'_> {
             }
             Reached::Http { url, transport } => {
                 self.refuse_dotted(url)?;
-                self.wrap_url(url, transport, &guard, splices);
+                self.wrap_url(url, transport, &guard);
             }
             Reached::List(words) => {
                 let first = words[0].range.start;
                 let gap = self.gap_before(first);
                 let new = format!("{guard},{gap}\"mcp\",{gap}\"--\",{gap}");
-                splices.push((first..first, new));
+                self.splices.push((first..first, new));
             }
             Reached::Command { command, args: Some(args) } => {
                 let own = &self.text[command.value.range.clone()];
@@ -144,8 +142,8 @@ impl Editor<'_> {
                     }
                     None => (args.value.range.start + 1, format!("\"mcp\", \"--\", {own}")),
                 };
-                splices.push((at..at, new));
-                splices.push((command.value.range.clone(), guard));
+                self.splices.push((at..at, new));
+                self.splices.push((command.value.range.clone(), guard));
             }
             Reached::Command { command, args: None } => {
                 let own = &self.text[command.value.range.clone()];
@@ -154,22 +152,17 @@ impl Editor<'_> {
                 let key = self.key(command, "args");
                 let (equals, comma) = (self.equals(), if self.is_inline() { "," } else { "" });
                 self.refuse_dotted(command)?;
-                splices.push((start..start, format!("{key}{equals}[\"mcp\", {own}]{comma}{gap}")));
-                splices.push((command.value.range.clone(), guard));
+                self.splices
+                    .push((start..start, format!("{key}{equals}[\"mcp\", {own}]{comma}{gap}")));
+                self.splices.push((command.value.range.clone(), guard));
             }
         }
         Ok(What::Guarded)
     }
 
-    fn wrap_url(
-        &self,
-        url: &Member,
-        transport: Option<&Member>,
-        guard: &str,
-        splices: &mut Vec<Splice>,
-    ) {
+    fn wrap_url(&mut self, url: &Member, transport: Option<&Member>, guard: &str) {
         let own = &self.text[url.value.range.clone()];
-        splices.push((url.key.clone(), self.key(url, "command")));
+        self.splices.push((url.key.clone(), self.key(url, "command")));
         let new = if self.form.is_list {
             format!("[{guard}, \"mcp\", \"--upstream\", {own}]")
         } else {
@@ -178,13 +171,14 @@ impl Editor<'_> {
             let (key, equals) = (self.key(url, "args"), self.equals());
             format!("{guard}{comma}{gap}{key}{equals}[\"mcp\", \"--upstream\", {own}]")
         };
-        splices.push((url.value.range.clone(), new));
+        self.splices.push((url.value.range.clone(), new));
         if let (Some(found), Some(known)) = (transport, self.form.transport) {
-            splices.push((found.value.range.clone(), self.like(&found.value.range, known.command)));
+            self.splices
+                .push((found.value.range.clone(), self.like(&found.value.range, known.command)));
         }
     }
 
-    fn undo(&self, splices: &mut Vec<Splice>) -> Result<What, Refusal> {
+    fn undo(&mut self) -> Result<What, Refusal> {
         let reached = self.entry.reached(self.form)?;
         match reached.guarded() {
             Guarded::No => return Ok(What::NotGuarded),
@@ -200,15 +194,15 @@ impl Editor<'_> {
                 self.refuse_gap(end, args.key.start)?;
                 end = args.value.range.end;
             }
-            splices.push((command.key.clone(), self.key(command, self.form.url)));
-            splices.push((command.value.range.start..end, own(reached.nodes()[3])));
-            self.restore_transport(splices)?;
+            self.splices.push((command.key.clone(), self.key(command, self.form.url)));
+            self.splices.push((command.value.range.start..end, own(reached.nodes()[3])));
+            self.restore_transport()?;
             return Ok(What::Restored);
         }
         match &reached {
             Reached::List(list) => {
                 self.refuse_between(&list[..4])?;
-                splices.push((list[0].range.start..list[3].range.start, String::new()));
+                self.splices.push((list[0].range.start..list[3].range.start, String::new()));
             }
             Reached::Command { command, args: Some(args) } => {
                 let list = args.value.list().unwrap_or_default();
@@ -223,8 +217,8 @@ impl Editor<'_> {
                     self.refuse_gap(command.value.range.end, args.key.start)?;
                     (command.value.range.end..args.value.range.end, &list[1])
                 };
-                splices.push((gone, String::new()));
-                splices.push((command.value.range.clone(), own(program)));
+                self.splices.push((gone, String::new()));
+                self.splices.push((command.value.range.clone(), own(program)));
             }
             Reached::Command { args: None, .. } | Reached::Http { .. } | Reached::Other(_) => {
                 return Ok(What::ByHand);
@@ -233,12 +227,13 @@ impl Editor<'_> {
         Ok(What::Restored)
     }
 
-    fn restore_transport(&self, splices: &mut Vec<Splice>) -> Result<(), Refusal> {
+    fn restore_transport(&mut self) -> Result<(), Refusal> {
         let Some(known) = self.form.transport else { return Ok(()) };
         if let Some((found, how)) = self.entry.text(known.member)?
             && how == known.command
         {
-            splices.push((found.value.range.clone(), self.like(&found.value.range, known.http)));
+            self.splices
+                .push((found.value.range.clone(), self.like(&found.value.range, known.http)));
         }
         Ok(())
     }
@@ -274,7 +269,7 @@ impl Editor<'_> {
     }
 
     /// The white space in front of a word: what separates it from the words that come before it.
-    fn gap_before(&self, at: usize) -> &str {
+    fn gap_before(&self, at: usize) -> &'e str {
         let before = &self.text[..at];
         let blank = &before[before.trim_end_matches([' ', '\t', '\r', '\n']).len()..];
         match blank.rfind('\n') {

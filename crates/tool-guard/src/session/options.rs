@@ -27,87 +27,83 @@ const CODES: &str = "Exit codes: 0 clean, 1 findings (or something to write), 2 
 pub(crate) enum Command {
     /// Say what is wrong with sessions, and what the provider answers to it
     #[command(after_help = CODES)]
-    Check(Check),
+    Check {
+        #[command(flatten)]
+        paths: Paths,
+
+        /// A call of the last step without a result is a finding: nothing runs any more that could
+        /// bring it
+        #[arg(long)]
+        strict: bool,
+    },
     /// Repair sessions: without --write, show how
     #[command(after_help = CODES)]
-    Repair(Repair),
+    Repair {
+        #[command(flatten)]
+        paths: Paths,
+
+        #[command(flatten)]
+        how: How,
+
+        /// Do it; the old file stays beside the new one as FILE.bak-TIME
+        #[arg(long)]
+        write: bool,
+
+        /// Do it even if more than 1 % of the bytes are no record, which a repair takes out, or if
+        /// something would be lost that is not reported, or if what is left cannot be judged
+        #[arg(long)]
+        force: bool,
+    },
     /// Show what repair would change, message by message
     #[command(after_help = CODES)]
-    Diff(Diff),
+    Diff {
+        #[command(flatten)]
+        paths: Paths,
+
+        #[command(flatten)]
+        how: How,
+    },
     /// List the checkpoints of a session, or make one
     #[command(after_help = CODES)]
-    Checkpoints(Checkpoints),
+    Checkpoints {
+        #[command(flatten)]
+        one: One,
+
+        /// Make a checkpoint of the session as it is now
+        #[arg(long)]
+        create: bool,
+
+        /// What to remember it by; not in a database
+        #[arg(long, requires = "create", value_name = "TEXT")]
+        note: Option<String>,
+    },
     /// Take a session back to a checkpoint: without --write, show how far
     #[command(after_help = CODES)]
-    Rollback(Rollback),
+    Rollback {
+        #[command(flatten)]
+        one: One,
+
+        #[command(flatten)]
+        to: To,
+
+        /// Do it; the old file stays beside the new one as FILE.bak-TIME
+        #[arg(long)]
+        write: bool,
+    },
     /// Reset a session to its system prompt: without --write, show what would be removed
     #[command(after_help = CODES)]
-    Reset(Reset),
-}
+    Reset {
+        #[command(flatten)]
+        one: One,
 
-#[derive(Debug, Args)]
-pub(crate) struct Check {
-    #[command(flatten)]
-    pub(crate) paths: Paths,
+        /// Keep the old file for good, as FILE.archive-TIME, with its checkpoints
+        #[arg(long)]
+        archive: bool,
 
-    /// A call of the last step without a result is a finding: nothing runs any more that could
-    /// bring it
-    #[arg(long)]
-    pub(crate) strict: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Repair {
-    #[command(flatten)]
-    pub(crate) paths: Paths,
-
-    #[command(flatten)]
-    pub(crate) how: How,
-
-    /// Do it; the old file stays beside the new one as FILE.bak-TIME
-    #[arg(long)]
-    pub(crate) write: bool,
-
-    /// Do it even if more than 1 % of the bytes are no record, which a repair takes out, or if
-    /// something would be lost that is not reported, or if what is left cannot be judged
-    #[arg(long)]
-    pub(crate) force: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Diff {
-    #[command(flatten)]
-    pub(crate) paths: Paths,
-
-    #[command(flatten)]
-    pub(crate) how: How,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Checkpoints {
-    #[command(flatten)]
-    pub(crate) one: One,
-
-    /// Make a checkpoint of the session as it is now
-    #[arg(long)]
-    pub(crate) create: bool,
-
-    /// What to remember it by; not in a database
-    #[arg(long, requires = "create", value_name = "TEXT")]
-    pub(crate) note: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Rollback {
-    #[command(flatten)]
-    pub(crate) one: One,
-
-    #[command(flatten)]
-    pub(crate) to: To,
-
-    /// Do it; the old file stays beside the new one as FILE.bak-TIME
-    #[arg(long)]
-    pub(crate) write: bool,
+        /// Do it; the old file stays beside the new one, as FILE.bak-TIME if it is not archived
+        #[arg(long)]
+        write: bool,
+    },
 }
 
 /// How far back.
@@ -121,20 +117,6 @@ pub(crate) struct To {
     /// To the last message before the first fault, all calls answered
     #[arg(long)]
     pub(crate) before_fault: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Reset {
-    #[command(flatten)]
-    pub(crate) one: One,
-
-    /// Keep the old file for good, as FILE.archive-TIME, with its checkpoints
-    #[arg(long)]
-    pub(crate) archive: bool,
-
-    /// Do it; the old file stays beside the new one, as FILE.bak-TIME if it is not archived
-    #[arg(long)]
-    pub(crate) write: bool,
 }
 
 /// One session, and how to speak of it.

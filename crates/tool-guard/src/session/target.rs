@@ -185,17 +185,13 @@ fn own_file(name: &str) -> Option<&'static str> {
         name.rsplit_once(mark)
             .is_some_and(|(_, time)| time.starts_with(|c: char| c.is_ascii_digit()))
     };
-    if name.starts_with(UNFINISHED) {
-        Some("left unfinished by tool-guard")
-    } else if name.ends_with(sidecar::ENDING) {
-        Some("checkpoints")
-    } else if stamped(".bak-") {
-        Some("a backup")
-    } else if stamped(".archive-") {
-        Some("an archive")
-    } else {
-        None
-    }
+    let kinds = [
+        (name.starts_with(UNFINISHED), "left unfinished by tool-guard"),
+        (name.ends_with(sidecar::ENDING), "checkpoints"),
+        (stamped(".bak-"), "a backup"),
+        (stamped(".archive-"), "an archive"),
+    ];
+    kinds.into_iter().find_map(|(is, what)| is.then_some(what))
 }
 
 /// The reason to skip a file that belongs to the SQLite database next to it.

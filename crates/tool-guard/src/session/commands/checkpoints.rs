@@ -4,7 +4,6 @@ use crate::{
     session::{
         document::{Document, End},
         each::Outcome,
-        options,
         report::{About, head},
         sidecar::{self, Checkpoint},
         source::Source,
@@ -58,21 +57,22 @@ struct Turn {
 /// Lists a session's checkpoints; makes one first if that is requested.
 pub(crate) fn checkpoints(
     target: &Target,
-    options: &options::Checkpoints,
+    create: bool,
+    note: Option<&String>,
 ) -> Result<Listed, Failure> {
-    let is_own = target.stored.is_some() && options.create;
+    let is_own = target.stored.is_some() && create;
     let source = if is_own { Source::open_to_change(target)? } else { Source::open(target)? };
     let mut content = source.content()?;
-    if let Some(why) = content.health().not_judged().filter(|_| options.create) {
+    if let Some(why) = content.health().not_judged().filter(|_| create) {
         let help = "no checkpoint was made: what it would go back to is not known to be sound; copy \
                     the file";
         return Err(NotJudged { help: help.into(), ..why }.into());
     }
-    let created = match (&source, options.create) {
+    let created = match (&source, create) {
         (_, false) => None,
-        (Source::File(file, _), true) => Some(make_beside(file, &*content, options.note.as_ref())?),
+        (Source::File(file, _), true) => Some(make_beside(file, &*content, note)?),
         (Source::Stored(stored), true) => {
-            let made = make_in(stored, options.note.as_ref())?;
+            let made = make_in(stored, note)?;
             content = source.content()?;
             Some(made)
         }

@@ -8,7 +8,7 @@ use crate::{
     session::{
         document::{self, Document, Planned},
         each::Outcome,
-        options::{self, How},
+        options::How,
         report::{About, Act, Form, Health, Lost, SHOWN, head, location, more},
         target::Target,
         verdict::{Failure, NotJudged, Verdict},
@@ -47,21 +47,20 @@ pub(crate) struct Repaired {
 /// Repairs a session, or plans it.
 pub(crate) fn repair(
     target: &Target,
-    options: &options::Repair,
+    how: How,
+    write: bool,
+    force: bool,
 ) -> Result<Change<Repaired>, Failure> {
-    let how = options.how;
-    change(target, (options.write, "bak"), |_, content| {
+    change(target, (write, "bak"), |_, content| {
         let mut planned = document::plan(content, how)?;
-        let refused = refusal(content, &mut planned).filter(|_| !options.force);
-        if let Some(refusal) = refused.as_ref().filter(|_| options.write) {
+        let refused = refusal(content, &mut planned).filter(|_| !force);
+        if let Some(refusal) = refused.as_ref().filter(|_| write) {
             return Err(refused_to(refusal, how, target).into());
         }
         let refused = refused.as_ref().map(why);
         let after = planned.after.as_deref().unwrap_or(content);
         let remaining = after.health();
-        if !options.force
-            && let Some(why) = unjudged(&planned, &remaining, how, target)
-        {
+        if !force && let Some(why) = unjudged(&planned, &remaining, how, target) {
             return Err(why.into());
         }
         let thinking = Thinking::behind(&planned.acts, content);

@@ -4,7 +4,6 @@ use crate::{
     files::CliError,
     session::{
         each::Outcome,
-        options,
         report::head,
         sidecar,
         source::Source,
@@ -25,16 +24,16 @@ pub(crate) struct Reset {
 }
 
 /// Resets a session to its system prompt, or reports what would be removed.
-pub(crate) fn reset(target: &Target, options: &options::Reset) -> Result<Change<Reset>, Failure> {
-    let mark = if options.archive { "archive" } else { "bak" };
+pub(crate) fn reset(target: &Target, archive: bool, write: bool) -> Result<Change<Reset>, Failure> {
+    let mark = if archive { "archive" } else { "bak" };
     let mut real = None;
-    let mut change = change(target, (options.write, mark), |source, content| {
+    let mut change = change(target, (write, mark), |source, content| {
         if let Some(why) = content.health().not_judged() {
             let help = "nothing was changed; to start over, move the file away yourself and let the \
                         agent begin another session";
             return Err(NotJudged { help: help.into(), ..why }.into());
         }
-        let after = content.prompt(options.archive);
+        let after = content.prompt(archive);
         let remaining_messages = after.about().messages;
         real = file_of(source);
         Ok((Some(after), Reset { archived: false, remaining_messages }))
@@ -48,7 +47,7 @@ pub(crate) fn reset(target: &Target, options: &options::Reset) -> Result<Change<
             _ => {}
         }
     }
-    change.said.archived = options.archive && change.backup.is_some();
+    change.said.archived = archive && change.backup.is_some();
     Ok(change)
 }
 

@@ -5,7 +5,6 @@ use crate::{
     session::{
         document::Document,
         each::Outcome,
-        options,
         report::{Health, head},
         source::Source,
         target::Target,
@@ -33,10 +32,11 @@ pub(crate) struct RolledBack {
 /// Rolls a session back, or reports what would be removed.
 pub(crate) fn rollback(
     target: &Target,
-    options: &options::Rollback,
+    to: Option<&str>,
+    write: bool,
 ) -> Result<Change<RolledBack>, Failure> {
-    change(target, (options.write, "bak"), |source, content| {
-        let (checkpoint, after) = match &options.to.to {
+    change(target, (write, "bak"), |source, content| {
+        let (checkpoint, after) = match to {
             Some(id) => {
                 let (id, after) = at_checkpoint(source, content, id)?;
                 (Some(id), after)

@@ -49,6 +49,11 @@ fn run(file: &File, check: &FileCheck) -> Result<FileReport, CliError> {
     checked.map_err(|error| CliError::reading(&file.real, &error))
 }
 
+fn report(bytes: &[u8], check: &FileCheck) -> FileReport {
+    let report = under_bar(bytes.len() as u64, |at| check.run(bytes, at));
+    report.expect("a slice can always be read")
+}
+
 fn is_too_long(finding: &FileFinding) -> bool {
     finding.fault == FileFault::Skipped(SkipReason::TooLong)
 }
@@ -76,8 +81,7 @@ impl JsonLines {
     }
 
     fn checked(bytes: Vec<u8>, check: &FileCheck) -> Self {
-        let report = under_bar(bytes.len() as u64, |at| check.run(&*bytes, at));
-        Self { report: report.expect("a slice can always be read"), bytes }
+        Self { report: report(&bytes, check), bytes }
     }
 
     /// Parses all records for edits.
@@ -92,8 +96,7 @@ impl JsonLines {
 
     /// Its findings if it is read as this form.
     fn health_as(&self, form: FileForm) -> Health {
-        let check = Self::closer(&self.bytes).form(form);
-        health(&check.run(&*self.bytes, |_| {}).expect("a slice can always be read"))
+        health(&report(&self.bytes, &Self::closer(&self.bytes).form(form)))
     }
 
     /// Whether skipped bytes hold no content: NULs, and the last record if the agent died while
@@ -178,8 +181,7 @@ impl Document for JsonLines {
     /// Truncates before the record with the first fault, and further back while the rest is
     /// invalid.
     fn before_fault(&self) -> Box<dyn Document> {
-        let report = Self::closer(&self.bytes).run(&*self.bytes, |_| {});
-        let report = report.expect("a slice can always be read");
+        let report = report(&self.bytes, &Self::closer(&self.bytes));
         let errors = report.findings.iter().filter(|it| it.severity == Severity::Error);
         let fault = errors.map(|finding| finding.offset).min();
         let mut at = usize::try_from(fault.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
