@@ -3,23 +3,24 @@ use crate::{
     bounds::{Answers, Detachable},
     config::{Config, ConflictPolicy, DerivedKeys},
     end::Refusal,
-    error::KeyRejected,
+    error::{KeyRejected, WaitTimedOut},
     local::{
         Store, Task,
-        claim::{Claim, Waiter},
+        claim::{Claim, Delivery, Waiter},
         table::LocalClaim,
     },
     protocol::Ttls,
     record::RecordState,
     remote::{
-        Boxed, Remote, Request, StoreCall, StoreRequest, boxed, local_probe::LocalProbe,
-        probe::UnresolvedCall,
+        Boxed, call::StoreCall, client::Client, local_probe::LocalProbe, probe::UnresolvedCall,
     },
     run::{Attended, CellOf, DetachedCall, DriverOf},
 };
-use pin_project_lite::pin_project;
-use std::{pin::Pin, sync::Arc};
-use tokio::time::{Instant, Sleep};
+use std::{future::poll_fn, sync::Arc};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, timeout_at},
+};
 use tr_core::{
     BoxError, DedupeKey, DedupeMode, DedupeScope, Derive, Effect, Event, InvalidKey, Observer,
     Replay, StoreResponse,
@@ -36,7 +37,7 @@ pub(crate) struct Shared<V> {
     pub(crate) config: Config,
     pub(crate) store: Arc<Store<V>>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
-    pub(crate) remote: Option<Arc<dyn Remote<V>>>,
+    pub(crate) remote: Option<Arc<Client<V>>>,
     pub(crate) probe: Option<LocalProbe<V>>,
 }
 
@@ -53,33 +54,8 @@ pub(crate) struct Claims<S, A, V> {
 pub(crate) enum State<S, F, Req, R, A, V> {
     Known(Option<Result<R, BoxError>>),
     Running(Attended<S, F, Req, R, A, V>),
-    Wait(Pin<Box<Wait<S, Req, A, V>>>),
-    Probing(Box<Probing<S, Req, A, V>>),
-}
-
-/// Waits for the probe, then calls again or is refused.
-pub(crate) struct Probing<S, Req, A, V> {
-    /// Resolves to whether the record has been settled.
-    pub(crate) probe: Boxed<bool>,
-    pub(crate) call: Option<(Claims<S, A, V>, Req, Refusal)>,
-}
-
-pin_project! {
-    /// Waits for another caller's run, and runs the call itself if that run never started.
-    pub(crate) struct Wait<S, Req, A, V> {
-        pub(crate) waiter: Waiter<V>,
-        pub(crate) replay: Replay,
-        pub(crate) call: Option<(Claims<S, A, V>, Req)>,
-        pub(crate) mutating: bool,
-        // The deadline of this call.
-        pub(crate) deadline: Option<Instant>,
-        // The request to the store, for when the claim passes to this caller.
-        pub(crate) store_request: Option<Box<StoreRequest<V>>>,
-        // When `max_wait` is over; set once the wait starts.
-        pub(crate) until: Option<Instant>,
-        #[pin]
-        pub(crate) timer: Option<Sleep>,
-    }
+    /// Waits for another caller's run, or for the probe.
+    Waiting(Boxed<Self>),
 }
 
 impl<S: Clone, A: Copy, V> Clone for Claims<S, A, V> {
@@ -128,7 +104,7 @@ where
             && !in_process
             && !answers.has_scope(&req)
         {
-            match &remote.settings().instance {
+            match &remote.settings.instance {
                 Some(instance) => id.key = id.key.of_instance(instance),
                 // The caller gave no key, so it needs no record.
                 None if is_derived && effect != Effect::Mutating => {
@@ -188,8 +164,7 @@ where
         local: &LocalClaim<'_>,
         effect: Effect,
     ) -> Self {
-        let request = Self::store_request(claims, &req, local, effect);
-        let store_call = request.map(|request| Box::new(StoreCall::new(*request)));
+        let store_call = Self::store_call(claims, &req, local, effect);
         if store_call.is_some() {
             // It is stale once the store has replied.
             claims.answers.set_stamp(&mut req, None);
@@ -226,28 +201,16 @@ where
             Task::Wait(waiter, replay) => {
                 let joined = Event::Replayed { matched: replay.matched_on, state: "inflight" };
                 Self::tell(claims, &req, || joined);
-                let deadline = answers.deadline(&req).map(Instant::from_std);
-                let store_request = Self::store_request(claims, &req, local, effect);
+                let store_call = Self::store_call(claims, &req, local, effect);
                 // It is stale once this caller may run the call.
                 answers.set_stamp(&mut req, None);
-                Self::Wait(Pin::from(Box::new(Wait {
-                    waiter,
-                    replay,
-                    call: Some((claims.clone(), req)),
-                    mutating,
-                    deadline,
-                    store_request,
-                    until: None,
-                    timer: None,
-                })))
+                let claims = claims.clone();
+                let waiting = Self::wait(claims, req, mutating, store_call, replay, waiter);
+                Self::Waiting(Box::pin(waiting))
             }
             Task::Refuse(refusal @ Refusal::Unknown(_)) if Self::can_probe(claims, local) => {
-                let deadline = answers.deadline(&req).map(Instant::from_std);
-                let size_of = move |kept: &V| StoreResponse::<S::Response>::size_of(&answers, kept);
-                let (shared, key) = (claims.shared.clone(), local.id.key);
-                let probe = probe_local(shared, key, local.ttls, deadline, size_of);
-                let call = Some((claims.clone(), req, refusal));
-                Self::Probing(Box::new(Probing { probe, call }))
+                let (key, ttls) = (local.id.key, local.ttls);
+                Self::Waiting(Box::pin(Self::probe(claims.clone(), req, refusal, key, ttls)))
             }
             Task::Refuse(refusal) => Self::Known(Some(Err(Self::refuse(claims, &req, refusal)))),
         }
@@ -265,16 +228,84 @@ where
         refusal.into_error(effect == Effect::Mutating)
     }
 
-    /// The request to the store, if there is one, that has to succeed before this call may run.
+    /// The requests to the store, if there is one, that has to claim the call before it may run.
     #[inline]
-    fn store_request(
+    fn store_call(
         claims: &Claims<S, A, V>,
         req: &Req,
         local: &LocalClaim<'_>,
         effect: Effect,
-    ) -> Option<Box<StoreRequest<V>>> {
+    ) -> Option<Box<StoreCall<S::Response, V>>> {
         let remote = claims.shared.remote.as_ref().filter(|_| !local.in_process)?;
-        Some(Box::new(Self::build_store_request(claims, req, remote, local, effect)))
+        let (info, record) = (claims.answers.info(req), claims.answers.record(req));
+        let times = (Self::deadline(claims, req), claims.shared.config.max_wait);
+        Some(StoreCall::new(remote, local, effect, (&info, &record), times))
+    }
+
+    fn deadline(claims: &Claims<S, A, V>, req: &Req) -> Option<Instant> {
+        claims.answers.deadline(req).map(Instant::from_std)
+    }
+
+    /// Waits for another caller's run, and runs the call itself if that run never started.
+    async fn wait(
+        claims: Claims<S, A, V>,
+        req: Req,
+        mutating: bool,
+        store_call: Option<Box<StoreCall<S::Response, V>>>,
+        replay: Replay,
+        mut waiter: Waiter<V>,
+    ) -> Self {
+        let (answers, deadline) = (claims.answers, Self::deadline(&claims, &req));
+        let longest = Instant::now() + claims.shared.config.max_wait;
+        let until = deadline.map_or(longest, |deadline| deadline.min(longest));
+        let served = poll_fn(|cx| waiter.poll(cx));
+        let delivery = match Handle::try_current() {
+            Ok(_) => timeout_at(until, served).await.ok(),
+            // Without a tokio runtime there is no timer.
+            Err(_) => Some(served.await),
+        };
+        let claim = match delivery {
+            Some(Delivery::Answer(answer)) => {
+                let end = answer.into_result(replay).map(|kept| answers.load(kept, replay));
+                return Self::Known(Some(end));
+            }
+            Some(Delivery::Claim(claim)) => Some(claim),
+            Some(Delivery::Alone) => None,
+            None => {
+                let is_due = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                let error = match is_due {
+                    true => WaitTimedOut::new().into(),
+                    false => Self::refuse(&claims, &req, Refusal::InFlight),
+                };
+                return Self::Known(Some(Err(error)));
+            }
+        };
+        let store_call = store_call.filter(|_| claim.is_some()).map(|mut store_call| {
+            // The time that it has waited counts.
+            store_call.request.until = Some(longest);
+            store_call
+        });
+        let call =
+            DetachedCall::new(None, &claims.inner, req, claim, store_call, mutating, answers);
+        Self::Running(Attended(call))
+    }
+
+    /// Asks the probe how the call of unknown outcome ended; then claims again, or refuses.
+    async fn probe(
+        claims: Claims<S, A, V>,
+        mut req: Req,
+        refusal: Refusal,
+        key: Key,
+        ttls: Ttls,
+    ) -> Self {
+        let (answers, deadline) = (claims.answers, Self::deadline(&claims, &req));
+        let size_of = move |kept: &V| StoreResponse::<S::Response>::size_of(&answers, kept);
+        if !is_settled(&claims.shared, key, ttls, deadline, size_of).await {
+            return Self::Known(Some(Err(Self::refuse(&claims, &req, refusal))));
+        }
+        // The time stamp is stale after the probe.
+        answers.set_stamp(&mut req, None);
+        Self::start(&claims, req)
     }
 
     /// The derived key of a call that gave none. Sets `cut_off` where the key only joins cut-off
@@ -296,22 +327,6 @@ where
     }
 
     #[cold]
-    fn build_store_request(
-        claims: &Claims<S, A, V>,
-        req: &Req,
-        remote: &Arc<dyn Remote<V>>,
-        local: &LocalClaim<'_>,
-        effect: Effect,
-    ) -> StoreRequest<V> {
-        let claim = remote.claim_of(local, &claims.answers.info(req), &claims.answers.record(req));
-        let deadline = claims.answers.deadline(req).map(Instant::from_std);
-        let (claim, wait, found) = (Arc::new(claim), local.wait, Arc::default());
-        let (max_wait, until) = (claims.shared.config.max_wait, None);
-        let request = Request { claim, effect, wait, deadline, max_wait, until, found };
-        StoreRequest { remote: remote.clone(), request, observer: claims.shared.observer.clone() }
-    }
-
-    #[cold]
     fn reject(claims: &Claims<S, A, V>, req: &Req, effect: Effect, why: InvalidKey) -> Self {
         let refused = Event::Refused { code: code::INVALID_ENVELOPE, effect };
         Self::tell(claims, req, || refused);
@@ -328,27 +343,25 @@ where
 
 /// Asks the probe how a call of unknown outcome ended. Returns whether the record has been settled,
 /// so that the caller should claim again. `size_of` gives the size of a response that is found.
-fn probe_local<V: Clone + Send + 'static>(
-    shared: Sharded<Shared<V>>,
+async fn is_settled<V>(
+    Shared { store, probe, .. }: &Shared<V>,
     key: Key,
     ttls: Ttls,
     deadline: Option<Instant>,
-    size_of: impl FnOnce(&V) -> usize + Send + 'static,
-) -> Boxed<bool> {
-    boxed(async move {
-        let (store, Some(probe)) = (&shared.store, &shared.probe) else { return false };
-        let ask = async {
-            let Some(record) = store.record(&key) else { return true };
-            if record.state != RecordState::Unknown {
-                return true;
-            }
-            let call = UnresolvedCall { key, epoch: record.epoch, record };
-            let Some(state) = probe.find(&call).await else { return false };
-            let size = state.kept().map_or(0, size_of);
-            // If another process settled it first, the next claim shows that.
-            store.settle(&key, Some(call.epoch), state, size, &ttls);
-            true
-        };
-        probe.once(key, deadline, ask).await
-    })
+    size_of: impl FnOnce(&V) -> usize,
+) -> bool {
+    let Some(probe) = probe else { return false };
+    let ask = async {
+        let Some(record) = store.record(&key) else { return true };
+        if record.state != RecordState::Unknown {
+            return true;
+        }
+        let call = UnresolvedCall { key, epoch: record.epoch, record };
+        let Some(state) = probe.find(&call).await else { return false };
+        let size = state.kept().map_or(0, size_of);
+        // If another process settled it first, the next claim shows that.
+        store.settle(&key, Some(call.epoch), state, size, &ttls);
+        true
+    };
+    probe.once(key, deadline, ask).await
 }

@@ -2,7 +2,7 @@
 use crate::{
     handle::Handle,
     local::{Store, table::Common},
-    store::RecordStore,
+    remote::gate::Gate,
 };
 use std::{
     sync::{Arc, Weak},
@@ -36,7 +36,7 @@ impl<V: Send + 'static> Handle<V> {
     pub fn spawn_janitor(&self) -> Janitor {
         let shift = TickGuard::begin(&self.store.common);
         let here = tokio::spawn(work(Arc::downgrade(&self.store), shift)).abort_handle();
-        let remote = self.remote.as_ref().map(|remote| remote.store.clone());
+        let remote = self.remote.as_ref().map(|remote| remote.gate.clone());
         let there = remote.map(|remote| tokio::spawn(sweep(remote)).abort_handle());
         Janitor([here].into_iter().chain(there).collect())
     }
@@ -80,12 +80,12 @@ async fn work<V>(store: Weak<Store<V>>, shift: TickGuard) {
 }
 
 /// Sweeps a store once a minute, until nothing expired is left.
-async fn sweep(store: Arc<dyn RecordStore>) {
+async fn sweep(gate: Arc<Gate>) {
     let mut rounds = interval(TICK * ROUND as u32);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         rounds.tick().await;
         // A failed sweep is repeated in a minute: expired records do no harm.
-        while store.sweep().await.is_ok_and(|gone| gone > 0) {}
+        while gate.sweep().await.is_ok_and(|gone| gone > 0) {}
     }
 }

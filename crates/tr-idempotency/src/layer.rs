@@ -7,7 +7,7 @@ use crate::{
     handle::Handle,
     local::{Store, budget::Budget, table::Common},
     protocol::Ttls,
-    remote::{Remote, client::Client, gate::Gate, local_probe::LocalProbe},
+    remote::{client::Client, gate::Gate, local_probe::LocalProbe},
     service::Idempotency,
 };
 use std::sync::Arc;
@@ -70,14 +70,13 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
         };
         let store = Arc::new(Store::new(it.capacity, common));
         let remote = it.store.map(|(records, format)| {
-            let records = Arc::new(Gate::new(records, it.frames.seal.clone()));
-            let (format, probe) = (format(it.most_bytes, it.frames), it.probe.clone());
-            let probe = (probe, it.probe_patience);
-            Arc::new(Client::new(records, format, it.stored, it.patience, probe))
+            let gate = Gate::new(records, it.frames.seal.clone(), it.patience);
+            let probe = (it.probe.clone(), it.probe_patience);
+            let format = format(it.most_bytes, it.frames);
+            Client::new(gate, format, it.stored, it.observer.clone(), probe)
         });
         let probe = it.probe.map(|probe| LocalProbe::new(probe, it.probe_patience));
         let handle = Handle { store: store.clone(), ttls: config.ttls, remote: remote.clone() };
-        let remote = remote.map(|remote| remote as Arc<dyn Remote<V>>);
         let shared = Shared { config, store, observer: it.observer, remote, probe };
         IdempotencyLayer { answers, shared: Sharded::new(shared), handle }
     }

@@ -193,7 +193,7 @@ impl<'s, V: Clone> Lookup<'s, V> {
         let shard = &self.store.shards[self.store.index(self.hash)];
         // Before the garbage is dropped, which runs foreign code: if that panics, the claim is
         // released.
-        let claim = Claim::new(shard.clone(), at, token, local);
+        let claim = Claim::new(shard.clone(), at, token, local.terms());
         drop(garbage);
         Ok((claim, cell))
     }
@@ -215,7 +215,7 @@ impl<'s, V: Clone> Lookup<'s, V> {
             // Before the garbage is dropped, as above.
             let task = match found {
                 Found::Claimed { at, token } => {
-                    Task::Run(Claim::new(shard.clone(), at, token, local), cell)
+                    Task::Run(Claim::new(shard.clone(), at, token, local.terms()), cell)
                 }
                 Found::Waits { node, of, replay } => {
                     let (key, once) = (local.id.key, local.cut_off);

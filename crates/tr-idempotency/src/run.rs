@@ -9,12 +9,12 @@ use crate::{
         claim::{Claim, Shard},
         slot_pool::Cell,
     },
-    remote::StoreCall,
+    remote::call::StoreCall,
 };
 use pin_project_lite::pin_project;
 use std::{
     fmt,
-    future::Future,
+    future::{Future, poll_fn},
     mem,
     ops::{Deref, DerefMut},
     pin::Pin,
@@ -244,7 +244,9 @@ where
         }
         // Without a runtime, nothing would poll it: it ends here, and leaves `unknown`.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(Unattended(Self(Some(cell))));
+            let mut call = Self(Some(cell));
+            // The response has no receiver; the waiters get theirs.
+            runtime.spawn(async move { drop(poll_fn(|cx| call.poll(cx)).await) });
         }
     }
 }
@@ -310,25 +312,6 @@ impl<S, F, Req, R, A, V> Drop for Attended<S, F, Req, R, A, V> {
         if let Some(cell) = self.0.0.take() {
             (cell.leave)(cell);
         }
-    }
-}
-
-/// A run without a caller, in a task of its own.
-struct Unattended<S, F, Req, R, A, V>(DetachedCall<S, F, Req, R, A, V>);
-
-impl<S, Req, A, V> Future for Unattended<S, S::Future, Req, S::Response, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // The response has no receiver; the waiters have got theirs.
-        let _ = ready!(self.0.poll(cx));
-        Poll::Ready(())
     }
 }
 

@@ -1,12 +1,8 @@
 //! The service and its response future.
 use crate::{
     bounds::{Answers, Detachable},
-    claim::{Claims, Probing, Shared, State, Wait},
-    end::Refusal,
-    error::WaitTimedOut,
-    local::claim::Delivery,
-    remote::StoreCall,
-    run::{Attended, DetachedCall},
+    claim::{Claims, Shared, State},
+    run::Attended,
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -14,10 +10,6 @@ use std::{
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
-};
-use tokio::{
-    runtime::Handle,
-    time::{Instant, sleep_until},
 };
 use tower_service::Service;
 use tr_core::{BoxError, DefaultPolicy, ToolOutcome, internal::Sharded};
@@ -104,76 +96,9 @@ where
                     return Poll::Ready(end.take().expect("polled after completion"));
                 }
                 State::Running(Attended(call)) => return call.poll(cx),
-                State::Wait(wait) => *state = ready!(State::after_wait(wait.as_mut(), cx)),
-                State::Probing(probing) => *state = ready!(State::after_probe(probing, cx)),
+                State::Waiting(waiting) => *state = ready!(waiting.as_mut().poll(cx)),
             }
         }
-    }
-}
-
-impl<S, Req, A, V> State<S, S::Future, Req, S::Response, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    fn after_probe(probing: &mut Probing<S, Req, A, V>, cx: &mut Context<'_>) -> Poll<Self> {
-        let is_settled = ready!(probing.probe.as_mut().poll(cx));
-        let (claims, mut req, refusal) = probing.call.take().expect("polled after completion");
-        Poll::Ready(if is_settled {
-            // The time stamp is stale after the probe.
-            claims.answers.set_stamp(&mut req, None);
-            Self::start(&claims, req)
-        } else {
-            Self::Known(Some(Err(Self::refuse(&claims, &req, refusal))))
-        })
-    }
-
-    fn after_wait(wait: Pin<&mut Wait<S, Req, A, V>>, cx: &mut Context<'_>) -> Poll<Self> {
-        let mut this = wait.project();
-        let Poll::Ready(delivery) = this.waiter.poll(cx) else {
-            if this.timer.is_none() {
-                // Without a tokio runtime there is no timer.
-                if Handle::try_current().is_err() {
-                    return Poll::Pending;
-                }
-                let (claims, _) = this.call.as_ref().expect("polled after completion");
-                let max_wait = claims.shared.config.max_wait;
-                let until = *this.until.insert(Instant::now() + max_wait);
-                let until = this.deadline.map_or(until, |deadline| deadline.min(until));
-                this.timer.set(Some(sleep_until(until)));
-            }
-            ready!(this.timer.as_pin_mut().expect("it is set").poll(cx));
-            let (claims, req) = this.call.as_ref().expect("polled after completion");
-            let is_due = this.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            let error = match is_due {
-                true => WaitTimedOut::new().into(),
-                false => Self::refuse(claims, req, Refusal::InFlight),
-            };
-            return Poll::Ready(Self::Known(Some(Err(error))));
-        };
-        let claim = match delivery {
-            Delivery::Answer(answer) => {
-                let (claims, _) = this.call.as_ref().expect("polled after completion");
-                let (answers, replay) = (claims.answers, *this.replay);
-                let end = answer.into_result(replay).map(|kept| answers.load(kept, replay));
-                return Poll::Ready(Self::Known(Some(end)));
-            }
-            Delivery::Claim(claim) => Some(claim),
-            Delivery::Alone => None,
-        };
-        let (claims, req) = this.call.take().expect("polled after completion");
-        let store_request = this.store_request.take().filter(|_| claim.is_some());
-        let store_call = store_request.map(|mut store_request| {
-            // The time that it has waited counts.
-            store_request.request.until = *this.until;
-            Box::new(StoreCall::new(*store_request))
-        });
-        let (mutating, answers) = (*this.mutating, claims.answers);
-        let call =
-            DetachedCall::new(None, &claims.inner, req, claim, store_call, mutating, answers);
-        Poll::Ready(Self::Running(Attended(call)))
     }
 }
 
@@ -183,8 +108,7 @@ impl<S, F, Req, R, A, V> fmt::Debug for IdempotencyFuture<S, F, Req, R, A, V> {
         match &self.state {
             State::Known(_) => f.field("state", &"known"),
             State::Running(call) => f.field("state", call),
-            State::Wait(wait) => f.field("state", &wait.waiter),
-            State::Probing(_) => f.field("state", &"asking the probe"),
+            State::Waiting(_) => f.field("state", &"waiting"),
         };
         f.finish()
     }

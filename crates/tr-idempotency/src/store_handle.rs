@@ -15,7 +15,11 @@ use crate::{
     remote::client::Client,
     store::{End, Query, Selector, StateFilter, StoreError, Stored, UnreadableRecord},
 };
-use std::{ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{
+    ops::RangeInclusive,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 use tr_core::canonical::{Digest, Key};
 
 /// The number of hexadecimal digits of a key.
@@ -73,7 +77,7 @@ impl<V> StoreHandle<V> {
     /// Checks that the store is reachable and configured to keep its promises; returns warnings of
     /// what the check cannot rule out. For start-up and health checks.
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
-        self.remote.within(None, self.remote.store.check()).await
+        self.remote.gate.within(None, self.remote.gate.check()).await
     }
 
     /// Checks that the store's records were written with this layer's key, or without one if it has none. A
@@ -83,7 +87,7 @@ impl<V> StoreHandle<V> {
     /// `Refused` if they were written otherwise.
     pub async fn check_key(&self) -> Result<(), StoreError> {
         // The gate checks its key before any operation.
-        self.remote.within(None, self.remote.store.mark(&[], &[])).await.map(drop)
+        self.remote.gate.within(None, self.remote.gate.enter()).await.map(drop)
     }
 
     /// How many claims this layer could not release, so that only the end of the lease frees them:
@@ -92,7 +96,7 @@ impl<V> StoreHandle<V> {
     /// run.
     #[must_use]
     pub fn left_to_leases(&self) -> u64 {
-        self.remote.releases.left()
+        self.remote.gate.left.load(Relaxed)
     }
 
     /// Whether the call of this key has ended in this process and the store does not have its end:
@@ -100,7 +104,7 @@ impl<V> StoreHandle<V> {
     /// such a call is of unknown outcome.
     #[must_use]
     pub fn is_unrecorded(&self, key: &Key) -> bool {
-        self.remote.unrecorded.has(key)
+        self.remote.gate.unrecorded.has(key)
     }
 
     /// How long a claim of this layer holds unless it is renewed, for tools that say nothing else.
@@ -111,14 +115,14 @@ impl<V> StoreHandle<V> {
 
     /// The record of this key.
     pub async fn record(&self, key: &Key) -> Result<Option<DedupeRecord>, StoreError> {
-        let stored = self.remote.store.read(key).await?;
+        let stored = self.remote.gate.read(key).await?;
         Ok(stored.map(|stored| self.remote.shown(&stored)))
     }
 
     /// Whether the process that last claimed this key is alive; `None` if the store cannot tell. A
     /// call of unknown outcome may still run while it is.
     pub async fn is_owner_alive(&self, key: &Key) -> Result<Option<bool>, StoreError> {
-        self.remote.store.is_owner_alive(key).await
+        self.remote.gate.is_owner_alive(key).await
     }
 
     /// Up to `limit` records whose keys begin with these hexadecimal digits; none if `digits` is
@@ -137,7 +141,7 @@ impl<V> StoreHandle<V> {
         limit: usize,
         is_brief: bool,
     ) -> Result<RecordListing, StoreError> {
-        let found = self.remote.store.list(query, limit, is_brief).await?;
+        let found = self.remote.gate.list(query, limit, is_brief).await?;
         let records = found.records.iter().map(|stored| self.remote.shown(stored)).collect();
         Ok(RecordListing { records, unreadable: found.unreadable })
     }
@@ -161,16 +165,6 @@ impl<V> StoreHandle<V> {
     pub async fn unknown(&self, limit: usize) -> Result<RecordListing, StoreError> {
         let state = StateFilter::Unknown;
         self.listing(&Query { selector: Selector::All, state }, limit, true).await
-    }
-
-    /// The calls of unknown outcome of this session.
-    pub async fn unknown_of(
-        &self,
-        session: &str,
-        limit: usize,
-    ) -> Result<RecordListing, StoreError> {
-        let query = Query { state: StateFilter::Unknown, ..self.query(Filter::Session(session)) };
-        self.listing(&query, limit, true).await
     }
 
     /// The calls of unknown outcome of this session with these params, whatever their keys, and the
@@ -212,7 +206,7 @@ impl<V> StoreHandle<V> {
         how: Resolution<V>,
         by: Option<Settlement>,
     ) -> Result<Result<(), NotUnknown>, StoreError> {
-        let Some(stored) = self.remote.store.read(key).await? else {
+        let Some(stored) = self.remote.gate.read(key).await? else {
             return Ok(Err(NotUnknown::new()));
         };
         let token = stored.record.token;
@@ -234,7 +228,7 @@ impl<V> StoreHandle<V> {
         let (earlier, ..) = format.history(&found, &stored.record.state).unwrap_or_default();
         let state = format.write(&place, &state, ttl, &earlier, by.map(Box::new)).state;
         let end = End { state, ttl };
-        let settled = self.remote.store.settle(key, Some(token), &end).await?;
+        let settled = self.remote.gate.settle(key, Some(token), &end).await?;
         if settled {
             self.front.forget_unknown(key);
         }
@@ -244,7 +238,7 @@ impl<V> StoreHandle<V> {
     /// Deletes the record of this key, whatever its state, in the store and in this process, as
     /// [`Handle::clear`] does; `false` if the store has none.
     pub async fn clear(&self, key: &Key) -> Result<bool, StoreError> {
-        let cleared = self.remote.store.clear(key).await?;
+        let cleared = self.remote.gate.clear(key).await?;
         // Also this process's copy.
         let _ = self.front.clear(key);
         Ok(cleared)
@@ -252,13 +246,13 @@ impl<V> StoreHandle<V> {
 
     /// How many records match; [`flush`](Self::flush) deletes the settled ones among them.
     pub async fn count(&self, filter: Filter<'_>) -> Result<u64, StoreError> {
-        self.remote.store.count(&self.query(filter)).await
+        self.remote.gate.count(&self.query(filter)).await
     }
 
     /// Deletes settled records and returns how many. Calls in flight stay, and so do mutating calls
     /// of unknown outcome: [settle](Self::settle) or [clear](Self::clear) those one by one.
     pub async fn flush(&self, filter: Filter<'_>) -> Result<u64, StoreError> {
-        let gone = self.remote.store.flush(&self.query(filter)).await?;
+        let gone = self.remote.gate.flush(&self.query(filter)).await?;
         let _ = self.front.flush(filter);
         Ok(gone)
     }
@@ -266,7 +260,7 @@ impl<V> StoreHandle<V> {
     /// Deletes a bounded number of expired records and returns how many. A
     /// [janitor](Handle::spawn_janitor) does so once a minute.
     pub async fn sweep(&self) -> Result<u64, StoreError> {
-        self.remote.store.sweep().await
+        self.remote.gate.sweep().await
     }
 
     fn query(&self, filter: Filter<'_>) -> Query {

@@ -4,10 +4,10 @@ use super::{
     budget::Reservation,
     mailbox::Mailbox,
     slot_pool::Cell,
-    table::{Common, LocalClaim, Settled, Table},
+    table::{Common, Settled, Table},
 };
 use crate::{
-    end::{Answer, Refusal, State, ttl},
+    end::{Answer, Refusal, State},
     protocol::{Millis, Token, Ttls},
 };
 use std::{
@@ -47,8 +47,6 @@ pub(crate) struct Claim<V> {
     pub(crate) fronts: bool,
     /// Its run had to wait.
     pub(crate) attended: bool,
-    /// The bytes of the response that its end keeps.
-    pub(crate) size: usize,
 }
 
 impl<V> Claim<V> {
@@ -57,19 +55,7 @@ impl<V> Claim<V> {
         shard: Arc<Shard<V>>,
         at: usize,
         token: Token,
-        local: &LocalClaim<'_>,
-    ) -> Self {
-        let LocalClaim { now, ttls, mutating, .. } = *local;
-        Self::since(now, shard, at, token, ttls, mutating)
-    }
-
-    const fn since(
-        since: Millis,
-        shard: Arc<Shard<V>>,
-        at: usize,
-        token: Token,
-        ttls: Ttls,
-        mutating: bool,
+        (since, ttls, mutating): (Millis, Ttls, bool),
     ) -> Self {
         Self {
             shard,
@@ -82,7 +68,6 @@ impl<V> Claim<V> {
             settled: false,
             fronts: false,
             attended: false,
-            size: 0,
         }
     }
 
@@ -108,39 +93,14 @@ impl<V> Claim<V> {
         drop(driver);
     }
 
-    /// Records the end (`None`: it cannot be kept, and the call may run again), serves the waiters,
-    /// and keeps the empty cell. `false` if the claim was lost, or the response is too large to be
-    /// kept.
+    /// Records the end (`None`: it cannot be kept, and the call may run again) and serves the
+    /// waiters, and keeps the empty cell. The end has a response of `size` bytes, was `age` ago and is
+    /// kept for `ttl`, or not at all. Returns whether the claim was in force, and whether the
+    /// response is small enough to be kept.
     #[inline]
-    pub(crate) fn finish<D: Send + 'static>(self, end: Option<State<V>>, cell: Cell<D>) -> bool
-    where
-        V: Clone,
-    {
-        // Without a time to live it ends with its call, however coarse the clock is.
-        let ttl =
-            end.as_ref().map(|end| ttl(&self.ttls, end, self.mutating)).filter(|ttl| *ttl > 0);
-        let (held, stays) = self.finish_weighed(end, ttl, 0, cell);
-        held && stays
-    }
-
-    /// Like [`finish`](Self::finish), for an end that was `age` ago and is kept for `ttl`, or not
-    /// at all. `false` if the claim was lost.
-    pub(crate) fn finish_for<D: Send + 'static>(
-        self,
-        end: Option<State<V>>,
-        ttl: Option<Millis>,
-        age: Millis,
-        cell: Cell<D>,
-    ) -> bool
-    where
-        V: Clone,
-    {
-        self.finish_weighed(end, ttl, age, cell).0
-    }
-
-    fn finish_weighed<D: Send + 'static>(
+    pub(crate) fn finish<D: Send + 'static>(
         mut self,
-        end: Option<State<V>>,
+        (end, size): (Option<State<V>>, usize),
         ttl: Option<Millis>,
         age: Millis,
         cell: Cell<D>,
@@ -156,7 +116,7 @@ impl<V> Claim<V> {
         let now = now.saturating_sub(age);
         let ttl = ttl.map(|ttl| ttl.saturating_add(age));
         let budget = &self.shard.common.budget;
-        let reservation = budget.reserve(self.size);
+        let reservation = budget.reserve(size);
         let (settled, gone, stays) = {
             let mut table = self.shard.lock();
             table.pool.give(cell);
@@ -222,7 +182,7 @@ impl<V> Claim<V> {
         drop(garbage);
         if let Some((node, token)) = successor {
             let Self { at, ttls, mutating, .. } = *self;
-            let mut claim = Self::since(now, self.shard.clone(), at, token, ttls, mutating);
+            let mut claim = Self::new(self.shard.clone(), at, token, (now, ttls, mutating));
             claim.fronts = self.fronts;
             node.deliver(Delivery::Claim(claim));
         }

@@ -252,6 +252,11 @@ pub(crate) struct Settled<V, N> {
 }
 
 impl LocalClaim<'_> {
+    /// When it was made, how long its states last, and whether the call is mutating.
+    pub(super) const fn terms(&self) -> (Millis, Ttls, bool) {
+        (self.now, self.ttls, self.mutating)
+    }
+
     pub(super) const fn ask(&self, token: Token) -> Ask {
         let Self { id, mutating, again, now, ttls, .. } = *self;
         Ask { digest: id.digest, mutating, again, token, now, ttls }

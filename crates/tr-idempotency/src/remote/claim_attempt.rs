@@ -1,7 +1,7 @@
 //! Requests a claim from the store, where the reply may get lost.
-use super::{Boxed, client::Client};
+use super::{Boxed, gate::Gate};
 use crate::store::{ClaimRequest, Claimed, StoreError, StoreErrorKind};
-use std::{future::poll_fn, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 
 /// How many times a claim is sent.
@@ -12,16 +12,16 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// One owner's claim, from the first request on. Dropped while it may be in force, it is released,
 /// after the pending request has ended, so that the request cannot arrive after the release.
-pub(super) struct ClaimAttempt<V> {
-    remote: Arc<Client<V>>,
+pub(super) struct ClaimAttempt {
+    gate: Arc<Gate>,
     claim: Arc<ClaimRequest>,
     sent: Option<Boxed<Result<Claimed, StoreError>>>,
     may_hold: bool,
 }
 
-impl<V: Send + 'static> ClaimAttempt<V> {
-    pub(super) const fn new(remote: Arc<Client<V>>, claim: Arc<ClaimRequest>) -> Self {
-        Self { remote, claim, sent: None, may_hold: false }
+impl ClaimAttempt {
+    pub(super) const fn new(gate: Arc<Gate>, claim: Arc<ClaimRequest>) -> Self {
+        Self { gate, claim, sent: None, may_hold: false }
     }
 
     /// Claims; sends the same request again if the store does not reply. Returns when the request
@@ -54,12 +54,10 @@ impl<V: Send + 'static> ClaimAttempt<V> {
     }
 
     async fn send(&mut self, deadline: Option<Instant>) -> Result<Claimed, StoreError> {
-        let (store, claim) = (self.remote.store.clone(), self.claim.clone());
+        let (gate, claim) = (self.gate.clone(), self.claim.clone());
         self.may_hold = true;
-        let sent: Boxed<_> = Box::pin(async move { store.claim(&claim).await });
-        let sent = self.sent.insert(sent);
-        let reply = poll_fn(|cx| sent.as_mut().poll(cx));
-        let reply = self.remote.within(deadline, reply).await;
+        let sent = self.sent.insert(Box::pin(async move { gate.claim(&claim).await }));
+        let reply = self.gate.within(deadline, sent).await;
         self.sent = None;
         reply
     }
@@ -70,11 +68,10 @@ impl<V: Send + 'static> ClaimAttempt<V> {
     }
 }
 
-impl<V> Drop for ClaimAttempt<V> {
+impl Drop for ClaimAttempt {
     fn drop(&mut self) {
         if self.may_hold {
-            let Client { store, releases, patience, .. } = &*self.remote;
-            releases.release_in_background(store, &self.claim, *patience, self.sent.take());
+            self.gate.release_in_background(&self.claim, self.sent.take());
         }
     }
 }

@@ -1,38 +1,88 @@
 //! The way of a layer to its store. A store says under which key its records were written, or that it was
 //! none: with another key, nothing gets through. In a sealed store, keys and digests have other names.
+use super::unrecorded::Unrecorded;
 use crate::{
     codec::{MarkFault, Names, SealingKey},
     protocol::{Millis, Token},
     store::{
         ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, Selector, StoreError,
-        StoreFuture, Stored, UnreadableRecord,
+        Stored, UnreadableRecord,
     },
 };
 use std::{
+    future::Future,
     ops::RangeInclusive,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicU64},
+    time::Duration,
+};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
 };
 use tr_core::canonical::Key;
 
 /// The mark of a store whose records are not sealed.
 const PLAIN: &[u8] = b"plain";
 
-/// A store behind the check of its key.
-#[derive(Debug)]
+/// The most releases, and records of vanished calls, that run at the same time.
+const AT_ONCE: usize = 1_024;
+
+/// The most ends that may wait to be recorded later.
+const LATER: usize = 1_024;
+
+/// A store behind the check of its key, and what waits for it.
 pub(crate) struct Gate {
     store: Arc<dyn RecordStore>,
     seal: Option<SealingKey>,
     /// Set once the key has been found to be the right one: the names in a sealed store.
     names: OnceLock<Option<Names>>,
+    /// The timeout of one request.
+    patience: Duration,
+    pub(super) places: Arc<Semaphore>,
+    /// The number of claims that were left to their leases.
+    pub(crate) left: AtomicU64,
+    pub(super) later: Arc<Semaphore>,
+    pub(crate) unrecorded: Unrecorded,
 }
 
+tr_core::debug_parts! { Gate, |it| store = it.store, seal = it.seal, patience = it.patience }
+
 impl Gate {
-    pub(crate) const fn new(store: Arc<dyn RecordStore>, seal: Option<SealingKey>) -> Self {
-        Self { store, seal, names: OnceLock::new() }
+    pub(crate) fn new(
+        store: Arc<dyn RecordStore>,
+        seal: Option<SealingKey>,
+        patience: Duration,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            seal,
+            names: OnceLock::new(),
+            patience,
+            places: Arc::new(Semaphore::new(AT_ONCE)),
+            left: AtomicU64::new(0),
+            later: Arc::new(Semaphore::new(LATER)),
+            unrecorded: Unrecorded::default(),
+        })
+    }
+
+    /// Runs one request within the store timeout and the deadline.
+    pub(crate) async fn within<T>(
+        &self,
+        deadline: Option<Instant>,
+        request: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let patience = Instant::now() + self.patience;
+        let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+        match timeout_at(until, request).await {
+            Ok(end) => end,
+            Err(_) => Err(StoreError::uncertain(
+                "the store did not reply within its timeout, or before the call's deadline",
+            )),
+        }
     }
 
     /// Checks that the store's records were written with this key, or without one as now; marks a new store.
-    async fn enter(&self) -> Result<Option<&Names>, StoreError> {
+    pub(crate) async fn enter(&self) -> Result<Option<&Names>, StoreError> {
         if self.names.get().is_none() {
             // Several callers may do so at once, since a slow one must not hold up the others.
             let names = self.check_mark().await?;
@@ -106,131 +156,110 @@ fn shown(names: Option<&Names>, mut stored: Stored) -> Stored {
     stored
 }
 
-impl RecordStore for Gate {
-    fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
-        Box::pin(async move {
-            let Some(names) = self.enter().await? else { return self.store.claim(claim).await };
-            let (key, digest) = (names.key(&claim.key), names.digest(&claim.digest));
-            let claimed = self.store.claim(&ClaimRequest { key, digest, ..claim.clone() }).await?;
-            let shown = |stored: Box<Stored>| Box::new(shown(Some(names), *stored));
-            Ok(match claimed {
-                Claimed::Settled(stored) => Claimed::Settled(shown(stored)),
-                Claimed::Unknown(stored) => Claimed::Unknown(shown(stored)),
-                other => other,
-            })
+impl Gate {
+    pub(crate) async fn claim(&self, claim: &ClaimRequest) -> Result<Claimed, StoreError> {
+        let Some(names) = self.enter().await? else { return self.store.claim(claim).await };
+        let (key, digest) = (names.key(&claim.key), names.digest(&claim.digest));
+        let claimed = self.store.claim(&ClaimRequest { key, digest, ..claim.clone() }).await?;
+        let shown = |stored: Box<Stored>| Box::new(shown(Some(names), *stored));
+        Ok(match claimed {
+            Claimed::Settled(stored) => Claimed::Settled(shown(stored)),
+            Claimed::Unknown(stored) => Claimed::Unknown(shown(stored)),
+            other => other,
         })
     }
 
-    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
-        Box::pin(async move { self.store.renew(&self.name(key).await?, token, lease).await })
+    pub(super) async fn renew(
+        &self,
+        key: &Key,
+        token: Token,
+        lease: Millis,
+    ) -> Result<bool, StoreError> {
+        self.store.renew(&self.name(key).await?, token, lease).await
     }
 
-    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        Box::pin(async move { self.store.release(&self.name(key).await?, owner).await })
+    pub(super) async fn release(&self, key: &Key, owner: u64) -> Result<bool, StoreError> {
+        self.store.release(&self.name(key).await?, owner).await
     }
 
-    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        Box::pin(async move { self.store.finalise(&self.name(key).await?, token, end).await })
+    pub(crate) async fn finalise(
+        &self,
+        key: &Key,
+        token: Token,
+        end: &End,
+    ) -> Result<bool, StoreError> {
+        self.store.finalise(&self.name(key).await?, token, end).await
     }
 
-    fn settle<'s>(
-        &'s self,
-        key: &'s Key,
+    pub(crate) async fn settle(
+        &self,
+        key: &Key,
         of: Option<Token>,
-        end: &'s End,
-    ) -> StoreFuture<'s, bool> {
-        Box::pin(async move { self.store.settle(&self.name(key).await?, of, end).await })
+        end: &End,
+    ) -> Result<bool, StoreError> {
+        self.store.settle(&self.name(key).await?, of, end).await
     }
 
-    fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {
-        Box::pin(async move {
-            let names = self.enter().await?;
-            let name = names.map_or(*key, |names| names.key(key));
-            Ok(self.store.read(&name).await?.map(|stored| shown(names, stored)))
-        })
+    pub(crate) async fn read(&self, key: &Key) -> Result<Option<Stored>, StoreError> {
+        let names = self.enter().await?;
+        let name = names.map_or(*key, |names| names.key(key));
+        Ok(self.store.read(&name).await?.map(|stored| shown(names, stored)))
     }
 
-    fn watch<'s>(&'s self, key: &'s Key, seen: Seen) -> StoreFuture<'s, ()> {
-        Box::pin(async move { self.store.watch(&self.name(key).await?, seen).await })
+    pub(super) async fn watch(&self, key: &Key, seen: Seen) -> Result<(), StoreError> {
+        self.store.watch(&self.name(key).await?, seen).await
     }
 
-    fn list<'s>(
-        &'s self,
-        query: &'s Query,
+    pub(crate) async fn list(
+        &self,
+        query: &Query,
         limit: usize,
         is_brief: bool,
-    ) -> StoreFuture<'s, Listing> {
-        Box::pin(async move {
-            let (named, range) = self.named(query).await?;
-            let names = self.enter().await?;
-            let most = if range.is_some() { usize::MAX } else { limit };
-            let Listing { records, unreadable } = self.store.list(&named, most, is_brief).await?;
-            let is_meant = |key: &Key| range.as_ref().is_none_or(|keys| keys.contains(key));
-            let records = records.into_iter().map(|stored| shown(names, stored));
-            let unreadable = unreadable.into_iter().map(|record| UnreadableRecord {
-                key: names.map_or(record.key, |names| names.key_of(&record.key)),
-                ..record
-            });
-            Ok(Listing {
-                records: records.filter(|it| is_meant(&it.key)).take(limit).collect(),
-                unreadable: unreadable.filter(|it| is_meant(&it.key)).take(limit).collect(),
-            })
+    ) -> Result<Listing, StoreError> {
+        let (named, range) = self.named(query).await?;
+        let names = self.enter().await?;
+        let most = if range.is_some() { usize::MAX } else { limit };
+        let Listing { records, unreadable } = self.store.list(&named, most, is_brief).await?;
+        let is_meant = |key: &Key| range.as_ref().is_none_or(|keys| keys.contains(key));
+        let records = records.into_iter().map(|stored| shown(names, stored));
+        let unreadable = unreadable.into_iter().map(|record| UnreadableRecord {
+            key: names.map_or(record.key, |names| names.key_of(&record.key)),
+            ..record
+        });
+        Ok(Listing {
+            records: records.filter(|it| is_meant(&it.key)).take(limit).collect(),
+            unreadable: unreadable.filter(|it| is_meant(&it.key)).take(limit).collect(),
         })
     }
 
-    fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
-        Box::pin(async move {
-            match self.named(query).await? {
-                (named, None) => self.store.count(&named).await,
-                _ => Ok(self.list(query, usize::MAX, true).await?.records.len() as u64),
-            }
-        })
+    /// The selection is by key, session or tool.
+    pub(crate) async fn count(&self, query: &Query) -> Result<u64, StoreError> {
+        self.store.count(&self.named(query).await?.0).await
     }
 
-    fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
-        Box::pin(async move {
-            let (named, range) = self.named(query).await?;
-            if range.is_none() {
-                return self.store.flush(&named).await;
-            }
-            let mut flushed = 0;
-            for found in self.list(query, usize::MAX, true).await?.records {
-                let one = Query { selector: Selector::Key(found.key), state: query.state };
-                flushed += self.flush(&one).await?;
-            }
-            Ok(flushed)
-        })
+    /// The selection is by key, session or tool.
+    pub(crate) async fn flush(&self, query: &Query) -> Result<u64, StoreError> {
+        self.store.flush(&self.named(query).await?.0).await
     }
 
-    fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
-        Box::pin(async move { self.store.clear(&self.name(key).await?).await })
+    pub(crate) async fn clear(&self, key: &Key) -> Result<bool, StoreError> {
+        self.store.clear(&self.name(key).await?).await
     }
 
     /// Also marks a sealed store that has lost its mark, as a server does with all that it has.
-    fn sweep(&self) -> StoreFuture<'_, u64> {
-        Box::pin(async move {
-            if let (Some(names), Some(seal)) = (self.enter().await?, &self.seal) {
-                self.store.mark(&[], &seal.mark(names)).await?;
-            }
-            self.store.sweep().await
-        })
+    pub(crate) async fn sweep(&self) -> Result<u64, StoreError> {
+        if let (Some(names), Some(seal)) = (self.enter().await?, &self.seal) {
+            self.store.mark(&[], &seal.mark(names)).await?;
+        }
+        self.store.sweep().await
     }
 
-    fn check(&self) -> StoreFuture<'_, Vec<String>> {
-        Box::pin(async move {
-            self.enter().await?;
-            self.store.check().await
-        })
+    pub(crate) async fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.enter().await?;
+        self.store.check().await
     }
 
-    fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
-        Box::pin(async move {
-            self.enter().await?;
-            self.store.mark(from, to).await
-        })
-    }
-
-    fn is_owner_alive<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<bool>> {
-        Box::pin(async move { self.store.is_owner_alive(&self.name(key).await?).await })
+    pub(crate) async fn is_owner_alive(&self, key: &Key) -> Result<Option<bool>, StoreError> {
+        self.store.is_owner_alive(&self.name(key).await?).await
     }
 }

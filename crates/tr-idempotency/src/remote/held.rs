@@ -1,9 +1,6 @@
 //! A claim that the store has granted: renewed while the call runs, and recorded at its end, now or
 //! later; otherwise released or lost.
-use super::{
-    Boxed, Lease, LeaseCheck, Recorded, TRIED,
-    client::{Client, in_background},
-};
+use super::{Boxed, Recorded, client::Client};
 use crate::{
     codec::Place,
     end::{Failure, Run, State},
@@ -18,18 +15,21 @@ use std::{
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep_until};
 use tr_core::{Classification, Ran, Verdict, code};
 
 /// After this many late renewals in a row, a call is not started.
 const LATE: u32 = 3;
 
 /// The lease of a claim, renewed while the call runs.
+///
+/// Dropped before the call was started, it is released; after that, the call is recorded as
+/// unknown. Each happens in a task of its own; without a runtime, the end of the lease does it.
 pub(crate) struct Held<V> {
     remote: Arc<Client<V>>,
     claim: Arc<ClaimRequest>,
-    token: Token,
-    pub(super) earlier: Vec<Run>,
+    pub(crate) token: Token,
+    earlier: Vec<Run>,
     /// When the lease ends, counted from before the request was sent.
     ours_until: Instant,
     /// Fires when the next renewal is due.
@@ -38,11 +38,22 @@ pub(crate) struct Held<V> {
     /// Renewals in a row whose reply came after the renewed lease had ended.
     late: u32,
     lost: bool,
-    started: bool,
+    /// The tool may have started.
+    pub(crate) started: bool,
     ended: bool,
 }
 
-impl<V: Send + 'static> Held<V> {
+/// Whether a call may start.
+pub(crate) enum LeaseCheck {
+    /// The claim is ours.
+    Held,
+    /// Another process has the claim.
+    Lost,
+    /// The store is unavailable.
+    Failed(StoreError),
+}
+
+impl<V> Held<V> {
     pub(super) fn new(
         remote: Arc<Client<V>>,
         claim: Arc<ClaimRequest>,
@@ -101,30 +112,21 @@ impl<V: Send + 'static> Held<V> {
     }
 
     fn renew(&mut self) {
-        let Self { remote, claim, token, .. } = self;
-        let (remote, claim, token) = (remote.clone(), claim.clone(), *token);
+        let (gate, claim, token) = (self.remote.gate.clone(), self.claim.clone(), self.token);
         let renewal: Boxed<_> = Box::pin(async move {
-            let renew = remote.store.renew(&claim.key, token, claim.ttls.inflight);
-            remote.within(None, renew).await
+            gate.within(None, gate.renew(&claim.key, token, claim.ttls.inflight)).await
         });
         self.renewal = Some((Instant::now(), renewal));
     }
-}
 
-impl<V: Send + 'static> Lease<V> for Held<V> {
-    fn epoch(&self) -> u64 {
-        self.token.epoch
-    }
-
-    fn set_started(&mut self, started: bool) {
-        self.started = started;
-    }
-
-    fn keep(&mut self, cx: &mut Context<'_>) {
+    /// Polls the renewal, so that the task wakes when the next one is due.
+    pub(crate) fn keep(&mut self, cx: &mut Context<'_>) {
         while self.poll_renew(cx).is_ready() {}
     }
 
-    fn poll_lease(&mut self, cx: &mut Context<'_>) -> Poll<LeaseCheck> {
+    /// Whether the claim is still held, so that the call may start now. If the lease has ended
+    /// meanwhile, it is renewed first, a few times.
+    pub(crate) fn poll_lease(&mut self, cx: &mut Context<'_>) -> Poll<LeaseCheck> {
         loop {
             let renewed = self.poll_renew(cx);
             if self.lost {
@@ -147,37 +149,38 @@ impl<V: Send + 'static> Lease<V> for Held<V> {
         }
     }
 
-    fn finish(mut self: Box<Self>, state: &State<V>, ttl: Millis) -> (Boxed<Recorded>, bool) {
-        let written = self.remote.format.write(&self.place(), state, ttl, &self.earlier, None);
+    /// Records the end. Also returns whether a duplicate will get the whole response.
+    pub(crate) fn finish(mut self, state: &State<V>, ttl: Millis) -> (Boxed<Recorded>, bool) {
+        let (end, whole) = self.written(state, ttl);
         self.ended = true;
-        let end = End { state: written.state, ttl };
-        let (remote, claim) = (self.remote.clone(), self.claim.clone());
-        (record(remote, claim, self.token, end), written.whole)
+        let recording = self.remote.gate.clone().record(self.claim.clone(), self.token, end);
+        (Box::pin(recording), whole)
     }
 
-    fn forget(mut self: Box<Self>) -> Boxed<Recorded> {
+    /// Deletes the record of a call that has run: a repeat is safe, and there is no response to
+    /// keep.
+    pub(crate) fn forget(mut self) -> Boxed<Recorded> {
         self.ended = true;
-        let (remote, claim) = (self.remote.clone(), self.claim.clone());
+        let (gate, claim) = (self.remote.gate.clone(), self.claim.clone());
         Box::pin(async move {
-            remote.releases.release(&*remote.store, &claim, remote.patience).await;
+            gate.release_held(&claim).await;
             Recorded::No
         })
     }
+
+    /// The end as the store keeps it, and whether that has the whole response.
+    fn written(&self, state: &State<V>, ttl: Millis) -> (End, bool) {
+        let place = Place::of_claim(&self.claim, self.token);
+        let written = self.remote.format.write(&place, state, ttl, &self.earlier, None);
+        (End { state: written.state, ttl }, written.whole)
+    }
 }
 
-impl<V> Held<V> {
-    /// The identity that its end is sealed with.
-    fn place(&self) -> Place {
-        Place::of_claim(&self.claim, self.token)
-    }
-
-    /// The state of a call whose future was dropped or panicked during the run.
-    fn vanished() -> State<V> {
-        let end = Classification::new(Verdict::Cancelled, Ran::Unknown, code::OUTCOME_UNKNOWN);
-        let why = "the call was dropped during its run, or it panicked";
-        let recorded = Arc::new(RecordedFailure::new(end, Some(why.into())));
-        State::Unknown(Some(Failure::of_error(recorded)))
-    }
+/// The state of a call whose future was dropped or panicked during the run.
+fn vanished<V>() -> State<V> {
+    let end = Classification::new(Verdict::Cancelled, Ran::Unknown, code::OUTCOME_UNKNOWN);
+    let why = "the call was dropped during its run, or it panicked";
+    State::Unknown(Some(Failure::of_error(Arc::new(RecordedFailure::new(end, Some(why.into()))))))
 }
 
 impl<V> Drop for Held<V> {
@@ -185,88 +188,12 @@ impl<V> Drop for Held<V> {
         if self.ended || self.lost {
             return;
         }
-        let Client { store, releases, patience, format, .. } = &*self.remote;
-        let patience = *patience;
-        if !self.started {
-            return releases.release_in_background::<()>(store, &self.claim, patience, None);
-        }
-        // One attempt is enough: the end of the lease has the same effect.
-        let Some(place) = releases.place() else { return };
-        let ttl = self.claim.ttls.unknown;
-        let written = format.write(&self.place(), &Self::vanished(), ttl, &self.earlier, None);
-        let end = End { state: written.state, ttl };
-        let (store, claim, token) = (store.clone(), self.claim.clone(), self.token);
-        in_background(async move {
-            let _ = timeout(patience, store.finalise(&claim.key, token, &end)).await;
-            drop(place);
-        });
-    }
-}
-
-/// Attempts before the caller gets its answer.
-const TIMES: u32 = 3;
-
-/// The pause between two of them.
-const SHORT_PAUSE: Duration = Duration::from_millis(20);
-
-/// The pause between two attempts after that, at first and at most.
-const PAUSE: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(10);
-
-/// Records the end before the caller gets its answer. If the store is unavailable [`TIMES`] times,
-/// returns and retries in a task for [`TRIED`].
-fn record<V: Send + 'static>(
-    remote: Arc<Client<V>>,
-    claim: Arc<ClaimRequest>,
-    token: Token,
-    end: End,
-) -> Boxed<Recorded> {
-    Box::pin(async move {
-        for times in 1..=TIMES {
-            match once(&remote, &claim, token, &end).await {
-                Ok(true) => {
-                    remote.unrecorded.remove(&claim.key);
-                    return Recorded::Yes;
-                }
-                Err(error) if error.is_transient() => {}
-                Ok(false) | Err(_) => {
-                    remote.unrecorded.add(claim.key);
-                    return Recorded::No;
-                }
-            }
-            if times < TIMES {
-                sleep(SHORT_PAUSE * times).await;
-            }
-        }
-        remote.unrecorded.add(claim.key);
-        let Ok(place) = remote.later.clone().try_acquire_owned() else { return Recorded::No };
-        in_background(async move {
-            later(&remote, &claim, token, &end).await;
-            drop(place);
-        });
-        Recorded::Later
-    })
-}
-
-async fn once<V>(
-    remote: &Client<V>,
-    claim: &ClaimRequest,
-    token: Token,
-    end: &End,
-) -> Result<bool, StoreError> {
-    remote.within(None, remote.store.finalise(&claim.key, token, end)).await
-}
-
-async fn later<V>(remote: &Client<V>, claim: &ClaimRequest, token: Token, end: &End) {
-    let until = Instant::now() + TRIED;
-    let mut pause = PAUSE;
-    while Instant::now() < until {
-        sleep(pause).await;
-        pause = (pause * 2).min(LONGEST);
-        match once(remote, claim, token, end).await {
-            Err(error) if error.is_transient() => {}
-            Ok(true) => return remote.unrecorded.remove(&claim.key),
-            Ok(false) | Err(_) => return,
+        let (gate, claim) = (&self.remote.gate, &self.claim);
+        if self.started {
+            let end = || self.written(&vanished(), claim.ttls.unknown).0;
+            gate.end_in_background(claim, self.token, end);
+        } else {
+            gate.release_in_background::<()>(claim, None);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Claims a call in the store, or gets its recorded end.
 use super::{
-    Boxed, Lease as _, Obtained, Remote, Request, Settings, WhenStoreFails,
+    Request, WhenStoreFails,
     claim_attempt::ClaimAttempt,
     client::Client,
     held::Held,
@@ -10,8 +10,7 @@ use crate::{
     codec::{Found, Place, Unreadable},
     end::{Failure, Refusal, Run, State},
     failure::RecordedFailure,
-    local::{notes::RequestNote, table::LocalClaim},
-    protocol::{self, Again},
+    protocol::{self, Again, Millis},
     store::{ClaimRequest, Claimed, End, Grant, Seen, StoreError, StoreErrorKind, Stored},
 };
 use std::{
@@ -19,7 +18,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tr_core::{CallInfo, Classification, Effect, Ran, RecordRef, Verdict, code};
+use tr_core::{Classification, Effect, Ran, Verdict, code};
 
 /// How long after the end of a lease a waiter looks again.
 const MARGIN: Duration = Duration::from_millis(5);
@@ -33,68 +32,47 @@ const READ: Duration = Duration::from_millis(200);
 /// The most probes that one caller starts.
 const PROBES: usize = 2;
 
-impl<V: Clone + Send + 'static> Remote<V> for Client<V> {
-    fn settings(&self) -> &Settings {
-        &self.settings
-    }
+/// The result of a claim.
+pub(crate) enum Obtained<V> {
+    /// The call may run.
+    Run(Box<Held<V>>),
+    /// The call may run without a record: the store is unavailable, and the policy allows that.
+    Open,
+    /// The call has ended; this is its recorded end.
+    Answer {
+        state: State<V>,
+        age: Millis,
+        left: Millis,
+        waited: bool,
+    },
+    Refuse(Refusal),
+}
 
-    fn claim_of(
-        &self,
-        local: &LocalClaim<'_>,
-        info: &CallInfo<'_>,
-        record: &RecordRef<'_>,
-    ) -> ClaimRequest {
-        let LocalClaim { id, mutating, again, ttls, .. } = *local;
-        let (key, digest, frames) = (id.key, id.digest, &self.format.frames);
-        let place = Place { key, digest, mutating, epoch: 0, by_hand: false };
-        ClaimRequest {
-            key,
-            digest,
-            mutating,
-            again,
-            owner: self.owner(),
-            ttls,
-            tool: info.tool.to_owned(),
-            session: record.session.or(info.session).map(|session| frames.session(session)),
-            notes: RequestNote::of(info, record).write(&place, frames),
+/// Claims; waits while another process runs the call, and claims again.
+pub(super) async fn obtain<V>(remote: Arc<Client<V>>, request: Request) -> Obtained<V>
+where
+    V: Clone + Send + 'static,
+{
+    let refused = match ask(&remote, &request).await {
+        Ok(obtained) => return obtained,
+        Err(Refusal::Unavailable(error, Ran::No))
+            if request.effect == Effect::Mutating
+                && error.kind() == StoreErrorKind::Unreachable =>
+        {
+            Refusal::Unavailable(error, recorded(&remote, &request.claim).await)
         }
-    }
-
-    fn by_another_owner(&self, claim: &ClaimRequest) -> ClaimRequest {
-        ClaimRequest { owner: self.owner(), ..claim.clone() }
-    }
-
-    fn obtain(self: Arc<Self>, request: Request) -> Boxed<Obtained<V>> {
-        Box::pin(async move {
-            match ask(&self, &request).await {
-                Ok(obtained) => obtained,
-                Err(refused) => {
-                    let refused = match refused {
-                        Refusal::Unavailable(error, Ran::No)
-                            if request.effect == Effect::Mutating
-                                && error.kind() == StoreErrorKind::Unreachable =>
-                        {
-                            let ran = recorded(&self, &request.claim).await;
-                            Refusal::Unavailable(error, ran)
-                        }
-                        refused => refused,
-                    };
-                    // A record that cannot be read blocks a mutating call, and so does one that the
-                    // store reported before it became unavailable.
-                    let may_run = match refused {
-                        Refusal::Unavailable(_, Ran::No) => true,
-                        Refusal::Unavailable(..) | Refusal::Unreadable(..) => {
-                            request.effect != Effect::Mutating
-                        }
-                        _ => false,
-                    };
-                    match self.settings.policy.of(request.effect) {
-                        WhenStoreFails::Run if may_run => Obtained::Open,
-                        _ => Obtained::Refuse(refused),
-                    }
-                }
-            }
-        })
+        Err(refused) => refused,
+    };
+    // A record that cannot be read blocks a mutating call, and so does one that the store reported
+    // before it became unavailable.
+    let may_run = match refused {
+        Refusal::Unavailable(_, Ran::No) => true,
+        Refusal::Unavailable(..) | Refusal::Unreadable(..) => request.effect != Effect::Mutating,
+        _ => false,
+    };
+    match remote.settings.policy.of(request.effect) {
+        WhenStoreFails::Run if may_run => Obtained::Open,
+        _ => Obtained::Refuse(refused),
     }
 }
 
@@ -103,7 +81,7 @@ where
     V: Clone + Send + 'static,
 {
     let Request { claim, wait, deadline, .. } = request;
-    let mut asking = ClaimAttempt::new(remote.clone(), claim.clone());
+    let mut asking = ClaimAttempt::new(remote.gate.clone(), claim.clone());
     let (mut waited, mut probes, mut until) = (false, 0, request.until);
     loop {
         let claimed = asking.claim(*deadline).await;
@@ -155,7 +133,7 @@ where
 /// Whether the tool ran, by a record that can still be read while no claim can be written: in a
 /// file that another process keeps locked.
 async fn recorded<V>(remote: &Client<V>, claim: &ClaimRequest) -> Ran {
-    match timeout(READ, remote.store.read(&claim.key)).await {
+    match timeout(READ, remote.gate.read(&claim.key)).await {
         Ok(Ok(Some(stored))) => match stored.record.state {
             protocol::State::Done(_) => Ran::Yes,
             protocol::State::Cancelled(_) => Ran::No,
@@ -174,7 +152,7 @@ async fn watch<V>(
     (deadline, until): (Option<Instant>, Instant),
 ) -> Result<(), Refusal> {
     let watching = async {
-        if remote.store.watch(&claim.key, seen).await.is_err() {
+        if remote.gate.watch(&claim.key, seen).await.is_err() {
             sleep(PAUSE).await;
         }
     };
@@ -205,9 +183,9 @@ async fn probe<V>(remote: &Client<V>, request: &Request, stored: &Stored) -> Res
     // With the digest of this request: the one in the store may have been tampered with.
     let place = Place { digest: claim.digest, ..Place::by_hand(claim.key, &stored.record) };
     let end = End { state: remote.format.write(&place, &state, ttl, &[], None).state, ttl };
-    let settle = remote.store.settle(&claim.key, Some(stored.record.token), &end);
+    let settle = remote.gate.settle(&claim.key, Some(stored.record.token), &end);
     // If another process settled it first, the next claim shows that.
-    let settled = remote.within(*deadline, settle).await;
+    let settled = remote.gate.within(*deadline, settle).await;
     settled.map(|_| true).map_err(|error| failed(error, request.ran()))
 }
 
@@ -227,7 +205,7 @@ async fn bar<V: Send + 'static>(held: Held<V>, claim: &ClaimRequest, why: Unread
         Some(format!("its record cannot be trusted: {why}").into()),
     ));
     let state = State::Unknown(Some(Failure::of_error(recorded)));
-    Box::new(held).finish(&state, claim.ttls.unknown).0.await;
+    held.finish(&state, claim.ttls.unknown).0.await;
     Refusal::Unreadable(Arc::new(StoreError::unreadable(why)), Ran::Unknown)
 }
 

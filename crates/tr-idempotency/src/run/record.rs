@@ -6,35 +6,15 @@ use crate::{
     end::{Failure, State, failed, ttl},
     error::SharedFailure,
     failure::{RecordedFailure, SMALL_FAILURE},
-    remote::{Ending, Recorded, Stage, TRIED},
+    remote::{
+        Recorded, TRIED,
+        call::{Ending, Stage},
+    },
 };
 use std::sync::Arc;
 use tr_core::{BoxError, Verdict};
 
 impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
-    /// The state to record for a response, and whether a duplicate will get that response.
-    #[inline]
-    pub(super) fn state_of(&self, response: &R, mutating: bool) -> (Option<State<V>>, bool)
-    where
-        A: Answers<Req, R, V>,
-    {
-        let end = self.answers.classify(Ok(response));
-        let kept = self.answers.store(response);
-        let keeps_answer = kept.is_some();
-        let state = match end.verdict {
-            Verdict::Success if kept.is_none() && !mutating => None,
-            Verdict::Success => Some(State::Done(kept)),
-            _ => {
-                let recorded = Arc::new(RecordedFailure::new(end, None));
-                let large =
-                    kept.as_ref().filter(|kept| self.answers.size_of(kept) >= SMALL_FAILURE);
-                let brief = large.and_then(|kept| self.answers.shorten(kept));
-                Some(failed(mutating, Failure::new(recorded, kept, brief)))
-            }
-        };
-        (state, keeps_answer)
-    }
-
     /// The size in bytes of the response, or of the long failure text, that this state keeps.
     #[inline]
     pub(super) fn size_of(&self, state: Option<&State<V>>) -> usize
@@ -51,6 +31,7 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
 
     /// The state to record for an end, whether a duplicate will get the whole of it, and the end as
     /// the caller gets it.
+    #[inline]
     fn judge(
         &self,
         end: Result<R, BoxError>,
@@ -59,16 +40,28 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
     where
         A: Answers<Req, R, V>,
     {
-        match end {
-            Ok(response) => {
-                let (state, keeps) = self.state_of(&response, mutating);
-                (state, keeps, Ok(response))
-            }
+        let response = match end {
+            Ok(response) => response,
             Err(error) => {
                 let (state, error) = self.state_of_error(error);
-                (Some(state), true, Err(error))
+                return (Some(state), true, Err(error));
             }
-        }
+        };
+        let end = self.answers.classify(Ok(&response));
+        let kept = self.answers.store(&response);
+        let keeps_answer = kept.is_some();
+        let state = match end.verdict {
+            Verdict::Success if kept.is_none() && !mutating => None,
+            Verdict::Success => Some(State::Done(kept)),
+            _ => {
+                let recorded = Arc::new(RecordedFailure::new(end, None));
+                let large =
+                    kept.as_ref().filter(|kept| self.answers.size_of(kept) >= SMALL_FAILURE);
+                let brief = large.and_then(|kept| self.answers.shorten(kept));
+                Some(failed(mutating, Failure::new(recorded, kept, brief)))
+            }
+        };
+        (state, keeps_answer, Ok(response))
     }
 
     /// The state to record for an error, and the error that the callers share.
@@ -98,50 +91,37 @@ where
     ) -> Result<S::Response, BoxError> {
         let mut cell = self.take_cell();
         let run = cell.as_mut().project().run;
-        let Some(mut claim) = run.claim.take() else {
+        let Some(claim) = run.claim.take() else {
             Self::return_cell(cell);
             return end;
         };
-        match end {
-            Ok(mut response) => {
-                let (state, keeps_answer) = run.state_of(&response, claim.mutating);
-                claim.size = run.size_of(state.as_ref());
-                let answers = run.answers;
-                if !(claim.finish(state, cell) && keeps_answer) {
-                    answers.note_unrecorded(&mut response);
-                }
-                Ok(response)
-            }
-            Err(error) => {
-                let (state, error) = run.state_of_error(error);
-                claim.size = run.size_of(Some(&state));
-                claim.finish(Some(state), cell);
-                Err(error)
-            }
-        }
+        let (state, keeps, end) = run.judge(end, claim.mutating);
+        let (size, answers) = (run.size_of(state.as_ref()), run.answers);
+        // Without a time to live it ends with its call, however coarse the clock is.
+        let lasts = state.as_ref().map(|state| ttl(&claim.ttls, state, claim.mutating));
+        let (held, stays) = claim.finish((state, size), lasts.filter(|ttl| *ttl > 0), 0, cell);
+        noted(answers, end, held && stays && keeps)
     }
 
     /// Records the end in the store before any caller gets the response.
     pub(super) fn begin_end(&mut self, end: Result<S::Response, BoxError>) {
-        // Taken out, so that its drop wakes the waiters if something panics here.
-        let claim = self.claim.take().expect("a store call holds a claim");
+        let claim = self.take_claim();
         let (state, keeps, end) = self.judge(end, claim.mutating);
-        let (ttls, mutating) = (claim.ttls, self.mutating);
+        let mutating = self.mutating;
         self.drop_call();
-        let stage = std::mem::replace(&mut self.store_call().stage, Stage::Over);
+        let store_call = self.store_call();
+        let stage = std::mem::replace(&mut store_call.stage, Stage::Over);
         let Stage::Held(held) = stage else { return };
         let bare = match &state {
-            Some(state) if !self.store_call().store_request.remote.settings().keeps_answers => {
-                Some(state.bare())
-            }
+            Some(state) if !store_call.remote.settings.keeps_answers => Some(state.bare()),
             _ => None,
         };
         let (recording, whole) = match bare.as_ref().or(state.as_ref()) {
-            Some(state) => held.finish(state, ttl(&ttls, state, mutating)),
+            Some(state) => held.finish(state, ttl(&claim.ttls, state, mutating)),
             None => (held.forget(), false),
         };
         let whole = whole && keeps && bare.is_none();
-        self.store_call().stage = Stage::Ending(Ending { recording, end, state, whole });
+        store_call.stage = Stage::Ending(Ending { recording, end, state, whole });
         (self.claim, self.phase) = (Some(claim), Phase::Ending);
     }
 
@@ -154,8 +134,7 @@ where
             panic!("polled after completion")
         };
         let memory = self.memory();
-        let mut claim = self.claim.take().expect("a store call holds a claim");
-        claim.size = self.size_of(state.as_ref());
+        let claim = self.take_claim();
         let ttl = state.as_ref().and_then(|state| {
             let most = match recorded {
                 Recorded::Yes if matches!(state, State::Done(Some(_))) => memory,
@@ -165,13 +144,8 @@ where
             most.map(|most| most.min(claim.ttls.of(state)))
         });
         let answers = self.answers;
-        let held = claim.finish_for(state, ttl, 0, self.empty_cell());
-        end.map(|mut response| {
-            if !(held && whole && recorded == Recorded::Yes) {
-                answers.note_unrecorded(&mut response);
-            }
-            response
-        })
+        let held = self.end_here(claim, state, ttl, 0);
+        noted(answers, end, held && whole && recorded == Recorded::Yes)
     }
 
     /// Finishes a run without a record: only the waiters in this process share its end.
@@ -179,16 +153,26 @@ where
         &mut self,
         end: Result<S::Response, BoxError>,
     ) -> Result<S::Response, BoxError> {
-        let memory = self.memory();
-        let mut claim = self.claim.take().expect("a store call holds a claim");
+        let claim = self.take_claim();
         let (state, _, end) = self.judge(end, claim.mutating);
-        claim.size = self.size_of(state.as_ref());
         let done = matches!(state, Some(State::Done(Some(_))));
-        let answers = self.answers;
-        claim.finish_for(state, memory.filter(|_| done), 0, self.empty_cell());
-        end.map(|mut response| {
-            answers.note_unrecorded(&mut response);
-            response
-        })
+        let (memory, answers) = (self.memory().filter(|_| done), self.answers);
+        self.end_here(claim, state, memory, 0);
+        noted(answers, end, false)
     }
+}
+
+/// The end for the caller, with a note where a duplicate will not get the whole response.
+#[inline]
+fn noted<Req, R, V>(
+    answers: impl Answers<Req, R, V>,
+    end: Result<R, BoxError>,
+    is_recorded: bool,
+) -> Result<R, BoxError> {
+    end.map(|mut response| {
+        if !is_recorded {
+            answers.note_unrecorded(&mut response);
+        }
+        response
+    })
 }

@@ -5,9 +5,15 @@ use crate::{
     clock::millis,
     end::{Refusal, State, answer},
     error::Cancelled,
+    local::claim::Claim,
     protocol::Millis,
     record::RecordState,
-    remote::{Lease, LeaseCheck, Obtained, Stage, StoreCall, StoreRequest, WhenStoreFails},
+    remote::{
+        WhenStoreFails,
+        call::{Stage, StoreCall},
+        held::LeaseCheck,
+        obtain::Obtained,
+    },
     store::StoreError,
 };
 use std::{
@@ -33,6 +39,7 @@ where
             let run = &mut **self;
             let store_call = run.store_call.as_mut().expect("it has a store call");
             match &mut store_call.stage {
+                Stage::Due => store_call.claim(),
                 Stage::Claiming(asking) => {
                     let obtained = asking.as_mut().poll(cx);
                     let Poll::Ready(obtained) = obtained else {
@@ -63,7 +70,8 @@ where
                                 continue;
                             }
                             LeaseCheck::Failed(error) => {
-                                if let Some(end) = self.act_on(self.without_store(error)) {
+                                let obtained = self.without_store(error);
+                                if let Some(end) = self.act_on(obtained) {
                                     return Poll::Ready(end);
                                 }
                                 continue;
@@ -71,11 +79,11 @@ where
                         }
                     }
                     // If the call panics, it may have started.
-                    held.set_started(true);
+                    held.started = true;
                     let poll = self.poll_call(cx);
                     let called = self.phase != Phase::Fresh;
-                    if let Some(held) = self.held() {
-                        held.set_started(called);
+                    if let Stage::Held(held) = &mut self.store_call().stage {
+                        held.started = called;
                         if poll.is_pending() {
                             held.keep(cx);
                         }
@@ -96,28 +104,20 @@ where
         }
     }
 
-    fn held(&mut self) -> Option<&mut Box<dyn Lease<V>>> {
-        match &mut self.store_call.as_mut()?.stage {
-            Stage::Held(held) => Some(held),
-            _ => None,
-        }
-    }
-
     pub(super) fn store_call(&mut self) -> &mut StoreCall<S::Response, V> {
         self.store_call.as_mut().expect("it has a store call")
     }
 
     /// How long this process replays a recorded success without a request.
     pub(super) fn memory(&mut self) -> Option<Millis> {
-        self.store_call().store_request.remote.settings().memory.map(millis)
+        self.store_call().remote.settings.memory.map(millis)
     }
 
     /// The result of an unavailable store before the start: the policy for the call's effect
     /// decides.
-    fn without_store(&self, error: StoreError) -> Obtained<V> {
-        let StoreRequest { remote, request, .. } =
-            &self.store_call.as_ref().expect("it has a store call").store_request;
-        match remote.settings().policy.of(request.effect) {
+    fn without_store(&mut self, error: StoreError) -> Obtained<V> {
+        let StoreCall { remote, request, .. } = self.store_call();
+        match remote.settings.policy.of(request.effect) {
             WhenStoreFails::Run => Obtained::Open,
             WhenStoreFails::Refuse => {
                 Obtained::Refuse(Refusal::Unavailable(Arc::new(error), Ran::No))
@@ -129,8 +129,8 @@ where
     fn act_on(&mut self, obtained: Obtained<V>) -> Option<Result<S::Response, BoxError>> {
         match obtained {
             Obtained::Run(held) => {
-                let key = self.store_call().store_request.request.claim.key;
-                let fence = FencingToken { key, epoch: held.epoch() };
+                let key = self.store_call().request.claim.key;
+                let fence = FencingToken { key, epoch: held.token.epoch };
                 let answers = self.answers;
                 if let Some(req) = &mut self.req {
                     answers.note_claim(req, fence);
@@ -160,24 +160,23 @@ where
         let matched_on = if waited { MatchedOn::Inflight } else { MatchedOn::Completed };
         let name = RecordState::of(state.phase()).as_str();
         self.tell(&Event::Replayed { matched: matched_on, state: name });
-        let key = self.store_call().store_request.request.claim.key;
-        let mut claim = self.claim.take().expect("a store call holds a claim");
-        claim.size = self.size_of(Some(&state));
+        let key = self.store_call().request.claim.key;
+        let claim = self.take_claim();
         let fingerprint = claim.fingerprint(&key);
         let replay = Replay { matched_on, age: Duration::from_millis(age), fingerprint };
         let mine = answer(&state, self.mutating);
         let done = matches!(state, State::Done(Some(_)));
         let memory = self.memory().filter(|_| done).map(|ttl| ttl.min(left));
         let answers = self.answers;
-        claim.finish_for(Some(state), memory, age, self.empty_cell());
+        self.end_here(claim, Some(state), memory, age);
         mine.into_result(replay).map(|kept| answers.load(kept, replay))
     }
 
     fn refuse(&mut self, refused: Refusal) -> BoxError {
-        let effect = self.store_call().store_request.request.effect;
+        let effect = self.store_call().request.effect;
         self.tell(&refused.event(effect));
-        let claim = self.claim.take().expect("a store call holds a claim");
-        let deadline = self.store_call().store_request.request.deadline;
+        let claim = self.take_claim();
+        let deadline = self.store_call().request.deadline;
         let (mutating, cell) = (self.mutating, self.empty_cell());
         match refused {
             // Other callers may wait for longer: the claim passes to the next of them.
@@ -190,21 +189,39 @@ where
 
     /// Cancelled before the store has replied: the waiters get the cancellation too.
     fn give_up(&mut self) -> BoxError {
-        let ran = self.store_call().store_request.request.ran();
+        let ran = self.store_call().request.ran();
         let (state, _) = self.state_of_error(Cancelled::new(ran).into());
-        let claim = self.claim.take().expect("a store call holds a claim");
-        claim.finish_for(Some(state), None, 0, self.empty_cell());
+        let claim = self.take_claim();
+        self.end_here(claim, Some(state), None, 0);
         Cancelled::new(ran).into()
     }
 
-    pub(super) fn empty_cell(&mut self) -> CellOf<S, Req, A, V> {
+    /// Taken out, so that its drop wakes the waiters if something panics.
+    pub(super) fn take_claim(&mut self) -> Claim<V> {
+        self.claim.take().expect("a store call holds a claim")
+    }
+
+    /// Ends the call in this process, which keeps the end for `ttl`, or not at all. `false` if the
+    /// claim was lost.
+    pub(super) fn end_here(
+        &mut self,
+        claim: Claim<V>,
+        state: Option<State<V>>,
+        ttl: Option<Millis>,
+        age: Millis,
+    ) -> bool {
+        let size = self.size_of(state.as_ref());
+        claim.finish((state, size), ttl, age, self.empty_cell()).0
+    }
+
+    fn empty_cell(&mut self) -> CellOf<S, Req, A, V> {
         self.store_call = None;
         self.take_cell()
     }
 
     fn tell(&mut self, event: &Event<'_>) {
         let store_call = self.store_call.as_ref().expect("it has a store call");
-        let observer = store_call.store_request.observer.as_ref().filter(|it| it.enabled());
+        let observer = store_call.remote.observer.as_ref().filter(|it| it.enabled());
         if let (Some(observer), Some(req)) = (observer, &self.req) {
             observer.on_event(&self.answers.info(req), event);
         }

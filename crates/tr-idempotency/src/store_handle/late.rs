@@ -4,14 +4,14 @@ use crate::{
     codec::Place,
     handle::Resolution,
     protocol::{Phase, Token},
+    remote::background::retried,
     store::{ClaimRequest, Claimed, End, StoreError, Stored},
 };
 use std::{sync::Arc, time::Duration};
-use tokio::time::sleep;
 use tr_core::canonical::Key;
 
 /// Attempts to record an end under a claim that was granted for it.
-const TIMES: u32 = 10;
+const TIMES: usize = 10;
 
 /// The pause between two of them.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -47,7 +47,7 @@ impl<V: Clone> StoreHandle<V> {
         epoch: u64,
         how: Resolution<V>,
     ) -> Result<LateEnd, StoreError> {
-        let Some(stored) = self.remote.store.read(key).await? else { return Ok(LateEnd::Settled) };
+        let Some(stored) = self.remote.gate.read(key).await? else { return Ok(LateEnd::Settled) };
         let Token { epoch: now, owner } = stored.record.token;
         let (phase, ran) = (stored.record.state.phase(), !matches!(how, Resolution::DidNotRun));
         match phase {
@@ -64,7 +64,7 @@ impl<V: Clone> StoreHandle<V> {
         }
         check_notes(&stored, &self.remote.format)?;
         let claim = self.claim_of(&stored);
-        match self.remote.store.claim(&claim).await? {
+        match self.remote.gate.claim(&claim).await? {
             Claimed::Run(grant) => self.end(&claim, grant.token, how).await,
             _ => Ok(LateEnd::ClaimedAgain),
         }
@@ -98,15 +98,8 @@ impl<V: Clone> StoreHandle<V> {
         let place = Place::of_claim(claim, token);
         let end =
             End { state: self.remote.format.write(&place, &state, ttl, &[], None).state, ttl };
-        let mut times = 1;
-        loop {
-            match self.remote.store.finalise(&claim.key, token, &end).await {
-                Ok(true) => return Ok(LateEnd::Corrected),
-                Ok(false) => return Ok(LateEnd::ClaimedAgain),
-                Err(error) if !error.is_transient() || times == TIMES => return Err(error),
-                Err(_) => sleep(PAUSE).await,
-            }
-            times += 1;
-        }
+        let record = || self.remote.gate.finalise(&claim.key, token, &end);
+        let is_recorded = retried([PAUSE; TIMES - 1], record).await?;
+        Ok(if is_recorded { LateEnd::Corrected } else { LateEnd::ClaimedAgain })
     }
 }

@@ -1,0 +1,136 @@
+//! Requests to a store that are sent again while it is unavailable, and those that no caller waits for: tasks of their
+//! own, with a bound, since an unavailable store must not leave a task for every failed call.
+use super::{Boxed, Recorded, TRIED, gate::Gate};
+use crate::{
+    protocol::Token,
+    store::{ClaimRequest, End, StoreError},
+};
+use std::{
+    future::Future,
+    iter,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, sleep},
+};
+
+/// The pauses between the attempts to release a claim.
+const RELEASES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
+
+/// The pauses between the attempts to record an end before the caller gets its answer.
+const ENDS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(40)];
+
+/// The pause between two attempts after that, at first and at most.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Sends a request, and again after each of these pauses while the store is unavailable.
+pub(crate) async fn retried<T, F>(
+    pauses: impl IntoIterator<Item = Duration>,
+    mut send: impl FnMut() -> F,
+) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    for pause in pauses {
+        match send().await {
+            Err(error) if error.is_transient() => sleep(pause).await,
+            end => return end,
+        }
+    }
+    send().await
+}
+
+/// Spawns a task on the current runtime; `false` without one.
+fn in_background(task: impl Future<Output = ()> + Send + 'static) -> bool {
+    let runtime = Handle::try_current();
+    runtime.map(|runtime| runtime.spawn(task)).is_ok()
+}
+
+impl Gate {
+    /// Releases a claim in a task of its own, after the pending request has ended.
+    ///
+    /// The lease of a claim that is not released ends and leaves `unknown`, which blocks a mutating
+    /// call. That errs on the safe side.
+    pub(super) fn release_in_background<T: Send + 'static>(
+        self: &Arc<Self>,
+        claim: &Arc<ClaimRequest>,
+        sent: Option<Boxed<Result<T, StoreError>>>,
+    ) {
+        let giving = self.places.clone().try_acquire_owned().is_ok_and(|place| {
+            let (this, claim) = (self.clone(), claim.clone());
+            in_background(async move {
+                if let Some(sent) = sent {
+                    // The result does not matter: after it, the request cannot arrive any more.
+                    let _ = this.within(None, sent).await;
+                }
+                this.release_held(&claim).await;
+                drop(place);
+            })
+        });
+        if !giving {
+            self.left.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Releases a claim.
+    pub(super) async fn release_held(&self, claim: &ClaimRequest) {
+        let release = || self.within(None, self.release(&claim.key, claim.owner));
+        if retried(RELEASES, release).await.is_err() {
+            self.left.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Records the end of a vanished call. One attempt is enough: the end of the lease has the same
+    /// effect.
+    pub(super) fn end_in_background(
+        self: &Arc<Self>,
+        claim: &Arc<ClaimRequest>,
+        token: Token,
+        end: impl FnOnce() -> End,
+    ) {
+        let Ok(place) = self.places.clone().try_acquire_owned() else { return };
+        let (this, claim, end) = (self.clone(), claim.clone(), end());
+        in_background(async move {
+            let _ = this.end(&claim, token, &end).await;
+            drop(place);
+        });
+    }
+
+    /// Records the end before the caller gets its answer. If the store stays unavailable, returns and
+    /// retries in a task for [`TRIED`].
+    pub(super) async fn record(
+        self: Arc<Self>,
+        claim: Arc<ClaimRequest>,
+        token: Token,
+        end: End,
+    ) -> Recorded {
+        let recorded = retried(ENDS, || self.end(&claim, token, &end)).await;
+        if let Ok(true) = recorded {
+            self.unrecorded.remove(&claim.key);
+            return Recorded::Yes;
+        }
+        self.unrecorded.add(claim.key);
+        if !recorded.is_err_and(|error| error.is_transient()) {
+            return Recorded::No;
+        }
+        let Ok(place) = self.later.clone().try_acquire_owned() else { return Recorded::No };
+        in_background(async move {
+            let until = Instant::now() + TRIED;
+            let pauses = iter::successors(Some(PAUSE * 2), |pause| Some((*pause * 2).min(LONGEST)))
+                .take_while(|_| Instant::now() < until);
+            sleep(PAUSE).await;
+            if let Ok(true) = retried(pauses, || self.end(&claim, token, &end)).await {
+                self.unrecorded.remove(&claim.key);
+            }
+            drop(place);
+        });
+        Recorded::Later
+    }
+
+    async fn end(&self, claim: &ClaimRequest, token: Token, end: &End) -> Result<bool, StoreError> {
+        self.within(None, self.finalise(&claim.key, token, end)).await
+    }
+}
