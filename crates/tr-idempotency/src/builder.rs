@@ -97,73 +97,43 @@ impl<A, V> Builder<A, V> {
         Builder { answers, settings: self.settings }
     }
 
-    /// Sets how many records are kept; 25,000 by default. At capacity, the least recently used
-    /// settled record is evicted; calls in flight and mutating calls of unknown outcome never are.
-    pub const fn capacity(mut self, records: usize) -> Self {
-        self.settings.capacity = records;
-        self
-    }
-
-    /// Sets how many callers may wait for one call; 1,024 by default.
-    pub const fn max_waiters(mut self, waiters: usize) -> Self {
-        self.settings.max_waiters = waiters;
-        self
-    }
-
-    /// Sets how long a call waits for another's run with its key, within its own deadline; 30 s by
-    /// default. Then it fails with [`InFlight`](crate::error::InFlight), and the run goes on.
-    pub const fn max_wait(mut self, wait: Duration) -> Self {
-        self.settings.max_wait = wait;
-        self
-    }
-
-    /// Sets how to treat a key that is reused with other params; rejected by default.
-    pub const fn conflicts(mut self, policy: ConflictPolicy) -> Self {
-        self.settings.conflicts = policy;
-        self
-    }
-
-    /// Sets from which parts of a call a missing key is derived; [`DerivedKeys::Step`] by default.
-    pub const fn derived_keys(mut self, from: DerivedKeys) -> Self {
-        self.settings.derived = from;
-        self
-    }
-
-    /// Sets how long successes are replayed; 24 hours by default. A tool's manifest overrides it.
-    pub const fn done_ttl(mut self, ttl: Duration) -> Self {
-        self.settings.done = ttl;
-        self
-    }
-
-    /// Sets how long failures are replayed; 5 minutes by default. A tool's manifest overrides it.
-    /// Failures of mutating calls that may have run are kept at least as long as successes.
-    pub const fn failed_ttl(mut self, ttl: Duration) -> Self {
-        self.settings.failed = ttl;
-        self
-    }
-
-    /// Sets the lease of a call in flight; 2 minutes by default. A running call keeps its lease;
-    /// one that takes longer is listed as stale. A tool's manifest overrides it. With a
-    /// [store](Self::store) it must be far longer than the store's replies take: after three
-    /// renewals in a row that came too late, the store counts as unavailable.
-    pub const fn inflight_ttl(mut self, ttl: Duration) -> Self {
-        self.settings.inflight = ttl;
-        self
-    }
-
-    /// Sets how long a mutating call of unknown outcome blocks its duplicates; 24 hours by default.
-    pub const fn unknown_ttl(mut self, ttl: Duration) -> Self {
-        self.settings.unknown = ttl;
-        self
-    }
-
-    /// Sets how long the result of a cut-off call is kept for its repeat; 60 s by default.
-    pub const fn cut_off_grace(mut self, grace: Duration) -> Self {
-        self.settings.grace = grace;
-        self
-    }
-
     setters! {
+        /// Sets how many records are kept; 25,000 by default. At capacity, the least recently used
+        /// settled record is evicted; calls in flight and mutating calls of unknown outcome never are.
+        fn capacity(records: usize) { settings.capacity = records }
+
+        /// Sets how many callers may wait for one call; 1,024 by default.
+        fn max_waiters(waiters: usize) { settings.max_waiters = waiters }
+
+        /// Sets how long a call waits for another's run with its key, within its own deadline; 30 s by
+        /// default. Then it fails with [`InFlight`](crate::error::InFlight), and the run goes on.
+        fn max_wait(wait: Duration) { settings.max_wait = wait }
+
+        /// Sets how to treat a key that is reused with other params; rejected by default.
+        fn conflicts(policy: ConflictPolicy) { settings.conflicts = policy }
+
+        /// Sets from which parts of a call a missing key is derived; [`DerivedKeys::Step`] by default.
+        fn derived_keys(from: DerivedKeys) { settings.derived = from }
+
+        /// Sets how long successes are replayed; 24 hours by default. A tool's manifest overrides it.
+        fn done_ttl(ttl: Duration) { settings.done = ttl }
+
+        /// Sets how long failures are replayed; 5 minutes by default. A tool's manifest overrides it.
+        /// Failures of mutating calls that may have run are kept at least as long as successes.
+        fn failed_ttl(ttl: Duration) { settings.failed = ttl }
+
+        /// Sets the lease of a call in flight; 2 minutes by default. A running call keeps its lease;
+        /// one that takes longer is listed as stale. A tool's manifest overrides it. With a
+        /// [store](Self::store) it must be far longer than the store's replies take: after three
+        /// renewals in a row that came too late, the store counts as unavailable.
+        fn inflight_ttl(ttl: Duration) { settings.inflight = ttl }
+
+        /// Sets how long a mutating call of unknown outcome blocks its duplicates; 24 hours by default.
+        fn unknown_ttl(ttl: Duration) { settings.unknown = ttl }
+
+        /// Sets how long the result of a cut-off call is kept for its repeat; 60 s by default.
+        fn cut_off_grace(grace: Duration) { settings.grace = grace }
+
         /// Sets the observer of replays, conflicts and refusals; none by default.
         fn observer(observer: Arc<dyn Observer>) { settings.observer = Some(observer) }
 
@@ -173,6 +143,56 @@ impl<A, V> Builder<A, V> {
 
         /// Sets the secret behind the fingerprints of keys; one drawn per process by default.
         fn fingerprint_key(key: FingerprintKey) { settings.fingerprints = key }
+
+        /// Sets the timeout of one request to the store, 1 s by default; a claim is sent up to three
+        /// times.
+        fn store_timeout(timeout: Duration) { settings.patience = timeout }
+
+        /// Replays recorded successes from this process's memory for `ttl`, without a request to the
+        /// store; off by default. A record that another process clears is still replayed here until
+        /// then.
+        fn replay_from_memory(ttl: Duration) { settings.stored.memory = Some(ttl) }
+
+        /// Sets the most bytes of a response that are kept, in a store and in this process; 1 MiB by
+        /// default. A call with a larger response is recorded as done, in a store with the response's
+        /// digest: duplicates get [`AnswerNotKept`](crate::error::AnswerNotKept). Of a failure with a
+        /// larger text, the record keeps the code, whether the tool ran, and the beginning of the
+        /// message, marked as [`shortened`](tr_core::shortened). Callers that wait for the call get the
+        /// whole response.
+        fn max_record_bytes(bytes: usize) { settings.most_bytes = bytes }
+
+        /// Sets the most bytes of responses that all records in this process keep together; 64 MiB by
+        /// default. Past that, responses are dropped and failures shortened, like those that are [too
+        /// large](Self::max_record_bytes); the records themselves stay. Responses and failures of less
+        /// than 1 KiB are not counted: the [capacity](Self::capacity) bounds them.
+        fn max_kept_bytes(bytes: usize) { settings.most_kept = bytes }
+
+        /// Sets whether a [store](Self::store) keeps responses and error messages; it does by default.
+        /// Otherwise a duplicate gets [`AnswerNotKept`](crate::error::AnswerNotKept), or the failure's
+        /// code.
+        fn keep_answers(keep: bool) { settings.stored.keeps_answers = keep }
+
+        /// Names this service, for callers without a session: their keys then hold only among services
+        /// of this name. Needed with a [store](Self::store) that other services may share; the same in
+        /// all processes of a service, also after a restart. Without a name, a store's layer refuses a
+        /// call with a key and no session, since it could get another service's response, and a
+        /// mutating call with a derived key. Request types of your own say whether they have a session
+        /// by `has_scope`.
+        fn instance(name: impl Into<Box<str>>) { settings.stored.instance = Some(name.into()) }
+
+        /// Encrypts the responses, errors and request notes in a store, and hides keys and digests of params;
+        /// off by default. A store that was written without a key, or with another one, is refused
+        /// ([`StoreHandle::check_key`](crate::StoreHandle::check_key)).
+        #[cfg(feature = "encryption")]
+        fn sealed_with(key: SealingKey) { settings.frames.seal = Some(key) }
+
+        /// Sets the probe that looks up the outcome of calls of unknown outcome; none by default. It
+        /// runs when a call finds such a record, in this process or in a [store](Self::store).
+        fn probe(probe: impl Probe<V> + 'static) { settings.probe = Some(Arc::new(probe)) }
+
+        /// Sets the timeout of a probe, 30 s by default, within the caller's deadline. After a timeout
+        /// the caller gets `outcome_unknown`.
+        fn probe_timeout(timeout: Duration) { settings.probe_patience = timeout }
     }
 
     /// Keeps the records in `store`, which may outlive this process and be shared by several. None
@@ -201,83 +221,6 @@ impl<A, V> Builder<A, V> {
             Effect::Idempotent => self.settings.stored.policy.idempotent = policy,
             Effect::Mutating => self.settings.stored.policy.mutating = policy,
         }
-        self
-    }
-
-    /// Sets the timeout of one request to the store, 1 s by default; a claim is sent up to three
-    /// times.
-    pub const fn store_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.patience = timeout;
-        self
-    }
-
-    /// Replays recorded successes from this process's memory for `ttl`, without a request to the
-    /// store; off by default. A record that another process clears is still replayed here until
-    /// then.
-    pub const fn replay_from_memory(mut self, ttl: Duration) -> Self {
-        self.settings.stored.memory = Some(ttl);
-        self
-    }
-
-    /// Sets the most bytes of a response that are kept, in a store and in this process; 1 MiB by
-    /// default. A call with a larger response is recorded as done, in a store with the response's
-    /// digest: duplicates get [`AnswerNotKept`](crate::error::AnswerNotKept). Of a failure with a
-    /// larger text, the record keeps the code, whether the tool ran, and the beginning of the
-    /// message, marked as [`shortened`](tr_core::shortened). Callers that wait for the call get the
-    /// whole response.
-    pub const fn max_record_bytes(mut self, bytes: usize) -> Self {
-        self.settings.most_bytes = bytes;
-        self
-    }
-
-    /// Sets the most bytes of responses that all records in this process keep together; 64 MiB by
-    /// default. Past that, responses are dropped and failures shortened, like those that are [too
-    /// large](Self::max_record_bytes); the records themselves stay. Responses and failures of less
-    /// than 1 KiB are not counted: the [capacity](Self::capacity) bounds them.
-    pub const fn max_kept_bytes(mut self, bytes: usize) -> Self {
-        self.settings.most_kept = bytes;
-        self
-    }
-
-    /// Sets whether a [store](Self::store) keeps responses and error messages; it does by default.
-    /// Otherwise a duplicate gets [`AnswerNotKept`](crate::error::AnswerNotKept), or the failure's
-    /// code.
-    pub const fn keep_answers(mut self, keep: bool) -> Self {
-        self.settings.stored.keeps_answers = keep;
-        self
-    }
-
-    /// Names this service, for callers without a session: their keys then hold only among services
-    /// of this name. Needed with a [store](Self::store) that other services may share; the same in
-    /// all processes of a service, also after a restart. Without a name, a store's layer refuses a
-    /// call with a key and no session, since it could get another service's response, and a
-    /// mutating call with a derived key. Request types of your own say whether they have a session
-    /// by `has_scope`.
-    pub fn instance(mut self, name: impl Into<Box<str>>) -> Self {
-        self.settings.stored.instance = Some(name.into());
-        self
-    }
-
-    /// Encrypts the responses, errors and request notes in a store, and hides keys and digests of params;
-    /// off by default. A store that was written without a key, or with another one, is refused
-    /// ([`StoreHandle::check_key`](crate::StoreHandle::check_key)).
-    #[cfg(feature = "encryption")]
-    pub fn sealed_with(mut self, key: SealingKey) -> Self {
-        self.settings.frames.seal = Some(key);
-        self
-    }
-
-    /// Sets the probe that looks up the outcome of calls of unknown outcome; none by default. It
-    /// runs when a call finds such a record, in this process or in a [store](Self::store).
-    pub fn probe(mut self, probe: impl Probe<V> + 'static) -> Self {
-        self.settings.probe = Some(Arc::new(probe));
-        self
-    }
-
-    /// Sets the timeout of a probe, 30 s by default, within the caller's deadline. After a timeout
-    /// the caller gets `outcome_unknown`.
-    pub const fn probe_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.probe_patience = timeout;
         self
     }
 

@@ -3,7 +3,7 @@ use crate::{
     bounds::{Answers, Detachable},
     config::{Config, ConflictPolicy, DerivedKeys},
     end::Refusal,
-    error::{KeyRejected, WaitTimedOut},
+    error::KeyRejected,
     local::{
         Store, Task,
         claim::{Claim, Delivery, Waiter},
@@ -16,7 +16,7 @@ use crate::{
     },
     run::{Attended, CellOf, DetachedCall, DriverOf},
 };
-use std::{future::poll_fn, sync::Arc};
+use std::sync::Arc;
 use tokio::{
     runtime::Handle,
     time::{Instant, timeout_at},
@@ -258,7 +258,7 @@ where
         let (answers, deadline) = (claims.answers, Self::deadline(&claims, &req));
         let longest = Instant::now() + claims.shared.config.max_wait;
         let until = deadline.map_or(longest, |deadline| deadline.min(longest));
-        let served = poll_fn(|cx| waiter.poll(cx));
+        let served = waiter.delivery();
         let delivery = match Handle::try_current() {
             Ok(_) => timeout_at(until, served).await.ok(),
             // Without a tokio runtime there is no timer.
@@ -274,7 +274,7 @@ where
             None => {
                 let is_due = deadline.is_some_and(|deadline| Instant::now() >= deadline);
                 let error = match is_due {
-                    true => WaitTimedOut::new().into(),
+                    true => Refusal::WaitTimedOut.into_error(mutating),
                     false => Self::refuse(&claims, &req, Refusal::InFlight),
                 };
                 return Self::Known(Some(Err(error)));

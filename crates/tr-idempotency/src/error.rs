@@ -4,22 +4,14 @@
 use crate::{
     end::{Answer, Refusal},
     failure::RecordedFailure,
-    store::StoreError,
 };
 use std::{error::Error, fmt, sync::Arc, time::Duration};
-use tr_core::{Effect, Event, FailureInfo, InvalidKey, MatchedOn, Ran, Replay, Verdict, code};
+use tr_core::{
+    BoxError, Effect, Event, FailureInfo, InvalidKey, MatchedOn, Ran, Replay, Verdict, code,
+};
 
-/// Makes an error type. With a code, what ran and a verdict, also its constructor.
+/// Makes an error type.
 macro_rules! leaf {
-    ($(#[$doc:meta])* $name:ident: $text:literal, $code:ident, $ran:ident, $verdict:expr) => {
-        leaf! { $(#[$doc])* $name: $text }
-
-        impl $name {
-            pub(crate) const fn new() -> Self {
-                Self(FailureInfo::new(code::$code, Ran::$ran, $verdict).by_layer())
-            }
-        }
-    };
     ($(#[$doc:meta])* $name:ident: $text:literal) => {
         $(#[$doc])*
         #[derive(Debug, thiserror::Error)]
@@ -36,28 +28,24 @@ leaf! {
 leaf! {
     /// The key was used before with other params. The tool did not run with these. Code
     /// `idempotency_conflict`, permanent.
-    Conflict: "the idempotency key was used before with other params",
-    IDEMPOTENCY_CONFLICT, No, Verdict::Permanent
+    Conflict: "the idempotency key was used before with other params"
 }
 leaf! {
     /// Another call with this key is running, and this one does not wait, or has waited for
     /// [`max_wait`](crate::Builder::max_wait): the 409 marker. The tool may have run for that other
     /// call. Code `idempotency_in_flight`, transient.
-    InFlight: "a call with this idempotency key is in flight",
-    IDEMPOTENCY_IN_FLIGHT, Unknown, Verdict::TRANSIENT
+    InFlight: "a call with this idempotency key is in flight"
 }
 leaf! {
     /// Another call with this key is running, and [`max_waiters`](crate::Builder::max_waiters)
     /// callers wait for it. The tool may have run for that other call. Code
     /// `idempotency_in_flight`, transient.
-    TooManyWaiters: "too many callers wait for the call in flight with this idempotency key",
-    IDEMPOTENCY_IN_FLIGHT, Unknown, Verdict::TRANSIENT
+    TooManyWaiters: "too many callers wait for the call in flight with this idempotency key"
 }
 leaf! {
     /// Another call with this key did not end before this call's deadline. That call goes on; the
     /// tool may have run. Code `timeout`, transient.
-    WaitTimedOut: "timed out while waiting for the call in flight with this idempotency key",
-    TIMEOUT, Unknown, Verdict::TRANSIENT
+    WaitTimedOut: "timed out while waiting for the call in flight with this idempotency key"
 }
 leaf! {
     /// An earlier call with this key may have run, and its outcome was not recorded. The source
@@ -78,7 +66,7 @@ leaf! {
 }
 
 /// The record store is unavailable, so this call could not be claimed and was not run. Its source
-/// leads to the [`StoreError`]. The tool did not run, or may have run for an earlier call with this
+/// leads to the [`StoreError`](crate::store::StoreError). The tool did not run, or may have run for an earlier call with this
 /// key if the store reported that. Code `store_unavailable`, transient; permanent if the store
 /// refuses.
 #[derive(Debug, thiserror::Error)]
@@ -122,14 +110,6 @@ impl fmt::Display for SharedFailure {
     }
 }
 
-impl KeyRejected {
-    pub(crate) fn new(why: InvalidKey) -> Self {
-        let facts =
-            FailureInfo::new(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).by_layer();
-        Self(facts.because(why))
-    }
-}
-
 /// Why there is no room where records are evicted.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -137,20 +117,26 @@ impl KeyRejected {
 )]
 struct AllPinned;
 
-impl StoreFull {
-    pub(crate) fn new(cause: Option<Arc<StoreError>>) -> Self {
-        let facts = FailureInfo::new(code::STORE_FULL, Ran::No, Verdict::TRANSIENT).by_layer();
-        Self(match cause {
-            Some(cause) => facts.because_shared(cause),
-            None => facts.because(AllPinned),
-        })
+/// The age of a call whose response was not kept.
+#[derive(Debug, thiserror::Error)]
+#[error("it ended {} s ago", .0.as_secs())]
+struct Ended(Duration);
+
+/// What a layer says of a failure.
+const fn facts(code: &'static str, ran: Ran, verdict: Verdict) -> FailureInfo {
+    FailureInfo::new(code, ran, verdict).by_layer()
+}
+
+impl KeyRejected {
+    pub(crate) fn new(why: InvalidKey) -> Self {
+        Self(facts(code::INVALID_ENVELOPE, Ran::No, Verdict::Permanent).because(why))
     }
 }
 
 impl OutcomeUnknown {
     pub(crate) fn new(mutating: bool, cause: Option<Arc<RecordedFailure>>) -> Self {
         let verdict = if mutating { Verdict::Permanent } else { Verdict::TRANSIENT };
-        let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, verdict).by_layer();
+        let facts = facts(code::OUTCOME_UNKNOWN, Ran::Unknown, verdict);
         Self(match cause {
             Some(recorded) => facts.because(Cause(recorded)),
             None => facts,
@@ -158,38 +144,9 @@ impl OutcomeUnknown {
     }
 }
 
-impl AnswerNotKept {
-    /// For a call that ended `ago`.
-    pub(crate) fn ended(ago: Duration) -> Self {
-        let facts =
-            FailureInfo::new(code::ANSWER_NOT_KEPT, Ran::Yes, Verdict::Permanent).by_layer();
-        Self(facts.because(Ended(ago)))
-    }
-}
-
-/// The age of a call whose response was not kept.
-#[derive(Debug, thiserror::Error)]
-#[error("it ended {} s ago", .0.as_secs())]
-struct Ended(Duration);
-
-impl StoreUnavailable {
-    pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
-        let verdict = if cause.is_transient() { Verdict::TRANSIENT } else { Verdict::Permanent };
-        let facts = FailureInfo::new(code::STORE_UNAVAILABLE, ran, verdict).by_layer();
-        Self(facts.because_shared(cause))
-    }
-}
-
-impl RecordUnreadable {
-    pub(crate) fn new(cause: Arc<StoreError>, ran: Ran) -> Self {
-        let facts = FailureInfo::new(code::RECORD_UNREADABLE, ran, Verdict::Permanent).by_layer();
-        Self(facts.because_shared(cause))
-    }
-}
-
 impl Cancelled {
     pub(crate) const fn new(ran: Ran) -> Self {
-        Self(FailureInfo::new(code::CANCELLED, ran, Verdict::Cancelled).by_layer())
+        Self(facts(code::CANCELLED, ran, Verdict::Cancelled))
     }
 }
 
@@ -197,24 +154,25 @@ impl SharedFailure {
     pub(crate) fn new(recorded: Arc<RecordedFailure>) -> Self {
         Self(FailureInfo::of(recorded.classification()).by_layer().because(Cause(recorded)))
     }
-
-    /// For a duplicate, which did not run the call.
-    fn replayed(recorded: Arc<RecordedFailure>, replay: Replay) -> Self {
-        let Self(facts) = Self::new(recorded);
-        Self(facts.replayed(replay))
-    }
 }
 
 impl<V> Answer<V> {
     /// The stored response, or the error in its place.
-    pub(crate) fn into_result(self, replay: Replay) -> Result<V, tr_core::BoxError> {
-        match self {
-            Self::Response(value) => Ok(value),
-            Self::Failure(recorded) => Err(SharedFailure::replayed(recorded, replay).into()),
-            Self::NotKept => Err(AnswerNotKept::ended(replay.age).into()),
-            Self::Unknown { mutating, cause } => Err(OutcomeUnknown::new(mutating, cause).into()),
-            Self::Refused(refused, mutating) => Err(refused.into_error(mutating)),
-        }
+    pub(crate) fn into_result(self, replay: Replay) -> Result<V, BoxError> {
+        Err(match self {
+            Self::Response(value) => return Ok(value),
+            Self::Failure(recorded) => {
+                // A duplicate did not run the call.
+                let SharedFailure(facts) = SharedFailure::new(recorded);
+                SharedFailure(facts.replayed(replay)).into()
+            }
+            Self::NotKept => {
+                let facts = facts(code::ANSWER_NOT_KEPT, Ran::Yes, Verdict::Permanent);
+                AnswerNotKept(facts.because(Ended(replay.age))).into()
+            }
+            Self::Unknown { mutating, cause } => OutcomeUnknown::new(mutating, cause).into(),
+            Self::Refused(refused, mutating) => refused.into_error(mutating),
+        })
     }
 }
 
@@ -233,16 +191,36 @@ impl Refusal {
         }
     }
 
-    pub(crate) fn into_error(self, mutating: bool) -> tr_core::BoxError {
+    pub(crate) fn into_error(self, mutating: bool) -> BoxError {
+        let in_flight = facts(code::IDEMPOTENCY_IN_FLIGHT, Ran::Unknown, Verdict::TRANSIENT);
         match self {
-            Self::Conflict => Conflict::new().into(),
-            Self::InFlight => InFlight::new().into(),
-            Self::TooManyWaiters => TooManyWaiters::new().into(),
-            Self::WaitTimedOut => WaitTimedOut::new().into(),
-            Self::Full(cause) => StoreFull::new(cause).into(),
+            Self::Conflict => {
+                Conflict(facts(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent)).into()
+            }
+            Self::InFlight => InFlight(in_flight).into(),
+            Self::TooManyWaiters => TooManyWaiters(in_flight).into(),
+            Self::WaitTimedOut => {
+                WaitTimedOut(facts(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT)).into()
+            }
+            Self::Full(cause) => {
+                let facts = facts(code::STORE_FULL, Ran::No, Verdict::TRANSIENT);
+                StoreFull(match cause {
+                    Some(cause) => facts.because_shared(cause),
+                    None => facts.because(AllPinned),
+                })
+                .into()
+            }
             Self::Unknown(cause) => OutcomeUnknown::new(mutating, cause).into(),
-            Self::Unavailable(cause, ran) => StoreUnavailable::new(cause, ran).into(),
-            Self::Unreadable(cause, ran) => RecordUnreadable::new(cause, ran).into(),
+            Self::Unavailable(cause, ran) => {
+                let is_transient = cause.is_transient();
+                let verdict = if is_transient { Verdict::TRANSIENT } else { Verdict::Permanent };
+                let facts = facts(code::STORE_UNAVAILABLE, ran, verdict);
+                StoreUnavailable(facts.because_shared(cause)).into()
+            }
+            Self::Unreadable(cause, ran) => {
+                let facts = facts(code::RECORD_UNREADABLE, ran, Verdict::Permanent);
+                RecordUnreadable(facts.because_shared(cause)).into()
+            }
         }
     }
 }

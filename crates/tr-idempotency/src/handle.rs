@@ -1,12 +1,7 @@
 //! Listing, settling and clearing records: for operators and tests.
 use crate::{
     end::State,
-    local::{
-        Store,
-        claim::{Node, serve_unknown},
-        notes::Notes,
-        table::Entry,
-    },
+    local::{Store, claim::Delivery, notes::Notes, table::Entry},
     protocol::Ttls,
     record::{DedupeRecord, RecordState},
     remote::client::Client,
@@ -223,9 +218,7 @@ impl<V> Handle<V> {
     #[must_use = "says whether there was a record"]
     pub fn clear(&self, key: &Key) -> bool {
         let gone = self.store.shard(key).lock().clear(key);
-        let Some((waiters, mutating, _)) = gone else { return false };
-        serve_unknown(waiters, mutating);
-        true
+        gone.is_some()
     }
 
     /// Deletes a record of unknown outcome: the store's record has been settled.
@@ -256,7 +249,8 @@ impl<V> Handle<V> {
     #[must_use]
     pub fn count(&self, filter: Filter<'_>) -> usize {
         let shards = self.store.shards();
-        let meant = |(entry, notes): &(&Entry<V, Node<V>>, &Notes)| filter.flushes(entry, notes);
+        let meant =
+            |(entry, notes): &(&Entry<V, Delivery<V>>, &Notes)| filter.flushes(entry, notes);
         shards.map(|shard| shard.lock().slots().filter(meant).count()).sum()
     }
 
@@ -321,7 +315,7 @@ where
 }
 
 impl Filter<'_> {
-    fn flushes<V>(&self, entry: &Entry<V, Node<V>>, notes: &Notes) -> bool {
+    fn flushes<V>(&self, entry: &Entry<V, Delivery<V>>, notes: &Notes) -> bool {
         let meant = match *self {
             Self::Key(key) => entry.key == *key,
             Self::Session(session) => notes.session() == Some(session),

@@ -3,7 +3,6 @@ mod apply;
 pub(crate) mod budget;
 pub(crate) mod claim;
 mod drivers;
-mod mailbox;
 pub(crate) mod notes;
 pub(crate) mod slot_pool;
 mod slots;
@@ -13,7 +12,7 @@ mod walk;
 mod weigh;
 
 use self::{
-    claim::{Claim, Node, Shard, Waiter},
+    claim::{Claim, Delivery, Shard, Waiter},
     notes::Notes,
     slot_pool::Cell,
     slots::hash,
@@ -95,7 +94,7 @@ impl<V> Store<V> {
     /// The records that `wanted` selects, in no order. Locks one shard after the other.
     pub(crate) fn select(
         &self,
-        wanted: impl Fn(&Entry<V, Node<V>>, &Notes) -> bool,
+        wanted: impl Fn(&Entry<V, Delivery<V>>, &Notes) -> bool,
     ) -> Vec<DedupeRecord> {
         let mut found = Vec::new();
         for shard in self.shards() {
@@ -107,7 +106,7 @@ impl<V> Store<V> {
     }
 
     /// The record as it stands now.
-    fn shown(&self, entry: &Entry<V, Node<V>>, notes: &Notes) -> DedupeRecord {
+    fn shown(&self, entry: &Entry<V, Delivery<V>>, notes: &Notes) -> DedupeRecord {
         let failure = entry.record.state.recorded();
         let unix = |at| self.common.clock.unix_ms(at);
         let (record, earlier) = (&entry.record, &entry.earlier);
@@ -163,7 +162,7 @@ impl<V> Store<V> {
 pub(crate) struct Lookup<'s, V> {
     store: &'s Store<V>,
     hash: u64,
-    table: MutexGuard<'s, Table<V, Node<V>>>,
+    table: MutexGuard<'s, Table<V, Delivery<V>>>,
     found: Option<usize>,
 }
 
@@ -217,9 +216,9 @@ impl<'s, V: Clone> Lookup<'s, V> {
                 Found::Claimed { at, token } => {
                     Task::Run(Claim::new(shard.clone(), at, token, local.terms()), cell)
                 }
-                Found::Waits { node, of, replay } => {
-                    let (key, once) = (local.id.key, local.cut_off);
-                    Task::Wait(Waiter::new(node, shard.clone(), key, of, once), replay)
+                Found::Waits { served, of, mutating, replay } => {
+                    let (shard, key, once) = (shard.clone(), local.id.key, local.cut_off);
+                    Task::Wait(Waiter { served, shard, key, of, mutating, once }, replay)
                 }
                 Found::Replays { answer, replay, state } => Task::Replay(answer, replay, state),
                 Found::Unrecorded => Task::Unrecorded,

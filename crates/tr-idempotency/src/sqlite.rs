@@ -65,7 +65,7 @@ use crate::{
     protocol::{Millis, Token},
     store::{
         ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreError, StoreErrorKind,
-        StoreFuture, Stored,
+        StoreFuture, Stored, change::Change,
     },
 };
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
@@ -141,6 +141,11 @@ impl Sqlite {
         let settings = self.settings.clone();
         let changed = self.database.write(move |connection| change(&settings.table(connection)?));
         changed.await.map_err(StoreError::from)
+    }
+
+    fn apply(&self, key: &Key, change: Change) -> StoreFuture<'_, bool> {
+        let key = *key;
+        Box::pin(self.change(move |table| change::change(table, &key, change)))
     }
 
     /// Called before records are selected by state.
@@ -224,18 +229,15 @@ impl RecordStore for Sqlite {
     }
 
     fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
-        let key = *key;
-        Box::pin(self.change(move |table| change::renew(table, &key, token, lease)))
+        self.apply(key, Change::Renew(token, lease))
     }
 
     fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        let key = *key;
-        Box::pin(self.change(move |table| change::release(table, &key, owner)))
+        self.apply(key, Change::Release(owner))
     }
 
     fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        let (key, end) = (*key, end.clone());
-        Box::pin(self.change(move |table| change::finalise(table, &key, token, end)))
+        self.apply(key, Change::Finalise(token, end.clone()))
     }
 
     fn settle<'s>(
@@ -244,8 +246,7 @@ impl RecordStore for Sqlite {
         of: Option<Token>,
         end: &'s End,
     ) -> StoreFuture<'s, bool> {
-        let (key, end) = (*key, end.clone());
-        Box::pin(self.change(move |table| change::settle(table, &key, of, end)))
+        self.apply(key, Change::Settle(of, end.clone()))
     }
 
     fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {

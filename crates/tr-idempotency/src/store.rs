@@ -26,6 +26,7 @@
 //! Futures may be dropped at any await. What was sent may then be applied or not; every operation
 //! is idempotent and can be sent again with the same arguments.
 //!
+pub(crate) mod change;
 mod error;
 mod memory;
 mod types;

@@ -10,16 +10,20 @@ use crate::{
     protocol::{Millis, Reply, Token, Ttls},
     record::RecordState,
 };
-use std::{mem, sync::Arc};
+use std::mem;
+use tokio::sync::oneshot;
 use tr_core::{DedupeKey, Replay, canonical::Key};
 
 impl<V, N> Table<V, N> {
     /// Deletes the record of this key and returns its waiters.
-    pub(crate) fn clear(&mut self, key: &Key) -> Option<(Waiters<N>, bool, State<V>)> {
-        let at = self.find(key)?;
-        let entry = self.slots[at].entry.as_mut()?;
-        let (waiters, mutating) = (mem::take(&mut entry.waiters), entry.record.mutating);
-        Some((waiters, mutating, self.forget(at)?))
+    pub(crate) fn clear(&mut self, key: &Key) -> Option<(Waiters<N>, Option<State<V>>)> {
+        Some(self.dissolve(self.find(key)?))
+    }
+
+    /// Deletes a record, and returns its waiters.
+    fn dissolve(&mut self, at: usize) -> (Waiters<N>, Option<State<V>>) {
+        let entry = self.slots[at].entry.as_mut();
+        (entry.map(|entry| mem::take(&mut entry.waiters)).unwrap_or_default(), self.forget(at))
     }
 
     /// The caller of the call is gone.
@@ -33,16 +37,14 @@ impl<V, N> Table<V, N> {
 
     /// Deletes the record of a call that will not run, and returns its waiters.
     pub(crate) fn refuse(&mut self, at: usize, token: Token) -> (Waiters<N>, Option<State<V>>) {
-        let Some(entry) = self.held(at, token) else { return (Vec::new(), None) };
-        let waiters = mem::take(&mut entry.waiters);
-        (waiters, self.forget(at))
+        if self.held(at, token).is_some() { self.dissolve(at) } else { (Vec::new(), None) }
     }
 
     /// A waiter is gone. A result that was ready for it is kept for the next caller.
-    pub(crate) fn leave(&mut self, key: &Key, node: &Arc<N>, of: u64) {
+    pub(crate) fn leave(&mut self, key: &Key, of: u64) {
         if let Some(at) = self.find(key) {
             let entry = self.slots[at].entry.as_mut().expect("found");
-            entry.waiters.retain(|other| !Arc::ptr_eq(other, node));
+            entry.waiters.retain(|waiter| !waiter.is_closed());
             if entry.caller == Caller::Back && entry.record.token.epoch == of {
                 entry.caller = Caller::Dropped;
             }
@@ -101,11 +103,10 @@ impl<V, N> Table<V, N> {
         now: Millis,
         ttl: Option<Millis>,
     ) -> (Waiters<N>, Option<State<V>>) {
-        let Some(entry) = self.held(at, token) else { return (Vec::new(), None) };
-        let Some(ttl) = ttl else {
-            let waiters = mem::take(&mut entry.waiters);
-            return (waiters, self.forget(at));
-        };
+        let Some(ttl) = ttl else { return self.refuse(at, token) };
+        if self.held(at, token).is_none() {
+            return (Vec::new(), None);
+        }
         self.change(at, |entry| {
             if entry.caller == Caller::Here {
                 entry.caller = Caller::Dropped;
@@ -132,7 +133,7 @@ impl<V, N> Table<V, N> {
     }
 }
 
-impl<V: Clone, N: Default> Table<V, N> {
+impl<V: Clone, N> Table<V, N> {
     /// The response of a call that has succeeded: the fast path of most duplicates.
     #[inline]
     pub(crate) fn hit(
@@ -233,10 +234,10 @@ impl<V: Clone, N: Default> Table<V, N> {
         if entry.waiters.len() >= common.max_waiters {
             return Found::Refused(Refusal::TooManyWaiters);
         }
-        let node = Arc::new(N::default());
-        entry.waiters.push(node.clone());
-        let (of, replay) = (entry.record.token.epoch, entry.replay(local.now, common));
-        Found::Waits { node, of, replay }
+        let (waiter, served) = oneshot::channel();
+        entry.waiters.push(waiter);
+        let (of, mutating) = (entry.record.token.epoch, entry.record.mutating);
+        Found::Waits { served, of, mutating, replay: entry.replay(local.now, common) }
     }
 
     /// Keeps the end of a claim's call, if the claim is in force and has no waiters: the common
@@ -276,9 +277,8 @@ impl<V: Clone, N: Default> Table<V, N> {
             return Settled { waiters: Vec::new(), answer: None, held: false, garbage: end };
         }
         let Some(end) = end else {
-            let entry = self.slots[at].entry.as_mut().expect("held");
-            let waiters = mem::take(&mut entry.waiters);
-            return Settled { waiters, answer: None, held: true, garbage: self.forget(at) };
+            let (waiters, garbage) = self.dissolve(at);
+            return Settled { waiters, answer: None, held: true, garbage };
         };
         let entry = self.slots[at].entry.as_ref().expect("held");
         let wanted = !entry.waiters.is_empty();

@@ -2,7 +2,6 @@
 //! call that another caller has claimed.
 use super::{
     budget::Reservation,
-    mailbox::Mailbox,
     slot_pool::Cell,
     table::{Common, Settled, Table},
 };
@@ -11,23 +10,19 @@ use crate::{
     protocol::{Millis, Token, Ttls},
 };
 use std::{
-    fmt, mem,
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker, ready},
-    vec,
+    task::Waker,
 };
+use tokio::sync::oneshot;
 use tr_core::canonical::Key;
 
 /// A part of the records. Calls in different shards share no lock. Claims and waiters hold a
 /// reference to their shard, so its reference count is on the cache line of its lock.
 pub(crate) struct Shard<V> {
-    table: Mutex<Table<V, Node<V>>>,
+    table: Mutex<Table<V, Delivery<V>>>,
     pub(crate) common: Arc<Common>,
 }
-
-/// The mailbox of a waiter. The waiter does not look the record up again, so later changes of the
-/// record do not affect it.
-pub(crate) type Node<V> = Mailbox<Delivery<V>>;
 
 /// A claim. Dropped before the call started, it passes to a waiter or leaves no record; dropped
 /// after that, it leaves `unknown`.
@@ -134,21 +129,24 @@ impl<V> Claim<V> {
             (settled, gone, stays)
         };
         self.settled = true;
-        let held = settled.is_none_or(|settled| self.serve(settled));
+        let held = settled.is_none_or(|settled| Self::serve(settled));
         drop(gone);
         (held, stays)
     }
 
-    /// Serves the waiters, outside the lock. Returns whether the claim was in force.
+    /// Serves the waiters, outside the lock. Returns whether the claim was in force. If a panic
+    /// interrupts it, the rest get an unknown outcome.
     #[cold]
-    fn serve(&self, settled: Settled<V, Node<V>>) -> bool
+    fn serve(settled: Settled<V, Delivery<V>>) -> bool
     where
         V: Clone,
     {
         let Settled { waiters, answer, held, garbage } = settled;
-        let notify = NotifyWaiters { waiters: waiters.into_iter(), mutating: self.mutating };
         drop(garbage);
-        notify.serve(answer.as_ref());
+        for waiter in waiters {
+            let delivery = answer.clone().map_or(Delivery::Alone, Delivery::Answer);
+            drop(waiter.send(delivery));
+        }
         held
     }
 
@@ -161,8 +159,9 @@ impl<V> Claim<V> {
             table.refuse(self.at, self.token)
         };
         drop(garbage);
-        for node in waiters {
-            node.deliver(Delivery::Answer(Answer::Refused(refused.clone(), self.mutating)));
+        for waiter in waiters {
+            let answer = Answer::Refused(refused.clone(), self.mutating);
+            drop(waiter.send(Delivery::Answer(answer)));
         }
     }
 
@@ -170,9 +169,9 @@ impl<V> Claim<V> {
     fn lose(&self) {
         let now = self.shard.common.clock.now(None);
         let ttl = (!self.fronts).then_some(self.ttls.unknown);
-        let (waiters, garbage) = self.shard.lock().lose(self.at, self.token, now, ttl);
-        drop(garbage);
-        serve_unknown(waiters, self.mutating);
+        let lost = self.shard.lock().lose(self.at, self.token, now, ttl);
+        // Waiters that get nothing take the outcome as unknown.
+        drop(lost);
     }
 
     /// The call was not started: passes the claim to the next waiter, or deletes the record.
@@ -180,11 +179,11 @@ impl<V> Claim<V> {
         let now = self.shard.common.clock.now(None);
         let (successor, garbage) = self.shard.lock().release(self.at, self.token, now, &self.ttls);
         drop(garbage);
-        if let Some((node, token)) = successor {
+        if let Some((waiter, token)) = successor {
             let Self { at, ttls, mutating, .. } = *self;
             let mut claim = Self::new(self.shard.clone(), at, token, (now, ttls, mutating));
             claim.fronts = self.fronts;
-            node.deliver(Delivery::Claim(claim));
+            drop(waiter.send(Delivery::Claim(claim)));
         }
     }
 }
@@ -198,36 +197,6 @@ impl<V> Drop for Claim<V> {
             let driver = self.shard.lock().dismiss(self.token);
             drop(driver);
         }
-    }
-}
-
-/// Serves waiters. If a panic interrupts it, the rest get an unknown outcome.
-struct NotifyWaiters<V> {
-    waiters: vec::IntoIter<Arc<Node<V>>>,
-    mutating: bool,
-}
-
-impl<V: Clone> NotifyWaiters<V> {
-    fn serve(mut self, answer: Option<&Answer<V>>) {
-        while !self.waiters.as_slice().is_empty() {
-            let delivery = answer.cloned().map_or(Delivery::Alone, Delivery::Answer);
-            if let Some(node) = self.waiters.next() {
-                node.deliver(delivery);
-            }
-        }
-    }
-}
-
-impl<V> Drop for NotifyWaiters<V> {
-    fn drop(&mut self) {
-        serve_unknown(self.waiters.by_ref(), self.mutating);
-    }
-}
-
-/// Serves waiters with an unknown outcome.
-pub(crate) fn serve_unknown<V>(waiters: impl IntoIterator<Item = Arc<Node<V>>>, mutating: bool) {
-    for node in waiters {
-        node.deliver(Delivery::Answer(Answer::Unknown { mutating, cause: None }));
     }
 }
 
@@ -245,49 +214,36 @@ pub(crate) enum Delivery<V> {
 
 /// One caller that waits for a call.
 pub(crate) struct Waiter<V> {
-    node: Arc<Node<V>>,
-    shard: Arc<Shard<V>>,
-    key: Key,
-    /// The epoch of the claim that it waits for.
-    of: u64,
+    pub(super) served: oneshot::Receiver<Delivery<V>>,
+    pub(super) shard: Arc<Shard<V>>,
+    pub(super) key: Key,
+    /// The epoch of the claim that it waits for, and whether its call is mutating.
+    pub(super) of: u64,
+    pub(super) mutating: bool,
     /// The result is given once: to this waiter, or to the next caller.
-    once: bool,
-    served: bool,
+    pub(super) once: bool,
 }
 
 impl<V> Waiter<V> {
-    pub(crate) const fn new(
-        node: Arc<Node<V>>,
-        shard: Arc<Shard<V>>,
-        key: Key,
-        of: u64,
-        once: bool,
-    ) -> Self {
-        Self { node, shard, key, of, once, served: false }
-    }
-
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Delivery<V>> {
-        let delivery = ready!(self.node.poll(cx));
-        self.served = true;
+    pub(crate) async fn delivery(&mut self) -> Delivery<V> {
+        let delivery = (&mut self.served).await.unwrap_or_else(|_| {
+            // Nobody knows how the call ended.
+            Delivery::Answer(Answer::Unknown { mutating: self.mutating, cause: None })
+        });
         if self.once && matches!(delivery, Delivery::Answer(_)) {
             let forgotten = self.shard.lock().consume(&self.key, self.of);
             drop(forgotten);
         }
-        Poll::Ready(delivery)
+        delivery
     }
 }
 
 impl<V> Drop for Waiter<V> {
     fn drop(&mut self) {
-        if !self.served {
-            self.shard.lock().leave(&self.key, &self.node, self.of);
+        if !self.served.is_terminated() {
+            self.served.close();
+            self.shard.lock().leave(&self.key, self.of);
         }
-    }
-}
-
-impl<V> fmt::Debug for Waiter<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Waiter").field(&self.node).finish()
     }
 }
 
@@ -298,7 +254,7 @@ impl<V> Shard<V> {
 
     /// A panic under the lock (in a `clone` of what a codec stores) leaves the table consistent.
     #[inline]
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Table<V, Node<V>>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Table<V, Delivery<V>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,6 +11,7 @@ use crate::{
 };
 use hashbrown::HashTable;
 use std::{collections::HashMap, mem, sync::Arc, task::Waker, time::Duration};
+use tokio::sync::oneshot;
 use tr_core::{
     DedupeKey, MatchedOn, Replay,
     canonical::{FingerprintKey, Key},
@@ -24,7 +25,7 @@ pub(crate) struct Common {
     pub(crate) budget: Arc<Budget>,
 }
 
-/// One shard's records. `N` is the node of a waiter.
+/// One shard's records. `N` is what a waiter gets.
 pub(crate) struct Table<V, N> {
     pub(super) places: HashTable<u32>,
     pub(super) slots: Vec<Slot<V, N>>,
@@ -197,10 +198,10 @@ impl<V, N> Entry<V, N> {
 }
 
 /// The waiters of one call.
-pub(crate) type Waiters<N> = Vec<Arc<N>>;
+pub(crate) type Waiters<N> = Vec<oneshot::Sender<N>>;
 
 /// The waiter that a claim passes to, and its new token.
-pub(crate) type Successor<N> = (Arc<N>, Token);
+pub(crate) type Successor<N> = (oneshot::Sender<N>, Token);
 
 /// A claim of a call in this process's tables.
 #[derive(Clone, Copy)]
@@ -227,9 +228,10 @@ pub(crate) enum Found<V, N> {
         token: Token,
     },
     Waits {
-        node: Arc<N>,
-        /// The epoch of the claim that is waited for.
+        served: oneshot::Receiver<N>,
+        /// The epoch of the claim that is waited for, and whether its call is mutating.
         of: u64,
+        mutating: bool,
         replay: Replay,
     },
     Replays {

@@ -5,9 +5,8 @@
 //! waiters and successors. After each step the table must be consistent and keep its promises.
 use super::{
     budget::Budget,
-    mailbox::Mailbox,
     slots::hash,
-    table::{Caller, Common, Entry, Found, LocalClaim, Settled, Table},
+    table::{Caller, Common, Entry, Found, LocalClaim, Settled, Table, Waiters},
 };
 use crate::{
     clock::Clock,
@@ -17,13 +16,11 @@ use crate::{
 };
 use proptest::prelude::*;
 use std::{collections::HashSet, sync::Arc};
+use tokio::sync::oneshot::{Receiver, error::TryRecvError};
 use tr_core::{
     Classification, DedupeKey, Ran, SystemClock, Verdict,
     canonical::{Digest, FingerprintKey, Key},
 };
-
-/// Where a waiter waits; nothing is delivered here.
-type Node = Mailbox<()>;
 
 const QUOTA: usize = 3;
 const WAITERS: usize = 2;
@@ -55,14 +52,14 @@ struct Held {
 }
 
 struct Walk {
-    table: Table<u32, Node>,
+    table: Table<u32, ()>,
     common: Common,
     now: Millis,
     held: Vec<Held>,
     /// With the epoch of the claim that is waited for.
-    waiting: Vec<(u8, Arc<Node>, u64)>,
+    waiting: Vec<(u8, Receiver<()>, u64)>,
     /// The waiters with a result that is given once.
-    ready: Vec<(u8, Arc<Node>, u64)>,
+    ready: Vec<(u8, Receiver<()>, u64)>,
     /// The claims whose result was given.
     given: HashSet<u64>,
     /// Mutating calls of unknown outcome, and until when they stay.
@@ -137,9 +134,9 @@ impl Walk {
                 self.epoch = token.epoch;
                 self.held.push(Held { key, at, token });
             }
-            Found::Waits { node, of, .. } => {
+            Found::Waits { served, of, .. } => {
                 assert!(is_held && wait, "no run to wait for");
-                self.waiting.push((key, node, of));
+                self.waiting.push((key, served, of));
             }
             Found::Refused(Refusal::InFlight) => assert!(is_held && !wait),
             Found::Refused(Refusal::TooManyWaiters) => assert!(is_held && wait),
@@ -169,16 +166,17 @@ impl Walk {
         Some(self.held.swap_remove(at))
     }
 
-    fn served(&mut self, key: u8, nodes: &[Arc<Node>]) {
-        let before = self.waiting.len();
-        let is_served = |waits: &Arc<_>| nodes.iter().any(|node| Arc::ptr_eq(node, waits));
+    fn served(&mut self, key: u8, waiters: Waiters<()>) {
+        let (before, count) = (self.waiting.len(), waiters.len());
+        drop(waiters);
+        let is_served = |served: &mut Receiver<()>| served.try_recv() == Err(TryRecvError::Closed);
         let served: Vec<_> = self.waiting.extract_if(.., |(_, it, _)| is_served(it)).collect();
-        assert_eq!(before - self.waiting.len(), nodes.len(), "a waiter is served twice");
+        assert_eq!(before - self.waiting.len(), count, "a waiter is served twice");
         assert!(self.waiting.iter().all(|(waits, ..)| *waits != key), "a waiter is left waiting");
         let found = self.table.get(&key_of(key));
         // Every caller gets an unknown outcome.
         let is_once =
-            |entry: &Entry<u32, Node>| entry.caller != Caller::Any && !entry.record.is_pinned();
+            |entry: &Entry<u32, ()>| entry.caller != Caller::Any && !entry.record.is_pinned();
         if found.is_some_and(|(entry, _)| is_once(entry)) {
             assert!(served.len() <= 1, "an answer lies ready for one");
             self.ready.extend(served);
@@ -205,7 +203,7 @@ impl Walk {
                 let Settled { waiters, held, .. } =
                     self.table.finish(at, token, end, self.now, ttl);
                 assert!(held, "a live claim was lost");
-                self.served(key, &waiters);
+                self.served(key, waiters);
                 let is_there = self.table.find(&key_of(key)).is_some();
                 if is_unknown && is_there {
                     self.note_unknown(key, false);
@@ -215,7 +213,7 @@ impl Walk {
                 let Some(Held { key, at, token }) = self.take(claim) else { return };
                 let (waiters, before) = self.table.lose(at, token, self.now, Some(TTLS.unknown));
                 assert!(before.is_some(), "a live claim was lost");
-                self.served(key, &waiters);
+                self.served(key, waiters);
                 let (entry, _) = self.table.get(&key_of(key)).expect("lost, not forgotten");
                 let once = entry.caller != Caller::Any;
                 self.note_unknown(key, once);
@@ -224,8 +222,10 @@ impl Walk {
                 let Some(Held { key, at, token }) = self.take(claim) else { return };
                 let (successor, forgotten) = self.table.release(at, token, self.now, &TTLS);
                 assert!(successor.is_some() != forgotten.is_some(), "it is passed on or goes");
-                if let Some((node, token)) = successor {
-                    let index = self.waiting.iter().position(|(_, it, _)| Arc::ptr_eq(it, &node));
+                if let Some((waiter, token)) = successor {
+                    waiter.send(()).expect("who left is no successor");
+                    let index =
+                        self.waiting.iter_mut().position(|(_, it, _)| it.try_recv().is_ok());
                     self.waiting.remove(index.expect("the successor waits"));
                     assert!(token.epoch > self.epoch, "epochs grow");
                     self.epoch = token.epoch;
@@ -238,8 +238,9 @@ impl Walk {
             }
             Step::Leave { waiter } => {
                 let Some(at) = waiter.checked_rem(self.waiting.len()) else { return };
-                let (key, node, of) = self.waiting.swap_remove(at);
-                self.table.leave(&key_of(key), &node, of);
+                let (key, served, of) = self.waiting.swap_remove(at);
+                drop(served);
+                self.table.leave(&key_of(key), of);
             }
             Step::Take { ready } => {
                 let Some(at) = ready.checked_rem(self.ready.len()) else { return };
@@ -249,8 +250,8 @@ impl Walk {
             }
             Step::Drop { ready } => {
                 let Some(at) = ready.checked_rem(self.ready.len()) else { return };
-                let (key, node, of) = self.ready.swap_remove(at);
-                self.table.leave(&key_of(key), &node, of);
+                let (key, _, of) = self.ready.swap_remove(at);
+                self.table.leave(&key_of(key), of);
             }
             Step::Settle { key, done } => {
                 let Some(at) = self.table.find(&key_of(key)) else { return };
@@ -261,8 +262,8 @@ impl Walk {
                 self.epoch = self.table.epoch.max(self.epoch);
             }
             Step::Clear { key } => {
-                if let Some((waiters, ..)) = self.table.clear(&key_of(key)) {
-                    self.served(key, &waiters);
+                if let Some((waiters, _)) = self.table.clear(&key_of(key)) {
+                    self.served(key, waiters);
                     self.held.retain(|held| held.key != key);
                     self.unknown.retain(|(it, _)| *it != key);
                 }
@@ -298,7 +299,7 @@ impl Walk {
     }
 }
 
-impl Table<u32, Node> {
+impl Table<u32, ()> {
     /// The invariants between its parts.
     fn audit(&self) {
         let places: HashSet<_> =

@@ -1,8 +1,11 @@
 //! The protocol, applied to rows within one transaction.
 use super::table::Table;
 use crate::{
-    protocol::{Millis, Token},
-    store::{ClaimRequest, Claimed, End},
+    protocol::{Millis, State},
+    store::{
+        ClaimRequest, Claimed,
+        change::{Change, Changed},
+    },
 };
 use tr_core::canonical::Key;
 use tr_sqlite::{Durability, Result};
@@ -28,47 +31,18 @@ pub(super) fn claim(table: &Table<'_>, claim: &ClaimRequest, capacity: u64) -> R
     Ok(claimed)
 }
 
-pub(super) fn renew(table: &Table<'_>, key: &Key, token: Token, lease: Millis) -> Result<bool> {
+pub(super) fn change(table: &Table<'_>, key: &Key, change: Change) -> Result<bool> {
     let Some(mut stored) = table.standing(key)? else { return Ok(false) };
-    let held = stored.record.renew(token, table.now, lease);
-    if held {
-        table.update(key, &stored.record)?;
+    let record = &mut stored.record;
+    match change.apply(record, table.head.epoch + 1, table.now) {
+        Changed::Not(is_done) => return Ok(is_done),
+        Changed::Deleted => return table.clear(key).map(|_| true),
+        Changed::Written => table.update(key, record)?,
     }
-    Ok(held)
-}
-
-pub(super) fn release(table: &Table<'_>, key: &Key, owner: u64) -> Result<bool> {
-    let is_free = table.standing(key)?.is_some_and(|stored| stored.record.is_released_by(owner));
-    if is_free {
-        table.clear(key)?;
+    if !matches!(record.state, State::Inflight) {
+        // The record's time begins: what has passed until now is over for the next process, too.
+        table.note(table.head.epoch.max(record.token.epoch))?;
     }
-    Ok(is_free)
-}
-
-pub(super) fn finalise(table: &Table<'_>, key: &Key, token: Token, end: End) -> Result<bool> {
-    let Some(mut stored) = table.standing(key)? else { return Ok(false) };
-    match stored.record.finalise(token, end.state, table.now, end.ttl) {
-        Ok(Some(_)) => {
-            table.update(key, &stored.record)?;
-            // The record's time begins: what has passed until now is over for the next process, too.
-            table.note(table.head.epoch)?;
-        }
-        Ok(None) => {} // Sent again.
-        Err(_) => return Ok(false),
-    }
-    Ok(true)
-}
-
-pub(super) fn settle(table: &Table<'_>, key: &Key, of: Option<Token>, end: End) -> Result<bool> {
-    let Some(mut stored) = table.standing(key)? else { return Ok(false) };
-    let epoch = table.head.epoch + 1;
-    let by = Token { epoch, owner: Token::BY_HAND };
-    let is_meant = of.is_none_or(|of| of == stored.record.token);
-    if !is_meant || stored.record.settle(by, end.state, table.now, end.ttl).is_err() {
-        return Ok(false);
-    }
-    table.update(key, &stored.record)?;
-    table.note(epoch)?;
     Ok(true)
 }
 

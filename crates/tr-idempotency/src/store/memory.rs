@@ -1,5 +1,8 @@
 //! A store in memory: the reference for other stores, and a way to test several processes in one.
-use super::{ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreFuture, Stored};
+use super::{
+    ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreFuture, Stored,
+    change::{Change, Changed},
+};
 use crate::{
     clock::SteadyClock,
     protocol::{Millis, Token},
@@ -74,29 +77,21 @@ impl Memory {
         self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the record of this key as it stands now, and wakes the watchers if it changed.
-    fn change(&self, key: &Key, change: impl FnOnce(&mut Stored, Millis) -> bool) -> bool {
+    /// Changes the record of this key as it stands now, and wakes the watchers.
+    fn change(&self, key: &Key, change: Change) -> bool {
         let now = self.now();
         let mut table = self.lock();
-        let Some(stored) = table.get(key, now) else { return false };
-        let changed = change(stored, now);
-        drop(table);
-        if changed {
-            self.0.changed.notify_waiters();
+        let epoch = table.epoch + 1;
+        let Some(Stored { record, .. }) = table.get(key, now) else { return false };
+        let changed = change.apply(record, epoch, now);
+        let last = record.token.epoch;
+        match changed {
+            Changed::Not(is_done) => return is_done,
+            Changed::Written => table.epoch = table.epoch.max(last),
+            Changed::Deleted => drop(table.records.remove(key)),
         }
-        changed
-    }
-
-    /// Deletes the record of this key, if it is there and `goes`, and wakes the watchers.
-    fn remove(&self, key: &Key, goes: impl FnOnce(&Stored) -> bool) -> bool {
-        let now = self.now();
-        let mut table = self.lock();
-        let gone = table.get(key, now).is_some_and(|stored| goes(stored));
-        if gone {
-            table.records.remove(key);
-            self.0.changed.notify_waiters();
-        }
-        gone
+        self.0.changed.notify_waiters();
+        true
     }
 }
 
@@ -155,19 +150,15 @@ impl RecordStore for Memory {
     }
 
     fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
-        let now = self.now();
-        let renew = |stored: &mut Stored| stored.record.renew(token, now, lease);
-        done(self.lock().get(key, now).is_some_and(renew))
+        done(self.change(key, Change::Renew(token, lease)))
     }
 
     fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        done(self.remove(key, |stored| stored.record.is_released_by(owner)))
+        done(self.change(key, Change::Release(owner)))
     }
 
     fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        done(self.change(key, |stored, now| {
-            stored.record.finalise(token, end.state.clone(), now, end.ttl).is_ok()
-        }))
+        done(self.change(key, Change::Finalise(token, end.clone())))
     }
 
     fn settle<'s>(
@@ -176,19 +167,7 @@ impl RecordStore for Memory {
         of: Option<Token>,
         end: &'s End,
     ) -> StoreFuture<'s, bool> {
-        let now = self.now();
-        let mut table = self.lock();
-        let epoch = table.epoch + 1;
-        let by = Token { epoch, owner: Token::BY_HAND };
-        let settled = table.get(key, now).is_some_and(|stored| {
-            of.is_none_or(|of| of == stored.record.token)
-                && stored.record.settle(by, end.state.clone(), now, end.ttl).is_ok()
-        });
-        if settled {
-            table.epoch = epoch;
-            self.0.changed.notify_waiters();
-        }
-        done(settled)
+        done(self.change(key, Change::Settle(of, end.clone())))
     }
 
     fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {
@@ -233,7 +212,11 @@ impl RecordStore for Memory {
     }
 
     fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
-        done(self.remove(key, |_| true))
+        let now = self.now();
+        let mut table = self.lock();
+        let is_gone = table.get(key, now).is_some() && table.records.remove(key).is_some();
+        self.0.changed.notify_waiters();
+        done(is_gone)
     }
 
     fn sweep(&self) -> StoreFuture<'_, u64> {
