@@ -14,7 +14,7 @@ use crate::{
     remote::{
         Boxed, call::StoreCall, client::Client, local_probe::LocalProbe, probe::UnresolvedCall,
     },
-    run::{Attended, CellOf, DetachedCall, DriverOf},
+    run::{Attended, CellOf, DetachedCall, DriverOf, stored::StoredRun},
 };
 use std::sync::Arc;
 use tokio::{
@@ -53,7 +53,9 @@ pub(crate) struct Claims<S, A, V> {
 /// Small, since every outer layer moves it: large states are boxed.
 pub(crate) enum State<S, F, Req, R, A, V> {
     Known(Option<Result<R, BoxError>>),
-    Running(Attended<S, F, Req, R, A, V>),
+    Running(Attended<S, F, Req, A, V>),
+    /// The same under a claim of the store.
+    Stored(Box<StoredRun<R>>),
     /// Waits for another caller's run, or for the probe.
     Waiting(Boxed<Self>),
 }
@@ -150,7 +152,7 @@ where
     fn plain(claims: &Claims<S, A, V>, req: Req) -> Self {
         let home = claims.shared.store.of_stripe(stripe());
         let cell = home.lock().pool.take();
-        let call = DetachedCall::new(cell, &claims.inner, req, None, None, false, claims.answers);
+        let call = DetachedCall::new(cell, &claims.inner, req, None, false, claims.answers);
         Self::Running(Attended(call.plain(home.clone())))
     }
 
@@ -169,10 +171,23 @@ where
             // It is stale once the store has replied.
             claims.answers.set_stamp(&mut req, None);
         }
-        let (claim, mutating, answers) = (Some(claim), local.mutating, claims.answers);
-        let call =
-            DetachedCall::new(cell, &claims.inner, req, claim, store_call, mutating, answers);
-        Self::Running(Attended(call))
+        Self::run(claims, req, Some(claim), cell, local.mutating, store_call)
+    }
+
+    #[inline]
+    fn run(
+        claims: &Claims<S, A, V>,
+        req: Req,
+        claim: Option<Claim<V>>,
+        cell: Option<CellOf<S, Req, A, V>>,
+        mutating: bool,
+        store_call: Option<Box<StoreCall<V>>>,
+    ) -> Self {
+        let call = DetachedCall::new(cell, &claims.inner, req, claim, mutating, claims.answers);
+        match store_call {
+            None => Self::Running(Attended(call)),
+            Some(store_call) => Self::Stored(call.with_store(*store_call)),
+        }
     }
 
     /// Handles a call whose key has a record already, or whose table is full.
@@ -187,11 +202,7 @@ where
         let (answers, mutating) = (claims.answers, local.mutating);
         match task {
             Task::Run(claim, cell) => Self::run_claimed(claims, req, claim, cell, local, effect),
-            Task::Unrecorded => {
-                let call =
-                    DetachedCall::new(None, &claims.inner, req, None, None, mutating, answers);
-                Self::Running(Attended(call))
-            }
+            Task::Unrecorded => Self::run(claims, req, None, None, mutating, None),
             Task::Replay(answer, replay, state) => {
                 let replayed = Event::Replayed { matched: replay.matched_on, state };
                 Self::tell(claims, &req, || replayed);
@@ -235,7 +246,7 @@ where
         req: &Req,
         local: &LocalClaim<'_>,
         effect: Effect,
-    ) -> Option<Box<StoreCall<S::Response, V>>> {
+    ) -> Option<Box<StoreCall<V>>> {
         let remote = claims.shared.remote.as_ref().filter(|_| !local.in_process)?;
         let (info, record) = (claims.answers.info(req), claims.answers.record(req));
         let times = (Self::deadline(claims, req), claims.shared.config.max_wait);
@@ -251,7 +262,7 @@ where
         claims: Claims<S, A, V>,
         req: Req,
         mutating: bool,
-        store_call: Option<Box<StoreCall<S::Response, V>>>,
+        store_call: Option<Box<StoreCall<V>>>,
         replay: Replay,
         mut waiter: Waiter<V>,
     ) -> Self {
@@ -280,14 +291,11 @@ where
                 return Self::Known(Some(Err(error)));
             }
         };
-        let store_call = store_call.filter(|_| claim.is_some()).map(|mut store_call| {
-            // The time that it has waited counts.
-            store_call.request.until = Some(longest);
-            store_call
-        });
-        let call =
-            DetachedCall::new(None, &claims.inner, req, claim, store_call, mutating, answers);
-        Self::Running(Attended(call))
+        let mut store_call = store_call.filter(|_| claim.is_some());
+        if let Some(store_call) = &mut store_call {
+            store_call.until = Some(longest); // The time that it has waited counts.
+        }
+        Self::run(&claims, req, claim, None, mutating, store_call)
     }
 
     /// Asks the probe how the call of unknown outcome ended; then claims again, or refuses.

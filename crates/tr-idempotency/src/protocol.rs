@@ -25,6 +25,8 @@ use tr_core::canonical::Digest;
 
 mod state;
 
+#[cfg(feature = "redis")]
+pub(crate) use self::state::ALL;
 pub use self::state::{Again, Millis, Phase, State, Ttls, UnknownPhase};
 
 /// The proof of a claim.

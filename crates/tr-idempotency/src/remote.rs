@@ -16,18 +16,8 @@ pub(crate) mod obtain;
 pub(crate) mod probe;
 mod unrecorded;
 
-use crate::store::ClaimRequest;
-use std::{
-    future::Future,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-    time::Duration,
-};
-use tokio::time::Instant;
-use tr_core::{Effect, Ran};
+use std::{future::Future, pin::Pin, time::Duration};
+use tr_core::Effect;
 
 /// A boxed future.
 pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -78,28 +68,6 @@ impl Policy {
             Effect::Idempotent => self.idempotent,
             Effect::Mutating => self.mutating,
         }
-    }
-}
-
-/// A caller's claim, and how long the caller can wait.
-#[derive(Clone, Debug)]
-pub(crate) struct Request {
-    pub(crate) claim: Arc<ClaimRequest>,
-    pub(crate) effect: Effect,
-    /// Whether to wait for another process's run.
-    pub(crate) wait: bool,
-    pub(crate) deadline: Option<Instant>,
-    /// The longest wait, whatever the deadline; and its end, once the wait has begun.
-    pub(crate) max_wait: Duration,
-    pub(crate) until: Option<Instant>,
-    /// Whether the store has reported that another process runs the call, or may have run it.
-    pub(crate) found: Arc<AtomicBool>,
-}
-
-impl Request {
-    /// Whether the tool may have run in another process.
-    pub(crate) fn ran(&self) -> Ran {
-        if self.found.load(Relaxed) { Ran::Unknown } else { Ran::No }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One run of a call, which can outlive its caller.
 mod record;
-mod stored;
+pub(crate) mod stored;
 
 use crate::{
     bounds::{Answers, Detachable},
@@ -9,7 +9,6 @@ use crate::{
         claim::{Claim, Shard},
         slot_pool::Cell,
     },
-    remote::call::StoreCall,
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -29,38 +28,35 @@ use tr_core::{BoxError, Ran};
 /// large the call's future is, so that outer layers move little.
 ///
 /// Dropped during the run, it drops the call; the drop of the claim then records the state.
-pub(crate) struct DetachedCall<S, F, Req, R, A, V>(Option<InCell<S, F, Req, R, A, V>>);
+pub(crate) struct DetachedCall<S, F, Req, A, V>(Option<InCell<S, F, Req, A, V>>);
 
-type InCell<S, F, Req, R, A, V> = Cell<Driver<S, F, Req, R, A, V>>;
+type InCell<S, F, Req, A, V> = Cell<Driver<S, F, Req, A, V>>;
 
 pin_project! {
     /// The contents of the cell. Fields are dropped in order: the call's future is dropped before
     /// another caller can claim the call.
-    pub(crate) struct Driver<S, F, Req, R, A, V> {
+    pub(crate) struct Driver<S, F, Req, A, V> {
         // `None` until the tool is called, and once it has ended.
         #[pin]
         called: Option<F>,
-        run: Run<S, Req, R, A, V>,
+        run: Run<S, Req, A, V>,
         // What to do with the run when its caller drops the future. A function pointer, since
         // `Drop` cannot have these bounds.
-        leave: fn(InCell<S, F, Req, R, A, V>),
+        leave: fn(InCell<S, F, Req, A, V>),
     }
 }
 
 /// The driver of calls of `S`.
-pub(crate) type DriverOf<S, Req, A, V> =
-    Driver<S, <S as Service<Req>>::Future, Req, <S as Service<Req>>::Response, A, V>;
+pub(crate) type DriverOf<S, Req, A, V> = Driver<S, <S as Service<Req>>::Future, Req, A, V>;
 
 /// The cell that holds it.
 pub(crate) type CellOf<S, Req, A, V> = Cell<DriverOf<S, Req, A, V>>;
 
 /// All of a run except the tool's future.
-pub(crate) struct Run<S, Req, R, A, V> {
+pub(crate) struct Run<S, Req, A, V> {
     /// The service and the request; `None` once the service is called.
     service: Option<S>,
     pub(crate) req: Option<Req>,
-    /// The requests to the store, where a store has the record.
-    pub(crate) store_call: Option<Box<StoreCall<R, V>>>,
     /// The claim; without one, nothing is recorded.
     pub(crate) claim: Option<Claim<V>>,
     /// The shard that takes the cell back, for a run without a claim, which ends with its caller.
@@ -79,11 +75,9 @@ pub(crate) enum Phase {
     /// A poll is running, or the tool's end is being processed. Found at the start of a poll: an
     /// earlier poll has panicked.
     Polled,
-    /// The tool has ended, and the end is being recorded.
-    Ending,
 }
 
-impl<S, Req, A, V> DetachedCall<S, S::Future, Req, S::Response, A, V>
+impl<S, Req, A, V> DetachedCall<S, S::Future, Req, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -91,14 +85,13 @@ where
     V: Clone + Send + 'static,
 {
     /// A run of `req` by a clone of `service`, in `cell` or a new one. With a claim its end is
-    /// recorded; with a store call, the call is claimed in the store first.
+    /// recorded.
     #[inline]
     pub(crate) fn new(
         cell: Option<CellOf<S, Req, A, V>>,
         service: &S,
         req: Req,
         claim: Option<Claim<V>>,
-        store_call: Option<Box<StoreCall<S::Response, V>>>,
         mutating: bool,
         answers: A,
     ) -> Self {
@@ -108,13 +101,9 @@ where
         run.service = Some(service.clone());
         run.req = Some(req);
         run.claim = claim;
-        run.store_call = store_call;
         run.mutating = mutating;
         run.answers = answers;
         run.phase = Phase::Fresh;
-        if let (Some(_), Some(claim)) = (&run.store_call, &mut run.claim) {
-            claim.fronts = true;
-        }
         Self(Some(cell))
     }
 
@@ -123,7 +112,6 @@ where
         let run = Run {
             service: None,
             req: None,
-            store_call: None,
             claim: None,
             home: None,
             mutating: false,
@@ -145,9 +133,6 @@ where
         if self.phase == Phase::Polled {
             // An earlier poll has panicked: the future is not polled again.
             return Poll::Ready(Err(OutcomeUnknown::new(self.mutating, None).into()));
-        }
-        if self.store_call.is_some() {
-            return self.poll_with_store(cx);
         }
         let end = ready!(self.poll_call(cx));
         Poll::Ready(self.finish(end))
@@ -236,7 +221,7 @@ where
             empty(&mut cell);
             return Self::return_cell(cell);
         }
-        if !matches!(cell.run.phase, Phase::Called | Phase::Ending) {
+        if cell.run.phase != Phase::Called {
             return; // It did not start, or has panicked.
         }
         if let Some(claim) = &cell.run.claim {
@@ -270,14 +255,14 @@ fn poll_called<S: Service<Req>, Req>(
 }
 
 #[inline]
-fn empty<S, F, Req, R, A, V>(cell: &mut Cell<Driver<S, F, Req, R, A, V>>) {
+fn empty<S, F, Req, A, V>(cell: &mut Cell<Driver<S, F, Req, A, V>>) {
     let mut driver = cell.as_mut().project();
     driver.called.set(None);
     (driver.run.service, driver.run.req) = (None, None);
 }
 
-impl<S, F, Req, R, A, V> Deref for DetachedCall<S, F, Req, R, A, V> {
-    type Target = Run<S, Req, R, A, V>;
+impl<S, F, Req, A, V> Deref for DetachedCall<S, F, Req, A, V> {
+    type Target = Run<S, Req, A, V>;
 
     #[inline]
     fn deref(&self) -> &Self::Target {
@@ -285,7 +270,7 @@ impl<S, F, Req, R, A, V> Deref for DetachedCall<S, F, Req, R, A, V> {
     }
 }
 
-impl<S, F, Req, R, A, V> DerefMut for DetachedCall<S, F, Req, R, A, V> {
+impl<S, F, Req, A, V> DerefMut for DetachedCall<S, F, Req, A, V> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
         self.0.as_mut().expect("polled after completion").as_mut().project().run
@@ -304,9 +289,9 @@ impl<V> Drop for LoseClaimOnUnwind<'_, V> {
 
 /// A run whose caller still polls it. When the caller drops it, the run goes on in a task, unless
 /// it has no claim: then it ends with its caller.
-pub(crate) struct Attended<S, F, Req, R, A, V>(pub(crate) DetachedCall<S, F, Req, R, A, V>);
+pub(crate) struct Attended<S, F, Req, A, V>(pub(crate) DetachedCall<S, F, Req, A, V>);
 
-impl<S, F, Req, R, A, V> Drop for Attended<S, F, Req, R, A, V> {
+impl<S, F, Req, A, V> Drop for Attended<S, F, Req, A, V> {
     #[inline]
     fn drop(&mut self) {
         if let Some(cell) = self.0.0.take() {
@@ -315,7 +300,7 @@ impl<S, F, Req, R, A, V> Drop for Attended<S, F, Req, R, A, V> {
     }
 }
 
-impl<S, F, Req, R, A, V> fmt::Debug for Attended<S, F, Req, R, A, V> {
+impl<S, F, Req, A, V> fmt::Debug for Attended<S, F, Req, A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let run = self.0.0.as_ref().map(|cell| &cell.run);
         f.debug_struct("Attended")

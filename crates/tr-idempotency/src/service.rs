@@ -96,6 +96,7 @@ where
                     return Poll::Ready(end.take().expect("polled after completion"));
                 }
                 State::Running(Attended(call)) => return call.poll(cx),
+                State::Stored(run) => return run.poll(cx),
                 State::Waiting(waiting) => *state = ready!(waiting.as_mut().poll(cx)),
             }
         }
@@ -108,6 +109,7 @@ impl<S, F, Req, R, A, V> fmt::Debug for IdempotencyFuture<S, F, Req, R, A, V> {
         match &self.state {
             State::Known(_) => f.field("state", &"known"),
             State::Running(call) => f.field("state", call),
+            State::Stored(_) => f.field("state", &"running, under a claim of the store"),
             State::Waiting(_) => f.field("state", &"waiting"),
         };
         f.finish()

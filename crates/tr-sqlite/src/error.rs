@@ -1,4 +1,5 @@
 //! The error type: what failed, what is safe, and what to do.
+use crate::meaning::Meaning;
 use rusqlite::ErrorCode;
 use std::{
     error, fmt, io,
@@ -152,6 +153,18 @@ impl Error {
     pub fn may_be_kept(&self) -> bool {
         self.0.undecided
     }
+
+    /// What this error means for the caller.
+    ///
+    /// ```
+    /// use tr_sqlite::{Error, Meaning};
+    ///
+    /// assert_eq!(Error::unreadable("a state that is none").meaning(), Meaning::Unreadable);
+    /// ```
+    #[must_use]
+    pub fn meaning(&self) -> Meaning {
+        if self.may_be_kept() { Meaning::Uncertain } else { self.kind().facts().0 }
+    }
 }
 
 impl From<rusqlite::Error> for Error {
@@ -204,71 +217,88 @@ impl ErrorKind {
     /// What failed, without what to do about it.
     #[must_use]
     pub fn what(&self) -> &'static str {
-        self.advice().0
+        self.facts().1
     }
 
-    /// What failed, and what to do.
-    fn advice(&self) -> (&'static str, &'static str) {
+    /// What it means for the caller, what failed, and what to do.
+    fn facts(&self) -> (Meaning, &'static str, &'static str) {
+        use Meaning::{Permanent, Transient, Unreadable};
         match self {
             Self::NotFound => (
+                Permanent,
                 "no file can be opened or created at this path",
                 "choose a file in an existing folder",
             ),
             Self::Denied => (
+                Permanent,
                 "permission denied",
                 "allow this user to write the file and its folder; if its file system is mounted read-only, mount it for writing",
             ),
-            Self::NotADatabase => {
-                ("not a SQLite database; the file was not changed", "choose another file")
-            }
+            Self::NotADatabase => (
+                Unreadable,
+                "not a SQLite database; the file was not changed",
+                "choose another file",
+            ),
             Self::Foreign => (
+                Permanent,
                 "the database belongs to another program; the file was not changed",
                 "choose another file",
             ),
             Self::Newer { .. } => (
+                Unreadable,
                 "a newer version wrote this file; the file was not changed",
                 "update this program, or choose another file",
             ),
             Self::Older { .. } => (
+                Permanent,
                 "the file lacks a part or has an older format, and is opened read-only; the file was not changed",
                 "choose another file, or open it once with the program that writes it",
             ),
             Self::Corrupt => (
+                Unreadable,
                 "the file is damaged",
                 "stop all programs that use it, keep a copy, and run `sqlite3 FILE .recover` into a new file",
             ),
             Self::Lost => (
+                Unreadable,
                 "confirmed writes are lost; the files were not changed",
                 "stop all programs that use them, keep copies, and restore a backup or accept the loss",
             ),
-            Self::Unreadable => {
-                ("a row cannot be read", "update this program, or inspect the file with `sqlite3`")
-            }
-            Self::Refused => ("the write was refused", ""),
-            Self::Full => {
-                ("the disk is full; confirmed writes are safe", "free space and try again")
-            }
+            Self::Unreadable => (
+                Unreadable,
+                "a row cannot be read",
+                "update this program, or inspect the file with `sqlite3`",
+            ),
+            Self::Refused => (Permanent, "the write was refused", ""),
+            Self::Full => (
+                Transient,
+                "the disk is full; confirmed writes are safe",
+                "free space and try again",
+            ),
             Self::Locked => (
+                Transient,
                 "another process keeps the file locked",
                 "end that process or its transaction, and try again",
             ),
             Self::Moved => (
+                Permanent,
                 "the file was deleted or replaced while it was open",
                 "restart the program that uses it",
             ),
             Self::Unsuitable => (
+                Permanent,
                 "the file system cannot share a database between processes",
                 "choose a file on a local disk",
             ),
-            Self::Overloaded => ("too many jobs wait for the disk", "try again later"),
-            Self::ReadOnly => ("the database was opened read-only", ""),
-            Self::Closed => ("the database was closed", ""),
-            Self::Panicked => ("the job panicked", ""),
+            Self::Overloaded => (Transient, "too many jobs wait for the disk", "try again later"),
+            Self::ReadOnly => (Permanent, "the database was opened read-only", ""),
+            Self::Closed => (Permanent, "the database was closed", ""),
+            Self::Panicked => (Transient, "the job panicked", ""),
             Self::Undone => {
-                ("another job of the same commit made SQLite roll it back", "try again")
+                (Transient, "another job of the same commit made SQLite roll it back", "try again")
             }
-            Self::Statement => ("the statement failed", ""),
-            Self::Io => ("the disk or the operating system failed", ""),
+            Self::Statement => (Permanent, "the statement failed", ""),
+            Self::Io => (Transient, "the disk or the operating system failed", ""),
         }
     }
 }
@@ -279,9 +309,9 @@ impl fmt::Display for Error {
         if let Some(path) = path {
             write!(f, "{}: ", path.display())?;
         }
-        match kind.advice() {
-            (what, "") => f.write_str(what)?,
-            (what, then) => write!(f, "{what}: {then}")?,
+        match kind.facts() {
+            (_, what, "") => f.write_str(what)?,
+            (_, what, then) => write!(f, "{what}: {then}")?,
         }
         if let ErrorKind::Newer { part, found, known } | ErrorKind::Older { part, found, known } =
             kind

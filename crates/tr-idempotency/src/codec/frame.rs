@@ -52,22 +52,20 @@ pub(crate) struct Found<'r> {
     pub(crate) record: Option<&'r BytesRecord>,
 }
 
-/// The place and kind as a sealed frame holds them: in front of the sealed bytes, and authenticated
-/// with them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Context {
-    kind: Kind,
-    /// [`Phase`] as a number; 0 for notes.
-    phase: u8,
-    mutating: bool,
-    by_hand: bool,
-    epoch: u64,
-    ttl: Millis,
-    digest: [u8; 32],
-}
-
-/// The length of a context in a frame.
+/// The length of a [`Context`].
 pub(super) const CONTEXT: usize = 51;
+
+/// The place and kind as a sealed frame holds them, in front of the sealed bytes and authenticated
+/// with them:
+///
+/// ```text
+/// kind (1 byte) │ phase as a number, 0 for notes (1) │ flags (1) │ epoch (8) │ time to live (8) │ digest (32)
+/// ```
+type Context = [u8; CONTEXT];
+
+/// The flags of a [`Context`].
+const MUTATING: u8 = 1;
+const BY_HAND: u8 = 2;
 
 /// Stores may round times to seconds.
 const ROUNDED: Millis = 1_000;
@@ -79,17 +77,22 @@ impl Place {
         Self { key, digest, mutating, epoch: record.token.epoch, by_hand: true }
     }
 
-    pub(super) const fn notes(&self) -> Context {
-        let Self { digest, mutating, .. } = *self;
-        let digest = *digest.as_bytes();
-        let kind = Kind::Notes;
-        Context { kind, phase: 0, mutating, by_hand: false, epoch: 0, ttl: 0, digest }
+    pub(super) fn notes(&self) -> Context {
+        self.context(Kind::Notes, 0, 0)
     }
 
-    pub(super) const fn end(&self, phase: Phase, ttl: Millis) -> Context {
-        let Self { digest, mutating, by_hand, epoch, .. } = *self;
-        let (digest, phase) = (*digest.as_bytes(), number(phase));
-        Context { kind: Kind::Body, phase, mutating, by_hand, epoch, ttl, digest }
+    pub(super) fn end(&self, phase: Phase, ttl: Millis) -> Context {
+        self.context(Kind::Body, phase as u8, ttl)
+    }
+
+    fn context(&self, kind: Kind, phase: u8, ttl: Millis) -> Context {
+        let by_hand = if self.by_hand { BY_HAND } else { 0 };
+        let mut bytes = [0; CONTEXT];
+        bytes[..3].copy_from_slice(&[kind as u8, phase, u8::from(self.mutating) | by_hand]);
+        bytes[3..11].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes[11..19].copy_from_slice(&ttl.to_le_bytes());
+        bytes[19..].copy_from_slice(self.digest.as_bytes());
+        bytes
     }
 }
 
@@ -113,75 +116,31 @@ impl<'r> Found<'r> {
     }
 }
 
-impl Context {
-    fn to_bytes(self) -> [u8; CONTEXT] {
-        let mut bytes = [0; CONTEXT];
-        bytes[0] = self.kind as u8;
-        bytes[1] = self.phase;
-        bytes[2] = u8::from(self.mutating) | u8::from(self.by_hand) << 1;
-        bytes[3..11].copy_from_slice(&self.epoch.to_le_bytes());
-        bytes[11..19].copy_from_slice(&self.ttl.to_le_bytes());
-        bytes[19..].copy_from_slice(&self.digest);
-        bytes
-    }
-
-    /// Reads a context that a seal has authenticated: [`to_bytes`](Self::to_bytes) wrote it.
-    fn of_bytes(bytes: &[u8]) -> Self {
-        let word = |from: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[from..from + 8]);
-            u64::from_le_bytes(word)
-        };
-        let mut digest = [0; 32];
-        digest.copy_from_slice(&bytes[19..]);
-        Self {
-            kind: if bytes[0] == 0 { Kind::Body } else { Kind::Notes },
-            phase: bytes[1],
-            mutating: bytes[2] & 1 != 0,
-            by_hand: bytes[2] & 2 != 0,
-            epoch: word(3),
-            ttl: word(11),
-            digest,
+/// Checks that bytes with this context, which a seal has authenticated, are in the record that they
+/// were sealed for.
+fn check_place(context: &[u8], found: &Found<'_>) -> Result<(), Unreadable> {
+    let word = |at: usize| context[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    let flag = |flag: u8| context[2] & flag != 0;
+    let mut rules = vec![
+        (context[0] == found.kind as u8, "part of a record"),
+        (context[19..] == *found.digest.as_bytes(), "params"),
+        (context[1] == found.phase.map_or(0, |phase| phase as u8), "state"),
+    ];
+    if let Some(record) = found.record {
+        rules.push((flag(MUTATING) == record.mutating, "effect"));
+        if found.kind == Kind::Body {
+            // Settling by hand makes a claim of its own, above the one that it settles.
+            let by_hand = record.token.owner == Token::BY_HAND;
+            let (sealed, epoch) = (word(3), record.token.epoch);
+            let fits = if by_hand { sealed < epoch } else { sealed == epoch };
+            rules.push((flag(BY_HAND) == by_hand && fits, "run"));
+            let lasts = record.until.saturating_sub(record.changed_at);
+            rules.push((lasts <= word(11).saturating_add(ROUNDED), "expiry"));
         }
     }
-
-    /// Checks that the bytes are in the record that they were sealed for.
-    fn fits(&self, found: &Found<'_>) -> Result<(), Unreadable> {
-        let phase = found.phase.map_or(0, number);
-        let mut rules = vec![
-            (self.kind == found.kind, "part of a record"),
-            (self.digest == *found.digest.as_bytes(), "params"),
-            (self.phase == phase, "state"),
-        ];
-        if let Some(record) = found.record {
-            rules.push((self.mutating == record.mutating, "effect"));
-            if self.kind == Kind::Body {
-                // Settling by hand makes a claim of its own, above the one that it settles.
-                let by_hand = record.token.owner == Token::BY_HAND;
-                let epoch = record.token.epoch;
-                let fits = if by_hand { self.epoch < epoch } else { self.epoch == epoch };
-                rules.push((self.by_hand == by_hand && fits, "run"));
-                let lasts = record.until.saturating_sub(record.changed_at);
-                rules.push((lasts <= self.ttl.saturating_add(ROUNDED), "expiry"));
-            }
-        }
-        match rules.into_iter().find(|(fits, _)| !fits) {
-            Some((_, what)) => Err(Unreadable::Elsewhere(what)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// The number of a phase in a frame: from 1, and never reused.
-const fn number(phase: Phase) -> u8 {
-    match phase {
-        Phase::Inflight => 1,
-        Phase::Done => 2,
-        Phase::FailedNever => 3,
-        Phase::FailedWhenAsked => 4,
-        Phase::FailedFreely => 5,
-        Phase::Cancelled => 6,
-        Phase::Unknown => 7,
+    match rules.into_iter().find(|(fits, _)| !fits) {
+        Some((_, what)) => Err(Unreadable::Elsewhere(what)),
+        None => Ok(()),
     }
 }
 
@@ -210,10 +169,7 @@ impl Frames {
             1..=VERSION => {}
             newer => return Err(Unreadable::Newer(newer)),
         }
-        let Some((&flags, rest)) = rest.split_first() else {
-            return Err(Unreadable::Corrupt("it is truncated"));
-        };
-        let Some((sum, payload)) = rest.split_first_chunk::<8>() else {
+        let Some((&[flags, ref sum @ ..], payload)) = rest.split_first_chunk::<9>() else {
             return Err(Unreadable::Corrupt("it is truncated"));
         };
         if *sum != checksum(flags, payload) {
@@ -229,10 +185,7 @@ impl Frames {
 
     fn seal(&self, key: &Key, context: &Context, payload: Vec<u8>) -> (u8, u8, Vec<u8>) {
         match &self.seal {
-            Some(seal) => {
-                let context = context.to_bytes();
-                (VERSION, SEALED, seal.seal(&context, &bound(key, &context), &payload))
-            }
+            Some(seal) => (VERSION, SEALED, seal.seal(context, &bound(key, context), &payload)),
             None => (PLAIN, 0, payload),
         }
     }
@@ -245,7 +198,7 @@ impl Frames {
         let seal = self.seal.as_ref().ok_or(Unreadable::Sealed)?;
         let bound = |context: &[u8]| bound(found.key, context);
         let (context, opened) = seal.open(payload, CONTEXT, bound)?;
-        Context::of_bytes(context).fits(found)?;
+        check_place(context, found)?;
         Ok(opened)
     }
 

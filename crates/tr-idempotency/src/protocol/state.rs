@@ -64,23 +64,24 @@ pub enum Again {
 /// assert_eq!(Phase::FailedFreely.as_str(), "failed_freely");
 /// assert_eq!("unknown".parse(), Ok(Phase::Unknown));
 /// ```
+// Sealed records have these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
     /// [`State::Inflight`]
-    Inflight,
+    Inflight = 1,
     /// [`State::Done`]
-    Done,
+    Done = 2,
     /// [`State::Failed`], [`Again::Never`]
-    FailedNever,
+    FailedNever = 3,
     /// [`State::Failed`], [`Again::WhenAsked`]
-    FailedWhenAsked,
+    FailedWhenAsked = 4,
     /// [`State::Failed`], [`Again::Freely`]
-    FailedFreely,
+    FailedFreely = 5,
     /// [`State::Cancelled`]
-    Cancelled,
+    Cancelled = 6,
     /// [`State::Unknown`]
-    Unknown,
+    Unknown = 7,
 }
 
 /// A text that names no phase known to this version.
@@ -88,7 +89,8 @@ pub enum Phase {
 #[error("unknown state `{0}`; a newer version may have written it: update this program")]
 pub struct UnknownPhase(Box<str>);
 
-const ALL: [Phase; 7] = [
+/// All phases, in the order of their numbers.
+pub(crate) const ALL: [Phase; 7] = [
     Phase::Inflight,
     Phase::Done,
     Phase::FailedNever,

@@ -1,6 +1,6 @@
 //! The bytes of a record, as `lua/head.lua` describes and `lua/record.lua` writes them.
 use crate::{
-    protocol::{Again, Millis, Phase, Record, State, Token},
+    protocol::{ALL, Millis, Phase, Record, State, Token},
     store::{ClaimRequest, StoreError, Stored, StoredState},
 };
 use tr_core::canonical::{Digest, Key};
@@ -50,17 +50,13 @@ fn length(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes()
 }
 
-/// One letter for each phase.
-pub(super) const fn letter(phase: Phase) -> &'static [u8] {
-    match phase {
-        Phase::Inflight => b"i",
-        Phase::Done => b"d",
-        Phase::FailedNever => b"n",
-        Phase::FailedWhenAsked => b"w",
-        Phase::FailedFreely => b"f",
-        Phase::Cancelled => b"c",
-        Phase::Unknown => b"u",
-    }
+/// One letter for each phase, in their order.
+const LETTERS: &[u8; 7] = b"idnwfcu";
+
+/// The letter of a phase.
+pub(super) fn letter(phase: Phase) -> &'static [u8] {
+    let at = phase as usize - 1;
+    &LETTERS[at..=at]
 }
 
 /// Reads a record as it stands at `now`; `None` if there is none or it has expired.
@@ -118,17 +114,10 @@ pub(super) fn without_state(key: &Key, bytes: &[u8]) -> Option<Stored> {
     decode(key, &bytes, 0)
 }
 
-fn state(phase: u8, body: Option<Vec<u8>>) -> Option<StoredState> {
-    Some(match phase {
-        b'i' => State::Inflight,
-        b'd' => State::Done(body?),
-        b'n' => State::Failed(body?, Again::Never),
-        b'w' => State::Failed(body?, Again::WhenAsked),
-        b'f' => State::Failed(body?, Again::Freely),
-        b'c' => State::Cancelled(body),
-        b'u' => State::Unknown(body),
-        _ => return None,
-    })
+fn state(letter: u8, body: Option<Vec<u8>>) -> Option<StoredState> {
+    let phase = ALL[LETTERS.iter().position(|it| *it == letter)?];
+    let may_be_bare = matches!(phase, Phase::Inflight | Phase::Cancelled | Phase::Unknown);
+    (may_be_bare || body.is_some()).then(|| State::of(phase, body))
 }
 
 /// The error for bytes that are not a record.

@@ -3,12 +3,11 @@
 use super::{
     fault::store_error,
     layout,
-    reply::{from, parts, unexpected_reply},
+    reply::{parts, unexpected_reply},
     store::Redis,
 };
-use crate::{
-    protocol::Millis,
-    store::{Listing, Query, RecordStore as _, Selector, StoreError, Stored, UnreadableRecord},
+use crate::store::{
+    Listing, Query, RecordStore as _, Selector, StoreError, Stored, UnreadableRecord,
 };
 use redis::Value;
 use std::ops::RangeInclusive;
@@ -93,7 +92,7 @@ impl Redis {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let now = self.now().await?;
+        let (now, _) = self.glimpse(&self.mark_name(), b"0").await?;
         let mut get = redis::cmd("MGET");
         for (_, name) in &keys {
             get.arg(name);
@@ -112,20 +111,6 @@ impl Redis {
             }
         }
         Ok(standing)
-    }
-
-    /// The server's time.
-    async fn now(&self) -> Result<Millis, StoreError> {
-        let time = self.looks().send(&redis::cmd("TIME")).await.map_err(store_error)?;
-        let digits = |value: &Value| match value {
-            Value::BulkString(digits) => str::from_utf8(digits).ok()?.parse::<i64>().ok(),
-            _ => None,
-        };
-        let time: [Value; 2] = parts(time)?;
-        match [digits(&time[0]), digits(&time[1])] {
-            [Some(seconds), Some(micros)] => Ok(from(seconds * 1_000 + micros / 1_000)),
-            _ => Err(unexpected_reply(&time)),
-        }
     }
 }
 

@@ -46,6 +46,11 @@ impl Redis {
         format!("{}{{{key}}}", self.0.prefix).into_bytes()
     }
 
+    /// The key of the store's mark.
+    pub(super) fn mark_name(&self) -> Vec<u8> {
+        format!("{}mark", self.0.prefix).into_bytes()
+    }
+
     /// The pattern of keys with this prefix.
     pub(super) fn pattern(&self, beginning: &str) -> String {
         format!("{}{{{beginning}*}}", self.0.prefix)

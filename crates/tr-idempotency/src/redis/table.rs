@@ -54,9 +54,19 @@ impl Redis {
     }
 
     async fn look(&self, key: &Key, last: &[u8]) -> Result<Option<Stored>, StoreError> {
-        let reply = self.looks().run(&script::LOOK, &self.name(key), &[last]).await;
+        let (now, bytes) = self.glimpse(&self.name(key), last).await?;
+        layout::read(key, &bytes, now)
+    }
+
+    /// The server's time, and the bytes of a value up to the last.
+    pub(super) async fn glimpse(
+        &self,
+        name: &[u8],
+        last: &[u8],
+    ) -> Result<(Millis, Vec<u8>), StoreError> {
+        let reply = self.looks().run(&script::LOOK, name, &[last]).await;
         match parts(reply.map_err(store_error)?)? {
-            [Value::Int(now), Value::BulkString(bytes)] => layout::read(key, &bytes, from(now)),
+            [Value::Int(now), Value::BulkString(bytes)] => Ok((from(now), bytes)),
             other => Err(unexpected_reply(&other)),
         }
     }
@@ -185,8 +195,7 @@ impl RecordStore for Redis {
 
     fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
         Box::pin(async move {
-            let name = format!("{}mark", self.0.prefix);
-            match self.looks().run(&script::MARK, name.as_bytes(), &[from, to]).await {
+            match self.looks().run(&script::MARK, &self.mark_name(), &[from, to]).await {
                 Ok(Value::BulkString(mark)) => Ok(mark),
                 Ok(other) => Err(unexpected_reply(&other)),
                 Err(error) => Err(store_error(error)),

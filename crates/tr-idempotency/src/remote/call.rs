@@ -1,50 +1,38 @@
-//! A run's requests to the store.
-use super::{
-    Boxed, Recorded, Request,
-    client::Client,
-    held::Held,
-    obtain::{Obtained, obtain},
-};
+//! A call that a store has to grant too.
+use super::client::Client;
 use crate::{
+    clock::millis,
     codec::Place,
-    end::State,
     local::{notes::RequestNote, table::LocalClaim},
+    protocol::Millis,
     store::ClaimRequest,
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 use tokio::time::Instant;
-use tr_core::{BoxError, CallInfo, Effect, RecordRef};
+use tr_core::{CallInfo, Effect, Ran, RecordRef};
 
-/// A run's requests to the store. `R` is the tool's response.
-pub(crate) struct StoreCall<R, V> {
+/// A caller's claim, and how long the caller can wait.
+pub(crate) struct StoreCall<V> {
     pub(crate) remote: Arc<Client<V>>,
-    pub(crate) request: Request,
-    pub(crate) stage: Stage<R, V>,
+    pub(crate) claim: Arc<ClaimRequest>,
+    pub(crate) effect: Effect,
+    /// Whether to wait for another process's run.
+    pub(super) wait: bool,
+    pub(crate) deadline: Option<Instant>,
+    /// The longest wait, whatever the deadline; and its end, once the wait has begun.
+    pub(super) max_wait: Duration,
+    pub(crate) until: Option<Instant>,
+    /// Whether the store has reported that another process runs the call, or may have run it.
+    pub(super) found: AtomicBool,
 }
 
-pub(crate) enum Stage<R, V> {
-    /// The claim was not sent.
-    Due,
-    /// Waits for the store to grant or refuse the claim.
-    Claiming(Boxed<Obtained<V>>),
-    /// The claim is granted.
-    Held(Box<Held<V>>),
-    /// The store is unavailable; the call runs without a record.
-    Open,
-    /// The tool has run; its end is being recorded.
-    Ending(Ending<R, V>),
-    Over,
-}
-
-pub(crate) struct Ending<R, V> {
-    pub(crate) recording: Boxed<Recorded>,
-    pub(crate) end: Result<R, BoxError>,
-    pub(crate) state: Option<State<V>>,
-    /// A duplicate will get the whole response.
-    pub(crate) whole: bool,
-}
-
-impl<R, V> StoreCall<R, V> {
+impl<V> StoreCall<V> {
     /// For a call that is claimed in this process.
     #[cold]
     pub(crate) fn new(
@@ -68,24 +56,23 @@ impl<R, V> StoreCall<R, V> {
             session: record.session.or(info.session).map(|session| frames.session(session)),
             notes: RequestNote::of(info, record).write(&place, frames),
         });
-        let (until, found) = (None, Arc::default());
-        let request = Request { claim, effect, wait, deadline, max_wait, until, found };
-        Box::new(Self { remote: remote.clone(), request, stage: Stage::Due })
+        let (remote, until, found) = (remote.clone(), None, AtomicBool::new(false));
+        Box::new(Self { remote, claim, effect, wait, deadline, max_wait, until, found })
     }
 
-    pub(crate) fn claim(&mut self)
-    where
-        V: Clone + Send + 'static,
-    {
-        let obtained = obtain(self.remote.clone(), self.request.clone());
-        self.stage = Stage::Claiming(Box::pin(obtained));
-    }
-
-    /// Claims again as another owner: the first claim was lost before the call started.
+    /// Becomes the claim of another owner: the first one was lost before the call started.
     pub(crate) fn claim_again(&mut self) {
-        let claim = (*self.request.claim).clone();
         let owner = self.remote.owner();
-        self.request.claim = Arc::new(ClaimRequest { owner, ..claim });
-        self.stage = Stage::Due;
+        self.claim = Arc::new(ClaimRequest { owner, ..(*self.claim).clone() });
+    }
+
+    /// Whether the tool may have run in another process.
+    pub(crate) fn ran(&self) -> Ran {
+        if self.found.load(Relaxed) { Ran::Unknown } else { Ran::No }
+    }
+
+    /// How long this process replays a recorded success without a request.
+    pub(crate) fn memory(&self) -> Option<Millis> {
+        self.remote.settings.memory.map(millis)
     }
 }

@@ -1,6 +1,7 @@
 //! Claims a call in the store, or gets its recorded end.
 use super::{
-    Request, WhenStoreFails,
+    WhenStoreFails,
+    call::StoreCall,
     claim_attempt::ClaimAttempt,
     client::Client,
     held::Held,
@@ -49,17 +50,16 @@ pub(crate) enum Obtained<V> {
 }
 
 /// Claims; waits while another process runs the call, and claims again.
-pub(super) async fn obtain<V>(remote: Arc<Client<V>>, request: Request) -> Obtained<V>
+pub(crate) async fn obtain<V>(call: &StoreCall<V>) -> Obtained<V>
 where
     V: Clone + Send + 'static,
 {
-    let refused = match ask(&remote, &request).await {
+    let refused = match ask(call).await {
         Ok(obtained) => return obtained,
         Err(Refusal::Unavailable(error, Ran::No))
-            if request.effect == Effect::Mutating
-                && error.kind() == StoreErrorKind::Unreachable =>
+            if call.effect == Effect::Mutating && error.kind() == StoreErrorKind::Unreachable =>
         {
-            Refusal::Unavailable(error, recorded(&remote, &request.claim).await)
+            Refusal::Unavailable(error, recorded(&call.remote, &call.claim).await)
         }
         Err(refused) => refused,
     };
@@ -67,27 +67,27 @@ where
     // before it became unavailable.
     let may_run = match refused {
         Refusal::Unavailable(_, Ran::No) => true,
-        Refusal::Unavailable(..) | Refusal::Unreadable(..) => request.effect != Effect::Mutating,
+        Refusal::Unavailable(..) | Refusal::Unreadable(..) => call.effect != Effect::Mutating,
         _ => false,
     };
-    match remote.settings.policy.of(request.effect) {
+    match call.remote.settings.policy.of(call.effect) {
         WhenStoreFails::Run if may_run => Obtained::Open,
         _ => Obtained::Refuse(refused),
     }
 }
 
-async fn ask<V>(remote: &Arc<Client<V>>, request: &Request) -> Result<Obtained<V>, Refusal>
+async fn ask<V>(call: &StoreCall<V>) -> Result<Obtained<V>, Refusal>
 where
     V: Clone + Send + 'static,
 {
-    let Request { claim, wait, deadline, .. } = request;
+    let StoreCall { remote, claim, wait, deadline, .. } = call;
     let mut asking = ClaimAttempt::new(remote.gate.clone(), claim.clone());
-    let (mut waited, mut probes, mut until) = (false, 0, request.until);
+    let (mut waited, mut probes, mut until) = (false, 0, call.until);
     loop {
         let claimed = asking.claim(*deadline).await;
-        let (claimed, at) = claimed.map_err(|error| failed(error, request.ran()))?;
+        let (claimed, at) = claimed.map_err(|error| failed(error, call.ran()))?;
         let found = matches!(claimed, Claimed::Busy { .. } | Claimed::Unknown(_));
-        request.found.store(found, Relaxed);
+        call.found.store(found, Relaxed);
         match claimed {
             Claimed::Run(grant) => {
                 let earlier = earlier_runs(remote, claim, &grant);
@@ -103,7 +103,7 @@ where
                 waited = true;
                 let now = Instant::now();
                 let look = now + Duration::from_millis(lease_left) + MARGIN;
-                let until = *until.get_or_insert(now + request.max_wait);
+                let until = *until.get_or_insert(now + call.max_wait);
                 watch(remote, claim, seen, look, (*deadline, until)).await?;
             }
             Claimed::Settled(stored) => {
@@ -115,7 +115,7 @@ where
             }
             Claimed::Unknown(stored) => {
                 probes += 1;
-                let settled = probes <= PROBES && probe(remote, request, &stored).await?;
+                let settled = probes <= PROBES && probe(call, &stored).await?;
                 if !settled {
                     let found = Found::body(&claim.key, &stored.record);
                     let recorded = remote.format.history(&found, &stored.record.state);
@@ -126,6 +126,19 @@ where
             }
             Claimed::Conflict => return Err(Refusal::Conflict),
             Claimed::Full => return Err(Refusal::Full(None)),
+        }
+    }
+}
+
+impl<V> StoreCall<V> {
+    /// What comes of a call that was granted and cannot start, since the store has become
+    /// unavailable: the policy for its effect decides.
+    pub(crate) fn without_store(&self, error: StoreError) -> Obtained<V> {
+        match self.remote.settings.policy.of(self.effect) {
+            WhenStoreFails::Run => Obtained::Open,
+            WhenStoreFails::Refuse => {
+                Obtained::Refuse(Refusal::Unavailable(Arc::new(error), Ran::No))
+            }
         }
     }
 }
@@ -167,17 +180,17 @@ async fn watch<V>(
 }
 
 /// Runs the probe, if there is one, and settles the record by its finding. Returns whether it did.
-async fn probe<V>(remote: &Client<V>, request: &Request, stored: &Stored) -> Result<bool, Refusal> {
+async fn probe<V>(call: &StoreCall<V>, stored: &Stored) -> Result<bool, Refusal> {
+    let StoreCall { remote, claim, deadline, .. } = call;
     let Some(probe) = &remote.probe else { return Ok(false) };
-    let Request { claim, deadline, .. } = request;
-    let call = UnresolvedCall {
+    let unresolved = UnresolvedCall {
         key: claim.key,
         epoch: stored.record.token.epoch,
         record: remote.shown(stored),
     };
     let patience = Instant::now() + remote.probe_patience;
     let until = deadline.map_or(patience, |deadline| deadline.min(patience));
-    let finding = timeout_at(until, probe.probe(&call)).await;
+    let finding = timeout_at(until, probe.probe(&unresolved)).await;
     let Some(state) = finding.ok().and_then(Finding::state) else { return Ok(false) };
     let ttl = claim.ttls.of(&state);
     // With the digest of this request: the one in the store may have been tampered with.
@@ -186,7 +199,7 @@ async fn probe<V>(remote: &Client<V>, request: &Request, stored: &Stored) -> Res
     let settle = remote.gate.settle(&claim.key, Some(stored.record.token), &end);
     // If another process settled it first, the next claim shows that.
     let settled = remote.gate.within(*deadline, settle).await;
-    settled.map(|_| true).map_err(|error| failed(error, request.ran()))
+    settled.map(|_| true).map_err(|error| failed(error, call.ran()))
 }
 
 /// Why the record that allowed this call to run again is not trusted, if it is not.

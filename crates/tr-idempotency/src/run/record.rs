@@ -1,23 +1,18 @@
-//! Records how a run ended: in this process, and first in a store if it has the claim.
-use super::{DetachedCall, Phase, Run};
+//! What is recorded of a run's end, in this process and in a store.
+use super::{DetachedCall, Run};
 use crate::{
     bounds::{Answers, Detachable},
-    clock::millis,
     end::{Failure, State, failed, ttl},
     error::SharedFailure,
     failure::{RecordedFailure, SMALL_FAILURE},
-    remote::{
-        Recorded, TRIED,
-        call::{Ending, Stage},
-    },
 };
 use std::sync::Arc;
 use tr_core::{BoxError, Verdict};
 
-impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
+impl<S, Req, A, V> Run<S, Req, A, V> {
     /// The size in bytes of the response, or of the long failure text, that this state keeps.
     #[inline]
-    pub(super) fn size_of(&self, state: Option<&State<V>>) -> usize
+    pub(super) fn size_of<R>(&self, state: Option<&State<V>>) -> usize
     where
         A: Answers<Req, R, V>,
     {
@@ -32,7 +27,7 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
     /// The state to record for an end, whether a duplicate will get the whole of it, and the end as
     /// the caller gets it.
     #[inline]
-    fn judge(
+    pub(super) fn judge<R>(
         &self,
         end: Result<R, BoxError>,
         mutating: bool,
@@ -65,7 +60,7 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
     }
 
     /// The state to record for an error, and the error that the callers share.
-    pub(super) fn state_of_error(&self, error: BoxError) -> (State<V>, BoxError)
+    pub(super) fn state_of_error<R>(&self, error: BoxError) -> (State<V>, BoxError)
     where
         A: Answers<Req, R, V>,
     {
@@ -77,7 +72,7 @@ impl<S, Req, R, A, V> Run<S, Req, R, A, V> {
     }
 }
 
-impl<S, Req, A, V> DetachedCall<S, S::Future, Req, S::Response, A, V>
+impl<S, Req, A, V> DetachedCall<S, S::Future, Req, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
@@ -102,69 +97,11 @@ where
         let (held, stays) = claim.finish((state, size), lasts.filter(|ttl| *ttl > 0), 0, cell);
         noted(answers, end, held && stays && keeps)
     }
-
-    /// Records the end in the store before any caller gets the response.
-    pub(super) fn begin_end(&mut self, end: Result<S::Response, BoxError>) {
-        let claim = self.take_claim();
-        let (state, keeps, end) = self.judge(end, claim.mutating);
-        let mutating = self.mutating;
-        self.drop_call();
-        let store_call = self.store_call();
-        let stage = std::mem::replace(&mut store_call.stage, Stage::Over);
-        let Stage::Held(held) = stage else { return };
-        let bare = match &state {
-            Some(state) if !store_call.remote.settings.keeps_answers => Some(state.bare()),
-            _ => None,
-        };
-        let (recording, whole) = match bare.as_ref().or(state.as_ref()) {
-            Some(state) => held.finish(state, ttl(&claim.ttls, state, mutating)),
-            None => (held.forget(), false),
-        };
-        let whole = whole && keeps && bare.is_none();
-        store_call.stage = Stage::Ending(Ending { recording, end, state, whole });
-        (self.claim, self.phase) = (Some(claim), Phase::Ending);
-    }
-
-    /// Finishes the claim in this process. It keeps the response only while the store has not
-    /// recorded it.
-    pub(super) fn end_recorded(&mut self, recorded: Recorded) -> Result<S::Response, BoxError> {
-        self.phase = Phase::Polled;
-        let stage = std::mem::replace(&mut self.store_call().stage, Stage::Over);
-        let Stage::Ending(Ending { end, state, whole, .. }) = stage else {
-            panic!("polled after completion")
-        };
-        let memory = self.memory();
-        let claim = self.take_claim();
-        let ttl = state.as_ref().and_then(|state| {
-            let most = match recorded {
-                Recorded::Yes if matches!(state, State::Done(Some(_))) => memory,
-                Recorded::Yes | Recorded::No => None,
-                Recorded::Later => Some(millis(TRIED)),
-            };
-            most.map(|most| most.min(claim.ttls.of(state)))
-        });
-        let answers = self.answers;
-        let held = self.end_here(claim, state, ttl, 0);
-        noted(answers, end, held && whole && recorded == Recorded::Yes)
-    }
-
-    /// Finishes a run without a record: only the waiters in this process share its end.
-    pub(super) fn end_open(
-        &mut self,
-        end: Result<S::Response, BoxError>,
-    ) -> Result<S::Response, BoxError> {
-        let claim = self.take_claim();
-        let (state, _, end) = self.judge(end, claim.mutating);
-        let done = matches!(state, Some(State::Done(Some(_))));
-        let (memory, answers) = (self.memory().filter(|_| done), self.answers);
-        self.end_here(claim, state, memory, 0);
-        noted(answers, end, false)
-    }
 }
 
 /// The end for the caller, with a note where a duplicate will not get the whole response.
 #[inline]
-fn noted<Req, R, V>(
+pub(super) fn noted<Req, R, V>(
     answers: impl Answers<Req, R, V>,
     end: Result<R, BoxError>,
     is_recorded: bool,

@@ -1,195 +1,266 @@
 //! Runs a call under a claim granted by a store: claims it there first, records it there last.
-use super::{CellOf, DetachedCall, Phase};
+use super::{DetachedCall, Phase, record::noted};
 use crate::{
     bounds::{Answers, Detachable},
     clock::millis,
-    end::{Refusal, State, answer},
-    error::Cancelled,
+    end::{Refusal, State, answer, ttl},
+    error::{Cancelled, OutcomeUnknown},
     local::claim::Claim,
     protocol::Millis,
     record::RecordState,
     remote::{
-        WhenStoreFails,
-        call::{Stage, StoreCall},
-        held::LeaseCheck,
-        obtain::Obtained,
+        Boxed, Recorded, TRIED,
+        call::StoreCall,
+        held::{Held, LeaseCheck},
+        obtain::{Obtained, obtain},
     },
-    store::StoreError,
 };
 use std::{
-    sync::Arc,
-    task::{Context, Poll, ready},
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
     time::Duration,
 };
-use tokio::time::Instant;
-use tr_core::{BoxError, Event, FencingToken, MatchedOn, Ran, Replay};
+use tokio::{runtime::Handle, time::Instant};
+use tr_core::{BoxError, Event, FencingToken, MatchedOn, Replay};
 
-impl<S, Req, A, V> DetachedCall<S, S::Future, Req, S::Response, A, V>
+/// A run under a claim of the store.
+pub(crate) struct StoredRun<R> {
+    /// `None` once it has ended or panicked.
+    run: Option<Boxed<Result<R, BoxError>>>,
+    /// Whether the tool was called: then the run goes on without its caller.
+    goes_on: Arc<AtomicBool>,
+    mutating: bool,
+    /// A function pointer, since `Drop` cannot have its bounds.
+    leave: fn(Boxed<Result<R, BoxError>>),
+}
+
+impl<R> StoredRun<R> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, BoxError>> {
+        // Taken out: one that panics is dropped, and not polled again.
+        let Some(mut run) = self.run.take() else {
+            return Poll::Ready(Err(OutcomeUnknown::new(self.mutating, None).into()));
+        };
+        let poll = run.as_mut().poll(cx);
+        if poll.is_pending() {
+            self.run = Some(run);
+        }
+        poll
+    }
+}
+
+impl<R> Drop for StoredRun<R> {
+    fn drop(&mut self) {
+        if let Some(run) = self.run.take()
+            && self.goes_on.load(Relaxed)
+        {
+            (self.leave)(run);
+        }
+    }
+}
+
+impl<S, Req, A, V> DetachedCall<S, S::Future, Req, A, V>
 where
     S: Detachable<Req>,
     Req: Send + 'static,
     A: Answers<Req, S::Response, V>,
     V: Clone + Send + 'static,
 {
-    pub(super) fn poll_with_store(
+    /// This call, once the store has granted it too.
+    pub(crate) fn with_store(mut self, store: StoreCall<V>) -> Box<StoredRun<S::Response>> {
+        if let Some(claim) = &mut self.claim {
+            claim.fronts = true;
+        }
+        let (mutating, goes_on) = (self.mutating, Arc::new(AtomicBool::new(false)));
+        let run = Some(Box::pin(self.run_stored(store, goes_on.clone())) as Boxed<_>);
+        let leave = |run: Boxed<_>| {
+            // Without a runtime, nothing would poll it: it ends here, and leaves `unknown`.
+            if let Ok(runtime) = Handle::try_current() {
+                runtime.spawn(async { drop(run.await) });
+            }
+        };
+        Box::new(StoredRun { run, goes_on, mutating, leave })
+    }
+
+    async fn run_stored(
+        mut self,
+        mut store: StoreCall<V>,
+        goes_on: Arc<AtomicBool>,
+    ) -> Result<S::Response, BoxError> {
+        let mut failed = None;
+        loop {
+            let obtained = match failed.take() {
+                Some(error) => store.without_store(error),
+                None => match self.unless_cancelled(obtain(&store)).await {
+                    Some(obtained) => obtained,
+                    None => return Err(self.give_up(&store)),
+                },
+            };
+            let mut held = match obtained {
+                Obtained::Run(held) => held,
+                Obtained::Open => {
+                    let end = poll_fn(|cx| self.poll_noted(&goes_on, cx)).await;
+                    return self.end_open(end, &store);
+                }
+                Obtained::Answer { state, age, left, waited } => {
+                    return self.replay(state, (age, left), waited, &store);
+                }
+                Obtained::Refuse(refused) => return Err(self.refuse(refused, &store)),
+            };
+            let fence = FencingToken { key: store.claim.key, epoch: held.token.epoch };
+            let answers = self.answers;
+            if let Some(req) = &mut self.req {
+                answers.note_claim(req, fence);
+            }
+            match poll_fn(|cx| self.poll_held(&mut held, &goes_on, cx)).await {
+                Ok(end) => {
+                    goes_on.store(true, Relaxed);
+                    return self.record(*held, end, &store).await;
+                }
+                Err(LeaseCheck::Failed(error)) => failed = Some(error),
+                Err(_) => store.claim_again(),
+            }
+        }
+    }
+
+    /// What comes of this, unless the call is cancelled before.
+    async fn unless_cancelled<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        let poll = |cx: &mut Context<'_>| match work.as_mut().poll(cx) {
+            Poll::Pending if self.is_cancelled(cx) => Poll::Ready(None),
+            poll => poll.map(Some),
+        };
+        poll_fn(poll).await
+    }
+
+    /// The call itself; notes whether the tool was called.
+    fn poll_noted(
         &mut self,
+        goes_on: &AtomicBool,
         cx: &mut Context<'_>,
     ) -> Poll<Result<S::Response, BoxError>> {
-        loop {
-            let run = &mut **self;
-            let store_call = run.store_call.as_mut().expect("it has a store call");
-            match &mut store_call.stage {
-                Stage::Due => store_call.claim(),
-                Stage::Claiming(asking) => {
-                    let obtained = asking.as_mut().poll(cx);
-                    let Poll::Ready(obtained) = obtained else {
-                        return if self.is_cancelled(cx) {
-                            Poll::Ready(Err(self.give_up()))
-                        } else {
-                            Poll::Pending
-                        };
-                    };
-                    if let Some(end) = self.act_on(obtained) {
-                        return Poll::Ready(end);
-                    }
+        let poll = self.poll_call(cx);
+        goes_on.store(self.phase != Phase::Fresh, Relaxed);
+        poll
+    }
+
+    /// The same under a lease. It is not called once that is lost, or cannot be renewed.
+    fn poll_held(
+        &mut self,
+        held: &mut Held<V>,
+        goes_on: &AtomicBool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Result<S::Response, BoxError>, LeaseCheck>> {
+        if self.phase == Phase::Fresh {
+            match held.poll_lease(cx) {
+                Poll::Ready(LeaseCheck::Held) => {}
+                Poll::Ready(check) => return Poll::Ready(Err(check)),
+                Poll::Pending if self.is_cancelled(cx) => {
+                    return Poll::Ready(Ok(Err(self.withdraw())));
                 }
-                Stage::Held(held) => {
-                    if run.phase == Phase::Fresh {
-                        let Poll::Ready(sure) = held.poll_lease(cx) else {
-                            if !self.is_cancelled(cx) {
-                                return Poll::Pending;
-                            }
-                            let end = Err(self.withdraw());
-                            self.begin_end(end);
-                            continue;
-                        };
-                        match sure {
-                            LeaseCheck::Held => {}
-                            LeaseCheck::Lost => {
-                                store_call.claim_again();
-                                continue;
-                            }
-                            LeaseCheck::Failed(error) => {
-                                let obtained = self.without_store(error);
-                                if let Some(end) = self.act_on(obtained) {
-                                    return Poll::Ready(end);
-                                }
-                                continue;
-                            }
-                        }
-                    }
-                    // If the call panics, it may have started.
-                    held.started = true;
-                    let poll = self.poll_call(cx);
-                    let called = self.phase != Phase::Fresh;
-                    if let Stage::Held(held) = &mut self.store_call().stage {
-                        held.started = called;
-                        if poll.is_pending() {
-                            held.keep(cx);
-                        }
-                    }
-                    let end = ready!(poll);
-                    self.begin_end(end);
-                }
-                Stage::Open => {
-                    let end = ready!(self.poll_call(cx));
-                    return Poll::Ready(self.end_open(end));
-                }
-                Stage::Ending(ending) => {
-                    let recorded = ready!(ending.recording.as_mut().poll(cx));
-                    return Poll::Ready(self.end_recorded(recorded));
-                }
-                Stage::Over => panic!("polled after completion"),
+                Poll::Pending => return Poll::Pending,
             }
         }
-    }
-
-    pub(super) fn store_call(&mut self) -> &mut StoreCall<S::Response, V> {
-        self.store_call.as_mut().expect("it has a store call")
-    }
-
-    /// How long this process replays a recorded success without a request.
-    pub(super) fn memory(&mut self) -> Option<Millis> {
-        self.store_call().remote.settings.memory.map(millis)
-    }
-
-    /// The result of an unavailable store before the start: the policy for the call's effect
-    /// decides.
-    fn without_store(&mut self, error: StoreError) -> Obtained<V> {
-        let StoreCall { remote, request, .. } = self.store_call();
-        match remote.settings.policy.of(request.effect) {
-            WhenStoreFails::Run => Obtained::Open,
-            WhenStoreFails::Refuse => {
-                Obtained::Refuse(Refusal::Unavailable(Arc::new(error), Ran::No))
-            }
+        // If the call panics, it may have started.
+        held.started = true;
+        let poll = self.poll_noted(goes_on, cx);
+        held.started = self.phase != Phase::Fresh;
+        if poll.is_pending() {
+            held.keep(cx);
         }
+        poll.map(Ok)
     }
 
-    /// Acts on the store's reply: returns the call's result if there is one already.
-    fn act_on(&mut self, obtained: Obtained<V>) -> Option<Result<S::Response, BoxError>> {
-        match obtained {
-            Obtained::Run(held) => {
-                let key = self.store_call().request.claim.key;
-                let fence = FencingToken { key, epoch: held.token.epoch };
-                let answers = self.answers;
-                if let Some(req) = &mut self.req {
-                    answers.note_claim(req, fence);
-                }
-                self.store_call().stage = Stage::Held(held);
-                None
-            }
-            Obtained::Open => {
-                self.store_call().stage = Stage::Open;
-                None
-            }
-            Obtained::Answer { state, age, left, waited } => {
-                Some(self.replay(state, age, left, waited))
-            }
-            Obtained::Refuse(refused) => Some(Err(self.refuse(refused))),
-        }
+    /// Records the end in the store before any caller gets the response, then in this process, which
+    /// keeps the response only while the store has not recorded it.
+    async fn record(
+        &mut self,
+        held: Held<V>,
+        end: Result<S::Response, BoxError>,
+        store: &StoreCall<V>,
+    ) -> Result<S::Response, BoxError> {
+        let claim = self.take_claim();
+        let (state, keeps, end) = self.judge(end, claim.mutating);
+        self.drop_call();
+        let bare = match &state {
+            Some(state) if !store.remote.settings.keeps_answers => Some(state.bare()),
+            _ => None,
+        };
+        let (recording, whole) = match bare.as_ref().or(state.as_ref()) {
+            Some(state) => held.finish(state, ttl(&claim.ttls, state, self.mutating)),
+            None => (held.forget(), false),
+        };
+        let whole = whole && keeps && bare.is_none();
+        let recorded = recording.await;
+        let ttl = state.as_ref().and_then(|state| {
+            let most = match recorded {
+                Recorded::Yes if matches!(state, State::Done(Some(_))) => store.memory(),
+                Recorded::Yes | Recorded::No => None,
+                Recorded::Later => Some(millis(TRIED)),
+            };
+            most.map(|most| most.min(claim.ttls.of(state)))
+        });
+        let answers = self.answers;
+        let is_held = self.end_here(claim, state, ttl, 0);
+        noted(answers, end, is_held && whole && recorded == Recorded::Yes)
+    }
+
+    /// Ends a run without a record: only the waiters in this process share its end.
+    fn end_open(
+        &mut self,
+        end: Result<S::Response, BoxError>,
+        store: &StoreCall<V>,
+    ) -> Result<S::Response, BoxError> {
+        let claim = self.take_claim();
+        let (state, _, end) = self.judge(end, claim.mutating);
+        let done = matches!(state, Some(State::Done(Some(_))));
+        let answers = self.answers;
+        self.end_here(claim, state, store.memory().filter(|_| done), 0);
+        noted(answers, end, false)
     }
 
     /// Replays a recorded end to this caller and to all waiters in this process.
     fn replay(
         &mut self,
         state: State<V>,
-        age: u64,
-        left: u64,
+        (age, left): (Millis, Millis),
         waited: bool,
+        store: &StoreCall<V>,
     ) -> Result<S::Response, BoxError> {
         let matched_on = if waited { MatchedOn::Inflight } else { MatchedOn::Completed };
         let name = RecordState::of(state.phase()).as_str();
-        self.tell(&Event::Replayed { matched: matched_on, state: name });
-        let key = self.store_call().request.claim.key;
+        self.tell(&Event::Replayed { matched: matched_on, state: name }, store);
         let claim = self.take_claim();
-        let fingerprint = claim.fingerprint(&key);
+        let fingerprint = claim.fingerprint(&store.claim.key);
         let replay = Replay { matched_on, age: Duration::from_millis(age), fingerprint };
         let mine = answer(&state, self.mutating);
         let done = matches!(state, State::Done(Some(_)));
-        let memory = self.memory().filter(|_| done).map(|ttl| ttl.min(left));
+        let memory = store.memory().filter(|_| done).map(|ttl| ttl.min(left));
         let answers = self.answers;
         self.end_here(claim, Some(state), memory, age);
         mine.into_result(replay).map(|kept| answers.load(kept, replay))
     }
 
-    fn refuse(&mut self, refused: Refusal) -> BoxError {
-        let effect = self.store_call().request.effect;
-        self.tell(&refused.event(effect));
-        let claim = self.take_claim();
-        let deadline = self.store_call().request.deadline;
-        let (mutating, cell) = (self.mutating, self.empty_cell());
+    fn refuse(&mut self, refused: Refusal, store: &StoreCall<V>) -> BoxError {
+        self.tell(&refused.event(store.effect), store);
+        let is_due = store.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let (claim, cell) = (self.take_claim(), self.take_cell());
         match refused {
             // Other callers may wait for longer: the claim passes to the next of them.
             Refusal::InFlight | Refusal::WaitTimedOut => drop((cell, claim)),
-            _ if deadline.is_some_and(|deadline| Instant::now() >= deadline) => drop((cell, claim)),
+            _ if is_due => drop((cell, claim)),
             _ => claim.refuse(&refused, cell),
         }
-        refused.into_error(mutating)
+        refused.into_error(store.claim.mutating)
     }
 
     /// Cancelled before the store has replied: the waiters get the cancellation too.
-    fn give_up(&mut self) -> BoxError {
-        let ran = self.store_call().request.ran();
+    fn give_up(&mut self, store: &StoreCall<V>) -> BoxError {
+        let ran = store.ran();
         let (state, _) = self.state_of_error(Cancelled::new(ran).into());
         let claim = self.take_claim();
         self.end_here(claim, Some(state), None, 0);
@@ -197,13 +268,13 @@ where
     }
 
     /// Taken out, so that its drop wakes the waiters if something panics.
-    pub(super) fn take_claim(&mut self) -> Claim<V> {
+    fn take_claim(&mut self) -> Claim<V> {
         self.claim.take().expect("a store call holds a claim")
     }
 
     /// Ends the call in this process, which keeps the end for `ttl`, or not at all. `false` if the
     /// claim was lost.
-    pub(super) fn end_here(
+    fn end_here(
         &mut self,
         claim: Claim<V>,
         state: Option<State<V>>,
@@ -211,17 +282,11 @@ where
         age: Millis,
     ) -> bool {
         let size = self.size_of(state.as_ref());
-        claim.finish((state, size), ttl, age, self.empty_cell()).0
+        claim.finish((state, size), ttl, age, self.take_cell()).0
     }
 
-    fn empty_cell(&mut self) -> CellOf<S, Req, A, V> {
-        self.store_call = None;
-        self.take_cell()
-    }
-
-    fn tell(&mut self, event: &Event<'_>) {
-        let store_call = self.store_call.as_ref().expect("it has a store call");
-        let observer = store_call.remote.observer.as_ref().filter(|it| it.enabled());
+    fn tell(&self, event: &Event<'_>, store: &StoreCall<V>) {
+        let observer = store.remote.observer.as_ref().filter(|it| it.enabled());
         if let (Some(observer), Some(req)) = (observer, &self.req) {
             observer.on_event(&self.answers.info(req), event);
         }
