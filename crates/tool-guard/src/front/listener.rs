@@ -51,8 +51,10 @@ pub(crate) struct Connection(pub(crate) u64);
 
 /// Answers requests.
 pub(crate) trait Door: Clone + Send + 'static {
-    /// What requests must have.
-    fn access(&self) -> &Access;
+    /// What requests must have, if pages of other origins may be among those who send them.
+    fn access(&self) -> Option<&Access> {
+        None
+    }
 
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Answered> + Send;
 }
@@ -219,7 +221,7 @@ async fn connection<D: Door>(
         req.extensions_mut().insert(peer);
         let (door, ending, busy) = (door.clone(), ending.clone(), idle.busy());
         async move {
-            let mut page = Page::of(door.access(), &req);
+            let mut page = door.access().and_then(|access| Page::of(access, &req));
             let mut answer = match page.as_mut().and_then(Page::preflight) {
                 Some(answer) => answer,
                 None => door.answer(req).await,

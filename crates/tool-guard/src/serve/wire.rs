@@ -31,8 +31,8 @@ pub(super) struct Door {
 }
 
 impl listener::Door for Arc<Door> {
-    fn access(&self) -> &Access {
-        &self.access
+    fn access(&self) -> Option<&Access> {
+        Some(&self.access)
     }
 
     async fn answer(&self, req: Request<Incoming>) -> Answered {

@@ -83,8 +83,8 @@ impl<B: Behind> HttpDoor<B> {
 }
 
 impl<B: Behind> listener::Door for HttpDoor<B> {
-    fn access(&self) -> &Access {
-        &self.0.access
+    fn access(&self) -> Option<&Access> {
+        Some(&self.0.access)
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Answered {
