@@ -13,7 +13,7 @@ mod slot;
 use crate::{
     session::{
         CycleId, Session,
-        journal::{Change, encode},
+        journal::{Batch, Change, encode},
     },
     store::{Entry, Revision, SessionStore, StoreError, StoreErrorKind},
 };
@@ -43,8 +43,6 @@ pub(crate) struct Log {
     session: Box<str>,
     remote: Arc<Remote>,
     writer: tokio::sync::Mutex<Writer>,
-    /// Numbers the waiting writers.
-    tickets: AtomicU64,
     /// Set after another writer's change: this copy is not written any more.
     lost: OnceLock<LostChanges>,
     /// The error that the next write must report, because an earlier copy was lost with other
@@ -58,15 +56,23 @@ pub(crate) struct Log {
 struct Writer {
     head: Option<Revision>,
     unsent: Option<UnsentEntry>,
-    /// The last ticket whose changes are all written.
-    served: u64,
+    /// The last batch of changes that is written.
+    written: u64,
 }
 
 /// An entry that is not sent, or not confirmed.
 struct UnsentEntry {
     entry: Entry,
     holds_more: bool,
-    serves: u64,
+    /// The batch of changes in it.
+    batch: u64,
+}
+
+/// Changes that are not known to be written.
+struct Unwritten {
+    error: StoreError,
+    /// The entry with these changes, if it was sent.
+    sent: Option<Revision>,
 }
 
 struct LostChanges {
@@ -96,8 +102,7 @@ impl Log {
         Self {
             session: session.into(),
             remote,
-            writer: Writer { head, unsent: None, served: 0 }.into(),
-            tickets: AtomicU64::new(0),
+            writer: Writer { head, unsent: None, written: 0 }.into(),
             lost: OnceLock::new(),
             owed: Mutex::default(),
             live: Mutex::default(),
@@ -118,37 +123,38 @@ impl Log {
     /// Writes pending changes. Returns at once if there are none.
     pub(crate) async fn flush(&self, session: &Mutex<Session>) -> Result<(), StoreError> {
         self.tell()?;
-        let end = self.write(session).await;
+        let batch = lock(session).next_batch();
+        let end = self.write(session, batch).await.map_err(|unwritten| unwritten.error);
         if let (Err(_), Some(lost)) = (&end, self.lost.get()) {
             lost.is_reported.store(true, Relaxed);
         }
         end
     }
 
-    async fn write(&self, session: &Mutex<Session>) -> Result<(), StoreError> {
-        let ticket = self.tickets.fetch_add(1, Relaxed) + 1;
+    /// Writes changes up to this batch.
+    async fn write(&self, session: &Mutex<Session>, batch: u64) -> Result<(), Unwritten> {
         let mut writer = self.writer.lock().await;
-        self.send(&mut writer, session).await?;
-        if writer.served < ticket && self.take(&mut writer, session) {
-            self.send(&mut writer, session).await?;
+        if writer.written >= batch {
+            return Ok(());
         }
-        Ok(())
+        let mut sent = self.send(&mut writer, session).await;
+        if sent.is_ok() && writer.written < batch && self.take(&mut writer, session) {
+            sent = self.send(&mut writer, session).await;
+        }
+        let has_these = |unsent: &&UnsentEntry| unsent.batch >= batch;
+        sent.map_err(|error| Unwritten {
+            error,
+            sent: writer.unsent.as_ref().filter(has_these).map(|it| it.entry.revision),
+        })
     }
 
     /// Makes an entry of the pending changes; returns whether there were any.
     fn take(&self, writer: &mut Writer, session: &Mutex<Session>) -> bool {
-        // A ticket is drawn after its changes were made; the session's lock orders both.
-        let (changes, holds_more, serves) = {
-            let mut session = lock(session);
-            let serves = self.tickets.load(Relaxed);
-            let (changes, holds_more) = session.take_changes();
-            (changes, holds_more, serves)
-        };
-        if changes.is_empty() {
+        let Some(Batch { changes, holds_more, number }) = lock(session).take_changes() else {
             return false;
-        }
+        };
         let entry = self.entry(self.remote.next(writer.head), &changes);
-        writer.unsent = Some(UnsentEntry { entry, holds_more, serves });
+        writer.unsent = Some(UnsentEntry { entry, holds_more, batch: number });
         true
     }
 
@@ -162,10 +168,11 @@ impl Log {
         if let Some(lost) = self.lost.get() {
             return Err(StoreError::conflict(lost.head));
         }
-        let Some(UnsentEntry { entry, serves, .. }) = &writer.unsent else { return Ok(()) };
+        let Some(UnsentEntry { entry, batch, .. }) = &writer.unsent else { return Ok(()) };
         match self.remote.store.append(&self.session, writer.head, entry).await {
             Ok(()) => {
-                (writer.head, writer.served) = (Some(entry.revision), *serves);
+                (writer.head, writer.written) = (Some(entry.revision), *batch);
+                lock(session).holds_entry(entry.revision);
                 writer.unsent = None;
                 Ok(())
             }

@@ -24,7 +24,7 @@ pub use self::{
     results::{Archive, ErrorRecovery, Incident, RecoveryAction, ResetOptions, ResetResult},
     sessions::{Sessions, SessionsBuilder},
 };
-use crate::config::Layer0Config;
+use crate::{config::Layer0Config, store::Revision};
 use chain::Chain;
 use journal::SessionJournal;
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,8 @@ pub struct Session {
     ended: VecDeque<(CycleId, CycleState)>,
     incidents: VecDeque<Incident>,
     archives: VecDeque<Archive>,
+    /// The last entries of its log that are in it.
+    revisions: VecDeque<Revision>,
     /// How many turns have begun since it was loaded.
     turns: u64,
     config: Arc<Layer0Config>,
@@ -116,6 +118,7 @@ impl Session {
             ended: VecDeque::new(),
             incidents: VecDeque::new(),
             archives: VecDeque::new(),
+            revisions: VecDeque::new(),
             turns: 0,
             config: Arc::default(),
             mode: CycleMode::default(),

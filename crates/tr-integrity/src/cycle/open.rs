@@ -10,6 +10,8 @@ pub(crate) struct OpenCycle {
     pub(crate) slot: Slot,
     id: CycleId,
     stage: Stage,
+    /// The batch of changes that its end is in.
+    pub(crate) batch: u64,
     /// What a second attempt needs, if another writer's change may force one.
     again: Option<Box<SecondAttempt>>,
     event: Option<EventContext>,
@@ -95,7 +97,8 @@ impl OpenCycle {
             id
         });
         let event = observer.and_then(|observer| EventContext::of(observer, cycle));
-        Self { sessions: sessions.clone(), slot, id, stage: Stage::Intended, again: None, event }
+        let sessions = sessions.clone();
+        Self { sessions, slot, id, stage: Stage::Intended, batch: 0, again: None, event }
     }
 
     /// The session's id, if another writer's change may force a second attempt.
@@ -143,12 +146,14 @@ impl OpenCycle {
     pub(crate) fn end(&mut self, answer: &Answer<'_>, failed: bool) {
         self.stage = Stage::Over;
         let id = self.id;
-        let ended = self.sessions.work_on_cycle(&self.slot.session, |session, now| {
-            if failed {
+        let ended;
+        (ended, self.batch) = self.sessions.work_on_cycle(&self.slot.session, |session, now| {
+            let ended = if failed {
                 session.fail_cycle(id, answer, now)
             } else {
                 session.finish_cycle(id, answer, now)
-            }
+            };
+            (ended, session.next_batch())
         });
         if !ended.success {
             let rolled_back = ended.rolled_back == Some(true);
@@ -168,14 +173,14 @@ impl OpenCycle {
         };
         let cycle = tool_use.in_session(name);
         let id = self.id;
-        self.id = self.sessions.work_on_cycle(&slot.session, |session, now| {
+        (self.id, self.batch) = self.sessions.work_on_cycle(&slot.session, |session, now| {
             let id = session.resume_cycle(id, &cycle, *occurrence, now);
             if failed {
                 session.fail_cycle(id, answer, now);
             } else {
                 session.finish_cycle(id, answer, now);
             }
-            id
+            (id, session.next_batch())
         });
         let before = mem::replace(&mut self.slot, slot);
         if let Some(log) = &before.log {

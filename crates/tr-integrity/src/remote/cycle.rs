@@ -1,6 +1,6 @@
 //! Tool cycles with a store: the intent is stored before the tool starts, use and result before the
 //! caller gets the answer.
-use super::{Log, TRIES, lock, slot::begun};
+use super::{Log, TRIES, Unwritten, lock, slot::begun};
 use crate::{
     config::WhenStoreFails,
     cycle::{Ended, EventContext, INTENT_NOT_RECORDED, OpenCycle},
@@ -65,14 +65,21 @@ impl OpenCycle {
         let mut tries = 1;
         loop {
             let Some(log) = &self.slot.log else { return Ok(()) };
-            let error = match log.write(&self.slot.session).await {
-                Ok(()) => return Ok(()),
-                Err(error) if error.is_conflict() && tries < TRIES => error,
-                Err(error) => return Err(error),
+            let Err(Unwritten { error, sent }) = log.write(&self.slot.session, self.batch).await
+            else {
+                return Ok(());
             };
+            if !error.is_conflict() || tries == TRIES {
+                return Err(error);
+            }
             tries += 1;
             let owed = log.owes(error);
             let slot = self.sessions.opened(self.session()).await?;
+            // It was written, no reply came, and a compaction has put it into one entry with others.
+            if sent.is_some_and(|sent| lock(&slot.session).has_entry(sent)) {
+                self.slot = slot;
+                return Ok(());
+            }
             if let (Some(owed), Some(log)) = (owed, &slot.log) {
                 *lock(&log.owed) = Some(owed);
             }

@@ -1,6 +1,6 @@
 //! Calls of the model with a store: the checkpoint is stored before the model is called, and the
 //! end of the call before the caller gets the answer.
-use super::{lock, slot::begun};
+use super::{Unwritten, lock, slot::begun};
 use crate::{
     config::WhenStoreFails,
     guard::{Watch, watch},
@@ -49,7 +49,10 @@ impl Watch {
 
     async fn record(&self) -> Result<(), StoreError> {
         let Some(log) = &self.slot.log else { return Ok(()) };
-        let Err(error) = log.write(&self.slot.session).await else { return Ok(()) };
+        let batch = lock(&self.slot.session).next_batch();
+        let Err(Unwritten { error, .. }) = log.write(&self.slot.session, batch).await else {
+            return Ok(());
+        };
         if !error.is_conflict() {
             return Err(error);
         }

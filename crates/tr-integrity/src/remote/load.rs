@@ -92,7 +92,9 @@ pub(super) fn revive(id: &str, entries: &[Entry]) -> Result<Session, StoreError>
         changes.extend(decode(id, *revision, body).map_err(|e| unreadable(id, *revision, &e))?);
     }
     let last = entries[entries.len() - 1].revision;
-    Session::replay(id, changes).map_err(|error| unreadable(id, last, &error))
+    let mut session = Session::replay(id, changes).map_err(|error| unreadable(id, last, &error))?;
+    entries.iter().for_each(|entry| session.holds_entry(entry.revision));
+    Ok(session)
 }
 
 fn unreadable(id: &str, at: Revision, error: &dyn std::error::Error) -> StoreError {

@@ -16,10 +16,33 @@ pub(crate) use self::{
     change::Change,
     codec::{decode, encode},
 };
-use super::{Archive, Session};
+use super::{Archive, Session, incidents::keep};
+use crate::store::Revision;
 use std::mem;
 
+/// Changes that are written together.
+pub(crate) struct Batch {
+    pub(crate) changes: Vec<Change>,
+    /// Whether there are others than those of cycles.
+    pub(crate) holds_more: bool,
+    /// Which batch it is, from 1.
+    pub(crate) number: u64,
+}
+
+/// How many entries of its log a session knows to be in it.
+const KNOWN_ENTRIES: usize = 256;
+
 impl Session {
+    /// An entry of the log is in this copy.
+    pub(crate) fn holds_entry(&mut self, revision: Revision) {
+        keep(&mut self.revisions, KNOWN_ENTRIES, revision);
+    }
+
+    /// Whether this entry of the log is in this copy; of old ones that is not known.
+    pub(crate) fn has_entry(&self, revision: Revision) -> bool {
+        self.revisions.contains(&revision)
+    }
+
     /// Starts to collect changes. A log that is empty gets the whole session first.
     pub(crate) fn keep_changes(&mut self, is_known: bool) {
         let mut journal = Box::<Journal>::default();
@@ -52,20 +75,30 @@ impl Session {
         self.journal.0.as_ref().is_some_and(|journal| journal.holds_more)
     }
 
-    /// Takes the pending changes; also returns whether any are not of cycles.
-    pub(crate) fn take_changes(&mut self) -> (Vec<Change>, bool) {
-        let Some(mut journal) = self.journal.0.take() else { return (Vec::new(), false) };
+    /// The batch that the changes until now are in, or will be.
+    pub(crate) fn next_batch(&self) -> u64 {
+        let taken = self.journal.0.as_ref().map_or(0, |journal| journal.batches);
+        taken + u64::from(self.has_changes())
+    }
+
+    /// Takes the pending changes, if there are any.
+    pub(crate) fn take_changes(&mut self) -> Option<Batch> {
+        let mut journal = self.journal.0.take()?;
         journal.known.catch_up(self, &mut journal.changes);
         let changes = mem::take(&mut journal.changes);
         let holds_more = mem::take(&mut journal.holds_more);
+        journal.batches += u64::from(!changes.is_empty());
+        let number = journal.batches;
         self.journal = SessionJournal(Some(journal));
-        (changes, holds_more)
+        (!changes.is_empty()).then_some(Batch { changes, holds_more, number })
     }
 
     /// The changes that recreate the whole session.
     pub(crate) fn base(&self) -> Vec<Change> {
         let mut changes = self.opening();
         Known::default().catch_up(self, &mut changes);
+        let merged = self.revisions.iter().map(|entry| (entry.number, entry.stamp));
+        changes.push(Change::Merged(merged.collect()));
         changes
     }
 

@@ -34,6 +34,9 @@ pub(crate) enum Change {
     DoneWith(Vec<u64>),
     /// How many checkpoints were made and cycles begun, if the other changes do not tell.
     Counted { checkpoints: u64, cycles: u64 },
+    /// The entries that a compaction has put into one, by number and stamp: a writer that got no reply may send one of
+    /// them again.
+    Merged(Vec<(u64, u64)>),
     /// An incident was noted.
     Incident(Incident),
     /// The current messages, or these, were archived.
@@ -122,6 +125,8 @@ pub(super) struct Journal {
     /// Whether there are changes other than those of cycles, which would be made again after a
     /// conflict.
     pub(super) holds_more: bool,
+    /// How many batches of changes were taken.
+    pub(super) batches: u64,
 }
 
 /// The journal of a session. A clone of the session has none: its changes are not written.

@@ -3,6 +3,7 @@ use super::change::{Change, CycleUpdate, Line, NewCheckpoint, NewCycle, Snapshot
 use crate::session::{
     Archive, Checkpoint, CycleId, RecordedCycle, Session, ToolCycleTransaction, cycle::UsePosition,
 };
+use crate::store::Revision;
 use tr_transcript::{Format, Message, ReadError, Transcript};
 
 /// A change that is invalid after those before it.
@@ -93,6 +94,11 @@ impl Session {
             }
             Change::Counted { checkpoints, cycles } => {
                 (self.checkpoints_made, self.cycles_begun) = (checkpoints, cycles);
+            }
+            Change::Merged(entries) => {
+                for (number, stamp) in entries {
+                    self.holds_entry(Revision { number, stamp });
+                }
             }
             Change::Incident(incident) => self.keep_incident(incident),
             Change::Archived { timestamp, messages } => {

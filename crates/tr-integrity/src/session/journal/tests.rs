@@ -126,7 +126,7 @@ impl Life {
     }
 
     fn write(&mut self) {
-        let (changes, _) = self.session.take_changes();
+        let changes = self.session.take_changes().map_or_else(Vec::new, |batch| batch.changes);
         if !changes.is_empty() {
             let number = self.log.last().map_or(1, |(last, _)| last.number + 1);
             self.keep(Revision { number, stamp: 1 }, &changes);
@@ -311,7 +311,7 @@ fn what_came_and_went_in_between_is_not_written() {
     for act in [Act::Begin, Act::Start(0), Act::Finish(0)] {
         life.does(&act);
     }
-    let (changes, _) = life.session.take_changes();
+    let changes = life.session.take_changes().map_or_else(Vec::new, |batch| batch.changes);
     let kinds: Vec<_> = changes
         .iter()
         .map(|change| match change {

@@ -135,3 +135,20 @@ proptest! {
         runtime.block_on(live(tasks, fates));
     }
 }
+
+/// What was written without an answer is not written again, although another process and a compaction came between.
+#[test]
+fn what_was_written_unanswered_is_there_once() {
+    let call = || vec![Deed::Call { takes: 0 }];
+    for at in 0..5 {
+        let mut tasks = vec![(2, call()), (2, call()), (2, call()), (2, vec![Deed::Compact])];
+        tasks.insert(at, (0, call()));
+        for fates in [
+            vec![Fate::Kept, Fate::Kept, Fate::Unanswered, Fate::Kept],
+            vec![Fate::Kept, Fate::Unanswered, Fate::Kept],
+        ] {
+            let runtime = Builder::new_current_thread().build().unwrap();
+            runtime.block_on(live(tasks.clone(), fates));
+        }
+    }
+}
