@@ -6,7 +6,7 @@
 mod fault;
 mod held;
 
-pub(crate) use fault::{Auth, Fault, Lost, Refusal, Tail};
+pub(crate) use fault::{Auth, Fault, Instead, Lost, Refusal, Tail};
 
 use crate::wire::{Head, close, message, send};
 use rustls::{ServerConfig, ServerConnection, StreamOwned, pki_types::pem::PemObject as _};
@@ -34,9 +34,6 @@ impl Seen {
         self.body["method"].as_str().unwrap_or_else(|| self.head.method())
     }
 }
-
-/// The response to a request in place of an MCP server's, if there is one.
-type Instead = fn(&Head) -> Option<Vec<u8>>;
 
 #[derive(Debug, Default)]
 struct State {

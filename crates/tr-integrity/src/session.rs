@@ -14,7 +14,10 @@ mod sessions;
 mod used;
 
 pub(crate) use self::{
-    abandoned::NEVER_STARTED, cycle::LoadNote, sessions::Slot, used::Occurrence,
+    abandoned::NEVER_STARTED,
+    cycle::{LoadNote, RecordedCycle},
+    sessions::Slot,
+    used::Occurrence,
 };
 pub use self::{
     checkpoint::{Checkpoint, Operation, RollbackResult},
@@ -27,7 +30,6 @@ pub use self::{
 use crate::{config::Layer0Config, store::Revision};
 use chain::Chain;
 use journal::SessionJournal;
-use serde::{Deserialize, Serialize};
 use std::{collections::VecDeque, sync::Arc};
 use tr_transcript::{
     CheckpointError, Format, Message, Repair, RepairPlan, RepairResult, StalePlan, Transcript,
@@ -74,22 +76,6 @@ pub struct Session {
     /// Identifies this process's cycles among those that share a store.
     driver: u64,
     journal: SessionJournal,
-}
-
-/// A recorded cycle, as the log has it, too.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct RecordedCycle {
-    id: u64,
-    /// The index of its result, when it was recorded.
-    at: usize,
-    /// The message with the use, if the agent had put it there and it is not removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    used: Option<usize>,
-    tool_use: ToolUse,
-    result: ToolResult,
-    /// It is a refusal: the tool did not run.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    refused: bool,
 }
 
 impl Session {

@@ -1,5 +1,5 @@
 //! The rows of the table of faults, as the bytes of their responses.
-use crate::wire::message;
+use crate::wire::{Head, message};
 use serde_json::{Value, json};
 
 /// What happens to one call.
@@ -42,6 +42,9 @@ pub(crate) enum Fault {
     /// 400 with one of the errors of MCP 2026-07-28 for the form of a request; nothing is executed.
     Form(i64),
 }
+
+/// The response to a request in place of an MCP server's, if there is one.
+pub(crate) type Instead = fn(&Head) -> Option<Vec<u8>>;
 
 /// What the server's stream had before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

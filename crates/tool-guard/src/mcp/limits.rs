@@ -16,7 +16,7 @@ const OBSERVED: Duration = Duration::from_secs(24 * 3600);
 /// How long a client waits for a tool by default, where that is longer than a minute, since a version, the newest
 /// first; each was run (docs/clients.md).
 const CLIENTS: [Client; 4] = [
-    // It waits for longer than anybody has looked.
+    // It waited for longer than any run took.
     Client { name: "claude-code", since: (0, 0), limit: Duration::from_secs(24 * 3600) },
     Client { name: "codex-mcp-client", since: (0, 150), limit: Duration::from_secs(300) },
     Client { name: "codex-mcp-client", since: (0, 113), limit: Duration::from_secs(120) },

@@ -2,7 +2,7 @@
 use super::{
     future::{IntegrityFuture, Intent},
     layer::IntegrityLayer,
-    open::{Ended, OpenCycle},
+    open::OpenCycle,
 };
 use crate::{session::ToolUse, store::StoreFuture};
 use std::{
@@ -178,11 +178,6 @@ impl Begun {
             }
             Self::Durable(intent) => intent,
         };
-        Some(Box::pin(async move {
-            match intent.await? {
-                Some(cycle) => cycle.record(Ended { answer, failed: true }).await,
-                None => Ok(()),
-            }
-        }))
+        Some(OpenCycle::refuse_once_written(intent, answer))
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     store::{StoreError, StoreFuture},
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
-use tr_core::{Observer, SessionAction};
+use tr_core::{Answer, Observer, SessionAction};
 
 impl OpenCycle {
     /// Records the intent in the session with this id; once it is written, the tool may start.
@@ -44,6 +44,19 @@ impl OpenCycle {
                 }
             }
             Err(error)
+        })
+    }
+
+    /// Answers a call whose tool does not run, once its intent is written.
+    pub(crate) fn refuse_once_written(
+        intent: StoreFuture<'static, Option<Self>>,
+        answer: Answer<'static>,
+    ) -> StoreFuture<'static, ()> {
+        Box::pin(async move {
+            match intent.await? {
+                Some(cycle) => cycle.record(Ended { answer, failed: true }).await,
+                None => Ok(()),
+            }
         })
     }
 

@@ -90,6 +90,22 @@ pub struct ToolCycleTransaction {
     pub(super) driver: u64,
 }
 
+/// A recorded cycle, as the log has it, too.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RecordedCycle {
+    pub(super) id: u64,
+    /// The index of its result, when it was recorded.
+    pub(super) at: usize,
+    /// The message with the use, if the agent had put it there and it is not removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) used: Option<usize>,
+    pub(super) tool_use: ToolUse,
+    pub(super) result: ToolResult,
+    /// It is a refusal: the tool did not run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) refused: bool,
+}
+
 /// The result of a tool cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,7 +1,9 @@
 //! Tool cycles: the intent before the tool starts, use and result together at its end.
 use super::{
-    CycleId, CycleMode, CycleState, Operation, RecordedCycle, Session, ToolCycleResult,
-    ToolCycleTransaction, ToolResult, ToolUse, cycle::UsePosition, incidents::keep,
+    CycleId, CycleMode, CycleState, Operation, Session, ToolCycleResult, ToolCycleTransaction,
+    ToolResult, ToolUse,
+    cycle::{RecordedCycle, UsePosition},
+    incidents::keep,
 };
 use tr_core::{Answer, CycleRef, Ran};
 use tr_transcript::OUTCOME_UNKNOWN;

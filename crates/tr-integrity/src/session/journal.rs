@@ -16,7 +16,7 @@ pub(crate) use self::{
     change::Change,
     codec::{decode, encode},
 };
-use super::{Archive, Session, incidents::keep};
+use super::{Archive, Session};
 use crate::store::Revision;
 use std::mem;
 
@@ -35,7 +35,10 @@ const KNOWN_ENTRIES: usize = 256;
 impl Session {
     /// An entry of the log is in this copy.
     pub(crate) fn holds_entry(&mut self, revision: Revision) {
-        keep(&mut self.revisions, KNOWN_ENTRIES, revision);
+        if self.revisions.len() == KNOWN_ENTRIES {
+            self.revisions.pop_front();
+        }
+        self.revisions.push_back(revision);
     }
 
     /// Whether this entry of the log is in this copy; of old ones that is not known.

@@ -1,7 +1,7 @@
 //! Puts the result of a cycle at the use that it answers, and not at another one with the same id.
 use super::{
-    CycleId, CycleState, RecordedCycle, Session, ToolCycleTransaction, ToolResult, ToolUse,
-    cycle::UsePosition,
+    CycleId, CycleState, Session, ToolCycleTransaction, ToolResult, ToolUse,
+    cycle::{RecordedCycle, UsePosition},
 };
 use std::collections::HashMap;
 use tr_transcript::{

@@ -1,7 +1,7 @@
 //! Handles failed calls of the model.
 use super::{
-    Checkpoint, CycleMode, ErrorRecovery, Operation, RecordedCycle, RecoveryAction, ResetOptions,
-    Session,
+    Checkpoint, CycleMode, ErrorRecovery, Operation, RecoveryAction, ResetOptions, Session,
+    cycle::RecordedCycle,
 };
 use serde_json::{Map, Value};
 use tr_transcript::{Complaint, Message, ModelEnd, Repair};

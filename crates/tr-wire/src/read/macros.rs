@@ -330,7 +330,13 @@ macro_rules! __object {
             }
 
             fn json_schema(generator: &mut $crate::read::schemars::SchemaGenerator) -> $crate::read::schemars::Schema {
-                $crate::read::ObjectSchema::of::<Self>(concat!($($doc),*), generator)
+                use $crate::read::Members;
+                $crate::read::ObjectSchema::of(
+                    concat!($($doc),*),
+                    Self::CLOSED,
+                    Self::TAKES_NULLS,
+                    |schema| Self::describe(schema, generator),
+                )
             }
         }
         }

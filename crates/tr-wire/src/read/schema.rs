@@ -1,5 +1,5 @@
 //! JSON Schemas, made from the same shapes as the readers.
-use super::{Ignored, Members, Shape};
+use super::{Ignored, Shape};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
@@ -12,10 +12,16 @@ pub struct ObjectSchema {
 }
 
 impl ObjectSchema {
-    pub fn of<S: Members>(docs: &str, generator: &mut SchemaGenerator) -> Schema {
+    /// `describe` adds the members.
+    pub fn of(
+        docs: &str,
+        is_closed: bool,
+        takes_nulls: bool,
+        describe: impl FnOnce(&mut Self),
+    ) -> Schema {
         let (members, required) = (Map::new(), Vec::new());
-        let mut object = Self { takes_nulls: S::TAKES_NULLS, members, required };
-        S::describe(&mut object, generator);
+        let mut object = Self { takes_nulls, members, required };
+        describe(&mut object);
         let mut schema = Map::new();
         schema.insert("description".into(), text(docs).into());
         schema.insert("type".into(), "object".into());
@@ -23,7 +29,7 @@ impl ObjectSchema {
         if !object.required.is_empty() {
             schema.insert("required".into(), object.required.into());
         }
-        if S::CLOSED {
+        if is_closed {
             schema.insert("additionalProperties".into(), false.into());
         }
         schema.into()

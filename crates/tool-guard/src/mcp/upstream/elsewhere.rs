@@ -8,7 +8,7 @@ use hyper::{
     HeaderMap, Method, StatusCode, Uri,
     body::{Body as _, Incoming},
     header::{ACCEPT, AUTHORIZATION, HOST, HeaderValue, LOCATION, WWW_AUTHENTICATE},
-    http::{response, uri::PathAndQuery},
+    http::response,
 };
 use std::{pin::pin, time::Duration};
 use tokio::time::timeout;
@@ -134,14 +134,6 @@ fn is_same_origin(a: &Uri, b: &Uri) -> bool {
     };
     let is_same_host = a.host().zip(b.host()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b));
     a.scheme() == b.scheme() && is_same_host && port(a) == port(b)
-}
-
-/// The address with another path.
-pub(super) fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
-    let mut parts = uri.clone().into_parts();
-    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    parts.path_and_query = Some(PathAndQuery::try_from(format!("{path}{query}")).ok()?);
-    Uri::from_parts(parts).ok()
 }
 
 /// Whether a challenge leads clients to a login which they refuse: its metadata is that of another address than they

@@ -2,7 +2,6 @@
 use super::{
     alive::Alive,
     body::causes,
-    elsewhere::with_path,
     faults::Fault,
     headers::{forwarded, without_connection},
 };
@@ -126,6 +125,14 @@ impl Server {
             Err(error) => Err(fault(&error)),
         }
     }
+}
+
+/// The address with another path.
+fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
+    let mut parts = uri.clone().into_parts();
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    parts.path_and_query = Some(PathAndQuery::try_from(format!("{path}{query}")).ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 /// A request.

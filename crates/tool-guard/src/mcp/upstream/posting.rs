@@ -120,11 +120,7 @@ impl Exchange {
     /// All that is heard.
     pub(super) fn hearing(self) -> Hearing {
         let is_sent = self.is_sent.clone();
-        let heard =
-            stream::unfold(
-                self,
-                |mut exchange| async move { Some((exchange.next().await?, exchange)) },
-            );
+        let heard = stream::unfold(self, |mut it| async move { Some((it.next().await?, it)) });
         Hearing::of(heard, is_sent)
     }
 
@@ -399,6 +395,3 @@ impl Exchange {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

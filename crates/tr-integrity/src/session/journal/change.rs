@@ -1,6 +1,7 @@
 //! The changes that form a session's log, and what the log has.
 use super::super::{
-    CycleState, Incident, Operation, RecordedCycle, ToolResult, ToolUse, cycle::UsePosition,
+    CycleState, Incident, Operation, ToolResult, ToolUse,
+    cycle::{RecordedCycle, UsePosition},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

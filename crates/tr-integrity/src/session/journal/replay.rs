@@ -1,7 +1,8 @@
 //! Replays a session from its log.
 use super::change::{Change, CycleUpdate, Line, NewCheckpoint, NewCycle, Snapshot};
 use crate::session::{
-    Archive, Checkpoint, CycleId, RecordedCycle, Session, ToolCycleTransaction, cycle::UsePosition,
+    Archive, Checkpoint, CycleId, Session, ToolCycleTransaction,
+    cycle::{RecordedCycle, UsePosition},
 };
 use crate::store::Revision;
 use tr_transcript::{Format, Message, ReadError, Transcript};
