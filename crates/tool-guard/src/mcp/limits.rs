@@ -47,7 +47,7 @@ pub(crate) struct Limits {
     pub(crate) idle: Duration,
     /// In all.
     pub(crate) hard: Duration,
-    /// Whether the client's own limit takes the place of `idle`: nobody has set one.
+    /// Whether the client's own limit takes the place of `idle`, which is not set.
     is_by_client: bool,
 }
 

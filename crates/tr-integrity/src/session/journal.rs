@@ -13,21 +13,12 @@ mod tests;
 pub(super) use self::change::SessionJournal;
 use self::change::{Journal, Known, Line};
 pub(crate) use self::{
-    change::Change,
+    change::{Batch, Change},
     codec::{decode, encode},
 };
 use super::{Archive, Session};
 use crate::store::Revision;
 use std::mem;
-
-/// Changes that are written together.
-pub(crate) struct Batch {
-    pub(crate) changes: Vec<Change>,
-    /// Whether there are others than those of cycles.
-    pub(crate) holds_more: bool,
-    /// Which batch it is, from 1.
-    pub(crate) number: u64,
-}
 
 /// How many entries of its log a session knows to be in it.
 const KNOWN_ENTRIES: usize = 256;

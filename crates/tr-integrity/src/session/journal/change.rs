@@ -130,6 +130,15 @@ pub(super) struct Journal {
     pub(super) batches: u64,
 }
 
+/// Changes that are written together.
+pub(crate) struct Batch {
+    pub(crate) changes: Vec<Change>,
+    /// Whether there are others than those of cycles.
+    pub(crate) holds_more: bool,
+    /// Which batch it is, from 1.
+    pub(crate) number: u64,
+}
+
 /// The journal of a session. A clone of the session has none: its changes are not written.
 #[derive(Debug, Default)]
 pub(in super::super) struct SessionJournal(pub(super) Option<Box<Journal>>);
