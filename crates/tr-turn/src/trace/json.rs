@@ -1,6 +1,6 @@
 //! A trace as JSON lines.
 use super::{Entry, Fact, Trace};
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Value, json};
 use std::{fmt::Write as _, time::Duration};
 use tr_core::{Verdict, rfc3339};
 
@@ -12,103 +12,80 @@ impl Trace {
     pub fn to_json_lines(&self) -> String {
         let mut lines = String::new();
         for entry in &self.entries {
-            let line = serde_json::to_string(&Record { trace: self, entry });
-            let line = line.expect("names and numbers");
+            let members = line(self, entry).into_iter();
+            let members: Vec<_> =
+                members.map(|(name, value)| format!("\"{name}\":{value}")).collect();
+            let line = format!("{{{}}}", members.join(","));
             let _ = writeln!(lines, "{}", tr_core::printable_json(&line));
         }
         lines
     }
 }
 
-struct Record<'t> {
-    trace: &'t Trace,
-    entry: &'t Entry,
-}
+/// The members of one line, in order.
+type Members = Vec<(&'static str, Value)>;
 
-impl Serialize for Record<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { trace, entry } = self;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("event_type", event_type(&entry.fact))?;
-        if let Some(tool) = &entry.tool {
-            map.serialize_entry("tool_id", &**tool)?;
-        }
-        fact(&entry.fact, &mut map)?;
-        // Whole seconds, as required; `at_ms` is exact.
-        let unix_ms = trace.began_ms.saturating_add(millis(entry.at));
-        let whole = rfc3339(unix_ms - unix_ms % 1000).to_string().replace(".000Z", "Z");
-        map.serialize_entry("timestamp", &whole)?;
-        if let Some(message) = entry.fact.sentence(entry) {
-            map.serialize_entry("message", &message)?;
-        }
-        map.serialize_entry("turn_id", &*trace.turn)?;
-        if let Some(call) = &entry.call {
-            map.serialize_entry("call", &**call)?;
-        }
-        if entry.attempt > 0 {
-            map.serialize_entry("attempt", &entry.attempt)?;
-        }
-        map.serialize_entry("at_ms", &millis(entry.at))?;
-        map.end()
-    }
+fn line(trace: &Trace, entry: &Entry) -> Members {
+    let (event, own) = fact(&entry.fact);
+    // Whole seconds, as required; `at_ms` is exact.
+    let unix_ms = trace.began_ms.saturating_add(millis(entry.at));
+    let whole = rfc3339(unix_ms - unix_ms % 1000).to_string().replace(".000Z", "Z");
+    let mut line = vec![("event_type", json!(event))];
+    line.extend(entry.tool.as_deref().map(|tool| ("tool_id", json!(tool))));
+    line.extend(own);
+    line.push(("timestamp", json!(whole)));
+    line.extend(entry.fact.sentence(entry).map(|message| ("message", json!(message))));
+    line.push(("turn_id", json!(&*trace.turn)));
+    line.extend(entry.call.as_deref().map(|call| ("call", json!(call))));
+    line.extend((entry.attempt > 0).then(|| ("attempt", json!(entry.attempt))));
+    line.push(("at_ms", json!(millis(entry.at))));
+    line
 }
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-const fn event_type(fact: &Fact) -> &'static str {
-    match fact {
-        Fact::TurnStarted { .. } => "TurnStarted",
-        Fact::ToolStarted => "ToolStarted",
-        Fact::ToolTimeout { .. } => "ToolTimeout",
-        Fact::ToolError { .. } => "ToolError",
-        Fact::CircuitBreaker { .. } => "CircuitBreaker",
-        Fact::RecoveryDecision { .. } => "RecoveryDecision",
-        Fact::DefaultValueUsed { .. } => "DefaultValueUsed",
-        Fact::AlternativeToolUsed { .. } => "AlternativeToolUsed",
-        Fact::ToolOutcome { .. } => "ToolOutcome",
-        Fact::Escalated { .. } => "Escalated",
-        Fact::TurnEnded { .. } => "TurnEnded",
-    }
-}
-
-fn fact<M: SerializeMap>(fact: &Fact, map: &mut M) -> Result<(), M::Error> {
+/// The name of the event, and its own members.
+fn fact(fact: &Fact) -> (&'static str, Members) {
     match fact {
         Fact::TurnStarted { calls, timeout } => {
-            map.serialize_entry("calls", calls)?;
-            map.serialize_entry("timeout_ms", &millis(*timeout))
+            let timeout = json!(millis(*timeout));
+            ("TurnStarted", vec![("calls", json!(calls)), ("timeout_ms", timeout)])
         }
-        Fact::ToolTimeout { after } => map.serialize_entry("timeout_ms", &millis(*after)),
+        Fact::ToolStarted => ("ToolStarted", vec![]),
+        Fact::ToolTimeout { after } => ("ToolTimeout", vec![("timeout_ms", json!(millis(*after)))]),
         Fact::ToolError { code, error, verdict, reason, ran, breaker } => {
-            map.serialize_entry("code", code)?;
-            map.serialize_entry("error", error)?;
-            map.serialize_entry("classification", class(*verdict))?;
-            map.serialize_entry("reason", reason)?;
-            map.serialize_entry("ran", ran)?;
-            map.serialize_entry("circuit_breaker", breaker)
+            let members = vec![
+                ("code", json!(code)),
+                ("error", json!(error)),
+                ("classification", json!(class(*verdict))),
+                ("reason", json!(reason)),
+                ("ran", json!(ran)),
+                ("circuit_breaker", json!(breaker)),
+            ];
+            ("ToolError", members)
         }
         Fact::CircuitBreaker { breaker, from, to } => {
-            map.serialize_entry("circuit_breaker", breaker)?;
-            map.serialize_entry("from", from)?;
-            map.serialize_entry("to", to)
+            let breaker = ("circuit_breaker", json!(breaker));
+            ("CircuitBreaker", vec![breaker, ("from", json!(from)), ("to", json!(to))])
         }
         Fact::RecoveryDecision { decision, reason, delay } => {
-            map.serialize_entry("decision", decision)?;
-            map.serialize_entry("reason", reason)?;
-            match delay {
-                Some(delay) => map.serialize_entry("delay_ms", &millis(*delay)),
-                None => Ok(()),
-            }
+            let mut members = vec![("decision", json!(decision)), ("reason", json!(reason))];
+            members.extend(delay.map(|delay| ("delay_ms", json!(millis(delay)))));
+            ("RecoveryDecision", members)
         }
-        Fact::DefaultValueUsed { instead_of } | Fact::AlternativeToolUsed { instead_of } => {
-            map.serialize_entry("instead_of", &**instead_of)
+        Fact::DefaultValueUsed { instead_of } => {
+            ("DefaultValueUsed", vec![("instead_of", json!(&**instead_of))])
+        }
+        Fact::AlternativeToolUsed { instead_of } => {
+            ("AlternativeToolUsed", vec![("instead_of", json!(&**instead_of))])
         }
         Fact::ToolOutcome { outcome, ran, .. } => {
-            map.serialize_entry("outcome", outcome.as_str())?;
-            map.serialize_entry("ran", ran)
+            ("ToolOutcome", vec![("outcome", json!(outcome.as_str())), ("ran", json!(ran))])
         }
-        Fact::ToolStarted | Fact::Escalated { .. } | Fact::TurnEnded { .. } => Ok(()),
+        Fact::Escalated { .. } => ("Escalated", vec![]),
+        Fact::TurnEnded { .. } => ("TurnEnded", vec![]),
     }
 }
 
