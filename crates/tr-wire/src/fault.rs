@@ -1,4 +1,5 @@
 //! What is wrong with a text, and where: one fault for each mistake, reported together.
+use crate::suggest::closest;
 use std::{borrow::Cow, error::Error, fmt};
 use tr_core::{FailureInfo, Json, Ran, Verdict, code};
 
@@ -33,12 +34,22 @@ impl EnvelopeFault {
         Self::new(pointer, "each name once", "a duplicate name")
     }
 
-    /// At this offset.
+    /// At this offset, if there is one.
     #[doc(hidden)]
     #[must_use]
-    pub fn at(mut self, offset: usize) -> Self {
-        self.offset = Some(offset);
+    pub fn at(mut self, offset: impl Into<Option<usize>>) -> Self {
+        self.offset = offset.into();
         self
+    }
+
+    /// Suggests the known name that is most like `name`, if one is.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn meant<'k>(self, name: &str, known: impl IntoIterator<Item = &'k str>) -> Self {
+        match closest(name, known) {
+            Some(like) => self.hint(format!("did you mean {like:?}?")),
+            None => self,
+        }
     }
 
     /// Adds a hint how to fix it.

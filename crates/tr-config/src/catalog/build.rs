@@ -18,11 +18,7 @@ pub(crate) fn fault(
     expected: &'static str,
     found: &str,
 ) -> EnvelopeFault {
-    let fault = EnvelopeFault::new(&*location.pointer, expected, found);
-    match location.offset {
-        Some(offset) => fault.at(offset),
-        None => fault,
-    }
+    EnvelopeFault::new(&*location.pointer, expected, found).at(location.offset)
 }
 
 pub(crate) fn refuse(

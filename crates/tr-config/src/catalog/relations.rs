@@ -7,7 +7,7 @@ use super::{
 use crate::graph::{self, Cycle, Edge};
 use std::collections::HashMap;
 use tr_core::ToolId;
-use tr_wire::{EnvelopeFault, closest, read::Faults};
+use tr_wire::read::Faults;
 
 /// A tool of the catalogue and the tools that it names.
 #[derive(Default)]
@@ -96,7 +96,11 @@ impl<'a> Names<'a> {
         for reference in references {
             let location = &reference.location;
             match self.find(&reference.value) {
-                None => faults.push(self.unknown(&reference.value, location)),
+                None => {
+                    let known = "the name of a tool of this catalogue";
+                    let fault = fault(location, known, &format!("{:?}", reference.value));
+                    faults.push(fault.meant(&reference.value, self.keys.keys().copied()));
+                }
                 Some(to) if to == own => {
                     refuse(location, "the name of another tool", "its own name", faults);
                 }
@@ -107,15 +111,6 @@ impl<'a> Names<'a> {
             }
         }
         found
-    }
-
-    fn unknown(&self, name: &str, location: &SourceLocation) -> EnvelopeFault {
-        let known = "the name of a tool of this catalogue";
-        let fault = fault(location, known, &format!("{name:?}"));
-        match closest(name, self.keys.keys().copied()) {
-            Some(like) => fault.hint(format!("did you mean {like:?}?")),
-            None => fault,
-        }
     }
 }
 

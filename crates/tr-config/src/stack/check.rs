@@ -70,8 +70,5 @@ fn refuse(
 ) {
     let there = root.source.member(section).and_then(|within| within.member(name));
     let fault = EnvelopeFault::new(format!("/{section}/{name}"), expected, found);
-    faults.push(match there {
-        Some(source) => fault.at(source.offset(faults)),
-        None => fault,
-    });
+    faults.push(fault.at(there.map(|source| source.offset(faults))));
 }

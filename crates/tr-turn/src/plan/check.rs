@@ -16,7 +16,7 @@ use std::{
 use tr_config::graph::{self, Edge, Walk};
 use tr_core::{Json, ToolId, ToolManifest, canonical::Pointer};
 use tr_wire::{
-    EnvelopeFault, closest,
+    EnvelopeFault,
     read::{Faults, Kind, Source},
 };
 
@@ -242,10 +242,7 @@ impl<'d> Names<'d> {
             None if is_blank(name) => {}
             None => {
                 let fault = EnvelopeFault::new(at, EXPECTED, format!("{name:?}"));
-                faults.push(match closest(name, self.in_order.iter().copied()) {
-                    Some(like) => fault.hint(format!("did you mean {like:?}?")),
-                    None => fault,
-                });
+                faults.push(fault.meant(name, self.in_order.iter().copied()));
             }
         }
         None

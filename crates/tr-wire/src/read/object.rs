@@ -153,11 +153,8 @@ impl<'a> Object<'a> {
         for member in self.members.iter().filter(is_unknown) {
             let at = At::Member(self.at, &member.name);
             let found = format!("the unknown key {:?}", member.name);
-            let mut fault = Node::new(&at, member.source).fault("a known key", found, faults);
-            if let Some(like) = closest(&member.name, self.known.iter().copied()) {
-                fault = fault.hint(format!("did you mean {like:?}?"));
-            }
-            faults.push(fault);
+            let fault = Node::new(&at, member.source).fault("a known key", found, faults);
+            faults.push(fault.meant(&member.name, self.known.iter().copied()));
         }
     }
 }
