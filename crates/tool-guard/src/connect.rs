@@ -53,9 +53,8 @@ const IDLE: Duration = Duration::from_secs(4);
 
 /// Which addresses may be called, and whose certificates count.
 pub(crate) struct Trust {
-    roots: Vec<u8>,
     insecure_http: bool,
-    /// Made once: it holds all authorities of the system.
+    /// With the authorities of `--ca`, or else made once at need: it holds all authorities of the system.
     tls: Option<Arc<ClientConfig>>,
 }
 
@@ -66,14 +65,11 @@ impl Trust {
         let read = |file: &PathBuf| {
             let pem = fs::read(file)?;
             anyhow::ensure!(!pem.is_empty(), "the file is empty: give certificates as PEM");
-            tr_tls::Settings::default().client_config_with(&pem)?;
-            Ok(pem)
+            Ok(Arc::new(tr_tls::Settings::default().client_config_with(&pem)?))
         };
-        let roots = match &reach.ca {
-            Some(file) => read(file).with_context(|| format!("--ca {}", file.display()))?,
-            None => Vec::new(),
-        };
-        Ok(Self { roots, insecure_http: reach.insecure_http, tls: None })
+        let named = |file| read(file).with_context(|| format!("--ca {}", file.display()));
+        let tls = reach.ca.as_ref().map(named).transpose()?;
+        Ok(Self { insecure_http: reach.insecure_http, tls })
     }
 
     /// # Errors
@@ -90,7 +86,7 @@ impl Trust {
         let tls = match &self.tls {
             Some(tls) => tls.clone(),
             None => {
-                let tls = tr_tls::Settings::default().client_config_with(&self.roots)?;
+                let tls = tr_tls::Settings::default().client_config_with(&[])?;
                 self.tls.insert(Arc::new(tls)).clone()
             }
         };

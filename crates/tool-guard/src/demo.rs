@@ -15,7 +15,7 @@ use crate::{
     turn::{Client, Keys, Run, play},
 };
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{env, ffi::OsString, fs, process::ExitCode};
 use tool_reliability::config::Config;
 use tr_config::ToolCatalog;
@@ -41,7 +41,7 @@ pub(crate) async fn run(json: bool) -> anyhow::Result<ExitCode> {
             if is_shown {
                 report::show_scene(scene, &without, &with)?;
             } else {
-                figures.push(report::scene_json(scene, &without, &with));
+                figures.push(json!({ "scene": scene.name, "without": without, "with": with }));
             }
         }
         Ok(())

@@ -77,11 +77,6 @@ fn harmless(text: &str) -> String {
     out
 }
 
-/// A list of foreign ids, escaped for display.
-pub(crate) fn printable_list(ids: &[String]) -> String {
-    printable(&ids.join(", ")).into_owned()
-}
-
 /// `1 message`, `2 messages`, `1,234 messages`.
 pub(crate) fn count(count: u64, what: &str) -> String {
     format!("{} {what}{}", HumanCount(count), if count == 1 { "" } else { "s" })

@@ -4,8 +4,10 @@ use crate::{
     turn::{Client, hello},
 };
 use anyhow::{Context as _, bail};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
+    collections::HashSet,
     env, fs,
     path::{Path, PathBuf},
     process::Stdio,
@@ -60,31 +62,25 @@ impl Reply {
 }
 
 /// What happened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Figures {
     /// Calls that the agent made.
     pub(crate) calls: usize,
     /// Failures that it saw.
     pub(crate) failures: usize,
-    /// Executions of a tool, by what they did.
-    pub(crate) executions: Vec<String>,
+    /// Executions of a tool.
+    pub(crate) executions: usize,
+    /// How many payments were repeated.
+    pub(crate) duplicates: usize,
     /// How long it took.
-    pub(crate) elapsed: Duration,
+    pub(crate) elapsed_ms: u64,
     /// The median time of an answer.
-    pub(crate) median: Duration,
+    pub(crate) median_ms: u64,
     /// What the model read last.
     pub(crate) told: String,
     /// Transitions of breakers, as the guard logged them.
     pub(crate) breakers: Vec<String>,
-}
-
-impl Figures {
-    /// How many payments were repeated.
-    pub(crate) fn duplicates(&self) -> usize {
-        let charges = self.executions.iter().filter(|line| line.starts_with("charge_card"));
-        let mut seen = std::collections::HashSet::new();
-        charges.filter(|line| !seen.insert(*line)).count()
-    }
 }
 
 impl Agent {
@@ -153,14 +149,18 @@ impl Agent {
         process.wait().await?;
         let executions = fs::read_to_string(ledger(&self.folder))?;
         let _ = fs::remove_dir_all(&self.folder);
+        let mut seen = HashSet::new();
+        let charges = executions.lines().filter(|line| line.starts_with("charge_card"));
         let mut waits: Vec<_> = self.replies.iter().map(|(_, wait)| *wait).collect();
         waits.sort_unstable();
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Ok(Figures {
             calls: self.replies.len(),
             failures: self.replies.iter().filter(|(reply, _)| reply.failed).count(),
-            executions: executions.lines().map(str::to_owned).collect(),
-            elapsed,
-            median: waits.get(waits.len() / 2).copied().unwrap_or_default(),
+            executions: executions.lines().count(),
+            duplicates: charges.filter(|line| !seen.insert(*line)).count(),
+            elapsed_ms: millis(elapsed),
+            median_ms: waits.get(waits.len() / 2).copied().map_or(0, millis),
             told: self.replies.pop().map(|(reply, _)| reply.text).unwrap_or_default(),
             breakers: transitions(&log),
         })

@@ -3,27 +3,10 @@ use super::{agent::Figures, scenes::Scene};
 use crate::terminal::{BAD, DIM, TITLE, say};
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
-use std::{io, time::Duration};
+use std::io;
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const PLAIN: Style = Style::new();
-
-/// The figures of a scene.
-pub(super) fn scene_json(scene: &Scene, without: &Figures, with: &Figures) -> Value {
-    let figures = |figures: &Figures| {
-        json!({
-            "calls": figures.calls,
-            "failures": figures.failures,
-            "executions": figures.executions.len(),
-            "duplicates": figures.duplicates(),
-            "elapsedMs": millis(figures.elapsed),
-            "medianMs": millis(figures.median),
-            "told": figures.told,
-            "breakers": figures.breakers,
-        })
-    };
-    json!({ "scene": scene.name, "without": figures(without), "with": figures(with) })
-}
 
 /// The end of the turn.
 pub(super) fn turn_json(turn: &tr_turn::Report) -> Value {
@@ -48,13 +31,13 @@ pub(super) fn show_scene(scene: &Scene, without: &Figures, with: &Figures) -> io
         format!("{DIM}{:<38}{:>12}{:>12}{DIM:#}", "", "without", "guarded"),
         count("calls the agent made", without.calls, with.calls),
         count("failures it saw", without.failures, with.failures),
-        count("executions of the tool", without.executions.len(), with.executions.len()),
+        count("executions of the tool", without.executions, with.executions),
     ];
-    if without.duplicates() + with.duplicates() > 0 {
-        lines.push(count("of these, a second payment", without.duplicates(), with.duplicates()));
+    if without.duplicates + with.duplicates > 0 {
+        lines.push(count("of these, a second payment", without.duplicates, with.duplicates));
     }
     if scene.shows_wait() {
-        let wait = |figures: &Figures| match millis(figures.median) {
+        let wait = |figures: &Figures| match figures.median_ms {
             0 => "<1 ms".to_owned(),
             millis => format!("{millis} ms"),
         };
@@ -100,10 +83,7 @@ fn line(what: &str, without: &str, left: Style, with: &str, right: Style) -> Str
     format!("  {what:<36}{left}{without:>12}{left:#}{right}{with:>12}{right:#}")
 }
 
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
+#[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
 fn seconds(figures: &Figures) -> String {
-    format!("{:.1} s", figures.elapsed.as_secs_f64())
+    format!("{:.1} s", figures.elapsed_ms as f64 / 1_000.0)
 }

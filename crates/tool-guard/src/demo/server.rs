@@ -38,7 +38,7 @@ enum End {
     Crash,
 }
 
-/// Serves until its input ends; each call has a thread. The ledger has a line for each execution.
+/// Serves until its input ends; each call that takes time has a thread. The ledger has a line for each execution.
 pub(crate) fn serve(ledger: &Path) -> io::Result<()> {
     let ledger = OpenOptions::new().create(true).append(true).open(ledger)?;
     let server = Arc::new(Server { ledger, reads: Mutex::default() });
@@ -63,9 +63,7 @@ impl Server {
             })),
             Some("ping") => self.answer(&id, &json!({})),
             Some("tools/list") => self.answer(&id, &json!({ "tools": tools() })),
-            Some("tools/call") => {
-                thread::spawn(move || self.call(&id, &params));
-            }
+            Some("tools/call") => self.call(id, params),
             Some(method) => self.send(&json!({
                 "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": format!("Method not found: {method}") },
             })),
@@ -82,9 +80,37 @@ impl Server {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
     }
 
-    fn call(&self, id: &Value, params: &Value) {
+    /// Runs a tool. Those that take no time are answered in the order of their calls.
+    fn call(self: Arc<Self>, id: Value, params: Value) {
         let name = params["name"].as_str().unwrap_or_default();
-        let end = self.run(name, &params["arguments"], &params["_meta"]["progressToken"]);
+        let arguments = &params["arguments"];
+        let (wait, end) = match name {
+            "echo" => {
+                let text = arguments["text"].as_str().unwrap_or_default();
+                (Duration::ZERO, End::Text(text.to_owned()))
+            }
+            "read_file" => (Duration::ZERO, self.read_file(arguments)),
+            "charge_card" => self.charge_card(arguments),
+            "exchange_rate" => {
+                self.write_down(name, arguments["pair"].as_str().unwrap_or_default());
+                (OUTAGE, End::Failed("Service unavailable (503): rates backend is down".into()))
+            }
+            "slow" => {
+                thread::spawn(move || self.slow(&id, &params));
+                return;
+            }
+            _ => (Duration::ZERO, End::Error(-32602, format!("Unknown tool: {name}"))),
+        };
+        if wait.is_zero() {
+            return self.end(&id, end);
+        }
+        thread::spawn(move || {
+            sleep(wait);
+            self.end(&id, end);
+        });
+    }
+
+    fn end(&self, id: &Value, end: End) {
         match end {
             End::Text(text) => self.answer(id, &json!({ "content": [{ "type": "text", "text": text }] })),
             End::Failed(text) => self.answer(
@@ -96,21 +122,6 @@ impl Server {
             ),
             End::Never => {}
             End::Crash => process::exit(70),
-        }
-    }
-
-    fn run(&self, name: &str, arguments: &Value, token: &Value) -> End {
-        match name {
-            "echo" => End::Text(arguments["text"].as_str().unwrap_or_default().to_owned()),
-            "read_file" => self.read_file(arguments),
-            "charge_card" => self.charge_card(arguments),
-            "exchange_rate" => {
-                self.write_down("exchange_rate", arguments["pair"].as_str().unwrap_or_default());
-                sleep(OUTAGE);
-                End::Failed("Service unavailable (503): rates backend is down".into())
-            }
-            "slow" => self.slow(arguments, token),
-            _ => End::Error(-32602, format!("Unknown tool: {name}")),
         }
     }
 
@@ -130,29 +141,31 @@ impl Server {
         }
     }
 
-    /// Charges first; `then` selects the answer.
-    fn charge_card(&self, arguments: &Value) -> End {
+    /// Charges first; `then` selects the answer, and how long it takes.
+    fn charge_card(&self, arguments: &Value) -> (Duration, End) {
         let Some(order) = arguments["order"].as_str() else {
-            return End::Failed("Missing required parameter: order".into());
+            return (Duration::ZERO, End::Failed("Missing required parameter: order".into()));
         };
         self.write_down("charge_card", order);
+        let charged = End::Text(format!("charged order {order}"));
         match arguments["then"].as_str() {
-            Some("crash") => return End::Crash,
-            Some("hang") => return End::Never,
-            Some("soon") => sleep(SOON),
+            Some("crash") => (Duration::ZERO, End::Crash),
+            Some("hang") => (Duration::ZERO, End::Never),
+            Some("soon") => (SOON, charged),
             // After every caller's timeout.
-            Some("late") => sleep(LATE),
+            Some("late") => (LATE, charged),
             Some("error") => {
                 let message = arguments["message"].as_str().unwrap_or("Request timed out");
-                return End::Error(arguments["code"].as_i64().unwrap_or(-32001), message.into());
+                let code = arguments["code"].as_i64().unwrap_or(-32001);
+                (Duration::ZERO, End::Error(code, message.into()))
             }
-            _ => {}
+            _ => (Duration::ZERO, charged),
         }
-        End::Text(format!("charged order {order}"))
     }
 
     /// Takes `ms`, and reports progress `steps` times.
-    fn slow(&self, arguments: &Value, token: &Value) -> End {
+    fn slow(&self, id: &Value, params: &Value) {
+        let (arguments, token) = (&params["arguments"], &params["_meta"]["progressToken"]);
         let steps = arguments["steps"].as_u64().unwrap_or(1).max(1);
         let total = Duration::from_millis(arguments["ms"].as_u64().unwrap_or(100));
         for step in 1..=steps {
@@ -164,7 +177,7 @@ impl Server {
                 }));
             }
         }
-        End::Text("done".into())
+        self.end(id, End::Text("done".into()));
     }
 
     fn write_down(&self, tool: &str, what: &str) {

@@ -59,83 +59,75 @@ const BASE: Form = Form {
     only_remote: &["headers", "headersHelper", "oauth", "auth"],
 };
 
-static CLAUDE_CODE: Form = Form {
-    places: &[&["mcpServers"], &["projects", "*", "mcpServers"]],
-    transport: Some(Transport { is_needed: true, ..TYPE }),
-    ..BASE
-};
-static CODEX: Form = Form {
-    syntax: Syntax::Toml,
-    places: &[&["mcp_servers"]],
-    transport: None,
-    expands: false,
-    only_remote: &[
-        "bearer_token_env_var",
-        "http_headers",
-        "env_http_headers",
-        "scopes",
-        "oauth",
-        "oauth_resource",
-    ],
-    ..BASE
-};
-static GEMINI: Form = Form {
-    url: "httpUrl",
-    transport: None,
-    only_remote: &[
-        "headers",
-        "oauth",
-        "authProviderType",
-        "targetAudience",
-        "targetServiceAccount",
-    ],
-    ..BASE
-};
-static CURSOR: Form = BASE;
-static VSCODE: Form = Form { places: &[&["servers"]], ..BASE };
-static OPENCODE: Form = Form {
-    places: &[&["mcp"]],
-    is_list: true,
-    env: "environment",
-    transport: Some(Transport {
-        member: "type",
-        http: "remote",
-        command: "local",
-        is_needed: true,
-    }),
-    ..BASE
-};
-static OPENCLAW: Form = Form {
-    syntax: Syntax::Json5,
-    places: &[&["mcp", "servers"]],
-    transport: Some(Transport {
-        member: "transport",
-        http: "streamable-http",
-        command: "stdio",
-        is_needed: true,
-    }),
-    only_remote: &[
-        "headers",
-        "auth",
-        "oauth",
-        "sslVerify",
-        "ssl_verify",
-        "clientCert",
-        "client_cert",
-    ],
-    ..BASE
-};
-
 impl Client {
     pub(crate) const fn form(self) -> &'static Form {
         match self {
-            Self::ClaudeCode => &CLAUDE_CODE,
-            Self::Codex => &CODEX,
-            Self::Gemini => &GEMINI,
-            Self::Cursor => &CURSOR,
-            Self::Vscode => &VSCODE,
-            Self::Opencode => &OPENCODE,
-            Self::Openclaw => &OPENCLAW,
+            Self::ClaudeCode => &Form {
+                places: &[&["mcpServers"], &["projects", "*", "mcpServers"]],
+                transport: Some(Transport { is_needed: true, ..TYPE }),
+                ..BASE
+            },
+            Self::Codex => &Form {
+                syntax: Syntax::Toml,
+                places: &[&["mcp_servers"]],
+                transport: None,
+                expands: false,
+                only_remote: &[
+                    "bearer_token_env_var",
+                    "http_headers",
+                    "env_http_headers",
+                    "scopes",
+                    "oauth",
+                    "oauth_resource",
+                ],
+                ..BASE
+            },
+            Self::Gemini => &Form {
+                url: "httpUrl",
+                transport: None,
+                only_remote: &[
+                    "headers",
+                    "oauth",
+                    "authProviderType",
+                    "targetAudience",
+                    "targetServiceAccount",
+                ],
+                ..BASE
+            },
+            Self::Cursor => &BASE,
+            Self::Vscode => &Form { places: &[&["servers"]], ..BASE },
+            Self::Opencode => &Form {
+                places: &[&["mcp"]],
+                is_list: true,
+                env: "environment",
+                transport: Some(Transport {
+                    member: "type",
+                    http: "remote",
+                    command: "local",
+                    is_needed: true,
+                }),
+                ..BASE
+            },
+            Self::Openclaw => &Form {
+                syntax: Syntax::Json5,
+                places: &[&["mcp", "servers"]],
+                transport: Some(Transport {
+                    member: "transport",
+                    http: "streamable-http",
+                    command: "stdio",
+                    is_needed: true,
+                }),
+                only_remote: &[
+                    "headers",
+                    "auth",
+                    "oauth",
+                    "sslVerify",
+                    "ssl_verify",
+                    "clientCert",
+                    "client_cert",
+                ],
+                ..BASE
+            },
         }
     }
 

@@ -8,7 +8,7 @@ use super::{
     target::Target,
     verdict::{NotJudged, Verdict},
 };
-use crate::terminal::{BAD, DIM, GOOD, TITLE, WARN, count, printable_list, size};
+use crate::terminal::{BAD, DIM, GOOD, TITLE, WARN, count, size};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -316,24 +316,18 @@ impl Health {
             let _ = writeln!(out, "      {}", printable(&found.so()));
         }
         more(self.found, "finding", out);
-        if !self.pending.is_empty() {
-            let (waiting, ids) =
-                (count(self.pending.len() as u64, "call"), printable_list(&self.pending));
-            let _ = writeln!(
-                out,
-                "  {DIM}{waiting} of the last step without a result yet: {ids} (repair --close-tail \
-                 answers them, if nothing runs any more){DIM:#}"
-            );
-        }
-        if !self.running.is_empty() {
-            let (running, ids) =
-                (count(self.running.len() as u64, "call"), printable_list(&self.running));
-            let _ = writeln!(
-                out,
-                "  {DIM}{running} on the way: {ids} (if the process has died, the next load of \
-                 the session records \"outcome unknown, may have run\"){DIM:#}"
-            );
-        }
+        let mut wait = |ids: &[String], how: &str, then: &str| {
+            if !ids.is_empty() {
+                let (calls, ids) = (count(ids.len() as u64, "call"), ids.join(", "));
+                let ids = printable(&ids);
+                let _ = writeln!(out, "  {DIM}{calls} {how}: {ids} ({then}){DIM:#}");
+            }
+        };
+        let closing = "repair --close-tail answers them, if nothing runs any more";
+        wait(&self.pending, "of the last step without a result yet", closing);
+        let dead = "if the process has died, the next load of the session records \"outcome \
+                    unknown, may have run\"";
+        wait(&self.running, "on the way", dead);
     }
 }
 

@@ -5,7 +5,6 @@ use crate::mcp::{
 };
 use std::{
     collections::BTreeMap,
-    fmt::Write as _,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tool_reliability::idempotency::StoreHandle;
@@ -86,31 +85,28 @@ impl Keys {
 
     /// The calls whose ends are not recorded, as text; empty if there are none.
     pub(crate) fn unrecorded(&self) -> String {
-        let mut text = String::new();
-        for (name, made) in self.made().iter().filter(|(_, made)| made.is_unrecorded) {
+        let made = self.made();
+        let unrecorded = made.iter().filter(|(_, made)| made.is_unrecorded);
+        let line = |name: &str, made: &StartedCall| {
             let (short, command) = (records::short(&made.key), &self.command);
-            let _ = writeln!(
-                text,
-                "tool-guard: the end of {name} is not recorded [record {short}]: once the records can be written, run {command} settle {short} done, or did-not-run, as the trace says; until then a repeat of the call is refused"
-            );
-        }
-        text
+            format!(
+                "tool-guard: the end of {name} is not recorded [record {short}]: once the records can be written, run {command} settle {short} done, or did-not-run, as the trace says; until then a repeat of the call is refused\n"
+            )
+        };
+        unrecorded.map(|(name, made)| line(name, made)).collect()
     }
 
     /// The calls that a person has to settle, as text; empty if every call's end is known.
     pub(crate) fn unknown(&self, report: &Report) -> String {
         let made = self.made();
         let unknown = report.calls.iter().filter(|call| call.ran == Ran::Unknown);
-        let mut text = String::new();
-        for (call, made) in unknown.filter_map(|call| Some((call, made.get(&*call.name)?))) {
-            let (short, command) = (records::short(&made.key), &self.command);
-            let name = &call.name;
-            let _ = writeln!(
-                text,
-                "{name} may have run [record {short}]: find out whether it did, then run {command} settle {short} done, or did-not-run"
-            );
-        }
-        text
+        let line = |name: &str| {
+            let (short, command) = (records::short(&made.get(name)?.key), &self.command);
+            Some(format!(
+                "{name} may have run [record {short}]: find out whether it did, then run {command} settle {short} done, or did-not-run\n"
+            ))
+        };
+        unknown.filter_map(|call| line(&call.name)).collect()
     }
 
     fn made(&self) -> MutexGuard<'_, BTreeMap<Box<str>, StartedCall>> {
