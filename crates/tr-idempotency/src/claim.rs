@@ -11,9 +11,7 @@ use crate::{
     },
     protocol::Ttls,
     record::RecordState,
-    remote::{
-        Boxed, call::StoreCall, client::Client, local_probe::LocalProbe, probe::UnresolvedCall,
-    },
+    remote::{Boxed, call::StoreCall, client::Client, probe::UnresolvedCall, prober::Prober},
     run::{Attended, CellOf, DetachedCall, DriverOf, stored::StoredRun},
 };
 use std::sync::Arc;
@@ -38,7 +36,7 @@ pub(crate) struct Shared<V> {
     pub(crate) store: Arc<Store<V>>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) remote: Option<Arc<Client<V>>>,
-    pub(crate) probe: Option<LocalProbe<V>>,
+    pub(crate) probe: Option<Arc<Prober<V>>>,
 }
 
 /// What claims the calls of one service.
@@ -365,7 +363,7 @@ async fn is_settled<V>(
             return true;
         }
         let call = UnresolvedCall { key, epoch: record.epoch, record };
-        let Some(state) = probe.find(&call).await else { return false };
+        let Some(state) = probe.find(&call, None).await else { return false };
         let size = state.kept().map_or(0, size_of);
         // If another process settled it first, the next claim shows that.
         store.settle(&key, Some(call.epoch), state, size, &ttls);

@@ -1,9 +1,6 @@
 //! Settings.
-use crate::{
-    clock::millis,
-    protocol::{Millis, Ttls},
-};
-use std::{fmt, time::Duration};
+use crate::{clock::millis, protocol::Ttls};
+use std::time::Duration;
 use tr_core::manifest::TtlOverride;
 
 /// What to do with a call whose key was used with other params.
@@ -38,27 +35,14 @@ pub enum DerivedKeys {
 }
 
 /// The settings that every call reads.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Config {
     pub(crate) conflicts: ConflictPolicy,
     pub(crate) derived: DerivedKeys,
     pub(crate) ttls: Ttls,
-    pub(crate) grace: Millis,
+    pub(crate) grace: Duration,
     /// How long a call waits for another's run.
     pub(crate) max_wait: Duration,
-}
-
-impl fmt::Debug for Config {
-    /// With units.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Config")
-            .field("conflicts", &self.conflicts)
-            .field("derived", &self.derived)
-            .field("ttls", &self.ttls)
-            .field("grace", &Duration::from_millis(self.grace))
-            .field("max_wait", &self.max_wait)
-            .finish()
-    }
 }
 
 impl Config {
@@ -73,7 +57,7 @@ impl Config {
         };
         let inflight = or(tool.inflight, self.ttls.inflight);
         if cut_off {
-            let Self { grace, .. } = *self;
+            let grace = millis(self.grace);
             return Ttls { done: grace, failed: grace, inflight, unknown: grace };
         }
         Ttls {

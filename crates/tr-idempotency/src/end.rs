@@ -6,7 +6,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{mem, sync::Arc};
-use tr_core::{Ran, Verdict};
+use tr_core::{BoxError, Classification, Ran, Verdict, code};
 
 /// The state of a call, as this crate keeps it. A success may be kept without its response.
 pub(crate) type State<V> = protocol::State<Option<V>, Failure<V>>;
@@ -239,6 +239,13 @@ pub(crate) fn failed<V>(mutating: bool, failure: Failure<V>) -> State<V> {
         (Verdict::Transient { .. }, _) => State::Failed(failure, Again::WhenAsked),
         (Verdict::Permanent | Verdict::Success, _) => State::Failed(failure, Again::Never),
     }
+}
+
+/// The state of a call of which only this is known.
+pub(crate) fn unknown<V>(verdict: Verdict, why: impl Into<BoxError>) -> State<V> {
+    let end = Classification::new(verdict, Ran::Unknown, code::OUTCOME_UNKNOWN);
+    let recorded = RecordedFailure::new(end, Some(why.into()));
+    State::Unknown(Some(Failure::of_error(Arc::new(recorded))))
 }
 
 /// How long a record lasts. A mutating call that failed after it ran keeps its key for as long as

@@ -7,7 +7,7 @@ use crate::{
     handle::Handle,
     local::{Store, budget::Budget, table::Common},
     protocol::Ttls,
-    remote::{client::Client, gate::Gate, local_probe::LocalProbe},
+    remote::{client::Client, gate::Gate, prober::Prober},
     service::Idempotency,
 };
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
                 inflight: millis(it.inflight),
                 unknown: millis(it.unknown),
             },
-            grace: millis(it.grace),
+            grace: it.grace,
             max_wait: it.max_wait,
         };
         let common = Common {
@@ -69,13 +69,12 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
             budget: Budget::new(it.most_kept, it.most_bytes),
         };
         let store = Arc::new(Store::new(it.capacity, common));
+        let probe = it.probe.map(|probe| Prober::new(probe, it.probe_patience));
         let remote = it.store.map(|(records, format)| {
             let gate = Gate::new(records, it.frames.seal.clone(), it.patience);
-            let probe = (it.probe.clone(), it.probe_patience);
-            let format = format(it.most_bytes, it.frames);
-            Client::new(gate, format, it.stored, it.observer.clone(), probe)
+            let (format, observer) = (format(it.most_bytes, it.frames), it.observer.clone());
+            Client::new(gate, format, it.stored, observer, probe.clone())
         });
-        let probe = it.probe.map(|probe| LocalProbe::new(probe, it.probe_patience));
         let handle = Handle { store: store.clone(), ttls: config.ttls, remote: remote.clone() };
         let shared = Shared { config, store, observer: it.observer, remote, probe };
         IdempotencyLayer { answers, shared: Sharded::new(shared), handle }

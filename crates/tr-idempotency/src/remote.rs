@@ -11,9 +11,9 @@ mod claim_attempt;
 pub(crate) mod client;
 pub(crate) mod gate;
 pub(crate) mod held;
-pub(crate) mod local_probe;
 pub(crate) mod obtain;
 pub(crate) mod probe;
+pub(crate) mod prober;
 mod unrecorded;
 
 use std::{future::Future, pin::Pin, time::Duration};

@@ -4,7 +4,6 @@ use crate::{
     claim::{Claims, Shared, State},
     run::Attended,
 };
-use pin_project_lite::pin_project;
 use std::{
     fmt,
     future::Future,
@@ -22,16 +21,17 @@ pub struct Idempotency<S, A = DefaultPolicy, V = ToolOutcome> {
     claims: Claims<S, A, V>,
 }
 
-pin_project! {
-    /// The response of an [`Idempotency`](crate::Idempotency).
-    ///
-    /// Dropped before its first poll, the call never happens. Dropped once the tool may have
-    /// started, the call goes on in a task of the current tokio runtime and is recorded.
-    #[must_use = "futures do nothing unless polled"]
-    pub struct IdempotencyFuture<S, F, Req, R, A, V> {
-        state: State<S, F, Req, R, A, V>,
-    }
+/// The response of an [`Idempotency`](crate::Idempotency).
+///
+/// Dropped before its first poll, the call never happens. Dropped once the tool may have
+/// started, the call goes on in a task of the current tokio runtime and is recorded.
+#[must_use = "futures do nothing unless polled"]
+pub struct IdempotencyFuture<S, F, Req, R, A, V> {
+    state: State<S, F, Req, R, A, V>,
 }
+
+/// Nothing in it is pinned: what runs has an allocation of its own.
+impl<S, F, Req, R, A, V> Unpin for IdempotencyFuture<S, F, Req, R, A, V> {}
 
 impl<S, A, V> Idempotency<S, A, V> {
     pub(crate) const fn new(inner: S, answers: A, shared: Sharded<Shared<V>>) -> Self {
@@ -89,7 +89,7 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let state = self.project().state;
+        let state = &mut self.get_mut().state;
         loop {
             match state {
                 State::Known(end) => {

@@ -68,7 +68,7 @@ use crate::{
         StoreFuture, Stored, change::Change,
     },
 };
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 use tr_core::{WallClock, canonical::Key};
 use tr_sqlite::{Meaning, rusqlite};
 
@@ -82,7 +82,7 @@ const AT_ONCE: usize = 1_000;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Records in a SQLite file. A clone shares the file.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Sqlite {
     database: Database,
     settings: Arc<Settings>,
@@ -146,19 +146,6 @@ impl Sqlite {
     fn apply(&self, key: &Key, change: Change) -> StoreFuture<'_, bool> {
         let key = *key;
         Box::pin(self.change(move |table| change::change(table, &key, change)))
-    }
-
-    /// Called before records are selected by state.
-    #[expect(
-        clippy::redundant_closure_for_method_calls,
-        reason = "the method alone holds for one lifetime only"
-    )]
-    async fn end_dead_leases(&self) -> Result<(), StoreError> {
-        if self.settings.owners.is_some() && !self.database.is_read_only() {
-            self.change(|table| table.end_dead_leases()).await
-        } else {
-            Ok(())
-        }
     }
 
     /// Reads in one snapshot.
@@ -281,18 +268,21 @@ impl RecordStore for Sqlite {
         }
         let selection = Selection::of(query);
         Box::pin(async move {
-            self.end_dead_leases().await?;
+            self.change(table::end_dead_leases).await?;
             self.look(move |table| table.count(&selection)).await
         })
     }
 
     fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
         Box::pin(async move {
-            self.end_dead_leases().await?;
             let mut flushed = 0;
             loop {
                 let selection = Selection::of(query);
-                match self.change(move |table| table.flush(&selection, AT_ONCE)).await? {
+                let some = self.change(move |table| {
+                    table::end_dead_leases(table)?;
+                    table.flush(&selection, AT_ONCE)
+                });
+                match some.await? {
                     0 => return Ok(flushed),
                     some => flushed += some,
                 }
@@ -312,11 +302,7 @@ impl RecordStore for Sqlite {
     fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
         let (from, to) = (from.to_vec(), to.to_vec());
         Box::pin(async move {
-            #[expect(
-                clippy::redundant_closure_for_method_calls,
-                reason = "the method alone holds for one lifetime only"
-            )]
-            let mark = self.look(|table| table.mark()).await?;
+            let mark = self.look(table::mark).await?;
             if mark != from || mark == to || self.database.is_read_only() {
                 return Ok(mark);
             }
@@ -333,15 +319,6 @@ impl RecordStore for Sqlite {
         let settings = self.settings.clone();
         let durability = self.database.durability();
         Box::pin(self.change(move |table| change::check(table, settings.capacity, durability)))
-    }
-}
-
-impl fmt::Debug for Sqlite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sqlite")
-            .field("database", &self.database)
-            .field("settings", &self.settings)
-            .finish()
     }
 }
 

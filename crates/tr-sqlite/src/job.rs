@@ -48,7 +48,7 @@ enum State<F, T, E> {
 ///
 /// What the job returned, or an [`Error`] if it was not run or not committed.
 #[must_use = "the result says whether the job was committed"]
-pub struct Pending<T, E = Error>(Result<oneshot::Receiver<Result<T, E>>, Option<Error>>);
+pub struct Pending<T, E = Error>(oneshot::Receiver<Result<T, E>>);
 
 /// A job from a closure, and the future of its result.
 pub(crate) fn job<T, E, F>(work: F) -> (Box<dyn Job>, Pending<T, E>)
@@ -58,7 +58,7 @@ where
     E: From<Error> + Send + 'static,
 {
     let (answer, pending) = oneshot::channel();
-    (Box::new(Typed { state: State::Waits(work), answer }), Pending(Ok(pending)))
+    (Box::new(Typed { state: State::Waits(work), answer }), Pending(pending))
 }
 
 impl<F, T, E> Job for Typed<F, T, E>
@@ -95,9 +95,12 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
-impl<T, E> Pending<T, E> {
-    pub(crate) const fn refused(why: Error) -> Self {
-        Self(Err(Some(why)))
+impl<T, E: From<Error>> Pending<T, E> {
+    /// For a job that is not run.
+    pub(crate) fn refused(why: Error) -> Self {
+        let (answer, pending) = oneshot::channel();
+        drop(answer.send(Err(why.into())));
+        Self(pending)
     }
 }
 
@@ -105,17 +108,11 @@ impl<T, E: From<Error>> Future for Pending<T, E> {
     type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.0 {
-            // Dropped without a result: the queue was closed.
-            Ok(pending) => Pin::new(pending)
-                .poll(cx)
-                .map(|end| end.unwrap_or_else(|_| Err(Error::closed().into()))),
-            Err(why) => Poll::Ready(Err(why.take().expect("polled after completion").into())),
-        }
+        // Dropped without a result: the queue was closed.
+        let closed = |_| Err(Error::closed().into());
+        Pin::new(&mut self.0).poll(cx).map(|end| end.unwrap_or_else(closed))
     }
 }
-
-impl<T, E> Unpin for Pending<T, E> {}
 
 impl<T, E> fmt::Debug for Pending<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -46,14 +46,8 @@ impl Redis {
     /// Starts with the defaults: keys under `tr:calls:`, replies within 500 ms, no wait for
     /// replicas.
     pub fn builder(address: impl Into<String>) -> Builder {
-        Builder::new(address.into())
-    }
-}
-
-impl Builder {
-    fn new(address: String) -> Self {
-        Self {
-            address,
+        Builder {
+            address: address.into(),
             sentinels: None,
             prefix: PREFIX.into(),
             timeout: TIMEOUT,
@@ -62,7 +56,9 @@ impl Builder {
             tls: Tls::default(),
         }
     }
+}
 
+impl Builder {
     /// Asks these sentinels for the primary, at the start and whenever it may have changed. The
     /// host of the address given to [`Redis::builder`] is then the primary's name; its user,
     /// password, database and TLS are those of the server. Each sentinel's address has its own.
@@ -156,15 +152,14 @@ impl Builder {
     pub fn build(self) -> Result<Redis, StoreError> {
         let Self { address, sentinels, prefix, timeout, durability, accepted, tls } = self;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || ":._-/".contains(c);
-        let wrong_prefix = prefix.is_empty() || !prefix.chars().all(is_plain);
-        let wrong_prefix = wrong_prefix
-            .then(|| format!("invalid prefix {prefix:?}: use letters, digits and `:._-/`"));
-        let wrong_time =
-            timeout.is_zero().then(|| "`response_timeout` is 0, must be positive".to_owned());
         let discovery = discovery(&address, sentinels, &tls);
-        let wrong_address = discovery.as_ref().err().cloned();
-        let wrong: Vec<_> =
-            [wrong_address, wrong_prefix, wrong_time].into_iter().flatten().collect();
+        let mut wrong: Vec<_> = discovery.as_ref().err().cloned().into_iter().collect();
+        if prefix.is_empty() || !prefix.chars().all(is_plain) {
+            wrong.push(format!("invalid prefix {prefix:?}: use letters, digits and `:._-/`"));
+        }
+        if timeout.is_zero() {
+            wrong.push("`response_timeout` is 0, must be positive".to_owned());
+        }
         let (Ok(discovery), []) = (discovery, &wrong[..]) else {
             return Err(StoreError::refused(wrong.join("; ")));
         };

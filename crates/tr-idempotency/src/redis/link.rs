@@ -12,6 +12,7 @@ use redis::{
     ServerErrorKind, Value, aio::MultiplexedConnection, make_extension_error,
 };
 use std::{
+    future::Future,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -89,8 +90,8 @@ impl Link {
         };
         let mut wait = redis::cmd("WAIT");
         wait.arg(replicas.get()).arg(u64::try_from(within.as_millis()).unwrap_or(u64::MAX).max(1));
-        let replies = self.pipelined(script, key, args, &wait).await;
-        let (value, waited) = replies.map_err(fault::store_error)?;
+        let replies = evaluate(script, key, args, |script| self.send_both(script, wait.clone()));
+        let [value, waited] = replies.await.map_err(fault::store_error)?;
         match waited {
             _ if !is_promise(&value) => Ok(value),
             Value::Int(have) if have >= i64::from(replicas.get()) => Ok(value),
@@ -111,44 +112,22 @@ impl Link {
         key: &[u8],
         args: &[&[u8]],
     ) -> Result<Value, RedisError> {
-        match self.send(&command("EVALSHA", &script.hash, key, args)).await {
-            Err(error) if is_unknown(&error) => {
-                self.send(&command("EVAL", script.code, key, args)).await
-            }
-            reply => reply,
-        }
+        evaluate(script, key, args, |script| self.send(script)).await
     }
 
-    /// Runs a script and, on the same connection right after it, another command.
-    async fn pipelined(
-        &self,
-        script: &Script,
-        key: &[u8],
-        args: &[&[u8]],
-        then: &Cmd,
-    ) -> Result<(Value, Value), RedisError> {
-        let by_hash = command("EVALSHA", &script.hash, key, args);
-        let replies = match self.send_both(&by_hash, then).await {
-            Err(error) if is_unknown(&error) => {
-                self.send_both(&command("EVAL", script.code, key, args), then).await
-            }
-            replies => replies,
-        }?;
-        Ok(replies.into())
-    }
-
-    async fn send_both(&self, one: &Cmd, other: &Cmd) -> Result<[Value; 2], RedisError> {
+    /// Sends two commands, the second right after the first on the same connection.
+    async fn send_both(&self, one: Cmd, other: Cmd) -> Result<[Value; 2], RedisError> {
         let mut both = Pipeline::new();
-        both.add_command(one.clone()).add_command(other.clone());
+        both.add_command(one).add_command(other);
         let (mut connection, number) = self.way.connection().await?;
         let replies = connection.send_packed_commands(&both, 0, 2).await;
         self.way.heed(replies.and_then(both_of), number)
     }
 
     /// Sends one command.
-    pub(super) async fn send(&self, command: &Cmd) -> Result<Value, RedisError> {
+    pub(super) async fn send(&self, command: Cmd) -> Result<Value, RedisError> {
         let (mut connection, number) = self.way.connection().await?;
-        let reply = connection.send_packed_command(command).await;
+        let reply = connection.send_packed_command(&command).await;
         self.way.heed(reply.and_then(Value::extract_error), number)
     }
 
@@ -280,6 +259,22 @@ fn both_of(replies: Vec<Value>) -> Result<[Value; 2], RedisError> {
         waited => waited?,
     };
     Ok([done, waited])
+}
+
+/// Runs a script by its hash, and by its code where the server does not know that.
+async fn evaluate<T, F>(
+    script: &Script,
+    key: &[u8],
+    args: &[&[u8]],
+    send: impl Fn(Cmd) -> F,
+) -> Result<T, RedisError>
+where
+    F: Future<Output = Result<T, RedisError>>,
+{
+    match send(command("EVALSHA", &script.hash, key, args)).await {
+        Err(error) if is_unknown(&error) => send(command("EVAL", script.code, key, args)).await,
+        reply => reply,
+    }
 }
 
 fn command(name: &str, script: &str, key: &[u8], args: &[&[u8]]) -> Cmd {

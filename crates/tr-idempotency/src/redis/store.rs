@@ -4,12 +4,11 @@ use super::{
     fault,
     link::Link,
     reply::unexpected_reply,
-    watch::Watch,
 };
 use crate::store::{Seen, StoreError};
 use redis::Value;
-use std::{pin::pin, sync::Arc, time::Duration};
-use tokio::{runtime::Handle, time::timeout};
+use std::{mem, pin::pin, sync::Arc, time::Duration};
+use tokio::{runtime::Handle, sync::Notify, time::timeout};
 use tr_core::canonical::Key;
 
 /// How often a watcher also reads the record.
@@ -64,15 +63,17 @@ impl Redis {
 
     /// Subscribe, then read, then wait, so that no change is missed.
     pub(super) async fn watch_record(&self, key: &Key, seen: Seen) -> Result<(), StoreError> {
-        let watching = Watching::new(&self.0.looks, &self.name(key));
+        let (link, channel) = (self.0.looks.clone(), self.name(key));
+        let changed = link.watchers.join(&channel);
+        let watching = Watching { link, channel, changed };
         let mut subscribed = None;
         loop {
-            let mut changed = pin!(watching.watch.changed.notified());
+            let mut changed = pin!(watching.changed.notified());
             changed.as_mut().enable();
             let losses = self.looks().watchers.losses();
             let mut ready = Ok(());
             if subscribed != Some(losses) {
-                ready = self.looks().subscribe(watching.watch.channel()).await;
+                ready = self.looks().subscribe(&watching.channel).await;
             }
             let looked = match ready {
                 Ok(()) => {
@@ -95,7 +96,7 @@ impl Redis {
     }
 
     pub(super) async fn check_server(&self) -> Result<Vec<String>, StoreError> {
-        let info = self.looks().send(&redis::cmd("INFO")).await.map_err(fault::store_error)?;
+        let info = self.looks().send(redis::cmd("INFO")).await.map_err(fault::store_error)?;
         let info = match info {
             Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
             Value::VerbatimString { text, .. } => text,
@@ -109,23 +110,18 @@ impl Redis {
 /// A subscription that ends with its last watcher.
 struct Watching {
     link: Arc<Link>,
-    watch: Watch,
-}
-
-impl Watching {
-    fn new(link: &Arc<Link>, channel: &[u8]) -> Self {
-        Self { link: link.clone(), watch: link.watchers.join(channel) }
-    }
+    channel: Vec<u8>,
+    changed: Arc<Notify>,
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        if !self.watch.leave() {
+        if !self.link.watchers.leave(&self.channel) {
             return;
         }
         // Without a runtime the subscription ends with the connection.
         let Ok(runtime) = Handle::try_current() else { return };
-        let (link, channel) = (self.link.clone(), self.watch.channel().to_vec());
+        let (link, channel) = (self.link.clone(), mem::take(&mut self.channel));
         runtime.spawn(async move {
             let _ = link.unsubscribe(&channel).await;
             // A new watcher may have subscribed meanwhile, and lost its subscription.

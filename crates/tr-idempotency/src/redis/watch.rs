@@ -17,16 +17,10 @@ pub(super) struct Watchers {
     losses: AtomicU64,
 }
 
+#[derive(Default)]
 struct Channel {
     watchers: usize,
     changed: Arc<Notify>,
-}
-
-/// One watcher of a channel.
-pub(super) struct Watch {
-    watchers: Arc<Watchers>,
-    channel: Vec<u8>,
-    pub(super) changed: Arc<Notify>,
 }
 
 impl Watchers {
@@ -34,13 +28,24 @@ impl Watchers {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn join(self: &Arc<Self>, channel: &[u8]) -> Watch {
+    /// Joins the watchers of this channel, and returns what wakes them.
+    pub(super) fn join(&self, channel: &[u8]) -> Arc<Notify> {
         let mut channels = self.lock();
-        let place = channels
-            .entry(channel.to_vec())
-            .or_insert_with(|| Channel { watchers: 0, changed: Arc::default() });
+        let place = channels.entry(channel.to_vec()).or_default();
         place.watchers += 1;
-        Watch { watchers: self.clone(), channel: channel.to_vec(), changed: place.changed.clone() }
+        place.changed.clone()
+    }
+
+    /// Leaves the channel; returns whether it was the last watcher.
+    pub(super) fn leave(&self, channel: &[u8]) -> bool {
+        let mut channels = self.lock();
+        let Some(place) = channels.get_mut(channel) else { return false };
+        place.watchers -= 1;
+        let last = place.watchers == 0;
+        if last {
+            channels.remove(channel);
+        }
+        last
     }
 
     /// Handles a push message.
@@ -72,23 +77,5 @@ impl Watchers {
 
     pub(super) fn has(&self, channel: &[u8]) -> bool {
         self.lock().contains_key(channel)
-    }
-}
-
-impl Watch {
-    pub(super) fn channel(&self) -> &[u8] {
-        &self.channel
-    }
-
-    /// Leaves the channel; returns whether it was the last watcher.
-    pub(super) fn leave(&self) -> bool {
-        let mut channels = self.watchers.lock();
-        let Some(place) = channels.get_mut(&self.channel) else { return false };
-        place.watchers -= 1;
-        let last = place.watchers == 0;
-        if last {
-            channels.remove(&self.channel);
-        }
-        last
     }
 }

@@ -1,5 +1,5 @@
 //! The client of a layer's store: its settings, and how its records are written.
-use super::{Settings, gate::Gate, probe::Probe};
+use super::{Settings, gate::Gate, prober::Prober};
 use crate::{
     codec::{Found, body::Format},
     local::notes::RequestNote,
@@ -13,7 +13,6 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
 };
 use tr_core::Observer;
 
@@ -23,8 +22,7 @@ pub(crate) struct Client<V> {
     pub(crate) format: Format<V>,
     pub(crate) settings: Settings,
     pub(crate) observer: Option<Arc<dyn Observer>>,
-    pub(super) probe: Option<Arc<dyn Probe<V>>>,
-    pub(super) probe_patience: Duration,
+    pub(super) probe: Option<Arc<Prober<V>>>,
     owners: AtomicU64,
 }
 
@@ -34,10 +32,10 @@ impl<V> Client<V> {
         format: Format<V>,
         settings: Settings,
         observer: Option<Arc<dyn Observer>>,
-        (probe, probe_patience): (Option<Arc<dyn Probe<V>>>, Duration),
+        probe: Option<Arc<Prober<V>>>,
     ) -> Arc<Self> {
         let owners = RandomState::new().hash_one("owner").into();
-        Arc::new(Self { gate, format, settings, observer, probe, probe_patience, owners })
+        Arc::new(Self { gate, format, settings, observer, probe, owners })
     }
 
     /// An owner id: unique, and never [`BY_HAND`](Token::BY_HAND).

@@ -3,8 +3,7 @@
 use super::{Boxed, Recorded, client::Client};
 use crate::{
     codec::Place,
-    end::{Failure, Run, State},
-    failure::RecordedFailure,
+    end::{Run, State, unknown},
     protocol::{Millis, Token},
     store::{ClaimRequest, End, Grant, StoreError},
 };
@@ -16,7 +15,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, Sleep, sleep_until};
-use tr_core::{Classification, Ran, Verdict, code};
+use tr_core::Verdict;
 
 /// After this many late renewals in a row, a call is not started.
 const LATE: u32 = 3;
@@ -176,13 +175,6 @@ impl<V> Held<V> {
     }
 }
 
-/// The state of a call whose future was dropped or panicked during the run.
-fn vanished<V>() -> State<V> {
-    let end = Classification::new(Verdict::Cancelled, Ran::Unknown, code::OUTCOME_UNKNOWN);
-    let why = "the call was dropped during its run, or it panicked";
-    State::Unknown(Some(Failure::of_error(Arc::new(RecordedFailure::new(end, Some(why.into()))))))
-}
-
 impl<V> Drop for Held<V> {
     fn drop(&mut self) {
         if self.ended || self.lost {
@@ -190,7 +182,9 @@ impl<V> Drop for Held<V> {
         }
         let (gate, claim) = (&self.remote.gate, &self.claim);
         if self.started {
-            let end = || self.written(&vanished(), claim.ttls.unknown).0;
+            let why = "the call was dropped during its run, or it panicked";
+            let vanished = unknown(Verdict::Cancelled, why);
+            let end = || self.written(&vanished, claim.ttls.unknown).0;
             gate.end_in_background(claim, self.token, end);
         } else {
             gate.release_in_background::<()>(claim, None);

@@ -1,16 +1,11 @@
 //! Claims a call in the store, or gets its recorded end.
 use super::{
-    WhenStoreFails,
-    call::StoreCall,
-    claim_attempt::ClaimAttempt,
-    client::Client,
-    held::Held,
-    probe::{Finding, UnresolvedCall},
+    WhenStoreFails, call::StoreCall, claim_attempt::ClaimAttempt, client::Client, held::Held,
+    probe::UnresolvedCall,
 };
 use crate::{
     codec::{Found, Place, Unreadable},
-    end::{Failure, Refusal, Run, State},
-    failure::RecordedFailure,
+    end::{Refusal, Run, State, unknown},
     protocol::{self, Again, Millis},
     store::{ClaimRequest, Claimed, End, Grant, Seen, StoreError, StoreErrorKind, Stored},
 };
@@ -19,7 +14,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tr_core::{Classification, Effect, Ran, Verdict, code};
+use tr_core::{Effect, Ran, Verdict};
 
 /// How long after the end of a lease a waiter looks again.
 const MARGIN: Duration = Duration::from_millis(5);
@@ -188,10 +183,7 @@ async fn probe<V>(call: &StoreCall<V>, stored: &Stored) -> Result<bool, Refusal>
         epoch: stored.record.token.epoch,
         record: remote.shown(stored),
     };
-    let patience = Instant::now() + remote.probe_patience;
-    let until = deadline.map_or(patience, |deadline| deadline.min(patience));
-    let finding = timeout_at(until, probe.probe(&unresolved)).await;
-    let Some(state) = finding.ok().and_then(Finding::state) else { return Ok(false) };
+    let Some(state) = probe.find(&unresolved, *deadline).await else { return Ok(false) };
     let ttl = claim.ttls.of(&state);
     // With the digest of this request: the one in the store may have been tampered with.
     let place = Place { digest: claim.digest, ..Place::by_hand(claim.key, &stored.record) };
@@ -212,12 +204,7 @@ fn forged<V>(remote: &Client<V>, claim: &ClaimRequest, grant: &Grant) -> Option<
 /// Records the call as unknown, so that neither this caller nor another runs it: its record is not
 /// trusted.
 async fn bar<V: Send + 'static>(held: Held<V>, claim: &ClaimRequest, why: Unreadable) -> Refusal {
-    let end = Classification::new(Verdict::Permanent, Ran::Unknown, code::OUTCOME_UNKNOWN);
-    let recorded = Arc::new(RecordedFailure::new(
-        end,
-        Some(format!("its record cannot be trusted: {why}").into()),
-    ));
-    let state = State::Unknown(Some(Failure::of_error(recorded)));
+    let state = unknown(Verdict::Permanent, format!("its record cannot be trusted: {why}"));
     held.finish(&state, claim.ttls.unknown).0.await;
     Refusal::Unreadable(Arc::new(StoreError::unreadable(why)), Ran::Unknown)
 }

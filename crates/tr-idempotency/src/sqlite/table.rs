@@ -66,6 +66,30 @@ pub(super) fn ran(connection: &Connection) -> Result<Millis> {
     Ok(ran.map(i64::cast_unsigned)?)
 }
 
+/// Under which key the records were written.
+pub(super) fn mark(table: &Table<'_>) -> Result<Vec<u8>> {
+    Ok(table.prepare("SELECT mark FROM calls_head")?.query_row([], |row| row.get(0))?)
+}
+
+/// Ends the leases of processes that have ended.
+pub(super) fn end_dead_leases(table: &Table<'_>) -> Result<()> {
+    let Some(owners) = table.owners else { return Ok(()) };
+    let mut held = table.prepare(
+        "SELECT DISTINCT holder FROM calls WHERE state = 'inflight' AND until > ?1 \
+         AND holder IS NOT NULL",
+    )?;
+    let held = held.query_map([time(table.now)], |row| row.get(0))?;
+    let held = held.collect::<std::result::Result<Vec<i64>, _>>()?;
+    for dead in held.into_iter().filter(|owner| owners.is_dead(*owner)) {
+        let mut end = table.prepare(
+            "UPDATE calls SET until = ?1 WHERE state = 'inflight' AND until > ?1 \
+             AND holder = ?2",
+        )?;
+        end.execute(params![time(table.now), dead])?;
+    }
+    Ok(())
+}
+
 impl<'c> Table<'c> {
     pub(super) fn new(
         connection: &'c Connection,
@@ -94,14 +118,10 @@ impl<'c> Table<'c> {
         Ok(())
     }
 
-    pub(super) fn mark(&self) -> Result<Vec<u8>> {
-        Ok(self.prepare("SELECT mark FROM calls_head")?.query_row([], |row| row.get(0))?)
-    }
-
     /// Sets the mark if it is `from`, and returns it.
     pub(super) fn set_mark(&self, from: &[u8], to: &[u8]) -> Result<Vec<u8>> {
         self.prepare("UPDATE calls_head SET mark = ?2 WHERE mark = ?1")?.execute([from, to])?;
-        self.mark()
+        mark(self)
     }
 
     /// The record of this key as it was written, except that a lease ends with its owner.
@@ -133,25 +153,6 @@ impl<'c> Table<'c> {
         let mut holder = self.prepare("SELECT holder FROM calls WHERE key = ?1")?;
         let holder = holder.query_row([key.as_bytes()], |row| row.get::<_, Option<i64>>(0));
         Ok(holder.optional()?.flatten().map(|owner| !owners.is_dead(owner)))
-    }
-
-    /// Ends the leases of processes that have ended.
-    pub(super) fn end_dead_leases(&self) -> Result<()> {
-        let Some(owners) = self.owners else { return Ok(()) };
-        let mut held = self.prepare(
-            "SELECT DISTINCT holder FROM calls WHERE state = 'inflight' AND until > ?1 \
-             AND holder IS NOT NULL",
-        )?;
-        let held = held.query_map([time(self.now)], |row| row.get(0))?;
-        let held = held.collect::<std::result::Result<Vec<i64>, _>>()?;
-        for dead in held.into_iter().filter(|owner| owners.is_dead(*owner)) {
-            let mut end = self.prepare(
-                "UPDATE calls SET until = ?1 WHERE state = 'inflight' AND until > ?1 \
-                 AND holder = ?2",
-            )?;
-            end.execute(params![time(self.now), dead])?;
-        }
-        Ok(())
     }
 
     /// The record of this key as it stands now.

@@ -1,4 +1,4 @@
-//! Probes calls of unknown outcome whose records are in this process.
+//! Probes calls of unknown outcome.
 use super::probe::{Probe, UnresolvedCall};
 use crate::end::State;
 use std::{
@@ -9,20 +9,20 @@ use std::{
 };
 use tokio::{
     sync::OnceCell,
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, timeout_at},
 };
 use tr_core::canonical::Key;
 
-/// A probe, and the calls for which it is running.
-pub(crate) struct LocalProbe<V> {
+/// A probe, and the calls of this process's records for which it is running.
+pub(crate) struct Prober<V> {
     probe: Arc<dyn Probe<V>>,
     patience: Duration,
     in_flight: Mutex<HashMap<Key, Arc<OnceCell<bool>>>>,
 }
 
-impl<V> LocalProbe<V> {
-    pub(crate) fn new(probe: Arc<dyn Probe<V>>, patience: Duration) -> Self {
-        Self { probe, patience, in_flight: Mutex::default() }
+impl<V> Prober<V> {
+    pub(crate) fn new(probe: Arc<dyn Probe<V>>, patience: Duration) -> Arc<Self> {
+        Arc::new(Self { probe, patience, in_flight: Mutex::default() })
     }
 
     /// Runs `ask` in one caller of a key while the others wait; if that caller leaves, the next one
@@ -42,8 +42,14 @@ impl<V> LocalProbe<V> {
     }
 
     /// The state of this call, if the probe finds it in time.
-    pub(crate) async fn find(&self, call: &UnresolvedCall) -> Option<State<V>> {
-        timeout(self.patience, self.probe.probe(call)).await.ok()?.state()
+    pub(crate) async fn find(
+        &self,
+        call: &UnresolvedCall,
+        deadline: Option<Instant>,
+    ) -> Option<State<V>> {
+        let patience = Instant::now() + self.patience;
+        let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+        timeout_at(until, self.probe.probe(call)).await.ok()?.state()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<OnceCell<bool>>>> {
@@ -58,7 +64,7 @@ impl<V> LocalProbe<V> {
 
 /// One caller's share in a running probe.
 struct Place<'i, V> {
-    probe: &'i LocalProbe<V>,
+    probe: &'i Prober<V>,
     key: Key,
     cell: Arc<OnceCell<bool>>,
 }
@@ -73,3 +79,5 @@ impl<V> Drop for Place<'_, V> {
         }
     }
 }
+
+tr_core::debug_parts! { Prober<V>, |it| probe = it.probe, patience = it.patience }
