@@ -11,8 +11,12 @@ use crate::{
     },
     protocol::Ttls,
     record::RecordState,
-    remote::{Boxed, call::StoreCall, client::Client, probe::UnresolvedCall, prober::Prober},
-    run::{Attended, CellOf, DetachedCall, DriverOf, stored::StoredRun},
+    remote::{
+        Boxed, boxed,
+        client::{Client, StoreCall},
+        probe::{Prober, UnresolvedCall},
+    },
+    run::{Attended, CellOf, DetachedCall, DriverOf, StoredRun},
 };
 use std::sync::Arc;
 use tokio::{
@@ -215,11 +219,11 @@ where
                 answers.set_stamp(&mut req, None);
                 let claims = claims.clone();
                 let waiting = Self::wait(claims, req, mutating, store_call, replay, waiter);
-                Self::Waiting(Box::pin(waiting))
+                Self::Waiting(boxed(waiting))
             }
             Task::Refuse(refusal @ Refusal::Unknown(_)) if Self::can_probe(claims, local) => {
                 let (key, ttls) = (local.id.key, local.ttls);
-                Self::Waiting(Box::pin(Self::probe(claims.clone(), req, refusal, key, ttls)))
+                Self::Waiting(boxed(Self::probe(claims.clone(), req, refusal, key, ttls)))
             }
             Task::Refuse(refusal) => Self::Known(Some(Err(Self::refuse(claims, &req, refusal)))),
         }

@@ -2,7 +2,7 @@
 use crate::{
     handle::Handle,
     local::{Store, table::Common},
-    remote::gate::Gate,
+    remote::client::Gate,
 };
 use std::{
     sync::{Arc, Weak},

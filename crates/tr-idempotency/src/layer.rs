@@ -7,7 +7,10 @@ use crate::{
     handle::Handle,
     local::{Store, budget::Budget, table::Common},
     protocol::Ttls,
-    remote::{client::Client, gate::Gate, prober::Prober},
+    remote::{
+        client::{Client, Gate},
+        probe::Prober,
+    },
     service::Idempotency,
 };
 use std::sync::Arc;

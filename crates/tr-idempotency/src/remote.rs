@@ -6,14 +6,11 @@
 //! boxed. Each future may be dropped at any await: a claim that may have been granted is then
 //! released in a task of its own.
 pub(crate) mod background;
-pub(crate) mod call;
 mod claim_attempt;
 pub(crate) mod client;
-pub(crate) mod gate;
 pub(crate) mod held;
 pub(crate) mod obtain;
 pub(crate) mod probe;
-pub(crate) mod prober;
 mod unrecorded;
 
 use std::{future::Future, pin::Pin, time::Duration};
@@ -21,6 +18,11 @@ use tr_core::Effect;
 
 /// A boxed future.
 pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Boxes a future: beside I/O, or a wait, a box costs nothing.
+pub(crate) fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> Boxed<T> {
+    Box::pin(future)
+}
 
 /// What runs need of a layer's settings for its store.
 #[derive(Clone, Debug)]

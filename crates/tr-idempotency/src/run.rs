@@ -1,6 +1,6 @@
 //! One run of a call, which can outlive its caller.
 mod record;
-pub(crate) mod stored;
+mod stored;
 
 use crate::{
     bounds::{Answers, Detachable},
@@ -9,6 +9,7 @@ use crate::{
         claim::{Claim, Shard},
         slot_pool::Cell,
     },
+    remote::Boxed,
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -17,7 +18,10 @@ use std::{
     mem,
     ops::{Deref, DerefMut},
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     task::{Context, Poll, ready},
 };
 use tokio::runtime::Handle;
@@ -284,6 +288,41 @@ struct LoseClaimOnUnwind<'d, V>(&'d mut Option<Claim<V>>);
 impl<V> Drop for LoseClaimOnUnwind<'_, V> {
     fn drop(&mut self) {
         drop(self.0.take());
+    }
+}
+
+/// A run under a claim of the store.
+pub(crate) struct StoredRun<R> {
+    /// `None` once it has ended or panicked.
+    run: Option<Boxed<Result<R, BoxError>>>,
+    /// Whether the tool was called: then the run goes on without its caller.
+    goes_on: Arc<AtomicBool>,
+    mutating: bool,
+    /// A function pointer, since `Drop` cannot have its bounds.
+    leave: fn(Boxed<Result<R, BoxError>>),
+}
+
+impl<R> StoredRun<R> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, BoxError>> {
+        // Taken out: one that panics is dropped, and not polled again.
+        let Some(mut run) = self.run.take() else {
+            return Poll::Ready(Err(OutcomeUnknown::new(self.mutating, None).into()));
+        };
+        let poll = run.as_mut().poll(cx);
+        if poll.is_pending() {
+            self.run = Some(run);
+        }
+        poll
+    }
+}
+
+impl<R> Drop for StoredRun<R> {
+    fn drop(&mut self) {
+        if let Some(run) = self.run.take()
+            && self.goes_on.load(Relaxed)
+        {
+            (self.leave)(run);
+        }
     }
 }
 

@@ -227,7 +227,7 @@ pub(crate) struct Waiter<V> {
 impl<V> Waiter<V> {
     pub(crate) async fn delivery(&mut self) -> Delivery<V> {
         let delivery = (&mut self.served).await.unwrap_or_else(|_| {
-            // Nobody knows how the call ended.
+            // Its holder is gone, and has left no end.
             Delivery::Answer(Answer::Unknown { mutating: self.mutating, cause: None })
         });
         if self.once && matches!(delivery, Delivery::Answer(_)) {

@@ -1,6 +1,6 @@
 //! Requests to a store that are sent again while it is unavailable, and those that no caller waits for: tasks of their
 //! own, with a bound, since an unavailable store must not leave a task for every failed call.
-use super::{Boxed, Recorded, TRIED, gate::Gate};
+use super::{Boxed, Recorded, TRIED, client::Gate};
 use crate::{
     protocol::Token,
     store::{ClaimRequest, End, StoreError},

@@ -1,5 +1,5 @@
 //! Requests a claim from the store, where the reply may get lost.
-use super::{Boxed, gate::Gate};
+use super::{Boxed, client::Gate};
 use crate::store::{ClaimRequest, Claimed, StoreError, StoreErrorKind};
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};

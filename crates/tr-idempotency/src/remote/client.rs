@@ -1,20 +1,32 @@
-//! The client of a layer's store: its settings, and how its records are written.
-use super::{Settings, gate::Gate, prober::Prober};
+//! The client of a layer's store. The store says under which key its records were written, or that it was none: with
+//! another key, nothing gets through its gate. In a sealed store, keys and digests have other names.
+use super::{Settings, probe::Prober, unrecorded::Unrecorded};
 use crate::{
-    codec::{Found, body::Format},
-    local::notes::RequestNote,
-    protocol::Token,
+    clock::millis,
+    codec::{Found, MarkFault, Names, Place, SealingKey, body::Format},
+    local::{notes::RequestNote, table::LocalClaim},
+    protocol::{Millis, Token},
     record::DedupeRecord,
-    store::Stored,
-};
-use std::{
-    hash::{BuildHasher, RandomState},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+    store::{
+        ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, Selector, StoreError,
+        Stored, UnreadableRecord,
     },
 };
-use tr_core::Observer;
+use std::{
+    future::Future,
+    hash::{BuildHasher, RandomState},
+    ops::RangeInclusive,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
+use tr_core::{CallInfo, Effect, Observer, Ran, RecordRef, canonical::Key};
 
 /// A layer's store and its settings.
 pub(crate) struct Client<V> {
@@ -68,3 +80,306 @@ const fn mix(number: u64) -> u64 {
 }
 
 tr_core::debug_parts! { Client<V>, |it| gate = it.gate, settings = it.settings, probe = it.probe }
+
+/// A caller's claim, and how long the caller can wait.
+pub(crate) struct StoreCall<V> {
+    pub(crate) remote: Arc<Client<V>>,
+    pub(crate) claim: Arc<ClaimRequest>,
+    pub(crate) effect: Effect,
+    /// Whether to wait for another process's run.
+    pub(super) wait: bool,
+    pub(crate) deadline: Option<Instant>,
+    /// The longest wait, whatever the deadline; and its end, once the wait has begun.
+    pub(super) max_wait: Duration,
+    pub(crate) until: Option<Instant>,
+    /// Whether the store has reported that another process runs the call, or may have run it.
+    pub(super) found: AtomicBool,
+}
+
+impl<V> StoreCall<V> {
+    /// For a call that is claimed in this process.
+    #[cold]
+    pub(crate) fn new(
+        remote: &Arc<Client<V>>,
+        local: &LocalClaim<'_>,
+        effect: Effect,
+        (info, record): (&CallInfo<'_>, &RecordRef<'_>),
+        (deadline, max_wait): (Option<Instant>, Duration),
+    ) -> Box<Self> {
+        let LocalClaim { id, mutating, again, ttls, wait, .. } = *local;
+        let (key, digest, frames) = (id.key, id.digest, &remote.format.frames);
+        let place = Place { key, digest, mutating, epoch: 0, by_hand: false };
+        let claim = Arc::new(ClaimRequest {
+            key,
+            digest,
+            mutating,
+            again,
+            owner: remote.owner(),
+            ttls,
+            tool: info.tool.to_owned(),
+            session: record.session.or(info.session).map(|session| frames.session(session)),
+            notes: RequestNote::of(info, record).write(&place, frames),
+        });
+        let (remote, until, found) = (remote.clone(), None, AtomicBool::new(false));
+        Box::new(Self { remote, claim, effect, wait, deadline, max_wait, until, found })
+    }
+
+    /// Becomes the claim of another owner: the first one was lost before the call started.
+    pub(crate) fn claim_again(&mut self) {
+        let owner = self.remote.owner();
+        self.claim = Arc::new(ClaimRequest { owner, ..(*self.claim).clone() });
+    }
+
+    /// Whether the tool may have run in another process.
+    pub(crate) fn ran(&self) -> Ran {
+        if self.found.load(Relaxed) { Ran::Unknown } else { Ran::No }
+    }
+
+    /// How long this process replays a recorded success without a request.
+    pub(crate) fn memory(&self) -> Option<Millis> {
+        self.remote.settings.memory.map(millis)
+    }
+}
+
+/// The mark of a store whose records are not sealed.
+const PLAIN: &[u8] = b"plain";
+
+/// The most releases, and records of vanished calls, that run at the same time.
+const AT_ONCE: usize = 1_024;
+
+/// The most ends that may wait to be recorded later.
+const LATER: usize = 1_024;
+
+/// A store behind the check of its key, and what waits for it.
+pub(crate) struct Gate {
+    store: Arc<dyn RecordStore>,
+    seal: Option<SealingKey>,
+    /// Set once the key has been found to be the right one: the names in a sealed store.
+    names: OnceLock<Option<Names>>,
+    /// The timeout of one request.
+    patience: Duration,
+    pub(super) places: Arc<Semaphore>,
+    /// The number of claims that were left to their leases.
+    pub(crate) left: AtomicU64,
+    pub(super) later: Arc<Semaphore>,
+    pub(crate) unrecorded: Unrecorded,
+}
+
+tr_core::debug_parts! { Gate, |it| store = it.store, seal = it.seal, patience = it.patience }
+
+impl Gate {
+    pub(crate) fn new(
+        store: Arc<dyn RecordStore>,
+        seal: Option<SealingKey>,
+        patience: Duration,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            seal,
+            names: OnceLock::new(),
+            patience,
+            places: Arc::new(Semaphore::new(AT_ONCE)),
+            left: AtomicU64::new(0),
+            later: Arc::new(Semaphore::new(LATER)),
+            unrecorded: Unrecorded::default(),
+        })
+    }
+
+    /// Runs one request within the store timeout and the deadline.
+    pub(crate) async fn within<T>(
+        &self,
+        deadline: Option<Instant>,
+        request: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let patience = Instant::now() + self.patience;
+        let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+        match timeout_at(until, request).await {
+            Ok(end) => end,
+            Err(_) => Err(StoreError::uncertain(
+                "the store did not reply within its timeout, or before the call's deadline",
+            )),
+        }
+    }
+
+    /// Checks that the store's records were written with this key, or without one as now; marks a new store.
+    pub(crate) async fn enter(&self) -> Result<Option<&Names>, StoreError> {
+        if self.names.get().is_none() {
+            // Several callers may do so at once, since a slow one must not hold up the others.
+            let names = self.check_mark().await?;
+            let _ = self.names.set(names);
+        }
+        Ok(self.names.get().and_then(Option::as_ref))
+    }
+
+    async fn check_mark(&self) -> Result<Option<Names>, StoreError> {
+        let Some(seal) = &self.seal else {
+            let mark = self.store.mark(&[], PLAIN).await?;
+            // One that is read only may have no mark yet.
+            let is_plain = mark == PLAIN || mark.is_empty();
+            return if is_plain { Ok(None) } else { Err(StoreError::refused(MarkFault::Sealed)) };
+        };
+        let mark = match self.store.mark(&[], &[]).await? {
+            none if none.is_empty() => {
+                if self.store.count(&Query::ALL).await? > 0 {
+                    return Err(StoreError::refused(MarkFault::Unmarked));
+                }
+                self.store.mark(&[], &seal.mark(&seal.names())).await?
+            }
+            mark => mark,
+        };
+        if mark.is_empty() {
+            return Ok(Some(seal.names())); // It can only be read, and holds nothing.
+        }
+        if mark == PLAIN {
+            return Err(StoreError::refused(MarkFault::Plain));
+        }
+        let (names, is_current) = seal.open_mark(&mark).map_err(StoreError::refused)?;
+        if !is_current {
+            // From now on the new key opens it. If another process was faster, it did the same.
+            self.store.mark(&mark, &seal.mark(&names)).await?;
+        }
+        Ok(Some(names))
+    }
+
+    /// The name of this key in the store.
+    async fn name(&self, key: &Key) -> Result<Key, StoreError> {
+        Ok(self.enter().await?.map_or(*key, |names| names.key(key)))
+    }
+
+    /// The query in the store's names, and the range of keys that it asks for: names have another order.
+    async fn named(
+        &self,
+        query: &Query,
+    ) -> Result<(Query, Option<RangeInclusive<Key>>), StoreError> {
+        let mut query = query.clone();
+        let Some(names) = self.enter().await? else { return Ok((query, None)) };
+        let mut range = None;
+        query.selector = match query.selector {
+            Selector::Key(key) => Selector::Key(names.key(&key)),
+            Selector::Equal(session, digest) => Selector::Equal(session, names.digest(&digest)),
+            Selector::Keys(keys) => {
+                range = Some(keys);
+                Selector::All
+            }
+            other => other,
+        };
+        Ok((query, range))
+    }
+}
+
+/// A record as the layer knows it.
+fn shown(names: Option<&Names>, mut stored: Stored) -> Stored {
+    if let Some(names) = names {
+        stored.key = names.key_of(&stored.key);
+        stored.record.digest = names.digest_of(&stored.record.digest);
+    }
+    stored
+}
+
+impl Gate {
+    pub(crate) async fn claim(&self, claim: &ClaimRequest) -> Result<Claimed, StoreError> {
+        let Some(names) = self.enter().await? else { return self.store.claim(claim).await };
+        let (key, digest) = (names.key(&claim.key), names.digest(&claim.digest));
+        let claimed = self.store.claim(&ClaimRequest { key, digest, ..claim.clone() }).await?;
+        let shown = |stored: Box<Stored>| Box::new(shown(Some(names), *stored));
+        Ok(match claimed {
+            Claimed::Settled(stored) => Claimed::Settled(shown(stored)),
+            Claimed::Unknown(stored) => Claimed::Unknown(shown(stored)),
+            other => other,
+        })
+    }
+
+    pub(super) async fn renew(
+        &self,
+        key: &Key,
+        token: Token,
+        lease: Millis,
+    ) -> Result<bool, StoreError> {
+        self.store.renew(&self.name(key).await?, token, lease).await
+    }
+
+    pub(super) async fn release(&self, key: &Key, owner: u64) -> Result<bool, StoreError> {
+        self.store.release(&self.name(key).await?, owner).await
+    }
+
+    pub(crate) async fn finalise(
+        &self,
+        key: &Key,
+        token: Token,
+        end: &End,
+    ) -> Result<bool, StoreError> {
+        self.store.finalise(&self.name(key).await?, token, end).await
+    }
+
+    pub(crate) async fn settle(
+        &self,
+        key: &Key,
+        of: Option<Token>,
+        end: &End,
+    ) -> Result<bool, StoreError> {
+        self.store.settle(&self.name(key).await?, of, end).await
+    }
+
+    pub(crate) async fn read(&self, key: &Key) -> Result<Option<Stored>, StoreError> {
+        let names = self.enter().await?;
+        let name = names.map_or(*key, |names| names.key(key));
+        Ok(self.store.read(&name).await?.map(|stored| shown(names, stored)))
+    }
+
+    pub(super) async fn watch(&self, key: &Key, seen: Seen) -> Result<(), StoreError> {
+        self.store.watch(&self.name(key).await?, seen).await
+    }
+
+    pub(crate) async fn list(
+        &self,
+        query: &Query,
+        limit: usize,
+        is_brief: bool,
+    ) -> Result<Listing, StoreError> {
+        let (named, range) = self.named(query).await?;
+        let names = self.enter().await?;
+        let most = if range.is_some() { usize::MAX } else { limit };
+        let Listing { records, unreadable } = self.store.list(&named, most, is_brief).await?;
+        let is_meant = |key: &Key| range.as_ref().is_none_or(|keys| keys.contains(key));
+        let records = records.into_iter().map(|stored| shown(names, stored));
+        let unreadable = unreadable.into_iter().map(|record| UnreadableRecord {
+            key: names.map_or(record.key, |names| names.key_of(&record.key)),
+            ..record
+        });
+        Ok(Listing {
+            records: records.filter(|it| is_meant(&it.key)).take(limit).collect(),
+            unreadable: unreadable.filter(|it| is_meant(&it.key)).take(limit).collect(),
+        })
+    }
+
+    /// The selection is by key, session or tool.
+    pub(crate) async fn count(&self, query: &Query) -> Result<u64, StoreError> {
+        self.store.count(&self.named(query).await?.0).await
+    }
+
+    /// The selection is by key, session or tool.
+    pub(crate) async fn flush(&self, query: &Query) -> Result<u64, StoreError> {
+        self.store.flush(&self.named(query).await?.0).await
+    }
+
+    pub(crate) async fn clear(&self, key: &Key) -> Result<bool, StoreError> {
+        self.store.clear(&self.name(key).await?).await
+    }
+
+    /// Also marks a sealed store that has lost its mark, as a server does with all that it has.
+    pub(crate) async fn sweep(&self) -> Result<u64, StoreError> {
+        if let (Some(names), Some(seal)) = (self.enter().await?, &self.seal) {
+            self.store.mark(&[], &seal.mark(names)).await?;
+        }
+        self.store.sweep().await
+    }
+
+    pub(crate) async fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.enter().await?;
+        self.store.check().await
+    }
+
+    pub(crate) async fn is_owner_alive(&self, key: &Key) -> Result<Option<bool>, StoreError> {
+        self.store.is_owner_alive(&self.name(key).await?).await
+    }
+}

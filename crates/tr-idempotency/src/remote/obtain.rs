@@ -1,6 +1,9 @@
 //! Claims a call in the store, or gets its recorded end.
 use super::{
-    WhenStoreFails, call::StoreCall, claim_attempt::ClaimAttempt, client::Client, held::Held,
+    WhenStoreFails,
+    claim_attempt::ClaimAttempt,
+    client::{Client, StoreCall},
+    held::Held,
     probe::UnresolvedCall,
 };
 use crate::{
@@ -126,8 +129,8 @@ where
 }
 
 impl<V> StoreCall<V> {
-    /// What comes of a call that was granted and cannot start, since the store has become
-    /// unavailable: the policy for its effect decides.
+    /// For a call that was granted and cannot start, since the store has become unavailable: the
+    /// policy for its effect decides.
     pub(crate) fn without_store(&self, error: StoreError) -> Obtained<V> {
         match self.remote.settings.policy.of(self.effect) {
             WhenStoreFails::Run => Obtained::Open,

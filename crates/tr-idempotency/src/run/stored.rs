@@ -1,16 +1,16 @@
 //! Runs a call under a claim granted by a store: claims it there first, records it there last.
-use super::{DetachedCall, Phase, record::noted};
+use super::{DetachedCall, Phase, StoredRun, record::noted};
 use crate::{
     bounds::{Answers, Detachable},
     clock::millis,
     end::{Refusal, State, answer, ttl},
-    error::{Cancelled, OutcomeUnknown},
+    error::Cancelled,
     local::claim::Claim,
     protocol::Millis,
     record::RecordState,
     remote::{
-        Boxed, Recorded, TRIED,
-        call::StoreCall,
+        Boxed, Recorded, TRIED, boxed,
+        client::StoreCall,
         held::{Held, LeaseCheck},
         obtain::{Obtained, obtain},
     },
@@ -28,41 +28,6 @@ use std::{
 use tokio::{runtime::Handle, time::Instant};
 use tr_core::{BoxError, Event, FencingToken, MatchedOn, Replay};
 
-/// A run under a claim of the store.
-pub(crate) struct StoredRun<R> {
-    /// `None` once it has ended or panicked.
-    run: Option<Boxed<Result<R, BoxError>>>,
-    /// Whether the tool was called: then the run goes on without its caller.
-    goes_on: Arc<AtomicBool>,
-    mutating: bool,
-    /// A function pointer, since `Drop` cannot have its bounds.
-    leave: fn(Boxed<Result<R, BoxError>>),
-}
-
-impl<R> StoredRun<R> {
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, BoxError>> {
-        // Taken out: one that panics is dropped, and not polled again.
-        let Some(mut run) = self.run.take() else {
-            return Poll::Ready(Err(OutcomeUnknown::new(self.mutating, None).into()));
-        };
-        let poll = run.as_mut().poll(cx);
-        if poll.is_pending() {
-            self.run = Some(run);
-        }
-        poll
-    }
-}
-
-impl<R> Drop for StoredRun<R> {
-    fn drop(&mut self) {
-        if let Some(run) = self.run.take()
-            && self.goes_on.load(Relaxed)
-        {
-            (self.leave)(run);
-        }
-    }
-}
-
 impl<S, Req, A, V> DetachedCall<S, S::Future, Req, A, V>
 where
     S: Detachable<Req>,
@@ -76,7 +41,7 @@ where
             claim.fronts = true;
         }
         let (mutating, goes_on) = (self.mutating, Arc::new(AtomicBool::new(false)));
-        let run = Some(Box::pin(self.run_stored(store, goes_on.clone())) as Boxed<_>);
+        let run = Some(boxed(self.run_stored(store, goes_on.clone())));
         let leave = |run: Boxed<_>| {
             // Without a runtime, nothing would poll it: it ends here, and leaves `unknown`.
             if let Ok(runtime) = Handle::try_current() {
@@ -127,7 +92,7 @@ where
         }
     }
 
-    /// What comes of this, unless the call is cancelled before.
+    /// The result of this work, unless the call is cancelled before.
     async fn unless_cancelled<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         let poll = |cx: &mut Context<'_>| match work.as_mut().poll(cx) {
