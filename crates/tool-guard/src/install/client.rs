@@ -1,6 +1,7 @@
 //! The clients, and how their files describe MCP servers.
 use super::tree::Syntax;
 use clap::ValueEnum;
+use std::time::Duration;
 
 /// An MCP client whose files are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -30,6 +31,8 @@ pub(crate) struct Form {
     pub(crate) env: &'static str,
     /// Whether the client puts variables of its own into words.
     pub(crate) expands: bool,
+    /// The member with how long the client waits for a tool, and its unit.
+    pub(crate) limit: Option<(&'static str, Duration)>,
     /// Members of a remote server whose meaning would be lost.
     pub(crate) only_remote: &'static [&'static str],
 }
@@ -42,6 +45,9 @@ pub(crate) struct Transport {
     /// Whether a URL without the member is something else, such as SSE.
     pub(crate) is_needed: bool,
 }
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
 
 const SERVERS: &[&[&str]] = &[&["mcpServers"]];
 
@@ -56,6 +62,7 @@ const BASE: Form = Form {
     transport: Some(TYPE),
     env: "env",
     expands: true,
+    limit: None,
     only_remote: &["headers", "headersHelper", "oauth", "auth"],
 };
 
@@ -65,6 +72,7 @@ impl Client {
             Self::ClaudeCode => &Form {
                 places: &[&["mcpServers"], &["projects", "*", "mcpServers"]],
                 transport: Some(Transport { is_needed: true, ..TYPE }),
+                limit: Some(("timeout", MILLISECOND)),
                 ..BASE
             },
             Self::Codex => &Form {
@@ -72,6 +80,7 @@ impl Client {
                 places: &[&["mcp_servers"]],
                 transport: None,
                 expands: false,
+                limit: Some(("tool_timeout_sec", SECOND)),
                 only_remote: &[
                     "bearer_token_env_var",
                     "http_headers",
@@ -85,6 +94,7 @@ impl Client {
             Self::Gemini => &Form {
                 url: "httpUrl",
                 transport: None,
+                limit: Some(("timeout", MILLISECOND)),
                 only_remote: &[
                     "headers",
                     "oauth",

@@ -12,10 +12,16 @@
 //! The `--` says that the entry had arguments of its own, if only an empty list.
 use super::{
     client::Form,
-    servers::{Entry, Guarded, Reached, entries},
+    servers::{Entry, Guarded, LIMIT, Reached, entries},
     tree::{Member, Node, Refusal, Syntax, line_of, read},
 };
-use std::ops::Range;
+use std::{ops::Range, time::Duration};
+
+/// How long before the client's own limit the guard answers.
+const BEFORE: Duration = Duration::from_secs(2);
+/// The limits that `--timeout` takes.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// What is to be done with a file.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +121,12 @@ impl<'e> Editor<'e> {
             return Ok(What::AlreadyGuarded);
         }
         let guard = quoted(order.guard);
+        let limit = self.limit()?.map(|limit| quoted(&limit));
+        // `mcp`, and the client's own limit, with what separates them from the next word.
+        let mcp = |gap: &str| match &limit {
+            Some(limit) => format!("\"mcp\",{gap}{limit},{gap}"),
+            None => format!("\"mcp\",{gap}"),
+        };
         match reached {
             Reached::Other(why) => return Ok(What::Left(why)),
             Reached::Http { .. } if !order.http => {
@@ -124,12 +136,12 @@ impl<'e> Editor<'e> {
             }
             Reached::Http { url, transport } => {
                 self.refuse_dotted(url)?;
-                self.wrap_url(url, transport, &guard);
+                self.wrap_url(url, transport, &guard, mcp);
             }
             Reached::List(words) => {
                 let first = words[0].range.start;
                 let gap = self.gap_before(first);
-                let new = format!("{guard},{gap}\"mcp\",{gap}\"--\",{gap}");
+                let new = format!("{guard},{gap}{}\"--\",{gap}", mcp(gap));
                 self.splices.push((first..first, new));
             }
             Reached::Command { command, args: Some(args) } => {
@@ -138,9 +150,9 @@ impl<'e> Editor<'e> {
                 let (at, new) = match list.first() {
                     Some(first) => {
                         let gap = self.gap_before(first.range.start);
-                        (first.range.start, format!("\"mcp\",{gap}\"--\",{gap}{own},{gap}"))
+                        (first.range.start, format!("{}\"--\",{gap}{own},{gap}", mcp(gap)))
                     }
-                    None => (args.value.range.start + 1, format!("\"mcp\", \"--\", {own}")),
+                    None => (args.value.range.start + 1, format!("{}\"--\", {own}", mcp(" "))),
                 };
                 self.splices.push((at..at, new));
                 self.splices.push((command.value.range.clone(), guard));
@@ -152,24 +164,45 @@ impl<'e> Editor<'e> {
                 let key = self.key(command, "args");
                 let (equals, comma) = (self.equals(), if self.is_inline() { "," } else { "" });
                 self.refuse_dotted(command)?;
-                self.splices
-                    .push((start..start, format!("{key}{equals}[\"mcp\", {own}]{comma}{gap}")));
+                let new = format!("{key}{equals}[{}{own}]{comma}{gap}", mcp(" "));
+                self.splices.push((start..start, new));
                 self.splices.push((command.value.range.clone(), guard));
             }
         }
         Ok(What::Guarded)
     }
 
-    fn wrap_url(&mut self, url: &Member, transport: Option<&Member>, guard: &str) {
+    /// How long the client waits for a tool, less what the guard needs to answer first.
+    fn limit(&self) -> Result<Option<String>, Refusal> {
+        let Some((name, unit)) = self.form.limit else { return Ok(None) };
+        let found = self.entry.member(name)?;
+        let number = found.and_then(|it| self.text[it.value.range.clone()].parse::<f64>().ok());
+        let limit = number.and_then(|it| Duration::try_from_secs_f64(it * unit.as_secs_f64()).ok());
+        let limit = limit.map(|limit| limit.saturating_sub(BEFORE).max(limit / 2));
+        let limit = limit.filter(|limit| (SHORTEST..=LONGEST).contains(limit));
+        Ok(limit.map(|limit| match (limit.as_secs(), limit.subsec_millis()) {
+            (seconds, 0) => format!("{LIMIT}{seconds}s"),
+            _ => format!("{LIMIT}{}ms", limit.as_millis()),
+        }))
+    }
+
+    fn wrap_url(
+        &mut self,
+        url: &Member,
+        transport: Option<&Member>,
+        guard: &str,
+        mcp: impl Fn(&str) -> String,
+    ) {
+        let mcp = mcp(" ");
         let own = &self.text[url.value.range.clone()];
         self.splices.push((url.key.clone(), self.key(url, "command")));
         let new = if self.form.is_list {
-            format!("[{guard}, \"mcp\", \"--upstream\", {own}]")
+            format!("[{guard}, {mcp}\"--upstream\", {own}]")
         } else {
             let gap = self.gap_before(url.key.start);
             let comma = if self.is_inline() { "," } else { "" };
             let (key, equals) = (self.key(url, "args"), self.equals());
-            format!("{guard}{comma}{gap}{key}{equals}[\"mcp\", \"--upstream\", {own}]")
+            format!("{guard}{comma}{gap}{key}{equals}[{mcp}\"--upstream\", {own}]")
         };
         self.splices.push((url.value.range.clone(), new));
         if let (Some(found), Some(known)) = (transport, self.form.transport) {
@@ -186,8 +219,10 @@ impl<'e> Editor<'e> {
             Guarded::Installed => {}
         }
         let words = reached.words();
+        // The words of ours are one more with the client's limit.
+        let more = usize::from(reached.has_limit());
         let own = |node: &Node| self.text[node.range.clone()].to_owned();
-        if words.get(2) == Some(&"--upstream") {
+        if words.get(2 + more) == Some(&"--upstream") {
             let Some(command) = self.entry.member("command")? else { return Ok(What::ByHand) };
             let mut end = command.value.range.end;
             if let Reached::Command { args: Some(args), .. } = &reached {
@@ -195,27 +230,30 @@ impl<'e> Editor<'e> {
                 end = args.value.range.end;
             }
             self.splices.push((command.key.clone(), self.key(command, self.form.url)));
-            self.splices.push((command.value.range.start..end, own(reached.nodes()[3])));
+            self.splices.push((command.value.range.start..end, own(reached.nodes()[3 + more])));
             self.restore_transport()?;
             return Ok(What::Restored);
         }
         match &reached {
             Reached::List(list) => {
-                self.refuse_between(&list[..4])?;
-                self.splices.push((list[0].range.start..list[3].range.start, String::new()));
+                self.refuse_between(&list[..4 + more])?;
+                self.splices.push((list[0].range.start..list[3 + more].range.start, String::new()));
             }
             Reached::Command { command, args: Some(args) } => {
                 let list = args.value.list().unwrap_or_default();
-                let (gone, program) = if words.get(2) == Some(&"--") {
-                    self.refuse_between(&list[..list.len().min(4)])?;
-                    let end = list.get(3).map_or(list[2].range.end, |next| next.range.start);
-                    (list[0].range.start..end, &list[2])
+                let program = &list[1 + more];
+                let (gone, program) = if words.get(2 + more) == Some(&"--") {
+                    self.refuse_between(&list[..list.len().min(4 + more)])?;
+                    let program = &list[2 + more];
+                    let next = list.get(3 + more);
+                    let end = next.map_or(program.range.end, |next| next.range.start);
+                    (list[0].range.start..end, program)
                 } else if args.key.start < command.key.start {
                     self.refuse_gap(args.value.range.end, command.key.start)?;
-                    (args.key.start..command.key.start, &list[1])
+                    (args.key.start..command.key.start, program)
                 } else {
                     self.refuse_gap(command.value.range.end, args.key.start)?;
-                    (command.value.range.end..args.value.range.end, &list[1])
+                    (command.value.range.end..args.value.range.end, program)
                 };
                 self.splices.push((gone, String::new()));
                 self.splices.push((command.value.range.clone(), own(program)));

@@ -7,6 +7,9 @@ use crate::mcp::options::endpoint;
 use std::path::Path;
 use tool_reliability::admin::is_local_host;
 
+/// What the word with the client's own limit begins with.
+pub(crate) const LIMIT: &str = "--timeout=";
+
 /// A server of a file.
 #[derive(Debug)]
 pub(crate) struct Entry<'t> {
@@ -264,10 +267,16 @@ impl<'t> Reached<'t> {
         self.nodes().into_iter().filter_map(Node::text).collect()
     }
 
+    /// Whether the word after the guard's `mcp` is the client's own limit, as `install` takes it over.
+    pub(crate) fn has_limit(&self) -> bool {
+        self.words().get(2).is_some_and(|word| word.starts_with(LIMIT))
+    }
+
     /// Whether the guard is in front of it.
     pub(crate) fn guarded(&self) -> Guarded {
         let words = self.words();
         let [program, "mcp", rest @ ..] = words.as_slice() else { return Guarded::No };
+        let rest = rest.get(usize::from(self.has_limit())..).unwrap_or_default();
         let path = Path::new(program);
         let name = path.file_stem().and_then(|name| name.to_str());
         if !matches!(name, Some("tool-guard" | "tool-reliability")) {

@@ -88,6 +88,43 @@ fn words_keep_their_spelling_and_their_lines() {
     );
 }
 
+/// A tool that may take ten minutes in the client may take them behind the guard.
+#[test]
+fn the_clients_own_limit_is_taken_over() {
+    let claude = |limit: &str, rest: &str| {
+        format!(r#"{{"mcpServers": {{"a": {{{rest}, "timeout": {limit}}}}}}}"#)
+    };
+    let codex = "[mcp_servers.a]\ncommand = \"npx\"\nargs = [\"x\"]\ntool_timeout_sec = ";
+    let command = r#""command": "npx", "args": ["x"]"#;
+    for (client, text, word) in [
+        (Client::ClaudeCode, claude("600000", command), Some("--timeout=598s")),
+        (Client::Gemini, claude("600000", r#""command": "npx""#), Some("--timeout=598s")),
+        (Client::Gemini, claude("4500", r#""httpUrl": "https://h/mcp""#), Some("--timeout=2500ms")),
+        (Client::ClaudeCode, claude("1000", command), Some("--timeout=500ms")),
+        (Client::Codex, format!("{codex}55.5\n"), Some("--timeout=53500ms")),
+        (Client::Codex, format!("{codex}600\n"), Some("--timeout=598s")),
+        // None of these is a limit that the guard could hold.
+        (Client::ClaudeCode, claude("0", command), None),
+        (Client::ClaudeCode, claude("\"600\"", command), None),
+        (Client::ClaudeCode, claude("1e30", command), None),
+        (Client::Cursor, claude("600000", command), None),
+    ] {
+        assert_eq!(round(&text, client, true), [What::Guarded], "{text}");
+        let install = EditOptions { http: true, ..order(false) };
+        let there = edit(&text, client.form(), &install).unwrap().text;
+        match word {
+            Some(word) => assert!(there.contains(word), "{there}"),
+            None => assert!(!there.contains("--timeout"), "{there}"),
+        }
+    }
+    let by_hand = claude(
+        "600000",
+        r#""command": "/b/tool-guard", "args": ["mcp", "--timeout", "5s", "--", "npx"]"#,
+    );
+    let back = edit(&by_hand, Client::ClaudeCode.form(), &order(true)).unwrap();
+    assert_eq!((back.servers[0].what.clone(), back.text), (What::ByHand, by_hand));
+}
+
 #[test]
 fn what_was_added_since_stays() {
     let text = r#"{"mcpServers": {"a": {"command": "npx", "args": ["x"]}, "b": {"command": "b"}}}"#;
