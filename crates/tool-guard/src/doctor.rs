@@ -65,6 +65,7 @@ pub(crate) struct Options {
 
 /// A server and what is known without starting it.
 struct Known {
+    name: String,
     /// What it is, and what stands in front of it.
     said: String,
     /// Something is wrong with its guard.
@@ -148,6 +149,11 @@ async fn file(
         say("    no servers\n")?;
     }
     let mut is_well = true;
+    let started: Vec<_> = known.iter().filter(|it| it.launch.is_ok()).map(|it| &*it.name).collect();
+    if !started.is_empty() {
+        let (names, patience) = (started.join(", "), options.timeout.as_secs_f64());
+        eprintln!("tool-guard: waits for {}, up to {patience} s each", printable(&names));
+    }
     let mut ends = stream::iter(&known)
         .map(|it| async move {
             match &it.launch {
@@ -202,7 +208,7 @@ fn known(
             }
             launch => launch.map_err(Some),
         };
-        Ok(Known { said, fault, launch })
+        Ok(Known { name: entry.title(), said, fault, launch })
     };
     entries(root.as_ref(), form)?.into_iter().map(of).collect()
 }

@@ -20,6 +20,7 @@ const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 /// The most records that a table can index.
 const MOST_RECORDS: usize = 1 << 24;
 const MOST_WAITERS: usize = 1 << 20;
+const MOST_IN_FLIGHT: usize = 1 << 20;
 /// The most bytes that a length field of a record can state.
 const MOST_BYTES: usize = 1 << 30;
 
@@ -38,6 +39,7 @@ pub(crate) type MakeFormat<V> = fn(usize, Frames) -> Format<V>;
 pub(crate) struct Settings<V> {
     pub(crate) capacity: usize,
     pub(crate) max_waiters: usize,
+    pub(crate) max_in_flight: Option<usize>,
     pub(crate) max_wait: Duration,
     pub(crate) conflicts: ConflictPolicy,
     pub(crate) derived: DerivedKeys,
@@ -67,6 +69,7 @@ impl<V> Default for Builder<DefaultPolicy, V> {
             settings: Settings {
                 capacity: 25_000,
                 max_waiters: 1_024,
+                max_in_flight: None,
                 max_wait: Duration::from_secs(30),
                 conflicts: ConflictPolicy::default(),
                 derived: DerivedKeys::default(),
@@ -104,6 +107,11 @@ impl<A, V> Builder<A, V> {
 
         /// Sets how many callers may wait for one call; 1,024 by default.
         fn max_waiters(waiters: usize) { settings.max_waiters = waiters }
+
+        /// Sets how many calls may be in flight, repeats that wait among them; no bound by default. At the bound the
+        /// service is not ready, so that a layer outside can shed or queue calls. A call that goes on
+        /// without its caller keeps its place until it ends.
+        fn max_in_flight(calls: usize) { settings.max_in_flight = Some(calls) }
 
         /// Sets how long a call waits for another's run with its key, within its own deadline; 30 s by
         /// default. Then it fails with [`InFlight`](crate::error::InFlight), and the run goes on.
@@ -244,6 +252,7 @@ impl<A, V> Builder<A, V> {
         for (name, number, most) in [
             ("capacity", self.settings.capacity, MOST_RECORDS),
             ("max_waiters", self.settings.max_waiters, MOST_WAITERS),
+            ("max_in_flight", self.settings.max_in_flight.unwrap_or(1), MOST_IN_FLIGHT),
             ("max_record_bytes", self.settings.most_bytes, MOST_BYTES),
             ("max_kept_bytes", self.settings.most_kept, usize::MAX),
         ] {

@@ -16,11 +16,12 @@ use crate::{
         client::{Client, StoreCall},
         probe::{Prober, UnresolvedCall},
     },
-    run::{Attended, CellOf, DetachedCall, DriverOf, StoredRun},
+    run::{Attended, CellOf, DetachedCall, DriverOf, Place, StoredRun},
 };
 use std::sync::Arc;
 use tokio::{
     runtime::Handle,
+    sync::Semaphore,
     time::{Instant, timeout_at},
 };
 use tr_core::{
@@ -41,6 +42,8 @@ pub(crate) struct Shared<V> {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) remote: Option<Arc<Client<V>>>,
     pub(crate) probe: Option<Arc<Prober<V>>>,
+    /// The places of calls in flight, if they are bounded.
+    pub(crate) places: Option<Arc<Semaphore>>,
 }
 
 /// What claims the calls of one service.
@@ -48,6 +51,8 @@ pub(crate) struct Claims<S, A, V> {
     pub(crate) inner: S,
     pub(crate) answers: A,
     pub(crate) shared: Sharded<Shared<V>>,
+    /// That of the next call, where places are bounded.
+    pub(crate) place: Option<Place>,
 }
 
 /// The state of a response future.
@@ -64,8 +69,9 @@ pub(crate) enum State<S, F, Req, R, A, V> {
 
 impl<S: Clone, A: Copy, V> Clone for Claims<S, A, V> {
     fn clone(&self) -> Self {
-        let Self { inner, answers, shared } = self;
-        Self { inner: inner.clone(), answers: *answers, shared: shared.clone() }
+        let Self { inner, answers, shared, place } = self;
+        let (inner, answers, shared) = (inner.clone(), *answers, shared.clone());
+        Self { inner, answers, shared, place: place.clone() }
     }
 }
 
@@ -154,7 +160,8 @@ where
     fn plain(claims: &Claims<S, A, V>, req: Req) -> Self {
         let home = claims.shared.store.of_stripe(stripe());
         let cell = home.lock().pool.take();
-        let call = DetachedCall::new(cell, &claims.inner, req, None, false, claims.answers);
+        let (answers, place) = (claims.answers, claims.place.clone());
+        let call = DetachedCall::new(cell, &claims.inner, req, None, false, answers, place);
         Self::Running(Attended(call.plain(home.clone())))
     }
 
@@ -185,7 +192,8 @@ where
         mutating: bool,
         store_call: Option<Box<StoreCall<V>>>,
     ) -> Self {
-        let call = DetachedCall::new(cell, &claims.inner, req, claim, mutating, claims.answers);
+        let (answers, place) = (claims.answers, claims.place.clone());
+        let call = DetachedCall::new(cell, &claims.inner, req, claim, mutating, answers, place);
         match store_call {
             None => Self::Running(Attended(call)),
             Some(store_call) => Self::Stored(call.with_store(*store_call)),

@@ -14,6 +14,7 @@ use crate::{
     service::Idempotency,
 };
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use tower_layer::Layer;
 use tr_core::{ConfigError, DefaultPolicy, ToolOutcome, internal::Sharded};
 
@@ -79,7 +80,8 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
             Client::new(gate, format, it.stored, observer, probe.clone())
         });
         let handle = Handle { store: store.clone(), ttls: config.ttls, remote: remote.clone() };
-        let shared = Shared { config, store, observer: it.observer, remote, probe };
+        let places = it.max_in_flight.map(|calls| Arc::new(Semaphore::new(calls)));
+        let shared = Shared { config, store, observer: it.observer, remote, probe, places };
         IdempotencyLayer { answers, shared: Sharded::new(shared), handle }
     }
 }

@@ -24,7 +24,7 @@ use std::{
     },
     task::{Context, Poll, ready},
 };
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::OwnedSemaphorePermit};
 use tower_service::Service;
 use tr_core::{BoxError, Ran};
 
@@ -50,6 +50,9 @@ pin_project! {
     }
 }
 
+/// The place of a call in flight, which its caller and its run share.
+pub(crate) type Place = Arc<OwnedSemaphorePermit>;
+
 /// The driver of calls of `S`.
 pub(crate) type DriverOf<S, Req, A, V> = Driver<S, <S as Service<Req>>::Future, Req, A, V>;
 
@@ -66,6 +69,7 @@ pub(crate) struct Run<S, Req, A, V> {
     /// The shard that takes the cell back, for a run without a claim, which ends with its caller.
     pub(crate) home: Option<Arc<Shard<V>>>,
     pub(crate) mutating: bool,
+    place: Option<Place>,
     pub(crate) answers: A,
     pub(crate) phase: Phase,
 }
@@ -98,12 +102,14 @@ where
         claim: Option<Claim<V>>,
         mutating: bool,
         answers: A,
+        place: Option<Place>,
     ) -> Self {
         let mut cell = cell.unwrap_or_else(|| Self::new_cell(answers));
         // Field by field, in place, to avoid a move.
         let run = cell.as_mut().project().run;
         run.service = Some(service.clone());
         run.req = Some(req);
+        run.place = place;
         run.claim = claim;
         run.mutating = mutating;
         run.answers = answers;
@@ -119,6 +125,7 @@ where
             claim: None,
             home: None,
             mutating: false,
+            place: None,
             answers,
             phase: Phase::Fresh,
         };
@@ -262,7 +269,7 @@ fn poll_called<S: Service<Req>, Req>(
 fn empty<S, F, Req, A, V>(cell: &mut Cell<Driver<S, F, Req, A, V>>) {
     let mut driver = cell.as_mut().project();
     driver.called.set(None);
-    (driver.run.service, driver.run.req) = (None, None);
+    (driver.run.service, driver.run.req, driver.run.place) = (None, None, None);
 }
 
 impl<S, F, Req, A, V> Deref for DetachedCall<S, F, Req, A, V> {

@@ -8,17 +8,22 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
+use tokio_util::sync::PollSemaphore;
 use tower_service::Service;
 use tr_core::{BoxError, DefaultPolicy, ToolOutcome, internal::Sharded};
 
 /// Runs a call once per key and answers its duplicates from the record.
 ///
-/// Always ready, since a replay needs no capacity of the inner service. The response future of a
-/// first call polls the inner service's readiness and calls it.
+/// Always ready unless calls in flight are [bounded](crate::Builder::max_in_flight), since a replay needs no capacity of
+/// the inner service. The response future of a first call polls the inner service's readiness and
+/// calls it.
 pub struct Idempotency<S, A = DefaultPolicy, V = ToolOutcome> {
     claims: Claims<S, A, V>,
+    /// Where calls in flight are bounded, what waits for a place.
+    places: Option<Box<PollSemaphore>>,
 }
 
 /// The response of an [`Idempotency`](crate::Idempotency).
@@ -34,8 +39,9 @@ pub struct IdempotencyFuture<S, F, Req, R, A, V> {
 impl<S, F, Req, R, A, V> Unpin for IdempotencyFuture<S, F, Req, R, A, V> {}
 
 impl<S, A, V> Idempotency<S, A, V> {
-    pub(crate) const fn new(inner: S, answers: A, shared: Sharded<Shared<V>>) -> Self {
-        Self { claims: Claims { inner, answers, shared } }
+    pub(crate) fn new(inner: S, answers: A, shared: Sharded<Shared<V>>) -> Self {
+        let places = shared.places.clone().map(|it| Box::new(PollSemaphore::new(it)));
+        Self { claims: Claims { inner, answers, shared, place: None }, places }
     }
 
     /// The inner service.
@@ -46,7 +52,9 @@ impl<S, A, V> Idempotency<S, A, V> {
 
 impl<S: Clone, A: Copy, V> Clone for Idempotency<S, A, V> {
     fn clone(&self) -> Self {
-        Self { claims: self.claims.clone() }
+        // A place is one call's.
+        let claims = Claims { place: None, ..self.claims.clone() };
+        Self { claims, places: self.places.clone() }
     }
 }
 
@@ -67,14 +75,19 @@ where
     type Future = IdempotencyFuture<S, S::Future, Req, S::Response, A, V>;
 
     #[inline]
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        if let Some(places) = self.places.as_mut().filter(|_| self.claims.place.is_none()) {
+            self.claims.place = ready!(places.poll_acquire(cx)).map(Arc::new);
+        }
         Poll::Ready(Ok(()))
     }
 
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
         self.claims.shared.settle();
-        IdempotencyFuture { state: State::start(&self.claims, req) }
+        let state = State::start(&self.claims, req);
+        self.claims.place = None;
+        IdempotencyFuture { state }
     }
 }
 

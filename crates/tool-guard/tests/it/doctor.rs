@@ -103,6 +103,9 @@ fn a_server_that_is_silent_is_ended() {
     fs::write(home.path().join(".claude.json"), servers.to_string()).unwrap();
     let said = doctor(home.path(), &["--timeout", "300ms"], 1);
     assert!(about(&said, "a").contains("no answer within 0.3 s; it said: up"), "{said}");
+    let waits = guard(home.path(), &["doctor", "--timeout", "300ms"]).stderr;
+    let waits = String::from_utf8(waits).unwrap();
+    assert!(waits.contains("waits for a, up to 0.3 s each"), "{waits}");
 }
 
 #[test]

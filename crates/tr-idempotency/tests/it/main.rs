@@ -16,6 +16,7 @@ mod derived;
 mod failures;
 mod faults;
 mod giving_back;
+mod in_flight;
 mod instances;
 mod late;
 mod laws;
