@@ -4,7 +4,7 @@ use tool_reliability::{
     ToolStack,
     integrity::{Format, Sessions},
 };
-use tower::ServiceExt;
+use tower::{Service as _, ServiceExt};
 use tr_core::{
     BreakerState, CallInfo, Effect, Event, KeyRef, Observer, Params, Ran, ToolCall, Verdict,
 };
@@ -58,6 +58,24 @@ async fn every_layer_does_its_part() {
         assert!(session.validate().valid);
         assert_eq!(session.transcript().len(), 4);
     });
+}
+
+/// The stack has room for as many calls as its idempotency layer, and says so.
+#[tokio::test(start_paused = true)]
+async fn load_shed_outside_of_the_stack_sheds_what_is_past_its_bound() {
+    let stack = ToolStack::builder().idempotency(|layer| layer.max_in_flight(1)).build().unwrap();
+    let slow = tower::service_fn(|_: ToolCall| async {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        Ok::<_, tr_core::BoxError>(tr_core::ToolOutcome::success(serde_json::json!(1)))
+    });
+    let tool = stack.service(slow);
+    let call = || ToolCall::new("price", Params::empty_object()).effect(Effect::ReadOnly);
+    let mut shed = tower::load_shed::LoadShed::new(tool.clone());
+    let running = shed.ready().await.unwrap().call(call());
+    let refused = shed.ready().await.unwrap().call(call()).await.unwrap_err();
+    assert!(refused.is::<tower::load_shed::error::Overloaded>(), "{refused}");
+    running.await.unwrap();
+    shed.ready().await.unwrap().call(call()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
