@@ -1,6 +1,6 @@
 //! Retries of a request type that no policy clones.
 //! Says: does not copy a `Lookup` for another attempt
-//! Says: write `impl tr_core::CloneRequest<Lookup> for DefaultPolicy`
+//! Says: write `impl CloneRequest<Lookup> for DefaultPolicy`
 use tower::{BoxError, ServiceBuilder, ServiceExt, service_fn};
 use tr_core::{DefaultPolicy, KeyRef, RequestPolicy, ResponsePolicy};
 use tr_retry::RetryLayer;

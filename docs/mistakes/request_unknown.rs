@@ -1,6 +1,6 @@
 //! A request type that no policy reads.
 //! Says: `DefaultPolicy` does not say what a `Lookup` is
-//! Says: write `impl tr_core::RequestPolicy<Lookup> for DefaultPolicy` with the method `key`
+//! Says: write `impl RequestPolicy<Lookup> for DefaultPolicy` with the method `key`
 use tower::{BoxError, ServiceBuilder, ServiceExt, service_fn};
 use tr_breaker::BreakerLayer;
 use tr_core::{DefaultPolicy, ResponsePolicy};

@@ -1,6 +1,6 @@
 //! A response type that no policy classifies.
 //! Says: `DefaultPolicy` does not say how a `Address` ended
-//! Says: write `impl tr_core::ResponsePolicy<Address> for DefaultPolicy {}`
+//! Says: write `impl ResponsePolicy<Address> for DefaultPolicy {}`
 use tower::{BoxError, ServiceBuilder, ServiceExt, service_fn};
 use tr_breaker::BreakerLayer;
 use tr_core::{DefaultPolicy, KeyRef, RequestPolicy};

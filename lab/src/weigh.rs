@@ -36,6 +36,7 @@ const ROWS: &[(&str, &str)] = &[
     ("tool-reliability", "idempotency, sqlite"),
     ("tool-reliability", "idempotency, redis"),
     ("tool-reliability", "default"),
+    ("tr-policy", ""),
     ("tr-core", ""),
     ("tr-retry", ""),
     ("tr-breaker", ""),

@@ -21,7 +21,7 @@ const WATCHED: &[&str] = &[
     "tracing",
 ];
 
-/// The features of the facade and all of the watched crates that they build, besides tr-core.
+/// The features of the facade and all of the watched crates that they build, besides tr-core and tr-policy.
 const BUILDS: &[(&str, &str)] = &[
     ("", ""),
     ("breaker", "tr-breaker"),
@@ -156,7 +156,7 @@ pub fn packages(tree: &str) -> BTreeSet<String> {
 
 fn watched(built: &BTreeSet<String>) -> BTreeSet<&str> {
     let names = built.iter().filter_map(|package| package.split_whitespace().next());
-    let is_ours = |name: &str| name.starts_with("tr-") && name != "tr-core";
+    let is_ours = |name: &str| name.starts_with("tr-") && !["tr-core", "tr-policy"].contains(&name);
     names.filter(|name| is_ours(name) || WATCHED.contains(name)).collect()
 }
 

@@ -5,7 +5,7 @@ use crate::settings::{
     Derived, EffectClass, FOREVER, Jitter, Mode, Rules, Settings, Slow, own_seed,
 };
 use std::{sync::Arc, time::Duration};
-use tr_core::{DefaultPolicy, Effect, Observer, manifest::BreakerOverride, setters};
+use tr_policy::{BreakerOverride, DefaultPolicy, Effect, Observer, setters};
 
 /// Configures a [`BreakerLayer`](crate::BreakerLayer).
 ///
@@ -189,7 +189,7 @@ impl<A> Builder<A> {
     /// success to a sixteenth of this.
     ///
     /// With `None`, or without a rate, a success reads no clock, which is half of its cost unless the
-    /// request carries a [time](tr_core::RequestPolicy::stamp). For a window by time alone, set
+    /// request carries a [time](tr_policy::RequestPolicy::stamp). For a window by time alone, set
     /// [`window`](Self::window) above the number of calls in this time.
     pub fn rolling(mut self, rolling: impl Into<Option<Duration>>) -> Self {
         self.options.rolling = rolling.into();
@@ -226,7 +226,7 @@ impl<A> Builder<A> {
         /// within this time, and refuses the others; its state is `CLOSED`.
         fn ramp(lasts: Duration) { options.settings.ramp = Some(lasts) }
 
-        /// Whether errors of the code [`RATE_LIMITED`](tr_core::code::RATE_LIMITED), such as a 429,
+        /// Whether errors of the code [`RATE_LIMITED`](tr_policy::code::RATE_LIMITED), such as a 429,
         /// are failures. Else they count for nothing.
         fn count_rate_limits(count: bool) { options.settings.count_rate_limits = count }
 
@@ -239,7 +239,7 @@ impl<A> Builder<A> {
 
         /// How many breakers are kept. At capacity, an idle closed breaker without failures is evicted; if
         /// there is none, the calls of new keys pass and do not count, and observers get an event
-        /// ([`Event::BreakerUncounted`](tr_core::Event::BreakerUncounted)).
+        /// ([`Event::BreakerUncounted`](tr_policy::Event::BreakerUncounted)).
         /// The first 256, and at most half of all, are never evicted, and found without a lock.
         ///
         /// A breaker whose tool succeeds takes up less than 256 bytes, however many there are.

@@ -24,7 +24,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tr_core::BreakerState;
+use tr_policy::BreakerState;
 
 /// The state machine of one breaker. There may be a million of these, so what few of them need is boxed.
 #[derive(Debug)]

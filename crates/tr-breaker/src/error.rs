@@ -6,13 +6,13 @@ use std::{
     sync::{Arc, OnceLock},
     time::Duration,
 };
-use tr_core::{BreakerState, FailureInfo, Ran, Verdict, code};
+use tr_policy::{BreakerState, FailureInfo, Ran, Verdict, code};
 
 /// A breaker refused the call. The tool did not run.
 ///
 /// Its information: code `circuit_open`, [`Ran::No`], transient with the time left as `retry_after`, and
 /// exhausted, so that retry layers stop. Its source is the message of the last failure. If a call
-/// carries a [time](tr_core::RequestPolicy::stamp), the time left counts from there.
+/// carries a [time](tr_policy::RequestPolicy::stamp), the time left counts from there.
 pub struct CircuitOpen {
     circuit: Arc<KeyedCircuit>,
     state: BreakerState,
@@ -87,7 +87,7 @@ impl Error for CircuitOpen {
     }
 }
 
-tr_core::debug_parts! { CircuitOpen, |it|
+tr_policy::debug_parts! { CircuitOpen, |it|
     breaker = it.breaker(),
     state = it.state,
     retry_after = it.retry_after

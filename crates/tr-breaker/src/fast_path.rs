@@ -14,7 +14,7 @@
 //!   rule looks at, and this one is counted as just as old.
 use crate::sync::{AtomicU32, AtomicU64, Relaxed};
 use std::time::{Duration, Instant};
-use tr_core::internal::CoarseInstant;
+use tr_policy::internal::CoarseInstant;
 
 /// What calls read before they take a circuit's lock.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
     task::{Context, Poll},
 };
-use tr_core::{
+use tr_policy::{
     BoxError, Classification, DefaultPolicy, Ran, ResponsePolicy, Verdict,
     code::{NOT_READY, RATE_LIMITED},
     internal::CoarseInstant,

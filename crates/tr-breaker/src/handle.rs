@@ -8,15 +8,13 @@ use crate::{
     snapshot::Snapshot,
 };
 use std::{fmt, sync::Arc, time::Duration};
-use tr_core::{
-    BreakerState, KeyRef, Observer, WallClock, internal::Sharded, manifest::BreakerOrder,
-};
+use tr_policy::{BreakerOrder, BreakerState, KeyRef, Observer, WallClock, internal::Sharded};
 
 /// The breakers of one [`BreakerLayer`](crate::BreakerLayer), and of all services that it made.
 ///
 /// ```
 /// use tr_breaker::BreakerLayer;
-/// use tr_core::{BreakerState, ToolId};
+/// use tr_policy::{BreakerState, ToolId};
 ///
 /// let layer = BreakerLayer::default();
 /// let registry = layer.registry();
@@ -87,7 +85,7 @@ impl Registry {
     ///
     /// ```
     /// use tr_breaker::BreakerLayer;
-    /// use tr_core::{BreakerState, SystemClock, ToolId};
+    /// use tr_policy::{BreakerState, SystemClock, ToolId};
     ///
     /// let (payments, before) = (ToolId::new("payments"), BreakerLayer::default());
     /// before.registry().breaker(payments.key()).force_open();
@@ -234,7 +232,7 @@ impl BreakerHandle {
         self.set_mode(Mode::Enforce);
     }
 
-    /// Does what a manifest orders ([`BreakerOverride::order`](tr_core::manifest::BreakerOverride::order)),
+    /// Does what a manifest orders ([`BreakerOverride::order`](tr_policy::BreakerOverride::order)),
     /// as if the breaker had been made by it. `None` takes an earlier order back: the layer's settings
     /// hold again.
     pub fn order(&self, order: Option<BreakerOrder>) {
@@ -268,4 +266,4 @@ impl Clone for BreakerHandle {
     }
 }
 
-tr_core::debug_parts! { BreakerHandle, |it| name = it.name(), state = it.state() }
+tr_policy::debug_parts! { BreakerHandle, |it| name = it.name(), state = it.state() }

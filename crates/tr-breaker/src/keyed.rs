@@ -17,7 +17,7 @@ use std::{
     },
     time::Instant,
 };
-use tr_core::{BreakerState, CallInfo, Event, KeyRef, internal::CoarseInstant};
+use tr_policy::{BreakerState, CallInfo, Event, KeyRef, internal::CoarseInstant};
 
 /// The circuit of one key. There may be a million of these.
 pub(crate) struct KeyedCircuit {
@@ -309,7 +309,7 @@ impl Drop for NotifyTurn<'_> {
     }
 }
 
-tr_core::debug_parts! { KeyedCircuit, |it| name = it.name() }
+tr_policy::debug_parts! { KeyedCircuit, |it| name = it.name() }
 
 #[cfg(test)]
 mod tests;

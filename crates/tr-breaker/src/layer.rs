@@ -5,7 +5,7 @@ use crate::{
 };
 use std::fmt;
 use tower_layer::Layer;
-use tr_core::{ConfigError, DefaultPolicy};
+use tr_policy::{ConfigError, DefaultPolicy};
 
 /// Applies a [`Breaker`]; all services that it makes share its breakers, one for each key.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ impl<A> BreakerLayer<A> {
     }
 }
 
-tr_core::reading! { BreakerLayer, Builder and responses }
+tr_policy::reading! { BreakerLayer, Builder and responses }
 
 impl<A: fmt::Debug> fmt::Debug for BreakerLayer<A> {
     /// The settings, and how many breakers there are.

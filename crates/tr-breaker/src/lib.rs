@@ -37,14 +37,14 @@
 //!
 //! # With `http` requests
 //!
-//! With the feature `http` of `tr-core`, it also works on `http::Request`: one breaker for each scheme,
+//! With the feature `http` of `tr-policy` or `tr-core`, it also works on `http::Request`: one breaker for each scheme,
 //! host and port, failures by the status.
 //!
 //! ```
 //! use http::{Request, Response, StatusCode};
 //! use tower::{Layer, ServiceExt, service_fn};
 //! use tr_breaker::{BreakerLayer, CircuitOpen};
-//! use tr_core::BoxError;
+//! use tr_policy::BoxError;
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), BoxError> {
 //! let client = service_fn(|_: Request<String>| async {
@@ -124,7 +124,7 @@ pub use self::{
     settings::Mode,
     snapshot::Snapshot,
 };
-pub use tr_core::ConfigError;
+pub use tr_policy::ConfigError;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

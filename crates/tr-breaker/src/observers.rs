@@ -4,7 +4,7 @@ use std::sync::{
     Arc, RwLock,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
-use tr_core::{CallInfo, Event, Observer};
+use tr_policy::{CallInfo, Event, Observer};
 
 /// The observers of one layer's breakers. Read only when a breaker has an event, not on each call.
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@ use std::{
     fmt,
     sync::{Arc, RwLock},
 };
-use tr_core::{KeyRef, manifest::BreakerOverride};
+use tr_policy::{BreakerOverride, KeyRef};
 
 /// The breakers of one layer by key.
 ///

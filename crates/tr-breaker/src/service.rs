@@ -14,9 +14,9 @@ use std::{
     task::{Context, Poll},
 };
 use tower_service::Service;
-use tr_core::{
-    BoxError, BreakerState, DefaultPolicy, Event, KeyRef, RequestPolicy, ResponsePolicy,
-    internal::Sharded, manifest::BreakerOverride,
+use tr_policy::{
+    BoxError, BreakerOverride, BreakerState, DefaultPolicy, Event, KeyRef, RequestPolicy,
+    ResponsePolicy, internal::Sharded,
 };
 
 /// Stops calling a tool that keeps failing. Made by a [`BreakerLayer`](crate::BreakerLayer).
@@ -25,7 +25,7 @@ use tr_core::{
 /// capacity limit: a refused call leaves the reservation of `poll_ready` with the service, for its next call.
 ///
 /// Where all requests have one key ([`RequestPolicy::single_key`], as with
-/// [`NamedPolicy`](tr_core::NamedPolicy)), an open breaker is ready although the inner service is not, and refuses the
+/// [`NamedPolicy`](tr_policy::NamedPolicy)), an open breaker is ready although the inner service is not, and refuses the
 /// next call; and an error of the inner service's `poll_ready` counts as that of a call. With keys that
 /// depend on the request, the wait for readiness comes before the refusal, and errors of readiness are
 /// counted for no key.

@@ -4,10 +4,7 @@ use std::{
     ops::RangeInclusive,
     time::Duration,
 };
-use tr_core::{
-    Effect,
-    manifest::{BreakerOrder, BreakerOverride},
-};
+use tr_policy::{BreakerOrder, BreakerOverride, Effect};
 
 /// What may be counted. The window keeps a note of each failure, so this bounds its memory.
 pub(crate) const COUNTS: RangeInclusive<u32> = 1..=10_000;

@@ -3,7 +3,7 @@ use std::{
     fmt::{self, Display, Write},
     sync::Arc,
 };
-use tr_core::internal::floor_char_boundary;
+use tr_policy::internal::floor_char_boundary;
 
 /// The message of the last failed call, possibly of another caller.
 #[derive(Debug, thiserror::Error)]

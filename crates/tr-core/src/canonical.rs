@@ -51,31 +51,22 @@
 //! its scratch space has grown. An object's members move once per level above them, so the time
 //! is bounded by length times depth.
 mod canonicalizer;
-mod digest;
 mod error;
-mod fingerprint;
-mod hex;
 #[cfg(feature = "interchange")]
 pub mod interchange;
-mod key;
-#[cfg(feature = "keys")]
-mod key_parts;
 mod number;
 mod pointer;
 mod reader;
 mod rules;
 mod string;
 
-#[cfg(feature = "keys")]
-pub use self::key_parts::{KeyParts, KeyScope, KeySource};
 pub use self::{
     canonicalizer::{Canonicalizer, to_string},
-    digest::Digest,
     error::{Error, ErrorKind},
-    fingerprint::{Fingerprint, FingerprintKey},
-    hex::HexError,
-    key::Key,
     pointer::{Pointer, PointerError},
     reader::MAX_DEPTH,
     rules::{Builder, Rules, VOLATILE},
 };
+pub use tr_policy::keys::{Digest, Fingerprint, FingerprintKey, HexError, Key};
+#[cfg(feature = "keys")]
+pub use tr_policy::keys::{KeyParts, KeyScope, KeySource};

@@ -47,12 +47,9 @@ mod exception;
 mod finding;
 mod grpc;
 mod http;
-mod kind;
 mod message;
 mod phrases;
 mod provider;
-pub mod reason;
-mod retry_after;
 mod rpc_code;
 mod scan;
 mod sqlstate;
@@ -72,9 +69,8 @@ pub use self::{
     finding::Finding,
     grpc::grpc,
     http::http_response,
-    kind::Kind,
     message::message,
-    retry_after::retry_after,
     tables::tables,
     tool_error::{json_rpc, mcp_is_error, stamp, tool_error},
 };
+pub use tr_policy::classify::{Kind, reason, retry_after};

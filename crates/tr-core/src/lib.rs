@@ -22,6 +22,7 @@
 //! - `interchange`: keys by the SHA-256 formula of others, for systems that already use it.
 //! - `keys`: hashes, for digests of params, idempotency keys and fingerprints; the layers that need them
 //!   turn it on.
+//! - `tonic`: its `Status`, as an error, is known by its code whatever the policy.
 //! - `tower`: the refusal of its `load_shed` is known as such: nothing ran.
 //!
 //! # Knows nothing of
@@ -29,67 +30,51 @@
 //! layers, an async runtime, exporters, stores, files, the forms of calls on the wire.
 //! It takes [`std::time::Instant`] as a value and never reads a monotonic clock.
 pub mod call;
-mod cancellation;
 pub mod canonical;
 pub mod chunks;
 pub mod classify;
-mod clock;
-pub mod code;
-mod config_error;
 #[cfg(feature = "conformance")]
 #[doc(hidden)]
 pub mod conformance;
-mod dedupe_key;
-mod error;
 #[doc(hidden)]
 pub mod internal;
 pub mod manifest;
 mod not_sent;
-mod observer;
 mod one_line;
-mod origin;
 mod outcome;
 mod overrides;
 mod params;
 pub mod policy;
 mod printable;
-mod reached;
 mod shorten;
 mod status;
-mod tool;
-mod verdict;
 
 pub use self::{
     call::{CallParts, ToolCall},
-    cancellation::Cancellation,
     classify::ran,
-    clock::{SetClock, SystemClock, WallClock, rfc3339},
-    config_error::ConfigError,
-    dedupe_key::{DedupeKey, FencingToken},
-    error::{BoxError, FailureInfo, causes, failure_info, find, root_cause},
     manifest::{Capability, ToolManifest},
     not_sent::NotSent,
-    observer::{CallInfo, Event, Observer, Sensitive, SessionAction},
     one_line::one_line,
-    outcome::{
-        Chunk, MatchedOn, OutcomeParts, Pieces, Replay, Retried, SplitContent, ToolError,
-        ToolOutcome,
-    },
-    overrides::{
-        BreakerHint, BreakerState, DedupeMode, DedupeScope, Priority, RetryOverride, RetryOverrides,
-    },
+    outcome::{Chunk, OutcomeParts, Pieces, SplitContent, ToolError, ToolOutcome},
+    overrides::{BreakerHint, Priority},
     params::{Json, Params},
     policy::{
-        Adapted, Answer, AsJson, CloneRequest, CycleRef, DefaultPolicy, Derive, End, InvalidKey,
-        LoopPolicy, LoopRef, NamedPolicy, PolicyExt, RecordRef, RequestPolicy, ResponsePolicy,
-        StoreResponse, TranscriptPolicy, TurnRef,
+        Answer, AsJson, CycleRef, LoopPolicy, LoopRef, StoreResponse, TranscriptPolicy, TurnRef,
     },
     printable::{printable, printable_json, printable_lines},
     shorten::{shortened, shortened_code},
     status::Status,
-    tool::{KeyRef, ToolId},
-    verdict::{Classification, Effect, Ran, Verdict},
 };
+pub use tr_policy::{
+    Adapted, BoxError, BreakerState, CallInfo, Cancellation, Classification, CloneRequest,
+    ConfigError, DedupeKey, DedupeMode, DedupeScope, DefaultPolicy, Derive, Effect, End, Event,
+    FailureInfo, FencingToken, InvalidKey, KeyRef, MatchedOn, NamedPolicy, Observer, PolicyExt,
+    Ran, RecordRef, Replay, RequestPolicy, ResponsePolicy, Retried, RetryOverride, RetryOverrides,
+    Sensitive, SessionAction, SetClock, SystemClock, ToolId, Verdict, WallClock, causes, code,
+    failure_info, find, rfc3339, root_cause,
+};
+#[doc(hidden)]
+pub use tr_policy::{debug_parts, reading, setters};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

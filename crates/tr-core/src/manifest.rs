@@ -3,6 +3,7 @@ use crate::{
     BreakerHint, DedupeScope, Effect, Json, Priority, RetryOverride, ToolId, Verdict,
     call::CallHints, canonical::Rules,
 };
+pub use tr_policy::{BreakerOrder, BreakerOverride, TtlOverride};
 #[cfg(feature = "input-schema")]
 mod input_schema;
 
@@ -155,45 +156,6 @@ impl FromIterator<Capability> for Capabilities {
     }
 }
 
-/// A tool's changes to its breaker.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct BreakerOverride {
-    /// Failures in a row that open it.
-    pub consecutive: Option<u32>,
-    /// The share of failures, from 0 to 1, that opens it.
-    pub failure_rate: Option<f64>,
-    /// How long it stays open.
-    pub cooldown: Option<Duration>,
-    /// What an operator has ordered for the tool's own breaker, whatever its calls do.
-    pub order: Option<BreakerOrder>,
-}
-
-/// What an operator has ordered for a breaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum BreakerOrder {
-    /// It refuses all calls.
-    ForcedOpen,
-    /// It counts nothing and refuses no call.
-    Disabled,
-    /// It decides and reports, and refuses no call.
-    Shadow,
-}
-
-impl BreakerOverride {
-    /// This change, and `other` where it says nothing.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Self {
-            consecutive: self.consecutive.or(other.consecutive),
-            failure_rate: self.failure_rate.or(other.failure_rate),
-            cooldown: self.cooldown.or(other.cooldown),
-            order: self.order.or(other.order),
-        }
-    }
-}
-
 /// A tool's changes to loop detection.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -208,33 +170,6 @@ pub struct LoopOverride {
     pub poll: bool,
     /// The params that make a call's identity; all of them where it is `None`.
     pub loop_key: Option<Vec<Box<str>>>,
-}
-
-/// How long records of a tool's calls are kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TtlOverride {
-    /// Of successes.
-    pub done: Option<Duration>,
-    /// Of failures.
-    pub failed: Option<Duration>,
-    /// Of calls that run.
-    pub inflight: Option<Duration>,
-    /// Of calls of unknown outcome.
-    pub unknown: Option<Duration>,
-}
-
-impl TtlOverride {
-    /// These, and those of `other` where nothing is said.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Self {
-            done: self.done.or(other.done),
-            failed: self.failed.or(other.failed),
-            inflight: self.inflight.or(other.inflight),
-            unknown: self.unknown.or(other.unknown),
-        }
-    }
 }
 
 impl ToolManifest {

@@ -1,15 +1,14 @@
 //! The outcome of a tool call.
-use crate::{BreakerState, Classification, Json, Ran, Verdict, shortened, shortened_code};
+use crate::{
+    BreakerState, Classification, Json, Ran, Replay, Retried, Verdict, shortened, shortened_code,
+};
 use std::{sync::Arc, time::Duration};
 
 mod pieces;
 mod provenance;
 
+pub use self::pieces::{Pieces, SplitContent};
 use self::provenance::Provenance;
-pub use self::{
-    pieces::{Pieces, SplitContent},
-    provenance::{MatchedOn, Replay},
-};
 
 /// The outcome of a tool call: what the tool returned, and whether it was run or replayed.
 ///
@@ -84,19 +83,6 @@ pub struct Chunk {
     pub index: u64,
     /// Nothing follows.
     pub last: bool,
-}
-
-/// One retry, as `retriedBy` lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Retried {
-    /// The attempt that failed, from 1.
-    pub attempt: u32,
-    /// How long we waited after it.
-    pub delay: Duration,
-    /// Why: the code of its failure.
-    pub reason: Box<str>,
-    /// How long it took; of a call's first attempt, what it did before it first waited is left out.
-    pub latency: Duration,
 }
 
 impl ToolError {

@@ -1,43 +1,5 @@
-//! What a call or a tool's manifest may change of a layer's settings: plain data, all optional.
+//! What a manifest says of a tool's breaker and of its place in a turn: plain data.
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
-
-/// Changes to a retry policy. What is `None` stays as it was.
-///
-/// Precedence: the call's over the manifest's over the effect's over the layer's own.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RetryOverride {
-    /// Attempts in all, the first included.
-    pub attempts: Option<u32>,
-    /// Ceiling of the first delay.
-    pub base: Option<Duration>,
-    /// By what each further ceiling grows.
-    pub multiplier: Option<f64>,
-    /// No ceiling grows past this.
-    pub cap: Option<Duration>,
-    /// The delay is drawn between these shares of the ceiling.
-    pub jitter: Option<(f64, f64)>,
-    /// No attempt starts later than this after the first.
-    pub max_elapsed: Option<Duration>,
-    /// Only these codes are retried; empty means all that are transient.
-    pub only_codes: Option<Box<[Box<str>]>>,
-}
-
-/// The overrides that apply to one call, strongest first.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RetryOverrides<'r> {
-    /// The caller's.
-    pub call: Option<&'r RetryOverride>,
-    /// The tool's, from its manifest.
-    pub tool: Option<&'r RetryOverride>,
-}
-
-impl<'r> RetryOverrides<'r> {
-    /// The strongest answer to one question.
-    pub fn pick<T>(&self, of: impl Fn(&'r RetryOverride) -> Option<T>) -> Option<T> {
-        self.call.and_then(&of).or_else(|| self.tool.and_then(&of))
-    }
-}
 
 /// Which calls share a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,32 +10,6 @@ pub enum BreakerHint {
     /// Those of all tools that stand on one dependency, as their manifests name it.
     Dependency,
     /// All.
-    Global,
-}
-
-/// What to do with a call whose key is known already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DedupeMode {
-    /// Waits for the running call and gives its answer.
-    #[default]
-    #[serde(rename = "enforced", alias = "enabled")]
-    Enforced,
-    /// Refuses at once with the in-flight marker while the call runs.
-    #[serde(rename = "bestEffort")]
-    BestEffort,
-    /// Runs, as if there were no key.
-    #[serde(rename = "disabled")]
-    Disabled,
-}
-
-/// Whose calls a key may match.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DedupeScope {
-    /// Those of the same session and actor (and tenant and workspace).
-    #[default]
-    Session,
-    /// Everybody's; only for tools that are [`ReadOnly`](crate::Effect::ReadOnly).
     Global,
 }
 
@@ -88,31 +24,4 @@ pub enum Priority {
     Normal,
     /// Before the others.
     High,
-}
-
-/// A breaker's state, as the wire and the logs spell it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum BreakerState {
-    /// Calls go through.
-    Closed,
-    /// Calls are refused.
-    Open,
-    /// A few probes go through.
-    HalfOpen,
-    /// Calls are refused until an operator resets it.
-    ForcedOpen,
-}
-
-impl BreakerState {
-    /// The state as the wire spells it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "CLOSED",
-            Self::Open => "OPEN",
-            Self::HalfOpen => "HALF_OPEN",
-            Self::ForcedOpen => "FORCED_OPEN",
-        }
-    }
 }

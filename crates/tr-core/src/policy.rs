@@ -52,17 +52,9 @@
 //! If a trait is not implemented, the service has no `ready()` and no `oneshot(request)`, and the
 //! error does not name the trait. Name the request type, and it does:
 //! `ServiceExt::<MyRequest>::ready(&mut service)`.
-mod adapted;
 mod as_json;
-mod change;
-mod default_policy;
-#[cfg(feature = "http")]
-mod http;
-mod idempotency;
 mod loops;
-mod named;
-mod request;
-mod response;
+mod store;
 mod tool_call;
 #[cfg(feature = "keys")]
 mod tool_loop;
@@ -70,16 +62,9 @@ mod tool_outcome;
 mod transcript;
 
 pub use self::{
-    adapted::{Adapted, KeyFn, Keyed, PolicyExt, WithEffectBy, WithFailure, WithPermanentError},
     as_json::AsJson,
-    change::{
-        DedupeKeyBy, EffectBy, JudgeError, JudgeResponse, KeyBy, Own, StoredAsJson, WithEffect,
-    },
-    default_policy::DefaultPolicy,
-    idempotency::{Derive, InvalidKey, RecordRef, StoreResponse},
     loops::{LoopPolicy, LoopRef, TurnRef},
-    named::NamedPolicy,
-    request::{CloneRequest, RequestPolicy},
-    response::{End, ResponsePolicy},
+    store::StoreResponse,
     transcript::{Answer, CycleRef, TranscriptPolicy},
 };
+pub use tr_policy::policy::*;

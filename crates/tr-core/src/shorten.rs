@@ -1,4 +1,5 @@
 //! Texts that are too long to be kept.
+use crate::internal::floor_char_boundary;
 
 /// What is kept of a message that is too long, in bytes.
 const MESSAGE: usize = 512;
@@ -29,13 +30,6 @@ pub fn shortened_code(code: &str) -> &str {
 
 fn head(text: &str, bytes: usize) -> &str {
     &text[..floor_char_boundary(text, bytes)]
-}
-
-/// The last place at or before `at` where `text` can be cut.
-#[must_use]
-pub fn floor_char_boundary(text: &str, at: usize) -> usize {
-    let at = at.min(text.len());
-    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// The first place between characters at or after `at`, which is within the text.

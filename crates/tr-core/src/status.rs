@@ -105,7 +105,8 @@ mod tests {
             (transient, code::UNCLASSIFIED, false, "error"),
             (transient, code::UNCLASSIFIED, true, "retry_exhausted"),
         ] {
-            let end = Classification { verdict, ran: Ran::Unknown, code, exhausted };
+            let mut end = Classification::new(verdict, Ran::Unknown, code);
+            end.exhausted = exhausted;
             assert_eq!(Status::of(end, true).as_str(), wanted, "{verdict:?} {code} {exhausted}");
             let unsafe_to_repeat = if wanted == "retriable_error" { "error" } else { wanted };
             assert_eq!(Status::of(end, false).as_str(), unsafe_to_repeat, "{verdict:?} {code}");

@@ -9,7 +9,7 @@ use crate::{
 };
 use std::{future::Future, mem::take, pin::Pin, time::Duration};
 use tokio::time::Instant;
-use tr_core::{
+use tr_policy::{
     BoxError, Classification, CloneRequest, Event, FailureInfo, Ran, RequestPolicy, ResponsePolicy,
     Retried, RetryOverrides, Verdict, code,
 };
@@ -198,7 +198,7 @@ where
         };
         // Also where no other attempt would follow: what this one sends from now on is refused.
         let attempt = run.attempt().max(self.policy.attempt(spare));
-        let has_sent = self.policy.chunks(spare).is_some_and(|chunks| chunks.end_attempt(attempt));
+        let has_sent = self.policy.end_attempt(spare, attempt);
         if end.verdict.is_transient()
             && let Some(why) = has_sent.then_some(RetryStop::Streamed).or(self.left_alone(spare))
         {

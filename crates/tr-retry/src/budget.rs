@@ -4,7 +4,7 @@ use crate::{
     checks::Faults,
 };
 use std::sync::Arc;
-use tr_core::{
+use tr_policy::{
     ConfigError,
     internal::{STRIPES, stripe},
     setters,
@@ -117,7 +117,7 @@ impl BudgetBuilder {
     }
 }
 
-tr_core::debug_parts! { Budget, |it| available = it.available() }
+tr_policy::debug_parts! { Budget, |it| available = it.available() }
 
 #[cfg(test)]
 mod tests {

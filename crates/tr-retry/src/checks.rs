@@ -1,6 +1,6 @@
 //! Validates the settings and reports all errors together.
 use std::fmt::Display;
-use tr_core::ConfigError;
+use tr_policy::ConfigError;
 
 /// Collects errors to report them together.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! How many attempts, how long to wait between them, and which failures to retry.
 use crate::{checks::Faults, rng::Rng};
 use std::{sync::Arc, time::Duration};
-use tr_core::RetryOverride;
+use tr_policy::RetryOverride;
 
 /// How many attempts a call gets, how long the delays between them are, and which failures are
 /// retried.

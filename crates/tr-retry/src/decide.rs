@@ -5,7 +5,7 @@ use crate::{
     rng::Rng,
 };
 use std::{fmt, time::Duration};
-use tr_core::{Classification, Effect, Ran, Verdict, code};
+use tr_policy::{Classification, Effect, Ran, Verdict, code};
 
 /// An attempt that failed. All times are nanoseconds since the first attempt started.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! The error: leaf → [`FailureInfo`] → the last attempt's error.
 use crate::RetryStop;
 use std::{error::Error as _, fmt};
-use tr_core::{FailureInfo, Ran, Retried};
+use tr_policy::{FailureInfo, Ran, Retried};
 
 /// A call failed for good after retries, or time or budget forbade the first retry.
 ///
@@ -10,7 +10,7 @@ use tr_core::{FailureInfo, Ran, Retried};
 /// caller cancelled the call between two attempts (`cancelled`). The verdict carries the
 /// `retry_after` hint. [`ran`](Self::ran) covers all attempts together: [`Ran::No`] only if the tool
 /// ran in none. The cause is the last attempt's error; where that is a refusal,
-/// [`causes`](tr_core::causes) lists the last real failure behind it.
+/// [`causes`](tr_policy::causes) lists the last real failure behind it.
 ///
 /// Marked as exhausted, unless the failure is permanent or the call cancelled anyway: no outer
 /// retry multiplies it. A call whose only attempt may not be retried keeps its own error, and

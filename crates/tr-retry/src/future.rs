@@ -13,7 +13,7 @@ use std::{
 };
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tower_service::Service;
-use tr_core::{BoxError, CloneRequest, RequestPolicy, ResponsePolicy, internal::CoarseInstant};
+use tr_policy::{BoxError, CloneRequest, RequestPolicy, ResponsePolicy, internal::CoarseInstant};
 
 pin_project! {
     /// The response of a [`Retry`](crate::Retry).

@@ -8,18 +8,18 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 use tower_layer::Layer;
-use tr_core::{ConfigError, DefaultPolicy, Effect, Observer, RetryOverride, setters};
+use tr_policy::{ConfigError, DefaultPolicy, Effect, Observer, RetryOverride, setters};
 
 /// Applies a [`Retry`].
 ///
-/// Besides tool calls it takes `http` requests as they are, with tr-core's feature `http`: GET and
+/// Besides tool calls it takes `http` requests as they are, with the feature `http` of `tr-policy` or `tr-core`: GET and
 /// the like are read-only, PUT and DELETE idempotent, the rest mutating; `Retry-After` is waited
 /// for, and a response that failed comes back as it is.
 ///
 /// ```
 /// use http::{Request, Response, StatusCode};
 /// use tower::{ServiceBuilder, ServiceExt};
-/// use tr_core::BoxError;
+/// use tr_policy::BoxError;
 /// use tr_retry::RetryLayer;
 ///
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -128,7 +128,7 @@ impl<A> Builder<A> {
     }
 
     /// Retries only calls of these agents, by the name that each call carries
-    /// ([`CallContext::agent`](tr_core::call::CallContext::agent)); a call without a name is not
+    /// ([`CallContext::agent`](tr_policy::call::CallContext::agent)); a call without a name is not
     /// retried. Takes at least one name.
     ///
     /// ```
@@ -200,7 +200,7 @@ impl<A> Builder<A> {
     }
 }
 
-tr_core::reading! { RetryLayer, Builder and responses }
+tr_policy::reading! { RetryLayer, Builder and responses }
 
 impl<S, A: Clone> Layer<S> for RetryLayer<A> {
     type Service = Retry<S, A>;

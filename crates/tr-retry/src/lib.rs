@@ -48,7 +48,7 @@
 //!
 //! - *time*: no attempt starts after the call's deadline or `max_elapsed`. A `Retry-After` that
 //!   reaches past either fails the call at once; the error carries the hint.
-//! - *the wait itself*: a call whose deadline passes or which is [cancelled](tr_core::Cancellation)
+//! - *the wait itself*: a call whose deadline passes or which is [cancelled](tr_policy::Cancellation)
 //!   during a backoff ends at once with the last attempt's error: nothing is in flight then.
 //! - *an open breaker*: its refusal ends the retries without another delay.
 //! - *an inner retry*: a failure that is marked as exhausted is not retried again.
@@ -104,7 +104,7 @@ pub use self::{
     rng::Rng,
     service::Retry,
 };
-pub use tr_core::ConfigError;
+pub use tr_policy::ConfigError;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

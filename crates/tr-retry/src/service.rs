@@ -2,7 +2,7 @@
 use crate::{future::RetryFuture, shared::RetryShared};
 use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_core::{BoxError, CloneRequest, DefaultPolicy, RequestPolicy, ResponsePolicy};
+use tr_policy::{BoxError, CloneRequest, DefaultPolicy, RequestPolicy, ResponsePolicy};
 
 /// Tries a call again where that is safe.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The settings of a layer, shared by its services.
 use crate::{Budget, RetryConfig, rng::RngSource};
 use std::{fmt, ops::Deref, sync::Arc};
-use tr_core::{Effect, Observer, RetryOverride, internal::Sharded};
+use tr_policy::{Effect, Observer, RetryOverride, internal::Sharded};
 
 /// All settings of a layer.
 pub(crate) struct Settings {
@@ -45,7 +45,7 @@ static DEFAULT: Settings = Settings::of(RetryConfig::DEFAULT);
 pub(crate) struct RetryShared(Option<Sharded<Settings>>);
 
 /// The settings for the length of one call.
-pub(crate) struct Held(Option<tr_core::internal::Held<Settings>>);
+pub(crate) struct Held(Option<tr_policy::internal::Held<Settings>>);
 
 impl RetryShared {
     pub(crate) fn of(settings: Settings) -> Self {

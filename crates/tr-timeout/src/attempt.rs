@@ -14,7 +14,8 @@ use std::{
 use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
-    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy, internal::ReadyOnCall, setters,
+    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy, chunks::Chunks,
+    internal::ReadyOnCall, setters,
 };
 
 /// The timeout of an attempt whose request sets none.
@@ -190,7 +191,7 @@ where
             Some(_) => self.wait.take().map_or(Limit::None, |wait| wait.limit(after)),
         };
         let observer = TimeoutObserver::of(&self.observer, || self.policy.info(&req));
-        let stream = self.policy.chunks(&req).map(|chunks| {
+        let stream = self.policy.chunks(&req).map(|chunks: &Chunks| {
             let idle = self.policy.idle_timeout(&req).or(self.idle).or(after);
             StreamWatch::new(chunks.watching(), idle)
         });

@@ -10,6 +10,11 @@ const CODE: &[(&str, &[&str], &str)] = &[
         "tr-core takes the time as a value and runs nothing",
     ),
     (
+        "tr-policy",
+        &["Instant : : now", "spawn"],
+        "tr-policy takes the time as a value and runs nothing",
+    ),
+    (
         "tr-wire",
         &["Instant : : now", "SystemTime", "spawn"],
         "tr-wire takes the time as a value and runs nothing",
@@ -45,6 +50,11 @@ const DEPENDENCIES: &[(&str, &[&str], &str)] = &[
         "tr-core",
         &["opentelemetry", "opentelemetry_sdk", "tracing-subscriber"],
         "tr-core exports nothing",
+    ),
+    (
+        "tr-policy",
+        &["futures-util", "opentelemetry", "serde_json", "tokio", "tokio-util"],
+        "tr-policy has no runtime, exports nothing and reads no JSON",
     ),
     ("tr-retry", &["dashmap", "hashbrown", "moka"], "tr-retry stores nothing"),
 ];

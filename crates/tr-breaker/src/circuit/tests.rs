@@ -5,7 +5,7 @@ mod probes;
 use super::*;
 use crate::Builder;
 use std::time::Duration;
-use tr_core::BreakerState::{Closed, ForcedOpen, HalfOpen, Open};
+use tr_policy::BreakerState::{Closed, ForcedOpen, HalfOpen, Open};
 
 /// A circuit, a clock in milliseconds, and the calls in flight.
 struct Bench {

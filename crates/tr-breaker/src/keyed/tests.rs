@@ -3,7 +3,7 @@ use super::*;
 use crate::Builder;
 use proptest::prelude::*;
 use std::{sync::Mutex, time::Duration};
-use tr_core::{BreakerState as Is, CallInfo, Event, Observer, internal::CoarseInstant};
+use tr_policy::{BreakerState as Is, CallInfo, Event, Observer, internal::CoarseInstant};
 
 /// A schedule's next event.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,13 @@
 //! Finds the one origin (`https://api.example.com`) that a call's params name. A breaker is kept for each
 //! tool and origin, so the origin is part of its key (`KeyRef`).
-use crate::{KeyRef, Params, ToolId, origin};
+use crate::{KeyRef, Params, ToolId};
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, ops::Range};
+use tr_policy::origin;
 
 /// The longest authority that is looked at, in bytes: longer than any host and port.
 const MAX_AUTHORITY: usize = 300;

@@ -4,8 +4,8 @@ use super::{
     reader::{Reader, Scratch},
     rules::Place,
 };
-#[cfg(feature = "keys")]
 use std::cell::RefCell;
+use tr_policy::keys::CanonicalForm;
 
 /// Writes canonical JSON, in scratch space that it keeps.
 ///
@@ -85,24 +85,25 @@ pub fn to_string(json: impl AsRef<[u8]>) -> Result<String, Error> {
 }
 
 /// Space above this size is given back after use.
-#[cfg(feature = "keys")]
 const KEPT: usize = 64 * 1024;
 
-#[cfg(feature = "keys")]
 thread_local! {
     static SCRATCH: RefCell<(Canonicalizer, Vec<u8>)> =
         const { RefCell::new((Canonicalizer::new(), Vec::new())) };
 }
 
-/// Lends the thread's canonicalizer and an empty buffer, so that digests and keys allocate nothing.
-#[cfg(feature = "keys")]
-pub(super) fn with_scratch<T>(f: impl FnOnce(&mut Canonicalizer, &mut Vec<u8>) -> T) -> T {
-    SCRATCH.with_borrow_mut(|(canonicalizer, out)| {
-        out.clear();
-        let result = f(canonicalizer, out);
-        out.clear();
-        out.shrink_to(KEPT);
-        canonicalizer.shrink_to(KEPT);
-        result
-    })
+/// In scratch space of the thread, so that the digest of a text up to some 60 KiB allocates nothing.
+impl CanonicalForm for Rules {
+    type Error = Error;
+
+    fn read<T>(&self, text: &[u8], read: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
+        SCRATCH.with_borrow_mut(|(canonicalizer, out)| {
+            let written = canonicalizer.write(text, self, out);
+            let result = written.map(|()| read(out));
+            out.clear();
+            out.shrink_to(KEPT);
+            canonicalizer.shrink_to(KEPT);
+            result
+        })
+    }
 }

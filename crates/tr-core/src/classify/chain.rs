@@ -7,16 +7,15 @@ use super::{
     tool_error,
 };
 use crate::{
-    BoxError, FailureInfo, Ran, ToolError,
-    code::IDEMPOTENCY_IN_FLIGHT,
-    error::{causes, failure_info},
-    shorten::floor_char_boundary,
+    FailureInfo, Ran, ToolError, causes, code::IDEMPOTENCY_IN_FLIGHT, failure_info,
+    internal::floor_char_boundary,
 };
 use std::{
     error::Error,
     fmt::{self, Write},
     io,
 };
+use tr_policy::classify::{is_load_shed, said_by_layer};
 
 /// How many links of a chain are read in search of a [`ToolError`] or a match.
 const LINKS: usize = 16;
@@ -98,41 +97,13 @@ pub fn tool_function<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
     found
 }
 
-impl FailureInfo {
-    /// Failure info for an error that wraps `error`, for example to add a message: its classification
-    /// and replay mark, with `error` as the cause.
-    #[must_use]
-    pub fn wrapping(error: BoxError) -> Self {
-        let info = Self::of(self::error(&*error).end);
-        let replay = failure_info(&*error).and_then(Self::replay);
-        let info = replay.into_iter().fold(info, Self::replayed);
-        info.because(error)
-    }
-}
-
-/// Whether this is the refusal of tower's `load_shed`.
-#[cfg(feature = "tower")]
-fn is_load_shed(error: &(dyn Error + 'static)) -> bool {
-    error.is::<tower::load_shed::error::Overloaded>()
-}
-
-#[cfg(not(feature = "tower"))]
-const fn is_load_shed(_: &(dyn Error + 'static)) -> bool {
-    false
-}
-
 /// The classification, and the depth of the link that gave it.
 fn outermost<'e>(error: &'e (dyn Error + 'static)) -> (Finding<'e>, usize) {
-    let links = || causes(error).enumerate();
-    let with_info = links().find_map(|(at, link)| Some((at, link.downcast_ref::<FailureInfo>()?)));
-    if let Some((at, info)) = with_info {
-        // The failure information comes right after the error that it belongs to.
-        let depth = at.saturating_sub(1);
-        let is_passed_on = links().nth(depth).is_some_and(|(_, owner)| !info.may_belong_to(owner));
-        return (Finding::judged(info.classification()), depth + usize::from(is_passed_on));
+    if let Some(end) = said_by_layer(error) {
+        return (Finding::judged(end), 0);
     }
     let mut scan = Scan::default();
-    for (at, link) in links().take(LINKS) {
+    for (at, link) in causes(error).enumerate().take(LINKS) {
         if let Some(error) = link.downcast_ref::<ToolError>() {
             return (tool_error(error), at);
         }

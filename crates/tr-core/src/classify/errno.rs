@@ -1,6 +1,7 @@
-//! Error numbers and names of operating systems, Node and libuv, and [`io::ErrorKind`].
+//! Error numbers and names of operating systems, Node and libuv.
 use super::{Finding, Kind};
 use std::io;
+pub(super) use tr_policy::classify::io_kind;
 
 /// Names, sorted.
 pub(super) const NAMES: &[(&str, Kind)] = &[
@@ -56,44 +57,6 @@ pub(super) const NAMES: &[(&str, Kind)] = &[
     ("ewouldblock", Kind::Busy),
     ("exdev", Kind::InvalidInput),
 ];
-
-/// What an [`io::ErrorKind`] means; `None` where the error's text has to decide.
-pub(super) const fn io_kind(kind: io::ErrorKind) -> Option<Kind> {
-    use io::ErrorKind as Io;
-    Some(match kind {
-        Io::ConnectionRefused => Kind::ConnectionRefused,
-        Io::ConnectionReset | Io::ConnectionAborted | Io::BrokenPipe | Io::UnexpectedEof => {
-            Kind::ConnectionReset
-        }
-        Io::TimedOut => Kind::NetworkTimeout,
-        Io::HostUnreachable
-        | Io::NetworkUnreachable
-        | Io::NetworkDown
-        | Io::NotConnected
-        | Io::AddrNotAvailable => Kind::NetworkError,
-        Io::WouldBlock
-        | Io::ResourceBusy
-        | Io::ExecutableFileBusy
-        | Io::Deadlock
-        | Io::Interrupted
-        | Io::StaleNetworkFileHandle
-        | Io::OutOfMemory => Kind::Busy,
-        Io::NotFound => Kind::NotFound,
-        Io::PermissionDenied | Io::ReadOnlyFilesystem => Kind::PermissionDenied,
-        Io::AlreadyExists | Io::AddrInUse => Kind::AlreadyExists,
-        Io::InvalidInput
-        | Io::NotADirectory
-        | Io::IsADirectory
-        | Io::DirectoryNotEmpty
-        | Io::InvalidFilename
-        | Io::NotSeekable
-        | Io::CrossesDevices => Kind::InvalidInput,
-        Io::FileTooLarge | Io::ArgumentListTooLong => Kind::TooLarge,
-        Io::StorageFull | Io::QuotaExceeded => Kind::NoSpace,
-        Io::Unsupported => Kind::Unsupported,
-        _ => return None,
-    })
-}
 
 /// What a number of this system, or of libuv's own, means. Node reports them negated.
 pub(super) fn number(errno: i32) -> Option<Kind> {

@@ -1,5 +1,5 @@
 //! Names of exceptions: Python, JavaScript, Java, and the SDKs of model providers.
-use super::kind::{Group, Kind};
+use super::{Kind, scan::Group};
 
 /// By kind.
 pub(super) const EXCEPTIONS: &[Group] = &[

@@ -1,7 +1,7 @@
 //! [`Finding`], the result of every function of this module: a classification, and its reason.
 use super::{Kind, reason};
 use crate::{Classification, Ran, ToolError, Verdict};
-use std::{mem, time::Duration};
+use std::mem;
 
 /// The result of classifying an error: the classification that layers use, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +29,14 @@ pub(super) enum Structured {
 }
 
 impl<'r> Finding<'r> {
-    pub(super) const SUCCESS: Self = Self::judged(Classification::SUCCESS);
-
     pub(super) const fn of(kind: Kind) -> Self {
         let end = kind.classification();
         Self { kind: Some(kind), ..Self::judged(end) }
+    }
+
+    /// What a status or a code means by itself.
+    pub(super) fn by_code(end: Classification<'static>) -> Self {
+        Self { kind: Kind::from_code(end.code), ..Self::judged(end) }
     }
 
     /// A classification that was made before.
@@ -44,8 +47,8 @@ impl<'r> Finding<'r> {
 
     /// The classification that was written into the error.
     pub(super) fn stamped(error: &'r ToolError, verdict: Verdict) -> Self {
-        let (ran, exhausted) = (error.ran, error.exhausted);
-        let end = Classification { verdict, ran, code: &error.code, exhausted };
+        let mut end = Classification::new(verdict, error.ran, &error.code);
+        end.exhausted = error.exhausted;
         Self { stamped: Some(error), ..Self::judged(end) }
     }
 
@@ -64,13 +67,6 @@ impl<'r> Finding<'r> {
 
     pub(super) const fn structured(mut self, structured: Structured) -> Self {
         self.structured = Some(structured);
-        self
-    }
-
-    pub(super) fn retry_after(mut self, hint: Option<Duration>) -> Self {
-        if let Verdict::Transient { retry_after } = &mut self.end.verdict {
-            *retry_after = hint;
-        }
         self
     }
 

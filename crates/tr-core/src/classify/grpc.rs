@@ -1,31 +1,6 @@
 //! gRPC codes, by number, by name and by tonic's description.
-use super::{Finding, Kind, retry_after};
-
-/// The codes from 1 on, by their names.
-const CODES: [(&str, Kind); 16] = [
-    ("CANCELLED", Kind::Cancelled),
-    ("UNKNOWN", Kind::Unclassified),
-    ("INVALID_ARGUMENT", Kind::InvalidInput),
-    ("DEADLINE_EXCEEDED", Kind::Timeout),
-    ("NOT_FOUND", Kind::NotFound),
-    ("ALREADY_EXISTS", Kind::AlreadyExists),
-    ("PERMISSION_DENIED", Kind::PermissionDenied),
-    ("RESOURCE_EXHAUSTED", Kind::ResourceExhausted),
-    ("FAILED_PRECONDITION", Kind::PreconditionFailed),
-    ("ABORTED", Kind::Conflict),
-    ("OUT_OF_RANGE", Kind::InvalidInput),
-    ("UNIMPLEMENTED", Kind::Unsupported),
-    ("INTERNAL", Kind::ServerError),
-    // Not `ServiceUnavailable`: gRPC says it, too, of a connection that broke after sending.
-    ("UNAVAILABLE", Kind::NetworkError),
-    ("DATA_LOSS", Kind::ClientError),
-    ("UNAUTHENTICATED", Kind::AuthFailed),
-];
-
-fn kind(code: i32) -> Option<Kind> {
-    let index = usize::try_from(code).ok()?.checked_sub(1)?;
-    CODES.get(index).map(|(_, kind)| *kind)
-}
+use super::{Finding, Kind};
+use tr_policy::classify::GRPC as CODES;
 
 /// The code with this name, in either spelling: `DEADLINE_EXCEEDED`, `DeadlineExceeded`.
 pub(super) fn from_name(name: &str) -> Option<(usize, Kind)> {
@@ -82,25 +57,12 @@ pub(super) fn texts() -> impl Iterator<Item = String> {
 /// malformed one counts as absent.
 #[must_use]
 pub fn grpc(code: i32, pushback: Option<&str>) -> Finding<'static> {
-    if code == 0 {
-        return Finding::SUCCESS;
-    }
-    let mut found = Finding::of(kind(code).unwrap_or(Kind::Unclassified));
-    if let Some(value) = pushback
-        && found.end.verdict.is_transient()
-    {
-        let is_negative = value.trim_ascii().parse::<i64>().is_ok_and(i64::is_negative);
-        found.end.exhausted |= is_negative;
-        found = found.retry_after(retry_after::millis(value));
-    }
-    found
+    Finding::by_code(tr_policy::classify::grpc(code, pushback))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Ran, Verdict};
-    use std::time::Duration;
 
     #[test]
     fn names_in_both_spellings() {
@@ -119,22 +81,5 @@ mod tests {
             assert_eq!(from_description(&text), expected, "{text}");
         }
         assert_eq!(from_description("code: 'Internal error was not found'"), None);
-    }
-
-    #[test]
-    fn unavailable_may_have_run() {
-        let found = grpc(14, None);
-        assert_eq!((found.end.verdict, found.end.ran), (Verdict::TRANSIENT, Ran::Unknown));
-    }
-
-    #[test]
-    fn pushback_in_all_forms() {
-        let hint = |value| grpc(14, Some(value)).end.verdict;
-        let after = |ms| Verdict::Transient { retry_after: Some(Duration::from_millis(ms)) };
-        assert_eq!(hint("1500"), after(1_500));
-        assert_eq!(hint("soon"), Verdict::TRANSIENT);
-        assert!(grpc(14, Some("-1")).end.exhausted);
-        assert!(!grpc(14, Some("soon")).end.exhausted);
-        assert_eq!(grpc(5, Some("10")).end.verdict, Verdict::Permanent);
     }
 }

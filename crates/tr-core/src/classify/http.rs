@@ -1,54 +1,7 @@
 //! HTTP statuses.
-use super::{Finding, Kind, finding::Structured, retry_after};
-use crate::{Ran, WallClock};
-
-/// gRPC's code for a status that cannot be read.
-const UNKNOWN: i32 = 2;
-
-/// What a status of 400 or above means, and the phrase that goes with it. `None` for an
-/// unregistered 4xx: servers give those meanings of their own.
-pub(super) const fn status(status: u16) -> Option<(Kind, &'static str)> {
-    Some(match status {
-        400 => (Kind::InvalidInput, "bad request"),
-        401 => (Kind::AuthFailed, "unauthorized"),
-        402 => (Kind::QuotaExhausted, "payment required"),
-        403 => (Kind::PermissionDenied, "forbidden"),
-        404 => (Kind::NotFound, "not found"),
-        405 => (Kind::Unsupported, "method not allowed"),
-        406 => (Kind::ClientError, "not acceptable"),
-        407 => (Kind::AuthFailed, "proxy authentication required"),
-        408 => (Kind::Timeout, "request timeout"),
-        409 => (Kind::Conflict, "conflict"),
-        410 => (Kind::NotFound, "gone"),
-        411 => (Kind::ClientError, "length required"),
-        412 => (Kind::PreconditionFailed, "precondition failed"),
-        413 => (Kind::TooLarge, "payload too large"),
-        414 => (Kind::TooLarge, "uri too long"),
-        415 => (Kind::Unsupported, "unsupported media type"),
-        416 => (Kind::InvalidInput, "range not satisfiable"),
-        417 => (Kind::PreconditionFailed, "expectation failed"),
-        418 => (Kind::ClientError, "i'm a teapot"),
-        421 => (Kind::ClientError, "misdirected request"),
-        422 => (Kind::InvalidInput, "unprocessable"),
-        423 => (Kind::Busy, "locked"),
-        424 => (Kind::PreconditionFailed, "failed dependency"),
-        425 => (Kind::Busy, "too early"),
-        426 => (Kind::Unsupported, "upgrade required"),
-        428 => (Kind::PreconditionFailed, "precondition required"),
-        429 => (Kind::RateLimited, "too many requests"),
-        431 => (Kind::TooLarge, "request header fields too large"),
-        451 => (Kind::PermissionDenied, "unavailable for legal reasons"),
-        500 => (Kind::ServerError, "internal"),
-        501 => (Kind::Unsupported, "not implemented"),
-        502 => (Kind::BadGateway, "bad gateway"),
-        503 => (Kind::ServiceUnavailable, "service"),
-        504 => (Kind::GatewayTimeout, "gateway time"),
-        505 => (Kind::Unsupported, "http version not supported"),
-        529 => (Kind::Overloaded, "overloaded"),
-        506..=599 => (Kind::ServerError, "server error"),
-        _ => return None,
-    })
-}
+use super::{Finding, finding::Structured};
+use crate::WallClock;
+pub(super) use tr_policy::classify::http_status as status;
 
 /// A status as an error's code spells it: `503`, `HTTP_503`, `http503`, npm's `E503`.
 pub(super) fn from_word(word: &str) -> Option<u16> {
@@ -89,23 +42,7 @@ pub fn http_response<'h>(
     header: impl Fn(&str) -> Option<&'h str>,
     clock: &dyn WallClock,
 ) -> Finding<'static> {
-    if status == 200
-        && let Some(code) = header("grpc-status")
-    {
-        let code = code.trim().parse().unwrap_or(UNKNOWN);
-        return super::grpc(code, header("grpc-retry-pushback-ms"));
-    }
-    if (100..400).contains(&status) {
-        return Finding::SUCCESS.status(Some(status));
-    }
-    let kind = self::status(status).map_or(Kind::Unclassified, |(kind, _)| kind);
-    let mut found = Finding::of(kind).status(Some(status)).structured(Structured::Status(status));
-    if !found.end.verdict.is_transient() {
-        return found;
-    }
-    if matches!(status, 425 | 429) {
-        found.end.ran = Ran::No;
-    }
-    found.end.exhausted = header("x-should-retry").is_some_and(|value| value.trim() == "false");
-    found.retry_after(retry_after::from_headers(header, clock))
+    let is_grpc = status == 200 && header("grpc-status").is_some();
+    let found = Finding::by_code(tr_policy::classify::http_response(status, header, clock));
+    if is_grpc { found } else { found.status(Some(status)).structured(Structured::Status(status)) }
 }

@@ -8,7 +8,7 @@ use super::{
     status_text,
     words::{Words, follows},
 };
-use crate::shorten::floor_char_boundary;
+use crate::internal::floor_char_boundary;
 
 /// Bytes looked at from a message's beginning, and from its end if it is longer than both.
 const WINDOW: usize = 2_048;

@@ -2,7 +2,7 @@
 //!
 //! Anthropic, OpenAI, Google, AWS, Node and undici, Chromium, databases: no prose contains these
 //! by accident.
-use super::kind::{Group, Kind};
+use super::{Kind, scan::Group};
 
 /// By kind.
 pub(super) const IDENTIFIERS: &[Group] = &[

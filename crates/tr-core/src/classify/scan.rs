@@ -2,6 +2,9 @@
 use super::{Finding, Kind};
 use crate::Ran;
 
+/// Phrases of one kind.
+pub(super) type Group = (Kind, &'static str);
+
 /// How much a match is worth, most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {

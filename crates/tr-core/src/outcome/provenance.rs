@@ -1,28 +1,6 @@
 //! Where an outcome comes from: a run, a shared run or a record.
-use serde::{Deserialize, Serialize};
+use crate::{MatchedOn, Replay};
 use std::{fmt, time::Duration};
-
-/// That an outcome is a replay, and of what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Replay {
-    /// Whether the first call was still running.
-    pub matched_on: MatchedOn,
-    /// How old the recorded outcome is.
-    pub age: Duration,
-    /// A keyed hash of the key, for logs.
-    pub fingerprint: [u8; 8],
-}
-
-/// What a duplicate matched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum MatchedOn {
-    /// A call that was still running.
-    Inflight,
-    /// A recorded outcome.
-    Completed,
-}
 
 /// Whether an outcome is a replay, and of what; and whether it was recorded.
 #[derive(Clone, Copy, Default)]
@@ -64,10 +42,8 @@ impl Provenance {
 
     pub(super) const fn replayed(self, replay: Replay) -> Self {
         let Replay { matched_on, age, fingerprint } = replay;
-        let source = match matched_on {
-            MatchedOn::Inflight => Source::Joining,
-            MatchedOn::Completed => Source::Record,
-        };
+        let is_joining = matches!(matched_on, MatchedOn::Inflight);
+        let source = if is_joining { Source::Joining } else { Source::Record };
         let secs = age.as_secs();
         let secs = if secs > u32::MAX as u64 { u32::MAX } else { secs as u32 };
         Self { fingerprint, secs, nanos: age.subsec_nanos(), source, ..self }

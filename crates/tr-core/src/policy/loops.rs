@@ -1,5 +1,5 @@
 //! What loop detection reads of a call and writes for the model.
-use super::response::End;
+use crate::End;
 use std::borrow::Cow;
 
 /// What loop detection reads of a call, and the feedback that a model gets about a failure. Apart

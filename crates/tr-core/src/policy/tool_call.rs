@@ -1,24 +1,19 @@
 //! [`DefaultPolicy`] for tool calls.
-#[cfg(feature = "keys")]
-use super::idempotency::{Derive, InvalidKey};
-use super::{
-    default_policy::DefaultPolicy,
-    idempotency::RecordRef,
-    request::{CloneRequest, RequestPolicy},
-};
 use crate::{
-    CallInfo, Cancellation, DedupeMode, DedupeScope, Effect, FencingToken, KeyRef, RetryOverrides,
-    ToolCall,
-    chunks::Chunks,
+    CallInfo, Cancellation, CloneRequest, DedupeMode, DedupeScope, DefaultPolicy, Effect,
+    FencingToken, KeyRef, RecordRef, RequestPolicy, RetryOverrides, ToolCall,
     internal::CoarseInstant,
     manifest::{BreakerOverride, TtlOverride},
 };
 #[cfg(feature = "keys")]
 use crate::{
-    DedupeKey,
+    DedupeKey, Derive, InvalidKey,
     canonical::{Fingerprint, FingerprintKey},
 };
-use std::time::{Duration, Instant};
+use std::{
+    any::Any,
+    time::{Duration, Instant},
+};
 
 impl RequestPolicy<ToolCall> for DefaultPolicy {
     #[inline]
@@ -38,17 +33,16 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     #[inline]
     fn info<'r>(&self, call: &'r ToolCall) -> CallInfo<'r> {
         let parts = call.parts();
-        CallInfo {
-            tool: parts.tool.label(),
-            request_id: parts.request_id.as_deref(),
-            tool_call_id: parts.tool_call_id.as_deref(),
-            session: parts.context.session.as_deref(),
-            correlation: parts.context.correlation.as_deref(),
-            attempt: call.attempt(),
-            effect: self.effect(call),
-            repeat_safe: self.is_repeat_safe(call),
-            sensitive: call.sensitive(),
-        }
+        let mut info = CallInfo::of(parts.tool.label());
+        info.request_id = parts.request_id.as_deref();
+        info.tool_call_id = parts.tool_call_id.as_deref();
+        info.session = parts.context.session.as_deref();
+        info.correlation = parts.context.correlation.as_deref();
+        info.attempt = call.attempt();
+        info.effect = self.effect(call);
+        info.repeat_safe = self.is_repeat_safe(call);
+        info.sensitive = call.sensitive();
+        info
     }
 
     #[inline]
@@ -107,8 +101,12 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     }
 
     #[inline]
-    fn chunks<'r>(&self, call: &'r ToolCall) -> Option<&'r Chunks> {
-        call.parts().chunks.as_ref()
+    fn chunks<'r, C: Any>(&self, call: &'r ToolCall) -> Option<&'r C> {
+        (call.parts().chunks.as_ref()? as &dyn Any).downcast_ref()
+    }
+
+    fn end_attempt(&self, call: &ToolCall, attempt: u32) -> bool {
+        call.parts().chunks.as_ref().is_some_and(|chunks| chunks.end_attempt(attempt))
     }
 
     #[inline]

@@ -1,11 +1,10 @@
 //! Implements [`LoopPolicy`] for [`DefaultPolicy`]: what the loop guard reads of tool calls and their
 //! outcomes. Params are compared by a hash.
-use super::{
-    default_policy::DefaultPolicy,
-    loops::{LoopPolicy, LoopRef, TurnRef},
-    response::{End, ResponsePolicy},
+use super::loops::{LoopPolicy, LoopRef, TurnRef};
+use crate::{
+    DefaultPolicy, Effect, End, ResponsePolicy, ToolCall, ToolOutcome, Verdict, classify, code,
+    failure_info,
 };
-use crate::{Effect, ToolCall, ToolOutcome, Verdict, classify, code, failure_info};
 use std::borrow::Cow;
 
 impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {

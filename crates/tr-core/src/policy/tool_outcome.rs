@@ -1,11 +1,12 @@
 //! [`DefaultPolicy`] for the outcomes of tool calls.
 use super::{
-    default_policy::DefaultPolicy,
-    idempotency::StoreResponse,
-    response::{End, ResponsePolicy},
+    store::StoreResponse,
     transcript::{Answer, CycleRef, TranscriptPolicy},
 };
-use crate::{Classification, Ran, Replay, Retried, ToolCall, ToolOutcome, classify};
+use crate::{
+    Classification, DefaultPolicy, End, Ran, Replay, ResponsePolicy, Retried, ToolCall,
+    ToolOutcome, classify,
+};
 use std::borrow::Cow;
 
 /// What a transcript says of a streamed answer that is too long for it.
@@ -26,10 +27,10 @@ impl ResponsePolicy<ToolOutcome> for DefaultPolicy {
             Ok(outcome) => match outcome.error() {
                 None => Classification::SUCCESS,
                 Some(error) => {
-                    let end = classify::tool_error(error).end;
+                    let mut end = classify::tool_error(error).end;
                     // Earlier chunks were sent already.
-                    let has_begun = outcome.parts().chunk.is_some_and(|chunk| chunk.index > 0);
-                    Classification { exhausted: end.exhausted || has_begun, ..end }
+                    end.exhausted |= outcome.parts().chunk.is_some_and(|chunk| chunk.index > 0);
+                    end
                 }
             },
             Err(error) => classify::error(error).end,

@@ -1,6 +1,5 @@
 //! What the integrity layer reads of a tool cycle: the model's use of a tool, and its result.
-use super::response::End;
-use crate::Ran;
+use crate::{End, Ran};
 use std::borrow::Cow;
 
 /// What a transcript records of a call: the model's use of a tool, and the call's end. Apart from

@@ -1,6 +1,6 @@
 //! Behaviour of the attempt timeout with answers in chunks.
 use super::common::Heard;
-use std::time::Duration;
+use std::{any::Any, time::Duration};
 use tokio::time::{Instant, sleep};
 use tower::{Layer, ServiceExt, service_fn};
 use tr_core::{
@@ -98,8 +98,8 @@ impl RequestPolicy<Streamed> for Policy {
         KeyRef::new("square")
     }
 
-    fn chunks<'r>(&self, request: &'r Streamed) -> Option<&'r Chunks> {
-        Some(&request.1)
+    fn chunks<'r, C: Any>(&self, request: &'r Streamed) -> Option<&'r C> {
+        (&request.1 as &dyn Any).downcast_ref()
     }
 }
 

@@ -1,5 +1,5 @@
 //! What happened, in so many words.
-use super::super::kind::{Group, Kind};
+use super::super::{Kind, scan::Group};
 
 /// By kind.
 pub(super) const FAILURES: &[Group] = &[

@@ -1,7 +1,7 @@
 //! Refusals that name what is wrong with the input.
 //!
 //! They outweigh most other words: a parameter may be called `timeout`.
-use super::super::kind::{Group, Kind};
+use super::super::{Kind, scan::Group};
 
 /// By kind.
 pub(super) const REFUSALS: &[Group] = &[

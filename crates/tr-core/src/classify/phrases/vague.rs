@@ -1,5 +1,5 @@
 //! Words that decide only where nothing clearer stands beside them.
-use super::super::kind::{Group, Kind};
+use super::super::{Kind, scan::Group};
 
 /// Why a call was refused, by kind.
 pub(super) const VAGUE: &[Group] = &[
