@@ -128,7 +128,7 @@ impl<A> Builder<A> {
     }
 
     /// Retries only calls of these agents, by the name that each call carries
-    /// ([`CallContext::agent`](tr_policy::call::CallContext::agent)); a call without a name is not
+    /// ([`RequestPolicy::agent`](tr_policy::RequestPolicy::agent)); a call without a name is not
     /// retried. Takes at least one name.
     ///
     /// ```

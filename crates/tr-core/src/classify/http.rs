@@ -15,7 +15,7 @@ pub(super) fn from_word(word: &str) -> Option<u16> {
 /// Classifies an HTTP response by its status and its headers.
 ///
 /// 425 and 429, as the status of the very request that was sent, say that nothing was done
-/// ([`Ran::No`]); no other status does: gateways answer 408 and 503, too, after the server has acted.
+/// ([`Ran::No`](crate::Ran::No)); no other status does: gateways answer 408 and 503, too, after the server has acted.
 /// Around a handler of your own, [`of_handler`](crate::Classification::of_handler) takes that back.
 ///
 /// Below 400 it is a success. Listed 4xx are permanent but for 408, 409, 423, 425 and 429; an
