@@ -143,3 +143,27 @@ fn a_server_of_the_transport_before_is_named() {
         assert!(said.contains("HTTP with SSE"), "{way:?}: {said}");
     }
 }
+
+/// Nothing is changed before it is known that the client keeps its server.
+#[test]
+fn a_server_that_asks_for_a_login_is_not_installed() {
+    let upstream = Upstream::start();
+    let shop = Shop::over(&upstream);
+    let file = shop.path(".claude.json");
+    let server = json!({ "type": "http", "url": upstream.url() });
+    let before = json!({ "mcpServers": { "bank": server } }).to_string();
+    std::fs::write(&file, &before).unwrap();
+    upstream.answer_instead(|_| {
+        let challenge = [("www-authenticate", "Bearer realm=\"bank\"")];
+        Some(message("HTTP/1.1 401 Unauthorized", &challenge, b"{}"))
+    });
+    let (_, said) = shop.install();
+    assert!(said.contains("is left as it is") && said.contains("login (OAuth)"), "{said}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+
+    upstream.answer_instead(|_| None);
+    let (code, said) = shop.install();
+    assert!(code == 0 && said.contains("guarded"), "{said}");
+    let sessions = (upstream.seen("initialize").len(), upstream.seen("DELETE").len());
+    assert_eq!(sessions, (2, 1), "the session that asked is ended");
+}

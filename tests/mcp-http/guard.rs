@@ -142,6 +142,16 @@ impl Shop {
         logs.map(|file| fs::read_to_string(file.path()).unwrap()).collect()
     }
 
+    /// `tool-guard install claude-code --http`, in the shop's folder as home: exit code and output.
+    pub(crate) fn install(&self) -> (i32, String) {
+        let mut command = Command::new(guard());
+        command.args(["install", "claude-code", "--http", "--scope", "user"]);
+        command.env("HOME", self.folder.path()).env_remove("CLAUDE_CONFIG_DIR");
+        let output = command.current_dir(self.folder.path()).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap_or(-1), String::from_utf8(text).unwrap())
+    }
+
     /// `tool-guard records` on the shop's records: exit code and output.
     pub(crate) fn records(&self, words: &[&str]) -> (i32, String) {
         let mut command = Command::new(guard());

@@ -4,6 +4,7 @@
 pub(crate) mod client;
 mod edit;
 pub(crate) mod files;
+mod reach;
 pub(crate) mod servers;
 mod shown;
 pub(crate) mod tree;
@@ -15,6 +16,7 @@ use self::{
     client::Client,
     edit::{Done, EditOptions, Edited, What, edit},
     files::{Environment, Place, Scope, places},
+    servers::Reached,
     shown::shown,
 };
 use crate::{
@@ -32,6 +34,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
+use tokio::runtime::Handle;
 use tr_core::printable;
 
 /// The exit codes, for the help.
@@ -89,11 +92,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let places = places(options.client, &here);
     let wanted = |place: &&Place| options.scope.is_none_or(|scope| scope == place.scope);
     let places: Vec<Place> = places.iter().filter(wanted).cloned().collect();
+    let unfit = if options.http { unfit(&places, options) } else { Vec::new() };
     let order = EditOptions {
         guard: &guard,
         server: options.server.as_deref(),
         http: options.http,
         undo: options.undo,
+        unfit: &unfit,
     };
     let (mut planned, mut refused) = (Vec::new(), Vec::new());
     for place in distinct(&places) {
@@ -201,6 +206,27 @@ pub(crate) fn distinct(places: &[Place]) -> Vec<&Place> {
     found
 }
 
+/// The addresses of servers that say that the guard cannot stand in front of them, and what they say.
+fn unfit(places: &[Place], options: &Options) -> Vec<(String, String)> {
+    let form = options.client.form();
+    let mut unfit = Vec::new();
+    for place in distinct(places) {
+        let text = fs::read_to_string(&place.path).unwrap_or_default();
+        // What cannot be read is told where it is edited.
+        let Ok(root) = tree::read(&text, form.syntax) else { continue };
+        for entry in servers::entries(root.as_ref(), form).unwrap_or_default() {
+            if options.server.as_deref().is_none_or(|name| name == entry.name)
+                && let Ok(Reached::Http { url, .. }) = entry.reached(form)
+                && let Some(url) = url.value.text()
+                && let Some(why) = Handle::current().block_on(reach::unfit(url))
+            {
+                unfit.push((url.to_owned(), why));
+            }
+        }
+    }
+    unfit
+}
+
 fn plan(place: &Place, options: &Options, order: &EditOptions<'_>) -> anyhow::Result<Planned> {
     let shown = place.path.display();
     let refused = |error: CliError| anyhow!("{shown} {}", error.what);
@@ -306,7 +332,7 @@ fn forget(file: &Path, restored: &str, client: Client) -> bool {
         let Some(old) = is_backup.then(|| fs::read_to_string(found.path()).ok()).flatten() else {
             continue;
         };
-        let undo = EditOptions { guard: "", server: None, http: false, undo: true };
+        let undo = EditOptions { undo: true, ..EditOptions::default() };
         let is_between = || edit(&old, client.form(), &undo).is_ok_and(|it| it.text == restored);
         if old == restored || is_between() {
             is_same |= fs::remove_file(found.path()).is_ok() && old == restored;

@@ -53,7 +53,7 @@ mod tool;
 mod unknowns;
 pub(crate) mod until;
 mod unusable;
-mod upstream;
+pub(crate) mod upstream;
 mod warnings;
 mod watching;
 

@@ -59,6 +59,18 @@ impl<W: io::Write> io::Write for Without<W> {
     }
 }
 
+/// Whether a word, or a part of a path, looks made by chance: letters and digits in a row, or a UUID.
+pub(crate) fn is_like_one(part: &str) -> bool {
+    let is_mixed = |text: &str| {
+        text.bytes().any(|byte| byte.is_ascii_digit())
+            && text.bytes().any(|byte| byte.is_ascii_alphabetic())
+    };
+    let mut rows = part.split(|byte: char| !byte.is_ascii_alphanumeric());
+    let hex = part.bytes().filter(u8::is_ascii_hexdigit).count();
+    let is_hex = part.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    rows.any(|row| row.len() >= 16 && is_mixed(row)) || is_hex && hex >= 16
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

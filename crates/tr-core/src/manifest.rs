@@ -1,7 +1,8 @@
 //! What is known of a tool before it is called.
 use crate::{
     BreakerHint, DedupeScope, Effect, Json, Priority, RetryOverride, ToolId, Verdict,
-    call::CallHints, canonical::Rules,
+    call::CallHints,
+    canonical::{Pointer, Rules},
 };
 pub use tr_policy::{BreakerOrder, BreakerOverride, TtlOverride};
 #[cfg(feature = "input-schema")]
@@ -74,6 +75,9 @@ pub struct ToolManifest {
     /// Names of params and result fields whose values no log, span or admin page may show: telemetry
     /// takes them out of all that it tells of a call, messages of errors included.
     pub sensitive: Vec<Box<str>>,
+    /// Params whose values the records of its calls show to a person who settles one. A program that makes the calls puts
+    /// them into [`about`](crate::call::IdempotencyParts::about).
+    pub shown_in_records: Vec<Pointer>,
     /// [`input_schema`](Self::input_schema), compiled by the first call that is checked.
     #[cfg(feature = "input-schema")]
     compiled: Compiled,
@@ -203,6 +207,7 @@ impl ToolManifest {
             silent_failures: true,
             null_is_success: false,
             sensitive: Vec::new(),
+            shown_in_records: Vec::new(),
             #[cfg(feature = "input-schema")]
             compiled: Compiled::default(),
         }

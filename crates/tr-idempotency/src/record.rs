@@ -6,7 +6,7 @@ use crate::{
     protocol::{self, Millis, Phase, Record},
 };
 use serde::Serialize;
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 use tr_core::canonical::Key;
 
 /// A record, as the admin page and other programs read it.
@@ -84,6 +84,9 @@ pub struct RequestNotes {
     pub tool_call_id: Option<String>,
     /// The digest of the canonical params, in hexadecimal digits.
     pub params_digest: String,
+    /// What else its caller said of it, for a person who settles it: names and values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub about: BTreeMap<String, String>,
 }
 
 /// A call's runs. All attempts of an inner retry layer count as one run.
@@ -215,6 +218,7 @@ impl DedupeRecord {
                 request_id: text(&notes.request_id),
                 tool_call_id: notes.tool_call_id.as_ref().map(ToString::to_string),
                 params_digest: record.digest.to_string(),
+                about: notes.about.as_deref().map(said).unwrap_or_default(),
             },
             execution: Some(Execution {
                 attempt_count: record.runs,
@@ -242,4 +246,10 @@ impl DedupeRecord {
     pub fn hashed_key(&self) -> Option<Key> {
         self.key.parse().ok()
     }
+}
+
+/// The names and values of lines `name: value`.
+fn said(lines: &str) -> BTreeMap<String, String> {
+    let pairs = lines.lines().filter_map(|line| line.split_once(": "));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

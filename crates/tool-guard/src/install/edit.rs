@@ -24,7 +24,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// What is to be done with a file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EditOptions<'o> {
     /// The guard's program, an absolute path.
     pub(crate) guard: &'o str,
@@ -33,6 +33,8 @@ pub(crate) struct EditOptions<'o> {
     /// Whether servers over HTTP are guarded too.
     pub(crate) http: bool,
     pub(crate) undo: bool,
+    /// The addresses in front of which the guard cannot stand, and why.
+    pub(crate) unfit: &'o [(String, String)],
 }
 
 /// The new text, and what was done with each server.
@@ -135,6 +137,10 @@ impl<'e> Editor<'e> {
                 ));
             }
             Reached::Http { url, transport } => {
+                let unfit = order.unfit.iter().find(|(it, _)| url.value.text() == Some(it));
+                if let Some((_, why)) = unfit {
+                    return Ok(What::Left(why.clone()));
+                }
                 self.refuse_dotted(url)?;
                 self.wrap_url(url, transport, &guard, mcp);
             }

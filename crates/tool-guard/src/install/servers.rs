@@ -3,7 +3,7 @@ use super::{
     client::Form,
     tree::{Member, Node, Refusal, Value, member},
 };
-use crate::mcp::options::endpoint;
+use crate::{mcp::options::endpoint, secrets::is_like_one};
 use std::path::Path;
 use tool_reliability::admin::is_local_host;
 
@@ -223,7 +223,7 @@ impl<'t> Entry<'t> {
 /// Why a command line cannot have this URL.
 fn unfit(url: &str) -> Option<&'static str> {
     // A variable may hold a credential, and is known to the client only.
-    if url.contains(['?', '$', '{']) || url.split(['/', '@']).skip(3).any(is_like_a_secret) {
+    if url.contains(['?', '$', '{']) || url.split(['/', '@']).skip(3).any(is_like_one) {
         return Some(
             "its URL has a query, a variable or a part that looks made by chance, which may be a secret, and all users of this machine can read command lines: write `tool-guard mcp --upstream URL --header-file FILE` by hand if it is none",
         );
@@ -235,18 +235,6 @@ fn unfit(url: &str) -> Option<&'static str> {
     (uri.scheme_str() != Some("https") && !is_local_host(host)).then_some(
         "its URL sends calls unencrypted to another machine: use https, or write `tool-guard mcp --upstream URL --insecure-http` by hand",
     )
-}
-
-/// Whether a part of a path looks made by chance: letters and digits in a row, or a UUID.
-fn is_like_a_secret(part: &str) -> bool {
-    let is_mixed = |text: &str| {
-        text.bytes().any(|byte| byte.is_ascii_digit())
-            && text.bytes().any(|byte| byte.is_ascii_alphabetic())
-    };
-    let mut rows = part.split(|byte: char| !byte.is_ascii_alphanumeric());
-    let hex = part.bytes().filter(u8::is_ascii_hexdigit).count();
-    let is_hex = part.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    rows.any(|row| row.len() >= 16 && is_mixed(row)) || is_hex && hex >= 16
 }
 
 impl<'t> Reached<'t> {

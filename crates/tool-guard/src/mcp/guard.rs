@@ -42,6 +42,8 @@ pub(crate) struct Guard {
     pub(crate) limits: Limits,
     /// Names the server in the records.
     pub(crate) server: String,
+    /// The same for people.
+    label: String,
     /// The longest message that is forwarded, in bytes.
     pub(crate) max_line: usize,
     /// What the operator knows about the statuses of a server at an address.
@@ -96,6 +98,7 @@ impl Guard {
         let compares = signals(loops, setup.config.loops.signals.as_ref()).is_some();
         let recording = setup.recording(options.overrides.recording.clone());
         let server = recording.server(&options.server_words());
+        let label = recording.label(&options.server_words());
         let mut records = match options.mode {
             Mode::Enforce => recording.open(&server).await?,
             // Calls that are only watched are not recorded.
@@ -132,6 +135,7 @@ impl Guard {
             mode: options.mode,
             limits,
             server,
+            label,
             max_line: options.max_line,
             statuses,
             identity,
@@ -189,6 +193,7 @@ impl Guard {
         let mut proxy = Proxy::new(self.mode, wire, stack, client, effects);
         (proxy.host_runs, proxy.watching) = (self.host_runs, self.watching.clone());
         proxy.equal_calls = self.equal_calls.clone();
+        proxy.server = self.label.as_str().into();
         proxy
     }
 

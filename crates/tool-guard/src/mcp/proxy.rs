@@ -28,6 +28,7 @@ use super::{
     message::{self, Guess, Line, Message, NoteParams, Token},
     meta, notes,
     out::Out,
+    records,
     timeout_sweeper::TimeoutSweeper,
     tool::{ServerTool, Wire},
     unknowns::{self, Ended},
@@ -39,7 +40,7 @@ use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 use tool_reliability::{Guarded, telemetry::TARGET};
-use tr_core::canonical::Key;
+use tr_core::{canonical::Key, printable};
 
 /// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
 /// [`to_client`](Self::to_client) and [`to_server`](Self::to_server).
@@ -65,6 +66,10 @@ pub(crate) struct Proxy {
     pub(crate) ended: Option<Ended>,
     /// The calls of all connections that no strong id tells apart.
     pub(super) equal_calls: EqualCalls,
+    /// The server, for a person who reads its records.
+    pub(super) server: Box<str>,
+    /// The client, as `name/version`, once it has said so.
+    client_name: Option<Box<str>>,
     /// Whether the server was started again, and no result has said so.
     is_back: bool,
     /// Lines for the client that are not written yet.
@@ -95,6 +100,8 @@ impl Proxy {
             key: None,
             ended: None,
             equal_calls: EqualCalls::default(),
+            server: Box::default(),
+            client_name: None,
             is_back: false,
             to_client: Out::default(),
             to_server: Out::default(),
@@ -113,8 +120,9 @@ impl Proxy {
     }
 
     /// The client has said its name, as `name/version`, by which its calls have their limit.
-    pub(crate) fn know_client(&self, name: &str) {
-        self.wire.lock().know_client(name);
+    pub(crate) fn know_client(&mut self, name: Box<str>) {
+        self.wire.lock().know_client(&name);
+        self.client_name = Some(name);
     }
 
     /// Reads what is said about tools, in the form of a server's list.
@@ -140,6 +148,10 @@ impl Proxy {
         let record = call.trace.record;
         if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(&end)) {
             self.wire.unknowns.note(equals, record, earlier, &call.tool);
+            if let Some(record) = record.filter(|_| self.mode == Mode::Enforce) {
+                let (tool, record) = (printable(&call.tool), records::short(&record));
+                tracing::warn!(target: TARGET, event = "outcome_unknown", state = "unknown", %tool, record);
+            }
         }
         self.ended = Some(unknowns::ended(&end, self.key));
         let wanted = self.wire.lock().in_flight.close(call.id());
@@ -297,7 +309,7 @@ impl Proxy {
         }
         self.watching.on_request(message);
         if let Some(client) = meta::initializes(message) {
-            self.know_client(&client);
+            self.know_client(client);
         }
         let (place, is_list) = (message::range(line, raw), method == "tools/list");
         let lasts = (method == "subscriptions/listen").then(|| id.clone());

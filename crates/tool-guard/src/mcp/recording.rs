@@ -106,6 +106,11 @@ impl Recording {
         self.name.clone().unwrap_or_else(|| records::name_of(command))
     }
 
+    /// The same for people.
+    pub(crate) fn label(&self, command: &[OsString]) -> String {
+        self.name.clone().unwrap_or_else(|| records::label_of(command))
+    }
+
     /// Opens the store.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! The names of the records of calls: where they are, and what their store and their servers are called.
-use crate::{files::read_secret, terminal::quoted};
+use crate::{files::read_secret, secrets::is_like_one, terminal::quoted};
 use anyhow::{Context as _, anyhow};
 use std::{
     env,
@@ -11,7 +11,10 @@ use std::{
 };
 pub(crate) use tool_reliability::config::RecordPlace as Place;
 use tool_reliability::idempotency::store::SealingKey;
-use tr_core::canonical::{Digest, Key};
+use tr_core::{
+    canonical::{Digest, Key},
+    printable,
+};
 
 /// How long a call of unknown outcome blocks its repeats by default: until a person has settled it, or a
 /// month.
@@ -35,6 +38,25 @@ pub(super) fn place_of(url: &str) -> String {
     let rest = rest.rsplit_once('@').map_or(rest.to_owned(), |(_, at)| format!("***@{at}"));
     quoted(Path::new(&format!("{scheme}://{rest}")))
 }
+
+/// A server's command, or its URL, as a person recognises it: the program and its first argument, without what may be a
+/// secret.
+pub(super) fn label_of(words: &[OsString]) -> String {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let Some(first) = words.first().map(text) else { return String::new() };
+    if let Some((_, rest)) = first.split_once("://") {
+        let host = rest.split('/').next().unwrap_or_default();
+        return printable(host.rsplit('@').next().unwrap_or_default()).into_owned();
+    }
+    let program = first.rsplit('/').next().unwrap_or_default().to_owned();
+    let argument = words[1..].iter().map(text).find(|word| !word.starts_with('-'));
+    let argument = argument.filter(|word| !is_like_one(word) && !word.contains('='));
+    let label = argument.map_or(program.clone(), |word| format!("{program} {word}"));
+    printable(&label).chars().take(LABEL).collect()
+}
+
+/// How much of a server's label is kept, in characters.
+const LABEL: usize = 80;
 
 /// The command by which a person reaches the same records, for messages.
 #[derive(Clone, Debug, Default)]

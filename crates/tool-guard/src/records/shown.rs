@@ -119,6 +119,7 @@ pub(super) fn fields(record: &DedupeRecord, now: u64) -> String {
         ("conversation", record.request.session_key.clone()),
         ("arguments", format!("digest {}", record.request.params_digest)),
     ];
+    rows.extend(record.request.about.iter().map(|(name, value)| (&**name, value.clone())));
     if let Some(execution) = &record.execution {
         rows.push(("runs", execution.attempt_count.to_string()));
         for run in &execution.attempts {

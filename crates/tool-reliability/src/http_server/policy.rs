@@ -155,7 +155,7 @@ impl<B> RequestPolicy<KeyedRequest<B>> for HttpPolicy {
 
     fn record<'r>(&self, req: &'r KeyedRequest<B>) -> RecordRef<'r> {
         let Keyed { key, principal, .. } = &req.keyed;
-        RecordRef { key: Some(key), actor: Some(principal), session: None }
+        RecordRef { key: Some(key), actor: Some(principal), ..RecordRef::default() }
     }
 }
 

@@ -162,6 +162,7 @@ pub(super) fn manifest(id: ToolId, tool: Tool, faults: &mut Faults) -> ToolManif
     }
     manifest.scope = keys.scope.as_ref().map(|scope| scope.value).unwrap_or_default();
     manifest.rules = rules(keys);
+    manifest.shown_in_records = tool.records.and_then(|it| it.show).unwrap_or_default();
     manifest.dependency = tool.dependency;
     manifest.required = tool.required.unwrap_or(false);
     manifest.default_value = tool.default_value.map(|value| value.value);

@@ -75,6 +75,8 @@ object! { strict
         "ttl" => ttl: Option<TtlOverride>, Lenient<Ttl>;
         /// How errors with these codes end, whatever else is known of them.
         "classification" => classification: Option<Vec<(Box<str>, End)>>, Lenient<Added<Map<Word<End>>>>;
+        /// What the records of its calls show.
+        "records" => records: Option<Records>, Lenient<Records>;
         /// How keys and digests are made.
         "keys" => keys: Option<Keys>, Lenient<Keys>;
         /// The dependency that it uses, for a breaker shared with other tools.
@@ -182,6 +184,14 @@ object! { strict
         "inflight_ms" => inflight: Option<Duration>, Lenient<Span<1, RECORDED>>;
         /// Of mutating calls of unknown outcome.
         "unknown_ms" => unknown: Option<Duration>, Lenient<Span<1, RECORDED>>;
+    }
+}
+
+object! { strict
+    /// What the records of a tool's calls show.
+    struct Records {
+        /// The params whose values a person reads who settles a call of unknown outcome, such as `/order_id`.
+        "show" => show: Option<Vec<Pointer>>, Lenient<List<Inside>>;
     }
 }
 

@@ -111,6 +111,9 @@ pub struct IdempotencyParts {
     pub in_process: bool,
     /// The session in which the call's record is found among equal ones, where that is not the call's.
     pub record_session: Option<Box<str>>,
+    /// What else the record says of the call to a person who settles it, a line `name: value` each: the server, the client,
+    /// the params that tell it from others.
+    pub about: Option<Box<str>>,
 }
 
 impl fmt::Debug for IdempotencyParts {
@@ -126,6 +129,7 @@ impl fmt::Debug for IdempotencyParts {
             .field("ttls", &self.ttls)
             .field("in_process", &self.in_process)
             .field("record_session", &self.record_session)
+            .field("about", &self.about.is_some())
             .finish()
     }
 }

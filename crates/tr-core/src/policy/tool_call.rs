@@ -181,6 +181,7 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
             key: idempotency.key.as_deref(),
             actor,
             session: idempotency.record_session.as_deref(),
+            about: idempotency.about.as_deref(),
         }
     }
 

@@ -12,6 +12,7 @@ impl<'n> RequestNote<'n> {
             request_id: info.request_id.map(Into::into),
             tool_call_id: info.tool_call_id.map(Into::into),
             key: record.key.map(Into::into),
+            about: record.about.map(Into::into),
         }
     }
 

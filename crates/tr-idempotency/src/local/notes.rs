@@ -6,9 +6,9 @@ use tr_core::{CallInfo, DedupeScope, RecordRef};
 /// A buffer that grew beyond this is shrunk.
 const KEPT: usize = 1024;
 
-const FIELDS: usize = 6;
+const FIELDS: usize = 7;
 
-/// Six optional texts in one buffer, which the next record in this slot reuses.
+/// Seven optional texts in one buffer, which the next record in this slot reuses.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     text: String,
@@ -35,6 +35,8 @@ pub(crate) struct RequestNote<'n> {
     pub(crate) tool_call_id: Option<Cow<'n, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<Cow<'n, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) about: Option<Cow<'n, str>>,
 }
 
 impl Notes {
@@ -50,6 +52,7 @@ impl Notes {
             info.tool_call_id,
             record.key,
             record.actor,
+            record.about,
         ];
         self.is_global = scope == DedupeScope::Global;
         self.there = 0;
@@ -91,6 +94,7 @@ impl Notes {
             tool_call_id: field(3),
             key: field(4),
             actor: field(5),
+            about: field(6),
         }
     }
 }

@@ -18,6 +18,8 @@ pub struct RecordRef<'r> {
     pub actor: Option<&'r str>,
     /// The session in which the record is found among equal ones, where that is not the request's.
     pub session: Option<&'r str>,
+    /// What else a record says of the request, a line `name: value` each.
+    pub about: Option<&'r str>,
 }
 
 /// A key that cannot be used. The tool did not run.

@@ -260,9 +260,9 @@ impl<B: Behind> Inside<B> {
             }
         }
         let client = self.guard.client(&home.caller).via(via);
-        let proxy = self.guard.proxy(client).with_messages();
+        let mut proxy = self.guard.proxy(client).with_messages();
         if let Some(client) = self.sessions.client(&home) {
-            proxy.know_client(&client);
+            proxy.know_client(client);
         }
         let (response, answer) = oneshot::channel();
         let (behind, headers) = (self.behind.at(&head.uri), head.headers);

@@ -9,11 +9,16 @@ use crate::mcp::{
     unknowns::{self, Barred},
     warnings::Repeatable,
 };
-use std::sync::Arc;
+use serde_json::Value;
+use std::{fmt::Write as _, process, sync::Arc};
 use tower::ServiceExt;
 use tr_core::{
     CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall, call::Attachment,
+    printable,
 };
+
+/// How much of a param's value a record shows, in characters.
+const SHOWN: usize = 200;
 
 impl Proxy {
     pub(super) fn start(&mut self, request: Request) {
@@ -28,7 +33,7 @@ impl Proxy {
         parts.retry =
             self.host_runs.then(|| RetryOverride { attempts: Some(1), ..RetryOverride::default() });
         self.watching.attribute(&mut parts, &said);
-        if let Some(client) = &said.client {
+        if let Some(client) = said.client {
             self.know_client(client);
         }
         parts.turn = said.turn;
@@ -48,6 +53,9 @@ impl Proxy {
             self.wire.lock().in_flight.name(mcp.id(), own);
         }
         let store = self.wire.store().filter(|_| effect == Effect::Mutating);
+        if own.is_some() && store.is_some() {
+            call.parts_mut().idempotency.about = Some(self.about(&call));
+        }
         mcp.trace = Trace {
             record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),
             equals: (effect == Effect::Mutating)
@@ -112,6 +120,25 @@ impl Proxy {
         };
         let finished = self.calls.begin(Box::pin(run));
         self.on_step(finished);
+    }
+
+    /// What a person who settles the call reads of it.
+    fn about(&self, call: &ToolCall) -> Box<str> {
+        let mut lines = format!("server: {}\nguard: process {}", self.server, process::id());
+        if let Some(client) = &self.client_name {
+            let _ = write!(lines, "\nclient: {}", printable(client));
+        }
+        let shown = call.manifest().map_or(&[][..], |tool| &tool.shown_in_records);
+        if !shown.is_empty() {
+            let params: Value = serde_json::from_str(call.parts().params.get()).unwrap_or_default();
+            for pointer in shown {
+                if let Some(value) = params.pointer(&pointer.to_string()) {
+                    let value: String = value.to_string().chars().take(SHOWN).collect();
+                    let _ = write!(lines, "\n{pointer}: {}", printable(&value));
+                }
+            }
+        }
+        lines.into()
     }
 
     /// The call with what is known of its tool. A key is its caller's promise that it must not be made twice, whatever

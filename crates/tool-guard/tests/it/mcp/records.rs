@@ -246,7 +246,10 @@ fn with_a_key_nothing_of_a_call_can_be_read_in_the_file() {
     let key = shop.ledger.with_extension("key");
     fs::write(&key, "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n").unwrap();
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-    let options = ["--records-key-file", key.to_str().unwrap()];
+    let catalog = shop.ledger.with_extension("toml");
+    fs::write(&catalog, "[tools.charge_card.records]\nshow = [\"/order\"]\n").unwrap();
+    let files = [key.to_str().unwrap(), catalog.to_str().unwrap()];
+    let options = ["--records-key-file", files[0], "--catalog", files[1]];
     let meta = codex("call-secret", "thread-secret");
     let mut clients = [shop.open(&options), shop.open(&options)];
     for client in &mut clients {
@@ -287,6 +290,7 @@ fn with_a_key_nothing_of_a_call_can_be_read_in_the_file() {
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(shop.open(&options).wait().code(), Some(1));
     fs::remove_file(key).unwrap();
+    fs::remove_file(catalog).unwrap();
 }
 
 fn mode(path: &Path) -> u32 {

@@ -55,6 +55,41 @@ fn a_person_settles_what_nobody_knows_while_no_guard_runs_or_one_does() {
     assert_eq!(records(&shop, &["list"]).0, "no records\n");
 }
 
+/// Who has to look at the tool's own side finds there what the record names.
+#[test]
+fn a_record_shows_server_client_and_the_params_that_the_catalogue_allows() {
+    let shop = Shop::new();
+    let catalog = shop.ledger.with_extension("toml");
+    fs::write(&catalog, "[tools.charge_card.records]\nshow = [\"/order\", \"/no/such\"]\n")
+        .unwrap();
+    let mut client = shop.open(&["--catalog", catalog.to_str().unwrap()]);
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+                        "clientInfo": { "name": "shop\nagent", "version": "7" } });
+    client.request(9, "initialize", hello);
+    client.answer(9);
+    let order = json!({ "order": "o-1\nowner: x", "then": "hang", "card": "4111" });
+    pay(&mut client, 1, &codex("call_7", "t"), order);
+    until("it has paid", || (shop.paid() == 1).then_some(()));
+    let guard = client.id().to_string();
+    client.signal(Signal::KILL);
+    client.wait();
+    let (listed, _) = records(&shop, &["list", "--unknown"]);
+    let (shown, _) = records(&shop, &["show", &listed[..12]]);
+    let row = |name: &str| {
+        let line = shown.lines().find(|line| line.split(' ').next() == Some(name));
+        line.map(|line| line[name.len()..].trim().to_owned())
+    };
+    assert_eq!(row("server").as_deref(), Some("tool-guard __serve"), "{shown}");
+    assert_eq!(row("guard"), Some(format!("process {guard}")), "{shown}");
+    assert_eq!(row("client").as_deref(), Some("shop\\nagent/7"), "{shown}");
+    assert_eq!(row("/order").as_deref(), Some("\"o-1\\nowner: x\""), "{shown}");
+    assert!(!shown.contains("4111"), "{shown}");
+    let (json, _) = records(&shop, &["show", &listed[..12], "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["request"]["about"]["client"], "shop\\nagent/7", "{json}");
+    fs::remove_file(catalog).unwrap();
+}
+
 #[test]
 fn a_person_s_answer_is_given_again_and_what_did_not_run_runs() {
     let meta = json!({ "idempotencyKey": "k" });
