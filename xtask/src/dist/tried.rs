@@ -18,6 +18,9 @@ const START: Duration = Duration::from_millis(15);
 /// An address where no registry is.
 const NO_REGISTRY: &str = "http://127.0.0.1:1";
 
+/// The plugin for OpenClaw.
+const PLUGIN: &str = "@tool-reliability/openclaw";
+
 /// Installs each package into a fresh place, and uses it.
 pub(super) fn run(repo: &Repo, tools: &Path, commit: &str, out: &Path) -> Result<()> {
     let servers = peers::ensure(repo)?;
@@ -28,6 +31,7 @@ pub(super) fn run(repo: &Repo, tools: &Path, commit: &str, out: &Path) -> Result
     home.wheel(out)?;
     home.uvx(tools, out)?;
     home.npm(out)?;
+    home.plugin(out)?;
     println!("the packages install, run and leave nothing behind");
     Ok(())
 }
@@ -68,21 +72,8 @@ impl Home<'_> {
     fn npm(&self, out: &Path) -> Result<()> {
         let prefix = self.folder.join("npm");
         fs::create_dir_all(&prefix)?;
-        let mut tarballs = Vec::new();
-        for entry in fs::read_dir(out)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "tgz") && fits(&path) {
-                tarballs.push(path);
-            }
-        }
-        let npm = |action: &str| {
-            let mut npm = self.command("npm");
-            npm.args([action, "--offline", "--ignore-scripts", "--no-audit", "--no-fund"])
-                .args(["--loglevel=error", "--registry", NO_REGISTRY, "--prefix"])
-                .arg(&prefix)
-                .current_dir(&prefix);
-            npm
-        };
+        let tarballs = tarballs(out, fits)?;
+        let npm = |action: &str| self.npm_command(action, &prefix);
         shell::run(npm("install").args(&tarballs))?;
         self.uses(&prefix.join("node_modules/.bin/tool-guard"))?;
         let mut npx = self.command("npx");
@@ -94,6 +85,30 @@ impl Home<'_> {
         let mut after = if modules.exists() { entries(&modules)? } else { Vec::new() };
         after.retain(|path| !path.ends_with(".package-lock.json"));
         left(&[], &after).context("`npm uninstall`")
+    }
+
+    /// The plugin brings the program: installed as OpenClaw does it, whose own trial is `cargo lab peers`.
+    fn plugin(&self, out: &Path) -> Result<()> {
+        let prefix = self.folder.join("plugin");
+        fs::create_dir_all(&prefix)?;
+        let tarballs = tarballs(out, |path| package(path).is_some_and(|name| name == PLUGIN))?;
+        let mut install = self.npm_command("install", &prefix);
+        install.args(["--omit=dev", "--omit=peer", "--legacy-peer-deps"]).args(&tarballs);
+        shell::run(&mut install)?;
+        let (os, cpu) = super::HERE;
+        let program = format!("{PLUGIN}/node_modules/@tool-reliability/{os}-{cpu}/bin/tool-guard");
+        let program = prefix.join("node_modules").join(program);
+        self.demo(self.command(program).arg("demo"))
+    }
+
+    /// npm without a registry.
+    fn npm_command(&self, action: &str, prefix: &Path) -> Command {
+        let mut npm = self.command("npm");
+        npm.args([action, "--offline", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .args(["--loglevel=error", "--registry", NO_REGISTRY, "--prefix"])
+            .arg(prefix)
+            .current_dir(prefix);
+        npm
     }
 
     /// Runs the demo, a real server behind the guard, and a check of a session.
@@ -189,14 +204,23 @@ fn echo(guarded: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// The tarballs of these packages.
+fn tarballs(out: &Path, wanted: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(out)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "tgz") && wanted(&path) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
 /// Whether npm installs this tarball here: the main package, or that of this platform.
 fn fits(tarball: &Path) -> bool {
-    let here = match std::env::consts::ARCH {
-        "x86_64" => "linux-x64",
-        "aarch64" => "linux-arm64",
-        other => other,
-    };
-    package(tarball).is_some_and(|name| !name.starts_with('@') || name.ends_with(here))
+    let (os, cpu) = super::HERE;
+    let here = format!("{os}-{cpu}");
+    package(tarball).is_some_and(|name| !name.starts_with('@') || name.ends_with(&here))
 }
 
 /// The name of the package in a tarball of ours, such as `tool-reliability-linux-x64-0.1.0.tgz`.
