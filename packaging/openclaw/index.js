@@ -1,42 +1,18 @@
 // Tool Guard for OpenClaw: a thin plugin over `tool-guard decide`, which decides and records.
-import { createRequire } from "node:module";
-import { Host, home } from "./host.js";
-import { Sidecar } from "./sidecar.js";
+import { start } from "./guard.js";
 
 const DEFAULTS = {
   enabled: true,
   maxIdenticalFailures: 2,
   maxFailuresPerTurn: 5,
   logPath: "~/.openclaw/tool-guard.log",
+  steerModel: true,
+  endRuns: true,
   onFailure: "reads",
   deriveKeys: "off",
 };
 // A gateway may load this module twice; all of them share one guard.
 const SHARED = Symbol.for("tool-reliability.openclaw");
-
-/** The program: as configured, of the package for this platform, or of the PATH. */
-function program({ binary }) {
-  if (binary) return home(binary);
-  try {
-    const require = createRequire(import.meta.url);
-    return require.resolve(`@tool-reliability/${process.platform}-${process.arch}/bin/tool-guard`);
-  } catch {
-    return "tool-guard";
-  }
-}
-
-function start(config, client, log) {
-  const args = ["decide", `--attribution-log=${home(config.logPath)}`, "--derive-keys", config.deriveKeys, "--name", "openclaw"];
-  for (const [option, value] of [["--records", config.records], ["--config", config.configFile], ["--catalog", config.catalogFile]]) {
-    if (value) args.push(option, home(value));
-  }
-  const env = {
-    TOOL_RELIABILITY__LOOPS__MAX_IDENTICAL: String(config.maxIdenticalFailures),
-    TOOL_RELIABILITY__LOOPS__MAX_FAILURES_PER_TURN: String(config.maxFailuresPerTurn),
-  };
-  const sidecar = new Sidecar({ program: program(config), args, env, log });
-  return { sidecar, host: new Host({ sidecar, config, client, log }) };
-}
 
 /** The guard with this configuration; another one's is stopped. */
 function shared(config, client, log) {
@@ -44,7 +20,7 @@ function shared(config, client, log) {
   const known = globalThis[SHARED];
   if (known?.name === name) return known;
   known?.sidecar.stop();
-  return (globalThis[SHARED] = { name, ...start(config, client, log) });
+  return (globalThis[SHARED] = { name, ...start({ config, client, log }) });
 }
 
 export default {
@@ -58,7 +34,7 @@ export default {
     const guard = () => shared(config, client, api.logger);
     api.registerService({
       id: "tool-guard",
-      start: () => void guard().sidecar.start(),
+      start: () => guard().host.prepare(),
       stop: () => {
         globalThis[SHARED]?.sidecar.stop();
         delete globalThis[SHARED];

@@ -5,6 +5,8 @@ import { createInterface } from "node:readline";
 
 const ANSWER_WITHIN = 12_000;
 const STEADY_AFTER = 60_000;
+/** In the repository. */
+const INSTALL = "cargo install --path crates/tool-guard --locked";
 
 export class Sidecar {
   #program;
@@ -17,6 +19,8 @@ export class Sidecar {
   #restarts = 0;
   #started = 0;
   #stopped = false;
+  #isFound = false;
+  #isMissed = false;
 
   constructor({ program, args, env, log }) {
     this.#program = program;
@@ -38,7 +42,8 @@ export class Sidecar {
     });
     this.#child = child;
     const ended = (why) => this.#ended(child, why);
-    child.on("error", (error) => ended(error.message));
+    child.on("spawn", () => (this.#isFound = true));
+    child.on("error", (error) => (this.#isFound ? ended(error.message) : this.#missing(child, error)));
     child.on("exit", (code, signal) => ended(signal ?? `exit code ${code}`));
     child.stdin.on("error", () => {});
     createInterface({ input: child.stdout }).on("line", (line) => this.#answered(line));
@@ -59,6 +64,11 @@ export class Sidecar {
     });
     this.#child.stdin.write(`${JSON.stringify({ ...event, id })}\n`);
     return answer;
+  }
+
+  /** Whether the program was there at least once. */
+  get isFound() {
+    return this.#isFound;
   }
 
   /** The program's process id, while it runs. */
@@ -91,10 +101,16 @@ export class Sidecar {
     else waiting.resolve({ ...answer, id });
   }
 
+  #missing(child, { message }) {
+    if (!this.#isMissed) this.#log.warn(`calls are not guarded until tool-guard is installed (${message}): ${INSTALL}`);
+    this.#isMissed = true;
+    this.#ended(child, message);
+  }
+
   #ended(child, why) {
     if (this.#child !== child) return;
     this.#child = undefined;
-    if (!this.#stopped) this.#log.warn(`tool-guard has ended: ${why}`);
+    if (this.#isFound && !this.#stopped) this.#log.warn(`tool-guard has ended: ${why}`);
     for (const [id, waiting] of this.#waiting) {
       if (waiting.child === child) this.#settle(id, new Error(`tool-guard has ended: ${why}`));
     }

@@ -1,9 +1,11 @@
 // The plugin over the real `tool-guard decide` (TR_TOOL_GUARD), without OpenClaw: `node --test test.mjs`.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, existsSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, existsSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { Agent } from "./agent.js";
+import { start } from "./guard.js";
 import plugin from "./index.js";
 
 const manifest = JSON.parse(readFileSync(new URL("openclaw.plugin.json", import.meta.url), "utf8"));
@@ -79,11 +81,199 @@ test("a call that OpenClaw refused itself is logged each time, with its model", 
 
 test("without the guard, onFailure decides", async () => {
   for (const [onFailure, read, exec] of [["reads", false, true], ["allow", false, false], ["block", true, true]]) {
-    const host = openclaw({ onFailure, binary: "/no/such/program" });
+    const host = openclaw({ onFailure, binary: "/bin/false" });
     assert.equal((await host.before("read", {}, "call_1"))?.block === true, read, onFailure);
     assert.equal((await host.before("exec", {}, "call_2"))?.block === true, exec, onFailure);
-    assert.match(host.warnings.join("\n"), /ENOENT/);
+    assert.match(host.warnings.join("\n"), /exit code 1/);
     host.end();
+  }
+});
+
+test("until the program is there, calls pass, and the log names what installs it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "tool-guard-plugin-"));
+  const binary = join(folder, "tool-guard");
+  const host = openclaw({ onFailure: "block", binary, steerModel: false, endRuns: false });
+  host.service.start();
+  assert.equal(await host.before("exec", { command: "pay" }, ID), undefined);
+  assert.equal(await host.after("exec", { command: "pay" }, ID, "declined"), true);
+  assert.equal(host.warnings.length, 1, host.warnings.join("\n"));
+  assert.match(host.warnings[0], /cargo install --path crates\/tool-guard/);
+  symlinkSync(process.env.TR_TOOL_GUARD, binary);
+  // The guard is started once more.
+  assert.equal(await host.before("exec", { command: "pay" }, ID), undefined);
+  await host.result("exec", { command: "pay" }, ID, "receipt 7");
+  assert.deepEqual(await host.before("exec", { command: "pay" }, ID), { block: true, blockReason: "receipt 7" });
+  host.end();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A run, with an OpenClaw that has these functions; `said` is what they were called with. */
+function running(settings = {}, functions = ["queueAgentHarnessMessage", "abortAgentHarnessRun"]) {
+  const folder = mkdtempSync(join(tmpdir(), "tool-guard-plugin-"));
+  const [said, warnings] = [[], []];
+  const sdk = Object.fromEntries(functions.map((name) => [name, (session, text) => (said.push(text ?? `end ${session}`), true)]));
+  const log = { warn: (line) => warnings.push(line) };
+  const defaults = Object.entries(manifest.configSchema.properties).flatMap(([name, { default: value }]) => (value === undefined ? [] : [[name, value]]));
+  const config = { ...Object.fromEntries(defaults), binary: process.env.TR_TOOL_GUARD, records: "memory", logPath: join(folder, "log"), ...settings };
+  const { host, sidecar } = start({ config, client: "openclaw/test", log, agent: new Agent({ log, sdk: async () => sdk }) });
+  let calls = 0;
+  const ctx = (runId) => ({ sessionKey: "key", sessionId: "s", runId });
+  const run = {
+    said, warnings, sidecar,
+    asks: async (runId = "r") => (host.onModel({ runId, sessionId: "s", provider: "script", model: "m" }), await new Promise(setImmediate)),
+    /** OpenClaw refuses a call. */
+    refuses: (toolName, params, details = {}, runId = "r") =>
+      host.onAfter({ toolName, params, toolCallId: `call_${calls++}`, runId, error: `Validation failed for tool "${toolName}":`, result: { details } }, ctx(runId)),
+    /** A call is made, and fails, or is refused by the guard. */
+    async fails(toolName, params, runId = "r") {
+      const event = { toolName, params, toolCallId: `call_${calls++}`, runId };
+      if ((await host.onBefore(event, ctx(runId)))?.block) return "refused";
+      await host.onResult({ ...event, args: params, isError: true, result: { content: [{ type: "text", text: `no ${JSON.stringify(params)}` }] } }, ctx(runId));
+      return "made";
+    },
+    async skips(toolName, params, runId = "r") {
+      const event = { toolName, params, toolCallId: `call_abcdEFGH1234567890ijKL${calls++}`, runId };
+      const refused = await host.onBefore(event, ctx(runId));
+      await host.onAfter({ ...event, result: { content: [{ type: "text", text: "Skipped" }], details: { status: "skipped" } } }, ctx(runId));
+      return refused;
+    },
+    end: () => (sidecar.stop(), rmSync(folder, { recursive: true, force: true })),
+  };
+  return run;
+}
+
+const LOOP = `[LOOP DETECTED] Tool "read" failed 2 times with identical arguments. \nThis is a non-retryable error. Do NOT retry this call. \nTry a different approach or report the issue.`;
+const LIMIT = "[TOOL ERROR LIMIT] 5 tool failures in this turn. \nStopping tool execution. Review your approach before continuing.";
+
+test("a call that OpenClaw refuses again and again is told to the model, and ends the run", async () => {
+  const run = running();
+  for (const said of [[], [LOOP], [LOOP], [LOOP], [LOOP, "end s"], [LOOP, "end s", "end s"]]) {
+    await run.asks();
+    await run.refuses("read", {});
+    assert.deepEqual(run.said, said);
+  }
+  assert.match(run.warnings.find((line) => line.includes("is ended")), /^run r of session key is ended: .* read /);
+  const { reason } = await run.sidecar.ask({ event: "before", tool: "read", params: {}, session: "key", turn: "r" });
+  assert.equal(reason, LOOP, "the guard has the same words");
+  run.end();
+});
+
+test("calls of one request do not end a run, however many: the model has not read of them", async () => {
+  const run = running();
+  await run.asks();
+  await Promise.all([1, 2, 3, 4, 5, 6].map(() => run.refuses("read", {})));
+  assert.deepEqual(run.said, []);
+  await run.asks();
+  await Promise.all([1, 2, 3].map(() => run.refuses("read", {})));
+  assert.deepEqual(run.said, [LOOP]);
+  await run.asks();
+  await run.refuses("read", {});
+  assert.deepEqual(run.said, [LOOP, "end s"]);
+  run.end();
+});
+
+test("five different refusals are too many failures, and the run ends if the model does not stop after the next", async () => {
+  const run = running();
+  for (const number of [1, 2, 3, 4, 5]) {
+    await run.asks();
+    assert.deepEqual(run.said, []);
+    await run.refuses("read", { number });
+  }
+  assert.deepEqual(run.said, [LIMIT]);
+  await run.asks();
+  assert.equal(await run.fails("exec", { command: "ls" }), "refused");
+  await run.refuses("read", { number: 1 });
+  assert.deepEqual(run.said, [LIMIT]);
+  await run.asks();
+  await run.refuses("read", { number: 6 });
+  assert.deepEqual(run.said, [LIMIT, "end s"]);
+  const { reason } = await run.sidecar.ask({ event: "before", tool: "read", params: {}, session: "key", turn: "r" });
+  assert.equal(reason, LIMIT, "the guard has the same words");
+  run.end();
+});
+
+test("failures that differ end no run until its model ignores that its calls are refused", async () => {
+  const run = running();
+  await run.asks();
+  const grep = (pattern) => run.fails("grep", { pattern });
+  for (const pattern of ["a", "b", "c", "d", "e"]) assert.equal(await grep(pattern), "made");
+  assert.equal(await grep("f"), "refused", "of the same request");
+  assert.deepEqual(run.said, []);
+  await run.asks();
+  assert.deepEqual([await grep("g"), await grep("h")], ["refused", "refused"]);
+  assert.deepEqual(run.said, [], "the model has not read that calls are refused");
+  await run.asks();
+  assert.deepEqual([await grep("i"), await grep("j")], ["refused", "refused"]);
+  assert.deepEqual(run.said, ["end s"]);
+  await run.asks("next");
+  assert.equal(await run.fails("grep", { pattern: "a" }, "next"), "made");
+  run.end();
+});
+
+test("a repeat has the same tool and the same arguments, in any order", async () => {
+  const run = running({ maxFailuresPerTurn: 4 });
+  const asked = [["read", { a: 1, b: 2 }], ["read", { a: 1 }], ["edit", { a: 1, b: 2 }], ["read", { b: 2, a: 1 }]];
+  for (const [tool, params] of asked) {
+    await run.asks();
+    assert.deepEqual(run.said, []);
+    await run.refuses(tool, params);
+  }
+  assert.deepEqual(run.said, [LIMIT.replace(5, 4)]);
+  run.end();
+});
+
+test("what another plugin refuses ends no run", async () => {
+  const run = running();
+  for (const _ of [1, 2, 3, 4, 5, 6, 7]) {
+    await run.asks();
+    await run.refuses("read", {}, { status: "blocked" });
+  }
+  assert.deepEqual(run.said, [LOOP]);
+  run.end();
+});
+
+test("a run is not ended when its session has a later one", async () => {
+  const run = running();
+  for (const _ of [1, 2, 3, 4]) {
+    await run.asks();
+    await run.refuses("read", {});
+  }
+  await run.asks();
+  await run.asks("later");
+  await run.refuses("read", {});
+  assert.deepEqual(run.said, [LOOP]);
+  run.end();
+});
+
+test("telling and ending are switched off one by one", async () => {
+  for (const [settings, said] of [[{ steerModel: false }, ["end s"]], [{ endRuns: false }, [LOOP]], [{ steerModel: false, endRuns: false }, []]]) {
+    const run = running(settings);
+    for (const _ of [1, 2, 3, 4, 5]) {
+      await run.asks();
+      await run.refuses("read", {});
+    }
+    assert.deepEqual(run.said, said);
+    run.end();
+  }
+});
+
+test("an OpenClaw without the functions is said once, and calls are refused as ever", async () => {
+  const run = running({}, []);
+  for (const _ of [1, 2, 3, 4, 5, 6]) {
+    await run.asks();
+    await run.refuses("read", {});
+  }
+  assert.equal(await run.fails("read", {}), "refused");
+  assert.equal(run.warnings.filter((line) => line.includes("queueAgentHarnessMessage and no abortAgentHarnessRun")).length, 1);
+  run.end();
+});
+
+test("a call that OpenClaw skipped for a message may be made later", async () => {
+  for (const [deriveKeys, skipped] of [["off", [1, 2, 3, 4, 5, 6, 7]], ["session", [1, 2]]]) {
+    const run = running({ deriveKeys });
+    for (const number of skipped) assert.equal(await run.skips("exec", { number }), undefined);
+    assert.equal(await run.fails("exec", { number: 1 }), "made", deriveKeys);
+    run.end();
   }
 });
 
@@ -105,6 +295,8 @@ test("manifest, package and module agree", () => {
   assert.deepEqual([manifest.id, manifest.name, manifest.version], ["tool-guard", "Tool Guard", own.version]);
   assert.deepEqual([plugin.id, plugin.name, plugin.description], [manifest.id, manifest.name, manifest.description]);
   assert.equal(manifest.configSchema.additionalProperties, false);
+  const [, version] = readFileSync(new URL("../../Cargo.toml", import.meta.url), "utf8").match(/^version = "(.*)"$/m);
+  assert.equal(own.version, version, "the version is the project's");
 });
 
 test("each setting has a hint, and the defaults are those of the manifest", () => {

@@ -24,14 +24,45 @@ async function play(home, name, steps, settings) {
   if (home.installed) home.plugin(settings ?? {});
   const turn = await home.turn(name);
   await scripted.close();
-  if (turn.code) throw new Error(`${name}: ${turn.stdout}${turn.stderr}`);
+  return seen(scripted, turn);
+}
+
+/** What a turn shows. */
+function seen({ requests, times }, { code, stdout, stderr }) {
+  const isEnded = /agent run aborted|"summary": "aborted"/.test(stdout);
+  if (code && !isEnded) throw new Error(`${stdout}${stderr}`);
   // What the model read after each step.
-  const read = scripted.requests.slice(1).map(lastResult);
-  return { requests: scripted.requests.length, read, said: turn.stderr };
+  const read = requests.slice(1).map(lastResult);
+  const isTold = (words) => JSON.stringify(requests.at(-1).messages).includes(words);
+  const isQuick = requests.length <= 6 && times.at(-1) - times[1] <= 10_000;
+  const end = `${requests.length} requests, then ${isEnded ? "ended" : "an answer"}`;
+  return { isEnded, isTold, read, requests: requests.length, said: stderr, end: isEnded && isQuick ? "ended within 6 requests and 10 s of the first failure" : end };
+}
+
+/** A turn of a gateway of its own. */
+async function playGateway(home, name, steps, settings, during = () => {}) {
+  const scripted = await model(steps);
+  home.configure(scripted.url);
+  home.plugin(settings);
+  const gateway = home.gateway();
+  const stop = async () => (await gateway.end(), await scripted.close());
+  try {
+    await until("the gateway", () => gateway.isReady(), 120_000);
+    await during();
+    return { ...seen(scripted, await home.gatewayTurn(name)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 }
 
 const count = (texts, part) => texts.filter((text) => text.includes(part)).length;
 const missing = "File not found";
+
+const LOOP = "[LOOP DETECTED]";
+const LIMIT = "[TOOL ERROR LIMIT]";
+const bare = times(10, (number) => read({}, number));
+const reads = (turn, words) => (turn.isTold(words) ? `; the model reads \`${words}\`` : "");
 
 /** A program that notes its process ids, and then is the guard. */
 function watched(home) {
@@ -68,13 +99,13 @@ export const CASES = [
   }],
   ["one missing file, 8 × (TG-1, TG-4)", async (home) => {
     const { read: texts } = await play(home, "missing", times(8, (number) => read({ path: "none.txt" }, number)));
-    const noted = texts.findIndex((text) => text.includes(missing) && text.includes("[LOOP DETECTED]")) + 1;
+    const noted = texts.findIndex((text) => text.includes(missing) && text.includes(LOOP)) + 1;
     return `${count(texts, missing)} × run${noted ? `; a note on call ${noted}` : ""}`;
   }],
   ["8 different missing files (TG-2)", async (home) => {
-    const { read: texts } = await play(home, "different", times(8, (number) => read({ path: `none-${number}.txt` }, number)));
-    const limit = count(texts, "[TOOL ERROR LIMIT] 5 tool failures in this turn.");
-    return `${count(texts, missing)} × run${limit ? ", the rest refused with `[TOOL ERROR LIMIT]`" : ""}`;
+    const turn = await play(home, "different", times(8, (number) => read({ path: `none-${number}.txt` }, number)));
+    const limit = count(turn.read, `${LIMIT} 5 tool failures in this turn.`);
+    return `${count(turn.read, missing)} × run${limit ? `, the rest refused with \`${LIMIT}\`` : ""}; ${turn.end}`;
   }],
   ["a success among 4 failures (TG-3)", async (home) => {
     writeFileSync(join(home.work, "here.txt"), "contents");
@@ -95,29 +126,56 @@ export const CASES = [
   }],
   ["`read({})`, 10 × (TG-1, TG-5)", async (home) => {
     const before = home.lines(home.log).length;
-    const turn = await play(home, "bare", times(10, (number) => read({}, number)));
+    const turn = await play(home, "bare", bare);
     const lines = home.lines(home.log).slice(before).map((line) => JSON.parse(line));
     const models = [...new Set(lines.map((line) => line.model))].join();
-    return `${turn.requests} requests of the model; ${lines.length} log lines${models ? `, model \`${models}\`` : ""}`;
+    const next = await play(home, "bare", []);
+    return `${turn.end}${reads(turn, LOOP)}; ${lines.length ? `logged, model \`${models}\`` : "not logged"}; the next turn is ${next.isEnded ? "ended" : "answered"}`;
   }],
+  ["a gateway: `read({})`, 10 ×", async (home) => {
+    const turn = await playGateway(home, "gateway-bare", bare, {});
+    await turn.stop();
+    return `${turn.end}${reads(turn, LOOP)}`;
+  }, null],
+  ["`read({})`, 10 ×, `steerModel: false`", async (home) => {
+    const turn = await play(home, "unsteered", bare, { steerModel: false });
+    return `${turn.end}${reads(turn, LOOP)}`;
+  }, null],
+  ["`read({})`, 10 ×, `endRuns: false`", async (home) => {
+    const turn = await play(home, "endless", bare, { endRuns: false });
+    return `${turn.end}${reads(turn, LOOP)}`;
+  }, null],
+  ["8 calls that OpenClaw refuses, all different (TG-2)", async (home) => {
+    const turn = await play(home, "faults", times(8, (number) => read({ number }, number)));
+    return `${turn.end}${reads(turn, LIMIT)}`;
+  }],
+  ["`exec` beside the second `read({})`, then again; `deriveKeys: session`", async (home) => {
+    const ledger = join(home.path, "ledger-beside");
+    const pay = (number) => exec(`echo paid >> ${ledger}; echo receipt 6`, number);
+    const turn = await play(home, "beside", [read({}, 0), [read({}, 1), pay(70)], pay(71)], { deriveKeys: "session" });
+    return `${home.lines(ledger).length} × run; the model reads \`${turn.read[1]}\`, then \`${turn.read[2]}\``;
+  }],
+  ["5 missing files, then an answer", async (home) => (await play(home, "few", times(5, (number) => read({ path: `none-${number}.txt` }, number)))).end],
+  ["5 `grep`s that find nothing, then an answer", async (home) => (await play(home, "greps", times(5, (number) => exec(`grep -r ${number} none`, 50 + number)))).end],
+  ["without its program: `exec`, `write`, `read`", async (home) => {
+    const ledger = join(home.path, "ledger-without");
+    const steps = [exec(`echo run >> ${ledger}`, 60), { tool: "write", args: { path: "new.txt", content: "contents" }, id: id(61) }, read({ path: "new.txt" }, 62)];
+    const turn = await play(home, "without", steps, { binary: "/no/such/tool-guard" });
+    const made = home.lines(ledger).length + existsSync(join(home.work, "new.txt")) + turn.read[2].includes("contents");
+    const named = turn.said.match(/cargo install [^\n]*/)?.[0];
+    return `${made} of 3 made; in the log: \`${named}\``;
+  }, null],
   ["the guard killed twice, `onFailure: reads`", (home) => killed(home, "reads"), null],
   ["the same, `onFailure: allow`", (home) => killed(home, "allow"), null],
   ["the same, `onFailure: block`", (home) => killed(home, "block"), null],
   ["a gateway: `exec` twice under one id; its guards, then after SIGTERM", async (home) => {
     const { program, alive } = watched(home);
     const ledger = join(home.path, "ledger-gateway");
-    const scripted = await model(times(2, () => exec(`echo paid >> ${ledger}; echo receipt 9`, 40)));
-    home.configure(scripted.url);
-    home.plugin({ binary: program });
-    const gateway = home.gateway();
-    await until("the gateway", () => gateway.isReady(), 120_000);
-    await until("the gateway's guard", () => alive() > 0, 30_000);
-    const turn = await home.gatewayTurn("gateway");
+    const steps = times(2, () => exec(`echo paid >> ${ledger}; echo receipt 9`, 40));
+    const turn = await playGateway(home, "gateway", steps, { binary: program }, () => until("the gateway's guard", () => alive() > 0, 30_000));
     const running = alive();
-    await gateway.end();
+    await turn.stop();
     await until("the guard's end", () => alive() === 0, 10_000);
-    await scripted.close();
-    if (turn.code) throw new Error(`${turn.stdout}${turn.stderr}`);
     return `${home.lines(ledger).length} × run; ${running} guard, then ${alive()}`;
   }, null],
   ["wrong settings (TG-7)", async (home) => {

@@ -1,21 +1,25 @@
 // A model with a script: an OpenAI-compatible server that asks for the scripted calls, one a request, and then ends.
 import { createServer } from "node:http";
 
-/** Listens on a free port. `steps` are calls: { tool, args, id }. Keeps each request. */
+/** How quickly it answers: more so than any real one. */
+const AFTER = 200;
+
+/** Listens on a free port. A step is a call, { tool, args, id }, or several. Keeps each request, and when it came. */
 export async function model(steps) {
-  const requests = [];
+  const [requests, times] = [[], []];
   const server = createServer((request, response) => {
     let body = "";
     request.on("data", (part) => (body += part));
-    request.on("end", () => {
+    request.on("end", async () => {
       if (!request.url.endsWith("/chat/completions")) return response.writeHead(404).end("{}");
       const asked = JSON.parse(body);
-      const step = steps[requests.length];
+      const calls = [steps[requests.length] ?? []].flat();
       requests.push(asked);
-      const delta = step
-        ? { role: "assistant", content: null, tool_calls: [{ index: 0, id: step.id, type: "function", function: { name: step.tool, arguments: JSON.stringify(step.args) } }] }
-        : { role: "assistant", content: "done" };
-      const finish_reason = step ? "tool_calls" : "stop";
+      times.push(Date.now());
+      await new Promise((later) => setTimeout(later, AFTER));
+      const tool_calls = calls.map(({ tool, args, id }, index) => ({ index, id, type: "function", function: { name: tool, arguments: JSON.stringify(args) } }));
+      const delta = { role: "assistant", ...(calls.length ? { content: null, tool_calls } : { content: "done" }) };
+      const finish_reason = calls.length ? "tool_calls" : "stop";
       const head = { id: `r${requests.length}`, object: "chat.completion.chunk", created: 1, model: asked.model };
       const usage = { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 };
       if (!asked.stream) {
@@ -32,7 +36,7 @@ export async function model(steps) {
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
   return {
-    requests,
+    requests, times,
     url: `http://127.0.0.1:${server.address().port}/v1`,
     close: () => new Promise((closed) => (server.closeAllConnections(), server.close(closed))),
   };
