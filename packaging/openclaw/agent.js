@@ -36,7 +36,7 @@ export class Agent {
     this.#sdk = sdk;
     const missing = [TELL, END].filter((name) => typeof sdk[name] !== "function");
     if (!missing.length) return;
-    this.#log.warn(`this OpenClaw has no ${missing.join(" and no ")}: calls that it refuses itself are counted and logged only`);
+    this.#log.warn(`tool-guard: this OpenClaw has no ${missing.join(" and no ")}, so calls that it refuses itself are counted and logged only`);
   }
 
   #call(name, session, ...rest) {

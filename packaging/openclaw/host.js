@@ -151,7 +151,7 @@ export class Host {
     if (!this.#config.endRuns || run.ended === request || !this.#runs.isNewest(id, ctx.sessionId)) return;
     if (!this.#agent.end(ctx.sessionId)) return;
     run.ended = request;
-    this.#log.warn(`run ${id} of session ${ctx.sessionKey ?? ctx.sessionId} is ended: ${why}`);
+    this.#log.warn(`tool-guard ends run ${id} of session ${ctx.sessionKey ?? ctx.sessionId}: ${why}`);
   }
 
   /** The call's run, and the request of the model that asked for it. */

@@ -152,7 +152,7 @@ test("a call that OpenClaw refuses again and again is told to the model, and end
     await run.refuses("read", {});
     assert.deepEqual(run.said, said);
   }
-  assert.match(run.warnings.find((line) => line.includes("is ended")), /^run r of session key is ended: .* read /);
+  assert.match(run.warnings.find((line) => line.includes("ends run")), /^tool-guard ends run r of session key: .* read /);
   const { reason } = await run.sidecar.ask({ event: "before", tool: "read", params: {}, session: "key", turn: "r" });
   assert.equal(reason, LOOP, "the guard has the same words");
   run.end();
