@@ -212,7 +212,7 @@ fn unfit(places: &[Place], options: &Options) -> Vec<(String, String)> {
     let mut unfit = Vec::new();
     for place in distinct(places) {
         let text = fs::read_to_string(&place.path).unwrap_or_default();
-        // What cannot be read is told where it is edited.
+        // The edit says what cannot be read.
         let Ok(root) = tree::read(&text, form.syntax) else { continue };
         for entry in servers::entries(root.as_ref(), form).unwrap_or_default() {
             if options.server.as_deref().is_none_or(|name| name == entry.name)
