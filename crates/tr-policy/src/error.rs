@@ -18,6 +18,7 @@ pub struct FailureInfo {
     verdict: Verdict,
     exhausted: bool,
     by_layer: bool,
+    is_transparent: bool,
     cause: Option<Cause>,
     // Boxed, because errors are moved often and few have it.
     rare: Option<Box<RareFields>>,
@@ -51,6 +52,7 @@ impl FailureInfo {
             verdict,
             exhausted: false,
             by_layer: false,
+            is_transparent: false,
             cause: None,
             rare: None,
         }
@@ -125,6 +127,18 @@ impl FailureInfo {
     pub fn of_a<T: Error + 'static>(mut self) -> Self {
         self.rare.get_or_insert_default().owner = Some(<dyn Error>::is::<T>);
         self
+    }
+
+    /// Marks it as a wrapper's, around an error that no layer has judged: whoever can tell more of that error
+    /// than its type does so.
+    pub(crate) const fn transparent(mut self) -> Self {
+        self.is_transparent = true;
+        self
+    }
+
+    /// The cause, if that is to be judged instead.
+    pub(crate) fn unjudged(&self) -> Option<&(dyn Error + 'static)> {
+        self.source().filter(|_| self.is_transparent)
     }
 
     /// Whether this can be the information of `error`.

@@ -99,7 +99,7 @@ pub fn tool_function<'e>(failed: &'e (dyn Error + 'static)) -> Finding<'e> {
 
 /// The classification, and the depth of the link that gave it.
 fn outermost<'e>(error: &'e (dyn Error + 'static)) -> (Finding<'e>, usize) {
-    if let Some(end) = said_by_layer(error) {
+    if let Some(end) = said_by_layer(error, |wrapped| self::error(wrapped).end) {
         return (Finding::judged(end), 0);
     }
     let mut scan = Scan::default();

@@ -30,22 +30,25 @@ const LINKS: usize = 16;
 /// ```
 #[must_use]
 pub fn error<'e>(error: &'e (dyn Error + 'static)) -> Classification<'e> {
-    said_by_layer(error).unwrap_or_else(|| {
+    said_by_layer(error, self::error).unwrap_or_else(|| {
         let known = causes(error).take(LINKS).enumerate().find_map(|(at, link)| typed(at, link));
         known.unwrap_or(Kind::Unclassified.classification())
     })
 }
 
-/// What the outermost [`FailureInfo`] of the chain says.
+/// What the outermost [`FailureInfo`] of the chain says; `judge` has the word on an error that is only wrapped.
 #[must_use]
-pub fn said_by_layer<'e>(error: &'e (dyn Error + 'static)) -> Option<Classification<'e>> {
+pub fn said_by_layer<'e>(
+    error: &'e (dyn Error + 'static),
+    judge: impl FnOnce(&'e (dyn Error + 'static)) -> Classification<'e>,
+) -> Option<Classification<'e>> {
     let mut links = causes(error).enumerate();
     let (at, info) =
         links.find_map(|(at, link)| Some((at, link.downcast_ref::<FailureInfo>()?)))?;
     // The failure information comes right after the error that it belongs to.
     let depth = at.saturating_sub(1);
     let is_passed_on = causes(error).nth(depth).is_some_and(|owner| !info.may_belong_to(owner));
-    let end = info.classification();
+    let end = info.unjudged().map_or_else(|| info.classification(), judge);
     Some(if depth > 0 || is_passed_on { end.of_handler() } else { end })
 }
 
@@ -73,8 +76,12 @@ impl FailureInfo {
     #[must_use]
     pub fn wrapping(error: BoxError) -> Self {
         let info = Self::of(self::error(&*error));
-        let replay = failure_info(&*error).and_then(Self::replay);
-        let info = replay.into_iter().fold(info, Self::replayed);
+        let info = match failure_info(&*error) {
+            Some(inner) if inner.unjudged().is_none() => {
+                inner.replay().into_iter().fold(info, Self::replayed)
+            }
+            _ => info.transparent(),
+        };
         info.because(error)
     }
 }

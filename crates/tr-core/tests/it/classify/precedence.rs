@@ -188,6 +188,22 @@ fn that_nothing_ran_is_believed_of_the_outermost_error_alone() {
 }
 
 #[test]
+fn an_error_that_is_only_wrapped_stays_what_it_was() {
+    let noted = |error: BoxError| Wrapped("again", FailureInfo::wrapping(error).by_layer().into());
+    let reset = "connection reset by peer";
+    let plain: BoxError = reset.into();
+    let end = classify::error(&*plain).end;
+    assert_eq!(end.code, "connection_reset");
+    assert_eq!(classify::error(&noted(reset.into())).end, end);
+    assert_eq!(classify::error(&noted(noted(reset.into()).into())).end, end);
+    let mut told = ToolError::new("E_FULL", "the hotel is full");
+    told.ran = Ran::No;
+    assert_eq!(classify::error(&noted(told.clone().into())).end, classify::error(&told).end);
+    let of_hotel = Wrapped("hotel", noted(told.into()).into());
+    assert_eq!(classify::error(&of_hotel).end.ran, Ran::Unknown);
+}
+
+#[test]
 fn what_was_not_sent_keeps_what_is_known_of_its_cause() {
     let refused = NotSent::new(io::Error::from(io::ErrorKind::ConnectionRefused));
     let found = classify::error(&refused).end;
