@@ -17,7 +17,7 @@ fn each_key_with_each_value_is_judged_alike() {
     let all = schemas::all();
     let (_, tool) = all.iter().find(|(name, _)| *name == "tool-manifest").unwrap();
     let mut keys: Vec<String> = tool["properties"].as_object().unwrap().keys().cloned().collect();
-    assert_eq!(keys.len(), 32);
+    assert_eq!(keys.len(), 33);
     keys.push("stranger".into());
     let values = [
         value!(null),
@@ -48,6 +48,8 @@ fn each_key_with_each_value_is_judged_alike() {
         value!({"done_ms": 1, "failed_ms": 1, "inflight_ms": 1}),
         value!({"volatile": ["/a~1b"], "any_whitespace": [], "keep_volatile": false}),
         value!({"volatile": ["a"]}),
+        value!({"show": ["/order_id"]}),
+        value!({"show": ["order_id"]}),
         value!({"503": "permanent"}),
         value!({"503": "fatal"}),
     ];
