@@ -1,5 +1,6 @@
 //! The keys of a list of uses, indexed so that a result finds its waiting use in constant time.
 use crate::{message::Kind, name::Name};
+use smallvec::SmallVec;
 use std::{
     borrow::Borrow,
     collections::HashMap,
@@ -79,25 +80,23 @@ pub(crate) struct Keys {
     /// Randomly keyed, because ids may be chosen by an attacker: their hashes stand for them.
     hasher: RandomState,
     lists: HashMap<u64, List>,
-    links: Vec<Link>,
     answered: Vec<bool>,
 }
 
 /// The uses of one index entry.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 struct List {
-    /// The link to the first of them that waits; past the end if all are answered.
-    first: u32,
-    last: u32,
+    uses: SmallVec<[u32; 4]>,
+    /// How many of them at the beginning are answered.
+    answered: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Link {
-    used: u32,
-    next: u32,
+impl List {
+    /// The first of them that waits.
+    fn waits(&self) -> Option<usize> {
+        self.uses.get(self.answered).map(|&used| used as usize)
+    }
 }
-
-const NONE: u32 = u32::MAX;
 
 /// The result of looking up a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,31 +124,21 @@ impl Keys {
 
     /// Adds a use, which waits.
     pub(crate) fn push(&mut self, key: &Key) {
-        let used = number(self.answered.len());
+        // No message has more uses than this counts.
+        let used = u32::try_from(self.answered.len()).unwrap_or(u32::MAX);
         self.answered.push(false);
         for under in key.found_under() {
-            let at = number(self.links.len());
-            self.links.push(Link { used, next: NONE });
-            let list = self.lists.entry(self.hasher.hash_one(under));
-            let list = list.or_insert(List { first: NONE, last: at });
-            if list.last != at {
-                self.links[list.last as usize].next = at;
-            }
-            if list.first == NONE {
-                list.first = at;
-            }
-            list.last = at;
+            self.lists.entry(self.hasher.hash_one(under)).or_default().uses.push(used);
         }
     }
 
     /// The first waiting use that pairs with a result's key, else the last use that does.
     pub(crate) fn find(&self, key: &Key) -> Lookup {
         let lists = key.sought_under().filter_map(|it| self.lists.get(&self.hasher.hash_one(it)));
-        let used = |at: u32| self.links.get(at as usize).map(|link| link.used as usize);
         let (mut waits, mut last) = (None, None);
         for list in lists {
-            waits = waits.into_iter().chain(used(list.first)).min();
-            last = last.max(used(list.last));
+            waits = waits.into_iter().chain(list.waits()).min();
+            last = last.max(list.uses.last().map(|&used| used as usize));
         }
         match (waits, last) {
             (Some(used), _) => Lookup::Waits(used),
@@ -160,8 +149,7 @@ impl Keys {
 
     /// The first waiting use with this id.
     pub(crate) fn waiting_with(&self, id: &str) -> Option<usize> {
-        let list = self.lists.get(&self.hasher.hash_one(IndexKey::Id(id)))?;
-        self.links.get(list.first as usize).map(|link| link.used as usize)
+        self.lists.get(&self.hasher.hash_one(IndexKey::Id(id)))?.waits()
     }
 
     /// Marks the use with this key as answered.
@@ -169,20 +157,12 @@ impl Keys {
         self.answered[used] = true;
         for under in key.found_under() {
             let Some(list) = self.lists.get_mut(&self.hasher.hash_one(under)) else { continue };
-            // Advances past answered uses; each is skipped once.
-            while let Some(link) = self.links.get(list.first as usize) {
-                if !self.answered[link.used as usize] {
-                    break;
-                }
-                list.first = link.next;
+            // Each is skipped once.
+            while list.waits().is_some_and(|used| self.answered[used]) {
+                list.answered += 1;
             }
         }
     }
-}
-
-/// Narrows an index; no message has more uses than a `u32` counts.
-fn number(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(NONE)
 }
 
 #[cfg(test)]

@@ -7,12 +7,8 @@ use std::{borrow::Cow, collections::HashMap};
 #[derive(Debug, Default)]
 pub(super) struct Edits {
     changed: HashMap<usize, Change>,
-    /// New lines after a record.
-    after: HashMap<usize, Vec<String>>,
-    /// New lines before a record.
-    before: HashMap<usize, Vec<String>>,
-    /// New lines at the end.
-    last: Vec<String>,
+    /// New lines.
+    added: HashMap<InsertAt, Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -22,7 +18,7 @@ enum Change {
 }
 
 /// Where a new line is inserted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum InsertAt {
     Before(usize),
     After(usize),
@@ -63,11 +59,12 @@ impl Edits {
     }
 
     pub(super) fn insert(&mut self, spot: InsertAt, line: String) {
-        match spot {
-            InsertAt::Before(record) => self.before.entry(record).or_default().push(line),
-            InsertAt::After(record) => self.after.entry(record).or_default().push(line),
-            InsertAt::End => self.last.push(line),
-        }
+        self.added.entry(spot).or_default().push(line);
+    }
+
+    /// The lines that are inserted there.
+    fn added(&self, spot: InsertAt) -> &[String] {
+        self.added.get(&spot).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a record changes or goes.
@@ -78,23 +75,26 @@ impl Edits {
     /// For each record after the edits, its index before; `None` for new ones.
     pub(super) fn origins(&self, records: usize) -> Vec<Option<usize>> {
         let mut origins = Vec::with_capacity(records);
-        let new = |lines: Option<&Vec<String>>| vec![None; lines.map_or(0, Vec::len)];
+        let new = |spot| self.added(spot).iter().map(|_| None);
         for record in 0..records {
-            origins.extend(new(self.before.get(&record)));
+            origins.extend(new(InsertAt::Before(record)));
             origins.extend((!self.is_gone(record)).then_some(Some(record)));
-            origins.extend(new(self.after.get(&record)));
+            origins.extend(new(InsertAt::After(record)));
         }
-        origins.extend(new(Some(&self.last)));
+        origins.extend(new(InsertAt::End));
         origins
     }
 
     /// How many lines will stand before a record, or before what remains of it.
     pub(super) fn number(&self, record: usize) -> usize {
-        let lines = |added: &HashMap<usize, Vec<String>>, to: usize| -> usize {
-            added.iter().filter(|(at, _)| **at < to).map(|(_, lines)| lines.len()).sum()
+        let is_before = |spot: &InsertAt| match *spot {
+            InsertAt::Before(at) => at <= record,
+            InsertAt::After(at) => at < record,
+            InsertAt::End => false,
         };
+        let added = self.added.iter().filter(|(spot, _)| is_before(spot));
         let stay = (0..record).filter(|&record| !self.is_gone(record)).count();
-        stay + lines(&self.after, record) + lines(&self.before, record + 1)
+        stay + added.map(|(_, lines)| lines.len()).sum::<usize>()
     }
 
     /// The file with the edits, and without the bytes that are no record.
@@ -129,7 +129,7 @@ impl Edits {
             }
         }
         out.gap(&bytes[done..]);
-        for line in &self.last {
+        for line in self.added(InsertAt::End) {
             out.record(line.as_bytes());
             out.end_line();
         }
@@ -137,7 +137,7 @@ impl Edits {
     }
 
     fn write_record(&self, file: &SessionFile, record: usize, out: &mut FileOutput<'_>) {
-        for line in self.before.get(&record).into_iter().flatten() {
+        for line in self.added(InsertAt::Before(record)) {
             out.record(line.as_bytes());
             out.end_line();
         }
@@ -146,7 +146,7 @@ impl Edits {
             Some(Change::Text(text)) => out.record(text.as_bytes()),
             None => out.record(file.text(record).as_bytes()),
         }
-        for line in self.after.get(&record).into_iter().flatten() {
+        for line in self.added(InsertAt::After(record)) {
             out.record(line.as_bytes());
         }
     }

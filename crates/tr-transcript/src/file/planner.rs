@@ -11,6 +11,7 @@ use super::{
     session_file::SessionFile,
 };
 use crate::repair::{Repair, StalePlan};
+use std::cmp::Reverse;
 
 /// The plan for the repair of a session file, and what it loses.
 #[derive(Clone, Debug)]
@@ -204,11 +205,10 @@ impl FilePlanner {
         // beyond it.
         let stretches = damaged.chain(tail).map(stretch);
         let around = |at: usize| (at.saturating_sub(1), (at + 1).min(cuts.len()));
-        let mut open: Vec<(usize, usize)> = merged(stretches.map(around).collect());
-        if open == [(0, cuts.len())] {
-            return None;
-        }
-        open.reverse();
+        // The first of them last.
+        let mut open: Vec<(usize, usize)> = stretches.map(around).collect();
+        open.sort_unstable_by_key(|part| Reverse(*part));
+        open.dedup();
         let mut done: Vec<((usize, usize), Repaired)> = Vec::new();
         while let Some((first, last)) = open.pop() {
             // A part that was widened absorbs its neighbours.
@@ -216,10 +216,10 @@ impl FilePlanner {
                 open.push((first.min(from), last));
             } else if let Some((_, end)) = open.pop_if(|(from, _)| *from <= last) {
                 open.push((first, last.max(end)));
-            } else if let Some(repaired) = parts.repair(first, last, self.repair) {
-                done.push(((first, last), repaired));
             } else if (first, last) == (0, cuts.len()) {
                 return None;
+            } else if let Some(repaired) = parts.repair(first, last, self.repair) {
+                done.push(((first, last), repaired));
             } else {
                 let wider = last - first + 1;
                 open.push((first.saturating_sub(wider), (last + wider).min(cuts.len())));
@@ -263,19 +263,6 @@ fn is_unsure(form: FileForm, bytes: &[u8], found: &[FileFinding]) -> bool {
             let report = check.run(bytes, |_| {});
             report.is_ok_and(|report| has(&report.findings, FileFault::UnsurePlace))
         }
-}
-
-/// The ranges in order, with overlapping or touching ones merged.
-fn merged(mut ranges: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
-    ranges.sort_unstable();
-    let mut merged: Vec<(usize, usize)> = Vec::with_capacity(ranges.len());
-    for (first, last) in ranges {
-        match merged.last_mut() {
-            Some((_, end)) if first <= *end => *end = last.max(*end),
-            _ => merged.push((first, last)),
-        }
-    }
-    merged
 }
 
 /// The file with its repaired parts, and the actions.

@@ -79,11 +79,6 @@ impl Findings {
     pub(super) fn add(&mut self, finding: FileFinding) {
         self.all += 1;
         self.errors += u64::from(finding.severity == Severity::Error);
-        self.keep(finding);
-    }
-
-    /// Keeps a finding that is counted elsewhere.
-    pub(super) fn keep(&mut self, finding: FileFinding) {
         let kept = &mut self.kept;
         if kept.len() >= self.most {
             let kinds = || kept.iter().map(|finding| finding.fault).collect();

@@ -40,9 +40,6 @@ pub(super) struct Link(u32);
 
 const NONE: Link = Link::NONE;
 
-/// The table's capacity at the first use.
-const FIRST: usize = 14;
-
 impl<T> Default for Ids<T> {
     fn default() -> Self {
         Self { key: RandomState::new(), uses: Vec::new(), last: HashTable::new() }
@@ -112,9 +109,6 @@ impl<T> Ids<T> {
 
     /// Makes the use at `at` the last of its id; returns the last one so far.
     fn set_last(&mut self, id: Id, at: u32) -> Link {
-        if self.last.len() == self.last.capacity() {
-            self.grow();
-        }
         let is_same = |&at: &u32| self.uses[at as usize].id == id;
         if let Some(last) = self.last.find_mut(id.hash(), is_same) {
             return Link(std::mem::replace(last, at));
@@ -122,23 +116,6 @@ impl<T> Ids<T> {
         let hash = |&at: &u32| self.uses[at as usize].id.hash();
         self.last.insert_unique(id.hash(), at, hash);
         NONE
-    }
-
-    /// Reinserts the uses in order: rehashing the table itself would look each one up.
-    fn grow(&mut self) {
-        let places = (2 * self.last.capacity()).max(FIRST);
-        self.last = HashTable::with_capacity(places);
-        for at in 0..self.uses.len() {
-            let Use { id, before, .. } = self.uses[at];
-            let hash = |&at: &u32| self.uses[at as usize].id.hash();
-            match before.at() {
-                None => drop(self.last.insert_unique(id.hash(), number(at), hash)),
-                Some(before) => {
-                    let was = self.last.find_mut(id.hash(), |&at| at as usize == before);
-                    was.into_iter().for_each(|last| *last = number(at));
-                }
-            }
-        }
     }
 
     fn id(&self, id: &str) -> Id {

@@ -35,21 +35,25 @@ impl Validator {
     #[must_use]
     pub fn of(transcript: &Transcript) -> Self {
         let mut validator = Self::new(transcript.format());
-        validator.items.continues = transcript.continues;
-        transcript.messages().iter().for_each(|message| validator.push(message));
+        validator.push_all(transcript);
         validator
+    }
+
+    fn push_all(&mut self, transcript: &Transcript) {
+        self.items.continues = transcript.continues;
+        transcript.messages().iter().for_each(|message| self.push(message));
     }
 
     /// Checks all messages of `transcript` with their members and, for a complete request, how it
     /// begins and ends.
     #[must_use]
     pub fn with_members_of(transcript: &Transcript) -> Self {
-        let mut validator = Self::new(transcript.format());
-        let has_limits = transcript.has_limits;
-        validator.members = Some(Members::new(has_limits));
-        validator.asked = transcript.asked_in();
-        validator.items.continues = transcript.continues;
-        transcript.messages().iter().for_each(|message| validator.push(message));
+        let mut validator = Self {
+            members: Some(Members::new(transcript.has_limits)),
+            asked: transcript.asked_in(),
+            ..Self::new(transcript.format())
+        };
+        validator.push_all(transcript);
         if transcript.is_request {
             validator.check_request(transcript.messages());
         }
