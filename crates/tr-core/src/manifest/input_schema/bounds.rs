@@ -187,7 +187,7 @@ impl<'s> Graph<'s> {
     /// What a reference can mean: all parts that it may name, where that depends on the way there.
     fn targets(&self, reference: &str, document: &'s Value) -> Vec<(&'s Value, &'s Value)> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let fragment = percent_decoded(fragment);
+        let fragment = percent_encoding::percent_decode_str(fragment).decode_utf8_lossy();
         let documents: Vec<&Value> = if base.is_empty() {
             vec![document]
         } else {
@@ -199,7 +199,7 @@ impl<'s> Graph<'s> {
             let inner = documents.iter();
             inner.filter_map(|inner| Some((inner.pointer(&fragment)?, *inner))).collect()
         } else {
-            let anchors = self.names.anchors.iter().filter(|(name, ..)| *name == fragment);
+            let anchors = self.names.anchors.iter().filter(|(name, ..)| **name == *fragment);
             anchors.map(|(_, part, document)| (*part, *document)).collect()
         }
     }
@@ -309,17 +309,4 @@ impl Counts {
             Some(_) => Err("a part of it refers to itself for one and the same value"),
         }
     }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let code = after.get(..2).filter(|_| *first == b'%');
-        let code = code.and_then(|code| str::from_utf8(code).ok());
-        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
