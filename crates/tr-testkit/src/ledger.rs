@@ -10,18 +10,14 @@
 //! # Example
 //!
 //! ```
-//! use tower::{Service, ServiceExt};
-//! use tr_testkit::{ledger::Ledger, tool::{Scripted, Step}};
+//! use tr_testkit::ledger::Ledger;
 //!
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+//! # fn main() -> std::io::Result<()> {
 //! # let path = std::env::temp_dir().join(format!("ledger-doc-{}", std::process::id()));
 //! let ledger = Ledger::at(path);
-//! let tool = Scripted::script([Step::Ok("sent")]).then_repeat_last();
-//! let mut tool = ledger.keeps(tool, |request: &&str| request.to_string());
-//!
-//! tool.ready().await.unwrap().call("mail to Ann").await.unwrap();
-//! tool.ready().await.unwrap().call("mail to Bob").await.unwrap();
-//! tool.ready().await.unwrap().call("mail to Ann").await.unwrap();
+//! ledger.append("mail to Ann")?; // at each run of the tool
+//! ledger.append("mail to Bob")?;
+//! ledger.append("mail to Ann")?;
 //!
 //! assert_eq!(ledger.count("mail to Ann")?, 2);
 //! assert_eq!(ledger.lines()?, ["mail to Ann", "mail to Bob", "mail to Ann"]);
@@ -30,13 +26,10 @@
 //! ```
 
 use std::{
-    fmt,
     fs::{self, OpenOptions},
     io::{self, ErrorKind, Write},
     path::{Path, PathBuf},
-    task::{Context, Poll},
 };
-use tower_service::Service;
 
 /// The ledger in one file.
 #[derive(Clone, Debug)]
@@ -90,45 +83,5 @@ impl Ledger {
     /// Those of the file.
     pub fn count(&self, key: &str) -> io::Result<usize> {
         Ok(self.lines()?.iter().filter(|line| *line == key).count())
-    }
-
-    /// Writes the key of each request when `tool` is called with it.
-    pub fn keeps<S, K>(&self, tool: S, key: K) -> Kept<S, K> {
-        Kept { tool, key, ledger: self.clone() }
-    }
-}
-
-/// A tool whose runs a [`Ledger`] records.
-#[derive(Clone)]
-pub struct Kept<S, K> {
-    tool: S,
-    key: K,
-    ledger: Ledger,
-}
-
-impl<S, K, Req> Service<Req> for Kept<S, K>
-where
-    S: Service<Req>,
-    K: Fn(&Req) -> String,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.tool.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Req) -> S::Future {
-        // A run that cannot be recorded must not happen, or the count would be wrong.
-        self.ledger.append(&(self.key)(&request)).expect("the ledger can be written");
-        self.tool.call(request)
-    }
-}
-
-impl<S: fmt::Debug, K> fmt::Debug for Kept<S, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tool, ledger, .. } = self;
-        f.debug_struct("Kept").field("tool", tool).field("ledger", ledger).finish_non_exhaustive()
     }
 }
