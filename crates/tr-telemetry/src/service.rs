@@ -43,11 +43,6 @@ impl<S, A> Telemetry<S, A> {
     pub(crate) const fn new(inner: S, core: Sharded<Core>, observed: Observed, policy: A) -> Self {
         Self { inner, core, observed, policy }
     }
-
-    /// The service inside.
-    pub const fn get_ref(&self) -> &S {
-        &self.inner
-    }
 }
 
 impl<S, A, Req> Service<Req> for Telemetry<S, A>
