@@ -2,9 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    env,
-    ffi::OsStr,
-    fmt, fs,
+    env, fmt, fs,
     io::{self, BufRead as _, BufReader, Write as _},
     net::{Ipv4Addr, TcpListener},
     ops::Range,
@@ -27,14 +25,11 @@ pub(crate) const LOOKS: usize = 2_000;
 /// Ports outside the ephemeral range, so that a server's port is free when it is restarted.
 const PORTS: Range<u32> = 20_000..32_000;
 
-/// The first program of this name in these folders.
-pub(crate) fn find(program: &str, folders: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
-    folders.into_iter().map(|folder| folder.join(program)).find(|program| program.is_file())
-}
-
-/// The folders that are searched for programs.
-pub(crate) fn path() -> Vec<PathBuf> {
-    env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default()
+/// The first program of this name on the `PATH`, or in `more` folders.
+pub(crate) fn find(program: &str, more: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty());
+    folders.chain(more).map(|folder| folder.join(program)).find(|program| program.is_file())
 }
 
 pub(crate) fn free_port() -> u16 {
@@ -125,8 +120,9 @@ impl StartError {
         Self(format!("cannot create the folder {}: {error}", folder.display()))
     }
 
-    pub(crate) fn of(program: &str, error: &io::Error) -> Self {
-        Self(format!("cannot start {program}: {error}"))
+    pub(crate) fn of(program: &Path, error: &io::Error) -> Self {
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        Self(format!("cannot start {name}: {error}"))
     }
 
     pub(crate) fn log(what: &str, log: LogTail) -> Self {
@@ -208,10 +204,10 @@ impl Tethered {
     /// process first. Its output and errors arrive as lines until it ends; reading them is
     /// optional.
     pub(crate) fn start(
-        program: &OsStr,
+        program: &Path,
         args: &[String],
         user: Option<User>,
-    ) -> io::Result<(Self, Receiver<String>)> {
+    ) -> Result<(Self, Receiver<String>), StartError> {
         let mut command = Command::new("/bin/sh");
         if let Some(User { user, group }) = user {
             // A folder that the user may enter, unlike perhaps the current one.
@@ -224,7 +220,8 @@ impl Tethered {
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .spawn()?;
+            .spawn()
+            .map_err(|error| StartError::of(program, &error))?;
         let stdout = child.stdout.take().expect("it is piped");
         let (line, lines) = channel();
         thread::spawn(move || {

@@ -1,6 +1,6 @@
 //! Starts the process of a server: its options, programs and folder, and the wait until it is ready.
 
-use crate::launch::{Folder, LOOKS, LogTail, StartError, Tethered, User, find, path, wait};
+use crate::launch::{Folder, LOOKS, LogTail, StartError, Tethered, User, find, wait};
 #[cfg(feature = "tls")]
 use crate::tls::Issued;
 use std::{
@@ -65,15 +65,15 @@ pub(super) struct Programs {
 impl Programs {
     pub(super) fn find() -> Result<Self, StartError> {
         let missing = || StartError::no_program(PROGRAM, "postgresql");
-        let mut folders = path();
         let mut versions: Vec<_> = fs::read_dir(DEBIAN).into_iter().flatten().flatten().collect();
         versions.sort_by_key(|version| {
             version.file_name().to_str().and_then(|v| v.parse::<u32>().ok())
         });
-        folders.extend(versions.into_iter().rev().map(|version| version.path().join("bin")));
+        let folders = versions.into_iter().rev().map(|version| version.path().join("bin"));
         // Both of one version: `initdb` is beside the server itself.
         let program = find(MAKER, folders).ok_or_else(missing)?;
-        let program = program.canonicalize().map_err(|error| StartError::of(MAKER, &error))?;
+        let program =
+            program.canonicalize().map_err(|error| StartError::of(MAKER.as_ref(), &error))?;
         let folder = program.parent().ok_or_else(missing)?.to_owned();
         Ok(Self { folder, user: user() })
     }
@@ -83,8 +83,7 @@ impl Programs {
         program: &str,
         args: &[String],
     ) -> Result<(Tethered, Receiver<String>), StartError> {
-        Tethered::start(self.folder.join(program).as_os_str(), args, self.user)
-            .map_err(|error| StartError::of(program, &error))
+        Tethered::start(&self.folder.join(program), args, self.user)
     }
 }
 

@@ -121,8 +121,7 @@ impl Sentinel {
         let file = home.join("sentinel.conf");
         fs::write(&file, settings).map_err(|error| StartError::folder(&file, &error))?;
         let args = [file.to_string_lossy().into_owned(), "--sentinel".into()];
-        let (process, lines) = Tethered::start(program.as_os_str(), &args, None)
-            .map_err(|error| StartError::of(start::PROGRAM, &error))?;
+        let (process, lines) = Tethered::start(&program, &args, None)?;
         Ok((Self { folder, port, _process: process }, lines))
     }
 

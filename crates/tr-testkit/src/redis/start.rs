@@ -1,16 +1,16 @@
 //! Starts the process of a server, and waits until it is ready.
 
 use super::{Options, Value, value};
-use crate::launch::{StartError, Tethered, find, path, wait};
+use crate::launch::{StartError, Tethered, find, wait};
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-pub(super) const PROGRAM: &str = "redis-server";
+const PROGRAM: &str = "redis-server";
 
 pub(super) fn program() -> Result<PathBuf, StartError> {
-    find(PROGRAM, path()).ok_or_else(|| StartError::no_program(PROGRAM, PROGRAM))
+    find(PROGRAM, []).ok_or_else(|| StartError::no_program(PROGRAM, PROGRAM))
 }
 
 /// Starts a server in its folder and on its port.
@@ -28,8 +28,7 @@ pub(super) fn start(
         issued.write(folder).map_err(|error| StartError::folder(folder, &error))?;
     }
     let args = options.args(&folder.to_string_lossy(), &socket.to_string_lossy(), port);
-    let (process, lines) = Tethered::start(program.as_os_str(), &args, None)
-        .map_err(|error| StartError::of(PROGRAM, &error))?;
+    let (process, lines) = Tethered::start(program, &args, None)?;
     let faults = ("redis-server ended", "redis-server does not get ready");
     wait(&[lines], faults, |_| is_ready(options, &socket)).map(|()| process)
 }
