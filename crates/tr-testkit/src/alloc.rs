@@ -77,16 +77,13 @@ pub struct CountingAllocator;
 
 impl CountingAllocator {
     fn note(size: usize) {
-        HERE.with(|here| {
-            let Allocations { count, bytes } = here.get();
-            let bytes = bytes + size as u64;
-            here.set(Allocations { count: count + 1, bytes });
-            PEAK.set(PEAK.get().max(live()));
-        });
+        let Allocations { count, bytes } = HERE.get();
+        HERE.set(Allocations { count: count + 1, bytes: bytes + size as u64 });
+        PEAK.set(PEAK.get().max(live()));
     }
 
     fn note_freed(size: usize) {
-        FREED.with(|freed| freed.set(freed.get() + size as u64));
+        FREED.set(FREED.get() + size as u64);
     }
 }
 
@@ -137,10 +134,9 @@ pub fn count<T>(work: impl FnOnce() -> T) -> Allocations {
 /// of its result and its lasting effects.
 pub fn kept<T>(work: impl FnOnce() -> T) -> (T, u64) {
     require_installed();
-    let (made, freed) = (HERE.get().bytes, FREED.get());
+    let before = live();
     let result = work();
-    let (made, freed) = (HERE.get().bytes - made, FREED.get() - freed);
-    (result, made.saturating_sub(freed))
+    (result, (live() - before).max(0).unsigned_abs())
 }
 
 /// The result of `work`, and the peak of the bytes that it has allocated on this thread. A growing

@@ -48,15 +48,11 @@ mod step;
 
 pub use self::{
     future::Playing,
-    handle::Handle,
-    state::{Attempt, Breach, End},
+    state::{Attempt, Breach, End, Handle},
     step::{Failure, Step},
 };
 
-use self::{
-    future::quiet_panic,
-    state::{Permit, Shared},
-};
+use self::{future::quiet_panic, state::Permit};
 use std::{
     fmt,
     sync::Arc,
@@ -67,19 +63,20 @@ use tower_service::Service;
 /// A tool that follows a script; clones are further instances of the same tool and share its
 /// script.
 pub struct Scripted<Req, Res> {
-    script: Script<Req, Res>,
+    script: Arc<Script<Req, Res>>,
+    repeat_last: bool,
     unready: Option<Failure>,
-    shared: Shared<Req>,
+    tool: Handle<Req>,
     instance: u64,
     permit: Option<Permit<Req>>,
 }
 
 enum Script<Req, Res> {
-    Steps { steps: Arc<[Step<Res>]>, repeat_last: bool },
+    Steps(Box<[Step<Res>]>),
     By(Chooser<Req, Res>),
 }
 
-type Chooser<Req, Res> = Arc<dyn Fn(usize, &Req) -> Step<Res> + Send + Sync>;
+type Chooser<Req, Res> = Box<dyn Fn(usize, &Req) -> Step<Res> + Send + Sync>;
 
 impl<Req, Res> Scripted<Req, Res> {
     /// Runs one step per call, in this order. Calls of all clones count together.
@@ -88,7 +85,7 @@ impl<Req, Res> Scripted<Req, Res> {
     /// [`then_repeat_last`](Self::then_repeat_last).
     #[must_use]
     pub fn script(steps: impl IntoIterator<Item = Step<Res>>) -> Self {
-        Self::new(Script::Steps { steps: steps.into_iter().collect(), repeat_last: false })
+        Self::new(Script::Steps(steps.into_iter().collect()))
     }
 
     /// Chooses the step of each call by a function of its number, from 0, and its request.
@@ -101,28 +98,33 @@ impl<Req, Res> Scripted<Req, Res> {
     /// });
     /// ```
     pub fn by(step: impl Fn(usize, &Req) -> Step<Res> + Send + Sync + 'static) -> Self {
-        Self::new(Script::By(Arc::new(step)))
+        Self::new(Script::By(Box::new(step)))
     }
 
     fn new(script: Script<Req, Res>) -> Self {
-        let shared = Shared::new();
-        let instance = shared.new_instance();
-        Self { script, unready: None, shared, instance, permit: None }
+        let tool = Handle::new();
+        let instance = tool.new_instance();
+        Self {
+            script: Arc::new(script),
+            repeat_last: false,
+            unready: None,
+            tool,
+            instance,
+            permit: None,
+        }
     }
 
     /// Repeats the last step of the script for every further call.
     #[must_use]
     pub fn then_repeat_last(mut self) -> Self {
-        if let Script::Steps { repeat_last, .. } = &mut self.script {
-            *repeat_last = true;
-        }
+        self.repeat_last = true;
         self
     }
 
     /// Allows `n` instances to be ready or in flight at once; with 0 the tool is never ready.
     #[must_use]
     pub fn capacity(self, n: usize) -> Self {
-        self.shared.lock().capacity = n;
+        self.tool.lock().capacity = n;
         self
     }
 
@@ -137,14 +139,14 @@ impl<Req, Res> Scripted<Req, Res> {
     /// calls.
     #[must_use]
     pub fn unlogged(self) -> Self {
-        self.shared.lock().logged = false;
+        self.tool.lock().logged = false;
         self
     }
 
     /// A handle to inspect the tool.
     #[must_use]
     pub fn handle(&self) -> Handle<Req> {
-        Handle { shared: self.shared.clone() }
+        self.tool.clone()
     }
 }
 
@@ -157,12 +159,12 @@ impl<Req, Res: Clone> Scripted<Req, Res> {
     }
 
     fn step(&self, number: usize, request: &Req) -> Step<Res> {
-        match &self.script {
+        match &*self.script {
             Script::By(step) => step(number, request),
-            Script::Steps { steps, repeat_last } => {
-                let last = if *repeat_last { steps.last() } else { None };
+            Script::Steps(steps) => {
+                let last = steps.last().filter(|_| self.repeat_last);
                 steps.get(number).or(last).cloned().unwrap_or_else(|| {
-                    self.shared.breach(Breach::ScriptOver);
+                    self.tool.breach(Breach::ScriptOver);
                     panic!(
                         "call {number} is past the {} steps of the script: add steps or `then_repeat_last`",
                         steps.len()
@@ -183,7 +185,7 @@ impl<Req: Clone, Res: Clone> Service<Req> for Scripted<Req, Res> {
             return Poll::Ready(Err(failure.clone()));
         }
         if self.permit.is_none() {
-            let permit = self.shared.reserve(self.instance, cx.waker());
+            let permit = self.tool.reserve(self.instance, cx.waker());
             self.permit = Some(ready!(permit.map_or(Poll::Pending, Poll::Ready)));
         }
         Poll::Ready(Ok(()))
@@ -191,7 +193,7 @@ impl<Req: Clone, Res: Clone> Service<Req> for Scripted<Req, Res> {
 
     fn call(&mut self, request: Req) -> Self::Future {
         let Some(mut permit) = self.permit.take() else {
-            self.shared.breach(Breach::CalledUnready);
+            self.tool.breach(Breach::CalledUnready);
             panic!(
                 "called without readiness: drive `poll_ready` of the same instance before `call`"
             );
@@ -202,7 +204,7 @@ impl<Req: Clone, Res: Clone> Service<Req> for Scripted<Req, Res> {
             permit.end(End::Panicked);
             quiet_panic();
         }
-        Playing::new(self.shared.clone(), permit, step)
+        Playing::new(self.tool.clone(), permit, step)
     }
 }
 
@@ -211,28 +213,18 @@ impl<Req, Res> Clone for Scripted<Req, Res> {
     fn clone(&self) -> Self {
         Self {
             script: self.script.clone(),
+            repeat_last: self.repeat_last,
             unready: self.unready.clone(),
-            shared: self.shared.clone(),
-            instance: self.shared.new_instance(),
+            tool: self.tool.clone(),
+            instance: self.tool.new_instance(),
             permit: None,
-        }
-    }
-}
-
-impl<Req, Res> Clone for Script<Req, Res> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Steps { steps, repeat_last } => {
-                Self::Steps { steps: steps.clone(), repeat_last: *repeat_last }
-            }
-            Self::By(step) => Self::By(step.clone()),
         }
     }
 }
 
 impl<Req, Res> Drop for Scripted<Req, Res> {
     fn drop(&mut self) {
-        self.shared.lock().waiters.remove(&self.instance);
+        self.tool.lock().waiters.remove(&self.instance);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Breach, End, Failure, Step,
-    state::{Permit, Shared},
+    state::{Handle, Permit},
 };
 use std::{
     future::Future,
@@ -15,15 +15,15 @@ use tokio::time::{Sleep, sleep};
 /// Runs one step. If it is dropped before its end, the attempt counts as cancelled.
 #[must_use = "futures do nothing unless polled"]
 pub struct Playing<Req, Res> {
-    shared: Shared<Req>,
+    tool: Handle<Req>,
     permit: Option<Permit<Req>>,
     step: Option<Step<Res>>,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl<Req, Res> Playing<Req, Res> {
-    pub(super) fn new(shared: Shared<Req>, permit: Permit<Req>, step: Step<Res>) -> Self {
-        Self { shared, permit: Some(permit), step: Some(step), sleep: None }
+    pub(super) fn new(tool: Handle<Req>, permit: Permit<Req>, step: Step<Res>) -> Self {
+        Self { tool, permit: Some(permit), step: Some(step), sleep: None }
     }
 
     fn end(&mut self, end: End) {
@@ -42,7 +42,7 @@ impl<Req, Res> Future for Playing<Req, Res> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let Some(permit) = &this.permit else {
-            this.shared.breach(Breach::PolledAfterEnd);
+            this.tool.breach(Breach::PolledAfterEnd);
             panic!("the response future was polled after its end");
         };
         permit.polled();

@@ -1,16 +1,11 @@
 //! The handle to inspect a scripted tool.
 
-use super::state::{Attempt, Breach, Shared, State};
+use super::state::{Attempt, Breach, Handle, State};
 use std::{fmt, time::Duration};
-
-/// Inspects and controls a [`Scripted`](super::Scripted) tool; a clone belongs to the same tool.
-pub struct Handle<Req> {
-    pub(super) shared: Shared<Req>,
-}
 
 impl<Req> Handle<Req> {
     fn ask<T>(&self, question: impl FnOnce(&State<Req>) -> T) -> T {
-        question(&self.shared.lock())
+        question(&self.lock())
     }
 
     /// Calls so far.
@@ -96,8 +91,8 @@ impl<Req> Handle<Req> {
     /// Allows `n` instances to be ready or in flight at once from now on, and wakes waiting
     /// instances.
     pub fn set_capacity(&self, n: usize) {
-        self.shared.lock().capacity = n;
-        self.shared.wake_waiters();
+        self.lock().capacity = n;
+        self.wake_waiters();
     }
 }
 
@@ -106,12 +101,6 @@ impl<Req: Clone> Handle<Req> {
     #[must_use]
     pub fn requests(&self) -> Vec<Req> {
         self.ask(|s| s.requests.clone())
-    }
-}
-
-impl<Req> Clone for Handle<Req> {
-    fn clone(&self) -> Self {
-        Self { shared: self.shared.clone() }
     }
 }
 

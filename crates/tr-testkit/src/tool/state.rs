@@ -64,15 +64,16 @@ pub(super) struct State<Req> {
     pub(super) breaches: Vec<Breach>,
 }
 
-pub(super) struct Shared<Req>(Arc<Mutex<State<Req>>>);
+/// Inspects and controls a [`Scripted`](super::Scripted) tool; a clone belongs to the same tool.
+pub struct Handle<Req>(Arc<Mutex<State<Req>>>);
 
-impl<Req> Clone for Shared<Req> {
+impl<Req> Clone for Handle<Req> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<Req> Shared<Req> {
+impl<Req> Handle<Req> {
     pub(super) fn new() -> Self {
         Self(Arc::new(Mutex::new(State {
             born: Instant::now(),
@@ -112,7 +113,7 @@ impl<Req> Shared<Req> {
         state.waiters.remove(&instance);
         state.seats += 1;
         drop(state);
-        Some(Permit { shared: self.clone(), in_flight: false, attempt: None })
+        Some(Permit { tool: self.clone(), in_flight: false, attempt: None })
     }
 
     /// Wakes outside the lock, since a waker may run any code.
@@ -128,7 +129,7 @@ impl<Req> Shared<Req> {
 
 /// One unit of capacity: reserved by `poll_ready`, used by `call`, released on drop.
 pub(super) struct Permit<Req> {
-    shared: Shared<Req>,
+    tool: Handle<Req>,
     in_flight: bool,
     attempt: Option<usize>,
 }
@@ -139,7 +140,7 @@ impl<Req> Permit<Req> {
     where
         Req: Clone,
     {
-        let mut state = self.shared.lock();
+        let mut state = self.tool.lock();
         let number = state.calls;
         state.calls += 1;
         state.in_flight += 1;
@@ -155,7 +156,7 @@ impl<Req> Permit<Req> {
 
     pub(super) fn polled(&self) {
         if let Some(at) = self.attempt {
-            self.shared.lock().attempts[at].polls += 1;
+            self.tool.lock().attempts[at].polls += 1;
         }
     }
 
@@ -164,7 +165,7 @@ impl<Req> Permit<Req> {
     }
 
     fn close(&mut self, end: End) {
-        let mut state = self.shared.lock();
+        let mut state = self.tool.lock();
         if !mem::take(&mut self.in_flight) {
             return;
         }
@@ -183,7 +184,7 @@ impl<Req> Permit<Req> {
 impl<Req> Drop for Permit<Req> {
     fn drop(&mut self) {
         self.close(End::Cancelled);
-        self.shared.lock().seats -= 1;
-        self.shared.wake_waiters();
+        self.tool.lock().seats -= 1;
+        self.tool.wake_waiters();
     }
 }
