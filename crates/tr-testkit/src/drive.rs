@@ -4,7 +4,7 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, Ordering::SeqCst},
     },
     task::{Context, Poll, Wake, Waker},
@@ -34,19 +34,8 @@ pub(crate) struct Driven<F> {
     polls: usize,
 }
 
-/// The waker of a dropped future.
-pub(crate) struct Wakers {
-    flag: Arc<Flag>,
-    _waker: Waker,
-}
-
-impl Wakers {
-    pub(crate) fn held(&self) -> usize {
-        Arc::strong_count(&self.flag) - 2 // ours: the flag and the waker made of it
-    }
-}
-
-struct Flag {
+/// What a future's waker leads to.
+pub(crate) struct Flag {
     woken: AtomicBool,
     parent: Mutex<Option<Waker>>,
 }
@@ -79,10 +68,10 @@ impl<F: Future> Driven<F> {
         self.polls
     }
 
-    /// Drops the future; returns the handle that counts the clones of its waker that are still
+    /// Drops the future; the strong count of what is returned is that of its wakers that are still
     /// held.
-    pub(crate) fn abandon(self) -> Wakers {
-        Wakers { flag: self.flag, _waker: self.waker }
+    pub(crate) fn abandon(self) -> Weak<Flag> {
+        Arc::downgrade(&self.flag)
     }
 
     /// Drives until the end, the `allowance` of polls, or [`PATIENCE`].

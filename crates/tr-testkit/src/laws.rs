@@ -130,8 +130,7 @@ where
     /// If a law is broken, with a line for each; and inside a runtime.
     pub fn check<S>(&self, layer: impl Fn(Scripted<Req, Res>) -> S)
     where
-        S: Service<Req, Response = Res> + Clone,
-        S::Error: Into<BoxError>,
+        S: Service<Req, Response = Res, Error: Into<BoxError>> + Clone,
     {
         let broken: Vec<String> = self.broken(layer).iter().map(ToString::to_string).collect();
         assert!(
@@ -148,8 +147,7 @@ where
     /// Inside a runtime.
     pub fn broken<S>(&self, layer: impl Fn(Scripted<Req, Res>) -> S) -> Vec<Broken>
     where
-        S: Service<Req, Response = Res> + Clone,
-        S::Error: Into<BoxError>,
+        S: Service<Req, Response = Res, Error: Into<BoxError>> + Clone,
     {
         let mut broken: Vec<Broken> = Vec::new();
         for law in Law::ALL {
@@ -165,8 +163,7 @@ where
 
     fn try_law<S>(&self, law: Law, layer: &impl Fn(Scripted<Req, Res>) -> S) -> Vec<Broken>
     where
-        S: Service<Req, Response = Res> + Clone,
-        S::Error: Into<BoxError>,
+        S: Service<Req, Response = Res, Error: Into<BoxError>> + Clone,
     {
         if self.except.contains(&law) {
             return Vec::new();

@@ -1,11 +1,12 @@
 //! The laws of calls: polling, waking, responding, failing and being dropped.
 
-use super::scene::{SPIN, Scene, TICK, Verdict, ensure, poll_ready_once, together};
+use super::scene::{SPIN, Scene, TICK, Verdict, ensure, poll_ready_once};
 use crate::{
     BoxError,
     drive::{Driven, End, PATIENCE},
     tool::{Failure, Handle, Scripted, Step},
 };
+use futures_util::future::{try_join, try_join_all};
 use std::{
     error::Error,
     fmt,
@@ -27,13 +28,11 @@ const CROWD: usize = 16;
 /// The wake-ups that the tool needs to respond.
 const TICKS: usize = 3;
 
-impl<Req, Res, L, S> Scene<'_, Req, Res, L>
+impl<Req, Res, S> Scene<'_, Req, Res, S>
 where
     Req: Clone + Send + 'static,
     Res: Clone + fmt::Debug + Send + 'static,
-    L: Fn(Scripted<Req, Res>) -> S,
-    S: Service<Req, Response = Res> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Response = Res, Error: Into<BoxError>> + Clone,
 {
     pub(super) async fn wakes_up(&self) -> Verdict {
         self.wakes_the_last_waker().await?;
@@ -72,7 +71,7 @@ where
             drop(rival);
             Ok(())
         };
-        together([Box::pin(waiting) as _, Box::pin(freeing) as _]).await
+        try_join(waiting, freeing).await.map(drop)
     }
 
     pub(super) async fn does_not_spin(&self) -> Verdict {
@@ -112,8 +111,7 @@ where
         // The first called answers last.
         let base = self.layered(self.tool(|n| 1 + CROWD.saturating_sub(n)));
         let mut crowd: Vec<S> = (0..CROWD).map(|_| base.clone()).collect();
-        let calls = crowd.iter_mut().map(|one| Box::pin(self.answers(one)) as _);
-        together(calls).await
+        try_join_all(crowd.iter_mut().map(|one| self.answers(one))).await.map(drop)
     }
 
     pub(super) async fn drops_cleanly(&self) -> Verdict {
@@ -169,7 +167,7 @@ where
         );
         let wakers = call.abandon();
         let mut left = self.is_idle(asked).await;
-        if left.is_ok() && wakers.held() > 0 {
+        if left.is_ok() && wakers.strong_count() > 0 {
             left = Err("its waker is still held".into());
         }
         if left.is_ok() {
@@ -192,7 +190,7 @@ where
         if self.subject.detaches {
             return Ok(()); // a detached call keeps waiting, with its own wakers
         }
-        ensure!(wakers.iter().all(|waker| waker.held() == 0), "its waker is still held");
+        ensure!(wakers.iter().all(|waker| waker.strong_count() == 0), "its waker is still held");
         ensure!(asked.waiting() == 0, "the tool still has to wake it");
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! The laws of readiness.
 
-use super::scene::{SPIN, Scene, TICK, Verdict, ensure, poll_ready_once, together};
+use super::scene::{SPIN, Scene, TICK, Verdict, ensure, poll_ready_once};
 use crate::{
     BoxError,
     drive::{Driven, End},
-    tool::{Scripted, Step},
+    tool::Step,
 };
+use futures_util::future::try_join;
 use std::{
     fmt,
     future::poll_fn,
@@ -17,13 +18,11 @@ use tower_service::Service;
 /// Reservations made and dropped in a row: more than the capacity of a layer under test.
 const LEAK_ROUNDS: usize = 64;
 
-impl<Req, Res, L, S> Scene<'_, Req, Res, L>
+impl<Req, Res, S> Scene<'_, Req, Res, S>
 where
     Req: Clone + Send + 'static,
     Res: Clone + fmt::Debug + Send + 'static,
-    L: Fn(Scripted<Req, Res>) -> S,
-    S: Service<Req, Response = Res> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Response = Res, Error: Into<BoxError>> + Clone,
 {
     pub(super) async fn ready_stays_ready(&self) -> Verdict {
         for capacity in [1, 2] {
@@ -65,11 +64,8 @@ where
         let _ = self.ready(&mut service).await?;
         let (request, response) = self.request();
         let first = service.call(request);
-        together([
-            Box::pin(async { self.is_own(&self.end(first).await?, &response) }) as _,
-            Box::pin(async { self.answers(&mut service).await }) as _,
-        ])
-        .await?;
+        let first = async { self.is_own(&self.end(first).await?, &response) };
+        try_join(first, self.answers(&mut service)).await?;
 
         // A first failure may cause a second call of the tool.
         let fails_once = |n| (n == 0).then(|| Step::err("the first call fails"));
@@ -114,18 +110,16 @@ where
                 let mut original = self.layered(self.tool(|_| 1).capacity(capacity));
                 let _ = self.ready(&mut original).await?;
                 let mut clone = original.clone();
-                let pair = together([
-                    Box::pin(async {
-                        sleep(original_waits * TICK).await;
-                        self.answers_when_called(&mut original).await?;
-                        self.answers(&mut original).await
-                    }) as _,
-                    Box::pin(async {
-                        sleep(clone_waits * TICK).await;
-                        self.answers(&mut clone).await
-                    }) as _,
-                ]);
-                pair.await?;
+                let originals = async {
+                    sleep(original_waits * TICK).await;
+                    self.answers_when_called(&mut original).await?;
+                    self.answers(&mut original).await
+                };
+                let clones = async {
+                    sleep(clone_waits * TICK).await;
+                    self.answers(&mut clone).await
+                };
+                try_join(originals, clones).await?;
             }
 
             let mut original = self.layered(self.tool(|_| 1).capacity(capacity));

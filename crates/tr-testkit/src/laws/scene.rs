@@ -8,8 +8,7 @@ use crate::{
 use std::{
     cell::{Cell, RefCell},
     fmt,
-    future::{Future, poll_fn},
-    pin::Pin,
+    future::poll_fn,
     sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
@@ -52,21 +51,22 @@ pub(super) struct Subject<Req, Res> {
 type Same<Res> = Box<dyn Fn(&Res, &Res) -> bool>;
 type Response<Req, Res> = Arc<dyn Fn(&Req) -> Res + Send + Sync>;
 
-pub(super) struct Scene<'a, Req, Res, L> {
+pub(super) struct Scene<'a, Req, Res, S> {
     pub(super) subject: &'a Subject<Req, Res>,
-    layer: &'a L,
+    layer: &'a dyn Fn(Scripted<Req, Res>) -> S,
     tools: RefCell<Vec<Handle<Req>>>,
 }
 
-impl<'a, Req, Res, L, S> Scene<'a, Req, Res, L>
+impl<'a, Req, Res, S> Scene<'a, Req, Res, S>
 where
     Req: Clone + Send + 'static,
     Res: Clone + fmt::Debug + Send + 'static,
-    L: Fn(Scripted<Req, Res>) -> S,
-    S: Service<Req, Response = Res> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Response = Res, Error: Into<BoxError>> + Clone,
 {
-    pub(super) fn new(subject: &'a Subject<Req, Res>, layer: &'a L) -> Self {
+    pub(super) fn new(
+        subject: &'a Subject<Req, Res>,
+        layer: &'a dyn Fn(Scripted<Req, Res>) -> S,
+    ) -> Self {
         Self { subject, layer, tools: RefCell::default() }
     }
 
@@ -188,27 +188,4 @@ fn text<T>(end: &Answer<T>) -> String {
 /// One poll of readiness with a waker that does nothing.
 pub(super) fn poll_ready_once<Req, S: Service<Req>>(service: &mut S) -> Poll<Result<(), S::Error>> {
     service.poll_ready(&mut Context::from_waker(Waker::noop()))
-}
-
-/// Runs all of them concurrently; returns the first breach.
-pub(super) async fn together<'a>(
-    all: impl IntoIterator<Item = Pin<Box<dyn Future<Output = Verdict> + 'a>>>,
-) -> Verdict {
-    let mut all: Vec<_> = all.into_iter().collect();
-    poll_fn(|cx| {
-        let mut broken = None;
-        all.retain_mut(|one| match one.as_mut().poll(cx) {
-            Poll::Ready(end) => {
-                broken = broken.take().or(end.err());
-                false
-            }
-            Poll::Pending => true,
-        });
-        match broken {
-            Some(observed) => Poll::Ready(Err(observed)),
-            None if all.is_empty() => Poll::Ready(Ok(())),
-            None => Poll::Pending,
-        }
-    })
-    .await
 }
