@@ -52,7 +52,7 @@ pub mod overhead;
 pub mod postgres;
 #[cfg(all(unix, feature = "redis"))]
 pub mod redis;
-#[cfg(all(unix, any(feature = "faults", feature = "redis")))]
+#[cfg(all(unix, feature = "redis"))]
 mod resp;
 mod rounds;
 pub mod sessions;

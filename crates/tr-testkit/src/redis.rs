@@ -27,17 +27,16 @@
 //! way. These calls block the thread, for about ten milliseconds when a server starts: in an async
 //! test, no other task of that thread runs meanwhile.
 
+mod command;
 mod options;
 mod sentinel;
 mod start;
-mod value;
 
 pub use self::{
     options::{Options, Persistence},
     sentinel::Sentinels,
-    value::Value,
 };
-pub use crate::launch::StartError;
+pub use crate::{launch::StartError, resp::Value};
 
 use crate::launch::{Folder, Tethered, on_free_port};
 use rustix::process::{Pid, Signal, kill_process};
@@ -133,7 +132,7 @@ impl Server {
     /// that of the error.
     pub fn command<S: AsRef<[u8]>>(&self, args: impl IntoIterator<Item = S>) -> io::Result<Value> {
         let args: Vec<S> = args.into_iter().collect();
-        value::ask(&self.socket(), self.options.password.as_deref(), &args)
+        command::ask(&self.socket(), self.options.password.as_deref(), &args)
     }
 
     /// Kills it like `kill -9`. It keeps its address.

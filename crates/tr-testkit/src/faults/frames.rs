@@ -1,7 +1,7 @@
 //! Splits a byte stream into pieces: frames of Redis's protocol, or the received chunks of another
 //! protocol.
 
-use crate::resp::{Header, NotResp, frame_end};
+use crate::resp::{NotResp, Value};
 use std::mem;
 
 /// One direction of a connection.
@@ -23,10 +23,11 @@ impl Frames {
         rest.extend_from_slice(bytes);
         let mut pieces = Vec::new();
         loop {
-            match frame_end(rest) {
-                Ok(Some(end)) => {
+            match Value::first(rest) {
+                Ok(Some((value, end))) => {
                     let frame: Vec<u8> = rest.drain(..end).collect();
-                    pieces.push(Piece { is_reply: !is_push(&frame), is_frame: true, bytes: frame });
+                    let is_reply = !is_push(&frame);
+                    pieces.push(Piece { bytes: frame, value: Some(value), is_reply });
                 }
                 Ok(None) => return pieces,
                 Err(NotResp) => {
@@ -51,29 +52,28 @@ impl Frames {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) bytes: Vec<u8>,
-    /// It is a whole frame.
-    is_frame: bool,
+    /// Of a whole frame.
+    value: Option<Value>,
     /// If it comes from the server, it is the reply to a command.
     pub(super) is_reply: bool,
 }
 
 impl Piece {
     const fn other(bytes: Vec<u8>) -> Self {
-        Self { bytes, is_frame: false, is_reply: true }
+        Self { bytes, value: None, is_reply: true }
     }
 
     /// The name of the command, if it is one: its first argument.
     pub(super) fn command(&self) -> Option<&str> {
-        let frame = Some(&*self.bytes).filter(|_| self.is_frame)?;
-        let array = Header::at(frame, 0).ok()??;
-        let first = Header::at(frame, array.end).ok()??;
-        let is_command = array.kind == b'*' && first.kind == b'$';
-        str::from_utf8(frame.get(first.end..first.end + first.count?)?).ok().filter(|_| is_command)
+        match &self.value {
+            Some(Value::List(parts)) => parts.first()?.text(),
+            _ => None,
+        }
     }
 
     /// Whether it is a frame, a command or the reply to one.
     pub(super) const fn counts(&self) -> bool {
-        self.is_frame && self.is_reply
+        self.value.is_some() && self.is_reply
     }
 }
 

@@ -1,7 +1,10 @@
 //! Sentinels that watch a primary and promote a replica.
 
-use super::{Server, Value, start, value};
-use crate::launch::{Folder, StartError, Tethered, free_port, wait};
+use super::{Server, command, start};
+use crate::{
+    launch::{Folder, StartError, Tethered, free_port, wait},
+    resp::Value,
+};
 use std::{
     fs, io,
     net::{Ipv4Addr, SocketAddr},
@@ -127,7 +130,7 @@ impl Sentinel {
 
     fn command<S: AsRef<[u8]>>(&self, args: impl IntoIterator<Item = S>) -> io::Result<Value> {
         let args: Vec<S> = args.into_iter().collect();
-        value::ask(&start::socket(self.folder.path()), None, &args)
+        command::ask(&start::socket(self.folder.path()), None, &args)
     }
 
     /// Whether it knows this many replicas and other sentinels.

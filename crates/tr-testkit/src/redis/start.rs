@@ -1,7 +1,10 @@
 //! Starts the process of a server, and waits until it is ready.
 
-use super::{Options, Value, value};
-use crate::launch::{StartError, Tethered, find, wait};
+use super::{Options, command};
+use crate::{
+    launch::{StartError, Tethered, find, wait},
+    resp::Value,
+};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -35,7 +38,7 @@ pub(super) fn start(
 
 /// Over its own socket, since another process may listen on the port.
 fn is_ready(options: &Options, socket: &Path) -> bool {
-    let ask = |args: &[&str]| value::ask(socket, options.password.as_deref(), args);
+    let ask = |args: &[&str]| command::ask(socket, options.password.as_deref(), args);
     let answers = ask(&["PING"]).is_ok_and(|pong| pong.text() == Some("PONG"));
     let is_in_step = |info: &Value| {
         info.text().is_some_and(|text| text.lines().any(|line| line == "master_link_status:up"))
