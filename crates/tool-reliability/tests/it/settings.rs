@@ -80,6 +80,11 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
         &["tools.*.command"],
     ),
     (
+        "crates/tool-guard/tests/it/mcp/records/command.rs",
+        "a_record_shows_server_client_and_the_params_that_the_catalogue_allows",
+        &["tools.*.records.show"],
+    ),
+    (
         "crates/tr-turn/tests/it/acts.rs",
         "each_key_of_a_tool_acts_that_turns_go_by",
         &["tools.*.depends_on", "tools.*.alternatives", "tools.*.required"],
