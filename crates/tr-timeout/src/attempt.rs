@@ -143,7 +143,7 @@ impl<A> AttemptTimeoutBuilder<A> {
     /// # Errors
     /// If a duration is out of range.
     pub fn build(self) -> Result<AttemptTimeoutLayer<A>, ConfigError> {
-        config::check_all([("after", self.layer.after), ("idle", self.layer.idle)])?;
+        config::check([("after", self.layer.after), ("idle", self.layer.idle)])?;
         Ok(self.layer)
     }
 }

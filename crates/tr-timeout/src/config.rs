@@ -6,13 +6,8 @@ use tr_core::ConfigError;
 const ALLOWED: RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_secs(24 * 60 * 60);
 
-/// Accepts a duration within [`ALLOWED`].
-pub(crate) fn check(setting: &str, value: Option<Duration>) -> Result<(), ConfigError> {
-    check_all([(setting, value)])
-}
-
 /// Accepts durations within [`ALLOWED`].
-pub(crate) fn check_all<const N: usize>(
+pub(crate) fn check<const N: usize>(
     settings: [(&str, Option<Duration>); N],
 ) -> Result<(), ConfigError> {
     let faults = settings.into_iter().filter_map(|(setting, value)| {

@@ -102,7 +102,7 @@ impl<A> DeadlineBuilder<A> {
     /// # Errors
     /// If the duration is out of its range.
     pub fn build(self) -> Result<DeadlineLayer<A>, ConfigError> {
-        config::check("per_call", self.layer.per_call)?;
+        config::check([("per_call", self.layer.per_call)])?;
         Ok(self.layer)
     }
 }

@@ -65,7 +65,7 @@ impl<A> DefaultDeadlineBuilder<A> {
     /// # Errors
     /// If the duration is out of range.
     pub fn build(self) -> Result<DefaultDeadlineLayer<A>, ConfigError> {
-        config::check("deadline", self.layer.after)?;
+        config::check([("deadline", self.layer.after)])?;
         Ok(self.layer)
     }
 }
