@@ -51,13 +51,6 @@ impl TelemetryObserver {
         }
     }
 
-    /// Counts what enforcing would have done, and was not done.
-    fn decided(&self, call: &CallInfo<'_>, decision: Decision) {
-        if let Some(metrics) = &self.core.metrics {
-            metrics.of_label(call.tool, None).decided(decision);
-        }
-    }
-
     /// Logs a record of this call: as a warning, unless all `is_well`.
     fn log(&self, call: &CallInfo<'_>, is_well: bool, record: Record<'_>) {
         if !self.core.logs_enabled() {
@@ -155,8 +148,10 @@ impl Observer for TelemetryObserver {
     }
 
     fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>) {
-        if let Some(decision) = Decision::of(event, self.core.shadow) {
-            self.decided(call, decision);
+        let decision = Decision::of(event, self.core.shadow);
+        // Counts what enforcing would have done, and was not done.
+        if let (Some(decision), Some(metrics)) = (decision, &self.core.metrics) {
+            metrics.of_label(call.tool, None).decided(decision);
         }
         match *event {
             Event::Retry { attempt, delay, retry_after, reason, latency } => {
