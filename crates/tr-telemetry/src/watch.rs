@@ -329,14 +329,14 @@ impl CallReport {
         let trace = trace.as_deref().or_else(|| self.shown(&self.trace));
         let (tool, action) = utee::split(self.tool.shown(&self.core), self.shown(&self.action));
         tracing::event!(
-            target: log::TARGET,
+            target: crate::log::TARGET,
             tracing::Level::INFO,
             event = "tool_invocation",
             requestId = self.shown(&self.request_id),
             traceId = trace,
             tool,
             action = Some(action).filter(|action| !action.is_empty()),
-            durationMs = log::millis(elapsed),
+            durationMs = crate::log::millis(elapsed),
             status = status.as_str(),
         );
     }
