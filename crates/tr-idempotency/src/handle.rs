@@ -171,43 +171,19 @@ impl<V> Handle<V> {
 
     /// Records how a call of unknown outcome ended, with a response of `size` bytes. The response
     /// counts in [`max_kept_bytes`](crate::Builder::max_kept_bytes); past that, the record keeps
-    /// the state without the response.
-    ///
-    /// # Errors
-    /// If there is no record of unknown outcome under this key.
-    pub fn settle_sized(
-        &self,
-        key: &Key,
-        how: Resolution<V>,
-        size: usize,
-    ) -> Result<(), NotUnknown> {
-        self.settle_if(key, None, how, size)
-    }
-
-    /// Like [`settle_sized`](Self::settle_sized), but only for the run of this
-    /// [epoch](DedupeRecord::epoch), so that a later run of the same call is not settled by
-    /// mistake.
+    /// the state without the response. With a `run`, only the run of this
+    /// [epoch](DedupeRecord::epoch), so that a later run of the same call is not settled by mistake.
     ///
     /// # Errors
     /// If there is no record of unknown outcome under this key, or it is another run's.
-    pub fn settle_run_sized(
+    pub fn settle_sized(
         &self,
         key: &Key,
-        epoch: u64,
+        run: Option<u64>,
         how: Resolution<V>,
         size: usize,
     ) -> Result<(), NotUnknown> {
-        self.settle_if(key, Some(epoch), how, size)
-    }
-
-    fn settle_if(
-        &self,
-        key: &Key,
-        of: Option<u64>,
-        how: Resolution<V>,
-        size: usize,
-    ) -> Result<(), NotUnknown> {
-        let settled = self.store.settle(key, of, how.into_state(), size, &self.ttls);
+        let settled = self.store.settle(key, run, how.into_state(), size, &self.ttls);
         if settled { Ok(()) } else { Err(NotUnknown(())) }
     }
 
@@ -290,17 +266,17 @@ where
     /// If there is no record of unknown outcome under this key.
     pub fn settle(&self, key: &Key, how: Resolution<V>) -> Result<(), NotUnknown> {
         let size = size_of(&how);
-        self.settle_if(key, None, how, size)
+        self.settle_sized(key, None, how, size)
     }
 
     /// Records how the run of this [epoch](DedupeRecord::epoch) ended, as with
-    /// [`settle_run_sized`](Self::settle_run_sized).
+    /// [`settle_sized`](Self::settle_sized).
     ///
     /// # Errors
     /// If there is no record of unknown outcome under this key, or it is another run's.
     pub fn settle_run(&self, key: &Key, epoch: u64, how: Resolution<V>) -> Result<(), NotUnknown> {
         let size = size_of(&how);
-        self.settle_if(key, Some(epoch), how, size)
+        self.settle_sized(key, Some(epoch), how, size)
     }
 }
 

@@ -129,7 +129,7 @@ impl FailureInfo {
         self
     }
 
-    /// Marks it as a wrapper's, around an error that no layer has judged: whoever can tell more of that error
+    /// Marks it as a wrapper's, around an error that no layer has judged: a reader that can tell more of that
     /// than its type does so.
     pub(crate) const fn transparent(mut self) -> Self {
         self.is_transparent = true;

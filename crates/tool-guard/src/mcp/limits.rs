@@ -54,22 +54,15 @@ pub(crate) struct Limits {
 impl Limits {
     /// The limits that are set, or the defaults.
     pub(crate) fn new(idle: Option<Duration>, hard: Option<Duration>) -> Self {
-        Self::or(idle, hard, (IDLE, HARD), idle.is_none())
+        let is_by_client = idle.is_none();
+        let idle = idle.unwrap_or(IDLE);
+        Self { idle, hard: hard.unwrap_or(HARD.max(idle)), is_by_client }
     }
 
     /// Those of calls that their host runs.
     pub(crate) fn of_host(idle: Option<Duration>, hard: Option<Duration>) -> Self {
-        Self::or(idle, hard, (HOST_IDLE, HOST_HARD), false)
-    }
-
-    fn or(
-        idle: Option<Duration>,
-        hard: Option<Duration>,
-        default: (Duration, Duration),
-        is_by_client: bool,
-    ) -> Self {
-        let idle = idle.unwrap_or(default.0);
-        Self { idle, hard: hard.unwrap_or(default.1.max(idle)), is_by_client }
+        let idle = idle.unwrap_or(HOST_IDLE);
+        Self::new(Some(idle), Some(hard.unwrap_or(HOST_HARD.max(idle))))
     }
 
     /// Those of calls that are only observed.

@@ -84,13 +84,13 @@ type Settle = fn(&Handle<ToolOutcome>, &Key, u64, ToolOutcome, usize);
 
 const SETTLES: [Settle; 4] = [
     |records, key, epoch, late, size| {
-        records.settle_run_sized(key, epoch, Resolution::Done(late), size).unwrap();
+        records.settle_sized(key, Some(epoch), Resolution::Done(late), size).unwrap();
     },
     |records, key, epoch, late, _| {
         records.settle_run(key, epoch, Resolution::Done(late)).unwrap();
     },
     |records, key, _, late, size| {
-        records.settle_sized(key, Resolution::Done(late), size).unwrap();
+        records.settle_sized(key, None, Resolution::Done(late), size).unwrap();
     },
     |records, key, _, late, _| records.settle(key, Resolution::Done(late)).unwrap(),
 ];

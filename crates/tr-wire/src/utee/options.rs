@@ -116,22 +116,6 @@ object! { open
     }
 }
 
-impl RetryPolicy {
-    /// The default policy of a UTEE envelope.
-    #[must_use]
-    pub fn envelope_defaults() -> Self {
-        Self {
-            max_attempts: Some(3),
-            initial_delay_ms: Some(100),
-            max_delay_ms: Some(5000),
-            backoff_multiplier: Some(2.0),
-            jitter_percent: Some(20.0),
-            retryable_errors: Some(Vec::new()),
-            ..Self::default()
-        }
-    }
-}
-
 impl From<RetryPolicy> for RetryOverride {
     fn from(policy: RetryPolicy) -> Self {
         Self {

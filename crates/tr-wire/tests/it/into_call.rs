@@ -5,7 +5,7 @@ use tr_core::{BreakerHint, DedupeMode, Params, Priority, ToolId, ToolManifest, c
 use tr_wire::{
     Arrival, EnvelopeFault,
     bs_tim_5::ToolCallEnvelope,
-    utee::{self, Options, RetryPolicy, ToolRequest},
+    utee::{self, Options, ToolRequest},
 };
 
 #[expect(clippy::disallowed_methods, reason = "an instant to count from; no time passes here")]
@@ -107,17 +107,6 @@ fn ut_02_what_a_request_leaves_out_has_its_default() {
     let call = call.manifested(manifest.into());
     let timeout = tr_core::RequestPolicy::attempt_timeout(&tr_core::DefaultPolicy, &call);
     assert_eq!(timeout, Some(Duration::from_secs(7)));
-}
-
-#[test]
-fn ut_02_the_retry_policy_has_the_drafts_defaults() {
-    let policy = RetryPolicy::envelope_defaults();
-    assert_eq!(policy.max_attempts, Some(3));
-    assert_eq!(policy.initial_delay_ms, Some(100));
-    assert_eq!(policy.max_delay_ms, Some(5000));
-    assert_eq!(policy.backoff_multiplier, Some(2.0));
-    assert_eq!(policy.jitter_percent, Some(20.0));
-    assert_eq!(policy.retryable_errors.as_deref(), Some(&[][..]));
 }
 
 /// The example of UTEE's appendix A.
