@@ -47,7 +47,7 @@
 //! - Durations are whole milliseconds, in keys that end with `_ms`.
 //! - `undeclared_effect` is the effect of tools that declare none: `mutating` by default.
 //!
-//! JSON has the same form as TOML, which needs the feature `catalog`. The form's schema is
+//! JSON has the same form as TOML, which needs the feature `toml`. The form's schema is
 //! `schemas/tool-catalog.schema.json`.
 //!
 //! # Errors
