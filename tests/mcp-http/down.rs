@@ -156,7 +156,7 @@ fn a_late_answer_settles_the_call() {
             seen.is_success().then_some(seen)
         });
         assert!(seen.text().contains("receipt of"), "{way:?} {seen:?}");
-        assert_eq!(upstream.executed("42"), 1, "{way:?}");
+        assert_eq!(upstream.executed("42"), 1, "{way:?} {:?} {}", upstream.story(), shop.logs());
     }
 }
 
