@@ -5,7 +5,7 @@ use crate::{
     call::Call,
     payment::{Cut, Payment, Unnamed},
     process::{Listener, PATIENCE, kill, now},
-    round::{Pace, Victim},
+    round::{Pace, STEP, Victim},
     shop::{Shop, Way},
     tally::Tally,
 };
@@ -21,9 +21,6 @@ use std::{
 
 /// How often a call that did not run is sent again before something is wrong.
 const TRIES: usize = 20;
-
-/// How often it is looked for a moment that matters.
-const STEP: Duration = Duration::from_micros(300);
 
 /// A guard, and its client.
 struct Guard {
@@ -198,7 +195,6 @@ impl<'a> Round<'a> {
         self.open_bank();
         self.open_guards(early);
         let mut open = self.send(true);
-        // Some are struck in the moments that matter most, which are short.
         let aims = self.rng.u8(0..3) == 0;
         let moment = now() + pace.moment(&mut self.rng, early) * if aims { 4 } else { 1 };
         while now() < moment && !(aims && self.is_between(&open)) {
@@ -247,9 +243,8 @@ impl<'a> Round<'a> {
 
     /// Whether the payment of one of these requests is made, and the server does not answer it yet.
     fn is_between(&self, open: &[u64]) -> bool {
-        let orders = open.iter().map(|id| &self.payments[self.asked[id].at].call.order);
-        let mut orders = orders.map(|order| (self.shop.paid(order) > 0, self.shop.answers(order)));
-        orders.any(|(is_paid, is_answered)| is_paid && !is_answered)
+        let order = |id: &u64| &self.payments[self.asked[id].at].call.order;
+        open.iter().any(|id| self.shop.is_between(order(id)))
     }
 
     /// Cuts most of these requests' connections.

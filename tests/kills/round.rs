@@ -9,6 +9,10 @@ use fastrand::Rng;
 use serde_json::Value;
 use std::{collections::HashMap, time::Duration};
 
+/// How often it is looked for a moment that matters most: a payment is made and not answered. Some kills wait for it,
+/// since it is short.
+pub(crate) const STEP: Duration = Duration::from_micros(300);
+
 /// How long things take here without a kill.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
@@ -132,11 +136,16 @@ impl<'a> Round<'a> {
         if !early {
             self.greet(&guard)?;
         }
-        let sent = self.send(&mut guard, true);
-        let moment = now() + pace.moment(&mut self.rng, early && server.is_none());
-        let mut open = sent.clone();
-        while let Heard::Line(line) = guard.hear(moment) {
-            self.take(&line, &mut open)?;
+        let mut open = self.send(&mut guard, true);
+        let aims = self.rng.u8(0..3) == 0;
+        let moment = now()
+            + pace.moment(&mut self.rng, early && server.is_none()) * if aims { 4 } else { 1 };
+        while now() < moment && !(aims && self.is_between(&open)) {
+            match guard.hear(if aims { moment.min(now() + STEP) } else { moment }) {
+                Heard::Line(line) => self.take(&line, &mut open)?,
+                Heard::Nothing => {}
+                Heard::End => break,
+            }
         }
         match (victim, server) {
             (Victim::Server, Some(server)) => kill(server),
@@ -172,6 +181,11 @@ impl<'a> Round<'a> {
             self.shop.check()?;
         }
         Ok(())
+    }
+
+    /// Whether the payment of one of these requests is made, and the server does not answer it yet.
+    fn is_between(&self, open: &[u64]) -> bool {
+        open.iter().any(|id| self.shop.is_between(&self.calls[self.asked[id]].order))
     }
 
     /// Starts a guard that lives, and sends payments until each has its answer.

@@ -175,6 +175,11 @@ impl Shop {
         self.lines(&format!("answers {order}")) > 0
     }
 
+    /// Whether a payment is made, and the bank does not answer it yet.
+    pub(crate) fn is_between(&self, order: &str) -> bool {
+        self.paid(order) > 0 && !self.answers(order)
+    }
+
     fn lines(&self, wanted: &str) -> usize {
         let ledger = fs::read_to_string(self.path("ledger")).unwrap_or_default();
         ledger.lines().filter(|line| *line == wanted).count()
