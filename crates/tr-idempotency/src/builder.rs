@@ -127,7 +127,8 @@ impl<A, V> Builder<A, V> {
         fn done_ttl(ttl: Duration) { settings.done = ttl }
 
         /// Sets how long failures are replayed; 5 minutes by default. A tool's manifest overrides it.
-        /// Failures of mutating calls that may have run are kept at least as long as successes.
+        /// Failures of mutating calls that may have run are kept at least as long as successes. With zero, a
+        /// repeat of a call that failed without running runs at once.
         fn failed_ttl(ttl: Duration) { settings.failed = ttl }
 
         /// Sets the lease of a call in flight; 2 minutes by default. A running call keeps its lease;
@@ -236,7 +237,7 @@ impl<A, V> Builder<A, V> {
         let mut faults = Vec::new();
         for (name, ttl) in [
             ("done_ttl", self.settings.done),
-            ("failed_ttl", self.settings.failed),
+            ("failed_ttl", self.settings.failed.max(SHORTEST)),
             ("inflight_ttl", self.settings.inflight),
             ("unknown_ttl", self.settings.unknown),
             ("cut_off_grace", self.settings.grace),

@@ -222,7 +222,7 @@ impl Door {
 fn of_door(door: Door) -> Vec<(&'static str, Value)> {
     let records = vec![
         ("silent_failures", json!(false)),
-        ("idempotency.failed_ttl_ms", json!(1)),
+        ("idempotency.failed_ttl_ms", json!(0)),
         ("idempotency.inflight_ttl_ms", json!(30_000)),
         ("idempotency.unknown_ttl_ms", json!(2_592_000_000_u64)),
     ];

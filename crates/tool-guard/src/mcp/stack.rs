@@ -15,7 +15,7 @@ use tr_config::ToolCatalog;
 /// A failure of a call that did not run releases the call's id: its reason (a server that has ended) may be
 /// gone when the next guard asks. A failure of a mutating call that ran is kept as long as a success,
 /// whatever this value.
-const FREED: Duration = Duration::from_millis(1);
+const FREED: Duration = Duration::ZERO;
 
 /// The lease of a killed guard's claims if its end cannot be observed (Redis): clients give up at 60 s.
 const LEASE: Duration = Duration::from_secs(30);

@@ -27,7 +27,7 @@ object! { strict
         "done_ttl_ms" => done_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 86_400_000;
         /// How long failures are replayed, in milliseconds; in `tool-guard` not at all. A failure of a
         /// mutating call that may have run is kept as a success is.
-        "failed_ttl_ms" => failed_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 300_000;
+        "failed_ttl_ms" => failed_ttl_ms: Option<u64>, Lenient<Time<0, RECORDED>> = 300_000;
         /// The lease of a call in flight, in milliseconds; in `tool-guard` 30 s.
         "inflight_ttl_ms" => inflight_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 120_000;
         /// How long a mutating call of unknown outcome bars a repeat, in milliseconds; in

@@ -148,16 +148,18 @@ impl<V> Held<V> {
         }
     }
 
-    /// Records the end. Also returns whether a duplicate will get the whole response.
+    /// Records the end, unless it is not to be kept. Also returns whether a duplicate will get the whole response.
     pub(crate) fn finish(mut self, state: &State<V>, ttl: Millis) -> (Boxed<Recorded>, bool) {
+        if ttl == 0 {
+            return (self.forget(), false);
+        }
         let (end, whole) = self.written(state, ttl);
         self.ended = true;
         let recording = self.remote.gate.clone().record(self.claim.clone(), self.token, end);
         (Box::pin(recording), whole)
     }
 
-    /// Deletes the record of a call that has run: a repeat is safe, and there is no response to
-    /// keep.
+    /// Deletes the record of a call whose repeat is safe: there is no response to keep.
     pub(crate) fn forget(mut self) -> Boxed<Recorded> {
         self.ended = true;
         let (gate, claim) = (self.remote.gate.clone(), self.claim.clone());

@@ -2,7 +2,7 @@
 use crate::support::*;
 use std::{sync::Arc, time::Duration};
 use tr_core::{Effect, FailureInfo, MatchedOn, Ran, ToolError, ToolOutcome, Verdict, find};
-use tr_idempotency::{IdempotencyLayer, error::SharedFailure};
+use tr_idempotency::{IdempotencyLayer, error::SharedFailure, store::Memory};
 use tr_testkit::tool::{Failure, Scripted, Step};
 
 /// Fails the first call so, and answers the others with their number.
@@ -26,6 +26,27 @@ async fn a_failure_is_replayed_for_five_minutes_and_then_runs_again() {
     assert_eq!(asked.calls(), 1);
     pass(Duration::from_millis(1)).await;
     assert_eq!(answer(call(&service, harmless()).await), 1);
+}
+
+/// No clock moves between the failure and the repeat.
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_did_not_run_and_is_not_kept_is_never_replayed() {
+    let refusal_of = |ran| failing(fails("refused", ran, Verdict::Permanent));
+    let layer = || IdempotencyLayer::builder().failed_ttl(Duration::ZERO);
+    for layer in [layer(), layer().store(Memory::new())] {
+        let layer = layer.build().unwrap();
+        let (service, handle, asked) = guarded_by(&layer, refusal_of(Ran::No));
+        assert_eq!(refusal(call(&service, pay("k")).await).1, Ran::No);
+        assert_eq!(handle.counts().records, 0);
+        assert_eq!(answer(call(&service, pay("k")).await), 1);
+        assert_eq!(asked.calls(), 2);
+
+        let (service, _, asked) = guarded_by(&layer, refusal_of(Ran::Yes));
+        for _ in 0..2 {
+            assert_eq!(refusal(call(&service, pay("ran")).await).1, Ran::Yes);
+        }
+        assert_eq!(asked.calls(), 1, "one that ran is kept as a success is");
+    }
 }
 
 #[tokio::test(start_paused = true)]
