@@ -17,13 +17,70 @@ use tr_idempotency::{
     store::StoreErrorKind,
 };
 use tr_testkit::{
-    redis::{Sentinels, Server},
+    redis::{Options, Server, Value},
     rounds,
 };
 
 /// For a failover, and another one where a busy machine makes sentinels think so: two seconds until
 /// a primary counts as dead, an election, a promotion.
 const FAILOVER: Duration = Duration::from_secs(60);
+
+/// They watch a primary, which they call "records", and its replicas. A majority decides after two seconds that it is
+/// down.
+pub(crate) struct Sentinels(Vec<Server>);
+
+impl Sentinels {
+    /// Waits until they know one another and all replicas.
+    pub(crate) async fn watch(
+        primary: &Server,
+        count: usize,
+        options: impl Fn() -> Options,
+    ) -> Self {
+        let port = primary.addr().port().to_string();
+        let quorum = (count / 2 + 1).to_string();
+        let start = |_| {
+            options()
+                .sentinel()
+                .set("sentinel", ["monitor", "records", "127.0.0.1", &port, &quorum])
+                .set("sentinel", ["auth-pass", "records", "sesame42"])
+                .set("sentinel", ["down-after-milliseconds", "records", "2000"])
+                .set("sentinel", ["failover-timeout", "records", "6000"])
+                .start()
+                .unwrap()
+        };
+        let this = Self((0..count).map(start).collect());
+        let info = primary.command(["INFO", "replication"]).unwrap().to_string();
+        let replicas = info.split("connected_slaves:").nth(1).and_then(|rest| rest.lines().next());
+        let others = (count - 1).to_string();
+        let begin = Instant::now();
+        let knows_all = |one: &Server| {
+            let Ok(Value::List(parts)) = one.command(["SENTINEL", "MASTER", "records"]) else {
+                return false;
+            };
+            let parts: Vec<_> = parts.iter().filter_map(Value::text).collect();
+            let field = |name| parts.chunks(2).find(|pair| pair[0] == name).map(|pair| pair[1]);
+            field("num-slaves") == replicas && field("num-other-sentinels") == Some(&*others)
+        };
+        while !this.0.iter().all(knows_all) {
+            assert!(begin.elapsed() < FAILOVER, "the sentinels do not know one another");
+            sleep(PAUSE).await;
+        }
+        this
+    }
+
+    /// Their URLs for clients.
+    pub(crate) fn urls(&self) -> Vec<String> {
+        self.0.iter().map(Server::url).collect()
+    }
+
+    /// The primary by the first of them.
+    fn primary(&self) -> Option<SocketAddr> {
+        let asked = self.0[0].command(["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "records"]).unwrap();
+        let Value::List(parts) = asked else { return None };
+        let parts: Vec<_> = parts.iter().filter_map(Value::text).collect();
+        parts.join(":").parse().ok()
+    }
+}
 
 struct Group {
     primary: Mutex<Server>,
@@ -32,7 +89,7 @@ struct Group {
 }
 
 impl Group {
-    fn start() -> Self {
+    async fn start() -> Self {
         let primary = Server::options().password("sesame42").start().unwrap();
         let replica = || {
             // Each may become the primary, and asks for the same password then.
@@ -44,7 +101,7 @@ impl Group {
         assert_eq!(heard.int(), Some(2), "the primary has not heard from its replicas");
         // Once it is a replica itself.
         primary.command(["CONFIG", "SET", "masterauth", "sesame42"]).unwrap();
-        let sentinels = Sentinels::watch("records", &primary, 3).unwrap();
+        let sentinels = Sentinels::watch(&primary, 3, Server::options).await;
         Self { primary: Mutex::new(primary), replicas, sentinels }
     }
 
@@ -65,7 +122,7 @@ impl Group {
     async fn failed_over(&self) {
         let (before, begin) = (self.primary.lock().unwrap().addr(), Instant::now());
         loop {
-            let primary = self.sentinels.primary().unwrap();
+            let primary = self.sentinels.primary();
             let follow = |new: SocketAddr| {
                 let port = format!("master_port:{}\r\nmaster_link_status:up", new.port());
                 self.replicas.iter().filter(|replica| replica.addr() != new).all(|replica| {
@@ -86,7 +143,7 @@ impl Group {
 async fn the_primary_dies_and_no_call_runs_twice() {
     let points = [Point::AfterClaim, Point::AfterRun, Point::AfterEnd];
     for &point in &points[..rounds(1, 3) as usize] {
-        let (group, tool) = (Arc::new(Group::start()), Arc::new(Tool::default()));
+        let (group, tool) = (Arc::new(Group::start().await), Arc::new(Tool::default()));
         let dies = group.clone();
         let at: Hook = Arc::new(move |at| {
             if at == point {
@@ -123,7 +180,7 @@ async fn the_primary_dies_and_no_call_runs_twice() {
 /// It slept through its own deposition, and takes itself for the primary when it wakes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_still_talks_to_a_deposed_primary_is_not_believed_and_asks_the_sentinels() {
-    let (group, tool) = (Group::start(), Arc::new(Tool::default()));
+    let (group, tool) = (Group::start().await, Arc::new(Tool::default()));
     let first = group.process(&tool, None);
     first.ask_until_served("before", FAILOVER).await;
     group.primary.lock().unwrap().pause();
@@ -139,7 +196,7 @@ async fn who_still_talks_to_a_deposed_primary_is_not_believed_and_asks_the_senti
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_wrong_with_sentinels_is_told() {
     let primary = Server::options().password("sesame42").start().unwrap();
-    let sentinels = Sentinels::watch("records", &primary, 1).unwrap();
+    let sentinels = Sentinels::watch(&primary, 1, Server::options).await;
     let ask = async |address: &str, sentinels: &[String]| {
         Redis::builder(address).sentinels(sentinels).connect().await.unwrap_err()
     };

@@ -1,12 +1,12 @@
 //! Records over TLS: kept where the server proves who it is, and nowhere else.
-use crate::{process::claim, world::TIMEOUT};
+use crate::{process::claim, sentinels::Sentinels, world::TIMEOUT};
 use std::time::Duration;
 use tr_idempotency::{
     redis::{Builder, Redis},
     store::{Claimed, RecordStore as _, StoreErrorKind},
 };
 use tr_testkit::{
-    redis::{Sentinels, Server},
+    redis::Server,
     tls::{Authority, Issued},
 };
 
@@ -107,7 +107,8 @@ async fn a_server_that_asks_for_a_certificate_is_shown_one() {
 async fn sentinels_and_the_primary_they_name_are_verified() {
     let (authority, other) = (Authority::new(), Authority::new());
     let primary = start(authority.issue(HERE));
-    let sentinels = Sentinels::watch("records", &primary, 1).unwrap();
+    let sentinels =
+        Sentinels::watch(&primary, 1, || Server::options().tls(authority.issue(HERE))).await;
     let urls = sentinels.urls();
     assert!(urls[0].starts_with("rediss://"), "{urls:?}");
     let builder = |authority| trusting("rediss://:sesame42@records", authority).sentinels(&urls);

@@ -29,13 +29,9 @@
 
 mod command;
 mod options;
-mod sentinel;
 mod start;
 
-pub use self::{
-    options::{Options, Persistence},
-    sentinel::Sentinels,
-};
+pub use self::options::{Options, Persistence};
 pub use crate::{launch::StartError, resp::Value};
 
 use crate::launch::{Folder, Tethered, on_free_port};

@@ -12,6 +12,7 @@ pub struct Options {
     pub(super) password: Option<String>,
     /// Port and password of the primary; set in `redis.rs`.
     pub(super) replica_of: Option<(u16, Option<String>)>,
+    pub(super) is_sentinel: bool,
     /// Directives of `redis.conf`, each with its values.
     pub(super) directives: Vec<Vec<String>>,
     #[cfg(feature = "tls")]
@@ -66,6 +67,13 @@ impl Options {
     ) -> Self {
         let values = values.into_iter().map(Into::into);
         self.directives.push([directive.to_owned()].into_iter().chain(values).collect());
+        self
+    }
+
+    /// Makes it a sentinel: it watches what the directives `sentinel` tell it, such as
+    /// `("sentinel", ["monitor", "records", "127.0.0.1", "6379", "2"])`.
+    pub const fn sentinel(mut self) -> Self {
+        self.is_sentinel = true;
         self
     }
 

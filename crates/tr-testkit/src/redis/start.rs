@@ -30,7 +30,18 @@ pub(super) fn start(
     if let Some(issued) = &options.tls {
         issued.write(folder).map_err(|error| StartError::folder(folder, &error))?;
     }
-    let args = options.args(&folder.to_string_lossy(), &socket.to_string_lossy(), port);
+    let mut args = options.args(&folder.to_string_lossy(), &socket.to_string_lossy(), port);
+    if options.is_sentinel {
+        // It rewrites its file.
+        let file = folder.join("sentinel.conf");
+        let line = |arg: &String| match arg.strip_prefix("--") {
+            Some(directive) => format!("\n{directive}"),
+            None => format!(" \"{arg}\""),
+        };
+        let text: String = args.iter().map(line).collect();
+        fs::write(&file, text).map_err(|error| StartError::folder(&file, &error))?;
+        args = vec![file.to_string_lossy().into_owned(), "--sentinel".into()];
+    }
     let (process, lines) = Tethered::start(program, &args, None)?;
     let faults = ("redis-server ended", "redis-server does not get ready");
     wait(&[lines], faults, |_| is_ready(options, &socket)).map(|()| process)
