@@ -160,6 +160,37 @@ fn a_late_answer_settles_the_call() {
     }
 }
 
+/// The model asks again under other ids, or without any, and is refused until the answer is there.
+#[test]
+fn a_late_answer_is_given_to_the_next_equal_call_once() {
+    use crate::upstream::Fault;
+    for way in [Way::HttpHttp, Way::StdioHttp] {
+        for kind in [Kind::Codex, Kind::Keyless] {
+            let upstream = Upstream::start();
+            let shop = Shop::over(&upstream).with(["--timeout", "500ms"]);
+            let mut client = shop.open(way, kind, Era::Legacy);
+            let call = || Call::new(kind, "pay", "42");
+            upstream.play(Fault::NoHeaders);
+            assert!(client.once(&call()).text().contains("may have run"));
+            upstream.release();
+            // It is refused until the answer is there, and the other one until that is recorded.
+            let mut asks_again = || {
+                until("an equal call is not refused any more", || {
+                    let seen: Seen = client.once(&call());
+                    seen.is_success().then_some(seen)
+                })
+            };
+            let told = asks_again();
+            let said = told.text();
+            assert!(said.contains("receipt of") && said.contains("[LATE ANSWER]"), "{told:?}");
+            assert_eq!(upstream.executed("42"), 1, "{way:?} {kind:?} {}", shop.logs());
+            let meant = asks_again();
+            assert!(!meant.text().contains("LATE"), "{meant:?}");
+            assert_eq!(upstream.executed("42"), 2, "{way:?} {kind:?}");
+        }
+    }
+}
+
 /// Four calls at once find that the session is lost: all are made in the one that is begun next.
 #[test]
 fn calls_of_a_lost_session_are_made_in_the_next_from_stdio() {

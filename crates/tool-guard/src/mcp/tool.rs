@@ -132,7 +132,7 @@ impl Wire {
     /// Settles a given-up call of which it is known now how it ended.
     pub(crate) fn resolve(&self, owed: &Owed, how: Resolution<ToolOutcome>) {
         if let Some(equals) = &owed.equals {
-            self.unknowns.settled(equals);
+            self.unknowns.ended_late(equals, &how);
         }
         let Some(Claim { fence, in_store }) = owed.claim else { return };
         match self.store().filter(|_| in_store) {

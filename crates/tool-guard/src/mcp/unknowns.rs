@@ -14,12 +14,14 @@ use std::{
 };
 use tokio::time::Instant;
 use tool_reliability::idempotency::{
-    RecordState, StoreHandle,
+    RecordState, Resolution, StoreHandle,
     store::{StoreError, StoreErrorKind},
 };
 use tr_core::{
-    BoxError, FailureInfo, Ran, SystemClock, ToolCall, ToolOutcome, Verdict, WallClock,
-    canonical::Key, classify, code,
+    BoxError, DefaultPolicy, FailureInfo, MatchedOn, Ran, Replay, StoreResponse, SystemClock,
+    ToolCall, ToolOutcome, Verdict, WallClock,
+    canonical::{Digest, Key},
+    classify, code,
 };
 
 /// How long they do.
@@ -30,6 +32,9 @@ const MOST: usize = 10_000;
 
 /// More calls with the same params than one conversation has.
 const LISTED: usize = 256;
+
+/// The bytes of all late answers that wait for an equal call; of one beyond it is said only that its call ran.
+const KEPT: usize = 16 << 20;
 
 /// Calls of this process that may have run, by the key of equal calls. Several calls may be equal: each
 /// blocks the others until its own end is known.
@@ -45,6 +50,8 @@ pub(crate) struct Equals {
     /// The shared key.
     pub(crate) key: Key,
     who: Who,
+    /// Names the client that may get the call's answer.
+    owner: Digest,
 }
 
 /// Identifies one of several equal calls.
@@ -69,6 +76,8 @@ struct Since {
     /// What is known of it.
     earlier: Earlier,
     tool: Box<str>,
+    /// Its answer, which came after it was given up, when that was, and who may get it.
+    late: Option<(ToolOutcome, Instant, Digest)>,
 }
 
 /// A call that is not run, because the records do not tell whether an equal one may have run.
@@ -83,11 +92,18 @@ impl From<StoreError> for NotCompared {
     }
 }
 
+impl Since {
+    fn is_unknown(&self, now: Instant) -> bool {
+        self.until > now && self.late.is_none()
+    }
+}
+
 impl Unknowns {
-    /// Identifies the call under the key `own`, or one without an id, among equal calls.
-    pub(crate) fn equals(&self, key: Key, own: Option<Key>) -> Equals {
+    /// Identifies the call under the key `own`, or one without an id, among equal calls; its answer is its owner's.
+    pub(crate) fn equals(&self, key: Key, own: Option<Key>, owner: &str) -> Equals {
         let number = || Who::Numbered(self.numbers.fetch_add(1, Ordering::Relaxed));
-        Equals { key, who: own.map_or_else(number, Who::Known) }
+        let who = own.map_or_else(number, Who::Known);
+        Equals { key, who, owner: Digest::of_bytes(owner) }
     }
 
     /// Registers that the call of this tool, which has this record, may have run.
@@ -104,8 +120,8 @@ impl Unknowns {
         let until = now + BARS;
         all.entry((equals.key, equals.who))
             // A repeat of the call says nothing more of it.
-            .and_modify(|since| since.until = until)
-            .or_insert_with(|| Since { until, key, earlier, tool: tool.into() });
+            .and_modify(|since| (since.until, since.late) = (until, None))
+            .or_insert_with(|| Since { until, key, earlier, tool: tool.into(), late: None });
     }
 
     /// Registers that the call's answer came after its caller had given up, and does not say whether it ran.
@@ -115,15 +131,65 @@ impl Unknowns {
         }
     }
 
+    /// Registers how the call ended after its caller had given up. If it succeeded, the caller's next equal call gets
+    /// its answer.
+    pub(crate) fn ended_late(&self, equals: &Equals, how: &Resolution<ToolOutcome>) {
+        let size = |outcome: &ToolOutcome| DefaultPolicy.size_of(outcome);
+        let (mut all, call) = (self.lock(), (equals.key, equals.who));
+        let kept = |since: &Since| since.late.as_ref().map_or(0, |(answer, ..)| size(answer));
+        let answer = match how {
+            Resolution::Done(end) if end.error().is_some() => None,
+            Resolution::Done(end) if all.values().map(kept).sum::<usize>() + size(end) <= KEPT => {
+                Some(end.clone())
+            }
+            Resolution::Done(_) | Resolution::DoneNotKept => Some(ToolOutcome::not_kept()),
+            _ => None,
+        };
+        match (all.get_mut(&call), answer) {
+            (Some(since), Some(answer)) => {
+                since.late = Some((answer, Instant::now(), equals.owner));
+            }
+            _ => drop(all.remove(&call)),
+        }
+    }
+
+    /// The late answer of a call that is equal to this one and of the same client; it is given once, and not to a call
+    /// whose key says that it is meant.
+    pub(crate) fn take_late(&self, equals: &Equals, is_keyed: bool) -> Option<ToolOutcome> {
+        let (mut all, now) = (self.lock(), Instant::now());
+        let is_late = |since: &Since| {
+            since.until > now
+                && since.late.as_ref().is_some_and(|(.., owner)| *owner == equals.owner)
+        };
+        let own = (equals.key, equals.who);
+        if all.get(&own).is_some_and(is_late) {
+            // It is a repeat, and gets the answer from its own record.
+            all.remove(&own);
+            return None;
+        }
+        if is_keyed {
+            return None;
+        }
+        let range = (equals.key, Who::FIRST)..=(equals.key, Who::LAST);
+        let call = all.range(range).find_map(|(call, since)| is_late(since).then_some(*call))?;
+        let (mut outcome, since, _) = all.remove(&call)?.late?;
+        let answer = if outcome.can_be_kept() {
+            "this is its answer"
+        } else {
+            "its answer could not be kept"
+        };
+        let note = format!(
+            "[LATE ANSWER] An equal call that had been given up has run since: {answer}, and this call was not made; call again to make another."
+        );
+        outcome.parts_mut().notes.push(note.into());
+        let (matched_on, age) = (MatchedOn::Completed, now - since);
+        Some(outcome.replayed(Replay { matched_on, age, fingerprint: [0; 8] }))
+    }
+
     /// Whether a call of this tool may have run.
     pub(crate) fn has_of(&self, tool: &str) -> bool {
         let now = Instant::now();
-        self.lock().values().any(|since| since.until > now && *since.tool == *tool)
-    }
-
-    /// Registers that the call's end is known.
-    pub(crate) fn settled(&self, equals: &Equals) {
-        self.lock().remove(&(equals.key, equals.who));
+        self.lock().values().any(|since| since.is_unknown(now) && *since.tool == *tool)
     }
 
     /// The call that blocks this one for the longest time, unless that is its own record.
@@ -131,8 +197,9 @@ impl Unknowns {
         let now = Instant::now();
         let all = self.lock();
         let equals = all.range((*equals, Who::FIRST)..=(*equals, Who::LAST)).map(|(_, it)| it);
-        let others = equals.filter(|since| own.is_none() || own != since.key);
-        let since = others.max_by_key(|since| since.until).filter(|since| since.until > now)?;
+        let is_other = |since: &&Since| own.is_none() || own != since.key;
+        let others = equals.filter(|since| since.is_unknown(now)).filter(is_other);
+        let since = others.max_by_key(|since| since.until)?;
         Some(Barred::by(since.earlier, since.key, since.until - now))
     }
 
@@ -247,72 +314,4 @@ pub(crate) async fn in_store(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key(byte: u8) -> Key {
-        Key::from_bytes([byte; 32])
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_unknown_call_bars_its_equals_for_ten_minutes_and_not_itself() {
-        let all = Unknowns::default();
-        let call = all.equals(key(1), Some(key(9)));
-        all.note(call, Some(key(9)), Earlier::NoAnswer, "pay");
-        assert!(all.bars(&key(1), None).is_some_and(|barred| barred.key == Some(key(9))));
-        assert!(all.bars(&key(1), Some(key(8))).is_some());
-        assert!(all.bars(&key(1), Some(key(9))).is_none() && all.bars(&key(2), None).is_none());
-        all.settled(&call);
-        assert!(all.bars(&key(1), None).is_none());
-        all.note(all.equals(key(1), None), None, Earlier::NoAnswer, "pay");
-        tokio::time::advance(BARS).await;
-        assert!(all.bars(&key(1), None).is_none());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn each_of_several_equal_calls_bars_until_its_own_end_is_known() {
-        for records in [[None, None], [Some(key(8)), Some(key(9))], [None, Some(key(9))]] {
-            for order in [[0, 1], [1, 0]] {
-                let all = Unknowns::default();
-                let calls = records.map(|record| (all.equals(key(1), record), record));
-                for (call, record) in calls {
-                    all.note(call, record, Earlier::NoAnswer, "pay");
-                }
-                if records[1].is_some() {
-                    // A repeat under the same id is the same call.
-                    all.note(all.equals(key(1), records[1]), records[1], Earlier::NoAnswer, "pay");
-                }
-                all.settled(&calls[order[0]].0);
-                let (_, left) = calls[order[1]];
-                assert!(all.bars(&key(1), None).is_some_and(|barred| barred.key == left));
-                all.settled(&calls[order[1]].0);
-                assert!(all.bars(&key(1), None).is_none(), "{records:?}");
-            }
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_breaker_knows_of_which_tool_a_call_may_have_run() {
-        let all = Unknowns::default();
-        let call = all.equals(key(1), None);
-        all.note(call, None, Earlier::Failure, "pay");
-        assert!(all.has_of("pay") && !all.has_of("search"));
-        all.answered_late(&call);
-        assert!(all.bars(&key(1), None).is_some_and(|by| by.earlier == Earlier::LateAnswer));
-        all.settled(&call);
-        assert!(!all.has_of("pay"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn there_is_room_for_as_many_as_may_be_and_the_first_goes() {
-        let all = Unknowns::default();
-        for number in 0..=MOST as u32 {
-            let mut bytes = [0; 32];
-            bytes[..4].copy_from_slice(&number.to_le_bytes());
-            all.note(all.equals(Key::from_bytes(bytes), None), None, Earlier::NoAnswer, "pay");
-            tokio::time::advance(Duration::from_micros(1)).await;
-        }
-        assert_eq!(all.lock().len(), MOST);
-        assert!(all.bars(&key(0), None).is_none());
-    }
-}
+mod tests;

@@ -58,8 +58,10 @@ impl Proxy {
         }
         mcp.trace = Trace {
             record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),
-            equals: (effect == Effect::Mutating)
-                .then(|| self.wire.unknowns.equals(self.client.equals(&call), own)),
+            equals: (effect == Effect::Mutating).then(|| {
+                let owner = self.client.connection();
+                self.wire.unknowns.equals(self.client.equals(&call), own, owner)
+            }),
             is_of_caller: self.client.is_over_http(),
             joined: self.client.joined().or_else(|| uncut.as_ref()?.joined()),
         };
@@ -89,6 +91,9 @@ impl Proxy {
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
         let is_in_conversation = self.client.is_in_conversation(&call);
         let in_the_way = self.client.in_the_way().filter(|_| self.mode == Mode::Enforce);
+        let gets_late = !self.host_runs && bars.is_none() && in_the_way.is_none();
+        let late = mcp.trace.equals.filter(|_| gets_late && self.mode == Mode::Enforce);
+        let late = late.and_then(|it| wire.unknowns.take_late(&it, is_keyed));
         let run = async move {
             // While it runs, equal calls may join it.
             let _uncut = uncut;
@@ -99,7 +104,8 @@ impl Proxy {
                     None => Some(by),
                 };
             }
-            let compares = barring.is_some() && is_in_conversation && barred.is_none();
+            let compares =
+                barring.is_some() && is_in_conversation && barred.is_none() && late.is_none();
             let barred = match store.filter(|_| compares) {
                 Some(store) => unknowns::in_store(&store, &call).await,
                 None => Ok(barred),
@@ -110,7 +116,10 @@ impl Proxy {
                     barred.log(call.parts().tool.label());
                     Err(barred.into())
                 }
-                Ok(None) => stack.oneshot(call).await,
+                Ok(None) => match late {
+                    Some(answer) => Ok(answer),
+                    None => stack.oneshot(call).await,
+                },
                 Err(not_compared) => Err(not_compared.into()),
             };
             if let Some(counted) = counted {

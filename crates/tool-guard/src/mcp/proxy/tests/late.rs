@@ -70,6 +70,49 @@ async fn a_late_failure_settles_no_more_than_one_in_time() {
     }
 }
 
+/// The client was told that it may have run, and has not had its answer.
+#[tokio::test(start_paused = true)]
+async fn the_next_equal_call_gets_a_late_answer_once() {
+    let strong = |id: &str| {
+        let own = format!("toolu_01Ab3dEf6hIj9LmN2pQr{id}sTu");
+        keyed(id).replace("idempotencyKey\":\"k", &format!("claudecode/toolUseId\":\"{own}"))
+    };
+    let bare = |id: &str| call(id, "pay");
+    let of: [&dyn Fn(&str) -> String; 2] = [&bare, &strong];
+    for call in of {
+        let mut bench = Bench::new(Mode::Enforce);
+        bench.given_up(&call("1")).await;
+        bench.server(done("1").as_bytes());
+        bench.client(call("2").as_bytes());
+        bench.settle().await;
+        let said = bench.client_gets();
+        assert!(said.contains("\"id\":2,\"result\":{\"content\":["), "{said}");
+        assert!(said.contains("[LATE ANSWER]") && said.contains("this is its answer"), "{said}");
+        assert_eq!(bench.server_gets(), "");
+        for id in ["3", "4"] {
+            bench.client(call(id).as_bytes());
+            bench.settle().await;
+            assert_eq!(bench.server_gets(), call(id), "it is meant");
+        }
+    }
+}
+
+/// It has the answer, under the call's own id.
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_that_its_client_has_got_is_no_equal_calls() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.given_up(&keyed("1")).await;
+    bench.server(done("1").as_bytes());
+    bench.settle().await;
+    bench.client(keyed("2").as_bytes());
+    bench.settle().await;
+    assert!(!bench.client_gets().contains("LATE"));
+    let bare = call("3", "pay");
+    bench.client(bare.as_bytes());
+    bench.settle().await;
+    assert_eq!(bench.server_gets(), bare);
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_of_two_equal_calls_that_is_answered_late_does_not_free_the_other() {
     let mut bench = Bench::new(Mode::Enforce);

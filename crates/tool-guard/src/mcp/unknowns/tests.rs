@@ -1,0 +1,94 @@
+//! What bars equal calls, and what a late answer is given to.
+use super::*;
+use serde_json::json;
+
+fn key(byte: u8) -> Key {
+    Key::from_bytes([byte; 32])
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_call_bars_its_equals_for_ten_minutes_and_not_itself() {
+    let all = Unknowns::default();
+    let call = all.equals(key(1), Some(key(9)), "a");
+    all.note(call, Some(key(9)), Earlier::NoAnswer, "pay");
+    assert!(all.bars(&key(1), None).is_some_and(|barred| barred.key == Some(key(9))));
+    assert!(all.bars(&key(1), Some(key(8))).is_some());
+    assert!(all.bars(&key(1), Some(key(9))).is_none() && all.bars(&key(2), None).is_none());
+    all.ended_late(&call, &Resolution::DidNotRun);
+    assert!(all.bars(&key(1), None).is_none());
+    all.note(all.equals(key(1), None, "a"), None, Earlier::NoAnswer, "pay");
+    tokio::time::advance(BARS).await;
+    assert!(all.bars(&key(1), None).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_of_several_equal_calls_bars_until_its_own_end_is_known() {
+    for records in [[None, None], [Some(key(8)), Some(key(9))], [None, Some(key(9))]] {
+        for order in [[0, 1], [1, 0]] {
+            let all = Unknowns::default();
+            let calls = records.map(|record| (all.equals(key(1), record, "a"), record));
+            for (call, record) in calls {
+                all.note(call, record, Earlier::NoAnswer, "pay");
+            }
+            if records[1].is_some() {
+                // A repeat under the same id is the same call.
+                all.note(all.equals(key(1), records[1], "a"), records[1], Earlier::NoAnswer, "pay");
+            }
+            all.ended_late(&calls[order[0]].0, &Resolution::DidNotRun);
+            let (_, left) = calls[order[1]];
+            assert!(all.bars(&key(1), None).is_some_and(|barred| barred.key == left));
+            all.ended_late(&calls[order[1]].0, &Resolution::DidNotRun);
+            assert!(all.bars(&key(1), None).is_none(), "{records:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_knows_of_which_tool_a_call_may_have_run() {
+    let all = Unknowns::default();
+    let call = all.equals(key(1), None, "a");
+    all.note(call, None, Earlier::Failure, "pay");
+    assert!(all.has_of("pay") && !all.has_of("search"));
+    all.answered_late(&call);
+    assert!(all.bars(&key(1), None).is_some_and(|by| by.earlier == Earlier::LateAnswer));
+    all.ended_late(&call, &Resolution::DidNotRun);
+    assert!(!all.has_of("pay"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_is_its_owners_and_one_too_large_is_not_kept() {
+    let outcome = |bytes| ToolOutcome::success(json!("x".repeat(bytes)));
+    let done = |bytes| Resolution::Done(outcome(bytes));
+    for (how, is_answer) in [(done(9), true), (done(KEPT), false), (Resolution::DoneNotKept, false)]
+    {
+        let all = Unknowns::default();
+        let [mine, mine_again] = [(); 2].map(|()| all.equals(key(1), None, "a"));
+        all.note(mine, None, Earlier::NoAnswer, "pay");
+        all.ended_late(&mine, &how);
+        assert!(all.bars(&key(1), None).is_none() && !all.has_of("pay"));
+        assert!(all.take_late(&all.equals(key(1), None, "b"), false).is_none(), "another's");
+        assert!(all.take_late(&all.equals(key(2), None, "a"), false).is_none(), "another call");
+        let given = all.take_late(&mine_again, false).unwrap();
+        assert_eq!(given.content().is_some(), is_answer);
+        assert_eq!(given.parts().notes[0].contains("this is its answer"), is_answer);
+        assert!(given.from_cache() && all.take_late(&mine_again, false).is_none(), "once");
+
+        all.note(mine, None, Earlier::NoAnswer, "pay");
+        all.ended_late(&mine, &how);
+        tokio::time::advance(BARS).await;
+        assert!(all.take_late(&mine_again, false).is_none(), "too long ago");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_room_for_as_many_as_may_be_and_the_first_goes() {
+    let all = Unknowns::default();
+    for number in 0..=MOST as u32 {
+        let mut bytes = [0; 32];
+        bytes[..4].copy_from_slice(&number.to_le_bytes());
+        all.note(all.equals(Key::from_bytes(bytes), None, "a"), None, Earlier::NoAnswer, "pay");
+        tokio::time::advance(Duration::from_micros(1)).await;
+    }
+    assert_eq!(all.lock().len(), MOST);
+    assert!(all.bars(&key(0), None).is_none());
+}
