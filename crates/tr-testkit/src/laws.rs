@@ -152,8 +152,7 @@ where
         let mut broken: Vec<Broken> = Vec::new();
         for law in Law::ALL {
             for found in self.try_law(law, &layer) {
-                let known = broken.iter().any(|b| b.law == found.law);
-                if !known && !self.except.contains(&found.law) {
+                if broken.iter().all(|b| b.law != found.law) {
                     broken.push(found);
                 }
             }
@@ -196,8 +195,9 @@ where
             end
         });
 
-        // The tool observed the first fault; its consequences are not reported.
-        let breaches: Vec<Broken> = scene.breaches().into_iter().map(Broken::from).collect();
+        // The tool observed the first fault; its consequences are not reported. One that is declared hides nothing.
+        let breaches = scene.breaches().into_iter().map(Broken::from);
+        let breaches: Vec<_> = breaches.filter(|it| !self.except.contains(&it.law)).collect();
         if !breaches.is_empty() {
             return breaches;
         }

@@ -1,5 +1,5 @@
 //! Layers that get readiness wrong.
-use super::{Inner, Made, boxed, caught, plain};
+use super::{Inner, Made, boxed, caught, laws, plain};
 use std::mem;
 use std::sync::Arc;
 use std::task::Poll;
@@ -86,4 +86,18 @@ fn a_retry_calls_again_without_asking() {
             })
         })
     });
+}
+
+/// What is declared hides nothing else.
+#[test]
+fn a_second_broken_law_is_seen_behind_an_excepted_one() {
+    let both = |inner| {
+        plain(inner).readying(|_, _| Poll::Ready(Ok(()))).calling(|inner, request| {
+            let call = inner.call(request);
+            boxed(async { call.await.map(|answer| answer + 1) })
+        })
+    };
+    let broken = laws().except(Law::CallsWhatIsReady).broken(both);
+    assert!(broken.iter().any(|b| b.law == Law::KeepsAnswersApart), "{broken:?}");
+    assert!(broken.iter().all(|b| b.law != Law::CallsWhatIsReady), "{broken:?}");
 }
