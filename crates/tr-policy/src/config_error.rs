@@ -2,12 +2,12 @@
 use std::{error::Error, fmt};
 
 /// Invalid settings, with every fault of every builder. Each `build()` returns it, and no setter
-/// fails.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// fails. Its `Debug` says the same as its `Display`, for programs that return it from `main`.
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConfigError(Vec<Part>);
 
 /// The faults of one builder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Part {
     of: &'static str,
     faults: Vec<String>,
@@ -41,6 +41,12 @@ impl ConfigError {
     /// The faults, one by one.
     pub fn faults(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|part| &part.faults).map(String::as_str)
+    }
+}
+
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

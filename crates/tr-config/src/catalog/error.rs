@@ -21,7 +21,8 @@ use tr_wire::{EnvelopeFault, read::Faults};
 /// line 4, column 56: /tools/book/depends_on/0: expected the name of a tool of this catalogue, found "serch" (did you mean "search"?)"#,
 /// );
 /// ```
-#[derive(Debug)]
+///
+/// Its `Debug` says the same, for programs that return it from `main`.
 pub struct CatalogError {
     what: &'static str,
     mistakes: Vec<Mistake>,
@@ -89,6 +90,12 @@ impl fmt::Display for Mistake {
             write!(f, "line {line}, column {column}: ")?;
         }
         self.fault.fmt(f)
+    }
+}
+
+impl fmt::Debug for CatalogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
