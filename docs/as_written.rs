@@ -1,14 +1,15 @@
-//! Runs guides as a reader would who types them into an empty folder: `docs/start.md`, `docs/envelopes.md`.
+//! Runs guides as a reader would who types them into an empty folder: `docs/start.md`, `docs/envelopes.md`,
+//! `docs/documents.md`.
 //!
 //! A block ```` ```console ```` is run line by line, each behind its `$ `; one that ends with `&` runs until the guide ends. The
 //! lines below a command are what it prints, where `…` stands for anything. A block ```` ```rust src/lib.rs ```` is written into
-//! that file. The folder has this repository beside it, under the name that the guides use. It is the same folder each time,
+//! that file, in whichever language. The folder has this repository beside it, under the name that the guides use. It is the same folder each time,
 //! not below this workspace, which `cargo new` would change; so a second run builds little. Crates come from cargo's own cache: what the guides need is in the workspace's lock file.
 mod blocks;
 mod folder;
 
 use std::{
-    fs,
+    env, fs,
     os::unix::process::CommandExt as _,
     path::Path,
     process::{Child, Command},
@@ -20,9 +21,14 @@ fn follow(guide: &str) {
     let mut place = folder::emptied(guide);
     std::os::unix::fs::symlink(&repository, place.join("tool-reliability")).unwrap();
     let text = fs::read_to_string(repository.join("docs").join(guide)).unwrap();
+    // Where it is installed; its records are this guide's own.
+    let guard = env::var("TR_TOOL_GUARD").expect("`cargo xtask test` names the guard's binary");
+    let installed = Path::new(&guard).parent().unwrap().display();
+    let path = format!("{installed}:{}", env::var("PATH").unwrap());
+    let state = place.join("state");
     let (mut ran, mut behind) = (0, Vec::new());
     for block in blocks::blocks(&text) {
-        if let Some(file) = block.language.strip_prefix("rust ") {
+        if let Some((_, file)) = block.language.split_once(' ') {
             fs::write(made(&place.join(file)), &block.text).unwrap();
         }
         if block.language != "console" {
@@ -40,6 +46,8 @@ fn follow(guide: &str) {
             command
                 .args(["-c", line_alone.unwrap_or(line)])
                 .current_dir(&place)
+                .env("PATH", &path)
+                .env("XDG_STATE_HOME", &state)
                 .env("CARGO_NET_OFFLINE", "true")
                 .env("CARGO_TARGET_DIR", folder::target());
             ran += 1;
@@ -94,6 +102,11 @@ fn from_an_empty_folder_to_a_payment_that_is_paid_once() {
 #[test]
 fn from_an_empty_folder_to_an_envelope_that_curl_sends() {
     follow("envelopes.md");
+}
+
+#[test]
+fn each_of_the_five_documents_is_played() {
+    follow("documents.md");
 }
 
 #[test]
