@@ -29,6 +29,7 @@ pub(crate) mod message;
 mod meta;
 mod mirrored;
 mod notes;
+pub(crate) mod operation;
 pub(crate) mod operator;
 pub(crate) mod options;
 mod out;

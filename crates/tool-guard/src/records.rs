@@ -16,8 +16,7 @@ use self::{
 };
 use crate::{
     mcp::{
-        log,
-        options::Log,
+        log::{self, Log},
         read_config,
         recording::Recording,
         records::{self, Place, RecordsCommand},

@@ -6,6 +6,8 @@ use crate::{
     json::{self, Piece},
     name::Name,
 };
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use std::{fmt, ops::Range, sync::Arc};
 
 /// The speaker.
@@ -363,6 +365,13 @@ impl Block {
             // It keeps its id, or belongs to a message without its text.
             _ => text.to_owned(),
         }
+    }
+}
+
+/// Its original text.
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        serde_json::from_str::<&RawValue>(&self.body.raw).expect("it was read").serialize(to)
     }
 }
 

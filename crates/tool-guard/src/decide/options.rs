@@ -1,10 +1,11 @@
 //! The command line of `tool-guard decide`.
 use crate::mcp::{
     self, Mode, Overrides,
-    options::{HttpOptions, JoinAfter, Log, OnServerExit, Trust, address, duration, line_limit},
+    operation::Operation,
+    options::{HttpOptions, JoinAfter, OnServerExit, Trust, duration, line_limit},
 };
 use clap::Args;
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 /// Decides about the calls of a host that runs its tools itself.
 #[derive(Debug, Args)]
@@ -43,23 +44,8 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 64 * 1024 * 1024, value_name = "BYTES", value_parser = line_limit)]
     max_line: usize,
 
-    /// The address that serves GET and POST /debug/tool-reliability, such as 127.0.0.1:9470
-    #[arg(long, value_parser = address, value_name = "ADDRESS")]
-    admin: Option<SocketAddr>,
-
-    /// The file with the token that admin requests must carry [default: tool-guard/admin-token in the user's
-    /// state folder, which is made at first need]
-    #[arg(long, value_name = "FILE", requires = "admin")]
-    admin_token_file: Option<PathBuf>,
-
-    /// Which events are logged on standard error, as JSON lines or for people; all but off end with a
-    /// summary
-    #[arg(long, value_enum, default_value_t = Log::Warn)]
-    pub(super) log: Log,
-
-    /// Append the events to FILE instead of standard error
-    #[arg(long, value_name = "FILE")]
-    pub(super) log_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) operation: Operation,
 }
 
 impl Options {
@@ -68,8 +54,7 @@ impl Options {
         mcp::Options {
             mode: self.mode,
             config: self.config,
-            admin: self.admin,
-            admin_token_file: self.admin_token_file,
+            operation: self.operation,
             overrides: self.overrides,
             max_timeout: None,
             max_line: self.max_line,
@@ -78,8 +63,6 @@ impl Options {
             join_after: JoinAfter(None),
             on_server_exit: OnServerExit::Exit,
             restart: mcp::options::Restart::Never,
-            log: self.log,
-            log_file: self.log_file,
             // Names the host in the records, unless it has a name.
             command: vec!["decide".into()],
             http: HttpOptions::default(),

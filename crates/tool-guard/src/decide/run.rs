@@ -6,7 +6,7 @@ use super::{
     streams::{self, Answers, Place, Socket, StreamEvent},
     table::Connection,
 };
-use crate::mcp::{guard::Guard, log, signals::Signals, stdio, until::until};
+use crate::mcp::{guard::Guard, signals::Signals, stdio, until::until};
 use anyhow::Context as _;
 use std::{
     collections::{HashMap, VecDeque},
@@ -32,7 +32,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         },
         None => None,
     };
-    let logging = log::start(options.log, options.log_file.as_deref())?;
+    let logging = options.operation.log()?;
     let (within, idle) = (options.decide_within, options.idle);
     let options = options.guard();
     let guard = Guard::new(&options, logging.is_some()).await?;

@@ -232,13 +232,13 @@ impl Guard {
         &self,
         options: &Options,
     ) -> anyhow::Result<Option<impl Future<Output = ()> + Send + use<>>> {
-        let Some(address) = options.admin else { return Ok(None) };
+        let Some(address) = options.operation.admin else { return Ok(None) };
         let known = self.declared.clone();
         let admin = Admin::new(self.live.stack()).manifests(move || known.all());
         let (files, live, declared) =
             (self.files.clone(), self.live.clone(), self.declared.clone());
         let admin = admin.on_reload(move || files.read_again(&live, &declared));
-        Ok(Some(admin::bind(admin, address, options.admin_token_file.as_deref()).await?))
+        Ok(Some(admin::bind(admin, address, options.operation.admin_token_file.as_deref()).await?))
     }
 
     /// Sends and writes what is left, after all calls have ended, and closes the records.

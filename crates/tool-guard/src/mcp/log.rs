@@ -2,9 +2,9 @@
 mod human;
 
 use self::human::HumanLines;
-use super::{options::Log, watching::SUMMARY};
 use crate::{files::Folder, secrets::Without};
 use anyhow::Context as _;
+use clap::ValueEnum;
 use rustix::fs::OFlags;
 use std::{
     io::{self, IsTerminal as _},
@@ -18,6 +18,22 @@ use tracing_subscriber::{filter::filter_fn, prelude::*};
 /// How many lines wait to be written. The queue is allocated at the start: that of the crate's default
 /// (128,000) takes 4 MB and longer than the rest of the start.
 const WAITING: usize = 2_048;
+
+/// Which events are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Log {
+    /// None
+    Off,
+    /// Failures, refusals, retries, breakers that change
+    Warn,
+    /// Each call too
+    Info,
+    /// One line for each event of interest, for people
+    Human,
+}
+
+/// The event that is written at every level but off.
+pub(crate) const SUMMARY: &str = "summary";
 
 /// Logs to `file`, or else to standard error, as long as the result lives; `None` if nothing is logged. A
 /// client that does not read standard error must not block the guard, so lines wait in a queue, and are

@@ -1,15 +1,18 @@
 //! The command line of `tool-guard mcp`.
 pub(crate) use super::duration::duration;
-use super::recording::{Recording, word};
 pub(crate) use super::{
     http_options::{HttpOptions, Preflight, StatusRules, endpoint},
     restart::Restart,
+};
+use super::{
+    operation::Operation,
+    recording::{Recording, word},
 };
 pub(crate) use crate::connect::address;
 use crate::export::ExportOptions;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 use tool_reliability::{
     Rollout,
     config::{self, LoopSignals},
@@ -30,14 +33,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// The address that serves GET and POST /debug/tool-reliability, such as 127.0.0.1:9470
-    #[arg(long, value_parser = address, value_name = "ADDRESS")]
-    pub(crate) admin: Option<SocketAddr>,
-
-    /// The file with the token that admin requests must carry [default: tool-guard/admin-token in the user's
-    /// state folder, which is made at first need]
-    #[arg(long, value_name = "FILE", requires = "admin")]
-    pub(crate) admin_token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) operation: Operation,
 
     #[command(flatten)]
     pub(crate) overrides: Overrides,
@@ -73,15 +70,6 @@ pub(crate) struct Options {
     /// When a server that ends is started again: clients and servers on standard input and output only
     #[arg(long, value_enum, default_value_t = Restart::Never, value_name = "WHEN", conflicts_with_all = ["listen", "upstream"])]
     pub(crate) restart: Restart,
-
-    /// Which events are logged on standard error, as JSON lines or for people; all but off end with a
-    /// summary
-    #[arg(long, value_enum, default_value_t = Log::Warn)]
-    pub(crate) log: Log,
-
-    /// Append the events to FILE instead of standard error, to which the server can write, too
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log_file: Option<PathBuf>,
 
     /// The MCP server's command; everything after its name belongs to it
     #[arg(trailing_var_arg = true, required_unless_present = "upstream", value_name = "COMMAND")]
@@ -266,19 +254,6 @@ pub(crate) fn signals(mode: loopguard::Mode, configured: Option<&LoopSignals>) -
     signals.map(|signals| signals.refuse(false))
 }
 
-/// Which events are logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Log {
-    /// None
-    Off,
-    /// Failures, refusals, retries, breakers that change
-    Warn,
-    /// Each call too
-    Info,
-    /// One line for each event of interest, for people
-    Human,
-}
-
 /// How long an equal call has run that one without an id joins; `None` if it never does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinAfter(pub(crate) Option<Duration>);
@@ -295,6 +270,7 @@ pub(crate) fn line_limit(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::SocketAddr;
 
     #[test]
     fn addresses() {

@@ -14,7 +14,6 @@ use super::{
     guard::Guard,
     line_reader::LineReader,
     lines::{Item, Oversized},
-    log,
     message::{self, Line, Token},
     out::{Outgoing, Unwritten, write},
     proxy::{Proxy, too_long},
@@ -38,7 +37,7 @@ const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Runs the guard until the client disconnects.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
-    let logging = log::start(options.log, options.log_file.as_deref())?;
+    let logging = options.operation.log()?;
     let headers = headers::Own::of(options.http.header_file.as_deref())?;
     let guard = Guard::new(&options, logging.is_some()).await?;
     let upstream = Upstream::new(&options.http, guard.statuses.clone(), options.max_line)?;

@@ -4,7 +4,6 @@ use super::{
     guard::Guard,
     http,
     line_reader::LineReader,
-    log,
     options::OnServerExit,
     out::write,
     proxy::Proxy,
@@ -55,7 +54,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         options.restart == Restart::Never || options.mode == Mode::Enforce,
         "--restart crash needs --mode enforce: the other modes change nothing"
     );
-    let logging = log::start(options.log, options.log_file.as_deref())?;
+    let logging = options.operation.log()?;
     let guard = Guard::new(&options, logging.is_some()).await?;
     let _janitor = guard.janitor();
     let ended = tokio::spawn(Signals::new()?.end(guard.reload()));

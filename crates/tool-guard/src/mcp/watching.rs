@@ -1,6 +1,9 @@
 //! Observers of the calls besides the events: the attribution log, and the counts of the ends of calls, of which a
 //! summary is logged when the guard ends.
-use super::{Mode, attribution::ClientLog, call::McpCall, message::Message, meta::Said, records};
+use super::{
+    Mode, attribution::ClientLog, call::McpCall, log::SUMMARY, message::Message, meta::Said,
+    records,
+};
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -97,9 +100,6 @@ impl Watching {
         }
     }
 }
-
-/// The event of the summary, which is written at every level but `off`.
-pub(crate) const SUMMARY: &str = "summary";
 
 /// The counts of one guard.
 #[derive(Debug, Default)]

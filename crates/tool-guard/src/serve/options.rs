@@ -1,8 +1,5 @@
 //! The command line of `tool-guard serve`.
-use crate::mcp::{
-    options::{Log, address},
-    recording::Recording,
-};
+use crate::mcp::{operation::Operation, options::address, recording::Recording};
 use crate::{connect::Reach, export::ExportOptions};
 use clap::Args;
 use std::{net::SocketAddr, path::PathBuf};
@@ -46,26 +43,12 @@ pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) reach: Reach,
 
-    /// The address that serves GET and POST /debug/tool-reliability, such as 127.0.0.1:9470
-    #[arg(long, value_parser = address, value_name = "ADDRESS")]
-    pub(crate) admin: Option<SocketAddr>,
-
-    /// The file with the token that admin requests must carry [default: tool-guard/admin-token in the user's
-    /// state folder, which is made at first need]
-    #[arg(long, value_name = "FILE", requires = "admin")]
-    pub(crate) admin_token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) operation: Operation,
 
     #[command(flatten)]
     pub(crate) recording: Recording,
 
     #[command(flatten)]
     pub(crate) export: ExportOptions,
-
-    /// Which events are logged on standard error, as JSON lines or for people
-    #[arg(long, value_enum, default_value_t = Log::Warn)]
-    pub(crate) log: Log,
-
-    /// Append the events to FILE instead of standard error
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log_file: Option<PathBuf>,
 }

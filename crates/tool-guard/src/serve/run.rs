@@ -14,7 +14,6 @@ use crate::front::{
 use crate::mcp::{
     Mode, admin,
     effects::Declared,
-    log,
     setup::Files,
     signals::{Signals, reload},
 };
@@ -25,7 +24,7 @@ use tool_reliability::{admin::Admin, telemetry::TARGET};
 
 /// Serves until a signal, or until standard input ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
-    let _logging = log::start(options.log, options.log_file.as_deref())?;
+    let _logging = options.operation.log()?;
     let files = Files::new(Some(&options.config), None, Mode::Enforce);
     let setup = files.read().map_err(anyhow::Error::msg)?;
     let upstream = Upstream::new(setup.config.catalog.endpoints(), &options.reach)
@@ -45,11 +44,12 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let declared = Declared::default();
     let reload = reload(files.clone(), live.clone(), declared.clone());
     let ended = Signals::new()?.end(reload);
-    let admin = match options.admin {
+    let admin = match options.operation.admin {
         Some(address) => {
             let admin = Admin::live(&live);
             let admin = admin.on_reload(move || files.read_again(&live, &declared));
-            let admin = admin::bind(admin, address, options.admin_token_file.as_deref()).await?;
+            let admin =
+                admin::bind(admin, address, options.operation.admin_token_file.as_deref()).await?;
             Some(tokio::spawn(admin))
         }
         None => None,

@@ -36,7 +36,7 @@ pub enum CycleState {
 }
 
 /// Identifies a cycle within its session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct CycleId(pub(super) u64);
 
 /// A model's use of a tool. [`Debug`] omits the input, which may hold secrets.
@@ -65,7 +65,8 @@ pub struct ToolResult {
 }
 
 /// A tool cycle that has not ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolCycleTransaction {
     /// Its id within the session.
@@ -79,14 +80,19 @@ pub struct ToolCycleTransaction {
     /// Its future was dropped or its process died: recovery settles it.
     pub abandoned: bool,
     /// The position of the use that it answers.
+    #[serde(skip)]
     pub(super) used: UsePosition,
     /// The result, while it waits.
+    #[serde(skip)]
     pub(super) held: Option<ToolResult>,
     /// The held result is a refusal: the tool did not run.
+    #[serde(skip)]
     pub(super) refused: bool,
     /// The tool starts once the intent is written, so the log says that it may have started.
+    #[serde(skip)]
     pub(super) starts_once_written: bool,
     /// The process that runs it, among those that share a store.
+    #[serde(skip)]
     pub(super) driver: u64,
 }
 

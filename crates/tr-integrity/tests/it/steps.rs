@@ -31,6 +31,24 @@ fn in_each(modes: &[CycleMode], test: impl Fn(Format, CycleMode, &mut Session, u
     }
 }
 
+/// With the names of the document's own type.
+#[test]
+fn a_cycle_that_has_not_ended_serialises() {
+    let sessions = sessions(Format::AnthropicMessages, CycleMode::default(), json!({}));
+    sessions.with("s", |session, now| {
+        session.begin_cycle(&cycle("toolu_01A"), now);
+        let [open] = session.cycles() else { panic!("one is open") };
+        let said = serde_json::to_value(open).unwrap();
+        let names: Vec<_> = said.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, ["abandoned", "checkpoint", "id", "state", "toolUse"]);
+        assert_eq!(said["state"], "pending");
+        assert_eq!(
+            (&said["toolUse"]["id"], &said["toolUse"]["name"]),
+            (&json!("toolu_01A"), &json!("pay"))
+        );
+    });
+}
+
 #[test]
 fn si_12_content_filter_during_a_tool() {
     in_each(&MODES, |format, mode, session, now| {

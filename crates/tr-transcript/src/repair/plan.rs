@@ -5,6 +5,7 @@ use super::{
     settings::{Repair, RepairMode},
 };
 use crate::{message::Message, transcript::Transcript};
+use serde::Serialize;
 
 /// The planned actions and losses of a repair.
 #[derive(Clone, Debug)]
@@ -16,7 +17,7 @@ pub struct RepairPlan {
 }
 
 /// The result of a repair.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct RepairResult {
     /// Whether anything was changed.

@@ -23,8 +23,12 @@ fn an_untouched_text_comes_out_byte_for_byte() {
         let plan = Repair::preserve().plan(&transcript);
         if plan.is_empty() {
             let mut repaired = transcript.clone();
-            let _ = plan.apply(&mut repaired).unwrap();
+            let result = plan.apply(&mut repaired).unwrap();
             assert_eq!(repaired.to_json(), text);
+            let raw: Vec<_> = repaired.messages().iter().map(Message::raw).collect();
+            let raw =
+                format!(r#"{{"repaired":false,"repairs":[],"messages":[{}]}}"#, raw.join(","));
+            assert_eq!(serde_json::to_string(&result).unwrap(), raw);
         }
     }
 }

@@ -9,7 +9,6 @@ use crate::{
         Options,
         child::{Children, Limits},
         guard::Guard,
-        log,
         signals::Signals,
         upstream::Upstream,
     },
@@ -20,7 +19,7 @@ use tool_reliability::telemetry::TARGET;
 
 /// Serves clients at `address` until a signal.
 pub(crate) async fn run(options: Options, address: SocketAddr) -> anyhow::Result<ExitCode> {
-    let logging = log::start(options.log, options.log_file.as_deref())?;
+    let logging = options.operation.log()?;
     let guard = Arc::new(Guard::new(&options, logging.is_some()).await?);
     let _janitor = guard.janitor();
     let ended = Signals::new()?.end(guard.reload());
