@@ -31,7 +31,8 @@ use std::{
     message = "`{Self}` does not say what a `{Req}` is",
     label = "no `RequestPolicy<{Req}>` here",
     note = "write `impl RequestPolicy<{Req}> for {Self}` with the method `key` beside your request type",
-    note = "or give the layer a policy that does, also for a type of another crate: `.policy(NamedPolicy::new(\"my_tool\"))`, or one of your own: `.policy(MyPolicy)`"
+    note = "or give the layer a policy that does, also for a type of another crate: `.policy(NamedPolicy::new(\"my_tool\"))`, or one of your own: `.policy(MyPolicy)`",
+    note = "for requests and responses of the crate `http` enable the feature `http` of `tr-core` or `tr-policy`"
 )]
 pub trait RequestPolicy<Req> {
     /// The tool, and so its breaker, its budget and its counters.
@@ -240,7 +241,8 @@ pub trait RequestPolicy<Req> {
     message = "`{Self}` does not copy a `{Req}` for another attempt",
     label = "no `CloneRequest<{Req}>` here",
     note = "write `impl CloneRequest<{Req}> for {Self}` beside your request type",
-    note = "or give the layer a policy that does, also for a type of another crate: `.policy(NamedPolicy::new(\"my_tool\"))`, or one of your own: `.policy(MyPolicy)`"
+    note = "or give the layer a policy that does, also for a type of another crate: `.policy(NamedPolicy::new(\"my_tool\"))`, or one of your own: `.policy(MyPolicy)`",
+    note = "for requests and responses of the crate `http` enable the feature `http` of `tr-core` or `tr-policy`"
 )]
 pub trait CloneRequest<Req> {
     /// The copy for another attempt, or `None` if there can be none (a body that streams).

@@ -11,7 +11,8 @@ pub type End<'r, Res> = Result<&'r Res, &'r (dyn Error + Send + Sync + 'static)>
     message = "`{Self}` does not say how a `{Res}` ended",
     label = "no `ResponsePolicy<{Res}>` here",
     note = "write `impl ResponsePolicy<{Res}> for {Self} {{}}` beside your response type (all methods have defaults)",
-    note = "or give the layer a policy that does, also for a type of another crate: `.policy(NamedPolicy::new(\"my_tool\"))`, or one of your own: `.policy(MyPolicy)`"
+    note = "or give the layer a policy that does, also for a type of another crate: `.policy(NamedPolicy::new(\"my_tool\"))`, or one of your own: `.policy(MyPolicy)`",
+    note = "for requests and responses of the crate `http` enable the feature `http` of `tr-core` or `tr-policy`"
 )]
 pub trait ResponsePolicy<Res> {
     /// Classifies an end. Called once by each layer that needs to know; it must not panic.
