@@ -1,20 +1,20 @@
 //! `tool-guard mcp --admin`: a small HTTP listener beside the proxy.
-use super::operator;
+use super::{operation::Operation, operator};
 use crate::{files::read_secret, front::listener::serve, listener::OneRequest};
 use anyhow::{Context as _, bail};
-use std::{future::pending, net::SocketAddr, path::Path};
+use std::future::pending;
 use tokio::net::TcpListener;
 use tool_reliability::{admin::Admin, telemetry::TARGET};
 
-/// Listens at `address`, which must be a loopback address unless there is a file with a token of its own;
-/// without one the operator's token protects `admin`. Returns what serves requests until it is dropped.
+/// Listens at the operator's address, if there is one, which must be a loopback address unless there is a file with a
+/// token of its own; without one the operator's token protects `admin`. Returns what serves requests until it is dropped.
 pub(crate) async fn bind(
     admin: Admin,
-    address: SocketAddr,
-    file: Option<&Path>,
-) -> anyhow::Result<impl Future<Output = ()> + Send + use<>> {
-    let (file, token) = match file {
-        Some(file) => (file.to_owned(), read_secret(file)),
+    options: &Operation,
+) -> anyhow::Result<Option<impl Future<Output = ()> + Send + use<>>> {
+    let Some(address) = options.admin else { return Ok(None) };
+    let (file, token) = match &options.admin_token_file {
+        Some(file) => (file.clone(), read_secret(file)),
         None if address.ip().to_canonical().is_loopback() => {
             let (file, token) = operator::token().with_context(|| {
                 format!("--admin {address} needs a token: give --admin-token-file, or repair this")
@@ -36,7 +36,7 @@ pub(crate) async fn bind(
         let token_file = file.display();
         tracing::warn!(target: TARGET, event = "admin_listening", address = %address, token_file = %token_file);
     }
-    Ok(async {
+    Ok(Some(async {
         serve(listener, OneRequest(admin), pending()).await;
-    })
+    }))
 }

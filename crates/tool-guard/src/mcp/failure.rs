@@ -46,6 +46,12 @@ impl Failure {
         FailureInfo::new(code::CANCELLED, Ran::Unknown, Verdict::Cancelled),
     );
 
+    /// An equal call was given up, and has succeeded since.
+    pub(crate) const RAN_BEFORE: Self = Self::new(
+        "The same call was sent before and given up; it has run since, and its answer could not be kept. This call was not made; call again to make another",
+        FailureInfo::new(code::ANSWER_NOT_KEPT, Ran::Yes, Verdict::Permanent),
+    );
+
     const fn new(text: &'static str, facts: FailureInfo) -> Self {
         Self { message: Cow::Borrowed(text), facts }
     }

@@ -187,6 +187,7 @@ impl Guard {
         let mut wire = Wire::new(InFlight::new(prefix), self.limits, observe, self.keys, records);
         (wire.compares, wire.unknowns) = (self.compares, self.unknowns.clone());
         wire.timeouts = Some(self.timeouts.clone());
+        wire.gives_late &= !self.host_runs;
         let wire = Arc::new(wire);
         let stack = self.live.stack().service(ServerTool(wire.clone()));
         let effects = self.effects.clone();
@@ -232,13 +233,12 @@ impl Guard {
         &self,
         options: &Options,
     ) -> anyhow::Result<Option<impl Future<Output = ()> + Send + use<>>> {
-        let Some(address) = options.operation.admin else { return Ok(None) };
-        let known = self.declared.clone();
-        let admin = Admin::new(self.live.stack()).manifests(move || known.all());
         let (files, live, declared) =
             (self.files.clone(), self.live.clone(), self.declared.clone());
+        let known = declared.clone();
+        let admin = Admin::new(live.stack()).manifests(move || known.all());
         let admin = admin.on_reload(move || files.read_again(&live, &declared));
-        Ok(Some(admin::bind(admin, address, options.operation.admin_token_file.as_deref()).await?))
+        admin::bind(admin, &options.operation).await
     }
 
     /// Sends and writes what is left, after all calls have ended, and closes the records.

@@ -7,9 +7,9 @@
 //! | Claude Code's `_meta["claudecode/toolUseId"]` | the variable `CLAUDE_PROJECT_DIR` of the guard, else `CLAUDE_CODE_SESSION_ID` | the same |
 //! | the members that an [`IdentityConfig`] of the configuration names | as configured | as configured, else the same |
 //!
-//! A strong id names one call forever: it is valid across connections, restarts and guards. A weak one
-//! (`functions.pay:0`) is used again in the next turn. So it names a call of these arguments in this conversation of
-//! this connection or session, until the client has the answer; a call of unknown outcome keeps it for a minute.
+//! A strong id names one call forever, across connections, restarts and guards. A weak one (`functions.pay:0`) is used
+//! again in the next turn: it names a call of these arguments in this conversation of this connection or session, until
+//! the client has the answer; a call of unknown outcome keeps it for a minute.
 mod random;
 mod via;
 
@@ -29,8 +29,7 @@ use tr_core::{
     manifest::TtlOverride,
 };
 
-/// The folder in which Claude Code was started. A resumed session (`claude --continue`) has a
-/// [`CLAUDE_SESSION`] of its own, so only the folder identifies the conversation.
+/// Claude Code's folder: a resumed session has a [`CLAUDE_SESSION`] of its own, so only this tells the conversation.
 const CLAUDE_PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
 /// The session that Claude Code gives to the servers that it starts.
@@ -139,6 +138,11 @@ impl Client {
         &self.connection
     }
 
+    /// Names who may get the answer of a call that continues this state.
+    pub(crate) fn owner(&self, continues: Option<Digest>) -> String {
+        format!("{:?}", (&self.connection, self.via.as_ref().map(Via::caller), continues))
+    }
+
     /// An equal call of another client that is in the way.
     pub(crate) fn in_the_way(&self) -> Option<Option<Ended>> {
         self.via.as_ref()?.in_the_way
@@ -203,10 +207,7 @@ impl Client {
         let given = self.via.as_ref().and_then(|via| via.given.clone());
         let given = given.map(|id| call(BY_REQUEST, id, false, None));
         let own = id.or(named);
-        let call = match own {
-            Some(own) if own.strong || given.is_none() => Some(own),
-            _ => given,
-        };
+        let call = own.filter(|own| own.strong || given.is_none()).or(given);
         Identity { call, client_id, conversation }
     }
 

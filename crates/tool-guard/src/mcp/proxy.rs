@@ -40,7 +40,7 @@ use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 use tool_reliability::{Guarded, telemetry::TARGET};
-use tr_core::{canonical::Key, printable};
+use tr_core::{ToolOutcome, canonical::Key, printable};
 
 /// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
 /// [`to_client`](Self::to_client) and [`to_server`](Self::to_server).
@@ -152,6 +152,11 @@ impl Proxy {
                 let (tool, record) = (printable(&call.tool), records::short(&record));
                 tracing::warn!(target: TARGET, event = "outcome_unknown", state = "unknown", %tool, record);
             }
+        }
+        if let (Some(equals), Ok(true)) =
+            (&call.trace.equals, end.as_ref().map(ToolOutcome::from_cache))
+        {
+            self.wire.unknowns.received(equals);
         }
         self.ended = Some(unknowns::ended(&end, self.key));
         let wanted = self.wire.lock().in_flight.close(call.id());

@@ -9,7 +9,7 @@ use super::{
     out::{Outgoing, Sent},
     records,
     unknowns::{Unknowns, leaves_unknown},
-    warnings::Repeatable,
+    warnings::{Repeatable, late},
 };
 use bytes::Bytes;
 use futures_util::future::Either;
@@ -30,7 +30,7 @@ use tool_reliability::{
 };
 use tower_service::Service;
 use tr_core::{
-    BoxError, DefaultPolicy, Derive, Effect, Event, FencingToken, Observer, Ran,
+    BoxError, DefaultPolicy, Derive, Effect, Event, FencingToken, MatchedOn, Observer, Ran, Replay,
     RequestPolicy as _, ToolCall, ToolManifest, ToolOutcome, canonical::Key,
 };
 
@@ -45,9 +45,14 @@ pub(crate) struct Wire {
     pub(crate) derived: bool,
     /// Whether answers are compared with earlier ones.
     pub(crate) compares: bool,
+    /// Whether a late answer is given to the next equal call.
+    pub(crate) gives_late: bool,
     /// Hears of attempts that timed out, which only this service knows: progress prolongs them.
     pub(crate) timeouts: Option<Arc<dyn Observer>>,
 }
+
+/// How an attempt ends.
+type End = Result<ToolOutcome, BoxError>;
 
 /// How often a late answer is offered to the store.
 const SETTLES: u32 = 30;
@@ -82,21 +87,23 @@ impl Wire {
         let state = WireState { in_flight, limits, outbox, observe, gone: false, up_at: None };
         let derived = !matches!(keys, DerivedKeys::Off);
         let unknowns = Arc::default();
-        let (compares, timeouts) = (false, None);
-        Self { state: Mutex::new(state), records, unknowns, derived, compares, timeouts }
+        let (compares, gives_late, timeouts) = (false, !observe, None);
+        let state = Mutex::new(state);
+        Self { state, records, unknowns, derived, compares, gives_late, timeouts }
     }
 
     /// The claim under which the call runs, if it is recorded. The recording layer refuses an unusable key,
     /// and does not record a call without a key.
     pub(crate) fn claim_of(&self, call: &ToolCall) -> Option<Claim> {
+        let is_brief = call.parts().idempotency.ttls.done == Some(Duration::ZERO);
         if let Some(fence) = call.fencing_token() {
-            return Some(Claim { fence, in_store: true });
+            return Some(Claim { fence, in_store: true, is_brief });
         }
         let own = call.id().ok().flatten();
         let id = own
             .or_else(|| self.derived.then(|| call.derived_id(Derive::Session).ok().flatten())?)?;
         let fence = FencingToken { key: id.key, epoch: self.records.epoch(&id.key)? };
-        Some(Claim { fence, in_store: false })
+        Some(Claim { fence, in_store: false, is_brief })
     }
 
     /// The records that outlive the guard, if there are any.
@@ -134,14 +141,29 @@ impl Wire {
         if let Some(equals) = &owed.equals {
             self.unknowns.ended_late(equals, &how);
         }
-        let Some(Claim { fence, in_store }) = owed.claim else { return };
+        let Some(Claim { fence, in_store, is_brief }) = owed.claim else { return };
         match self.store().filter(|_| in_store) {
             Some(store) => drop(tokio::spawn(settle_in_store(store, fence, how))),
             // Nothing to do for a record that is settled already, gone, or of another run.
             None => {
+                // Its weak id may name another call now, and an equal one gets its answer.
+                let how = if is_brief { Resolution::DidNotRun } else { how };
                 let _ = self.records.settle_run(&fence.key, fence.epoch, how);
             }
         }
+    }
+
+    /// The late success of an equal call, of which the client knows only that it may have run. A call that is not recorded
+    /// although it has an id runs.
+    fn late_for(&self, call: &ToolCall, mcp: &McpCall, claim: Option<Claim>) -> Option<End> {
+        let about = &call.parts().idempotency;
+        let may = self.gives_late && about.key.is_none() && (claim.is_some() || about.id.is_none());
+        let equals = mcp.trace.equals.as_ref().filter(|_| may)?;
+        let (answer, age) = self.unknowns.take_late(equals)?;
+        let Some(mut answer) = answer else { return Some(Err(Failure::RAN_BEFORE.into())) };
+        answer.parts_mut().notes.push(late(age).into());
+        let matched_on = MatchedOn::Completed;
+        Some(Ok(answer.replayed(Replay { matched_on, age, fingerprint: [0; 8] })))
     }
 
     /// When the first attempt times out unless the server sends something.
@@ -210,7 +232,7 @@ pub(crate) struct ServerTool(pub(crate) Arc<Wire>);
 impl Service<ToolCall> for ServerTool {
     type Response = ToolOutcome;
     type Error = BoxError;
-    type Future = Either<Ready<Result<ToolOutcome, BoxError>>, Waiting>;
+    type Future = Either<Ready<End>, Waiting>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -222,6 +244,10 @@ impl Service<ToolCall> for ServerTool {
         let codes = call.parts().manifest.clone().filter(|tool| !tool.not_run.is_empty());
         let claim = self.0.claim_of(&call);
         let owed = Owed { claim, equals: mcp.trace.equals, codes: codes.clone() };
+        if let Some(late) = self.0.late_for(&call, mcp, claim) {
+            mcp.keep(None);
+            return Either::Left(future::ready(late));
+        }
         let mut wire = self.0.lock();
         if wire.gone {
             return refused(Failure::SERVER_GONE_BEFORE);
@@ -268,10 +294,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    fn ended(
-        &mut self,
-        ending: Result<Ending, oneshot::error::RecvError>,
-    ) -> Result<ToolOutcome, BoxError> {
+    fn ended(&mut self, ending: Result<Ending, oneshot::error::RecvError>) -> End {
         self.wire_id = None;
         match ending {
             Ok(Ending::Answered(answer, outcome)) => {
@@ -324,9 +347,9 @@ fn cancellation(wire_id: &Token) -> Bytes {
 }
 
 impl Future for Waiting {
-    type Output = Result<ToolOutcome, BoxError>;
+    type Output = End;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End> {
         let waiting = self.get_mut();
         let ending = ready!(Pin::new(&mut waiting.ending).poll(cx));
         Poll::Ready(waiting.ended(ending))

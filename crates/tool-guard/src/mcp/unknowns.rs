@@ -18,8 +18,8 @@ use tool_reliability::idempotency::{
     store::{StoreError, StoreErrorKind},
 };
 use tr_core::{
-    BoxError, DefaultPolicy, FailureInfo, MatchedOn, Ran, Replay, StoreResponse, SystemClock,
-    ToolCall, ToolOutcome, Verdict, WallClock,
+    BoxError, DefaultPolicy, FailureInfo, Ran, StoreResponse, SystemClock, ToolCall, ToolOutcome,
+    Verdict, WallClock,
     canonical::{Digest, Key},
     classify, code,
 };
@@ -50,7 +50,7 @@ pub(crate) struct Equals {
     /// The shared key.
     pub(crate) key: Key,
     who: Who,
-    /// Names the client that may get the call's answer.
+    /// Names who may get the call's answer.
     owner: Digest,
 }
 
@@ -76,9 +76,12 @@ struct Since {
     /// What is known of it.
     earlier: Earlier,
     tool: Box<str>,
-    /// Its answer, which came after it was given up, when that was, and who may get it.
-    late: Option<(ToolOutcome, Instant, Digest)>,
+    /// It succeeded after it was given up.
+    late: Option<Late>,
 }
+
+/// A success that came after its caller had given up: the answer, if it could be kept, when it came, and its owner.
+type Late = (Option<ToolOutcome>, Instant, Digest);
 
 /// A call that is not run, because the records do not tell whether an equal one may have run.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +96,10 @@ impl From<StoreError> for NotCompared {
 }
 
 impl Since {
+    fn new(now: Instant, key: Option<Key>, earlier: Earlier, tool: &str) -> Self {
+        Self { until: now + BARS, key, earlier, tool: tool.into(), late: None }
+    }
+
     fn is_unknown(&self, now: Instant) -> bool {
         self.until > now && self.late.is_none()
     }
@@ -120,8 +127,8 @@ impl Unknowns {
         let until = now + BARS;
         all.entry((equals.key, equals.who))
             // A repeat of the call says nothing more of it.
-            .and_modify(|since| (since.until, since.late) = (until, None))
-            .or_insert_with(|| Since { until, key, earlier, tool: tool.into(), late: None });
+            .and_modify(|since| since.until = until)
+            .or_insert_with(|| Since::new(now, key, earlier, tool));
     }
 
     /// Registers that the call's answer came after its caller had given up, and does not say whether it ran.
@@ -131,59 +138,47 @@ impl Unknowns {
         }
     }
 
-    /// Registers how the call ended after its caller had given up. If it succeeded, the caller's next equal call gets
-    /// its answer.
+    /// Registers how the call ended after its caller had given up, which may be known before that is. If it succeeded,
+    /// the caller's next equal call gets its answer.
     pub(crate) fn ended_late(&self, equals: &Equals, how: &Resolution<ToolOutcome>) {
-        let size = |outcome: &ToolOutcome| DefaultPolicy.size_of(outcome);
-        let (mut all, call) = (self.lock(), (equals.key, equals.who));
-        let kept = |since: &Since| since.late.as_ref().map_or(0, |(answer, ..)| size(answer));
+        let (mut all, at, call) = (self.lock(), Instant::now(), (equals.key, equals.who));
+        all.retain(|_, since| since.until > at);
+        let size = |answer: &ToolOutcome| DefaultPolicy.size_of(answer);
+        let kept = |since: &Since| since.late.as_ref()?.0.as_ref().map(size);
+        let kept: usize = all.values().filter_map(kept).sum();
         let answer = match how {
-            Resolution::Done(end) if end.error().is_some() => None,
-            Resolution::Done(end) if all.values().map(kept).sum::<usize>() + size(end) <= KEPT => {
-                Some(end.clone())
-            }
-            Resolution::Done(_) | Resolution::DoneNotKept => Some(ToolOutcome::not_kept()),
-            _ => None,
+            Resolution::Done(end) if end.error().is_none() => Some(end.clone()),
+            Resolution::DoneNotKept => None,
+            _ => return drop(all.remove(&call)),
         };
-        match (all.get_mut(&call), answer) {
-            (Some(since), Some(answer)) => {
-                since.late = Some((answer, Instant::now(), equals.owner));
-            }
-            _ => drop(all.remove(&call)),
-        }
+        let answer = answer.filter(|answer| kept + size(answer) <= KEPT);
+        let since = all.entry(call).or_insert_with(|| Since::new(at, None, Earlier::NoAnswer, ""));
+        since.late = Some((answer, at, equals.owner));
     }
 
-    /// The late answer of a call that is equal to this one and of the same client; it is given once, and not to a call
-    /// whose key says that it is meant.
-    pub(crate) fn take_late(&self, equals: &Equals, is_keyed: bool) -> Option<ToolOutcome> {
+    /// The answer to a late success that is equal to this call and of the same owner, if it could be kept, and how old
+    /// it is; it is given once.
+    pub(crate) fn take_late(&self, equals: &Equals) -> Option<(Option<ToolOutcome>, Duration)> {
         let (mut all, now) = (self.lock(), Instant::now());
-        let is_late = |since: &Since| {
+        let range = (equals.key, Who::FIRST)..=(equals.key, Who::LAST);
+        let is_its = |since: &Since| {
             since.until > now
                 && since.late.as_ref().is_some_and(|(.., owner)| *owner == equals.owner)
         };
-        let own = (equals.key, equals.who);
-        if all.get(&own).is_some_and(is_late) {
-            // It is a repeat, and gets the answer from its own record.
-            all.remove(&own);
-            return None;
+        let call = all.range(range).find_map(|(call, since)| is_its(since).then_some(*call))?;
+        all.remove(&call)?.late.map(|(answer, at, _)| (answer, now - at))
+    }
+
+    /// Registers that the client has got the call's end, from its own record.
+    pub(crate) fn received(&self, equals: &Equals) {
+        self.forget(equals.key, equals.who, |since| since.late.is_some());
+    }
+
+    fn forget(&self, key: Key, who: Who, is_meant: impl Fn(&Since) -> bool) {
+        let mut all = self.lock();
+        if all.get(&(key, who)).is_some_and(is_meant) {
+            all.remove(&(key, who));
         }
-        if is_keyed {
-            return None;
-        }
-        let range = (equals.key, Who::FIRST)..=(equals.key, Who::LAST);
-        let call = all.range(range).find_map(|(call, since)| is_late(since).then_some(*call))?;
-        let (mut outcome, since, _) = all.remove(&call)?.late?;
-        let answer = if outcome.can_be_kept() {
-            "this is its answer"
-        } else {
-            "its answer could not be kept"
-        };
-        let note = format!(
-            "[LATE ANSWER] An equal call that had been given up has run since: {answer}, and this call was not made; call again to make another."
-        );
-        outcome.parts_mut().notes.push(note.into());
-        let (matched_on, age) = (MatchedOn::Completed, now - since);
-        Some(outcome.replayed(Replay { matched_on, age, fingerprint: [0; 8] }))
     }
 
     /// Whether a call of this tool may have run.
@@ -213,13 +208,11 @@ impl Unknowns {
         own: Option<Key>,
         store: &StoreHandle<ToolOutcome>,
     ) -> Option<Barred> {
+        let is_open = |state| matches!(state, RecordState::Inflight | RecordState::Unknown);
         loop {
             let Some(key) = barred.key else { return Some(barred) };
             let is_open = match store.record(&key).await {
-                Ok(Some(record)) => {
-                    matches!(record.state, RecordState::Inflight | RecordState::Unknown)
-                }
-                Ok(None) => false,
+                Ok(record) => record.is_some_and(|it| is_open(it.state)),
                 Err(error) => {
                     if error.kind() == StoreErrorKind::Unreadable {
                         barred = barred.unreadable();
@@ -230,7 +223,7 @@ impl Unknowns {
             if is_open {
                 return Some(barred);
             }
-            self.lock().remove(&(*equals, Who::Known(key)));
+            self.forget(*equals, Who::Known(key), |since| since.late.is_none());
             barred = self.bars(equals, own)?;
         }
     }

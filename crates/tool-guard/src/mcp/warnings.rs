@@ -111,9 +111,17 @@ const CHECK_FIRST: &str = " (do not repeat it; check first whether the earlier c
 
 /// The note of a call that has got the end of an equal one.
 pub(super) fn joined(ran: Duration) -> String {
+    let ran = ran.as_secs();
     format!(
-        "[JOINED] This call was joined with an equal call that had been running for {} s; call again to make another.",
-        ran.as_secs()
+        "[JOINED] This call was joined with an equal call that had been running for {ran} s; call again to make another."
+    )
+}
+
+/// The note of a call that has got the late answer of an equal one, which came so long ago.
+pub(super) fn late(age: Duration) -> String {
+    let ago = age.as_secs();
+    format!(
+        "[LATE ANSWER] An equal call that had been given up has run, {ago} s ago: this is its answer, and this call was not made; call again to make another."
     )
 }
 

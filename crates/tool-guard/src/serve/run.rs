@@ -44,16 +44,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let declared = Declared::default();
     let reload = reload(files.clone(), live.clone(), declared.clone());
     let ended = Signals::new()?.end(reload);
-    let admin = match options.operation.admin {
-        Some(address) => {
-            let admin = Admin::live(&live);
-            let admin = admin.on_reload(move || files.read_again(&live, &declared));
-            let admin =
-                admin::bind(admin, address, options.operation.admin_token_file.as_deref()).await?;
-            Some(tokio::spawn(admin))
-        }
-        None => None,
-    };
+    let admin = Admin::live(&live);
+    let admin = admin.on_reload(move || files.read_again(&live, &declared));
+    let admin = admin::bind(admin, &options.operation).await?.map(tokio::spawn);
     let signal = if options.stdio {
         lines::serve(guard, max_body, ended)
             .await

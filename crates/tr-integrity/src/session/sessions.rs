@@ -152,11 +152,6 @@ impl Sessions {
         self.work(&self.open_slot(id).session, work)
     }
 
-    /// Calls `work` with a session if it is open.
-    pub fn with_open<T>(&self, id: &str, work: impl FnOnce(&mut Session, u64) -> T) -> Option<T> {
-        self.slot(id).map(|slot| self.work(&slot.session, work))
-    }
-
     /// Adds an existing session; replaces one with the same id. With a store, it is written with
     /// its next change, which is a conflict if the store has one with this id.
     pub fn insert(&self, session: Session) {

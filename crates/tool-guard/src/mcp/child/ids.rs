@@ -346,12 +346,6 @@ impl Ids {
     pub(super) fn take_cancelled(&mut self) -> Vec<(u64, u64)> {
         std::mem::take(&mut self.cancelled)
     }
-
-    /// Whether the server waits for an answer of the client's.
-    #[cfg(test)]
-    pub(super) fn is_asking(&self) -> bool {
-        !self.asked.is_empty()
-    }
 }
 
 /// The members of an object; of anything else there are none.

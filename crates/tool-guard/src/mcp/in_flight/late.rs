@@ -14,6 +14,8 @@ pub(super) const LATE: usize = 4096;
 pub(crate) struct Claim {
     pub(in crate::mcp) fence: FencingToken,
     pub(in crate::mcp) in_store: bool,
+    /// The record ends with its call.
+    pub(in crate::mcp) is_brief: bool,
 }
 
 /// The details of a given-up call, for the case that the server still answers it.

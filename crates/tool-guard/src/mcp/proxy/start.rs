@@ -59,8 +59,8 @@ impl Proxy {
         mcp.trace = Trace {
             record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),
             equals: (effect == Effect::Mutating).then(|| {
-                let owner = self.client.connection();
-                self.wire.unknowns.equals(self.client.equals(&call), own, owner)
+                let owner = self.client.owner(call.parts().idempotency.continues);
+                self.wire.unknowns.equals(self.client.equals(&call), own, &owner)
             }),
             is_of_caller: self.client.is_over_http(),
             joined: self.client.joined().or_else(|| uncut.as_ref()?.joined()),
@@ -91,9 +91,6 @@ impl Proxy {
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
         let is_in_conversation = self.client.is_in_conversation(&call);
         let in_the_way = self.client.in_the_way().filter(|_| self.mode == Mode::Enforce);
-        let gets_late = !self.host_runs && bars.is_none() && in_the_way.is_none();
-        let late = mcp.trace.equals.filter(|_| gets_late && self.mode == Mode::Enforce);
-        let late = late.and_then(|it| wire.unknowns.take_late(&it, is_keyed));
         let run = async move {
             // While it runs, equal calls may join it.
             let _uncut = uncut;
@@ -104,8 +101,7 @@ impl Proxy {
                     None => Some(by),
                 };
             }
-            let compares =
-                barring.is_some() && is_in_conversation && barred.is_none() && late.is_none();
+            let compares = barring.is_some() && is_in_conversation && barred.is_none();
             let barred = match store.filter(|_| compares) {
                 Some(store) => unknowns::in_store(&store, &call).await,
                 None => Ok(barred),
@@ -116,10 +112,7 @@ impl Proxy {
                     barred.log(call.parts().tool.label());
                     Err(barred.into())
                 }
-                Ok(None) => match late {
-                    Some(answer) => Ok(answer),
-                    None => stack.oneshot(call).await,
-                },
+                Ok(None) => stack.oneshot(call).await,
                 Err(not_compared) => Err(not_compared.into()),
             };
             if let Some(counted) = counted {

@@ -57,27 +57,49 @@ async fn a_breaker_knows_of_which_tool_a_call_may_have_run() {
 
 #[tokio::test(start_paused = true)]
 async fn a_late_answer_is_its_owners_and_one_too_large_is_not_kept() {
-    let outcome = |bytes| ToolOutcome::success(json!("x".repeat(bytes)));
-    let done = |bytes| Resolution::Done(outcome(bytes));
-    for (how, is_answer) in [(done(9), true), (done(KEPT), false), (Resolution::DoneNotKept, false)]
-    {
-        let all = Unknowns::default();
-        let [mine, mine_again] = [(); 2].map(|()| all.equals(key(1), None, "a"));
-        all.note(mine, None, Earlier::NoAnswer, "pay");
-        all.ended_late(&mine, &how);
-        assert!(all.bars(&key(1), None).is_none() && !all.has_of("pay"));
-        assert!(all.take_late(&all.equals(key(1), None, "b"), false).is_none(), "another's");
-        assert!(all.take_late(&all.equals(key(2), None, "a"), false).is_none(), "another call");
-        let given = all.take_late(&mine_again, false).unwrap();
-        assert_eq!(given.content().is_some(), is_answer);
-        assert_eq!(given.parts().notes[0].contains("this is its answer"), is_answer);
-        assert!(given.from_cache() && all.take_late(&mine_again, false).is_none(), "once");
-
-        all.note(mine, None, Earlier::NoAnswer, "pay");
-        all.ended_late(&mine, &how);
-        tokio::time::advance(BARS).await;
-        assert!(all.take_late(&mine_again, false).is_none(), "too long ago");
+    let done = |bytes| Resolution::Done(ToolOutcome::success(json!("x".repeat(bytes))));
+    for (how, is_kept) in [(done(9), true), (done(KEPT), false), (Resolution::DoneNotKept, false)] {
+        for is_noted in [true, false] {
+            let all = Unknowns::default();
+            let [mine, again] = [(); 2].map(|()| all.equals(key(1), None, "a"));
+            let note = || all.note(mine, None, Earlier::NoAnswer, "pay");
+            let is_told = || {
+                // Whichever is known first, of the end and of the caller that gave up.
+                if is_noted {
+                    note();
+                }
+                all.ended_late(&mine, &how);
+                note();
+            };
+            is_told();
+            assert!(all.bars(&key(1), None).is_none() && !all.has_of("pay"));
+            assert!(all.take_late(&all.equals(key(1), None, "b")).is_none(), "another's");
+            assert!(all.take_late(&all.equals(key(2), None, "a")).is_none(), "another call");
+            assert_eq!(all.take_late(&again).unwrap().0.is_some(), is_kept);
+            assert!(all.take_late(&again).is_none(), "once");
+            is_told();
+            all.received(&mine);
+            assert!(all.take_late(&again).is_none(), "its client has it");
+            is_told();
+            tokio::time::advance(BARS).await;
+            assert!(all.take_late(&again).is_none(), "too long ago");
+        }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_answers_that_have_expired_take_no_room() {
+    let all = Unknowns::default();
+    let half = Resolution::Done(ToolOutcome::success(json!("x".repeat(KEPT / 2 + 1))));
+    let calls = [(); 3].map(|()| all.equals(key(1), None, "a"));
+    all.ended_late(&calls[0], &half);
+    all.ended_late(&calls[1], &half);
+    assert!(all.take_late(&calls[2]).unwrap().0.is_some());
+    assert!(all.take_late(&calls[2]).unwrap().0.is_none());
+    all.ended_late(&calls[0], &half);
+    tokio::time::advance(BARS).await;
+    all.ended_late(&calls[1], &half);
+    assert!(all.take_late(&calls[2]).unwrap().0.is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -76,7 +76,7 @@ async fn does(deed: &Deed, name: String, sessions: &Sessions, promises: &Promise
         }
         Deed::SayAndGo => {
             let said = message(super::FORMAT, user(&format!("by hand {name};")));
-            sessions.with_open("s", |session, _| session.push(said));
+            sessions.with("s", |session, _| session.push(said));
         }
         Deed::Flush => drop(sessions.flush("s").await),
         Deed::Load => drop(sessions.load("s").await),

@@ -66,12 +66,12 @@ fn a_cancellation_of_the_server_s_names_its_own_request_or_a_subscription() {
     let listen = sent(&mut ids, &json!({ "id": "l", "method": "subscriptions/listen" }), 4, 0);
     let ask = json!({ "id": 9, "method": "sampling/createMessage" });
     assert_eq!(heard(&mut ids, &ask), [For::Client { line: bytes(&ask), asks: true }]);
-    assert!(ids.is_asking());
+    assert!(!ids.asked.is_empty());
     let cancel =
         |id: &Value| json!({ "method": "notifications/cancelled", "params": { "requestId": id } });
     let own = cancel(&json!(9));
     assert_eq!(heard(&mut ids, &own), [For::Client { line: bytes(&own), asks: false }]);
-    assert!(!ids.is_asking());
+    assert!(ids.asked.is_empty());
     let note = |id: &Value| json!({ "method": "notifications/tools/list_changed", "params": { "_meta": { "io.modelcontextprotocol/subscriptionId": id } } });
     assert_eq!(heard(&mut ids, &note(&listen["id"])), [for_post(4, &note(&json!("l")), false)]);
     assert_eq!(heard(&mut ids, &cancel(&listen["id"])), [for_post(4, &cancel(&json!("l")), true)]);

@@ -70,15 +70,19 @@ async fn a_late_failure_settles_no_more_than_one_in_time() {
     }
 }
 
+/// A call under an id that names it for ever.
+fn strong(id: &str, own: &str) -> String {
+    let own = format!("claudecode/toolUseId\":\"toolu_01Ab3dEf6hIj9LmN2pQr{own}sTu");
+    keyed(id).replace("idempotencyKey\":\"k", &own)
+}
+
 /// The client was told that it may have run, and has not had its answer.
 #[tokio::test(start_paused = true)]
 async fn the_next_equal_call_gets_a_late_answer_once() {
-    let strong = |id: &str| {
-        let own = format!("toolu_01Ab3dEf6hIj9LmN2pQr{id}sTu");
-        keyed(id).replace("idempotencyKey\":\"k", &format!("claudecode/toolUseId\":\"{own}"))
-    };
     let bare = |id: &str| call(id, "pay");
-    let of: [&dyn Fn(&str) -> String; 2] = [&bare, &strong];
+    let named = |id: &str| strong(id, id);
+    let weak = |id: &str| keyed(id).replace("idempotencyKey\":\"k", "callId\":\"pay:0");
+    let of: [&dyn Fn(&str) -> String; 3] = [&bare, &named, &weak];
     for call in of {
         let mut bench = Bench::new(Mode::Enforce);
         bench.given_up(&call("1")).await;
@@ -93,8 +97,37 @@ async fn the_next_equal_call_gets_a_late_answer_once() {
             bench.client(call(id).as_bytes());
             bench.settle().await;
             assert_eq!(bench.server_gets(), call(id), "it is meant");
+            bench.server(done(id).as_bytes());
+            bench.settle().await;
+            assert!(!bench.client_gets().contains("LATE"));
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_is_recorded_for_the_call_that_gets_it() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.given_up(&strong("1", "1")).await;
+    bench.server(done("1").as_bytes());
+    for id in ["2", "3"] {
+        bench.client(strong(id, "2").as_bytes());
+        bench.settle().await;
+        let said = bench.client_gets();
+        assert!(said.contains("this is its answer") && !said.contains("isError"), "{said}");
+        assert_eq!(bench.server_gets(), "");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_late_answer_that_could_not_be_kept_it_is_said_that_its_call_ran() {
+    let mut bench = Bench::new(Mode::Enforce);
+    bench.given_up(&call("1", "pay")).await;
+    bench.server(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[],\"n\":NaN}}\n");
+    bench.client(call("2", "pay").as_bytes());
+    bench.settle().await;
+    let said = bench.client_gets();
+    assert!(said.contains("answer_not_kept") && said.contains("it has run since"), "{said}");
+    assert_eq!(bench.server_gets(), "");
 }
 
 /// It has the answer, under the call's own id.
