@@ -16,7 +16,7 @@ use std::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError, channel},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// How often a call that did not run is sent again before something is wrong.
