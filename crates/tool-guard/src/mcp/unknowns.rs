@@ -117,12 +117,10 @@ impl Unknowns {
     pub(crate) fn note(&self, equals: Equals, key: Option<Key>, earlier: Earlier, tool: &str) {
         let mut all = self.lock();
         let now = Instant::now();
-        if all.len() >= MOST {
-            all.retain(|_, since| since.until > now);
-            let first = all.iter().min_by_key(|(_, since)| since.until).map(|(call, _)| *call);
-            if let Some(first) = first.filter(|_| all.len() >= MOST) {
-                all.remove(&first);
-            }
+        all.retain(|_, since| since.until > now);
+        let first = all.iter().min_by_key(|(_, since)| since.until).map(|(call, _)| *call);
+        if let Some(first) = first.filter(|_| all.len() >= MOST) {
+            all.remove(&first);
         }
         let until = now + BARS;
         all.entry((equals.key, equals.who))

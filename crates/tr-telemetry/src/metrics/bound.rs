@@ -1,7 +1,7 @@
 //! The end of a call as labels say it, and instruments with their labels, put together once.
 use opentelemetry::{KeyValue, metrics};
 use std::time::Duration;
-use tr_core::{DedupeScope, Effect, Status, classify::Kind};
+use tr_core::{DedupeScope, Effect, Status, SystemClock, classify};
 
 /// How a call ended, as labels say it.
 #[derive(Clone, Copy, Debug)]
@@ -16,9 +16,13 @@ pub(crate) struct Ended<'r> {
 /// The label of tools past the bound, and of unknown codes.
 pub(super) const OTHER: &str = "_other";
 
-/// A code as a label: a known one, so that tools cannot create unbounded labels.
+/// A code as a label: a known one, or what an HTTP status (`http_503`) means, so that tools cannot create unbounded
+/// labels.
 pub(super) fn closed(code: &str) -> &'static str {
-    Kind::from_code(code).map_or(OTHER, Kind::code)
+    let status = code.strip_prefix("http_").and_then(|status| status.parse().ok());
+    let means = |status| classify::http_response(status, |_| None, &SystemClock).end.code;
+    let code = status.map_or(code, means);
+    classify::Kind::from_code(code).map_or(OTHER, classify::Kind::code)
 }
 
 pub(super) const fn scope_label(scope: DedupeScope) -> &'static str {

@@ -78,7 +78,7 @@ async fn layers_are_counted_by_what_they_tell() {
     let signals = signals(&metered, [Names::OpenClaw]);
     let told = |observer: &dyn tr_core::Observer, call: &CallInfo<'_>| {
         let (delay, latency) = (Duration::ZERO, Duration::ZERO);
-        for reason in ["timeout", "timeout", "E_TOOLS_OWN_1", "E_TOOLS_OWN_2"] {
+        for reason in ["timeout", "timeout", "http_503", "http_999", "E_TOOLS_OWN_1"] {
             tell(
                 observer,
                 call,
@@ -96,6 +96,7 @@ async fn layers_are_counted_by_what_they_tell() {
         ("openclaw_tool_calls{scope=session,status=success,tool=pay}", 1.0),
         ("openclaw_tool_call_duration_ms{status=success,tool=pay}", 1.0),
         ("openclaw_tool_retry_attempts{reason=timeout,tool=pay}", 2.0),
+        ("openclaw_tool_retry_attempts{reason=service_unavailable,tool=pay}", 1.0),
         ("openclaw_tool_retry_attempts{reason=_other,tool=pay}", 2.0),
         ("openclaw_tool_idempotency_hits{state=done,tool=pay}", 1.0),
         ("openclaw_tool_idempotency_hits{state=failed,tool=pay}", 1.0),
