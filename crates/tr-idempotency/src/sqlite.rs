@@ -195,10 +195,14 @@ impl Builder {
     /// [read-only](tr_sqlite::Builder::read_only) only shows them: all changes are refused.
     ///
     /// # Errors
-    /// See [`tr_sqlite::Database::migrate`].
+    /// See [`tr_sqlite::Database::migrate`], and, of one that is to be written,
+    /// [`verify`](tr_sqlite::Database::verify): a record that its key does not find would run again.
     pub async fn on(self, database: Database) -> Result<Sqlite, tr_sqlite::Error> {
         let Self { capacity, clock, owners } = self;
         database.migrate(layout::CALLS).await?;
+        if !database.is_read_only() {
+            database.verify().await?;
+        }
         let owners = match owners {
             Some(folder) if database.is_read_only() => Some(Owners::watch(folder)),
             owners => owners.map(Owners::join).transpose().map_err(Error::from)?,

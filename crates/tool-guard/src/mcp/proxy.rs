@@ -153,10 +153,8 @@ impl Proxy {
                 tracing::warn!(target: TARGET, event = "outcome_unknown", state = "unknown", %tool, record);
             }
         }
-        if let (Some(equals), Ok(true)) =
-            (&call.trace.equals, end.as_ref().map(ToolOutcome::from_cache))
-        {
-            self.wire.unknowns.received(equals);
+        if end.as_ref().is_ok_and(ToolOutcome::from_cache) {
+            call.trace.equals.iter().for_each(|it| self.wire.unknowns.received(it));
         }
         self.ended = Some(unknowns::ended(&end, self.key));
         let wanted = self.wire.lock().in_flight.close(call.id());

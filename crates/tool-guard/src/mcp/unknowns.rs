@@ -117,15 +117,14 @@ impl Unknowns {
     pub(crate) fn note(&self, equals: Equals, key: Option<Key>, earlier: Earlier, tool: &str) {
         let mut all = self.lock();
         let now = Instant::now();
-        all.retain(|_, since| since.until > now);
-        let first = all.iter().min_by_key(|(_, since)| since.until).map(|(call, _)| *call);
-        if let Some(first) = first.filter(|_| all.len() >= MOST) {
+        if all.len() >= MOST
+            && let Some((&first, _)) = all.iter().min_by_key(|(_, since)| since.until)
+        {
             all.remove(&first);
         }
-        let until = now + BARS;
         all.entry((equals.key, equals.who))
             // A repeat of the call says nothing more of it.
-            .and_modify(|since| since.until = until)
+            .and_modify(|since| since.until = now + BARS)
             .or_insert_with(|| Since::new(now, key, earlier, tool));
     }
 
@@ -190,8 +189,7 @@ impl Unknowns {
         let now = Instant::now();
         let all = self.lock();
         let equals = all.range((*equals, Who::FIRST)..=(*equals, Who::LAST)).map(|(_, it)| it);
-        let is_other = |since: &&Since| own.is_none() || own != since.key;
-        let others = equals.filter(|since| since.is_unknown(now)).filter(is_other);
+        let others = equals.filter(|it| it.is_unknown(now) && (own.is_none() || own != it.key));
         let since = others.max_by_key(|since| since.until)?;
         Some(Barred::by(since.earlier, since.key, since.until - now))
     }

@@ -20,16 +20,13 @@ use std::{
     process::ExitCode,
 };
 use tool_reliability::idempotency::{
-    sqlite::{Database, Error, ErrorKind, Sqlite},
+    sqlite::{Database, ErrorKind},
     store::{Query, RecordStore as _},
 };
 use tr_core::{SystemClock, WallClock as _, printable_lines};
 
 /// The exit code if something of the file cannot be read.
 const DAMAGED: u8 = 1;
-
-/// How many faults are listed.
-const FAULTS: &str = "PRAGMA integrity_check(20)";
 
 /// What to do with a file.
 #[derive(Debug, Subcommand)]
@@ -77,7 +74,7 @@ async fn check(file: &Path, command: &RecordsCommand) -> anyhow::Result<ExitCode
     }
     match open_to_read(Place::File(file.to_owned())).await {
         Ok(Some(Store::File(store))) => {
-            faults.extend(faults_of(&store).await.unwrap_or_else(|error| vec![error.to_string()]));
+            faults.extend(store.database().verify().await.err().map(|error| error.to_string()));
             match store.list(&Query::ALL, usize::MAX, true).await {
                 Ok(found) => print(format!(
                     "{}: {} records can be read, {} cannot\n",
@@ -99,16 +96,6 @@ async fn check(file: &Path, command: &RecordsCommand) -> anyhow::Result<ExitCode
         }
         false => refuse(DAMAGED, &printable_lines(&faults.join("\n"))),
     }
-}
-
-/// What SQLite finds damaged.
-async fn faults_of(store: &Sqlite) -> Result<Vec<String>, Error> {
-    let faults = store.database().read(|connection| {
-        let mut faults = connection.prepare(FAULTS)?;
-        let faults = faults.query_map([], |row| row.get::<_, String>(0))?;
-        Ok::<_, Error>(faults.collect::<Result<Vec<_>, _>>()?)
-    });
-    Ok(faults.await?.into_iter().filter(|fault| fault != "ok").collect())
 }
 
 /// Opens the file without what is lost of it.

@@ -1,7 +1,7 @@
 //! What goes wrong with a file: said in the store's words, and nothing is lost.
 use super::subject::{Folder, HOUR, Time, claim, open};
 use serde_json::json;
-use std::time::Duration;
+use std::{fs, time::Duration};
 use tokio::{task::yield_now, time::timeout};
 use tower::{Layer, ServiceExt, service_fn};
 use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
@@ -12,6 +12,9 @@ use tr_idempotency::{
     store::{Claimed, End, Query, RecordStore, StateFilter, StoreError, StoreErrorKind},
 };
 use tr_sqlite::{Error, ErrorKind, rusqlite::Connection};
+
+const PAGE: usize = 4_096;
+const ROOT: &str = "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_calls_1'";
 
 /// What an operator, or another version, does to the file.
 fn by_hand(folder: &Folder, sql: &str) {
@@ -58,6 +61,32 @@ async fn a_file_of_a_newer_version_is_refused() {
     by_hand(&folder, "UPDATE tr_schema SET format = 9 WHERE part = 'calls'");
     let error = Sqlite::open(folder.file()).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Newer { part: "calls".into(), found: 9, known: 3 });
+}
+
+/// The rows are all there; only the index by which they are looked up is damaged.
+#[tokio::test]
+async fn a_record_that_its_key_does_not_find_is_noticed() {
+    let folder = Folder::new();
+    let store = Sqlite::open(folder.file()).await.unwrap();
+    for n in 0..40 {
+        store.claim(&claim(&format!("order-{n}"))).await.unwrap();
+    }
+    store.close().await;
+    let root = Connection::open(folder.file()).unwrap();
+    let page: u32 = root.query_row(ROOT, [], |row| row.get(0)).unwrap();
+    drop(root);
+    let whole = fs::read(folder.file()).unwrap();
+    // The entries are at the page's end.
+    let end = page as usize * PAGE;
+    for at in (end - 1_024..end).step_by(64) {
+        let mut damaged = whole.clone();
+        damaged[at..at + 8].copy_from_slice(b"DAMAGED!");
+        fs::write(folder.file(), damaged).unwrap();
+        let error = Sqlite::open(folder.file()).await.unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Corrupt, "{at}: {error}");
+    }
+    fs::write(folder.file(), whole).unwrap();
+    Sqlite::open(folder.file()).await.unwrap().close().await;
 }
 
 #[tokio::test]
