@@ -237,7 +237,7 @@ impl ErrorKind {
             Self::NotADatabase => (
                 Unreadable,
                 "not a SQLite database; the file was not changed",
-                "choose another file",
+                "restore a backup if it was one, or choose another file, which knows nothing of this one",
             ),
             Self::Foreign => (
                 Permanent,
