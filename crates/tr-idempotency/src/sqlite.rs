@@ -201,7 +201,7 @@ impl Builder {
         let Self { capacity, clock, owners } = self;
         database.migrate(layout::CALLS).await?;
         if !database.is_read_only() {
-            database.verify().await?;
+            database.verify(Some("calls")).await?;
         }
         let owners = match owners {
             Some(folder) if database.is_read_only() => Some(Owners::watch(folder)),

@@ -129,15 +129,16 @@ impl Database {
         self.reads.send(work)
     }
 
-    /// Reads the whole file, with its indexes: in a damaged one a row may be there and not be found. Some 5 ms for each
-    /// MiB.
+    /// Reads a table, or the whole file, with the indexes: in a damaged one a row may be there and not be found. Some
+    /// 5 ms for each MiB.
     ///
     /// # Errors
     /// [`Corrupt`](crate::ErrorKind::Corrupt), with what SQLite finds damaged; those of a read.
-    pub async fn verify(&self) -> Result<()> {
+    pub async fn verify(&self, table: Option<&'static str>) -> Result<()> {
         const CHECK: &str =
-            "SELECT group_concat(integrity_check, '; ') FROM pragma_integrity_check";
-        let found: Pending<String> = self.read(|it| Ok(it.query_row(CHECK, [], |row| row.get(0))?));
+            "SELECT group_concat(integrity_check, '; ') FROM pragma_integrity_check(?1)";
+        let found: Pending<String> =
+            self.read(move |it| Ok(it.query_row(CHECK, [table], |row| row.get(0))?));
         match found.await? {
             found if found == "ok" => Ok(()),
             faults => Err(Error::saying(ErrorKind::Corrupt, faults).at(&self.path)),

@@ -74,7 +74,7 @@ async fn check(file: &Path, command: &RecordsCommand) -> anyhow::Result<ExitCode
     }
     match open_to_read(Place::File(file.to_owned())).await {
         Ok(Some(Store::File(store))) => {
-            faults.extend(store.database().verify().await.err().map(|error| error.to_string()));
+            faults.extend(store.database().verify(None).await.err().map(|error| error.to_string()));
             match store.list(&Query::ALL, usize::MAX, true).await {
                 Ok(found) => print(format!(
                     "{}: {} records can be read, {} cannot\n",
