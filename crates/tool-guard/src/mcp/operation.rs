@@ -17,8 +17,7 @@ pub(crate) struct Operation {
     #[arg(long, value_name = "FILE", requires = "admin")]
     pub(crate) admin_token_file: Option<PathBuf>,
 
-    /// Which events are logged on standard error, as JSON lines or for people; all but off end with a
-    /// summary of the calls
+    /// Which events are logged on standard error, as JSON lines or for people
     #[arg(long, value_enum, default_value_t = Log::Warn)]
     log: Log,
 
