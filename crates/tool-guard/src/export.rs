@@ -20,7 +20,11 @@ use std::{
     thread,
     time::Duration,
 };
-use tokio::{sync::oneshot, task::JoinHandle, time::timeout};
+use tokio::{
+    sync::oneshot,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
 use tool_reliability::{
     config::{self, TelemetryConfig},
     telemetry::Signals,
@@ -29,6 +33,9 @@ use tr_core::{canonical::FingerprintKey, printable};
 
 /// How long the end of the guard waits for a collector to take the last spans and metrics.
 const LAST: Duration = Duration::from_secs(1);
+
+/// How old the counts of a store's records may be that a collector is sent.
+const REFRESH: Duration = Duration::from_secs(30);
 
 /// The name of the meter and of the tracer.
 const SCOPE: &str = "tool-guard";
@@ -68,7 +75,7 @@ pub(crate) struct Export {
     signals: Signals,
     meters: Option<SdkMeterProvider>,
     tracers: Option<SdkTracerProvider>,
-    scrape: Option<JoinHandle<()>>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl Export {
@@ -120,8 +127,9 @@ impl Export {
             tracers = Some(provider);
         }
         let signals = builder.build()?;
-        let scrape = scrape.map(|scrape| tokio::spawn(scrape.serve()));
-        Ok(Self { signals, meters, tracers, scrape })
+        let scrape = scrape.map(|scrape| tokio::spawn(scrape.serve(signals.clone())));
+        let refresh = otlp.metrics.then(|| tokio::spawn(refresh(signals.clone())));
+        Ok(Self { signals, meters, tracers, tasks: scrape.into_iter().chain(refresh).collect() })
     }
 
     /// What a stack reports to.
@@ -159,11 +167,17 @@ impl Export {
 
 impl Drop for Export {
     fn drop(&mut self) {
-        if let Some(scrape) = &self.scrape {
-            scrape.abort();
-        }
+        self.tasks.iter().for_each(JoinHandle::abort);
         // Dropped on this thread, they would wait for the collector.
         drop(self.end());
+    }
+}
+
+/// Reads the stores of records now and again, for a collector that is sent to and does not ask.
+async fn refresh(signals: Signals) {
+    loop {
+        signals.refresh().await;
+        sleep(REFRESH).await;
     }
 }
 

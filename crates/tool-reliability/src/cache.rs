@@ -1,31 +1,46 @@
 //! The stack's records, as telemetry's gauges show them.
-use std::time::Duration;
-use tr_core::{DedupeScope, ToolOutcome};
-use tr_idempotency::{Handle, RecordState};
-use tr_telemetry::CacheReadings;
+use std::{
+    future::ready,
+    pin::Pin,
+    sync::{Mutex, PoisonError},
+};
+use tr_core::ToolOutcome;
+use tr_idempotency::{Handle, StateCount, StoreHandle};
+use tr_telemetry::{CacheReadings, RecordCount};
 
-/// Reads the records of this process.
-pub(crate) struct Records(pub(crate) Handle<ToolOutcome>);
+/// The records of the stack's store; without one, those of this process.
+pub(crate) struct Records {
+    handle: Handle<ToolOutcome>,
+    store: Option<StoreHandle<ToolOutcome>>,
+    /// Those of the store, as they were last read.
+    last: Mutex<Vec<StateCount>>,
+}
+
+impl Records {
+    pub(crate) fn new(handle: Handle<ToolOutcome>) -> Self {
+        Self { store: handle.in_store(), handle, last: Mutex::default() }
+    }
+}
 
 impl CacheReadings for Records {
-    fn sizes(&self, report: &mut dyn FnMut(&str, DedupeScope, u64)) {
-        for held in self.0.state_counts() {
-            report(&held.tool, held.scope, held.records);
+    fn read(&self, report: &mut dyn FnMut(RecordCount<'_>)) {
+        let counts = match self.store {
+            None => self.handle.state_counts(),
+            Some(_) => self.last.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
+        for StateCount { tool, scope, state, records, stale, ttl, .. } in counts {
+            let state = state.as_str();
+            report(RecordCount { tool: &tool, scope, state, records, stale, ttl });
         }
     }
 
-    fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {
-        for held in self.0.state_counts() {
-            report(&held.tool, held.state.as_str(), held.ttl);
-        }
-    }
-
-    fn in_flight(&self, report: &mut dyn FnMut(&str, bool, u64)) {
-        for held in self.0.state_counts() {
-            if held.state == RecordState::Inflight {
-                report(&held.tool, true, held.stale);
-                report(&held.tool, false, held.records - held.stale);
+    fn refresh(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let Some(store) = &self.store else { return Box::pin(ready(())) };
+        Box::pin(async {
+            // A store that cannot be reached shows what it last had.
+            if let Ok(counts) = store.state_counts().await {
+                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = counts;
             }
-        }
+        })
     }
 }

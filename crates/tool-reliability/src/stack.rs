@@ -340,7 +340,7 @@ impl Builder {
         if let Some(rollout) = self.rollout {
             switch.set_rollout(rollout);
         }
-        signals.observe_cache(Records(layers.idempotency.handle()));
+        signals.observe_cache(Records::new(layers.idempotency.handle()));
         let signals = (&signals, &shadow_signals);
         let shared = Shared::new(switch, &layers, signals, self.shadow_ends, self.tools);
         let shared = Sharded::new(shared);

@@ -62,6 +62,7 @@ pub use tr_sqlite::{Database, Durability, Error, ErrorKind};
 use self::{owners::Owners, selection::Selection, table::Table, time::Clocks};
 use crate::{
     clock::SteadyClock,
+    handle::StateCount,
     protocol::{Millis, Token},
     store::{
         ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreError, StoreErrorKind,
@@ -275,6 +276,10 @@ impl RecordStore for Sqlite {
             self.change(table::end_dead_leases).await?;
             self.look(move |table| table.count(&selection)).await
         })
+    }
+
+    fn state_counts(&self) -> StoreFuture<'_, Vec<StateCount>> {
+        Box::pin(self.look(|table| table.state_counts()))
     }
 
     fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {

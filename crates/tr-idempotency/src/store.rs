@@ -49,7 +49,10 @@ pub use self::{
         Stored, StoredRecord, StoredState, UnreadableRecord,
     },
 };
-use crate::protocol::{Millis, Token};
+use crate::{
+    handle::StateCount,
+    protocol::{Millis, Token},
+};
 use std::{fmt, future::Future, pin::Pin};
 use tr_core::canonical::Key;
 
@@ -115,6 +118,12 @@ pub trait RecordStore: fmt::Debug + Send + Sync + 'static {
 
     /// The number of matching records. For operators; may be slow.
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64>;
+
+    /// The number of records of each tool, by scope and state: for gauges. By default none, of a store that
+    /// cannot count them in one request.
+    fn state_counts(&self) -> StoreFuture<'_, Vec<StateCount>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
 
     /// Deletes matching records and returns how many, except those in flight and mutating ones of
     /// unknown outcome ([`is_pinned`](crate::protocol::Record::is_pinned)).

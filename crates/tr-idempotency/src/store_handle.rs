@@ -8,7 +8,7 @@ use crate::{
     clock::millis,
     codec::{Found, Place, Unreadable, body::Format},
     end::{Settlement, State},
-    handle::{Filter, Handle, NotUnknown, Resolution},
+    handle::{Filter, Handle, NotUnknown, Resolution, StateCount},
     local::notes::RequestNote,
     protocol::Millis,
     record::DedupeRecord,
@@ -247,6 +247,12 @@ impl<V> StoreHandle<V> {
     /// How many records match; [`flush`](Self::flush) deletes the settled ones among them.
     pub async fn count(&self, filter: Filter<'_>) -> Result<u64, StoreError> {
         self.remote.gate.count(&self.query(filter)).await
+    }
+
+    /// The number of records of each tool, by scope and state, and their longest time to live: for gauges.
+    /// None of a store that cannot count them in one request, as Redis.
+    pub async fn state_counts(&self) -> Result<Vec<StateCount>, StoreError> {
+        self.remote.gate.state_counts().await
     }
 
     /// Deletes settled records and returns how many. Calls in flight stay, and so do mutating calls

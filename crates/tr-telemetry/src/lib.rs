@@ -111,7 +111,7 @@ pub use self::json::JsonLines;
 pub use self::{
     layer::TelemetryLayer,
     log::TARGET,
-    metrics::{CacheReadings, Names},
+    metrics::{CacheReadings, Names, RecordCount},
     observer::TelemetryObserver,
     service::Telemetry,
     signals::{Builder, Signals},

@@ -9,7 +9,7 @@ mod gen_ai;
 mod openclaw;
 pub(crate) mod utee;
 
-pub use self::cache::CacheReadings;
+pub use self::cache::{CacheReadings, RecordCount};
 pub(crate) use self::{bound::Ended, decision::Decision};
 
 use self::{
@@ -240,6 +240,10 @@ impl Metrics {
             let label = move |label: &str| metrics.of_label(label, None).tool.clone();
             self.stores.add(readings, &self.instruments.meter, label);
         }
+    }
+
+    pub(crate) async fn refresh(&self) {
+        self.stores.refresh().await;
     }
 
     /// The series of a tool, by its key.

@@ -124,6 +124,14 @@ impl Signals {
         }
     }
 
+    /// Makes the [observed](Self::observe_cache) stores that cannot be read at once be read anew: before a
+    /// scrape, or from time to time.
+    pub async fn refresh(&self) {
+        if let Some(metrics) = self.0.real_metrics() {
+            metrics.refresh().await;
+        }
+    }
+
     /// The redactor, for other logs about the same calls.
     #[must_use]
     pub fn redactor(&self) -> Arc<dyn Redact> {

@@ -10,15 +10,12 @@ use hyper::{
 };
 use opentelemetry_prometheus::PrometheusExporter;
 use prometheus::{Encoder as _, Registry, TextEncoder};
-use std::{
-    convert::Infallible,
-    future::{pending, ready},
-    net::SocketAddr,
-    path::Path,
-    sync::Arc,
-};
+use std::{convert::Infallible, future::pending, net::SocketAddr, path::Path, sync::Arc};
 use tokio::net::TcpListener;
-use tool_reliability::{admin::Access, telemetry::TARGET};
+use tool_reliability::{
+    admin::Access,
+    telemetry::{Signals, TARGET},
+};
 use tower::service_fn;
 
 /// A listener that is not served yet.
@@ -66,13 +63,17 @@ impl Scrape {
         exporter.build().map_err(|error| anyhow!("metrics cannot be scraped: {error}"))
     }
 
-    /// Serves scrapes until it is dropped.
-    pub(super) async fn serve(self) {
+    /// Serves scrapes of these signals until it is dropped.
+    pub(super) async fn serve(self, signals: Signals) {
         if let Ok(address) = self.listener.local_addr() {
             tracing::warn!(target: TARGET, event = "metrics_listening", address = %address);
         }
-        let answer = move |request| ready(Ok::<_, Infallible>(self.metrics.answer(request)));
-        serve(self.listener, OneRequest(service_fn(answer)), pending()).await;
+        let Self { listener, metrics } = self;
+        let answer = move |request| {
+            let (signals, metrics) = (signals.clone(), metrics.clone());
+            async move { Ok::<_, Infallible>(metrics.answer(request, &signals).await) }
+        };
+        serve(listener, OneRequest(service_fn(answer)), pending()).await;
     }
 }
 
@@ -84,7 +85,7 @@ struct Metrics {
 }
 
 impl Metrics {
-    fn answer(&self, request: Request<Incoming>) -> Response<String> {
+    async fn answer(&self, request: Request<Incoming>, signals: &Signals) -> Response<String> {
         let (head, _) = request.into_parts();
         let (status, body) = if let Err(why) = self.access.check(&head) {
             (StatusCode::FORBIDDEN, format!("{why}\n"))
@@ -93,6 +94,7 @@ impl Metrics {
         } else if ![Method::GET, Method::HEAD].contains(&head.method) {
             (StatusCode::METHOD_NOT_ALLOWED, "use GET\n".into())
         } else {
+            signals.refresh().await;
             match self.text() {
                 Ok(text) => (StatusCode::OK, text),
                 Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),

@@ -8,6 +8,7 @@ use std::{
 };
 use tokio::{sync::Mutex, time::Instant};
 use tool_reliability::idempotency::{
+    StateCount,
     protocol::{Millis, Token},
     sqlite::{Error, Sqlite},
     store::{
@@ -145,6 +146,7 @@ impl RecordStore for Unusable {
         reader: fn watch(key: &'s Key, seen: Seen) -> ();
         reader: fn list(query: &'s Query, limit: usize, is_brief: bool) -> Listing;
         reader: fn count(query: &'s Query) -> u64;
+        reader: fn state_counts() -> Vec<StateCount>;
         store: fn flush(query: &'s Query) -> u64;
         store: fn clear(key: &'s Key) -> bool;
         store: fn sweep() -> u64;

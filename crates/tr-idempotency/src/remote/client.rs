@@ -4,6 +4,7 @@ use super::{Settings, probe::Prober, unrecorded::Unrecorded};
 use crate::{
     clock::millis,
     codec::{Found, MarkFault, Names, Place, SealingKey, body::Format},
+    handle::StateCount,
     local::{notes::RequestNote, table::LocalClaim},
     protocol::{Millis, Token},
     record::DedupeRecord,
@@ -355,6 +356,10 @@ impl Gate {
     /// The selection is by key, session or tool.
     pub(crate) async fn count(&self, query: &Query) -> Result<u64, StoreError> {
         self.store.count(&self.named(query).await?.0).await
+    }
+
+    pub(crate) async fn state_counts(&self) -> Result<Vec<StateCount>, StoreError> {
+        self.store.state_counts().await
     }
 
     /// The selection is by key, session or tool.

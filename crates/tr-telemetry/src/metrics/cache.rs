@@ -6,30 +6,46 @@ use opentelemetry::{
 };
 use std::{
     collections::HashMap,
+    future::ready,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 use tr_core::DedupeScope;
 
-/// Reads the number of records and their lifetimes at each scrape.
-pub trait CacheReadings: Send + Sync {
-    /// Reports the number of records for each tool's label and scope.
-    fn sizes(&self, report: &mut dyn FnMut(&str, DedupeScope, u64));
+/// The state of a call that runs.
+const IN_FLIGHT: &str = "inflight";
 
-    /// Reports how long records of each tool's label are kept, by their state, such as `inflight`,
-    /// `done` and `failed`. Of several times for one tool and state the longest is shown.
-    fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration));
-
-    /// Reports how many calls of each tool's label are in flight, and whether those are stale: past their
-    /// lease, so that their owner has ended or hangs. By default none.
-    fn in_flight(&self, _report: &mut dyn FnMut(&str, bool, u64)) {}
+/// Records of one tool in one state.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordCount<'r> {
+    /// The tool's label.
+    pub tool: &'r str,
+    /// For whose calls they are replayed.
+    pub scope: DedupeScope,
+    /// Their state, such as `inflight`, `done` and `failed`.
+    pub state: &'static str,
+    /// How many there are.
+    pub records: u64,
+    /// Those of them that are past their lease, so that their owner has ended or hangs.
+    pub stale: u64,
+    /// How long they are kept. Of several times for one tool and state the longest is shown.
+    pub ttl: Duration,
 }
 
-/// Takes a tool's label, the value of another label, and a number of records.
-type Report<'r> = &'r mut dyn FnMut(&str, &'static str, u64);
+/// Counts the records of a store.
+pub trait CacheReadings: Send + Sync {
+    /// Reports the records, as [`refresh`](Self::refresh) last read them.
+    fn read(&self, report: &mut dyn FnMut(RecordCount<'_>));
 
-/// Reports how many records each tool has of each value of a label.
-type Read = fn(&dyn CacheReadings, Report<'_>);
+    /// Reads them anew, from a store that cannot be read at once. By default it does nothing.
+    fn refresh(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(ready(()))
+    }
+}
+
+/// The value of a gauge's label, and how many of these records it shows.
+type Shown = fn(&RecordCount<'_>, &mut dyn FnMut(&'static str, u64));
 
 /// All stores that are read; the gauges are made for the first.
 #[derive(Clone, Default)]
@@ -56,22 +72,27 @@ impl Caches {
         move || all.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    pub(super) async fn refresh(&self) {
+        for store in self.all()() {
+            store.refresh().await;
+        }
+    }
+
     fn observe(
         &self,
         meter: &Meter,
         tool: impl Fn(&str) -> StringValue + Clone + Send + Sync + 'static,
     ) {
-        let scopes: Read = |store, report| {
-            store.sizes(&mut |tool, scope, records| report(tool, scope_label(scope), records));
-        };
+        let scopes: Shown = |of, show| show(scope_label(of.scope), of.records);
         // Stale or not as text: exporters do not agree on how booleans are written.
-        let in_flight: Read = |store, report| {
-            store.in_flight(&mut |tool, stale, records| {
-                report(tool, if stale { "true" } else { "false" }, records);
-            });
+        let in_flight: Shown = |of, show| {
+            if of.state == IN_FLIGHT {
+                show("true", of.stale);
+                show("false", of.records - of.stale);
+            }
         };
         let about = "Records of calls in flight, within their lease or past it (stale)";
-        for (name, about, label, read) in [
+        for (name, about, label, shown) in [
             ("openclaw_tool_dedupe_cache_size", "Records of calls", "scope", scopes),
             ("openclaw_tool_dedupe_inflight_records", about, "stale", in_flight),
         ] {
@@ -80,8 +101,10 @@ impl Caches {
                 let mut sums: HashMap<(StringValue, &str), u64> = HashMap::new();
                 for store in stores() {
                     // Tools without series of their own share one: their records add up.
-                    read(&*store, &mut |of, value, records| {
-                        *sums.entry((tool(of), value)).or_default() += records;
+                    store.read(&mut |of| {
+                        shown(&of, &mut |value, records| {
+                            *sums.entry((tool(of.tool), value)).or_default() += records;
+                        });
                     });
                 }
                 for ((tool, value), records) in sums {
@@ -100,9 +123,9 @@ impl Caches {
             .with_callback(move |gauge| {
                 let mut longest: HashMap<(StringValue, &str), Duration> = HashMap::new();
                 for store in stores() {
-                    store.ttls(&mut |label, state, ttl| {
-                        let of = longest.entry((tool(label), state)).or_default();
-                        *of = ttl.max(*of);
+                    store.read(&mut |of| {
+                        let longest = longest.entry((tool(of.tool), of.state)).or_default();
+                        *longest = of.ttl.max(*longest);
                     });
                 }
                 for ((tool, state), ttl) in longest {

@@ -275,7 +275,7 @@ async fn utee_has_its_own_event_with_its_own_fields() {
         known(&event),
         json!({
             "timestamp": "2026-02-21T11:20:00.000Z", "level": "info", "event": "tool_invocation",
-            "requestId": "r-1", "tool": "exec", "action": "run", "durationMs": 0, "status": "success",
+            "requestId": "r-1", "tool": "ns/exec", "action": "run", "durationMs": 0, "status": "success",
         })
     );
     assert!(event.get("traceId").is_some(), "null without a tracer");

@@ -2,13 +2,21 @@
 use crate::common::{call, tell, telling};
 use crate::metered::Metered;
 use serde_json::json;
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 use tower::{Service, ServiceExt, layer::Layer};
 use tr_core::{
     BoxError, CallInfo, DedupeScope, Effect, Event, FailureInfo, MatchedOn, Params, Ran,
     SessionAction, ToolCall, ToolId, ToolOutcome, Verdict,
 };
-use tr_telemetry::{CacheReadings, Names, Signals, TelemetryLayer};
+use tr_telemetry::{CacheReadings, Names, RecordCount, Signals, TelemetryLayer};
 
 fn ok() -> Result<ToolOutcome, BoxError> {
     Ok(ToolOutcome::success(json!("booked")))
@@ -128,17 +136,17 @@ async fn other_sets_have_other_names_for_the_same() {
         let _ = tool.oneshot(ToolCall::new(send, Params::empty_object())).await;
     }
     let wanted = table([
-        ("tool.invocation.count{action=send,status=success,tool=message}", 1.0),
-        ("tool.invocation.count{action=send,status=timeout,tool=message}", 1.0),
-        ("tool.invocation.duration{action=send,tool=message}", 2.0),
-        ("tool.retry.count{error_code=timeout,tool=message}", 2.0),
-        ("tool.error.count{error_code=timeout,tool=message}", 1.0),
+        ("tool.invocation.count{action=send,status=success,tool=agents.tools/message}", 1.0),
+        ("tool.invocation.count{action=send,status=timeout,tool=agents.tools/message}", 1.0),
+        ("tool.invocation.duration{action=send,tool=agents.tools/message}", 2.0),
+        ("tool.retry.count{error_code=timeout,tool=agents.tools/message}", 2.0),
+        ("tool.error.count{error_code=timeout,tool=agents.tools/message}", 1.0),
         (
-            "gen_ai.execute_tool.duration{gen_ai.operation.name=execute_tool,gen_ai.tool.name=message.send}",
+            "gen_ai.execute_tool.duration{gen_ai.operation.name=execute_tool,gen_ai.tool.name=agents.tools/message.send}",
             1.0,
         ),
         (
-            "gen_ai.execute_tool.duration{error.type=timeout,gen_ai.operation.name=execute_tool,gen_ai.tool.name=message.send}",
+            "gen_ai.execute_tool.duration{error.type=timeout,gen_ai.operation.name=execute_tool,gen_ai.tool.name=agents.tools/message.send}",
             1.0,
         ),
     ]);
@@ -200,40 +208,43 @@ async fn long_names_are_cut_and_share_series_where_they_read_the_same() {
     let calls = |tool: &str| {
         metrics[&format!("openclaw_tool_calls{{scope=session,status=success,tool={tool}}}")]
     };
-    let read = format!("read.{}…", "t".repeat(120));
+    let read = format!("tools/read.{}…", "t".repeat(114));
     assert_eq!((calls(&format!("{}…", "t".repeat(125))), calls(&read)), (4.0, 4.0));
     // What of such a word may be a secret nobody can tell.
     assert_eq!(calls("_other"), 4.0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_that_is_shared_by_namespaces_is_one_series() {
+async fn tools_of_different_namespaces_have_series_of_their_own() {
     let metered = Metered::new();
-    let signals = Signals::builder().meter(metered.meter()).max_unknown_tools(1).build().unwrap();
+    let signals = Signals::builder().meter(metered.meter()).max_unknown_tools(2).build().unwrap();
     let mut tool = TelemetryLayer::call(&signals).layer(tower::service_fn(async |_| ok()));
     for n in 0..50 {
         let id = ToolId::from_parts(Some(&format!("ns-{n}")), "read", None);
         tool.ready().await.unwrap().call(ToolCall::new(id, Params::empty_object())).await.unwrap();
     }
     let metrics = metered.read();
-    assert_eq!(metrics["openclaw_tool_calls{scope=session,status=success,tool=read}"], 50.0);
-    assert_eq!(metrics.len(), 3);
+    let calls = |tool: &str| {
+        metrics[&*format!("openclaw_tool_calls{{scope=session,status=success,tool={tool}}}")]
+    };
+    assert_eq!((calls("ns-0/read"), calls("ns-1/read"), calls("_other")), (1.0, 1.0, 48.0));
 }
 
 #[test]
 fn the_cache_is_read_when_somebody_looks() {
     struct Store;
     impl CacheReadings for Store {
-        fn sizes(&self, report: &mut dyn FnMut(&str, DedupeScope, u64)) {
-            for tool in ["pay", "a", "b", "c"] {
-                report(tool, DedupeScope::Session, 10);
-            }
-            report("pay", DedupeScope::Global, 3);
-        }
-
-        fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {
-            report("pay", "done", Duration::from_secs(86_400));
-            report("pay", "inflight", Duration::from_secs(120));
+        fn read(&self, report: &mut dyn FnMut(RecordCount<'_>)) {
+            let of = |tool| RecordCount { tool, ..count(10, "done", 86_400) };
+            report(of("pay"));
+            ["a", "b", "c"]
+                .into_iter()
+                .for_each(|tool| report(RecordCount { ttl: Duration::ZERO, ..of(tool) }));
+            report(RecordCount {
+                scope: DedupeScope::Global,
+                stale: 1,
+                ..count(3, "inflight", 120)
+            });
         }
     }
     let metered = Metered::new();
@@ -245,22 +256,49 @@ fn the_cache_is_read_when_somebody_looks() {
         ("openclaw_tool_dedupe_cache_size{scope=global,tool=pay}", 3.0),
         ("openclaw_tool_dedupe_cache_size{scope=session,tool=a}", 10.0),
         ("openclaw_tool_dedupe_cache_size{scope=session,tool=_other}", 20.0),
+        ("openclaw_tool_dedupe_inflight_records{stale=true,tool=pay}", 1.0),
+        ("openclaw_tool_dedupe_inflight_records{stale=false,tool=pay}", 2.0),
         ("openclaw_tool_dedupe_ttl_seconds{state=done,tool=pay}", 86_400.0),
+        ("openclaw_tool_dedupe_ttl_seconds{state=done,tool=a}", 0.0),
+        ("openclaw_tool_dedupe_ttl_seconds{state=done,tool=_other}", 0.0),
         ("openclaw_tool_dedupe_ttl_seconds{state=inflight,tool=pay}", 120.0),
     ]);
     assert_eq!(metered.read(), wanted);
+}
+
+/// So many records of the tool `pay`, kept for so many seconds.
+fn count(records: u64, state: &'static str, ttl: u64) -> RecordCount<'static> {
+    let (scope, ttl) = (DedupeScope::Session, Duration::from_secs(ttl));
+    RecordCount { tool: "pay", scope, state, records, stale: 0, ttl }
+}
+
+#[tokio::test]
+async fn a_store_elsewhere_is_read_anew_when_that_is_asked_for() {
+    struct Store(Arc<AtomicU64>);
+    impl CacheReadings for Store {
+        fn read(&self, report: &mut dyn FnMut(RecordCount<'_>)) {
+            report(count(self.0.load(Relaxed), "done", 1));
+        }
+
+        fn refresh(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+            Box::pin(async { _ = self.0.fetch_add(1, Relaxed) })
+        }
+    }
+    let metered = Metered::new();
+    let signals = Signals::builder().meter(metered.meter()).build().unwrap();
+    signals.observe_cache(Store(Arc::default()));
+    let size = || metered.read()["openclaw_tool_dedupe_cache_size{scope=session,tool=pay}"];
+    assert_eq!(size(), 0.0);
+    signals.refresh().await;
+    assert_eq!(size(), 1.0);
 }
 
 #[test]
 fn the_caches_of_several_stacks_add_up() {
     struct Store(u64);
     impl CacheReadings for Store {
-        fn sizes(&self, report: &mut dyn FnMut(&str, DedupeScope, u64)) {
-            report("pay", DedupeScope::Session, self.0);
-        }
-
-        fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {
-            report("pay", "done", Duration::from_secs(self.0));
+        fn read(&self, report: &mut dyn FnMut(RecordCount<'_>)) {
+            report(count(self.0, "done", self.0));
         }
     }
     let metered = Metered::new();

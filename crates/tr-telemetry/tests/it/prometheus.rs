@@ -6,17 +6,15 @@ use prometheus::{Encoder as _, TextEncoder};
 use std::time::Duration;
 use tower::{ServiceExt, layer::Layer};
 use tr_core::{BreakerState, DedupeScope, Event, MatchedOn, ToolOutcome};
-use tr_telemetry::{CacheReadings, Signals, TelemetryLayer};
+use tr_telemetry::{CacheReadings, RecordCount, Signals, TelemetryLayer};
 
 struct Store;
 
 impl CacheReadings for Store {
-    fn sizes(&self, report: &mut dyn FnMut(&str, DedupeScope, u64)) {
-        report("pay", DedupeScope::Session, 7);
-    }
-
-    fn ttls(&self, report: &mut dyn FnMut(&str, &'static str, Duration)) {
-        report("pay", "done", Duration::from_secs(86_400));
+    fn read(&self, report: &mut dyn FnMut(RecordCount<'_>)) {
+        let ttl = Duration::from_secs(86_400);
+        let (scope, state, records) = (DedupeScope::Session, "done", 7);
+        report(RecordCount { tool: "pay", scope, state, records, stale: 0, ttl });
     }
 }
 

@@ -60,6 +60,26 @@ fn write(folder: &TempDir, name: &str, text: &str) -> String {
 }
 
 #[test]
+fn a_scrape_shows_the_records_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = folder.path().join("records.db");
+    let records = records.to_str().unwrap();
+    let mut client = guarded(&["--metrics", "localhost:0", "--records", records], &[]);
+    let address = address(&mut client);
+    client.list_tools();
+    let meta = json!({ "idempotencyKey": "k" });
+    let call = json!({ "name": "charge_card", "arguments": { "order": "7" }, "_meta": meta });
+    client.ask_for(1, "tools/call", call);
+    let shown = scrape(&address);
+    for wanted in [
+        r#"openclaw_tool_dedupe_cache_size{scope="session",tool="charge_card"} 1"#,
+        r#"openclaw_tool_dedupe_ttl_seconds{state="done",tool="charge_card"} 86400"#,
+    ] {
+        assert!(shown.lines().any(|line| line == wanted), "{wanted}: {shown}");
+    }
+}
+
+#[test]
 fn a_scrape_shows_the_calls_of_each_mode() {
     for mode in ["observe", "shadow", "enforce"] {
         let mut client = guarded(&["--mode", mode, "--metrics", "localhost:0"], &[]);

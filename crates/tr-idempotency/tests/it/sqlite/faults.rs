@@ -4,12 +4,14 @@ use serde_json::json;
 use std::{fs, time::Duration};
 use tokio::{task::yield_now, time::timeout};
 use tower::{Layer, ServiceExt, service_fn};
-use tr_core::{BoxError, Params, ToolCall, ToolOutcome};
+use tr_core::{BoxError, DedupeScope, Params, ToolCall, ToolOutcome};
 use tr_idempotency::{
-    IdempotencyLayer,
+    IdempotencyLayer, StateCount,
     protocol::State,
     sqlite::{Database, Durability, Sqlite},
-    store::{Claimed, End, Query, RecordStore, StateFilter, StoreError, StoreErrorKind},
+    store::{
+        ClaimRequest, Claimed, End, Query, RecordStore, StateFilter, StoreError, StoreErrorKind,
+    },
 };
 use tr_sqlite::{Error, ErrorKind, rusqlite::Connection};
 
@@ -224,6 +226,39 @@ async fn people_see_records_as_they_stand() {
     assert_eq!(rows[0][1..], ["unknown", "pay.card", "s-1"]);
     assert_eq!(rows[0][0], lost.key.to_string(), "as handles take it");
     assert_eq!(rows[1][1], "inflight");
+}
+
+#[tokio::test]
+async fn records_are_counted_by_tool_scope_and_state() {
+    let (folder, time) = (Folder::new(), Time::new());
+    let store = open(&folder.file(), &time, 100).await;
+    let paid = claim("paid");
+    let Claimed::Run(grant) = store.claim(&paid).await.unwrap() else { panic!("not granted") };
+    let end = End { state: State::Done(b"paid".to_vec()), ttl: 24 * HOUR };
+    assert!(store.finalise(&paid.key, grant.token, &end).await.unwrap());
+    let read =
+        ClaimRequest { mutating: false, session: None, tool: "read".into(), ..claim("read") };
+    for running in [&claim("lost"), &claim("running"), &read] {
+        store.claim(running).await.unwrap();
+    }
+    time.pass(120_001);
+    store.claim(&claim("later")).await.unwrap();
+
+    let counts = store.state_counts().await.unwrap();
+    let row = |it: &StateCount| {
+        (it.tool.clone(), it.scope, it.state.as_str(), it.records, it.stale, it.ttl.as_secs())
+    };
+    let pay = |state, records, stale, ttl| {
+        ("pay.card".to_owned(), DedupeScope::Session, state, records, stale, ttl)
+    };
+    assert_eq!(
+        counts.iter().map(row).collect::<Vec<_>>(),
+        [
+            pay("done", 1, 0, 24 * 3600),
+            pay("inflight", 3, 2, 120),
+            ("read".to_owned(), DedupeScope::Global, "inflight", 1, 1, 120),
+        ]
+    );
 }
 
 #[tokio::test]
