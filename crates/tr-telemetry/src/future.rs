@@ -1,5 +1,8 @@
 //! [`TelemetryFuture`]: polls a call within its `Watch`, and reports its end.
-use crate::watch::{Outcome, Watch};
+use crate::{
+    spans::Emitted,
+    watch::{Outcome, Watch},
+};
 use pin_project_lite::pin_project;
 use std::{
     future::Future,
@@ -39,21 +42,30 @@ where
         let this = self.project();
         let Some(watch) = this.watch else { return this.inner.poll(cx).map_err(Into::into) };
         let mut end = ready!(watch.within(|| this.inner.poll(cx))).map_err(Into::into);
-        if let (Ok(response), Some(span)) = (&mut end, watch.span_id()) {
-            set_span(watch, response, &span, this.policy);
+        if let Some(span) = watch.span_id() {
+            set_span(watch, end.as_mut().ok(), span, this.policy);
         }
         report(watch, &end, this.policy);
         Poll::Ready(end)
     }
 }
 
-/// Notes the span's id on the response.
+/// Notes the span's id on the response: that of an attempt, which may have failed, on the call's.
 #[cold]
-fn set_span<T, A: ResponsePolicy<T>>(watch: &Watch, response: &mut T, span: &str, policy: &A) {
-    if watch.is_attempt() {
-        policy.add_span(response, span);
-    } else {
-        policy.set_span(response, span);
+fn set_span<T, A>(watch: &Watch, response: Option<&mut T>, span: String, policy: &A)
+where
+    A: ResponsePolicy<T>,
+{
+    let call = watch.context.as_ref().and_then(|context| context.get::<Emitted>());
+    match (watch.is_attempt(), call, response) {
+        (true, Some(call), _) => call.add(span),
+        (true, None, Some(response)) => policy.add_span(response, &span),
+        (false, call, Some(response)) => {
+            let attempts = call.map(Emitted::take).unwrap_or_default();
+            attempts.iter().for_each(|attempt| policy.add_span(response, attempt));
+            policy.set_span(response, &span);
+        }
+        (_, _, None) => {}
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     redact::Hidden,
     shape,
     signals::Core,
-    spans,
+    spans::{self, Emitted},
     watch::{CallReport, Counted, Report, Text, Watch, without},
 };
 use opentelemetry::{Context as Trace, KeyValue, trace::TraceContextExt as _};
@@ -98,6 +98,11 @@ where
         let core = &**self.core;
         let logs = core.logs_enabled();
         let context = self.span("tool_execution");
+        let emits = |cx: Trace| match cx.span().is_recording() {
+            true => cx.with_value(Emitted::default()),
+            false => cx,
+        };
+        let context = context.map(emits);
         let is_recording = context.as_ref().is_some_and(|cx| cx.span().is_recording());
         let is_described = logs || is_recording;
         let hidden = if is_described { self.hidden() } else { None };

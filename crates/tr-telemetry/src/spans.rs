@@ -3,7 +3,11 @@ use opentelemetry::{
     Context, KeyValue, SpanId, TraceFlags, TraceId,
     trace::{Span as _, SpanBuilder, SpanContext, TraceContextExt as _, TraceState, Tracer},
 };
-use std::{fmt, time::Duration};
+use std::{
+    fmt, mem,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 /// Starts spans with a [`Tracer`] of any type.
 pub(crate) trait SpanStarter: Send + Sync {
@@ -35,6 +39,20 @@ where
 impl fmt::Debug for dyn SpanStarter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Tracer")
+    }
+}
+
+/// The ids of the spans of a call's attempts, in the context of the call.
+#[derive(Debug, Default)]
+pub(crate) struct Emitted(Mutex<Vec<String>>);
+
+impl Emitted {
+    pub(crate) fn add(&self, span: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(span);
+    }
+
+    pub(crate) fn take(&self) -> Vec<String> {
+        mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

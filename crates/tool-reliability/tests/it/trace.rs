@@ -95,7 +95,12 @@ async fn ut_08_ids_come_in_go_along_and_come_back() {
     let response = utee::ToolResponse::of(&call, Ok(&outcome), Duration::ZERO);
     assert_eq!(response.span_id.as_deref(), Some(&*id(execution)));
     let emitted = response.emitted_spans.unwrap();
-    assert_eq!(emitted, ["1111111111111111".into(), id(&attempts[1]).into_boxed_str()]);
+    let wanted = ["1111111111111111".to_owned(), id(&attempts[0]), id(&attempts[1])];
+    assert_eq!(
+        emitted.iter().map(|id| &**id).collect::<Vec<_>>(),
+        wanted,
+        "its own, and each attempt"
+    );
 }
 
 #[tokio::test(start_paused = true)]
