@@ -3,17 +3,19 @@ mod commands;
 mod database;
 mod document;
 mod each;
+mod openclaw;
 mod options;
 mod report;
 mod sidecar;
 mod source;
+mod stored;
 mod target;
 mod verdict;
 
 pub(crate) use self::options::{Command, EXIT_CODES};
 
 use self::{
-    commands::{check, checkpoints, diff, repair, reset, rollback},
+    commands::{check, checkpoints, diff, export, repair, reset, rollback},
     each::{Outcome, each},
     options::{One, Paths},
     target::{Target, Which},
@@ -29,6 +31,12 @@ pub(crate) fn run(command: &Command) -> ExitCode {
             all(paths, |target| repair::repair(target, *how, *write, *force))
         }
         Command::Diff { paths, how } => all(paths, |target| diff::diff(target, *how)),
+        Command::Export { file, session } => each(
+            std::slice::from_ref(file),
+            session.as_deref().map_or(Which::One, Which::Named),
+            false,
+            export::export,
+        ),
         Command::Checkpoints { one, create, note } => {
             self::one(one, |target| checkpoints::checkpoints(target, *create, note.as_ref()))
         }

@@ -2,6 +2,7 @@
 pub(crate) mod check;
 pub(crate) mod checkpoints;
 pub(crate) mod diff;
+pub(crate) mod export;
 pub(crate) mod repair;
 pub(crate) mod reset;
 pub(crate) mod rollback;

@@ -1,10 +1,17 @@
 //! A database of durable sessions, as `tr-integrity` writes it.
-use super::verdict::Failure;
+use super::{
+    document::{Document, messages::Messages},
+    stored::{NotReplaced, SessionDatabase},
+    verdict::Failure,
+};
 use crate::files::{CliError, writer_of};
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 use tokio::runtime::{self, Runtime};
 use tr_integrity::{
-    Layer0Config, ResetOptions, Session, Sessions,
+    Layer0Config, Operation, ResetOptions, Session, Sessions,
     sqlite::{Error, ErrorKind, Sqlite},
     store::{SessionStore as _, StoreError, StoreErrorKind},
 };
@@ -16,7 +23,7 @@ const PAGE: usize = 1_000;
 /// An open database. It is closed on drop, so that SQLite removes its auxiliary files.
 pub(crate) struct Database {
     /// The path with all links resolved.
-    pub(crate) file: PathBuf,
+    file: PathBuf,
     runtime: Runtime,
     store: Sqlite,
     sessions: Sessions,
@@ -30,7 +37,7 @@ impl Database {
 
     /// Opens a database to change one of its sessions. Refuses if a call may be running in that
     /// session.
-    pub(crate) fn open_to_change(file: &Path, id: &str) -> Result<Self, Failure> {
+    fn open_to_change(file: &Path, id: &str) -> Result<Self, Failure> {
         let database = Self::opened(file, Sqlite::open)?;
         let session = database.session(id)?;
         let running = session.cycles().iter().filter(|cycle| !cycle.abandoned);
@@ -67,8 +74,42 @@ impl Database {
         Ok(Self { file, runtime, store, sessions })
     }
 
-    /// The ids of its sessions, in the order of their bytes.
-    pub(crate) fn ids(&self) -> Result<Vec<String>, CliError> {
+    /// A copy of a session as it is stored. A call whose process died is settled in it when the
+    /// session is written.
+    fn session(&self, id: &str) -> Result<Session, CliError> {
+        let stored = self.run(self.sessions.stored(id));
+        stored.map_err(|error| self.cli_error(&error))?.ok_or_else(|| {
+            CliError::new(
+                "was deleted meanwhile",
+                "there is nothing left to do; check the database",
+            )
+        })
+    }
+
+    /// Changes a session, unless another program has changed it since it was opened here.
+    fn change<T>(
+        &self,
+        id: &str,
+        work: impl FnOnce(&mut Session, u64) -> T,
+    ) -> Result<T, StoreError> {
+        self.run(self.sessions.change(id, work))
+    }
+
+    fn cli_error(&self, error: &StoreError) -> CliError {
+        cli_error(&self.file, error)
+    }
+
+    fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+}
+
+impl SessionDatabase for Database {
+    fn file(&self) -> &Path {
+        &self.file
+    }
+
+    fn ids(&self) -> Result<Vec<String>, CliError> {
         let mut ids: Vec<String> = Vec::new();
         loop {
             let page = self.store.list(ids.last().map(String::as_str), PAGE);
@@ -81,34 +122,31 @@ impl Database {
         }
     }
 
-    /// A copy of a session as it is stored. A call whose process died is settled in it when the
-    /// session is written.
-    pub(crate) fn session(&self, id: &str) -> Result<Session, CliError> {
-        let stored = self.run(self.sessions.stored(id));
-        stored.map_err(|error| self.cli_error(&error))?.ok_or_else(|| {
-            CliError::new(
-                "was deleted meanwhile",
-                "there is nothing left to do; check the database",
-            )
-        })
+    fn content(&self, id: &str) -> Result<Box<dyn Document>, Failure> {
+        Ok(Box::new(Messages::stored(self.session(id)?)))
     }
 
-    /// Changes a session, unless another program has changed it since it was opened here.
-    pub(crate) fn change<T>(
-        &self,
-        id: &str,
-        work: impl FnOnce(&mut Session, u64) -> T,
-    ) -> Result<T, StoreError> {
-        self.run(self.sessions.change(id, work))
+    fn to_change(&self, id: &str) -> Result<Rc<dyn SessionDatabase>, Failure> {
+        Ok(Rc::new(Self::open_to_change(&self.file, id)?))
     }
 
-    /// Converts an error of the store.
-    pub(crate) fn cli_error(&self, error: &StoreError) -> CliError {
-        cli_error(&self.file, error)
+    fn replace(&self, id: &str, _: &dyn Document, after: &dyn Document) -> Result<(), NotReplaced> {
+        let edit = after.edit().expect("it was made of what is stored");
+        let changed = self.change(id, |session, now| edit.make(session, now));
+        let changed = changed.map_err(|error| NotReplaced {
+            cli_error: self.cli_error(&error),
+            is_uncertain: error.kind() == StoreErrorKind::Uncertain,
+        })?;
+        Ok(changed.map_err(CliError::from)?)
     }
 
-    fn run<T>(&self, work: impl Future<Output = T>) -> T {
-        self.runtime.block_on(work)
+    fn checkpoint(&self, id: &str) -> Result<String, CliError> {
+        let made = self.change(id, |session, now| {
+            let made = session.checkpoint(Operation::Manual, now).id;
+            // No operation is running after it, so no failure will roll back to it automatically.
+            session.commit(&made, now).map(|()| made.into())
+        });
+        Ok(made.map_err(|error| self.cli_error(&error))??)
     }
 }
 

@@ -63,6 +63,16 @@ pub(crate) enum Command {
         #[command(flatten)]
         how: How,
     },
+    /// Print a session: of a database as JSON lines or messages, of a file as it is
+    #[command(after_help = CODES)]
+    Export {
+        /// The session's file, or a database of sessions
+        file: PathBuf,
+
+        /// Which session of the database; may be left out where there is one
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+    },
     /// List the checkpoints of a session, or make one
     #[command(after_help = CODES)]
     Checkpoints {

@@ -1,20 +1,18 @@
 //! An open session in a file or a database: reads its content, and replaces it.
 use super::{
-    database::Database,
     document::{
         Document, json_document,
         json_lines::{self, JsonLines},
         kind::{Kind, kind},
-        messages::Messages,
     },
     report::{About, Health},
     sidecar::{self, Kept},
+    stored::NotReplaced,
     target::{InDatabase, Target},
     verdict::Failure,
 };
 use crate::files::{CliError, File, Stamp, keep_bytes, replace_file};
-use std::{fs, path::PathBuf, rc::Rc};
-use tr_integrity::store::StoreErrorKind;
+use std::{fs, path::PathBuf};
 
 /// An open session. One that was opened for reading cannot be changed.
 pub(crate) enum Source {
@@ -41,8 +39,7 @@ impl Source {
                 Self::File(file, Some(stamp))
             }
             Some(InDatabase { database, id }) => {
-                let database = Rc::new(Database::open_to_change(&database.file, id)?);
-                Self::Stored(InDatabase { database, id: id.clone() })
+                Self::Stored(InDatabase { database: database.to_change(id)?, id: id.clone() })
             }
         })
     }
@@ -51,9 +48,7 @@ impl Source {
     pub(crate) fn content(&self) -> Result<Box<dyn Document>, Failure> {
         match self {
             Self::File(file, _) => read(file, kind(file)?),
-            Self::Stored(InDatabase { database, id }) => {
-                Ok(Box::new(Messages::stored(database.session(id)?)))
-            }
+            Self::Stored(InDatabase { database, id }) => database.content(id),
         }
     }
 
@@ -100,23 +95,21 @@ impl Source {
             Self::File(_, None) => unreachable!("it was opened to be changed"),
             Self::File(file, Some(stamp)) => replace_file(file, *stamp, ending, after.bytes()),
             Self::Stored(InDatabase { database, id }) => {
-                let edit = after.edit().expect("it was made of what is stored");
                 let part = format!(".{}", file_name(id));
-                let backup = keep_bytes(&database.file, &part, ending, before.bytes())?;
-                let cli_error = match database.change(id, |session, now| edit.make(session, now)) {
-                    Ok(Ok(())) => return Ok(backup),
-                    Ok(Err(refused)) => refused.into(),
-                    Err(error) if error.kind() == StoreErrorKind::Uncertain => {
-                        let CliError { what, help } = database.cli_error(&error);
+                let backup = keep_bytes(database.file(), &part, ending, before.bytes())?;
+                match database.replace(id, before, after) {
+                    Ok(()) => Ok(backup),
+                    Err(NotReplaced { cli_error: CliError { what, help }, is_uncertain: true }) => {
                         let backup = backup.display();
                         let help = format!("{help}; the messages as they were are in {backup}");
-                        return Err(CliError { what, help });
+                        Err(CliError { what, help })
                     }
-                    Err(error) => database.cli_error(&error),
-                };
-                // Nothing has changed, so no backup is needed.
-                drop(fs::remove_file(&backup));
-                Err(cli_error)
+                    Err(NotReplaced { cli_error, .. }) => {
+                        // Nothing has changed, so no backup is needed.
+                        drop(fs::remove_file(&backup));
+                        Err(cli_error)
+                    }
+                }
             }
         }
     }

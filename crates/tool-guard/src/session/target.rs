@@ -1,5 +1,9 @@
 //! What a path names: the file, or all files in a folder, and the sessions in them.
-use super::{database::Database, sidecar, verdict::Failure};
+use super::{
+    sidecar,
+    stored::{self, SessionDatabase},
+    verdict::Failure,
+};
 use crate::{
     files::{CliError, UNFINISHED, open_regular},
     terminal::quoted,
@@ -29,7 +33,7 @@ pub(crate) struct Target {
 /// A session in a database.
 #[derive(Clone)]
 pub(crate) struct InDatabase {
-    pub(crate) database: Rc<Database>,
+    pub(crate) database: Rc<dyn SessionDatabase>,
     pub(crate) id: String,
 }
 
@@ -60,7 +64,7 @@ impl Target {
                 _ => Ok(vec![Self::file(file.into())]),
             };
         }
-        let database = Rc::new(Database::open(file)?);
+        let database = stored::open(file)?;
         let ids = chosen(database.ids()?, which)?;
         let stored = |id| InDatabase { database: Rc::clone(&database), id };
         let target = |id| Self { file: file.into(), stored: Some(stored(id)) };

@@ -125,13 +125,7 @@ fn make_in(stored: &InDatabase, note: Option<&String>) -> Result<String, CliErro
         let what = "is in a database, which has no place for a note";
         return Err(CliError::new(what, "leave --note out, and write the id down instead"));
     }
-    let InDatabase { database, id } = stored;
-    let made = database.change(id, |session, now| {
-        let made = session.checkpoint(Operation::Manual, now).id;
-        // No operation is running after it, so no failure will roll back to it automatically.
-        session.commit(&made, now).map(|()| made.into())
-    });
-    Ok(made.map_err(|error| database.cli_error(&error))??)
+    stored.database.checkpoint(&stored.id)
 }
 
 impl Outcome for Listed {

@@ -61,7 +61,11 @@ fn is_too_long(finding: &FileFinding) -> bool {
 impl JsonLines {
     pub(crate) fn read(file: &File) -> Result<Self, Failure> {
         agents::refuse_lines(file)?;
-        let bytes = file.bytes()?;
+        Self::stored(file.bytes()?)
+    }
+
+    /// The lines of a session, of a file or a database.
+    pub(crate) fn stored(bytes: Vec<u8>) -> Result<Self, Failure> {
         // The same check as `session check`; a repair's plan runs its own.
         let check = FileCheck::new().max_record(usize::MAX).with_members();
         let check = check.bounded(bytes.len() as u64);

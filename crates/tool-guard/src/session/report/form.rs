@@ -93,6 +93,11 @@ impl OnResume {
                 so: "Codex answers this call \"aborted\" on resume: the model is not told that it \
                      may have run",
             }),
+            FileForm::OpenClaw { version: 4.. } => Some(Self {
+                agent: "OpenClaw",
+                so: "OpenClaw answers this call \"missing tool result\" on resume: the model is not \
+                     told that it may have run",
+            }),
             _ => None,
         }
     }
