@@ -214,10 +214,15 @@ export class Host {
       timestamp: new Date().toISOString(), model, provider, toolName, toolCallId: id, args,
       errorType: "non-retryable", action, client: this.#client,
     };
-    const path = home(this.#config.logPath);
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    appendFileSync(path, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+    append(this.#config.logPath, line);
   }
+}
+
+/** Adds a line to the attribution log. */
+export function append(logPath, line) {
+  const path = home(logPath);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  appendFileSync(path, `${JSON.stringify(line)}\n`, { mode: 0o600 });
 }
 
 /** The path, with `~` as a shell has it. */

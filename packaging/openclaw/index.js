@@ -8,6 +8,7 @@ const DEFAULTS = {
   logPath: "~/.openclaw/tool-guard.log",
   steerModel: true,
   endRuns: true,
+  autoRepair: true,
   onFailure: "reads",
   deriveKeys: "off",
 };
@@ -15,12 +16,12 @@ const DEFAULTS = {
 const SHARED = Symbol.for("tool-reliability.openclaw");
 
 /** The guard with this configuration; another one's is stopped. */
-function shared(config, client, log) {
+function shared(config, client, log, stateDir) {
   const name = JSON.stringify(config);
   const known = globalThis[SHARED];
   if (known?.name === name) return known;
   known?.sidecar.stop();
-  return (globalThis[SHARED] = { name, ...start({ config, client, log }) });
+  return (globalThis[SHARED] = { name, ...start({ config, client, log, stateDir }) });
 }
 
 export default {
@@ -31,7 +32,7 @@ export default {
     const config = { ...DEFAULTS, ...api.pluginConfig };
     if (!config.enabled) return;
     const client = `openclaw/${api.runtime?.version ?? "unknown"}`;
-    const guard = () => shared(config, client, api.logger);
+    const guard = () => shared(config, client, api.logger, () => api.runtime.state.resolveStateDir());
     api.registerService({
       id: "tool-guard",
       start: () => guard().host.prepare(),
@@ -43,6 +44,8 @@ export default {
     api.on("model_call_started", (event) => guard().host.onModel(event));
     api.on("before_tool_call", (event, ctx) => guard().host.onBefore(event, ctx));
     api.on("after_tool_call", (event, ctx) => guard().host.onAfter(event, ctx));
+    api.on("before_message_write", (event, ctx) => guard().sessions.onWrite(event, ctx));
+    api.on("before_agent_run", (event, ctx) => guard().sessions.onRun(event, ctx));
     api.registerAgentToolResultMiddleware((event, ctx) => guard().host.onResult(event, ctx), { runtimes: ["openclaw", "codex"] });
   },
 };

@@ -1,6 +1,6 @@
 // The plugin over the real `tool-guard decide` (TR_TOOL_GUARD), without OpenClaw: `node --test test.mjs`.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, existsSync, symlinkSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -19,14 +19,15 @@ function openclaw(settings = {}) {
   const log = join(folder, "log");
   plugin.register({
     pluginConfig: { binary: process.env.TR_TOOL_GUARD, records: join(folder, "records.db"), logPath: log, ...settings },
-    runtime: { version: "test" },
+    runtime: { version: "test", state: { resolveStateDir: () => folder } },
     logger: { warn: (line) => warnings.push(line) },
     on: (name, handler) => (hooks[name] = handler),
     registerService: (registered) => (service = registered),
     registerAgentToolResultMiddleware: (handler) => (middleware = handler),
   });
   const host = {
-    hooks, warnings, service, log,
+    hooks, warnings, service, log, state: folder,
+    run: (ctx) => hooks.before_agent_run({ prompt: "go on", messages: [] }, ctx),
     before: (toolName, params, toolCallId, runId = "r") => hooks.before_tool_call({ toolName, params, toolCallId, runId }, { sessionKey: "s", runId }),
     result: (toolName, args, toolCallId, text, isError = false, runId = "r") =>
       middleware({ toolName, args, toolCallId, isError, result: { content: [{ type: "text", text }], details: 1 } }, { runtime: "openclaw", sessionKey: "s", runId }),
@@ -283,11 +284,107 @@ test("a plugin that is not enabled registers nothing", () => {
   host.end();
 });
 
-test("the plugin has hooks of tools and of the model's name, none of sessions", () => {
+test("the plugin has these hooks, and one setting of sessions", () => {
   const host = openclaw();
-  assert.deepEqual(Object.keys(host.hooks).sort(), ["after_tool_call", "before_tool_call", "model_call_started"]);
-  assert.deepEqual(Object.keys(manifest.configSchema.properties).filter((name) => /session/i.test(name)), []);
+  const names = ["after_tool_call", "before_agent_run", "before_message_write", "before_tool_call", "model_call_started"];
+  assert.deepEqual(Object.keys(host.hooks).sort(), names);
+  assert.deepEqual(Object.keys(manifest.configSchema.properties).filter((name) => /session|repair/i.test(name)), ["autoRepair"]);
   host.end();
+});
+
+const PROMPT = { role: "user", content: "go on" };
+const ended = (facts) => ({ role: "assistant", content: [], provider: "script", model: "m", stopReason: "error", ...facts });
+
+test("an end by a content filter is logged, whatever the provider's words", () => {
+  const forms = [
+    { errorMessage: "Provider finish_reason: content_filter" },
+    { errorMessage: "Provider incomplete_reason: content_filter" },
+    { errorCode: "content_filter", errorMessage: "400 The response was filtered due to the prompt triggering Azure OpenAI's content management policy." },
+    { errorCode: "content_filter" },
+    { errorMessage: "Anthropic refusal (category: cyber).", diagnostics: [{ type: "provider_refusal" }] },
+    { errorMessage: "refused", diagnostics: [{ type: "other" }, { type: "provider_refusal" }] },
+    { errorMessage: "400 Output blocked by content filtering policy" },
+  ];
+  const host = openclaw();
+  for (const form of forms) assert.equal(host.hooks.before_message_write({ message: ended(form) }, { sessionKey: "key" }), undefined);
+  const lines = host.lines();
+  assert.deepEqual(lines.map(({ error }) => error), forms.map(({ errorMessage = "" }) => errorMessage));
+  const { timestamp, ...first } = lines[0];
+  assert.ok(Date.parse(timestamp));
+  assert.deepEqual(first, {
+    type: "content_filter", sessionKey: "key", model: "script/m", provider: "script",
+    error: "Provider finish_reason: content_filter", rolledBack: 0, client: "openclaw/test",
+  });
+  host.hooks.before_message_write({ message: ended({ errorCode: "content_filter", errorMessage: "x".repeat(1_000) }) }, {});
+  assert.equal(host.lines().at(-1).error, "x".repeat(300));
+  assert.deepEqual(host.warnings, []);
+  host.end();
+});
+
+test("other messages are not logged, and a log that cannot be written breaks nothing", () => {
+  const host = openclaw();
+  const others = [
+    PROMPT,
+    { role: "toolResult", content: "Provider finish_reason: content_filter", isError: true },
+    ended({ stopReason: "stop", errorMessage: "Provider finish_reason: content_filter" }),
+    ended({ errorMessage: "Provider finish_reason: network_error" }),
+    ended({ errorMessage: undefined, diagnostics: [] }),
+    ended({ stopReason: "aborted" }),
+    {},
+  ];
+  for (const message of others) assert.equal(host.hooks.before_message_write({ message }, {}), undefined);
+  assert.deepEqual([host.lines(), host.warnings], [[], []]);
+  host.end();
+  const without = openclaw({ logPath: "/dev/null/log" });
+  assert.equal(without.hooks.before_message_write({ message: ended({ errorCode: "content_filter" }) }, {}), undefined);
+  assert.equal(without.hooks.before_message_write({}, {}), undefined);
+  assert.equal(without.warnings.length, 2);
+  without.end();
+});
+
+const FINDING = { status: "findings", findings: [{ what: "Incomplete tool_use: call_1" }, { what: "another" }] };
+
+/** What `before_agent_run` returns if the program is this script; `times` runs begin. */
+async function begins(script, settings = {}, times = 1) {
+  const folder = mkdtempSync(join(tmpdir(), "tool-guard-plugin-"));
+  const binary = join(folder, "program");
+  writeFileSync(binary, `#!/bin/sh\necho "$@" >> ${folder}/args\n${script}\n`, { mode: 0o755 });
+  const host = openclaw({ binary, ...settings });
+  let answer;
+  for (let run = 0; run < times; run++) answer = await host.run({ agentId: "main", sessionId: "it's" });
+  const args = existsSync(`${folder}/args`) ? readFileSync(`${folder}/args`, "utf8").split("\n") : [];
+  const { warnings, state } = host;
+  host.end();
+  rmSync(folder, { recursive: true, force: true });
+  return { answer, warnings, args, database: join(state, "agents/main/agent/openclaw-agent.sqlite") };
+}
+
+test("a run in a session with a fault goes on, and the log names its repair once", async () => {
+  const { answer, warnings, args, database } = await begins(`echo '${JSON.stringify(FINDING)}'; exit 1`, {}, 2);
+  assert.equal(answer, undefined);
+  assert.equal(args[0], `session check --strict --json --session it's ${database}`);
+  const repair = `tool-guard session repair --write --close-tail --session 'it'\\''s' ${database}`;
+  assert.deepEqual(warnings, [`session it's is not whole: Incomplete tool_use: call_1. To repair it, stop OpenClaw, then: ${repair}`]);
+});
+
+test("with autoRepair off it is blocked, with the command", async () => {
+  const { answer, warnings, database } = await begins(`echo '${JSON.stringify(FINDING)}'; exit 1`, { autoRepair: false });
+  const { message, ...rest } = answer;
+  assert.deepEqual(rest, { outcome: "block", reason: "session integrity", category: "integrity" });
+  assert.ok(message.includes(`tool-guard session repair --write --close-tail --session 'it'\\''s' ${database}`), message);
+  assert.equal(warnings.length, 1);
+});
+
+test("a run passes whenever no fault is known", async () => {
+  const scripts = ["exit 0", "exit 2", "exit 3", "exit 1", "echo nothing; exit 1", `echo '{"findings":[]}'; exit 1`, "kill -9 $$"];
+  for (const script of scripts) assert.deepEqual((await begins(script, { autoRepair: false })).answer, undefined, script);
+  const host = openclaw({ autoRepair: false });
+  for (const ctx of [{ agentId: "main", sessionId: "s" }, { agentId: "main" }, { sessionId: "s" }, { agentId: "a\0", sessionId: "s" }, undefined]) {
+    assert.equal(await host.run(ctx), undefined);
+  }
+  host.end();
+  const missing = await begins("", { autoRepair: false, binary: "/no/such/tool-guard" });
+  assert.equal(missing.answer, undefined);
 });
 
 test("manifest, package and module agree", () => {

@@ -167,6 +167,7 @@ fn ut_03_silent_failures_and_exit_codes_are_failures() {
         (&json!("no_such_tool"), &json!("no")),
         "{answer}"
     );
+    assert_eq!(answer["attempts"], 0, "{answer}");
 }
 
 #[test]

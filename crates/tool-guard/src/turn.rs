@@ -23,7 +23,7 @@ Exit codes:
   1  the server cannot be used, or calls cannot be recorded
   2  the plan, the configuration, the catalogue or a variable cannot be used; no tool was called
   3  a result is missing that the turn can do without
-  4  a result is missing that needs your attention; its calls may have run.
+  4  a required result is missing, or calls that change something may have run.
      With the same --run, a repeat of the plan makes no call again that ended; without it
      only calls with an idempotency_key are recognised, and all others run again";
 

@@ -107,6 +107,9 @@ impl Core {
             return Err((Arc::new(run), Stopped::from(Why::Cancelled(Ran::No)).into()));
         }
         let report = &mut self.calls[start.call];
+        if report.effect == Effect::ReadOnly {
+            report.effect = candidate.effect.0;
+        }
         // An alternative, if the call's own tool is not available or has failed.
         let (attempts, instead_of) =
             (report.attempts, std::mem::replace(&mut report.tool, candidate.label.clone()));
@@ -215,6 +218,7 @@ impl CallReport {
         Self {
             name: node.name.clone(),
             tool: node.tool.clone(),
+            effect: Effect::ReadOnly,
             outcome: Outcome::Skipped,
             ran: Ran::No,
             attempts: 0,

@@ -4,7 +4,7 @@ use crate::{
     trace::{Outcome, Trace},
 };
 use std::{sync::Arc, time::Duration};
-use tr_core::{Json, Ran, ToolOutcome, Verdict};
+use tr_core::{Effect, Json, Ran, ToolOutcome, Verdict};
 
 /// The report of a turn: the end of every call. Fields are added in minor versions.
 #[derive(Clone, Debug)]
@@ -41,6 +41,8 @@ pub struct CallReport {
     pub name: Arc<str>,
     /// Its tool, or the last alternative that ran.
     pub tool: Arc<str>,
+    /// What its tools may do that were called: read-only if all of them only read.
+    pub effect: Effect,
     /// How it ended.
     pub outcome: Outcome,
     /// Whether a tool ran: [`Ran::No`] only if no attempt reached a tool.
@@ -84,6 +86,12 @@ impl Report {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.calls.iter().all(|call| call.outcome == Outcome::Success)
+    }
+
+    /// Whether a repeat of the turn would do nothing twice: of its calls only reads may have run.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        self.calls.iter().all(|call| call.ran == Ran::No || call.effect == Effect::ReadOnly)
     }
 
     /// The calls that are escalated to the user.

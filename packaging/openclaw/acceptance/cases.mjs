@@ -1,7 +1,8 @@
 // The cases of the table: what a turn of the real OpenClaw does without and with the plugin.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { lastResult, model } from "./model.mjs";
+import { FILTERED, lastResult, model } from "./model.mjs";
+import { run } from "./openclaw.mjs";
 
 /** An id as providers draw them, and others like it. */
 const id = (number) => `call_abcdEFGH1234567890ijK${String(number).padStart(3, "0")}`;
@@ -36,7 +37,7 @@ function seen({ requests, times }, { code, stdout, stderr }) {
   const isTold = (words) => JSON.stringify(requests.at(-1).messages).includes(words);
   const isQuick = requests.length <= 6 && times.at(-1) - times[1] <= 10_000;
   const end = `${requests.length} requests, then ${isEnded ? "ended" : "an answer"}`;
-  return { isEnded, isTold, read, requests: requests.length, said: stderr, end: isEnded && isQuick ? "ended within 6 requests and 10 s of the first failure" : end };
+  return { isEnded, isTold, read, first: lastResult(requests[0]), requests: requests.length, said: stderr, end: isEnded && isQuick ? "ended within 6 requests and 10 s of the first failure" : end };
 }
 
 /** A turn of a gateway of its own. */
@@ -49,7 +50,7 @@ async function playGateway(home, name, steps, settings, during = () => {}) {
   try {
     await until("the gateway", () => gateway.isReady(), 120_000);
     await during();
-    return { ...seen(scripted, await home.gatewayTurn(name)), stop };
+    return { ...seen(scripted, await home.gatewayTurn(name)), pid: gateway.pid, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -83,6 +84,33 @@ async function killed(home, onFailure) {
   const reads = turn.read[3].includes("contents") ? "the read is made" : "the read is refused";
   return `${home.lines(ledger).length - 2} of 1 \`exec\` made, ${reads}`;
 }
+
+/** A turn of the embedded agent, killed while it makes an `exec`: the stored session ends with a call. */
+async function killedInExec(home, name, settings = {}) {
+  const ledger = join(home.path, `ledger-${name}`);
+  const scripted = await model([exec(`echo paid >> ${ledger}; sleep 3`, 80)]);
+  home.configure(scripted.url);
+  if (home.installed) home.plugin(settings);
+  await home.killedTurn(name, () => until("the exec", () => existsSync(ledger)));
+  await scripted.close();
+}
+
+/** What the model reads for the call in the next turn. */
+async function next(home, name, settings) {
+  const turn = await play(home, name, [], settings);
+  return turn.first.split("\n")[0];
+}
+
+const REPAIR = /tool-guard session repair [^\n"`]*\.sqlite/;
+
+/** Runs the command that was named, as a person would. */
+async function repairAsNamed(said) {
+  const [command] = said.match(REPAIR);
+  const { code, stdout, stderr } = await run("sh", ["-c", command.replace("tool-guard", process.env.TR_TOOL_GUARD)]);
+  if (code) throw new Error(`${command}: ${stdout}${stderr}`);
+}
+
+const ACCESS = { hooks: { allowConversationAccess: true } };
 
 /** The rows: a name, and what is seen in a home with or without the plugin. `null`: only with it. */
 export const CASES = [
@@ -157,6 +185,50 @@ export const CASES = [
   }],
   ["5 missing files, then an answer", async (home) => (await play(home, "few", times(5, (number) => read({ path: `none-${number}.txt` }, number)))).end],
   ["5 `grep`s that find nothing, then an answer", async (home) => (await play(home, "greps", times(5, (number) => exec(`grep -r ${number} none`, 50 + number)))).end],
+  ["a content filter's end, then another turn", async (home) => {
+    const before = home.lines(home.log).length;
+    await play(home, "filtered", [FILTERED]);
+    const types = home.lines(home.log).slice(before).map((line) => JSON.parse(line).type);
+    const next = await play(home, "filtered", []);
+    return `${types.length ? `logged: \`${types.join()}\`` : "not logged"}; the next turn: ${next.end}`;
+  }],
+  ["killed in an `exec`, then the next turn", async (home) => {
+    await killedInExec(home, "killed-1");
+    const reads = await next(home, "killed-1");
+    await killedInExec(home, "killed-2");
+    const repaired = await home.session("repair", "--write", "--close-tail", home.database);
+    if (repaired.code) throw new Error(`${repaired.stdout}${repaired.stderr}`);
+    return `the model reads \`${reads}\`; after \`session repair\`: \`${await next(home, "killed-2")}\``;
+  }],
+  ["the same, `autoRepair: true` and access to conversations", async (home) => {
+    await killedInExec(home, "mended", ACCESS);
+    const turn = await play(home, "mended", [], ACCESS);
+    await repairAsNamed(turn.said);
+    const again = await play(home, "mended", [], ACCESS);
+    return `${turn.end}; the log names its repair; after that: ${again.end}${again.said.match(REPAIR) ? ", and the log names it again" : ""}`;
+  }, null],
+  ["the same, `autoRepair: false`", async (home) => {
+    const settings = { ...ACCESS, autoRepair: false };
+    await killedInExec(home, "blocked", settings);
+    const scripted = await model([]);
+    home.configure(scripted.url);
+    const { code, stdout, stderr } = await home.turn("blocked");
+    await scripted.close();
+    console.log(stdout, stderr);
+    await repairAsNamed(stdout);
+    const turn = await play(home, "blocked", [], settings);
+    return `exit code ${code}, ${scripted.requests.length} requests; its repair is named; after that: ${turn.end}`;
+  }, null],
+  ["`tool-guard session` beside a gateway", async (home) => {
+    await killedInExec(home, "beside-killed");
+    const turn = await playGateway(home, "beside-gateway", [exec("echo paid", 90)], {});
+    const checked = await home.session("check", home.agents);
+    const repaired = await home.session("repair", "--write", "--close-tail", "--session", "beside-killed", home.database);
+    await turn.stop();
+    console.log(checked.stdout, repaired, turn.pid);
+    const after = await home.session("repair", "--write", "--close-tail", "--session", "beside-killed", home.database);
+    return `check: exit code ${checked.code}; repair: exit code ${repaired.code}; without it: ${after.code}`;
+  }, null],
   ["without its program: `exec`, `write`, `read`", async (home) => {
     const ledger = join(home.path, "ledger-without");
     const steps = [exec(`echo run >> ${ledger}`, 60), { tool: "write", args: { path: "new.txt", content: "contents" }, id: id(61) }, read({ path: "new.txt" }, 62)];

@@ -4,7 +4,10 @@ import { createServer } from "node:http";
 /** How quickly it answers: more so than any real one. */
 const AFTER = 200;
 
-/** Listens on a free port. A step is a call, { tool, args, id }, or several. Keeps each request, and when it came. */
+/** A step that a content filter ends. */
+export const FILTERED = "content_filter";
+
+/** Listens on a free port. A step is a call, { tool, args, id }, or several, or FILTERED. Keeps each request, and when it came. */
 export async function model(steps) {
   const [requests, times] = [[], []];
   const server = createServer((request, response) => {
@@ -13,13 +16,14 @@ export async function model(steps) {
     request.on("end", async () => {
       if (!request.url.endsWith("/chat/completions")) return response.writeHead(404).end("{}");
       const asked = JSON.parse(body);
-      const calls = [steps[requests.length] ?? []].flat();
+      const step = steps[requests.length] ?? [];
+      const calls = step === FILTERED ? [] : [step].flat();
       requests.push(asked);
       times.push(Date.now());
       await new Promise((later) => setTimeout(later, AFTER));
       const tool_calls = calls.map(({ tool, args, id }, index) => ({ index, id, type: "function", function: { name: tool, arguments: JSON.stringify(args) } }));
-      const delta = { role: "assistant", ...(calls.length ? { content: null, tool_calls } : { content: "done" }) };
-      const finish_reason = calls.length ? "tool_calls" : "stop";
+      const delta = { role: "assistant", ...(calls.length ? { content: null, tool_calls } : { content: step === FILTERED ? "" : "done" }) };
+      const finish_reason = step === FILTERED ? FILTERED : calls.length ? "tool_calls" : "stop";
       const head = { id: `r${requests.length}`, object: "chat.completion.chunk", created: 1, model: asked.model };
       const usage = { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 };
       if (!asked.stream) {

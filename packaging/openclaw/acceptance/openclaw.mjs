@@ -26,6 +26,8 @@ export function run(program, args, options = {}) {
   });
 }
 
+const local = (session) => ["agent", "--local", "--json", "--session-id", session, "--message", "go on"];
+
 export class Home {
   constructor() {
     this.path = mkdtempSync(join(tmpdir(), "tool-guard-openclaw-"));
@@ -35,6 +37,8 @@ export class Home {
     mkdirSync(this.state);
     this.port = 20_000 + (process.pid % 20_000);
     this.log = join(this.state, "tool-guard.log");
+    this.agents = join(this.state, "agents");
+    this.database = join(this.agents, "main/agent/openclaw-agent.sqlite");
   }
 
   get env() {
@@ -86,20 +90,37 @@ export class Home {
     return join(this.path, packed.stdout.trim().split("\n").at(-1));
   }
 
-  /** Sets the plugin's configuration. */
-  plugin(settings, enabled = true) {
+  /** Sets the plugin's configuration, and what its `hooks` may. */
+  plugin({ hooks, ...settings }, enabled = true) {
     const config = this.config;
     const records = join(this.path, "records.db");
     const binary = TR_OPENCLAW_PLUGIN ? undefined : TR_TOOL_GUARD;
     config.plugins ??= {};
     config.plugins.entries ??= {};
-    config.plugins.entries["tool-guard"] = { enabled, config: { binary, records, logPath: this.log, ...settings } };
+    config.plugins.entries["tool-guard"] = { enabled, hooks, config: { binary, records, logPath: this.log, ...settings } };
     writeFileSync(join(this.state, "openclaw.json"), JSON.stringify(config, null, 2));
   }
 
   /** One turn of the embedded agent, in the session of this name. */
   turn(session) {
-    return this.openclaw("agent", "--local", "--json", "--session-id", session, "--message", "go on");
+    return this.openclaw(...local(session));
+  }
+
+  /** The same, killed after this has happened. */
+  async killedTurn(session, happened) {
+    const child = spawn(node, [join(modules, "openclaw/openclaw.mjs"), ...local(session)], { env: this.env, cwd: this.work, stdio: "ignore", detached: true });
+    const ended = new Promise((end) => child.on("close", end));
+    try {
+      await happened();
+    } finally {
+      process.kill(-child.pid, "SIGKILL");
+      await ended;
+    }
+  }
+
+  /** `tool-guard session`. */
+  session(...args) {
+    return run(TR_TOOL_GUARD, ["session", ...args], { env: this.env });
   }
 
   /** A turn of the gateway. */
@@ -119,7 +140,7 @@ export class Home {
       if (child.exitCode !== null) throw new Error(`the gateway ended: ${said}`);
       return /gateway\] ready|listening/i.test(said);
     };
-    return { isReady, end: async () => (child.kill("SIGTERM"), await ended) };
+    return { isReady, pid: child.pid, end: async () => (child.kill("SIGTERM"), await ended) };
   }
 
   lines(path) {

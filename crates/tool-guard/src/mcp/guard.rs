@@ -111,7 +111,7 @@ impl Guard {
         let identity = setup.config.identity.iter().map(|(_, rule)| rule.clone()).collect();
         let statuses = setup.config.upstream.status.iter().flatten();
         let statuses = statuses.chain(&options.http.status).copied().collect();
-        let log_path = options.overrides.attribution_log.clone();
+        let log_path = options.overrides.attribution.attribution_log.clone();
         let log_path = log_path.or_else(|| setup.attribution_log());
         let guards_loops =
             matches!(options.mode, Mode::Shadow | Mode::Enforce) && setup.guards_loops(loops);

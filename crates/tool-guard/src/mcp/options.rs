@@ -115,16 +115,23 @@ pub(crate) struct Overrides {
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) loops: Option<Loops>,
 
-    /// Append a line of JSON to PATH for each malformed call that fails, with the model that made it
-    /// [without PATH: ~/.openclaw/tool-guard.log]
-    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = loopguard::LOG_PATH)]
-    pub(crate) attribution_log: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) attribution: Attribution,
 
     #[command(flatten)]
     pub(crate) recording: Recording,
 
     #[command(flatten)]
     pub(crate) export: ExportOptions,
+}
+
+/// Where the models of malformed calls are logged.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Attribution {
+    /// Append a line of JSON to PATH for each malformed call that fails, with the model that made it
+    /// [without PATH: ~/.openclaw/tool-guard.log]
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = loopguard::LOG_PATH)]
+    pub(crate) attribution_log: Option<PathBuf>,
 }
 
 impl Overrides {
@@ -134,7 +141,7 @@ impl Overrides {
             let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
             millis.max(1).into()
         });
-        let log = self.attribution_log.as_ref().map(|path| path.to_string_lossy().into());
+        let log = self.attribution.attribution_log.as_ref().map(|path| path.to_string_lossy().into());
         let own = [
             ("attempt_timeout_ms", timeout, "--timeout"),
             ("idempotency.derived_keys", self.derive_keys.as_ref().map(word), "--derive-keys"),

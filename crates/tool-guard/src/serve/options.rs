@@ -1,5 +1,9 @@
 //! The command line of `tool-guard serve`.
-use crate::mcp::{operation::Operation, options::address, recording::Recording};
+use crate::mcp::{
+    operation::Operation,
+    options::{Attribution, address},
+    recording::Recording,
+};
 use crate::{connect::Reach, export::ExportOptions};
 use clap::Args;
 use std::{net::SocketAddr, path::PathBuf};
@@ -39,6 +43,9 @@ pub(crate) struct Options {
     /// The longest request, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 2 * 1024 * 1024, value_parser = clap::value_parser!(u32).range(1024..))]
     pub(crate) max_body: u32,
+
+    #[command(flatten)]
+    pub(crate) attribution: Attribution,
 
     #[command(flatten)]
     pub(crate) reach: Reach,

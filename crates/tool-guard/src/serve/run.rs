@@ -26,7 +26,10 @@ use tool_reliability::{admin::Admin, telemetry::TARGET};
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let _logging = options.operation.log()?;
     let files = Files::new(Some(&options.config), None, Mode::Enforce);
-    let setup = files.read().map_err(anyhow::Error::msg)?;
+    let mut setup = files.read().map_err(anyhow::Error::msg)?;
+    if let Some(path) = &options.attribution.attribution_log {
+        setup.config.loops.log_path = Some(path.to_string_lossy().into());
+    }
     let upstream = Upstream::new(setup.config.catalog.endpoints(), &options.reach)
         .with_context(|| format!("{} cannot be used", options.config.display()))?;
     let loops = setup.loops(None);

@@ -20,7 +20,7 @@ use std::{
 };
 use tower_service::Service;
 use tr_config::Endpoint;
-use tr_core::{BoxError, FailureInfo, NotSent, Ran, ToolCall, ToolId, ToolOutcome, Verdict};
+use tr_core::{BoxError, FailureInfo, NotSent, Ran, ToolCall, ToolId, ToolOutcome, Verdict, call::Runs};
 
 /// All tools.
 #[derive(Clone)]
@@ -125,6 +125,7 @@ impl Service<ToolCall> for Upstream {
                 Box::pin(command::call(command.clone(), self.secrets.clone(), call))
             }
             None => {
+                call.parts().runs.iter().for_each(Runs::take_back);
                 let mut known: Vec<_> = self.tools.keys().map(ToString::to_string).collect();
                 known.sort_unstable();
                 let info = FailureInfo::new("no_such_tool", Ran::No, Verdict::Permanent).by_layer();

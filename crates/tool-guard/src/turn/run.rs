@@ -34,7 +34,8 @@ use tr_turn::{Plan, Recorder, Report, Tools, Turns};
 const UNUSABLE: u8 = 2;
 /// A result is missing that the turn can do without.
 const PARTIAL: u8 = 3;
-/// A result is missing that needs the user's attention.
+/// A result is missing that needs the user's attention: it is required, or calls may have run that change
+/// something.
 const ESCALATED: u8 = 4;
 
 /// The first sentence of the advice on repeating the plan.
@@ -142,12 +143,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     }
     printed.context("the calls were made, but the trace cannot be printed")?;
     eprint!("{}", printable_lines(&keys.unrecorded()));
-    let code = match (report.is_complete(), report.escalated().next()) {
-        (true, _) => 0,
-        (false, None) => PARTIAL,
-        (false, Some(_)) => ESCALATED,
+    let is_repeatable = report.is_repeatable();
+    let code = match report.is_complete() {
+        true => 0,
+        false if report.escalated().any(|call| call.required || !is_repeatable) => ESCALATED,
+        false => PARTIAL,
     };
-    if code == ESCALATED {
+    if code == ESCALATED && !is_repeatable {
         let again = match (&options.run, is_kept && is_recorded) {
             (Some(_), _) => GOES_ON,
             (None, true) => RUNS_AGAIN,

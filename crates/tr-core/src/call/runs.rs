@@ -15,6 +15,11 @@ impl Runs {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Takes one back: a service that calls tools knows no tool of this name.
+    pub fn take_back(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// How many executions were counted.
     #[must_use]
     pub fn count(&self) -> u32 {

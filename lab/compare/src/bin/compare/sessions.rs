@@ -85,6 +85,19 @@ pub(crate) fn beside_a_bare_commit(effort: Effort) -> Result<Option<[f64; 2]>, B
     Ok(Some(taken.map(|mut taken| median(&mut taken))))
 }
 
+/// Nanoseconds within which 99 of 100 turns of four messages are recorded.
+pub(crate) fn slowest_of_a_hundred(effort: Effort) -> Result<f64, BoxError> {
+    let bench = Bench::new()?;
+    let turns = effort.batches.max(100) as u64 * TURNS;
+    let taken = (0..turns).map(|number| {
+        let messages = turn(number)?;
+        Ok(bench.timed(|session, _| push(session, messages))?.1)
+    });
+    let mut taken = taken.collect::<Result<Vec<_>, BoxError>>()?;
+    taken.sort_by(f64::total_cmp);
+    Ok(taken[taken.len() * 99 / 100])
+}
+
 /// The same where a sync takes as long as on a disk that keeps what it confirms: where it takes
 /// microseconds, two threads that wake each other are a good part of a turn.
 pub(crate) fn beside_a_slow_commit(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> {
