@@ -31,7 +31,8 @@ async function play(home, name, steps, settings) {
 /** What a turn shows. */
 function seen({ requests, times }, { code, stdout, stderr }) {
   const isEnded = /agent run aborted|"summary": "aborted"/.test(stdout);
-  if (code && !isEnded) throw new Error(`${stdout}${stderr}`);
+  const isFiltered = stdout.includes("Provider finish_reason: content_filter");
+  if (code && !isEnded && !isFiltered) throw new Error(`${stdout}${stderr}`);
   // What the model read after each step.
   const read = requests.slice(1).map(lastResult);
   const isTold = (words) => JSON.stringify(requests.at(-1).messages).includes(words);
@@ -85,14 +86,17 @@ async function killed(home, onFailure) {
   return `${home.lines(ledger).length - 2} of 1 \`exec\` made, ${reads}`;
 }
 
-/** A turn of the embedded agent, killed while it makes an `exec`: the stored session ends with a call. */
+/** Kills the agent that has this run. */
+const KILL = 'p=$$; while [ $p -gt 1 ] && ! grep -qx openclaw-agent /proc/$p/comm; do p=$(cut -d" " -f4 /proc/$p/stat); done; [ $p -gt 1 ] && kill -9 $p; sleep 1';
+
+/** A turn of the embedded agent, killed by its `exec`: the stored session ends with a call. */
 async function killedInExec(home, name, settings = {}) {
-  const ledger = join(home.path, `ledger-${name}`);
-  const scripted = await model([exec(`echo paid >> ${ledger}; sleep 3`, 80)]);
+  const scripted = await model([exec(KILL, 80)]);
   home.configure(scripted.url);
   if (home.installed) home.plugin(settings);
-  await home.killedTurn(name, () => until("the exec", () => existsSync(ledger)));
+  const { code, stdout } = await home.turn(name);
   await scripted.close();
+  if (code === 0 || scripted.requests.length !== 1) throw new Error(`not killed: ${stdout}`);
 }
 
 /** What the model reads for the call in the next turn. */

@@ -26,8 +26,6 @@ export function run(program, args, options = {}) {
   });
 }
 
-const local = (session) => ["agent", "--local", "--json", "--session-id", session, "--message", "go on"];
-
 export class Home {
   constructor() {
     this.path = mkdtempSync(join(tmpdir(), "tool-guard-openclaw-"));
@@ -103,19 +101,7 @@ export class Home {
 
   /** One turn of the embedded agent, in the session of this name. */
   turn(session) {
-    return this.openclaw(...local(session));
-  }
-
-  /** The same, killed after this has happened. */
-  async killedTurn(session, happened) {
-    const child = spawn(node, [join(modules, "openclaw/openclaw.mjs"), ...local(session)], { env: this.env, cwd: this.work, stdio: "ignore", detached: true });
-    const ended = new Promise((end) => child.on("close", end));
-    try {
-      await happened();
-    } finally {
-      process.kill(-child.pid, "SIGKILL");
-      await ended;
-    }
+    return this.openclaw("agent", "--local", "--json", "--session-id", session, "--message", "go on");
   }
 
   /** `tool-guard session`. */

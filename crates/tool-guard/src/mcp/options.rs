@@ -141,7 +141,8 @@ impl Overrides {
             let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
             millis.max(1).into()
         });
-        let log = self.attribution.attribution_log.as_ref().map(|path| path.to_string_lossy().into());
+        let log =
+            self.attribution.attribution_log.as_ref().map(|path| path.to_string_lossy().into());
         let own = [
             ("attempt_timeout_ms", timeout, "--timeout"),
             ("idempotency.derived_keys", self.derive_keys.as_ref().map(word), "--derive-keys"),

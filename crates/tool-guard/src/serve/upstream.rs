@@ -20,7 +20,9 @@ use std::{
 };
 use tower_service::Service;
 use tr_config::Endpoint;
-use tr_core::{BoxError, FailureInfo, NotSent, Ran, ToolCall, ToolId, ToolOutcome, Verdict, call::Runs};
+use tr_core::{
+    BoxError, FailureInfo, NotSent, Ran, ToolCall, ToolId, ToolOutcome, Verdict, call::Runs,
+};
 
 /// All tools.
 #[derive(Clone)]

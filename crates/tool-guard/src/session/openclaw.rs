@@ -14,7 +14,7 @@ use super::{
     stored::{NotReplaced, SessionDatabase},
     verdict::Failure,
 };
-use crate::files::{CliError, writer_of};
+use crate::files::{CliError, beside, open_regular, writer_of};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior,
     params,
@@ -23,6 +23,7 @@ use ruzstd::decoding::StreamingDecoder;
 use serde::Deserialize;
 use std::{
     collections::HashMap,
+    ffi::OsStr,
     fmt,
     io::Read as _,
     path::{Path, PathBuf},
@@ -70,10 +71,10 @@ impl OpenClaw {
     /// Opens a database for reading, next to its writers; `None` if it is not OpenClaw's.
     pub(crate) fn open(file: &Path) -> Result<Option<Self>, Failure> {
         let file = file.canonicalize().map_err(|error| CliError::reading(file, &error))?;
-        let Ok(connection) = Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_ONLY)
-        else {
+        if !may_be(&file) {
             return Ok(None);
-        };
+        }
+        let Ok(connection) = opened(&file) else { return Ok(None) };
         let version = "SELECT schema_version FROM schema_meta WHERE role = 'agent'";
         let Ok(version) = connection.query_row(version, [], |row| row.get::<_, i64>(0)) else {
             return Ok(None);
@@ -91,10 +92,9 @@ impl OpenClaw {
         &self,
         look: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, CliError> {
-        let only = || Connection::open_with_flags(&self.file, OpenFlags::SQLITE_OPEN_READ_ONLY);
         let seen = match &self.own {
             Some(own) => look(own),
-            None => only().and_then(|only| look(&only)),
+            None => opened(&self.file).and_then(|only| look(&only)),
         };
         seen.map_err(|error| self.cli_error(&error))
     }
@@ -198,6 +198,35 @@ impl SessionDatabase for OpenClaw {
         let what = "is OpenClaw's, which has no place for checkpoints";
         Err(CliError::new(what, "copy the session: tool-guard session export FILE > COPY.jsonl"))
     }
+}
+
+/// Whether the header is that of a database with a log, of no program that names itself, which counts its versions, if
+/// these are not in the log: others are not opened.
+fn may_be(file: &Path) -> bool {
+    let mut header = [0; 72];
+    let read = open_regular(file).and_then(|mut file| file.read_exact(&mut header));
+    let has_version = header[60..64] != [0; 4] || beside(file, "-wal").exists();
+    read.is_ok() && header[18..20] == [2, 2] && header[68..] == [0; 4] && has_version
+}
+
+/// Opens a database to read it, and leaves nothing beside it. Without a log no process has it open, or nothing can be
+/// written there, and the file is all there is.
+fn opened(file: &Path) -> rusqlite::Result<Connection> {
+    let with = |flags, name: &OsStr| {
+        let connection = Connection::open_with_flags(name, flags)?;
+        connection.pragma_update(None, "query_only", true)?;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(connection)
+    };
+    if beside(file, "-wal").exists() {
+        return with(OpenFlags::SQLITE_OPEN_READ_ONLY, file.as_os_str());
+    }
+    with(OpenFlags::SQLITE_OPEN_READ_WRITE, file.as_os_str()).or_else(|_| {
+        let name =
+            file.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        with(flags, format!("file:{name}?immutable=1").as_ref())
+    })
 }
 
 /// Puts these events in the place of those of a session; `times` says when the old ones were written.

@@ -16,6 +16,7 @@ mod memory;
 mod mutation;
 mod no_sessions;
 mod not_judged;
+mod openclaw;
 mod other_agents;
 mod pi;
 mod printable;
