@@ -279,7 +279,7 @@ impl RecordStore for Sqlite {
     }
 
     fn state_counts(&self) -> StoreFuture<'_, Vec<StateCount>> {
-        Box::pin(self.look(|table| table.state_counts()))
+        Box::pin(self.look(table::state_counts))
     }
 
     fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {

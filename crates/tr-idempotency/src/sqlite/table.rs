@@ -93,6 +93,34 @@ pub(super) fn end_dead_leases(table: &Table<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The number of records of each tool that stand, by scope and state. States that this version does not know
+/// are left out.
+pub(super) fn state_counts(table: &Table<'_>) -> Result<Vec<StateCount>> {
+    let mut counts = table.prepare(
+        "SELECT tool, session IS NULL AND NOT mutating, state, count(*), \
+         sum(state = 'inflight' AND until <= :now), max(until - changed_at) \
+         FROM calls WHERE over_at > :now OR over_ran > :ran GROUP BY 1, 2, 3",
+    )?;
+    let [now, ran] = table.params();
+    let mut rows = counts.query(named_params! { ":now": now, ":ran": ran })?;
+    let mut counts = Vec::new();
+    while let Some(row) = rows.next()? {
+        let is_global: bool = row.get(1)?;
+        let whole = |at| row.get::<_, i64>(at).map(|it| it.max(0).cast_unsigned());
+        let phase: String = row.get(2)?;
+        let Ok(phase) = phase.parse() else { continue };
+        counts.push(StateCount {
+            tool: row.get(0)?,
+            scope: if is_global { DedupeScope::Global } else { DedupeScope::Session },
+            state: RecordState::of(phase),
+            records: whole(3)?,
+            stale: whole(4)?,
+            ttl: Duration::from_millis(whole(5)?),
+        });
+    }
+    Ok(counts)
+}
+
 impl<'c> Table<'c> {
     pub(super) fn new(
         connection: &'c Connection,
@@ -282,34 +310,6 @@ impl<'c> Table<'c> {
         let count =
             count.query_row(&*selection.params(&self.params()), |row| row.get::<_, i64>(0))?;
         Ok(count.cast_unsigned())
-    }
-
-    /// The number of records of each tool that stand, by scope and state. States that this version does not know
-    /// are left out.
-    pub(super) fn state_counts(&self) -> Result<Vec<StateCount>> {
-        let mut counts = self.prepare(
-            "SELECT tool, session IS NULL AND NOT mutating, state, count(*), \
-             sum(state = 'inflight' AND until <= :now), max(until - changed_at) \
-             FROM calls WHERE over_at > :now OR over_ran > :ran GROUP BY 1, 2, 3",
-        )?;
-        let [now, ran] = self.params();
-        let mut rows = counts.query(named_params! { ":now": now, ":ran": ran })?;
-        let mut counts = Vec::new();
-        while let Some(row) = rows.next()? {
-            let is_global: bool = row.get(1)?;
-            let whole = |at| row.get::<_, i64>(at).map(|it| it.max(0).cast_unsigned());
-            let phase: String = row.get(2)?;
-            let Ok(phase) = phase.parse() else { continue };
-            counts.push(StateCount {
-                tool: row.get(0)?,
-                scope: if is_global { DedupeScope::Global } else { DedupeScope::Session },
-                state: RecordState::of(phase),
-                records: whole(3)?,
-                stale: whole(4)?,
-                ttl: Duration::from_millis(whole(5)?),
-            });
-        }
-        Ok(counts)
     }
 
     /// Deletes up to `limit` matching records, and no pinned ones.
