@@ -55,7 +55,7 @@ export class Sessions {
     if (!this.#warned.has(warning)) this.#log.warn(warning);
     this.#warned.set(warning, true);
     if (this.#config.autoRepair) return;
-    const message = `the stored session is not whole. A person can repair it while OpenClaw is stopped, with ${repair}`;
+    const message = `the stored session is not whole. A person can repair it while OpenClaw is stopped, with \`${repair}\``;
     return { outcome: "block", reason: "session integrity", category: "integrity", message };
   }
 
@@ -88,7 +88,8 @@ function isFiltered({ role, stopReason, errorCode, errorMessage = "", diagnostic
 /** What `tool-guard session check --json` says first. */
 function first(stdout) {
   try {
-    return JSON.parse(stdout.slice(0, stdout.indexOf("\n"))).findings[0].what;
+    const { findings, pending } = JSON.parse(stdout.slice(0, stdout.indexOf("\n")));
+    return findings[0]?.what ?? `Incomplete tool_use: ${pending[0]}`;
   } catch {
     return undefined;
   }

@@ -342,7 +342,7 @@ test("other messages are not logged, and a log that cannot be written breaks not
   without.end();
 });
 
-const FINDING = { status: "findings", findings: [{ what: "Incomplete tool_use: call_1" }, { what: "another" }] };
+const FINDING = { status: "findings", pending: [], findings: [{ what: "Incomplete tool_use: call_1" }, { what: "another" }] };
 
 /** What `before_agent_run` returns if the program is this script; `times` runs begin. */
 async function begins(script, settings = {}, times = 1) {
@@ -373,6 +373,11 @@ test("with autoRepair off it is blocked, with the command", async () => {
   assert.deepEqual(rest, { outcome: "block", reason: "session integrity", category: "integrity" });
   assert.ok(message.includes(`tool-guard session repair --write --close-tail --session 'it'\\''s' ${database}`), message);
   assert.equal(warnings.length, 1);
+});
+
+test("a call of the last step is a fault, too: nothing runs any more", async () => {
+  const { warnings } = await begins(`echo '{"status":"findings","pending":["call_1"],"findings":[]}'; exit 1`);
+  assert.match(warnings[0], /^session it's is not whole: Incomplete tool_use: call_1\. /);
 });
 
 test("a run passes whenever no fault is known", async () => {

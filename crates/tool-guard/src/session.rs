@@ -3,6 +3,7 @@ mod commands;
 mod database;
 mod document;
 mod each;
+mod edit;
 mod openclaw;
 mod options;
 mod report;

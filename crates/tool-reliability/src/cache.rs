@@ -1,12 +1,8 @@
 //! The stack's records, as telemetry's gauges show them.
-use std::{
-    future::ready,
-    pin::Pin,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Mutex, PoisonError};
 use tr_core::ToolOutcome;
 use tr_idempotency::{Handle, StateCount, StoreHandle};
-use tr_telemetry::{CacheReadings, RecordCount};
+use tr_telemetry::{CacheReadings, RecordCount, Refresh};
 
 /// The records of the stack's store; without one, those of this process.
 pub(crate) struct Records {
@@ -34,13 +30,13 @@ impl CacheReadings for Records {
         }
     }
 
-    fn refresh(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        let Some(store) = &self.store else { return Box::pin(ready(())) };
-        Box::pin(async {
+    fn refresh(&self) -> Option<Refresh<'_>> {
+        let store = self.store.as_ref()?;
+        Some(Box::pin(async {
             // A store that cannot be reached shows what it last had.
             if let Ok(counts) = store.state_counts().await {
                 *self.last.lock().unwrap_or_else(PoisonError::into_inner) = counts;
             }
-        })
+        }))
     }
 }

@@ -3,7 +3,7 @@ use crate::{
     end::State,
     local::{Store, claim::Delivery, notes::Notes, table::Entry},
     protocol::Ttls,
-    record::{DedupeRecord, RecordState},
+    record::{DedupeRecord, RecordState, StateCount},
     remote::client::Client,
 };
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -57,24 +57,6 @@ pub struct Counts {
     pub unknown: usize,
     /// Callers that wait for a call in flight.
     pub waiters: usize,
-}
-
-/// The number of records of one tool in one state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StateCount {
-    /// The tool's label.
-    pub tool: String,
-    /// For whose calls they are replayed.
-    pub scope: DedupeScope,
-    /// The state of these calls.
-    pub state: RecordState,
-    /// The number of records.
-    pub records: u64,
-    /// Of these, calls in flight past their lease.
-    pub stale: u64,
-    /// The longest time to live among them.
-    pub ttl: Duration,
 }
 
 impl<V> Resolution<V> {

@@ -137,10 +137,12 @@ pub use self::{
     builder::Builder,
     config::{ConflictPolicy, DerivedKeys},
     end::Settlement,
-    handle::{Counts, Filter, Handle, NotUnknown, Resolution, StateCount},
+    handle::{Counts, Filter, Handle, NotUnknown, Resolution},
     janitor::Janitor,
     layer::IdempotencyLayer,
-    record::{Attempt, DedupeRecord, Execution, RecordState, RecordedError, RequestNotes},
+    record::{
+        Attempt, DedupeRecord, Execution, RecordState, RecordedError, RequestNotes, StateCount,
+    },
     service::{Idempotency, IdempotencyFuture},
     store_handle::{LateEnd, MayStillRun, RecordListing, StoreHandle},
 };

@@ -6,8 +6,8 @@ use crate::{
     protocol::{self, Millis, Phase, Record},
 };
 use serde::Serialize;
-use std::{borrow::Cow, collections::BTreeMap};
-use tr_core::canonical::Key;
+use std::{borrow::Cow, collections::BTreeMap, time::Duration};
+use tr_core::{DedupeScope, canonical::Key};
 
 /// A record, as the admin page and other programs read it.
 ///
@@ -66,6 +66,24 @@ pub enum RecordState {
     Cancelled,
     /// It may have run, and its end was not recorded.
     Unknown,
+}
+
+/// The number of records of one tool in one state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StateCount {
+    /// The tool's label.
+    pub tool: String,
+    /// For whose calls they are replayed.
+    pub scope: DedupeScope,
+    /// The state of these calls.
+    pub state: RecordState,
+    /// The number of records.
+    pub records: u64,
+    /// Of these, calls in flight past their lease.
+    pub stale: u64,
+    /// The longest time to live among them.
+    pub ttl: Duration,
 }
 
 /// Who made a request. Fields that the request did not have are empty.

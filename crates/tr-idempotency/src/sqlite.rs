@@ -62,8 +62,8 @@ pub use tr_sqlite::{Database, Durability, Error, ErrorKind};
 use self::{owners::Owners, selection::Selection, table::Table, time::Clocks};
 use crate::{
     clock::SteadyClock,
-    handle::StateCount,
     protocol::{Millis, Token},
+    record::StateCount,
     store::{
         ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreError, StoreErrorKind,
         StoreFuture, Stored, change::Change,

@@ -50,8 +50,8 @@ pub use self::{
     },
 };
 use crate::{
-    handle::StateCount,
     protocol::{Millis, Token},
+    record::StateCount,
 };
 use std::{fmt, future::Future, pin::Pin};
 use tr_core::canonical::Key;

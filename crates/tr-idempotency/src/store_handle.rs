@@ -8,10 +8,10 @@ use crate::{
     clock::millis,
     codec::{Found, Place, Unreadable, body::Format},
     end::{Settlement, State},
-    handle::{Filter, Handle, NotUnknown, Resolution, StateCount},
+    handle::{Filter, Handle, NotUnknown, Resolution},
     local::notes::RequestNote,
     protocol::Millis,
-    record::DedupeRecord,
+    record::{DedupeRecord, StateCount},
     remote::client::Client,
     store::{End, Query, Selector, StateFilter, StoreError, Stored, UnreadableRecord},
 };

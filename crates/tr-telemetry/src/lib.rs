@@ -111,7 +111,7 @@ pub use self::json::JsonLines;
 pub use self::{
     layer::TelemetryLayer,
     log::TARGET,
-    metrics::{CacheReadings, Names, RecordCount},
+    metrics::{CacheReadings, Names, RecordCount, Refresh},
     observer::TelemetryObserver,
     service::Telemetry,
     signals::{Builder, Signals},

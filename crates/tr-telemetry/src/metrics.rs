@@ -9,7 +9,7 @@ mod gen_ai;
 mod openclaw;
 pub(crate) mod utee;
 
-pub use self::cache::{CacheReadings, RecordCount};
+pub use self::cache::{CacheReadings, RecordCount, Refresh};
 pub(crate) use self::{bound::Ended, decision::Decision};
 
 use self::{

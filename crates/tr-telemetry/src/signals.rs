@@ -124,7 +124,7 @@ impl Signals {
         }
     }
 
-    /// Makes the [observed](Self::observe_cache) stores that cannot be read at once be read anew: before a
+    /// Makes the [observed](Self::observe_cache) stores that cannot be read at once be read again: before a
     /// scrape, or from time to time.
     pub async fn refresh(&self) {
         if let Some(metrics) = self.0.real_metrics() {

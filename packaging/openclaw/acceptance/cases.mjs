@@ -38,7 +38,7 @@ function seen({ requests, times }, { code, stdout, stderr }) {
   const isTold = (words) => JSON.stringify(requests.at(-1).messages).includes(words);
   const isQuick = requests.length <= 6 && times.at(-1) - times[1] <= 10_000;
   const end = `${requests.length} requests, then ${isEnded ? "ended" : "an answer"}`;
-  return { isEnded, isTold, read, first: lastResult(requests[0]), requests: requests.length, said: stderr, end: isEnded && isQuick ? "ended within 6 requests and 10 s of the first failure" : end };
+  return { isEnded, isTold, read, requests: requests.length, said: stderr, end: isEnded && isQuick ? "ended within 6 requests and 10 s of the first failure" : end };
 }
 
 /** A turn of a gateway of its own. */
@@ -99,22 +99,33 @@ async function killedInExec(home, name, settings = {}) {
   if (code === 0 || scripted.requests.length !== 1) throw new Error(`not killed: ${stdout}`);
 }
 
-/** What the model reads for the call in the next turn. */
-async function next(home, name, settings) {
-  const turn = await play(home, name, [], settings);
-  return turn.first.split("\n")[0];
+/** A turn as the next one, which may be blocked. */
+async function resumed(home, name, settings) {
+  const scripted = await model([]);
+  home.configure(scripted.url);
+  if (home.installed) home.plugin(settings);
+  const { code, stdout, stderr } = await home.turn(name);
+  await scripted.close();
+  const [request] = scripted.requests;
+  return { said: `${stdout}${stderr}`, read: request && lastResult(request).split("\n")[0], end: code ? `exit code ${code}, ${scripted.requests.length} requests` : "answered" };
 }
 
-const REPAIR = /tool-guard session repair [^\n"`]*\.sqlite/;
-
-/** Runs the command that was named, as a person would. */
-async function repairAsNamed(said) {
-  const [command] = said.match(REPAIR);
-  const { code, stdout, stderr } = await run("sh", ["-c", command.replace("tool-guard", process.env.TR_TOOL_GUARD)]);
-  if (code) throw new Error(`${command}: ${stdout}${stderr}`);
+/** Runs the command that a turn names, as a person would. */
+async function repairAsSaid({ said }) {
+  const [command] = said.match(/tool-guard session repair .*?\.sqlite/) ?? [];
+  const { code, stdout, stderr } = await run("sh", ["-c", command?.replace("tool-guard", process.env.TR_TOOL_GUARD) ?? "false"]);
+  if (code) throw new Error(`${said}${stdout}${stderr}`);
 }
 
-const ACCESS = { hooks: { allowConversationAccess: true } };
+/** A killed turn, the next one, the repair that is named there, and the one after that. */
+async function named(home, name, autoRepair) {
+  const settings = { hooks: { allowConversationAccess: true }, autoRepair };
+  await killedInExec(home, name, settings);
+  const turn = await resumed(home, name, settings);
+  await repairAsSaid(turn);
+  const { end, read, said } = await resumed(home, name, settings);
+  return `${turn.end}; a repair is named; after it: ${said.includes("is not whole") ? "named again" : end}, the model reads \`${read}\``;
+}
 
 /** The rows: a name, and what is seen in a home with or without the plugin. `null`: only with it. */
 export const CASES = [
@@ -197,41 +208,28 @@ export const CASES = [
     return `${types.length ? `logged: \`${types.join()}\`` : "not logged"}; the next turn: ${next.end}`;
   }],
   ["killed in an `exec`, then the next turn", async (home) => {
-    await killedInExec(home, "killed-1");
-    const reads = await next(home, "killed-1");
-    await killedInExec(home, "killed-2");
-    const repaired = await home.session("repair", "--write", "--close-tail", home.database);
-    if (repaired.code) throw new Error(`${repaired.stdout}${repaired.stderr}`);
-    return `the model reads \`${reads}\`; after \`session repair\`: \`${await next(home, "killed-2")}\``;
+    const repair = async () => {
+      const repaired = await home.session("repair", "--write", "--close-tail", home.database);
+      if (repaired.code) throw new Error(`${repaired.stdout}${repaired.stderr}`);
+    };
+    await killedInExec(home, "killed");
+    const { read } = await resumed(home, "killed", {});
+    await killedInExec(home, "repaired");
+    await repair();
+    const repaired = await resumed(home, "repaired", {});
+    return `the model reads \`${read}\`; after \`tool-guard session repair --write --close-tail\`: \`${repaired.read}\``;
   }],
-  ["the same, `autoRepair: true` and access to conversations", async (home) => {
-    await killedInExec(home, "mended", ACCESS);
-    const turn = await play(home, "mended", [], ACCESS);
-    await repairAsNamed(turn.said);
-    const again = await play(home, "mended", [], ACCESS);
-    return `${turn.end}; the log names its repair; after that: ${again.end}${again.said.match(REPAIR) ? ", and the log names it again" : ""}`;
-  }, null],
-  ["the same, `autoRepair: false`", async (home) => {
-    const settings = { ...ACCESS, autoRepair: false };
-    await killedInExec(home, "blocked", settings);
-    const scripted = await model([]);
-    home.configure(scripted.url);
-    const { code, stdout, stderr } = await home.turn("blocked");
-    await scripted.close();
-    console.log(stdout, stderr);
-    await repairAsNamed(stdout);
-    const turn = await play(home, "blocked", [], settings);
-    return `exit code ${code}, ${scripted.requests.length} requests; its repair is named; after that: ${turn.end}`;
-  }, null],
-  ["`tool-guard session` beside a gateway", async (home) => {
-    await killedInExec(home, "beside-killed");
-    const turn = await playGateway(home, "beside-gateway", [exec("echo paid", 90)], {});
-    const checked = await home.session("check", home.agents);
-    const repaired = await home.session("repair", "--write", "--close-tail", "--session", "beside-killed", home.database);
+  ["the same, with access to conversations", (home) => named(home, "mended", true), null],
+  ["the same, `autoRepair: false`", (home) => named(home, "blocked", false), null],
+  ["`tool-guard session` beside a gateway, after a killed turn", async (home) => {
+    await killedInExec(home, "beside");
+    const turn = await playGateway(home, "gateway-session", [exec("echo paid", 90)], {});
+    const repair = () => home.session("repair", "--write", "--close-tail", "--session", "beside", home.database);
+    const [checked, refused] = [await home.session("check", home.agents), await repair()];
     await turn.stop();
-    console.log(checked.stdout, repaired, turn.pid);
-    const after = await home.session("repair", "--write", "--close-tail", "--session", "beside-killed", home.database);
-    return `check: exit code ${checked.code}; repair: exit code ${repaired.code}; without it: ${after.code}`;
+    const isNamed = refused.stderr.includes(`process ${turn.pid}`);
+    const { code } = await repair();
+    return `\`check\`: exit code ${checked.code}; \`repair\`: exit code ${refused.code}${isNamed ? ", with the gateway's process" : refused.stderr}; without the gateway: ${code}`;
   }, null],
   ["without its program: `exec`, `write`, `read`", async (home) => {
     const ledger = join(home.path, "ledger-without");

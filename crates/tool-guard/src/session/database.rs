@@ -11,11 +11,11 @@ use std::{
 };
 use tokio::runtime::{self, Runtime};
 use tr_integrity::{
-    Layer0Config, Operation, ResetOptions, Session, Sessions,
+    Layer0Config, Operation, Session, Sessions,
     sqlite::{Error, ErrorKind, Sqlite},
     store::{SessionStore as _, StoreError, StoreErrorKind},
 };
-use tr_transcript::{CheckpointError, Format, Repair};
+use tr_transcript::Format;
 
 /// The page size for listing sessions.
 const PAGE: usize = 1_000;
@@ -153,30 +153,6 @@ impl SessionDatabase for Database {
 impl Drop for Database {
     fn drop(&mut self) {
         self.runtime.block_on(self.store.close());
-    }
-}
-
-/// A change of a stored session. It adds an entry to the session's log and removes none.
-#[derive(Clone, Debug)]
-pub(crate) enum Edit {
-    Repair(Repair),
-    Rollback(Box<str>),
-    Truncate(usize),
-    Reset(ResetOptions),
-}
-
-impl Edit {
-    pub(crate) fn make(&self, session: &mut Session, now: u64) -> Result<(), CheckpointError> {
-        match self {
-            Self::Repair(repair) => {
-                let plan = session.plan(*repair);
-                drop(session.apply(plan, now).expect("it was planned for this session"));
-            }
-            Self::Rollback(id) => drop(session.rollback(id, now)?),
-            Self::Truncate(len) => drop(session.truncate(*len, now)),
-            Self::Reset(options) => drop(session.reset(*options, now)),
-        }
-        Ok(())
     }
 }
 

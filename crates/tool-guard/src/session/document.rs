@@ -7,7 +7,7 @@ pub(crate) mod messages;
 mod outline;
 
 use super::{
-    database::Edit,
+    edit::Edit,
     options::How,
     report::{About, Act, Form, Health, Lost},
     sidecar::{Checkpoint, hash},

@@ -8,7 +8,7 @@
 //! | `session_transcript_index_state` | up to where these two are right; otherwise a turn fails |
 //! | `transcript_rewrite_watermarks` | a number that changes with each rewrite |
 //!
-//! The table of texts for its search is left as it is: OpenClaw writes it anew when it next builds its index.
+//! The table of texts for its search is left as it is: OpenClaw writes it when it next builds its index.
 use super::{
     document::{Document, json_lines::JsonLines},
     stored::{NotReplaced, SessionDatabase},
@@ -126,7 +126,7 @@ impl OpenClaw {
         })
     }
 
-    /// Writes the events of a session anew, in a transaction that nobody else has.
+    /// Replaces the events of a session, in a transaction that excludes all other programs.
     fn write(&self, id: &str, before: &[u8], after: &[u8]) -> Result<(), CliError> {
         let refused = |error| self.cli_error(&error);
         let own = self.own.as_ref().expect("it was opened to be changed");

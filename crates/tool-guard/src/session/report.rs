@@ -4,14 +4,11 @@ mod form;
 pub(crate) use self::form::{Form, OnResume};
 
 use self::form::{damage, done, provider};
-use super::{
-    target::Target,
-    verdict::{NotJudged, Verdict},
-};
+use super::verdict::{NotJudged, Verdict};
 use crate::terminal::{BAD, DIM, GOOD, TITLE, WARN, count, size};
 use serde::Serialize;
 use serde_json::Value;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use tr_core::printable;
 use tr_transcript::{
     Fault, FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Loss,
@@ -291,7 +288,7 @@ impl Health {
     }
 
     /// Shows what is left after a change.
-    pub(crate) fn show_remaining(&self, target: &Target, out: &mut String) {
+    pub(crate) fn show_remaining(&self, target: &dyn fmt::Display, out: &mut String) {
         if !self.is_valid() {
             let _ = writeln!(out, "  {BAD}remaining errors:{BAD:#}");
             self.show(target, out);
@@ -300,7 +297,7 @@ impl Health {
         }
     }
 
-    pub(crate) fn show(&self, target: &Target, out: &mut String) {
+    pub(crate) fn show(&self, target: &dyn fmt::Display, out: &mut String) {
         for found in self.findings.iter().take(SHOWN) {
             let style = if found.is_error() { BAD } else { WARN };
             let at = location(target, found.line);
@@ -332,7 +329,7 @@ impl Health {
 }
 
 /// `FILE:LINE`; without a line in a database, and for consequences of another repair.
-pub(crate) fn location(target: &Target, line: Option<u64>) -> String {
+pub(crate) fn location(target: &dyn fmt::Display, line: Option<u64>) -> String {
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
     format!("{TITLE}{target}{line}{TITLE:#}")
 }
@@ -346,7 +343,7 @@ pub(crate) fn more(all: u64, what: &str, out: &mut String) {
 }
 
 /// The line that names a file.
-pub(crate) fn head(target: &Target, about: &About, verdict: Verdict, out: &mut String) {
+pub(crate) fn head(target: &dyn fmt::Display, about: &About, verdict: Verdict, out: &mut String) {
     let (style, mark) = match verdict {
         Verdict::Clean => (GOOD, "✓"),
         Verdict::NotJudged => (WARN, "?"),

@@ -1,5 +1,5 @@
 //! A session in a database, whichever program's.
-use super::{database::Database, document::Document, openclaw::OpenClaw, verdict::Failure};
+use super::{document::Document, verdict::Failure};
 use crate::files::CliError;
 use std::{path::Path, rc::Rc};
 
@@ -38,13 +38,5 @@ pub(crate) struct NotReplaced {
 impl From<CliError> for NotReplaced {
     fn from(cli_error: CliError) -> Self {
         Self { cli_error, is_uncertain: false }
-    }
-}
-
-/// Opens a database for reading.
-pub(crate) fn open(file: &Path) -> Result<Rc<dyn SessionDatabase>, Failure> {
-    match OpenClaw::open(file)? {
-        Some(database) => Ok(Rc::new(database)),
-        None => Ok(Rc::new(Database::open(file)?)),
     }
 }

@@ -1,8 +1,6 @@
 //! What a path names: the file, or all files in a folder, and the sessions in them.
 use super::{
-    sidecar,
-    stored::{self, SessionDatabase},
-    verdict::Failure,
+    database::Database, openclaw::OpenClaw, sidecar, stored::SessionDatabase, verdict::Failure,
 };
 use crate::{
     files::{CliError, UNFINISHED, open_regular},
@@ -64,7 +62,10 @@ impl Target {
                 _ => Ok(vec![Self::file(file.into())]),
             };
         }
-        let database = stored::open(file)?;
+        let database: Rc<dyn SessionDatabase> = match OpenClaw::open(file)? {
+            Some(database) => Rc::new(database),
+            None => Rc::new(Database::open(file)?),
+        };
         let ids = chosen(database.ids()?, which)?;
         let stored = |id| InDatabase { database: Rc::clone(&database), id };
         let target = |id| Self { file: file.into(), stored: Some(stored(id)) };

@@ -4,10 +4,10 @@ use super::{Settings, probe::Prober, unrecorded::Unrecorded};
 use crate::{
     clock::millis,
     codec::{Found, MarkFault, Names, Place, SealingKey, body::Format},
-    handle::StateCount,
     local::{notes::RequestNote, table::LocalClaim},
     protocol::{Millis, Token},
     record::DedupeRecord,
+    record::StateCount,
     store::{
         ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, Selector, StoreError,
         Stored, UnreadableRecord,

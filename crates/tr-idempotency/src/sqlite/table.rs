@@ -6,9 +6,9 @@ use super::{
     time::{Clocks, Times},
 };
 use crate::{
-    handle::StateCount,
     protocol::{Millis, Phase},
     record::RecordState,
+    record::StateCount,
     store::{Listing, Query, Stored, StoredRecord, UnreadableRecord},
 };
 use std::time::Duration;

@@ -6,7 +6,6 @@ use opentelemetry::{
 };
 use std::{
     collections::HashMap,
-    future::ready,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -33,14 +32,17 @@ pub struct RecordCount<'r> {
     pub ttl: Duration,
 }
 
+/// The future of reading a store again: its cost is small beside that of the store.
+pub type Refresh<'s> = Pin<Box<dyn Future<Output = ()> + Send + 's>>;
+
 /// Counts the records of a store.
 pub trait CacheReadings: Send + Sync {
     /// Reports the records, as [`refresh`](Self::refresh) last read them.
     fn read(&self, report: &mut dyn FnMut(RecordCount<'_>));
 
-    /// Reads them anew, from a store that cannot be read at once. By default it does nothing.
-    fn refresh(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(ready(()))
+    /// Reads them again, from a store that cannot be read at once; by default there is none.
+    fn refresh(&self) -> Option<Refresh<'_>> {
+        None
     }
 }
 
@@ -74,7 +76,9 @@ impl Caches {
 
     pub(super) async fn refresh(&self) {
         for store in self.all()() {
-            store.refresh().await;
+            if let Some(refresh) = store.refresh() {
+                refresh.await;
+            }
         }
     }
 

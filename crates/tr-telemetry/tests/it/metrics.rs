@@ -4,7 +4,6 @@ use crate::metered::Metered;
 use serde_json::json;
 use std::{
     collections::BTreeMap,
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -16,7 +15,7 @@ use tr_core::{
     BoxError, CallInfo, DedupeScope, Effect, Event, FailureInfo, MatchedOn, Params, Ran,
     SessionAction, ToolCall, ToolId, ToolOutcome, Verdict,
 };
-use tr_telemetry::{CacheReadings, Names, RecordCount, Signals, TelemetryLayer};
+use tr_telemetry::{CacheReadings, Names, RecordCount, Refresh, Signals, TelemetryLayer};
 
 fn ok() -> Result<ToolOutcome, BoxError> {
     Ok(ToolOutcome::success(json!("booked")))
@@ -273,15 +272,15 @@ fn count(records: u64, state: &'static str, ttl: u64) -> RecordCount<'static> {
 }
 
 #[tokio::test]
-async fn a_store_elsewhere_is_read_anew_when_that_is_asked_for() {
+async fn a_store_elsewhere_is_read_again_when_that_is_asked_for() {
     struct Store(Arc<AtomicU64>);
     impl CacheReadings for Store {
         fn read(&self, report: &mut dyn FnMut(RecordCount<'_>)) {
             report(count(self.0.load(Relaxed), "done", 1));
         }
 
-        fn refresh(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-            Box::pin(async { _ = self.0.fetch_add(1, Relaxed) })
+        fn refresh(&self) -> Option<Refresh<'_>> {
+            Some(Box::pin(async { _ = self.0.fetch_add(1, Relaxed) }))
         }
     }
     let metered = Metered::new();

@@ -1,7 +1,7 @@
 //! A session whose messages are one JSON text: an array of messages or a request in a file, or a session of a database.
 use super::{Document, End, Planned, doubt, other_form};
 use crate::session::{
-    database::Edit,
+    edit::Edit,
     report::{About, Act, Form, Found, Health, Lost},
     sidecar::{Checkpoint, hash},
     verdict::{NotJudged, Verdict},
