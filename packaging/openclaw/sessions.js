@@ -6,7 +6,7 @@ import { Recent } from "./recent.js";
 
 /** OpenClaw waits 15 s for the hook. */
 const CHECK_WITHIN = 8_000;
-const MOST_OUTPUT = 64 * 1024 * 1024;
+const MOST_OUTPUT = 16 * 1024 * 1024;
 const MOST_WORDS = 300;
 
 export class Sessions {
@@ -88,7 +88,7 @@ function isFiltered({ role, stopReason, errorCode, errorMessage = "", diagnostic
 /** What `tool-guard session check --json` says first. */
 function first(stdout) {
   try {
-    const { findings, pending } = JSON.parse(stdout.slice(0, stdout.indexOf("\n")));
+    const { findings, pending } = JSON.parse(stdout.split("\n")[0]);
     return findings[0]?.what ?? `Incomplete tool_use: ${pending[0]}`;
   } catch {
     return undefined;

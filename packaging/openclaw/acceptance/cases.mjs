@@ -106,8 +106,10 @@ async function resumed(home, name, settings) {
   if (home.installed) home.plugin(settings);
   const { code, stdout, stderr } = await home.turn(name);
   await scripted.close();
-  const [request] = scripted.requests;
-  return { said: `${stdout}${stderr}`, read: request && lastResult(request).split("\n")[0], end: code ? `exit code ${code}, ${scripted.requests.length} requests` : "answered" };
+  const [said, [request]] = [`${stdout}${stderr}`, scripted.requests];
+  const isBlocked = !request && said.includes("(blocked by tool-guard)");
+  if (code && !isBlocked) throw new Error(said);
+  return { said, end: isBlocked ? `blocked, exit code ${code}` : "answered", read: request && lastResult(request).split("\n")[0] };
 }
 
 /** Runs the command that a turn names, as a person would. */
@@ -124,7 +126,8 @@ async function named(home, name, autoRepair) {
   const turn = await resumed(home, name, settings);
   await repairAsSaid(turn);
   const { end, read, said } = await resumed(home, name, settings);
-  return `${turn.end}; a repair is named; after it: ${said.includes("is not whole") ? "named again" : end}, the model reads \`${read}\``;
+  const isNamed = said.includes(`session ${name} is not whole`);
+  return `${turn.end}, and a repair is named; after it ${isNamed ? "named again" : end}: the model reads \`${read}\``;
 }
 
 /** The rows: a name, and what is seen in a home with or without the plugin. `null`: only with it. */
@@ -205,7 +208,7 @@ export const CASES = [
     await play(home, "filtered", [FILTERED]);
     const types = home.lines(home.log).slice(before).map((line) => JSON.parse(line).type);
     const next = await play(home, "filtered", []);
-    return `${types.length ? `logged: \`${types.join()}\`` : "not logged"}; the next turn: ${next.end}`;
+    return `${types.length ? `logged, type \`${types.join()}\`` : "not logged"}; the next turn is ${next.isEnded ? "ended" : "answered"}`;
   }],
   ["killed in an `exec`, then the next turn", async (home) => {
     const repair = async () => {
@@ -219,7 +222,7 @@ export const CASES = [
     const repaired = await resumed(home, "repaired", {});
     return `the model reads \`${read}\`; after \`tool-guard session repair --write --close-tail\`: \`${repaired.read}\``;
   }],
-  ["the same, with access to conversations", (home) => named(home, "mended", true), null],
+  ["the same, with `allowConversationAccess`", (home) => named(home, "mended", true), null],
   ["the same, `autoRepair: false`", (home) => named(home, "blocked", false), null],
   ["`tool-guard session` beside a gateway, after a killed turn", async (home) => {
     await killedInExec(home, "beside");

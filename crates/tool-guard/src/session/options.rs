@@ -190,7 +190,7 @@ impl How {
             Mode::Preserve => tr_transcript::Repair::preserve(),
             Mode::Remove => tr_transcript::Repair::remove(),
         };
-        let repair = repair.with_members();
+        let repair = repair.with_members().only_errors();
         if self.close_tail { repair.close_tail() } else { repair }
     }
 

@@ -247,7 +247,9 @@ impl Form for Responses {
         } else if let Some(image) = screen(content) {
             format!(r#"[{title_part},{{"type":"input_image","image_url":{image}}}]"#)
         } else {
-            quote(&format!("{title}\n{}", as_text(content)))
+            // In a list, since Codex drops a message whose content is a string.
+            let text = quote(&format!("{title}\n{}", as_text(content)));
+            format!(r#"[{{"type":"input_text","text":{text}}}]"#)
         };
         vec![format!(r#"{{"type":"message","role":"user","content":{content}}}"#)]
     }

@@ -4,7 +4,7 @@ use super::{
     preserve, remove,
     settings::{Repair, RepairMode},
 };
-use crate::{message::Message, transcript::Transcript};
+use crate::{message::Message, transcript::Transcript, validate::Validator};
 use serde::Serialize;
 
 /// The planned actions and losses of a repair.
@@ -38,6 +38,7 @@ impl Repair {
     pub fn plan(self, transcript: &Transcript) -> RepairPlan {
         let mut log = Log::default();
         let after = match self.mode {
+            _ if self.keeps(transcript) => transcript.messages().to_vec(),
             RepairMode::Preserve if self.waive_thoughts => {
                 let waived = waived(transcript, &mut log);
                 preserve::repair(&waived, self, &mut log)
@@ -46,6 +47,17 @@ impl Repair {
             RepairMode::Remove => remove::repair(transcript, self.members, &mut log),
         };
         RepairPlan { before: transcript.messages().to_vec(), after, log }
+    }
+}
+
+impl Repair {
+    fn keeps(self, transcript: &Transcript) -> bool {
+        let validator = || match self.members {
+            true => Validator::with_members_of(transcript),
+            false => Validator::of(transcript),
+        };
+        let has_reason = !self.only_errors || self.close_tail || self.waive_thoughts;
+        !has_reason && validator().is_valid()
     }
 }
 

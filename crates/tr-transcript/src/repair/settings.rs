@@ -35,6 +35,7 @@ pub struct Repair {
     pub(crate) close_tail: bool,
     pub(crate) waive_thoughts: bool,
     pub(crate) members: bool,
+    pub(super) only_errors: bool,
 }
 
 impl Repair {
@@ -50,7 +51,7 @@ impl Repair {
 
     /// Uses this mode.
     pub const fn new(mode: RepairMode) -> Self {
-        Self { mode, close_tail: false, waive_thoughts: false, members: false }
+        Self { mode, close_tail: false, waive_thoughts: false, members: false, only_errors: false }
     }
 
     /// Also answers the uses of the live tail: no tool is running any more that could answer them.
@@ -73,6 +74,13 @@ impl Repair {
     /// `remove`.
     pub const fn waive_thoughts(mut self) -> Self {
         self.waive_thoughts = true;
+        self
+    }
+
+    /// Leaves a transcript as it is if the provider accepts it, also with what a person may misread, such as
+    /// a second result for one call. Off by default.
+    pub const fn only_errors(mut self) -> Self {
+        self.only_errors = true;
         self
     }
 
