@@ -25,6 +25,7 @@ mod path;
 mod piece;
 mod pieces;
 mod planner;
+mod preserved;
 mod records;
 mod recover;
 mod repaired;

@@ -6,6 +6,7 @@ use super::{
     form::FileForm,
     located::{Located, Place},
     path::{self, Path},
+    preserved,
     walk::Walk,
 };
 use crate::message::{Blank, Block, Body, Kind, Message, Role, Unknown};
@@ -51,7 +52,7 @@ impl Branch {
             | FileForm::Codex
             | FileForm::OpenClaw { .. } => {}
         }
-        if entry.is_outside() && !matches!(entry.what, What::Leaf(_)) {
+        if entry.is_outside() && !matches!(entry.what, What::Leaf { .. }) {
             return;
         }
         self.cost += cost(&entry);
@@ -86,6 +87,9 @@ impl Branch {
     }
 
     fn path(&mut self) -> Path {
+        if self.form.is_claude_code() {
+            preserved::link(&mut self.entries, self.settled.is_some());
+        }
         self.is_linked =
             self.is_linked || path::is_linked(self.entries.iter().map(|located| &located.entry));
         Path::active(self.form, &self.entries, self.settled.is_some(), self.is_linked)
@@ -147,8 +151,10 @@ impl Branch {
         // The walk has applied these already; they must not hide anything twice.
         if cut > 0 {
             for located in &mut self.entries {
-                if matches!(located.entry.what, What::Reset | What::Rewritten | What::Compaction(_))
-                {
+                if matches!(
+                    located.entry.what,
+                    What::Reset(_) | What::Rewritten | What::Compaction(_)
+                ) {
                     located.entry.what = What::Hidden;
                 }
             }

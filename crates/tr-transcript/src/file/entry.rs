@@ -1,5 +1,5 @@
 //! Reads one record: its place in the session's tree, and its message.
-use super::form::FileForm;
+use super::{form::FileForm, preserved::Preserved};
 use crate::{
     format::{Blanks, Format, Why},
     json::{self, Members},
@@ -60,12 +60,16 @@ pub(super) enum What {
     },
     /// The model sees a summary instead of the entries before the first kept one.
     Compaction(FirstKept),
-    /// The model sees no entry before this one.
-    Reset,
+    /// The model sees no entry before this one, but those that a compaction keeps.
+    Reset(Option<Box<Preserved>>),
     /// Changes what the model sees of earlier entries, in a way that is not known.
     Rewritten,
     /// Not part of the tree: it names the last entry of the active branch.
-    Leaf(Name),
+    Leaf {
+        id: Name,
+        /// The user chose it.
+        is_explicit: bool,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -129,7 +133,7 @@ impl Entry {
     }
 
     pub(super) fn is_outside(&self) -> bool {
-        matches!(self.what, What::Outside | What::Header | What::Leaf(_))
+        matches!(self.what, What::Outside | What::Header | What::Leaf { .. })
     }
 
     pub(super) fn is_header(&self) -> bool {
@@ -138,7 +142,7 @@ impl Entry {
 }
 
 /// The members of Claude Code's lines that are read.
-const CLAUDE_CODE: [&str; 9] = [
+const CLAUDE_CODE: [&str; 12] = [
     "type",
     "subtype",
     "uuid",
@@ -148,6 +152,9 @@ const CLAUDE_CODE: [&str; 9] = [
     "isApiErrorMessage",
     "isVisibleInTranscriptOnly",
     "message",
+    "compactMetadata",
+    "explicit",
+    "isCompactSummary",
 ];
 
 /// `takes_sides` says that side chain lines form the session.
@@ -162,7 +169,11 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
             let read = |raw: &RawValue| read(Format::AnthropicMessages, raw.get());
             match wire.get("message").and_then(read) {
                 _ if wire.is_true("isApiErrorMessage") => What::Hidden,
-                _ if wire.is_true("isVisibleInTranscriptOnly") => What::Hidden,
+                _ if wire.is_true("isVisibleInTranscriptOnly")
+                    && !wire.is_true("isCompactSummary") =>
+                {
+                    What::Hidden
+                }
                 None => What::Unread,
                 Some(message) => {
                     let group = named(&wire.inside("message", &["id"]), "id");
@@ -174,8 +185,15 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
                 }
             }
         }
-        "system" if wire.text("subtype") == "compact_boundary" => What::Reset,
-        "last-prompt" => named(&wire, "leafUuid").map_or(What::Hidden, What::Leaf),
+        "system" if wire.text("subtype") == "compact_boundary" => {
+            let metadata = wire.get("compactMetadata");
+            let kept = metadata.and_then(|metadata| Preserved::of(metadata.get()));
+            What::Reset(kept.map(Box::new))
+        }
+        "last-prompt" => {
+            let is_explicit = wire.is_true("explicit");
+            named(&wire, "leafUuid").map_or(What::Hidden, |id| What::Leaf { id, is_explicit })
+        }
         _ => What::Hidden,
     };
     (id.is_some() || !matches!(what, What::Hidden)).then_some(Entry { id, link, what })
@@ -194,7 +212,7 @@ fn codex(record: &str) -> Option<Entry> {
             Some(message) if is_of_its_types(&message) => What::Message { message, group: None },
             _ => What::Unread,
         },
-        "compacted" if is_plain(&inner) => What::Reset,
+        "compacted" if is_plain(&inner) => What::Reset(None),
         "compacted" => What::Rewritten,
         "event_msg" => match inner.string("type").as_deref() {
             Some("thread_rolled_back") | None => What::Rewritten,
@@ -245,7 +263,7 @@ fn openclaw(record: &str) -> Option<Entry> {
             let number = number.map_or(FirstKept::Nothing, FirstKept::Number);
             What::Compaction(named(&wire, "firstKeptEntryId").map_or(number, FirstKept::Id))
         }
-        "reset" => What::Reset,
+        "reset" => What::Reset(None),
         // For example a block that a torn record left on its line: nothing may be linked to it.
         _ if wire.get("id").is_none() => return Some(Entry::OUTSIDE),
         _ => What::Hidden,

@@ -113,13 +113,14 @@ impl Index {
         let at = u32::try_from(self.nodes.len()).ok()?;
         let is = match &entry.what {
             What::Header | What::Outside => Kind::Outside,
-            What::Leaf(id) => {
+            What::Leaf { id, .. } => {
                 self.leaves.push((at, self.key(&Name::Entry(&**id))));
                 Kind::Outside
             }
             What::Hidden => Kind::Hidden,
             What::Empty(_) | What::Unread => Kind::Unread,
-            What::Reset | What::Rewritten => Kind::Reset,
+            What::Reset(Some(_)) => return None,
+            What::Reset(None) | What::Rewritten => Kind::Reset,
             What::Compaction(kept) => {
                 let kept = match kept {
                     FirstKept::Id(id) => Some(self.key(&Name::Entry(&**id))),

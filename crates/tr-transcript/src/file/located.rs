@@ -44,6 +44,11 @@ impl<'e> Ids<'e> {
         Self::among(entries, |_| true)
     }
 
+    /// The first position of an id.
+    pub(super) fn first(&self, id: &str) -> Option<usize> {
+        self.first.get(id).copied()
+    }
+
     /// The positions of the wanted ids.
     pub(super) fn among(entries: &'e [Located], is_wanted: impl Fn(&str) -> bool) -> Self {
         let (mut first, mut more) = (HashMap::new(), HashMap::<&str, Vec<usize>>::new());

@@ -236,7 +236,7 @@ pub(super) fn boundary(file: &SessionFile) -> Option<String> {
     let nodes: Vec<usize> = tree.collect();
     let last = *nodes.last()?;
     let entry = &file.entries[last].entry;
-    if nodes.len() == 1 && matches!(entry.what, What::Reset) {
+    if nodes.len() == 1 && matches!(entry.what, What::Reset(_)) {
         return Some(format!("{}\n", file.text(last)));
     }
     let like = Copied::of(file, last);

@@ -54,7 +54,7 @@ impl Path {
         };
         path.branch.clone_from(&path.nodes);
         let is_plain = |what: &What| {
-            !matches!(what, What::Unread | What::Reset | What::Rewritten | What::Compaction(_))
+            !matches!(what, What::Unread | What::Reset(_) | What::Rewritten | What::Compaction(_))
         };
         if !path.nodes.iter().all(|&node| is_plain(&entries[node].entry.what)) {
             path.forget(entries, has_before);
@@ -139,7 +139,7 @@ impl Path {
             if located.entry.is_leaf(form) {
                 return (Some(at), None);
             }
-            if let What::Leaf(id) = &located.entry.what
+            if let What::Leaf { id, .. } = &located.entry.what
                 && let Some(leaf) = ids().parent(id, at)
             {
                 return (Some(leaf), Some(at));
@@ -151,7 +151,7 @@ impl Path {
     /// Removes the entries that a compaction or a reset hides.
     fn forget(&mut self, entries: &[Located], has_before: bool) {
         let what = |node: &usize| &entries[*node].entry.what;
-        let hides_all = |node: &usize| matches!(what(node), What::Reset | What::Rewritten);
+        let hides_all = |node: &usize| matches!(what(node), What::Reset(_) | What::Rewritten);
         let reset = self.nodes.iter().rposition(hides_all);
         let last = reset.map(|reset| self.nodes[reset]);
         self.rewritten = last.filter(|node| matches!(what(node), What::Rewritten));
@@ -234,7 +234,7 @@ fn forks(entries: &[Located], ids: &Ids<'_>) -> Vec<bool> {
         let before = last.replace(at);
         let parent = match &entry.link {
             Link::To(id) => ids.parent(id, at).filter(|&parent| parent < at).or(before),
-            Link::Root if !matches!(entry.what, What::Reset | What::Rewritten) => None,
+            Link::Root if !matches!(entry.what, What::Reset(_) | What::Rewritten) => None,
             Link::Root | Link::Before => before,
         };
         let parent = parent.map(|parent| nodes[parent]);

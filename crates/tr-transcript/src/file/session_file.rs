@@ -6,6 +6,7 @@ use super::{
     form::FileForm,
     located::Located,
     path::{self, Path},
+    preserved,
     records::{Piece, Records, Skipped, find_in_records},
     report::FileReport,
 };
@@ -99,7 +100,10 @@ impl SessionFile {
             offset: spans[number].at.start as u64,
             follows: false,
         };
-        let entries: Vec<_> = (0..spans.len()).map(located).collect();
+        let mut entries: Vec<_> = (0..spans.len()).map(located).collect();
+        if form.is_claude_code() {
+            preserved::link(&mut entries, false);
+        }
         let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
         drop(texts);
         Self { bytes, form, parts, spans, entries, is_linked, asked }

@@ -3,7 +3,7 @@ use super::{BranchRepair, New, NewLine};
 use crate::file::{
     edit::InsertAt,
     entry::{FirstKept, What},
-    new_line,
+    new_line, preserved,
 };
 use crate::json;
 
@@ -29,6 +29,7 @@ impl BranchRepair<'_> {
             self.link(first_kept);
             self.point_to_last();
         }
+        self.keep_listed();
         self.write_new();
         if let Some(first) = first_kept {
             self.keep_from(first);
@@ -80,7 +81,7 @@ impl BranchRepair<'_> {
     /// Updates the record that names the last entry of the branch, if there is one.
     fn point_to_last(&mut self) {
         let Some(pointer) = self.path.pointer else { return };
-        let What::Leaf(was) = &self.file.entries[pointer].entry.what else { return };
+        let What::Leaf { id: was, .. } = &self.file.entries[pointer].entry.what else { return };
         let last = self.branch().into_iter().rfind(|step| !self.is_gone(*step));
         let id = last.and_then(|last| self.id(last));
         if let Some(id) = id.filter(|id| **id != **was).map(json::quote) {
@@ -147,6 +148,31 @@ impl BranchRepair<'_> {
         if !is_right {
             self.edits.set_member(self.file, compaction, name, &now);
             self.relinked.insert(compaction);
+        }
+    }
+
+    /// Makes a compaction that lists what it keeps list that branch as it is now.
+    fn keep_listed(&mut self) {
+        let file = self.file;
+        let kept =
+            if file.form().is_claude_code() { preserved::kept(&file.entries, false) } else { None };
+        let Some((boundary, kept, nodes)) = kept else { return };
+        let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return };
+        let step = |node| self.steps.get(node).copied();
+        let (Some(from), Some(to)) = (step(first), step(last)) else { return };
+        // Lines that follow the last one are kept with it.
+        let mut now = self.branch_between(from, to + 2);
+        let is_before = |it: &Step| matches!(*it, Step::New { at, .. } if at == from);
+        now.retain(|it| !self.is_gone(*it) && !is_before(it));
+        now.pop_if(|it| matches!(it, Step::Old(node) if !nodes.contains(node)));
+        let ids: Vec<_> = now.iter().filter_map(|it| self.id(*it)).collect();
+        let was: Vec<_> = nodes.iter().filter_map(|&node| self.id(Step::Old(node))).collect();
+        if ids == was {
+            return;
+        }
+        if let Some(line) = kept.with(&self.edits.text(file, boundary), &ids) {
+            self.edits.set(boundary, line);
+            self.relinked.insert(boundary);
         }
     }
 
