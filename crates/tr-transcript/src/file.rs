@@ -31,6 +31,7 @@ mod recover;
 mod repaired;
 mod report;
 mod session_file;
+mod undone;
 mod walk;
 
 pub use self::{

@@ -6,7 +6,7 @@ use super::{
     form::FileForm,
     located::{Located, Place},
     path::{self, Path},
-    preserved,
+    preserved, undone,
     walk::Walk,
 };
 use crate::message::{Blank, Block, Body, Kind, Message, Role, Unknown};
@@ -53,6 +53,11 @@ impl Branch {
             | FileForm::OpenClaw { .. } => {}
         }
         if entry.is_outside() && !matches!(entry.what, What::Leaf { .. }) {
+            return;
+        }
+        if let What::Undone(turns) = entry.what
+            && undone::undo(&mut self.entries, turns, self.settled.is_some())
+        {
             return;
         }
         self.cost += cost(&entry);

@@ -1,5 +1,5 @@
 //! Reads one record: its place in the session's tree, and its message.
-use super::{form::FileForm, preserved::Preserved};
+use super::{form::FileForm, preserved::Preserved, undone::begins_turn};
 use crate::{
     format::{Blanks, Format, Why},
     json::{self, Members},
@@ -64,6 +64,8 @@ pub(super) enum What {
     Reset(Option<Box<Preserved>>),
     /// Changes what the model sees of earlier entries, in a way that is not known.
     Rewritten,
+    /// Takes back so many turns. In a form that has this, a turn begins with [`Link::Root`].
+    Undone(u64),
     /// Not part of the tree: it names the last entry of the active branch.
     Leaf {
         id: Name,
@@ -204,23 +206,33 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
 fn codex(record: &str) -> Option<Entry> {
     let wire = Members::of(record, &["type", "payload"]).ok()?;
     let payload = wire.get("payload")?.get();
-    let names = ["type", "replacement_history", "replacement_history_entries"];
+    let names = ["type", "num_turns", "replacement_history", "replacement_history_entries"];
     let inner = wire.inside("payload", &names);
     let what = match &*wire.string("type")? {
         "session_meta" => What::Header,
         "response_item" => match read(Format::OpenAiResponses, payload) {
-            Some(message) if is_of_its_types(&message) => What::Message { message, group: None },
+            Some(message) if is_of_its_types(&message) => {
+                let link = if begins_turn(payload) { Link::Root } else { Link::Before };
+                return Some(Entry::message(None, link, message));
+            }
             _ => What::Unread,
         },
         "compacted" if is_plain(&inner) => What::Reset(None),
         "compacted" => What::Rewritten,
         "event_msg" => match inner.string("type").as_deref() {
-            Some("thread_rolled_back") | None => What::Rewritten,
+            Some("thread_rolled_back") => {
+                let turns = inner.get("num_turns").and_then(|turns| turns.get().parse().ok());
+                What::Undone(turns.unwrap_or_default())
+            }
+            None => What::Rewritten,
             Some(_) => What::Outside,
         },
-        "turn_context" | "world_state" | "token_usage_record" | "security_risk_score" => {
-            What::Outside
-        }
+        "turn_context"
+        | "world_state"
+        | "token_usage_record"
+        | "security_risk_score"
+        | "inter_agent_communication_metadata" => What::Outside,
+        "inter_agent_communication" => return Some(Entry::message(None, Link::Root, said())),
         _ => What::Rewritten,
     };
     Some(Entry { id: None, link: Link::Before, what })

@@ -120,7 +120,7 @@ impl Index {
             What::Hidden => Kind::Hidden,
             What::Empty(_) | What::Unread => Kind::Unread,
             What::Reset(Some(_)) => return None,
-            What::Reset(None) | What::Rewritten => Kind::Reset,
+            What::Reset(None) | What::Rewritten | What::Undone(_) => Kind::Reset,
             What::Compaction(kept) => {
                 let kept = match kept {
                     FirstKept::Id(id) => Some(self.key(&Name::Entry(&**id))),

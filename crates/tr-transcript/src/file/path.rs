@@ -54,7 +54,14 @@ impl Path {
         };
         path.branch.clone_from(&path.nodes);
         let is_plain = |what: &What| {
-            !matches!(what, What::Unread | What::Reset(_) | What::Rewritten | What::Compaction(_))
+            !matches!(
+                what,
+                What::Unread
+                    | What::Reset(_)
+                    | What::Rewritten
+                    | What::Undone(_)
+                    | What::Compaction(_)
+            )
         };
         if !path.nodes.iter().all(|&node| is_plain(&entries[node].entry.what)) {
             path.forget(entries, has_before);
@@ -151,10 +158,12 @@ impl Path {
     /// Removes the entries that a compaction or a reset hides.
     fn forget(&mut self, entries: &[Located], has_before: bool) {
         let what = |node: &usize| &entries[*node].entry.what;
-        let hides_all = |node: &usize| matches!(what(node), What::Reset(_) | What::Rewritten);
+        let hides_all =
+            |node: &usize| matches!(what(node), What::Reset(_) | What::Rewritten | What::Undone(_));
         let reset = self.nodes.iter().rposition(hides_all);
         let last = reset.map(|reset| self.nodes[reset]);
-        self.rewritten = last.filter(|node| matches!(what(node), What::Rewritten));
+        self.rewritten =
+            last.filter(|node| matches!(what(node), What::Rewritten | What::Undone(_)));
         let compaction =
             self.nodes.iter().rposition(|node| matches!(what(node), What::Compaction(_)));
         let mut from = reset.map_or(0, |reset| reset + 1);

@@ -2,13 +2,14 @@
 use super::{
     check::FileCheck,
     drafts::{self, Draft},
-    entry::Entry,
+    entry::{Entry, What},
     form::FileForm,
     located::Located,
     path::{self, Path},
     preserved,
     records::{Piece, Records, Skipped, find_in_records},
     report::FileReport,
+    undone,
 };
 use crate::{format::Format, message::Message, transcript::Transcript};
 use std::{borrow::Cow, fmt, ops::Range};
@@ -103,6 +104,12 @@ impl SessionFile {
         let mut entries: Vec<_> = (0..spans.len()).map(located).collect();
         if form.is_claude_code() {
             preserved::link(&mut entries, false);
+        }
+        for at in 0..entries.len() {
+            if let What::Undone(turns) = entries[at].entry.what {
+                undone::undo(&mut entries[..at], turns, false);
+                entries[at].entry.what = What::Outside;
+            }
         }
         let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
         drop(texts);

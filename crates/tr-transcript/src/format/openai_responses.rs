@@ -30,7 +30,8 @@ const CALLS: [(&str, &str); 6] = [
 ];
 
 /// Other items: those of the provider's own tools, and references to stored items.
-const UNTOUCHED: [&str; 15] = [
+const UNTOUCHED: [&str; 16] = [
+    "agent_message",
     "code_interpreter_call",
     "compaction",
     "compaction_summary",
@@ -138,17 +139,20 @@ impl Form for Responses {
             return Ok(Body { role, list, is_system, item, unknown, refused, ..Body::of(raw) });
         }
         let id = wire.get("call_id").or(own_id);
+        // Codex tells the end of a handoff so.
+        let is_alone = wire.get("call_id").is_none() && wire.get("name").is_some();
         let (id_at, name) = (at(id), Box::default());
         let id = Name::from(&*id.and_then(json::string).unwrap_or_default());
         let (role, part) = match &*kind {
             "reasoning" => (Role::Assistant, Kind::Reasoning),
             "item_reference" => (Role::Other, Kind::Reference),
+            "function_call_output" if is_alone => (Role::Other, Kind::Other),
             result if result.strip_suffix("_output").is_some_and(is_call) => {
                 let output = wire.get("output");
                 let (content, synthetic) = (at(output), is_made_up(output));
                 (Role::Tool, Kind::Result { id, id_at, name, content, synthetic })
             }
-            "compaction" | "context_compaction" | "mcp_approval_response" => {
+            "agent_message" | "compaction" | "context_compaction" | "mcp_approval_response" => {
                 (Role::Other, Kind::Other)
             }
             other => match CALLS.iter().find(|(call, _)| *call == other) {
@@ -312,6 +316,7 @@ fn unknown(raw: &str, kind: &str, part: &Kind) -> Option<Unknown> {
     match part {
         Kind::Use { .. } | Kind::Result { .. } => known::block(raw, &PAIR),
         Kind::Reasoning | Kind::Reference => None,
+        Kind::Other if kind == "function_call_output" => None,
         _ if UNTOUCHED.contains(&kind) => None,
         _ => Some(Unknown::Content),
     }
