@@ -1,7 +1,7 @@
 //! The report on a session, as JSON and for display.
 mod form;
 
-pub(crate) use self::form::{Form, OnResume};
+pub(crate) use self::form::{Form, on_resume};
 
 use self::form::{damage, done, provider};
 use super::verdict::{NotJudged, Verdict};
@@ -11,8 +11,8 @@ use serde_json::Value;
 use std::fmt::{self, Write as _};
 use tr_core::printable;
 use tr_transcript::{
-    Fault, FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Loss,
-    RepairAction, Severity, SkipReason,
+    FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Loss, RepairAction,
+    Severity, SkipReason,
 };
 
 /// How many findings of a file, or lines of a plan, are displayed.
@@ -64,9 +64,9 @@ pub(crate) struct Found {
     provider: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     provider_error: Option<String>,
-    /// How an agent that resumes the session treats this call without a result.
-    #[serde(skip)]
-    on_resume: Option<OnResume>,
+    /// What the agent makes of it when it resumes the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_resume: Option<&'static str>,
     /// Whether it says that something is not understood.
     #[serde(skip)]
     is_not_judged: bool,
@@ -133,8 +133,10 @@ impl Found {
     }
 
     pub(crate) fn of_file(finding: &FileFinding, form: FileForm) -> Self {
-        let is_unanswered = finding.fault == FileFault::Message(Fault::IncompleteUse);
-        let on_resume = OnResume::of(form).filter(|_| is_unanswered);
+        let on_resume = match &finding.fault {
+            FileFault::Message(fault) => on_resume(form, fault),
+            _ => None,
+        };
         let asked = finding.finding().map(Finding::format).or(form.messages());
         Self {
             line: Some(finding.line),
@@ -145,8 +147,8 @@ impl Found {
             fault: key(&finding.fault),
             tool_use_id: finding.tool_use_id.clone(),
             what: finding.to_string(),
-            provider: on_resume.map_or_else(|| provider(asked), |it| it.agent),
-            provider_error: finding.provider_error().filter(|_| on_resume.is_none()),
+            provider: provider(asked),
+            provider_error: finding.provider_error(),
             on_resume,
             is_not_judged: finding.fault.is_not_judged(),
             is_left_by_repair: finding.finding().is_some_and(Finding::is_left_by_repair),
@@ -160,10 +162,10 @@ impl Found {
     /// The consequence of a finding.
     fn so(&self) -> String {
         let provider = self.provider;
-        if let Some(on_resume) = self.on_resume {
-            return on_resume.so.into();
-        }
         match (&self.provider_error, self.severity) {
+            (Some(error), _) if self.on_resume.is_some() => {
+                format!("of the session as it stands {provider} says: {error}")
+            }
             (Some(error), _) => format!("{provider} refuses it: {error}"),
             (None, Severity::Error) => {
                 "the agent cannot read the session, or reads it incorrectly".into()
@@ -309,6 +311,9 @@ impl Health {
                     rule => format!("rule {rule}"),
                 };
                 let _ = writeln!(out, "      {DIM}message {message}{block} · {rule}{DIM:#}");
+            }
+            if let Some(on_resume) = found.on_resume {
+                let _ = writeln!(out, "      {on_resume}");
             }
             let _ = writeln!(out, "      {}", printable(&found.so()));
         }

@@ -2,7 +2,7 @@
 use crate::{
     session::{
         each::Outcome,
-        report::{About, Form, Health, OnResume, head},
+        report::{About, Form, Health, head, on_resume},
         source::Source,
         target::Target,
         verdict::{Failure, NotJudged, Verdict},
@@ -11,6 +11,7 @@ use crate::{
 };
 use serde::Serialize;
 use std::fmt::Write as _;
+use tr_transcript::Fault;
 
 /// What is wrong with a session.
 #[derive(Debug, Serialize)]
@@ -44,9 +45,10 @@ impl Outcome for Checked {
         head(target, &self.about, self.verdict(), out);
         self.health.show(target, out);
         if let Form::Lines(form) = self.about.form
-            && let Some(on_resume) = OnResume::of(form).filter(|_| !self.health.pending.is_empty())
+            && !self.health.pending.is_empty()
+            && let Some(on_resume) = on_resume(form, &Fault::IncompleteUse)
         {
-            let _ = writeln!(out, "      {}", on_resume.so);
+            let _ = writeln!(out, "      {on_resume}");
         }
         if self.verdict() == Verdict::Clean && self.about.skipped_bytes > 0 {
             let target = target.argument();

@@ -2,7 +2,7 @@
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 use serde_json::Value;
 use std::fmt;
-use tr_transcript::{ActionKind, FileForm, Format};
+use tr_transcript::{ActionKind, Fault, FileForm, Format};
 
 /// The form of a session.
 #[derive(Clone, Copy, Debug)]
@@ -73,34 +73,33 @@ pub(crate) fn provider(format: Option<Format>) -> &'static str {
     }
 }
 
-/// How an agent that resumes a session treats a call without a result, so that the provider accepts
-/// the session.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OnResume {
-    pub(crate) agent: &'static str,
-    pub(crate) so: &'static str,
-}
-
-impl OnResume {
-    pub(crate) const fn of(form: FileForm) -> Option<Self> {
-        match form {
-            FileForm::ClaudeCode => Some(Self {
-                agent: "Claude Code",
-                so: "Claude Code drops this call on resume, silently: the model forgets that it ran",
-            }),
-            FileForm::Codex => Some(Self {
-                agent: "Codex",
-                so: "Codex answers this call \"aborted\" on resume: the model is not told that it \
-                     may have run",
-            }),
-            FileForm::OpenClaw { version: 4.. } => Some(Self {
-                agent: "OpenClaw",
-                so: "OpenClaw answers this call \"missing tool result\" on resume: the model is not \
-                     told that it may have run",
-            }),
-            _ => None,
+/// What an agent makes of a fault when it resumes a session, so that the provider accepts the session: then the
+/// provider never answers with its error.
+pub(crate) const fn on_resume(form: FileForm, fault: &Fault) -> Option<&'static str> {
+    use Fault::{EmptyText, IncompleteUse, OrphanedResult, ResultWithoutAssistant, SeveralResults};
+    Some(match (form, fault) {
+        (FileForm::ClaudeCode, IncompleteUse) => {
+            "Claude Code drops this call on resume, silently: the model forgets that it ran"
         }
-    }
+        (FileForm::ClaudeCode, OrphanedResult | ResultWithoutAssistant | SeveralResults) => {
+            "Claude Code drops this result on resume, silently: the model never reads it"
+        }
+        (FileForm::ClaudeCode, EmptyText) => "Claude Code drops this text on resume, silently",
+        (FileForm::Codex, IncompleteUse) => {
+            "Codex answers this call \"aborted\" on resume: the model is not told that it may have run"
+        }
+        (FileForm::Codex, OrphanedResult | ResultWithoutAssistant) => {
+            "Codex drops this result on resume, silently: the model never reads it"
+        }
+        (FileForm::OpenClaw { version: 4.. }, IncompleteUse) => {
+            "OpenClaw answers this call \"missing tool result\" on resume: the model is not told that it \
+             may have run"
+        }
+        (FileForm::OpenClaw { version: 4.. }, OrphanedResult | ResultWithoutAssistant) => {
+            "OpenClaw drops this result on resume, silently: the model never reads it"
+        }
+        _ => return None,
+    })
 }
 
 /// The description of an action, for display.

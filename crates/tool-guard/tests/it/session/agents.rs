@@ -202,7 +202,7 @@ fn codexs_rollouts_are_judged_and_mended_as_responses() {
     let (lines, code) = folder.json(&["check", "s.jsonl"]);
     let found = &lines[0]["findings"][0];
     assert_eq!((code, &found["line"], &found["toolUseId"]), (1, &json!(15), &json!("call_2")));
-    assert_eq!((&found["provider"], found.get("providerError")), (&json!("Codex"), None));
+    assert_eq!((&found["provider"], &found["onResume"]), (&json!("OpenAI"), &json!(ABORTED)));
     let shown = folder.session(&["check", "s.jsonl"]).out;
     assert!(shown.contains(ABORTED) && !shown.contains("refuses it"), "{shown}");
 
@@ -250,7 +250,9 @@ fn codexs_compactions_and_rollbacks() {
         );
     assert_eq!(code(&whole), 0);
     let rolled = json!({"type": "thread_rolled_back", "num_turns": 1});
-    assert_eq!(code(&(whole.clone() + &line("event_msg", &rolled))), 3);
+    let rolled = whole.clone() + &line("event_msg", &rolled);
+    assert_eq!(code(&rolled), 0, "the answer is taken back with its turn, and may still come");
+    assert_eq!(code(&(rolled + &line("response_item", &said("And now?")))), 1);
     assert_eq!(code(&(whole + &line("telepathy", &json!({"said": "…"})))), 3);
 }
 

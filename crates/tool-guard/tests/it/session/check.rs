@@ -201,7 +201,7 @@ fn claude_code_forgets_a_call_without_a_result() {
     let done = folder.ends(1, &["check", "s.jsonl"]);
     assert!(
         done.out.contains(&format!(
-            "Incomplete tool_use: t1\n      message 1, block 0 · rule 2\n      {dropped}\n"
+            "Incomplete tool_use: t1\n      message 1, block 0 · rule 2\n      {dropped}\n      of the session as it stands Anthropic says: "
         )),
         "{}",
         done.out
@@ -209,7 +209,7 @@ fn claude_code_forgets_a_call_without_a_result() {
     assert!(!done.out.contains("refuses it"), "{}", done.out);
     let (told, _) = folder.json(&["check", "s.jsonl"]);
     let found = &told[0]["findings"][0];
-    assert_eq!((&found["provider"], found.get("providerError")), (&"Claude Code".into(), None));
+    assert_eq!((&found["provider"], &found["onResume"]), (&"Anthropic".into(), &dropped.into()));
 
     // At the end it may still run, for all that a file can tell.
     folder.write("t.jsonl", call.join("\n") + "\n");

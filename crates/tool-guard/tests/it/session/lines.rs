@@ -26,8 +26,9 @@ fn claude_codes_orphaned_result_is_found_and_mended() {
     let expected = "✗ s.jsonl  Claude Code · 4 messages · 594 bytes
   s.jsonl:3  Orphaned tool_result: toolu_01A
       message 2, block 0 · rule 1
-      Anthropic refuses it: messages.2.content.0: unexpected `tool_use_id` found in `tool_result` \
-                    blocks: toolu_01A. Each `tool_result` block must have a corresponding \
+      Claude Code drops this result on resume, silently: the model never reads it
+      of the session as it stands Anthropic says: messages.2.content.0: unexpected `tool_use_id` \
+                    found in `tool_result` blocks: toolu_01A. Each `tool_result` block must have a corresponding \
                     `tool_use` block in the previous message.
 
 See how to repair it:  tool-guard session repair s.jsonl

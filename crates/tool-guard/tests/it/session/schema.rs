@@ -150,6 +150,7 @@ impl Seen {
         folder.write("openclaw.jsonl", said);
         let lines = self.run(&folder, &["checkpoints", "--create", "openclaw.jsonl"]);
         assert!(!lines[0]["turns"].as_array().unwrap().is_empty(), "{}", lines[0]);
+        self.run(&folder, &["check", "claude.jsonl"]);
         self.run(&folder, &["repair", "claude.jsonl"]);
         self.run(&folder, &["rollback", "--before-fault", "--write", "claude.jsonl"]);
         self.run(&folder, &["rollback", "--before-fault", "claude.jsonl"]);

@@ -34,7 +34,6 @@ fn the_second_receipt_stays() {
         gemini.to_owned(),
         chat("call_0", speaks),
         chat("functions.pay:0", speaks),
-        chat("functions.pay:0", ""),
         chat("call_a7Bq3xYz9Kd0", speaks),
     ];
     for text in texts {
@@ -43,10 +42,12 @@ fn the_second_receipt_stays() {
         assert!(said.contains("lost: which call this belongs to"), "{said}");
         assert!(!said.contains("nothing that a tool did or answered is lost"), "{said}");
     }
-    // Written twice beside one another, under an id that nobody counts up, it is a copy.
-    let (said, now) = mended("s.json", &chat("call_a7Bq3xYz9Kd0", ""));
-    assert_eq!(now.matches("paid up").count(), 1, "{said}{now}");
-    assert!(said.contains("remove the second, equal result"), "{said}");
+    // OpenAI accepts two beside one another: what is clean is not changed.
+    for id in ["functions.pay:0", "call_a7Bq3xYz9Kd0"] {
+        let (said, now) = mended("s.json", &chat(id, ""));
+        assert_eq!(now.matches("paid up").count(), 2, "{said}{now}");
+        assert!(said.contains("nothing to repair"), "{said}");
+    }
 }
 
 /// Of two equal calls one was answered: neither is said to be the one.
