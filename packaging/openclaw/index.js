@@ -45,7 +45,9 @@ export default {
     api.on("before_tool_call", (event, ctx) => guard().host.onBefore(event, ctx));
     api.on("after_tool_call", (event, ctx) => guard().host.onAfter(event, ctx));
     api.on("before_message_write", (event, ctx) => guard().sessions.onWrite(event, ctx));
-    api.on("before_agent_run", (event, ctx) => guard().sessions.onRun(event, ctx));
+    // OpenClaw's doctor finds fault with this hook of a plugin that may not have it: right for one that is told to block.
+    const isAllowed = api.config?.plugins?.entries?.["tool-guard"]?.hooks?.allowConversationAccess === true;
+    if (isAllowed || !config.autoRepair) api.on("before_agent_run", (event, ctx) => guard().sessions.onRun(event, ctx));
     api.registerAgentToolResultMiddleware((event, ctx) => guard().host.onResult(event, ctx), { runtimes: ["openclaw", "codex"] });
   },
 };

@@ -12,12 +12,13 @@ const manifest = JSON.parse(readFileSync(new URL("openclaw.plugin.json", import.
 const ID = "call_abcdEFGH1234567890ijKLmn";
 
 /** OpenClaw, as far as the plugin sees it. */
-function openclaw(settings = {}) {
+function openclaw({ hooks: allowed = { allowConversationAccess: true }, ...settings } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "tool-guard-plugin-"));
   const [hooks, warnings] = [{}, []];
   let middleware, service;
   const log = join(folder, "log");
   plugin.register({
+    config: { plugins: { entries: { "tool-guard": { hooks: allowed } } } },
     pluginConfig: { binary: process.env.TR_TOOL_GUARD, records: join(folder, "records.db"), logPath: log, ...settings },
     runtime: { version: "test", state: { resolveStateDir: () => folder } },
     logger: { warn: (line) => warnings.push(line) },
@@ -290,6 +291,14 @@ test("the plugin has these hooks, and one setting of sessions", () => {
   assert.deepEqual(Object.keys(host.hooks).sort(), names);
   assert.deepEqual(Object.keys(manifest.configSchema.properties).filter((name) => /session|repair/i.test(name)), ["autoRepair"]);
   host.end();
+});
+
+test("without access to conversations it asks for before_agent_run only if it is to block", () => {
+  for (const [settings, asks] of [[{}, false], [{ autoRepair: false }, true]]) {
+    const host = openclaw({ hooks: {}, ...settings });
+    assert.equal("before_agent_run" in host.hooks, asks);
+    host.end();
+  }
 });
 
 const PROMPT = { role: "user", content: "go on" };

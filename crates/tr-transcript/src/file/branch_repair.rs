@@ -108,6 +108,19 @@ impl<'f> BranchRepair<'f> {
         draft.nodes.iter().filter_map(|node| self.steps.get(node)).max().map(|step| step + 1)
     }
 
+    /// The line of a message that is about this call: one that changes, if there is one.
+    pub(super) fn line_of(&self, draft: &Draft, id: Option<&str>) -> Option<usize> {
+        let names = |node: &usize| {
+            let message = self.file.entries[*node].entry.as_message();
+            let mut ids =
+                message.into_iter().flat_map(|it| it.tool_uses().chain(it.tool_results()));
+            ids.any(|named| Some(named) == id)
+        };
+        let mut nodes = draft.nodes.iter().copied().filter(|node| names(node));
+        let changes = |node: &usize| self.edits.is_touched(*node);
+        nodes.clone().find(changes).or_else(|| nodes.next()).or(draft.nodes.first().copied())
+    }
+
     fn add_message(&mut self, at: usize, message: Message) {
         let before = self.path.branch[..at].last().map(|&node| &self.file.entries[node].entry);
         let id = self.ids.next(before.and_then(|entry| entry.id.as_deref()), message.raw());

@@ -2,7 +2,6 @@
 use super::{
     branch_repair::BranchRepair,
     done::{Done, Dropped, FileAction, FileActionKind, FileLoss},
-    drafts::Draft,
     edit::Edits,
     form::FileForm,
     records::Skipped,
@@ -98,7 +97,7 @@ impl Done {
         let mut branch = BranchRepair::new(file);
         let (mut reported, first) = (BTreeSet::new(), self.actions.len());
         if let Some(plan) = branch.plan(repair) {
-            self.report(&plan, &branch.drafts, lines, &mut reported);
+            self.report(&plan, &branch, lines, &mut reported);
         }
         branch.named.keys().for_each(|&node| self.act(FileActionKind::GiveId, lines[node]));
         branch.relinked.iter().for_each(|&node| self.act(FileActionKind::Relink, lines[node]));
@@ -128,22 +127,25 @@ impl Done {
     fn report(
         &mut self,
         plan: &RepairPlan,
-        drafts: &[Draft],
+        branch: &BranchRepair<'_>,
         lines: &[Option<u64>],
         reported: &mut BTreeSet<usize>,
     ) {
-        let line = |at: Option<usize>| lines[*drafts.get(at?)?.nodes.first()?];
+        let drafts = &branch.drafts;
+        let line =
+            |at: Option<usize>, id: Option<&str>| lines[branch.line_of(drafts.get(at?)?, id)?];
         for (action, at) in plan.actions().iter().zip(plan.places()) {
             let message = Some(at).filter(|&at| at < drafts.len());
             reported.extend(message);
             if action.action == ActionKind::JoinMessages {
                 reported.extend(message.and_then(|at| at.checked_sub(1)));
             }
-            self.act(FileActionKind::Message(action.clone()), line(message));
+            let id = action.tool_use_id.as_deref();
+            self.act(FileActionKind::Message(action.clone()), line(message, id));
         }
         for loss in plan.losses() {
             reported.insert(loss.message_index);
-            let line = line(Some(loss.message_index));
+            let line = line(Some(loss.message_index), Some(&loss.tool_use_id));
             self.losses.push(FileLoss { loss: loss.clone(), line });
         }
     }

@@ -112,10 +112,6 @@ fn agent_of_message(message: &Value) -> Option<&'static str> {
     if has(message, "toolInvocations") || parts.iter().any(|part| !text(part, "type").is_empty()) {
         return Some("the Vercel AI SDK");
     }
-    let is_clines = message["ts"].is_number() || has(message, "modelInfo");
-    if is_clines && has(message, "content") {
-        return Some("Cline or Roo Code");
-    }
     let has_id = has(message, "tool_call_id") || has(message, "toolCallId");
     if text(message, "role") == "tool" && has(message, "tool_name") && !has_id {
         return Some(OLLAMA);

@@ -110,7 +110,7 @@ pub(crate) const fn done(action: ActionKind) -> &'static str {
         ActionKind::RemoveIncomplete => "remove the call without its result",
         ActionKind::AddUnknown => "answer the call: outcome unknown, may have run",
         ActionKind::MoveResult => "move the result to its call",
-        ActionKind::OrphanToText => "turn the result without its call into text",
+        ActionKind::OrphanToText => "turn the result into text",
         ActionKind::RemoveSynthetic => "remove a made-up result",
         ActionKind::RemoveDuplicate => "remove the second, equal result",
         ActionKind::RenameId => "give the call an id of its own",

@@ -129,7 +129,7 @@ async fn a_stored_session_is_mended_and_its_old_messages_stay_beside() {
     let old = text(&path, "s/1").await;
 
     let planned = folder.ends(1, &["repair", "sessions.db"]);
-    assert!(planned.out.contains("sessions.db#s/1  turn the result without its call into text"));
+    assert!(planned.out.contains("sessions.db#s/1  turn the result into text"));
     let hint = "tool-guard session repair --write --session s/1 sessions.db\n";
     assert!(planned.out.ends_with(hint), "{}", planned.out);
     let differs = folder.session(&["diff", "--session", "s/1", "sessions.db"]);

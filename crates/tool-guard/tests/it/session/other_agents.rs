@@ -303,19 +303,24 @@ fn a_subagents_call_without_a_result_is_not_clean() {
     assert!(!done.out.contains('✓'), "{}", done.out);
 }
 
-/// Cline and Roo keep the model's own messages, each with its time.
+/// Cline, Roo and Kilo keep the model's own messages, each with its time: Anthropic's.
 #[test]
-fn an_unanswered_call_among_clines_messages_is_not_clean() {
+fn clines_messages_are_judged_and_mended_as_anthropics() {
     let folder = Folder::new();
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "pay", "input": {"order": 42}});
     let says =
         |says: &str| json!({"role": "user", "content": [{"type": "text", "text": says}], "ts": 1});
-    let answer = json!({"role": "assistant", "content": [call], "ts": 2});
+    let model = json!({"modelId": "claude-sonnet-4-5", "providerId": "anthropic"});
+    let answer = json!({"role": "assistant", "content": [call], "ts": 2, "modelInfo": model});
     folder.write(
         "api_conversation_history.json",
         json!([says("Pay."), answer, says("Well?")]).to_string(),
     );
-    let done = folder.session(&["check", "api_conversation_history.json"]);
-    assert_ne!(done.code, 0, "{}", done.out);
-    assert!(!done.out.contains('✓'), "{}", done.out);
+    let done = folder.ends(1, &["check", "api_conversation_history.json"]);
+    assert!(done.out.contains("Incomplete tool_use: toolu_1"), "{}", done.out);
+    folder.ends(0, &["repair", "--write", "api_conversation_history.json"]);
+    let mended = folder.read("api_conversation_history.json");
+    assert!(mended.contains("outcome unknown, may have run"), "{mended}");
+    assert_eq!(mended.matches("\"ts\"").count(), 3, "{mended}");
+    assert!(mended.contains("modelInfo"), "{mended}");
 }

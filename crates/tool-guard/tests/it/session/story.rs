@@ -40,7 +40,7 @@ See how to repair it:  tool-guard session repair agent.json
     let planned = folder.ends(1, &["repair", "agent.json"]);
     let expected = "\
 ✗ agent.json  Anthropic Messages · 4 messages · 393 bytes
-  agent.json:4  turn the result without its call into text  toolu_01A
+  agent.json:4  turn the result into text  toolu_01A
   agent.json:4  lost: which call this belongs to; what it says stays, as text  toolu_01A
   before: 4 messages, 393 bytes; after: 4 messages, 421 bytes
   nothing is written yet: 1 change planned
