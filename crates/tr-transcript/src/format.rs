@@ -4,6 +4,7 @@ mod form;
 mod forms;
 mod gemini;
 mod known;
+mod media;
 mod openai_chat;
 mod openai_responses;
 mod openclaw;

@@ -127,7 +127,7 @@ async function named(home, name, autoRepair) {
   await repairAsSaid(turn);
   const { end, read, said } = await resumed(home, name, settings);
   const isNamed = said.includes(`session ${name} is not whole`);
-  return `${turn.end}, and a repair is named; after it ${isNamed ? "named again" : end}: the model reads \`${read}\``;
+  return `${turn.end}, and a repair is named; after it: ${isNamed ? "named again" : end}, the model reads \`${read}\``;
 }
 
 /** The rows: a name, and what is seen in a home with or without the plugin. `null`: only with it. */

@@ -179,7 +179,9 @@ impl<'f> BranchRepair<'f> {
                 continue;
             }
             // The old block from which a repair made this one.
+            let is_at = now.blocks().len() == old.len() && !is_used[place];
             homes[place] = match block.kind {
+                Kind::Text(_) if is_at && is_of(&place, |kind| *kind == Kind::Other) => Some(place),
                 Kind::Use { .. } => uses.next(),
                 Kind::Result { .. } | Kind::Text(_) => results.next(),
                 _ => None,

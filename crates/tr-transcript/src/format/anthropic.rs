@@ -2,21 +2,31 @@
 use super::{
     ReadError,
     form::{Form, answered, as_text, role, step, used},
-    known,
-    refused::{PATTERN, Refused, Text, Why, must_be, type_of},
+    known, media,
+    refused::{PATTERN, Refused, SIGNATURE, Text, Why, must_be, type_of},
     written::{Asked, NewUse, with_mark_of},
 };
 use crate::{
     json::{self, Members, quote},
-    message::{Blank, Block, Body, Kind, Role, Unknown},
+    message::{Blank, Block, Body, Kind, Message, Role, Unknown},
     name::Name,
     validate::{Fault, Finding},
 };
 use serde_json::value::RawValue;
 
 /// The members of a block that are read.
-const BLOCK: [&str; 9] =
-    ["type", "id", "name", "input", "tool_use_id", "content", "caller", "text", "isSystemPrompt"];
+const BLOCK: [&str; 10] = [
+    "type",
+    "id",
+    "name",
+    "input",
+    "tool_use_id",
+    "content",
+    "caller",
+    "text",
+    "isSystemPrompt",
+    "signature",
+];
 
 /// The known members of a message, including those of the model's answers.
 pub(super) const MEMBERS: [&str; 13] = [
@@ -76,6 +86,7 @@ impl Form for Anthropic {
                         kind => kind,
                     };
                     let refused = wire.as_ref().and_then(|wire| refused_in(wire, &kind, role));
+                    let refused = refused.or_else(|| refused_media(element, wire.as_ref()?));
                     let refused = refused.filter(|it| is_ours || !it.is_limit()).map(Box::new);
                     let block = Block::new(json::span(&raw, element), kind);
                     Block { unknown, refused, ..block }.add_to(&mut blocks);
@@ -147,6 +158,25 @@ impl Form for Anthropic {
             }
         }
         blocks
+    }
+
+    /// A text says which image or document was there. Thoughts without a signature go, if their turn is over and
+    /// something is left: the provider wants those of a turn that uses tools.
+    fn corrected(&self, message: &Message, is_past: bool) -> Option<String> {
+        let content = Members::of(message.raw(), &["content"]).ok()?;
+        let content = content.get("content")?.get();
+        let changed = media::without_refused(content);
+        let parts = json::elements(changed.as_deref().unwrap_or(content)).ok()?;
+        let is_unsigned = |block: &Block| block.refused.as_ref().is_some_and(|it| it.is_unsigned());
+        let stay: Vec<_> = parts
+            .iter()
+            .zip(message.blocks())
+            .filter(|(_, block)| !is_past || !is_unsigned(block))
+            .map(|(part, _)| *part)
+            .collect();
+        let is_shorter = !stay.is_empty() && stay.len() < parts.len();
+        let content = if is_shorter { Some(format!("[{}]", stay.join(","))) } else { changed };
+        Some(json::set_member(message.raw(), "content", &content?))
     }
 
     fn error(&self, finding: &Finding) -> String {
@@ -240,11 +270,26 @@ fn words(refused: &Refused, message: usize, block: Option<usize>) -> String {
         Why::Type { expected: "an object", .. } => "Input should be a valid dictionary".to_owned(),
         Why::Type { expected: "a list", .. } => "Input should be a valid list".to_owned(),
         Why::Type { .. } => "Input should be a valid string".to_owned(),
+        Why::Media(why) => why.to_string(),
+        Why::Empty if refused.member == SIGNATURE => {
+            return format!(
+                "messages.{message}.content.{}: Invalid `signature` in `thinking` block",
+                block.unwrap_or_default()
+            );
+        }
         Why::Empty | Why::EmptyList | Why::Place => {
             "String should have at least 1 character".to_owned()
         }
     };
     format!("{place}: {why}")
+}
+
+/// Why the provider refuses an image or a document, which may be a part of a result.
+fn refused_media(block: &str, wire: &Members<'_>) -> Option<Refused> {
+    if wire.text("type") != "tool_result" {
+        return media::refused(block);
+    }
+    json::elements(wire.get("content")?.get()).ok()?.into_iter().find_map(media::refused)
 }
 
 /// Why the provider refuses a message's content. A content that is neither a text nor a list is not
@@ -271,6 +316,15 @@ fn refused_in(wire: &Members<'_>, kind: &Kind, role: Role) -> Option<Refused> {
             let member = ["thinking", "redacted_thinking"].into_iter().find(|it| *it == kind)?;
             Some(Refused::new(Fault::MisplacedBlock, member, Why::Place))
         }
+        // A block that Claude wrote has a signature.
+        Kind::Other if wire.text("type") == "thinking" => match wire.string("signature") {
+            None => Some(Refused::new(Fault::RefusedContent, SIGNATURE, Why::Missing)),
+            Some(text) => text.is_empty().then_some(Refused::new(
+                Fault::RefusedContent,
+                SIGNATURE,
+                Why::Empty,
+            )),
+        },
         _ => None,
     }
 }

@@ -56,8 +56,8 @@ pub(crate) trait Form: Sync {
     }
 
     /// `message` with those refused members corrected that can be written in another way; `None` if
-    /// there are none.
-    fn corrected(&self, _: &Message) -> Option<String> {
+    /// there are none. `is_past` says that its turn is over.
+    fn corrected(&self, _: &Message, _is_past: bool) -> Option<String> {
         None
     }
 

@@ -139,7 +139,7 @@ impl Form for Chat {
 
     /// Arguments become a JSON string; an empty list of calls is removed; a missing content becomes
     /// an empty text.
-    fn corrected(&self, message: &Message) -> Option<String> {
+    fn corrected(&self, message: &Message, _: bool) -> Option<String> {
         match message.refused().map(|refused| (refused.member, &refused.why)) {
             Some(("tool_calls", _)) => return Some(without_calls(message.raw())),
             Some(("content", Why::Type { .. })) if message.role() != Role::Tool => {

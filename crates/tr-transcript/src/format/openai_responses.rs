@@ -275,7 +275,7 @@ impl Form for Responses {
     }
 
     /// Arguments become a JSON string.
-    fn corrected(&self, item: &Message) -> Option<String> {
+    fn corrected(&self, item: &Message, _: bool) -> Option<String> {
         item.blocks().iter().find(|block| block.refused.is_some())?;
         let given = Members::of(item.raw(), &READ).ok()?.get("arguments");
         let given = given.filter(|given| given.get().starts_with('{'))?;

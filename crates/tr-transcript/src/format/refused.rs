@@ -32,7 +32,12 @@ pub(crate) enum Why {
     },
     /// The provider does not accept it in this place or in this role.
     Place,
+    /// An image or a document that it cannot read, in its words.
+    Media(Box<str>),
 }
+
+/// The member of a thinking block by which Anthropic knows it as its own.
+pub(super) const SIGNATURE: &str = "thinking.signature";
 
 /// The pattern of ids and names.
 pub(crate) const PATTERN: &str = "^[a-zA-Z0-9_-]+$";
@@ -57,6 +62,16 @@ impl Refused {
             || matches!(self.fault, Fault::RefusedContent)
     }
 
+    /// Whether it is an image or a document.
+    pub(crate) const fn is_media(&self) -> bool {
+        matches!(self.why, Why::Media(_))
+    }
+
+    /// Whether it is a thought without a signature.
+    pub(crate) fn is_unsigned(&self) -> bool {
+        self.member == SIGNATURE
+    }
+
     /// A description for a person.
     pub(crate) fn told(&self) -> String {
         match &self.why {
@@ -66,6 +81,7 @@ impl Refused {
             Why::Pattern => "other characters than letters, digits, _ and -".into(),
             Why::Type { expected, got } => format!("{got} in the place of {expected}"),
             Why::Place => "not in this place".into(),
+            Why::Media(why) => why.to_string(),
         }
     }
 }
@@ -175,6 +191,6 @@ pub(super) fn openai(why: &Why, place: &str) -> String {
         Why::Type { expected, got } => {
             format!("Invalid type for '{place}': expected {expected}, but got {got} instead.")
         }
-        Why::Place => format!("Invalid value: '{place}'."),
+        Why::Place | Why::Media(_) => format!("Invalid value: '{place}'."),
     }
 }

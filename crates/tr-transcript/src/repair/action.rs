@@ -45,8 +45,11 @@ pub enum ActionKind {
     RenameId,
     /// Removes a text block without text.
     RemoveEmptyText,
-    /// Removes reasoning that no output of the model follows.
+    /// Removes reasoning that the provider refuses: no output of the model follows it, or it has no signature
+    /// and its turn is over.
     RemoveReasoning,
+    /// Puts a text in the place of an image or a document that the provider refuses.
+    RemoveMedia,
     /// Changes a message so that its provider does not demand a missing reasoning item or a missing
     /// signature.
     WaiveThoughts,
@@ -89,8 +92,11 @@ pub enum LossKind {
     Result,
     /// The link from a result to its call; the content of the result is kept as text.
     Link,
-    /// The model's reasoning. Its provider does not accept it without the output that followed it.
+    /// The model's reasoning. Its provider does not accept it without the output that followed it, or without
+    /// its signature.
     Reasoning,
+    /// An image or a document.
+    Media,
 }
 
 /// The actions and losses noted so far.

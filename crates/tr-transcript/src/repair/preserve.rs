@@ -10,7 +10,7 @@ use super::{
     settings::Repair,
 };
 use crate::{
-    format::{Asked, Blanks, Format, OUTCOME_UNKNOWN, Results, with_mark_of},
+    format::{Asked, Blanks, Format, OUTCOME_UNKNOWN, Refused, Results, with_mark_of},
     json::Piece,
     message::{Blank, Kind, Message, Role},
     transcript::Transcript,
@@ -103,13 +103,27 @@ fn corrected(
     has_limits: bool,
     log: &mut Log,
 ) -> Vec<(usize, Message)> {
+    let begins_turn =
+        |message: &Message| message.role() == Role::User && !message.has_only_results();
+    let turn = kept.iter().rposition(|(_, message)| begins_turn(message)).unwrap_or(0);
+    let turn = kept.get(turn).map_or(0, |&(was, _)| was);
     let correct = |(was, message): (usize, Message)| {
         let text = Some(&message).filter(|message| message.is_understood());
         let text = text.filter(|message| message.has_refused(has_limits));
-        let Some(text) = text.and_then(|message| format.form().corrected(message)) else {
+        let is_past = was < turn;
+        let Some(text) = text.and_then(|message| format.form().corrected(message, is_past)) else {
             return (was, message);
         };
-        log.act(ActionKind::CorrectMember, was, None);
+        let refused = || message.blocks().iter().filter_map(|block| block.refused.as_deref());
+        if refused().any(Refused::is_media) {
+            log.act(ActionKind::RemoveMedia, was, None);
+            log.lose(LossKind::Media, was, "", None);
+        } else if refused().any(Refused::is_unsigned) {
+            log.act(ActionKind::RemoveReasoning, was, None);
+            log.lose(LossKind::Reasoning, was, "", None);
+        } else {
+            log.act(ActionKind::CorrectMember, was, None);
+        }
         (was, message.with_raw_of(format.own(text)))
     };
     kept.into_iter().map(correct).collect()

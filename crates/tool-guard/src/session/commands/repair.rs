@@ -157,7 +157,8 @@ fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mut String) {
         let what = match lost.loss.what {
             LossKind::Call => "that the tool was called",
             LossKind::Result => "what the tool answered",
-            LossKind::Reasoning => "what the model thought before it",
+            LossKind::Reasoning => "what the model thought there",
+            LossKind::Media => "an image or a document",
             LossKind::Link => "which call this belongs to; what it says stays, as text",
             _ => "something else",
         };

@@ -51,6 +51,8 @@ pub(super) struct Part<'t> {
     /// Which other members are present.
     has: u32,
     seen: Seen,
+    /// Whether a thought has a signature.
+    is_signed: bool,
     /// The number of members.
     pub(super) members: usize,
 }
@@ -95,7 +97,10 @@ impl<'t> Part<'t> {
                 "textSignature" => part.other(13, UNTOUCHED, scan)?,
                 "thinking" => part.other(14, UNTOUCHED, scan)?,
                 "thinkingSignature" => part.other(15, UNTOUCHED, scan)?,
-                "signature" => part.other(16, UNTOUCHED, scan)?,
+                "signature" => {
+                    part.is_signed = part.seen.string(16, scan)?.is_some_and(|it| !it.is_empty());
+                    part.has |= UNTOUCHED;
+                }
                 "source" => part.other(17, UNTOUCHED, scan)?,
                 "data" => part.other(18, UNTOUCHED, scan)?,
                 "mimeType" => part.other(19, UNTOUCHED, scan)?,
@@ -149,6 +154,9 @@ impl<'t> Part<'t> {
                 Kind::Text(self.text?.blank)
             }
             "tool_use" | "tool_result" | "text" => return None,
+            // What is in them is looked at.
+            "image" | "document" => return None,
+            "thinking" if !self.is_signed => return None,
             kind if format::is_of_server(kind) => return None,
             kind if format::is_untouched(kind) => Kind::Other,
             _ => return Some(Block { unknown: Some(Unknown::Content), ..block(Kind::Other) }),
@@ -187,17 +195,20 @@ fn read_answer(scan: &mut Scan<'_>) -> Option<Option<bool>> {
             let (mut count, mut is_synthetic) = (0, false);
             scan.array(|scan| {
                 count += 1;
-                if count > 1 {
-                    return scan.skip_value();
-                }
                 let mut seen = Seen::default();
-                scan.object(|scan, name| {
-                    if name != "text" {
-                        return scan.skip_value();
+                scan.object(|scan, name| match name {
+                    "text" if count == 1 => {
+                        seen.once(0)?;
+                        let text = Text::read_or_null(scan)?;
+                        is_synthetic = text.is_some_and(|text| text.is_synthetic);
+                        Some(())
                     }
-                    seen.once(0)?;
-                    is_synthetic = Text::read_or_null(scan)?.is_some_and(|text| text.is_synthetic);
-                    Some(())
+                    // What is in an image or a document is looked at.
+                    "type" => {
+                        let kind = seen.string(1, scan)?;
+                        (!matches!(kind, Some("image" | "document"))).then_some(())
+                    }
+                    _ => scan.skip_value(),
                 })
             })?;
             Some(Some(count == 1 && is_synthetic))
