@@ -58,6 +58,8 @@ pub(super) enum What {
         /// Messages of one group are one message to the model.
         group: Option<Name>,
     },
+    /// The model does not see another entry, or something else in its place.
+    Edited { target: Name, omits: bool },
     /// The model sees a summary instead of the entries before the first kept one.
     Compaction(FirstKept),
     /// The model sees no entry before this one, but those that a compaction keeps.
@@ -254,8 +256,17 @@ fn is_plain(compacted: &Members<'_>) -> bool {
 }
 
 /// The members of OpenClaw's lines that are read.
-const OPENCLAW: [&str; 7] =
-    ["type", "id", "parentId", "message", "summary", "firstKeptEntryId", "firstKeptEntryIndex"];
+const OPENCLAW: [&str; 9] = [
+    "type",
+    "id",
+    "parentId",
+    "message",
+    "summary",
+    "firstKeptEntryId",
+    "firstKeptEntryIndex",
+    "targetId",
+    "replacement",
+];
 
 fn openclaw(record: &str) -> Option<Entry> {
     let wire = Members::of(record, &OPENCLAW).ok()?;
@@ -276,6 +287,10 @@ fn openclaw(record: &str) -> Option<Entry> {
             What::Compaction(named(&wire, "firstKeptEntryId").map_or(number, FirstKept::Id))
         }
         "reset" => What::Reset(None),
+        "context_edit" => match named(&wire, "targetId") {
+            Some(target) => What::Edited { target, omits: wire.get("replacement").is_none() },
+            None => What::Hidden,
+        },
         // For example a block that a torn record left on its line: nothing may be linked to it.
         _ if wire.get("id").is_none() => return Some(Entry::OUTSIDE),
         _ => What::Hidden,

@@ -117,6 +117,8 @@ impl Index {
                 self.leaves.push((at, self.key(&Name::Entry(&**id))));
                 Kind::Outside
             }
+            // What it is about may stand in another part.
+            What::Edited { .. } => return None,
             What::Hidden => Kind::Hidden,
             What::Empty(_) | What::Unread => Kind::Unread,
             What::Reset(Some(_)) => return None,

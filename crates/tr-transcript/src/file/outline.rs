@@ -135,7 +135,10 @@ impl<'t> Line<'t> {
     fn openclaw(self) -> Option<Outline> {
         let what = match self.kind {
             Some("message") => self.message?.openclaw()?,
-            Some("session" | "custom_message" | "branch_summary" | "compaction" | "reset") => {
+            Some(
+                "session" | "custom_message" | "branch_summary" | "compaction" | "context_edit"
+                | "reset",
+            ) => {
                 return None;
             }
             Some(_) => return Some(Outline::new(hidden(self.id, self.parent), true)),

@@ -69,6 +69,7 @@ impl Path {
             let nodes = path.nodes.iter().copied().filter(is_unread);
             path.unread = path.rewritten.into_iter().chain(nodes).collect();
         }
+        path.edit(entries);
         if !path.unsure.is_empty() {
             let nodes: HashSet<usize> = path.nodes.iter().copied().collect();
             path.unsure.retain(|node| nodes.contains(node));
@@ -153,6 +154,28 @@ impl Path {
             }
         }
         (None, None)
+    }
+
+    /// Removes the entries that an edit omits. What the model sees of a step that an edit replaces is not known.
+    fn edit(&mut self, entries: &[Located]) {
+        let edits = self.nodes.iter().filter_map(|&node| match &entries[node].entry.what {
+            What::Edited { target, omits } => Some((target, *omits)),
+            _ => None,
+        });
+        // The last one of an entry holds.
+        let edits: HashMap<&Name, bool> = edits.collect();
+        if edits.is_empty() {
+            return;
+        }
+        let edit = |node: usize| edits.get(entries[node].entry.id.as_ref()?).copied();
+        self.nodes.retain(|&node| edit(node) != Some(true));
+        self.summary = self.summary.filter(|&node| edit(node) != Some(true));
+        let uses = |node: usize| {
+            let message = entries[node].entry.as_message();
+            message.is_some_and(|message| message.tool_uses().next().is_some())
+        };
+        let replaced = |node: &usize| edit(*node) == Some(false) && uses(*node);
+        self.unread.extend(self.nodes.iter().copied().filter(replaced));
     }
 
     /// Removes the entries that a compaction or a reset hides.
