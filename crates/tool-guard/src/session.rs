@@ -27,7 +27,10 @@ use std::process::ExitCode;
 /// Runs the command.
 pub(crate) fn run(command: &Command) -> ExitCode {
     let verdict = match command {
-        Command::Check { paths, strict } => all(paths, |target| check::check(target, *strict)),
+        Command::Check { paths, session, json, strict } => {
+            let which = session.as_deref().map_or(Which::All, Which::Named);
+            each(paths, which, *json, |target| check::check(target, *strict))
+        }
         Command::Repair { paths, how, write, force } => {
             all(paths, |target| repair::repair(target, *how, *write, *force))
         }

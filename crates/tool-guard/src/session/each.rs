@@ -1,6 +1,6 @@
 //! Runs a command on each session of some paths, and prints the results.
 use super::{
-    target::{Entry, Target, Which, entries},
+    target::{Entry, Target, Which, entries, of_agents},
     verdict::{Failure, NotJudged, Verdict},
 };
 use crate::{
@@ -70,9 +70,13 @@ pub(crate) fn each<T: Outcome>(
     mut act: impl FnMut(&Target) -> Result<T, Failure>,
 ) -> Verdict {
     let mut tally = Tally { json, ..Tally::default() };
-    for path in paths {
+    let groups = match paths {
+        [] => vec![(Path::new("this machine"), of_agents())],
+        paths => paths.iter().map(|path| (&**path, entries(path))).collect(),
+    };
+    for (path, entries) in groups {
         let before = tally.sessions();
-        for entry in entries(path) {
+        for entry in entries {
             let (file, is_named) = match entry {
                 Entry::Named(file) => (file, true),
                 Entry::Found(file) => (file, false),
@@ -100,7 +104,7 @@ pub(crate) fn each<T: Outcome>(
         if tally.sessions() == before {
             let what = "has no session in it, nor have the folders in it";
             let help = "give the folder in which the agent keeps its sessions, or a session's file";
-            tally.unreadable(&Target::file(path.clone()), &CliError::new(what, help));
+            tally.unreadable(&Target::file(path.into()), &CliError::new(what, help));
         }
     }
     tally.end();

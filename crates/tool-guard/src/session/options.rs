@@ -28,8 +28,18 @@ pub(crate) enum Command {
     /// Say what is wrong with sessions, and what the provider answers to it
     #[command(after_help = CODES)]
     Check {
-        #[command(flatten)]
-        paths: Paths,
+        /// Sessions' files, databases of sessions, or folders with such files [default: the sessions of the agents
+        /// on this machine, the newest first]
+        #[arg(value_name = "FILE|DIR")]
+        paths: Vec<PathBuf>,
+
+        /// Of databases, only this session: all by default
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+
+        /// Print JSON, a line for each session
+        #[arg(long)]
+        json: bool,
 
         /// A call of the last step without a result is a finding: nothing runs any more that could
         /// bring it

@@ -7,7 +7,8 @@ use crate::{
     terminal::quoted,
 };
 use std::{
-    fmt, fs,
+    cmp::Reverse,
+    env, fmt, fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
     rc::Rc,
@@ -148,6 +149,31 @@ pub(crate) fn entries(path: &Path) -> Vec<Entry> {
     }
     let mut entries = Vec::new();
     walk(path, &mut entries);
+    entries
+}
+
+/// Where agents keep their sessions: a variable with a folder or a folder of the home, and the folder in it.
+const AGENTS: [(&str, &str, &str); 4] = [
+    ("CLAUDE_CONFIG_DIR", ".claude", "projects"),
+    ("CODEX_HOME", ".codex", "sessions"),
+    ("OPENCLAW_STATE_DIR", ".openclaw", "agents"),
+    ("PI_CODING_AGENT_DIR", ".pi/agent", "sessions"),
+];
+
+/// The files of the agents on this machine, the newest first.
+pub(crate) fn of_agents() -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for (variable, folder, inside) in AGENTS {
+        let own = env::var_os(variable).filter(|own| !own.is_empty()).map(PathBuf::from);
+        let own = own.or_else(|| Some(env::home_dir()?.join(folder)));
+        if let Some(folder) = own.map(|own| own.join(inside)).filter(|folder| folder.is_dir()) {
+            walk(&folder, &mut entries);
+        }
+    }
+    entries.sort_by_cached_key(|entry| {
+        let (Entry::Named(path) | Entry::Found(path)) = entry else { return None };
+        Some(Reverse(path.metadata().ok()?.modified().ok()?))
+    });
     entries
 }
 
