@@ -5,14 +5,14 @@ use std::{
     future::Future,
     iter,
     pin::Pin,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::Mutex,
     task::{Context, Poll, ready},
 };
 use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
     BoxError, FailureInfo, Pieces, Ran, ToolCall, ToolManifest, ToolOutcome, classify, code,
-    failure_info,
+    failure_info, internal::lock,
 };
 use tr_loopguard::Noted;
 use tr_wire::Normaliser;
@@ -295,7 +295,7 @@ fn taken(error: &(dyn Error + 'static)) -> Option<BoxError> {
     let failed = iter::successors(Some(error), |&error| error.source())
         .find_map(|error| error.downcast_ref::<ToolFailed>())?;
     let is_about_it = [code::RETRY_EXHAUSTED, failed.info.code()].contains(&said.code());
-    if is_about_it && said.ran() == failed.ran() { failed.lock().take() } else { None }
+    if is_about_it && said.ran() == failed.ran() { lock(&failed.own).take() } else { None }
 }
 
 /// The tool's own error, classified. Its text is the tool's, and so is its cause.
@@ -332,11 +332,7 @@ impl ToolFailed {
 
     /// Shows what was put aside, if this is a tool's error for which that holds, else the error.
     pub(crate) fn show(error: &BoxError, show: impl FnOnce(&BoxError)) {
-        let own = error.downcast_ref::<Self>().map(Self::lock);
+        let own = error.downcast_ref::<Self>().map(|failed| lock(&failed.own));
         show(own.as_ref().and_then(|own| own.as_ref()).unwrap_or(error));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<BoxError>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

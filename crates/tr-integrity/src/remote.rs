@@ -20,11 +20,11 @@ use crate::{
 use std::{
     hash::{BuildHasher, RandomState},
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
-use tr_core::WallClock;
+use tr_core::{WallClock, internal::lock};
 
 /// How often a call is started or recorded again after other writers' changes.
 const TRIES: u32 = 8;
@@ -195,9 +195,4 @@ impl Log {
     pub(crate) fn unset_live(&self, id: CycleId) {
         lock(&self.live).retain(|live| *live != id);
     }
-}
-
-/// Ignores poisoning: a panic can only occur between two operations.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

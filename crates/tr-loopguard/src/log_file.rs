@@ -7,14 +7,18 @@ use std::{
     io::{self, Write as _},
     path::{Component, Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread,
     time::Duration,
 };
-use tr_core::{debug_parts, internal::floor_char_boundary, printable_json};
+use tr_core::{
+    debug_parts,
+    internal::{floor_char_boundary, lock},
+    printable_json,
+};
 
 /// The usual path of the log.
 pub const LOG_PATH: &str = "~/.openclaw/tool-guard.log";
@@ -120,7 +124,7 @@ impl FileLog {
 
     /// Waits until all added entries are written or lost, for `at_most` at the longest.
     pub fn flush(&self, at_most: Duration) {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let writer = lock(&self.writer).clone();
         let Some(writer) = writer else { return };
         let (answer, done) = sync_channel(1);
         if writer.try_send(Message::Flush(answer)).is_ok() {
@@ -130,7 +134,7 @@ impl FileLog {
 
     /// The channel to the writer thread, which writes to `file`, or opens one at the first entry.
     fn writer(&self, file: Option<File>) -> io::Result<SyncSender<Message>> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = lock(&self.writer);
         if let Some(writer) = &*writer {
             return Ok(writer.clone());
         }

@@ -8,12 +8,12 @@ use std::{
     collections::{HashMap, HashSet},
     hash::{BuildHasher, RandomState},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
-use tr_core::{LoopRef, TurnRef, debug_parts};
+use tr_core::{LoopRef, TurnRef, debug_parts, internal::lock};
 
 const SHARDS: usize = 64;
 
@@ -238,7 +238,7 @@ impl Turns {
     fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
         // The top bits: the table in the shard uses the others.
         let shard = &self.0.shards[(hash >> 58) as usize % SHARDS];
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(shard)
     }
 }
 

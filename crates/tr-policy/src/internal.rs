@@ -9,6 +9,13 @@ pub use self::{
     stripe::{STRIPES, stripe},
 };
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks `mutex`, also after a panic of a thread that held it.
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The last place at or before `at` where `text` can be cut.
 #[must_use]
 pub fn floor_char_boundary(text: &str, at: usize) -> usize {

@@ -4,12 +4,13 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Mutex, Weak,
         atomic::{AtomicBool, Ordering::SeqCst},
     },
     task::{Context, Poll, Wake, Waker},
     time::Duration,
 };
+use tr_core::internal::lock;
 
 /// Virtual time after which a future that was not woken counts as stuck. On a paused clock this
 /// costs nothing.
@@ -43,7 +44,7 @@ pub(crate) struct Flag {
 impl Wake for Flag {
     fn wake(self: Arc<Self>) {
         self.woken.store(true, SeqCst);
-        let parent = self.parent.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let parent = lock(&self.parent).take();
         if let Some(parent) = parent {
             parent.wake();
         }
@@ -86,7 +87,7 @@ impl<F: Future> Driven<F> {
         allowance: usize,
     ) -> Poll<End<F::Output>> {
         let parent = Some(cx.waker().clone());
-        *self.flag.parent.lock().unwrap_or_else(PoisonError::into_inner) = parent;
+        *lock(&self.flag.parent) = parent;
         if self.polls >= allowance {
             return Poll::Ready(End::Spent);
         }

@@ -61,7 +61,7 @@ use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     task::Poll,
@@ -71,6 +71,7 @@ use tokio::{
     net::{TcpListener, TcpSocket},
     sync::watch,
 };
+use tr_core::internal::lock;
 
 /// A proxy on loopback in front of one server; a fault starts with the call of its method. The drop
 /// closes all its connections.
@@ -155,7 +156,7 @@ impl Proxy {
 
     /// Refuses new connections, until it is healed; old ones go on.
     pub fn refuse(&self) {
-        *self.shared.listener() = None;
+        *lock(&self.shared.listener) = None;
         self.change(|_| {});
     }
 
@@ -179,7 +180,8 @@ impl Proxy {
     /// If its port cannot be bound again; or outside of a tokio runtime.
     pub fn heal(&self) {
         self.shared.losses.clear();
-        self.shared.listener().get_or_insert_with(|| listen(self.addr).expect("the port is kept"));
+        lock(&self.shared.listener)
+            .get_or_insert_with(|| listen(self.addr).expect("the port is kept"));
         self.change(|lasting| {
             let Lasting { resets, heals, .. } = *lasting;
             *lasting = Lasting { resets, heals: heals + 1, ..Lasting::default() };
@@ -194,20 +196,14 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        *self.shared.listener() = None;
-    }
-}
-
-impl Shared {
-    fn listener(&self) -> MutexGuard<'_, Option<TcpListener>> {
-        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.shared.listener) = None;
     }
 }
 
 /// Accepts connections until the proxy is dropped.
 async fn accept(server: SocketAddr, shared: Arc<Shared>, mut lasting: watch::Receiver<Lasting>) {
     loop {
-        let accepted = poll_fn(|cx| match &*shared.listener() {
+        let accepted = poll_fn(|cx| match &*lock(&shared.listener) {
             Some(listener) => listener.poll_accept(cx),
             // Woken by a change of the faults.
             None => Poll::Pending,

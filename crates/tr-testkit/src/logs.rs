@@ -1,8 +1,9 @@
 //! Captures the logs of one test while other tests run.
 use std::{
     io::{self, Write},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock},
 };
+use tr_core::internal::lock;
 use tracing::{Dispatch, dispatcher, subscriber::DefaultGuard};
 use tracing_subscriber::Registry;
 
@@ -44,14 +45,14 @@ impl Logs {
     /// If it is not UTF-8.
     #[must_use]
     pub fn text(&self) -> String {
-        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = lock(&self.0);
         String::from_utf8(bytes.clone()).expect("logs are UTF-8")
     }
 }
 
 impl Write for Logs {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+        lock(&self.0).write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

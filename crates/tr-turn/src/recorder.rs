@@ -1,5 +1,5 @@
 //! Records the stack's attempts, retries and breakers in the trace of a call's turn.
-use crate::trace::{Fact, Run, lock, log::Failed};
+use crate::trace::{Fact, Run, log::Failed};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tool_reliability::Hook;
 use tr_core::{
     BoxError, BreakerState, CallInfo, Event, Observer, ToolCall, ToolOutcome, debug_parts,
+    internal::lock,
 };
 
 /// Records attempts, retries, timeouts and breakers in the traces of turns.

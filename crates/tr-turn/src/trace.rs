@@ -3,7 +3,7 @@ mod json;
 pub(crate) mod log;
 mod waterfall;
 
-pub(crate) use self::log::{Log, Run, lock};
+pub(crate) use self::log::{Log, Run};
 use std::{fmt, sync::Arc, time::Duration};
 use tr_core::{BreakerState, Ran, Verdict};
 

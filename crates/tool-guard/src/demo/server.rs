@@ -10,10 +10,11 @@ use std::{
     io::{self, BufRead as _, Write as _},
     path::Path,
     process,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     thread,
     time::Duration,
 };
+use tr_core::internal::lock;
 
 /// How long a bank takes between a payment and its answer.
 const SOON: Duration = Duration::from_millis(200);
@@ -132,7 +133,7 @@ impl Server {
             return End::Failed("Missing required parameter: path".into());
         };
         self.write_down("read_file", path);
-        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reads = lock(&self.reads);
         let count = reads.entry(path.to_owned()).or_default();
         *count += 1;
         match *count {

@@ -1,6 +1,7 @@
 //! How often the same thing is logged.
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use tokio::time::{Duration, Instant};
+use tr_core::internal::lock;
 
 /// So many lines for each [`WHILE`].
 const MOST: u32 = 10;
@@ -20,7 +21,7 @@ struct Counts {
 impl Told {
     /// Whether to log it now, and how many were left out since the last line.
     pub(crate) fn now(&self) -> Option<u64> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.0);
         let now = Instant::now();
         if counts.since.is_none_or(|since| now.duration_since(since) >= WHILE) {
             (counts.since, counts.lines) = (Some(now), 0);

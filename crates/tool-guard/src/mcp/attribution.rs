@@ -5,16 +5,12 @@ use super::{
     meta::{self, Said},
 };
 use anyhow::Context as _;
-use std::{
-    path::Path,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{path::Path, sync::Mutex, time::Duration};
 use tool_reliability::{
     loopguard::{Attribution, AttributionLog, FileLog},
     telemetry::redact::{Redact as _, Redactor},
 };
-use tr_core::CallParts;
+use tr_core::{CallParts, internal::lock};
 
 /// How long the guard waits for the log at its end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -56,14 +52,14 @@ impl ClientLog {
     fn know(&self, client: Option<&str>) {
         let Some(client) = client else { return };
         let client = shortened(client);
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client);
+        *lock(&self.client) = Some(client);
     }
 }
 
 impl AttributionLog for ClientLog {
     fn write(&self, entry: &Attribution<'_>) {
         let mut entry = entry.to_map();
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let client = lock(&self.client).clone();
         entry.insert("client".into(), client.into());
         self.file.append(entry);
     }

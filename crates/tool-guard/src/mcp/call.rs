@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use std::{
     ops::Range,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -19,6 +19,7 @@ use std::{
 use tr_core::{
     Json, Ran, ToolCall, ToolOutcome,
     canonical::{Digest, Key},
+    internal::lock,
 };
 
 /// A client's call: its line, and the positions of the parts that the guard may replace.
@@ -229,27 +230,23 @@ impl McpCall {
 
     /// Keeps the answer of the latest attempt, `None` while there is none, in place of that of an earlier one.
     pub(crate) fn keep(&self, answer: Option<Answer>) {
-        *self.kept() = answer;
+        *lock(&self.answer) = answer;
     }
 
     /// Whether the answer of the latest attempt must pass unchanged.
     pub(crate) fn is_opaque(&self) -> bool {
-        self.kept().as_ref().is_some_and(|answer| answer.opaque)
+        lock(&self.answer).as_ref().is_some_and(|answer| answer.opaque)
     }
 
     /// The answer of the latest attempt, under the client's id.
     pub(crate) fn answer(&self) -> Option<Bytes> {
-        let answer = self.kept().take()?;
+        let answer = lock(&self.answer).take()?;
         let theirs = serde_json::from_slice(&answer.line[answer.id_range.clone()]).ok();
         // The server may spell the client's id in its own way; that passes too.
         if theirs.and_then(Token::read).is_some_and(|theirs| theirs == self.id) {
             return Some(answer.line);
         }
         Some(message::splice(&answer.line, &[(answer.id_range, self.id_text())]))
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Option<Answer>> {
-        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -37,11 +37,12 @@ use hyper::{HeaderMap, Method, Request, StatusCode, header::HeaderValue, http::r
 use std::{
     ffi::OsString,
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
     time::Duration,
 };
 use tokio::time::{Instant, sleep, timeout};
 use tool_reliability::telemetry::TARGET;
+use tr_core::internal::lock;
 
 /// The path of the endpoint.
 const PATH: &str = "/mcp";
@@ -86,8 +87,8 @@ impl Children {
 
     /// Ends all servers.
     pub(crate) async fn end(&self) {
-        let shared = self.0.shared().child.take();
-        let sessions = self.0.sessions().take_all();
+        let shared = lock(&self.0.shared).child.take();
+        let sessions = lock(&self.0.sessions).take_all();
         let all: Vec<_> =
             sessions.iter().map(|session| session.mux.clone()).chain(shared).collect();
         all.iter().for_each(Mux::end);
@@ -101,14 +102,6 @@ impl Children {
 }
 
 impl Inside {
-    fn sessions(&self) -> MutexGuard<'_, Sessions<Arc<Session>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn shared(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn start(&self, sharing: Sharing) -> io::Result<Mux> {
         Mux::start(&self.command, sharing, self.guard.max_line)
     }
@@ -124,7 +117,7 @@ impl Inside {
             const WHY: &str = "Bad Request: no valid session: send initialize first, and its Mcp-Session-Id with all that follows";
             return Err(Box::new(error(StatusCode::BAD_REQUEST, id, -32000, WHY)));
         };
-        let mut sessions = self.sessions();
+        let mut sessions = lock(&self.sessions);
         let owner = owner(headers);
         let session = sessions.get(name, &owner, Instant::now().into_std(), calls).cloned();
         if let Some(session) = session {
@@ -175,7 +168,7 @@ impl Inside {
             Err(error) => return not_started(&asked.id, &error),
         };
         let session = Arc::new(Session::new(mux.clone()));
-        let name = self.sessions().add(random, owner, Instant::now().into_std(), session);
+        let name = lock(&self.sessions).add(random, owner, Instant::now().into_std(), session);
         let mut unbegun = Unbegun { inside: self, name, owner, is_begun: false };
         let mut answer = answered(mux.post(body, false, None), &self.guard, asked, false).await;
         // A server that refuses the session has none.
@@ -213,7 +206,7 @@ impl Inside {
     fn delete(&self, head: &Parts) -> Result<Answered, Box<Answered>> {
         let session = self.session(&head.headers, "null", false)?;
         if let Some(name) = text(&head.headers, &SESSION) {
-            self.sessions().remove(name, &owner(&head.headers));
+            lock(&self.sessions).remove(name, &owner(&head.headers));
         }
         session.mux.end();
         Ok(answered::empty(StatusCode::OK))
@@ -226,7 +219,7 @@ impl Inside {
     fn make_room(&self, owner: &[u8; 32]) -> Result<(), Duration> {
         let room = || {
             let now = Instant::now().into_std();
-            self.sessions().make_room(owner, now, |session| session.mux.is_busy())
+            lock(&self.sessions).make_room(owner, now, |session| session.mux.is_busy())
         };
         let mut made = room();
         if made.is_err() {
@@ -255,7 +248,7 @@ impl Inside {
     /// Removes the sessions that are over.
     fn expire(&self) {
         let over =
-            self.sessions().expire(Instant::now().into_std(), |session| match &session.mux {
+            lock(&self.sessions).expire(Instant::now().into_std(), |session| match &session.mux {
                 mux if mux.is_gone() => Use::Over,
                 mux if mux.is_in_use() => Use::Streaming,
                 _ => Use::Idle,
@@ -266,7 +259,7 @@ impl Inside {
             }
             session.mux.end();
         }
-        self.sessions().values().for_each(|session| session.trim());
+        lock(&self.sessions).values().for_each(|session| session.trim());
     }
 }
 
@@ -285,7 +278,7 @@ struct Unbegun<'i> {
 impl Drop for Unbegun<'_> {
     fn drop(&mut self) {
         if !self.is_begun
-            && let Some(session) = self.inside.sessions().remove(&self.name, &self.owner)
+            && let Some(session) = lock(&self.inside.sessions).remove(&self.name, &self.owner)
         {
             session.mux.end();
         }

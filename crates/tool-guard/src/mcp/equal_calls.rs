@@ -7,14 +7,14 @@ use super::unknowns::Ended;
 use std::{
     collections::{HashMap, VecDeque},
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{
     sync::Notify,
     time::{Instant, timeout_at},
 };
-use tr_core::{Json, canonical::Digest};
+use tr_core::{Json, canonical::Digest, internal::lock};
 
 /// How long after the cut a call counts as the same.
 const HELD: Duration = Duration::from_secs(60);
@@ -136,7 +136,7 @@ impl EqualCalls {
                 return begun;
             }
             let is_other = |runs: &Vec<Run>| runs.iter().all(|run| run.id != own);
-            if !self.lock().running.get(&call.equals).is_some_and(is_other)
+            if !lock(&self.0.table).running.get(&call.equals).is_some_and(is_other)
                 || timeout_at(until, changed).await.is_err()
             {
                 return Begun::As(self.run(call, own, None));
@@ -156,14 +156,14 @@ impl EqualCalls {
     /// The earlier call that this one is, or that stands in its way.
     fn same(&self, call: &Arc<Call>, own: &str) -> Option<Begun> {
         let joins = |id: Box<str>, ran| {
-            self.lock().join(own, &id);
+            lock(&self.0.table).join(own, &id);
             Some(Begun::As(self.run(call.clone(), id, ran)))
         };
-        let joined = self.lock().joined(own, &call.equals);
+        let joined = lock(&self.0.table).joined(own, &call.equals);
         if let Some(id) = joined.or_else(|| self.same_request(call, own)) {
             return joins(id, None);
         }
-        let mut table = self.lock();
+        let mut table = lock(&self.0.table);
         table.expire();
         if let Some(id) = table.withdraw(|cut| cut.call.is_continued_by(call, cut.at)) {
             drop(table);
@@ -171,7 +171,7 @@ impl EqualCalls {
         }
         let mut others = table.cuts.iter().filter(|cut| cut.call.equals == call.equals);
         let bars = |cut: &CutOff| {
-            let end = *cut.end.lock().unwrap_or_else(PoisonError::into_inner);
+            let end = *lock(&cut.end);
             // The records know of one of unknown outcome, and for longer.
             (!matches!(end, Some(Ended::Not | Ended::Unknown))).then_some(end)
         };
@@ -185,7 +185,7 @@ impl EqualCalls {
 
     /// The call that runs for the same request, or under the same weak id.
     fn same_request(&self, call: &Call, own: &str) -> Option<Box<str>> {
-        let table = self.lock();
+        let table = lock(&self.0.table);
         let is_same = |run: &&Run| {
             let has_weak_id = call.weak_id.is_some() && run.call.weak_id == call.weak_id;
             *run.id == *own || has_weak_id && run.call.place == call.place
@@ -196,7 +196,7 @@ impl EqualCalls {
     /// The call of the same owner that has run for so long that this one joins it.
     fn long_running(&self, call: &Call) -> Option<(Box<str>, Duration)> {
         let after = call.joins_after?;
-        let table = self.lock();
+        let table = lock(&self.0.table);
         let is_long = |run: &&Run| {
             run.call.owner == call.owner
                 && run.call.joins_after.is_some()
@@ -208,7 +208,7 @@ impl EqualCalls {
 
     fn run(&self, call: Arc<Call>, id: Box<str>, joined: Option<Duration>) -> Uncut {
         let begun = Instant::now();
-        let mut table = self.lock();
+        let mut table = lock(&self.0.table);
         let runs = table.running.entry(call.equals).or_default();
         // One that joins another began with it.
         let begun = runs.iter().find(|run| run.id == id).map_or(begun, |run| run.begun);
@@ -218,7 +218,7 @@ impl EqualCalls {
     }
 
     fn note(&self, call: Arc<Call>, id: Box<str>, end: End) -> u64 {
-        let mut table = self.lock();
+        let mut table = lock(&self.0.table);
         table.expire();
         if table.cuts.len() == MOST {
             // One that runs could run twice.
@@ -229,10 +229,6 @@ impl EqualCalls {
         table.next += 1;
         table.cuts.push_back(CutOff { number, call, id, at: Instant::now(), end });
         number
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -282,7 +278,7 @@ impl Uncut {
 
     /// Notes that the client vanished without the answer.
     pub(crate) fn cut(self) -> Cut {
-        let is_received = self.all.lock().is_received(&self.id);
+        let is_received = lock(&self.all.0.table).is_received(&self.id);
         let note = || self.all.note(self.call.clone(), self.id.clone(), self.end.clone());
         let number = if is_received { None } else { Some(note()) };
         Cut { all: self.all.clone(), number }
@@ -290,7 +286,7 @@ impl Uncut {
 
     /// Notes that the client has the answer, for whichever of its requests: the next equal call is another.
     pub(crate) fn received(self) {
-        let mut table = self.all.lock();
+        let mut table = lock(&self.all.0.table);
         table.expire();
         table.cuts.retain(|cut| cut.id != self.id);
         if table.received.len() == MOST {
@@ -311,7 +307,7 @@ pub(crate) struct Cut {
 impl Cut {
     /// The client is back; `None` if it has sent the call again meanwhile.
     pub(crate) fn withdraw(self) -> Option<Uncut> {
-        let mut table = self.all.lock();
+        let mut table = lock(&self.all.0.table);
         let at = table.cuts.iter().position(|cut| Some(cut.number) == self.number)?;
         let CutOff { call, id, end, .. } = table.cuts.remove(at)?;
         drop(table);
@@ -323,7 +319,7 @@ impl Cut {
 
 impl Drop for Uncut {
     fn drop(&mut self) {
-        let mut table = self.all.lock();
+        let mut table = lock(&self.all.0.table);
         if let Some(runs) = table.running.get_mut(&self.call.equals) {
             if let Some(at) = runs.iter().position(|run| run.id == self.id) {
                 runs.swap_remove(at);
@@ -339,7 +335,7 @@ impl Drop for Uncut {
 
 impl CutOff {
     fn has_ended(&self) -> bool {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        lock(&self.end).is_some()
     }
 }
 

@@ -23,7 +23,7 @@ use anyhow::bail;
 use bytes::Bytes;
 use std::{
     future::Future,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tool_reliability::{
@@ -31,7 +31,7 @@ use tool_reliability::{
     config::{IdentityConfig, Limit, Live},
     idempotency::DerivedKeys,
 };
-use tr_core::{Effect, Observer};
+use tr_core::{Effect, Observer, internal::lock};
 
 /// How long a repeat waits for the same call, unless the configuration or the limit of a call says less.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -171,7 +171,7 @@ impl Guard {
 
     /// Whether a call of this tool may change something.
     pub(crate) fn may_change(&self, tool: &str) -> bool {
-        let effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner);
+        let effects = lock(&self.effects);
         let effect_of = |known: Known| known.by_server.or(known.manifest.effect);
         let known = effects.of(tool).and_then(effect_of);
         let effect = known.or_else(|| effects.undeclared(tool));
@@ -209,7 +209,7 @@ impl Guard {
         if let Line::One(message) = message::read(line)
             && message.method.as_deref() == Some(LIST_CHANGED)
         {
-            self.effects.lock().unwrap_or_else(PoisonError::into_inner).forget();
+            lock(&self.effects).forget();
         }
         let without = mark::without(line);
         (without != *line).then_some(without)
@@ -243,7 +243,7 @@ impl Guard {
 
     /// Sends and writes what is left, after all calls have ended, and closes the records.
     pub(crate) async fn finish(&self) {
-        let export = self.export.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let export = lock(&self.export).take();
         if let Some(export) = export {
             export.finish().await;
         }

@@ -37,10 +37,10 @@ use super::{
 use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::time::Instant;
 use tool_reliability::{Guarded, telemetry::TARGET};
-use tr_core::{ToolOutcome, canonical::Key, printable};
+use tr_core::{ToolOutcome, canonical::Key, internal::lock, printable};
 
 /// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
 /// [`to_client`](Self::to_client) and [`to_server`](Self::to_server).
@@ -114,11 +114,6 @@ impl Proxy {
         self
     }
 
-    /// What is known about the server's tools.
-    fn effects(&self) -> MutexGuard<'_, Effects> {
-        self.effects.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The client has said its name, as `name/version`, by which its calls have their limit.
     pub(crate) fn know_client(&mut self, name: Box<str>) {
         self.wire.lock().know_client(&name);
@@ -127,7 +122,7 @@ impl Proxy {
 
     /// Reads what is said about tools, in the form of a server's list.
     pub(crate) fn learn(&self, list: &RawValue) {
-        self.effects().learn(list);
+        lock(&self.effects).learn(list);
     }
 
     /// Whether a begun call is still to be sent to the server: its claim may still be written to the disk.

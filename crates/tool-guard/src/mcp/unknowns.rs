@@ -7,7 +7,7 @@ use super::identity;
 use std::{
     collections::BTreeMap,
     sync::{
-        Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -22,6 +22,7 @@ use tr_core::{
     Verdict, WallClock,
     canonical::{Digest, Key},
     classify, code,
+    internal::lock,
 };
 
 /// How long they do.
@@ -115,7 +116,7 @@ impl Unknowns {
 
     /// Registers that the call of this tool, which has this record, may have run.
     pub(crate) fn note(&self, equals: Equals, key: Option<Key>, earlier: Earlier, tool: &str) {
-        let mut all = self.lock();
+        let mut all = lock(&self.calls);
         let now = Instant::now();
         if all.len() >= MOST
             && let Some((&first, _)) = all.iter().min_by_key(|(_, since)| since.until)
@@ -130,7 +131,7 @@ impl Unknowns {
 
     /// Registers that the call's answer came after its caller had given up, and does not say whether it ran.
     pub(crate) fn answered_late(&self, equals: &Equals) {
-        if let Some(since) = self.lock().get_mut(&(equals.key, equals.who)) {
+        if let Some(since) = lock(&self.calls).get_mut(&(equals.key, equals.who)) {
             since.earlier = Earlier::LateAnswer;
         }
     }
@@ -138,7 +139,7 @@ impl Unknowns {
     /// Registers how the call ended after its caller had given up, which may be known before that is. If it succeeded,
     /// the caller's next equal call gets its answer.
     pub(crate) fn ended_late(&self, equals: &Equals, how: &Resolution<ToolOutcome>) {
-        let (mut all, at, call) = (self.lock(), Instant::now(), (equals.key, equals.who));
+        let (mut all, at, call) = (lock(&self.calls), Instant::now(), (equals.key, equals.who));
         all.retain(|_, since| since.until > at);
         let size = |answer: &ToolOutcome| DefaultPolicy.size_of(answer);
         let kept = |since: &Since| since.late.as_ref()?.0.as_ref().map(size);
@@ -156,7 +157,7 @@ impl Unknowns {
     /// The answer to a late success that is equal to this call and of the same owner, if it could be kept, and how old
     /// it is; it is given once.
     pub(crate) fn take_late(&self, equals: &Equals) -> Option<(Option<ToolOutcome>, Duration)> {
-        let (mut all, now) = (self.lock(), Instant::now());
+        let (mut all, now) = (lock(&self.calls), Instant::now());
         let range = (equals.key, Who::FIRST)..=(equals.key, Who::LAST);
         let is_its = |since: &Since| {
             since.until > now
@@ -172,7 +173,7 @@ impl Unknowns {
     }
 
     fn forget(&self, key: Key, who: Who, is_meant: impl Fn(&Since) -> bool) {
-        let mut all = self.lock();
+        let mut all = lock(&self.calls);
         if all.get(&(key, who)).is_some_and(is_meant) {
             all.remove(&(key, who));
         }
@@ -181,13 +182,13 @@ impl Unknowns {
     /// Whether a call of this tool may have run.
     pub(crate) fn has_of(&self, tool: &str) -> bool {
         let now = Instant::now();
-        self.lock().values().any(|since| since.is_unknown(now) && *since.tool == *tool)
+        lock(&self.calls).values().any(|since| since.is_unknown(now) && *since.tool == *tool)
     }
 
     /// The call that blocks this one for the longest time, unless that is its own record.
     pub(crate) fn bars(&self, equals: &Key, own: Option<Key>) -> Option<Barred> {
         let now = Instant::now();
-        let all = self.lock();
+        let all = lock(&self.calls);
         let equals = all.range((*equals, Who::FIRST)..=(*equals, Who::LAST)).map(|(_, it)| it);
         let others = equals.filter(|it| it.is_unknown(now) && (own.is_none() || own != it.key));
         let since = others.max_by_key(|since| since.until)?;
@@ -222,10 +223,6 @@ impl Unknowns {
             self.forget(*equals, Who::Known(key), |since| since.late.is_none());
             barred = self.bars(equals, own)?;
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(Key, Who), Since>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     fmt::Write as _,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
@@ -20,7 +20,7 @@ use tool_reliability::{
 };
 use tr_core::{
     BoxError, CallInfo, CallParts, DefaultPolicy, Event, Observer, Ran, RequestPolicy as _,
-    ToolCall, ToolOutcome, Verdict, canonical::Key, causes, classify,
+    ToolCall, ToolOutcome, Verdict, canonical::Key, causes, classify, internal::lock,
 };
 
 /// The observers; none by default.
@@ -131,7 +131,7 @@ enum Fate<'e> {
 impl Counts {
     /// Logs the summary.
     pub(crate) fn tell(&self) {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let refused = lock(&self.refused).clone();
         let mut by = String::new();
         for (code, calls) in &refused {
             let space = if by.is_empty() { "" } else { " " };
@@ -160,7 +160,7 @@ impl Counts {
             Fate::Replayed => add(&self.replayed),
             Fate::Unknown => add(&self.unknown),
             Fate::Refused(code) => {
-                let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut refused = lock(&self.refused);
                 *refused.entry((*code).into()).or_default() += 1;
             }
         }

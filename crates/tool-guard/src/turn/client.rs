@@ -14,7 +14,7 @@ use std::{
     collections::HashMap,
     ffi::OsString,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -24,7 +24,7 @@ use tokio::{
     time::timeout,
 };
 use tower_service::Service;
-use tr_core::{BoxError, ToolCall, ToolManifest, ToolOutcome};
+use tr_core::{BoxError, ToolCall, ToolManifest, ToolOutcome, internal::lock};
 
 /// The longest answer that is read, in bytes.
 const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -70,13 +70,9 @@ pub(crate) struct Pending {
 }
 
 impl Link {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sends a request, unless the server is gone.
     pub(crate) fn request(self: &Arc<Self>, method: &str, params: &str) -> Option<Pending> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.gone {
             return None;
         }
@@ -92,7 +88,7 @@ impl Link {
     }
 
     fn note(&self, message: &Value) {
-        self.lock().send(&message.to_string());
+        lock(&self.state).send(&message.to_string());
         self.written.notify_one();
     }
 
@@ -148,7 +144,7 @@ impl Link {
     /// The request that waits for this answer.
     fn waiting(&self, id: &Token) -> Option<oneshot::Sender<Bytes>> {
         let Token::Number(id) = id else { return None };
-        self.lock().waiting.remove(&id.parse().ok()?)
+        lock(&self.state).waiting.remove(&id.parse().ok()?)
     }
 
     /// Fails the request whose answer was too long to read.
@@ -158,7 +154,7 @@ impl Link {
     }
 
     fn close(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.gone = true;
         state.waiting.clear();
     }
@@ -173,7 +169,7 @@ impl State {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        if self.link.lock().waiting.remove(&self.id).is_some() {
+        if lock(&self.link.state).waiting.remove(&self.id).is_some() {
             self.link.note(&json!({
                 "jsonrpc": "2.0", "method": "notifications/cancelled",
                 "params": { "requestId": self.id, "reason": "the call is over" },
@@ -240,7 +236,7 @@ impl Client {
     /// Moves lines in both directions until the server's output ends. Dropping the future loses no line.
     pub(crate) async fn pump(&mut self) {
         while self.output.is_open() {
-            self.unsent.unsplit(self.link.lock().outbox.split());
+            self.unsent.unsplit(lock(&self.link.state).outbox.split());
             tokio::select! {
                 item = self.output.next() => match item {
                     Some(Item::Line(line)) => {

@@ -5,11 +5,12 @@ use crate::mcp::{
 };
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 use tool_reliability::idempotency::StoreHandle;
 use tr_core::{
     DedupeKey, DefaultPolicy, Effect, Ran, RequestPolicy, ToolCall, ToolOutcome, canonical::Key,
+    internal::lock,
 };
 use tr_turn::{Plan, Report};
 
@@ -68,7 +69,7 @@ impl Keys {
         if effect == Effect::Mutating
             && let Some(name) = name_of(&call)
         {
-            self.made().insert(name.into(), StartedCall { key, is_unrecorded: false });
+            lock(&self.made).insert(name.into(), StartedCall { key, is_unrecorded: false });
         }
         let parts = &mut call.parts_mut().idempotency;
         parts.id = Some(DedupeKey { key, digest });
@@ -78,14 +79,14 @@ impl Keys {
 
     /// Registers which ends the store does not have, after all calls have ended.
     pub(crate) fn look(&self, store: &StoreHandle<ToolOutcome>) {
-        for made in self.made().values_mut() {
+        for made in lock(&self.made).values_mut() {
             made.is_unrecorded = store.is_unrecorded(&made.key);
         }
     }
 
     /// The calls whose ends are not recorded, as text; empty if there are none.
     pub(crate) fn unrecorded(&self) -> String {
-        let made = self.made();
+        let made = lock(&self.made);
         let unrecorded = made.iter().filter(|(_, made)| made.is_unrecorded);
         let line = |name: &str, made: &StartedCall| {
             let (short, command) = (records::short(&made.key), &self.command);
@@ -98,7 +99,7 @@ impl Keys {
 
     /// The calls that a person has to settle, as text; empty if every call's end is known.
     pub(crate) fn unknown(&self, report: &Report) -> String {
-        let made = self.made();
+        let made = lock(&self.made);
         let unknown = report.calls.iter().filter(|call| call.ran == Ran::Unknown);
         let line = |name: &str| {
             let (short, command) = (records::short(&made.get(name)?.key), &self.command);
@@ -107,10 +108,6 @@ impl Keys {
             ))
         };
         unknown.filter_map(|call| line(&call.name)).collect()
-    }
-
-    fn made(&self) -> MutexGuard<'_, BTreeMap<Box<str>, StartedCall>> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,14 +7,14 @@ use pin_project_lite::pin_project;
 use std::{
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll, ready},
 };
 use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
     BoxError, DefaultPolicy, ToolCall, ToolOutcome, debug_parts,
-    internal::{ReadyOnCall, ReadyOnCallFuture},
+    internal::{ReadyOnCall, ReadyOnCallFuture, lock},
 };
 use tr_telemetry::{Signals, TelemetryLayer, future::TelemetryFuture};
 
@@ -59,11 +59,11 @@ struct OwnEnd(Arc<Mutex<Option<Result<ToolOutcome, BoxError>>>>);
 
 impl OwnEnd {
     fn put(&self, end: Result<ToolOutcome, BoxError>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+        *lock(&self.0) = Some(end);
     }
 
     fn take(&self) -> Option<Result<ToolOutcome, BoxError>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.0).take()
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     mem,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Waker},
@@ -14,7 +14,8 @@ use std::{
 use tower_service::Service;
 use tr_core::{
     BoxError, CallInfo, Event, FailureInfo, Observer, Ran, ToolCall, ToolOutcome, Verdict, code,
-    debug_parts, internal::ReadyOnCallFuture,
+    debug_parts,
+    internal::{ReadyOnCallFuture, lock},
 };
 
 /// The stack around the recorded end of a call.
@@ -128,13 +129,9 @@ impl Default for State {
 }
 
 impl RealCall {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes the end; the first one counts.
     fn end(&self, end: End) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if let State::Running(waker) = &mut *state {
             let waker = waker.take();
             *state = State::Ended(end);
@@ -173,7 +170,7 @@ impl Future for ObservedToolFuture {
     type Output = Result<ToolOutcome, BoxError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.0.state();
+        let mut state = lock(&self.0.state);
         match &mut *state {
             State::Running(waker) => {
                 waker.get_or_insert_with(|| cx.waker().clone()).clone_from(cx.waker());

@@ -1,7 +1,7 @@
 //! What the runs of a tool gather for a caller that takes no chunks.
-use crate::chunks::Chunks;
+use crate::{chunks::Chunks, internal::lock};
 use std::sync::{
-    Mutex, MutexGuard, OnceLock, PoisonError,
+    Mutex, OnceLock,
     atomic::{AtomicU32, Ordering},
 };
 
@@ -42,8 +42,4 @@ impl Gathering {
         let at = runs.iter().position(|(number, _)| *number == run)?;
         Some(runs.swap_remove(at).1)
     }
-}
-
-fn lock(runs: &Mutex<Vec<(u32, Chunks)>>) -> MutexGuard<'_, Vec<(u32, Chunks)>> {
-    runs.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,10 @@
 //! The channel from a tool to the consumer of its chunks: bounded and in order.
 use super::{ChunkLimits, content::ChunkContent, gathered::Gathered};
-use crate::{Json, Ran, ToolError, ToolOutcome, Verdict, code};
+use crate::{Json, Ran, ToolError, ToolOutcome, Verdict, code, internal::lock};
 use std::{
     collections::VecDeque,
     fmt, mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll, Waker},
 };
 
@@ -122,10 +122,6 @@ fn register(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
     if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
         wakers.push(cx.waker().clone());
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Changes the state, then wakes the tasks that wait for such a change.

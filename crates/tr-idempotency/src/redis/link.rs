@@ -14,10 +14,11 @@ use redis::{
 use std::{
     future::Future,
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::sync::watch;
+use tr_core::internal::lock;
 
 /// One multiplexed connection, replaced after every error that leaves its state unknown.
 pub(super) struct Link {
@@ -144,15 +145,11 @@ impl Link {
 }
 
 impl Way {
-    fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A connection on which the server has answered `HELLO`, so that TLS and authentication have passed.
     /// Without one, nothing was sent that changes records, and the error says so.
     async fn connection(self: &Arc<Self>) -> Result<Numbered, RedisError> {
         let mut opening = {
-            let mut current = self.current();
+            let mut current = lock(&self.current);
             match &current.state {
                 State::Open(connection) => return Ok((connection.clone(), current.number)),
                 // Its task ends early only with its runtime.
@@ -173,7 +170,7 @@ impl Way {
         current.state = State::Opening(opening.clone());
         tokio::spawn(async move {
             let end = way.connect(number).await;
-            let mut current = way.current();
+            let mut current = lock(&way.current);
             if current.number == number {
                 current.state = match &end {
                     Ok(connection) => State::Open(connection.clone()),
@@ -212,7 +209,7 @@ impl Way {
 
     /// Drops the connection of this number; the next caller opens another one.
     fn lose(&self, number: u64) {
-        let mut current = self.current();
+        let mut current = lock(&self.current);
         if current.number != number {
             return;
         }
@@ -225,7 +222,7 @@ impl Way {
     /// The primary may have changed: the sentinels are asked again.
     fn doubt(&self) {
         if matches!(self.discovery, Discovery::Sentinels(_)) {
-            let number = self.current().number;
+            let number = lock(&self.current).number;
             self.lose(number);
         }
     }

@@ -3,11 +3,12 @@ use redis::{PushInfo, PushKind, Value};
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 use tokio::sync::Notify;
+use tr_core::internal::lock;
 
 /// The watchers of this process, by channel.
 #[derive(Default)]
@@ -24,13 +25,9 @@ struct Channel {
 }
 
 impl Watchers {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Channel>> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Joins the watchers of this channel, and returns what wakes them.
     pub(super) fn join(&self, channel: &[u8]) -> Arc<Notify> {
-        let mut channels = self.lock();
+        let mut channels = lock(&self.channels);
         let place = channels.entry(channel.to_vec()).or_default();
         place.watchers += 1;
         place.changed.clone()
@@ -38,7 +35,7 @@ impl Watchers {
 
     /// Leaves the channel; returns whether it was the last watcher.
     pub(super) fn leave(&self, channel: &[u8]) -> bool {
-        let mut channels = self.lock();
+        let mut channels = lock(&self.channels);
         let Some(place) = channels.get_mut(channel) else { return false };
         place.watchers -= 1;
         let last = place.watchers == 0;
@@ -59,7 +56,7 @@ impl Watchers {
     /// The connection is lost: all watchers read their records and subscribe again.
     pub(super) fn lost(&self) {
         self.losses.fetch_add(1, Relaxed);
-        for channel in self.lock().values() {
+        for channel in lock(&self.channels).values() {
             channel.changed.notify_waiters();
         }
     }
@@ -70,12 +67,12 @@ impl Watchers {
 
     /// Wakes the watchers of this channel.
     pub(super) fn wake(&self, channel: &[u8]) {
-        if let Some(place) = self.lock().get(channel) {
+        if let Some(place) = lock(&self.channels).get(channel) {
             place.changed.notify_waiters();
         }
     }
 
     pub(super) fn has(&self, channel: &[u8]) -> bool {
-        self.lock().contains_key(channel)
+        lock(&self.channels).contains_key(channel)
     }
 }

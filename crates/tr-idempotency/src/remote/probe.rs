@@ -5,14 +5,14 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{
     sync::OnceCell,
     time::{Instant, timeout_at},
 };
-use tr_core::canonical::Key;
+use tr_core::{canonical::Key, internal::lock};
 
 /// What [`Probe::probe`] releases.
 pub type ProbeFuture<'p, V> = Pin<Box<dyn Future<Output = Finding<V>> + Send + 'p>>;
@@ -119,12 +119,8 @@ impl<V> Prober<V> {
         timeout_at(until, self.probe.probe(call)).await.ok()?.state()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<OnceCell<bool>>>> {
-        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn join(&self, key: Key) -> Place<'_, V> {
-        let cell = self.lock().entry(key).or_default().clone();
+        let cell = lock(&self.in_flight).entry(key).or_default().clone();
         Place { probe: self, key, cell }
     }
 }
@@ -138,7 +134,7 @@ struct Place<'i, V> {
 
 impl<V> Drop for Place<'_, V> {
     fn drop(&mut self) {
-        let mut in_flight = self.probe.lock();
+        let mut in_flight = lock(&self.probe.in_flight);
         let is_ours = in_flight.get(&self.key).is_some_and(|it| Arc::ptr_eq(it, &self.cell));
         // The probe has ended, or this was its last caller: the next caller starts a new one.
         if is_ours && (self.cell.initialized() || Arc::strong_count(&self.cell) == 2) {

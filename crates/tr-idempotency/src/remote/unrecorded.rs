@@ -2,11 +2,11 @@
 use std::{
     collections::HashSet,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
-use tr_core::canonical::Key;
+use tr_core::{canonical::Key, internal::lock};
 
 /// The most keys that are kept.
 const MOST: usize = 10_000;
@@ -23,7 +23,7 @@ impl Unrecorded {
     /// Adds a call whose end the store has not recorded.
     #[cold]
     pub(super) fn add(&self, key: Key) {
-        let mut keys = self.lock();
+        let mut keys = lock(&self.keys);
         if keys.len() < MOST {
             keys.insert(key);
         }
@@ -33,17 +33,13 @@ impl Unrecorded {
     /// Removes a call whose end is recorded.
     pub(super) fn remove(&self, key: &Key) {
         if self.count.load(Relaxed) > 0 {
-            let mut keys = self.lock();
+            let mut keys = lock(&self.keys);
             keys.remove(key);
             self.count.store(keys.len(), Relaxed);
         }
     }
 
     pub(crate) fn has(&self, key: &Key) -> bool {
-        self.count.load(Relaxed) > 0 && self.lock().contains(key)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashSet<Key>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+        self.count.load(Relaxed) > 0 && lock(&self.keys).contains(key)
     }
 }

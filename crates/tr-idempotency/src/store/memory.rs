@@ -11,10 +11,10 @@ use std::{
     collections::HashMap,
     future::ready,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 use tokio::sync::Notify;
-use tr_core::{WallClock, canonical::Key};
+use tr_core::{WallClock, canonical::Key, internal::lock};
 
 /// The default capacity.
 const CAPACITY: usize = 1 << 20;
@@ -73,14 +73,10 @@ impl Memory {
         self.0.clock.unix_ms()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Changes the record of this key as it stands now, and wakes the watchers.
     fn change(&self, key: &Key, change: Change) -> bool {
         let now = self.now();
-        let mut table = self.lock();
+        let mut table = lock(&self.0.table);
         let epoch = table.epoch + 1;
         let Some(Stored { record, .. }) = table.get(key, now) else { return false };
         let changed = change.apply(record, epoch, now);
@@ -135,7 +131,7 @@ fn done<'s, T: Send + 's>(value: T) -> StoreFuture<'s, T> {
 impl RecordStore for Memory {
     fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
         let now = self.now();
-        let mut table = self.lock();
+        let mut table = lock(&self.0.table);
         let mut found = table.get(&claim.key, now).cloned();
         if found.is_none() && !table.room(self.0.capacity) {
             return done(Claimed::Full);
@@ -172,7 +168,7 @@ impl RecordStore for Memory {
 
     fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {
         let now = self.now();
-        let found = self.lock().get(key, now).cloned();
+        let found = lock(&self.0.table).get(key, now).cloned();
         done(found.and_then(|stored| stored.at(now)))
     }
 
@@ -182,7 +178,7 @@ impl RecordStore for Memory {
                 let mut changed = pin!(self.0.changed.notified());
                 changed.as_mut().enable();
                 let now = self.now();
-                let same = self.lock().get(key, now).is_some_and(|it| it.seen() == seen);
+                let same = lock(&self.0.table).get(key, now).is_some_and(|it| it.seen() == seen);
                 if !same {
                     return Ok(());
                 }
@@ -192,16 +188,16 @@ impl RecordStore for Memory {
     }
 
     fn list<'s>(&'s self, query: &'s Query, limit: usize, _: bool) -> StoreFuture<'s, Listing> {
-        let records = self.lock().selected(query, self.now()).take(limit).collect();
+        let records = lock(&self.0.table).selected(query, self.now()).take(limit).collect();
         done(Listing { records, unreadable: Vec::new() })
     }
 
     fn count<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
-        done(self.lock().selected(query, self.now()).count() as u64)
+        done(lock(&self.0.table).selected(query, self.now()).count() as u64)
     }
 
     fn flush<'s>(&'s self, query: &'s Query) -> StoreFuture<'s, u64> {
-        let mut table = self.lock();
+        let mut table = lock(&self.0.table);
         let free = |stored: &Stored| !stored.record.is_pinned();
         let meant: Vec<_> =
             table.selected(query, self.now()).filter(free).map(|stored| stored.key).collect();
@@ -213,7 +209,7 @@ impl RecordStore for Memory {
 
     fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
         let now = self.now();
-        let mut table = self.lock();
+        let mut table = lock(&self.0.table);
         let is_gone = table.get(key, now).is_some() && table.records.remove(key).is_some();
         self.0.changed.notify_waiters();
         done(is_gone)
@@ -221,7 +217,7 @@ impl RecordStore for Memory {
 
     fn sweep(&self) -> StoreFuture<'_, u64> {
         let now = self.now();
-        let mut table = self.lock();
+        let mut table = lock(&self.0.table);
         let over = table.records.values().filter(|stored| stored.record.over_at() <= now);
         let keys: Vec<_> = over.map(|stored| stored.key).take(SWEPT).collect();
         for key in &keys {
@@ -231,7 +227,7 @@ impl RecordStore for Memory {
     }
 
     fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
-        let mark = &mut self.lock().mark;
+        let mark = &mut lock(&self.0.table).mark;
         if mark == from {
             to.clone_into(mark);
         }

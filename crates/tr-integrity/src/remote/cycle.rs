@@ -1,6 +1,6 @@
 //! Tool cycles with a store: the intent is stored before the tool starts, use and result before the
 //! caller gets the answer.
-use super::{Log, TRIES, Unwritten, lock, slot::begun};
+use super::{Log, TRIES, Unwritten, slot::begun};
 use crate::{
     config::WhenStoreFails,
     cycle::{Ended, EventContext, INTENT_NOT_RECORDED, OpenCycle},
@@ -8,7 +8,7 @@ use crate::{
     store::{StoreError, StoreFuture},
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
-use tr_core::{Answer, Observer, SessionAction};
+use tr_core::{Answer, Observer, SessionAction, internal::lock};
 
 impl OpenCycle {
     /// Records the intent in the session with this id; once it is written, the tool may start.

@@ -2,7 +2,7 @@
 use super::{CycleMode, Session, cycle::LoadNote};
 use crate::{
     config::Layer0Config,
-    remote::{Log, Remote, lock},
+    remote::{Log, Remote},
     store::SessionStore,
 };
 use std::{
@@ -10,7 +10,8 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 use tr_core::{
-    CallInfo, ConfigError, Event, KeyRef, Observer, SystemClock, WallClock, debug_parts, setters,
+    CallInfo, ConfigError, Event, KeyRef, Observer, SystemClock, WallClock, debug_parts,
+    internal::lock, setters,
 };
 use tr_transcript::Format;
 

@@ -4,8 +4,9 @@ use std::{
     collections::BTreeMap,
     future::ready,
     ops::Bound,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
+use tr_core::internal::lock;
 
 /// Sessions in memory, behind the trait that durable stores implement.
 ///
@@ -23,10 +24,6 @@ impl Memory {
     pub fn new() -> Self {
         Self::default()
     }
-
-    fn lock(&self) -> MutexGuard<'_, Logs> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 fn head(log: &[Entry]) -> Option<Revision> {
@@ -35,7 +32,7 @@ fn head(log: &[Entry]) -> Option<Revision> {
 
 impl SessionStore for Memory {
     fn load<'s>(&'s self, session: &'s str) -> StoreFuture<'s, Vec<Entry>> {
-        let log = self.lock().get(session).cloned();
+        let log = lock(&self.0).get(session).cloned();
         Box::pin(ready(Ok(log.unwrap_or_default())))
     }
 
@@ -46,7 +43,7 @@ impl SessionStore for Memory {
         entry: &'s Entry,
     ) -> StoreFuture<'s, ()> {
         let append = || {
-            let mut logs = self.lock();
+            let mut logs = lock(&self.0);
             let log = logs.get(session).map_or(&[][..], Vec::as_slice);
             let number = entry.revision.number;
             let mut since = log.iter().rev().take_while(|there| there.revision.number >= number);
@@ -65,7 +62,7 @@ impl SessionStore for Memory {
 
     fn compact<'s>(&'s self, session: &'s str, base: &'s Entry) -> StoreFuture<'s, ()> {
         let compact = || {
-            let mut logs = self.lock();
+            let mut logs = lock(&self.0);
             match logs.get_mut(session) {
                 Some(log) if head(log) == Some(base.revision) => *log = vec![base.clone()],
                 log => return Err(StoreError::conflict(log.and_then(|log| head(log)))),
@@ -77,7 +74,7 @@ impl SessionStore for Memory {
 
     fn list<'s>(&'s self, after: Option<&'s str>, limit: usize) -> StoreFuture<'s, Vec<Head>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let logs = self.lock();
+        let logs = lock(&self.0);
         let heads = logs.range::<str, _>((from, Bound::Unbounded)).filter_map(|(session, log)| {
             let Entry { revision, at, .. } = *log.last()?;
             Some(Head { session: session.clone(), revision, at })
@@ -86,7 +83,7 @@ impl SessionStore for Memory {
     }
 
     fn delete<'s>(&'s self, session: &'s str) -> StoreFuture<'s, bool> {
-        let was_there = self.lock().remove(session).is_some();
+        let was_there = lock(&self.0).remove(session).is_some();
         Box::pin(ready(Ok(was_there)))
     }
 

@@ -8,7 +8,7 @@ use crate::BoxError;
 use std::{
     collections::VecDeque,
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{
@@ -20,6 +20,7 @@ use tokio::{
     sync::watch,
     time::sleep,
 };
+use tr_core::internal::lock;
 
 /// The lasting faults.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,7 +86,7 @@ impl Carrier {
         loop {
             let count = from.read(&mut chunk).await?;
             for piece in frames.add(&chunk[..count]).iter().filter(|piece| piece.counts()) {
-                self.asked().push_back(piece.command().map(str::to_owned));
+                lock(&self.asked).push_back(piece.command().map(str::to_owned));
             }
             let delay = lasting.wait_for(|lasting| !lasting.requests_cut).await?.delay;
             if count == 0 {
@@ -123,7 +124,7 @@ impl Carrier {
         if !piece.is_reply {
             return None;
         }
-        let command = if piece.counts() { self.asked().pop_front().flatten() } else { None };
+        let command = if piece.counts() { lock(&self.asked).pop_front().flatten() } else { None };
         self.losses.take(command.as_deref())
     }
 
@@ -153,9 +154,5 @@ impl Carrier {
             }
         }
         Err("a part of a reply is lost".into())
-    }
-
-    fn asked(&self) -> MutexGuard<'_, VecDeque<Option<String>>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,10 +3,11 @@
 use std::{
     future::Future,
     pin::Pin,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::Mutex,
     task::{Context, Poll},
 };
 use tokio::sync::oneshot;
+use tr_core::internal::lock;
 
 /// What a connection does after it lost a part of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,17 +55,17 @@ impl Losses {
     pub(super) fn arm(&self, name: Option<&str>, kept: usize, then: Then) -> Fired {
         let (fired, happened) = oneshot::channel();
         let name = name.map(str::to_owned);
-        self.armed().push(Armed { name, kept, then, fired });
+        lock(&self.0).push(Armed { name, kept, then, fired });
         Fired(happened)
     }
 
     pub(super) fn clear(&self) {
-        self.armed().clear();
+        lock(&self.0).clear();
     }
 
     /// The loss for the reply to a command of this name, if there is one.
     pub(super) fn take(&self, command: Option<&str>) -> Option<Armed> {
-        let mut armed = self.armed();
+        let mut armed = lock(&self.0);
         let fits = |armed: &Armed| match (&armed.name, command) {
             (None, _) => true,
             (Some(name), Some(command)) => name.eq_ignore_ascii_case(command),
@@ -72,9 +73,5 @@ impl Losses {
         };
         let at = armed.iter().position(fits)?;
         Some(armed.remove(at))
-    }
-
-    fn armed(&self) -> MutexGuard<'_, Vec<Armed>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

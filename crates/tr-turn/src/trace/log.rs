@@ -6,12 +6,14 @@ use crate::{
 };
 use std::{
     error::Error,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::time::Instant;
 use tool_reliability::telemetry::redact::{Hidden, Redact};
-use tr_core::{BreakerState, ToolCall, ToolError, ToolManifest, ToolOutcome, classify};
+use tr_core::{
+    BreakerState, ToolCall, ToolError, ToolManifest, ToolOutcome, classify, internal::lock,
+};
 
 /// The longest message in a trace.
 const LONGEST: usize = 500;
@@ -197,9 +199,4 @@ impl Run {
         };
         self.push(now, attempt, fact);
     }
-}
-
-/// Ignores poisoning: no operation under these locks leaves an inconsistent state.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

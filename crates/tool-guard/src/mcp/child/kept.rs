@@ -14,11 +14,11 @@ use hyper::header::CONTENT_LENGTH;
 use std::{
     future::poll_fn,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll, Waker},
 };
 use tokio::time::{Instant, sleep_until};
-use tr_core::BoxError;
+use tr_core::{BoxError, internal::lock};
 
 /// An event that gives the client an id before there is anything to say.
 const FIRST: &[u8] = b"data: \n\n";
@@ -87,7 +87,7 @@ impl Kept {
                         kept.push(&event);
                     }
                 }
-                kept.lock().end();
+                lock(&kept.0).end();
             };
             tokio::select! {
                 biased;
@@ -96,7 +96,7 @@ impl Kept {
             }
             // It also ends the exchange's part in it.
             drop(body);
-            kept.lock().end();
+            lock(&kept.0).end();
             ended();
         });
         let mut response = hyper::Response::from_parts(head, body_of(read));
@@ -106,14 +106,14 @@ impl Kept {
 
     /// Sets the call whose answer the stream carries.
     pub(super) fn watch(&self, watched: &Watched) {
-        let mut state = self.lock();
+        let mut state = lock(&self.0);
         state.call = watched.take().map_or(Call::None, Call::Waits);
         state.presence = watched.presence().clone();
     }
 
     /// Adds an event.
     pub(super) fn push(&self, event: &[u8]) {
-        let mut state = self.lock();
+        let mut state = lock(&self.0);
         let read = state.reader.map(|(_, number)| number);
         state.replay.push(event, read, Instant::now().into_std());
         state.wake_reader();
@@ -121,7 +121,7 @@ impl Kept {
 
     /// The events after this one, and those that follow; who read it before gets no more.
     pub(super) fn read(&self, after: u64) -> Read {
-        let mut state = self.lock();
+        let mut state = lock(&self.0);
         state.presence.here();
         state.readers += 1;
         state.reader = Some((state.readers, after));
@@ -135,22 +135,22 @@ impl Kept {
 
     /// Whether the events after this one are kept.
     pub(super) fn has(&self, after: u64) -> bool {
-        self.lock().replay.after(after) != Next::Lost
+        lock(&self.0).replay.after(after) != Next::Lost
     }
 
     /// The number of the last event.
     pub(super) fn last(&self) -> u64 {
-        self.lock().replay.last()
+        lock(&self.0).replay.last()
     }
 
     /// Whether nothing is added any more.
     pub(super) fn has_ended(&self) -> bool {
-        self.lock().replay.has_ended()
+        lock(&self.0).replay.has_ended()
     }
 
     /// Forgets old events.
     pub(super) fn trim(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.0);
         let read = state.reader.map(|(_, number)| number);
         state.replay.trim(read, Instant::now().into_std());
     }
@@ -158,7 +158,7 @@ impl Kept {
     /// Waits until the client has taken enough.
     async fn has_room(&self) {
         poll_fn(|cx| {
-            let mut state = self.lock();
+            let mut state = lock(&self.0);
             match state.reader {
                 Some((_, number)) if state.replay.unread(number) >= MAX_BYTES => {
                     state.to_write = Some(cx.waker().clone());
@@ -175,7 +175,7 @@ impl Kept {
         let mut at = Instant::now() + PATIENCE;
         loop {
             sleep_until(at).await;
-            let state = self.lock();
+            let state = lock(&self.0);
             at = match state.reader {
                 Some(_) => Instant::now() + PATIENCE,
                 None => state.unread_since + PATIENCE,
@@ -184,10 +184,6 @@ impl Kept {
                 return;
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -222,7 +218,7 @@ impl Stream for Read {
     type Item = Result<Bytes, BoxError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut state = self.kept.lock();
+        let mut state = lock(&self.kept.0);
         let Some((reader, number)) = state.reader else { return Poll::Ready(None) };
         if reader != self.reader {
             return Poll::Ready(None);
@@ -257,7 +253,7 @@ impl Stream for Read {
 
 impl Drop for Read {
     fn drop(&mut self) {
-        let mut state = self.kept.lock();
+        let mut state = lock(&self.kept.0);
         if state.reader.is_some_and(|(reader, _)| reader == self.reader) {
             state.reader = None;
             state.presence.away();
@@ -348,7 +344,7 @@ mod tests {
         let (mut most, mut all) = (0, 0);
         while event(&mut outer).await.is_some() {
             all += 1;
-            most = most.max(kept.lock().replay.unread(all));
+            most = most.max(lock(&kept.0).replay.unread(all));
         }
         assert_eq!(all, 4);
         assert!(most <= MAX_BYTES + 64, "{most}");

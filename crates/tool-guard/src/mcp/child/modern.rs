@@ -13,12 +13,12 @@ use crate::{
 use bytes::Bytes;
 use hyper::HeaderMap;
 use std::io;
-use tr_core::Ran;
+use tr_core::{Ran, internal::lock};
 
 impl Inside {
     /// The child of requests without a session, for one with these headers.
     pub(super) fn child(&self, headers: &HeaderMap) -> io::Result<Mux> {
-        let mut shared = self.shared();
+        let mut shared = lock(&self.shared);
         let child = match shared.child.as_ref().filter(|child| !child.is_gone()) {
             Some(child) => child.clone(),
             None => {
@@ -40,7 +40,7 @@ impl Inside {
     /// Answers a request of the protocol without sessions.
     pub(super) async fn modern(&self, headers: &HeaderMap, body: Bytes, asked: &Asked) -> Answered {
         let discovers = asked.method.as_deref() == Some("server/discover");
-        if discovers && self.shared().is_legacy {
+        if discovers && lock(&self.shared).is_legacy {
             return of_sessions(&asked.id);
         }
         let child = match self.child(headers) {
@@ -55,13 +55,13 @@ impl Inside {
             return of_sessions(&asked.id);
         }
         let Some(code) = code else {
-            self.shared().is_modern |= discovers;
+            lock(&self.shared).is_modern |= discovers;
             return answer;
         };
-        if discovers && session::is_of_legacy(code) && !self.shared().is_modern {
+        if discovers && session::is_of_legacy(code) && !lock(&self.shared).is_modern {
             // Other codes may be of this request alone.
             if code == METHOD_NOT_FOUND {
-                let mut shared = self.shared();
+                let mut shared = lock(&self.shared);
                 shared.is_legacy = true;
                 // No client will ask it anything.
                 shared.child.take_if(|_| child.streams() == 0).as_ref().inspect(|it| it.end());

@@ -19,7 +19,7 @@ use std::{
     ffi::OsString,
     io,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll},
     time::Duration,
 };
@@ -30,6 +30,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 use tool_reliability::telemetry::TARGET;
+use tr_core::internal::lock;
 
 /// How long a server may take to end after its input has.
 const GRACE: Duration = Duration::from_secs(5);
@@ -102,7 +103,7 @@ impl Mux {
     pub(super) fn post(&self, line: Bytes, is_mutating: bool, presence: Option<&Presence>) -> Post {
         let presence = presence.cloned().unwrap_or_default();
         let message = Message { line, is_mutating, presence };
-        let mut posts = self.0.lock();
+        let mut posts = lock(&self.0.posts);
         let state = match posts.has_room(None) {
             true => State::Open(posts.post(&message)),
             false => State::Waiting(message),
@@ -114,34 +115,34 @@ impl Mux {
 
     /// From now on the requests may be those of several clients.
     pub(super) fn mix(&self) {
-        self.0.lock().mix();
+        lock(&self.0.posts).mix();
     }
 
     /// Listens to what the server says unasked.
     pub(super) fn listen(&self) -> Post {
-        let number = self.0.lock().listen();
+        let number = lock(&self.0.posts).listen();
         self.0.wake.notify_one();
         Post { shared: self.0.clone(), state: State::Open(number) }
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        *self.0.ends.borrow() != Ends::Runs || self.0.lock().is_gone()
+        *self.0.ends.borrow() != Ends::Runs || lock(&self.0.posts).is_gone()
     }
 
     /// How many requests are waited for by their clients.
     pub(super) fn streams(&self) -> usize {
-        self.0.lock().streams()
+        lock(&self.0.posts).streams()
     }
 
     /// Whether a stream is open.
     pub(super) fn is_in_use(&self) -> bool {
-        let posts = self.0.lock();
+        let posts = lock(&self.0.posts);
         posts.is_in_use() || posts.streams() > 0
     }
 
     /// Whether it would be missed: a stream is open, or the server owes an answer.
     pub(super) fn is_busy(&self) -> bool {
-        self.is_in_use() || self.0.lock().owes()
+        self.is_in_use() || lock(&self.0.posts).owes()
     }
 
     /// Ends the server.
@@ -159,12 +160,6 @@ impl Mux {
     /// Waits until its processes are gone.
     pub(super) async fn ended(&self) {
         let _ = self.0.ends.subscribe().wait_for(|ends| *ends == Ends::Over).await;
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Posts> {
-        self.posts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -187,7 +182,7 @@ impl Stream for Post {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
         let this = &mut *self;
-        let mut posts = this.shared.lock();
+        let mut posts = lock(&this.shared.posts);
         let number = match &this.state {
             State::Open(number) => *number,
             State::Waiting(message) => {
@@ -212,7 +207,7 @@ impl Stream for Post {
 impl Drop for Post {
     fn drop(&mut self) {
         if let State::Open(number) = self.state {
-            self.shared.lock().close(number);
+            lock(&self.shared.posts).close(number);
             // There may be a cancellation to write, and room to read.
             self.shared.wake.notify_one();
         }
@@ -238,13 +233,13 @@ impl Io {
         self.carry().await;
         if self.heard {
             // What is left of the server answers nothing, however long it takes to end.
-            self.shared.lock().end(Gone::Ended);
+            lock(&self.shared.posts).end(Gone::Ended);
         }
         let why = self.end().await;
         if matches!(why, Gone::NotStarted(_)) {
             tracing::warn!(target: TARGET, event = "mcp_child_not_started");
         }
-        self.shared.lock().end(why);
+        lock(&self.shared.posts).end(why);
         self.shared.ends.send_replace(Ends::Over);
     }
 
@@ -257,7 +252,7 @@ impl Io {
                 return;
             }
             let may_read = {
-                let mut posts = shared.lock();
+                let mut posts = lock(&shared.posts);
                 if self.unwritten.is_empty() {
                     self.unwritten = std::mem::take(&mut posts.to_server);
                 }
@@ -268,7 +263,7 @@ impl Io {
                 biased;
                 wrote = server::write(&mut self.server.input, &mut self.unwritten), if !self.unwritten.is_empty() => {
                     match wrote {
-                        Ok(bytes) => shared.lock().wrote(bytes),
+                        Ok(bytes) => lock(&shared.posts).wrote(bytes),
                         Err(_) => {
                             // Its output may still hold answers.
                             self.unwritten = BytesMut::new();
@@ -285,7 +280,7 @@ impl Io {
                         return;
                     }
                     // Who reads as fast as the server writes, falls behind by no more than that.
-                    if shared.lock().unread() >= AT_ONCE {
+                    if lock(&shared.posts).unread() >= AT_ONCE {
                         yield_now().await;
                     }
                 }
@@ -302,7 +297,7 @@ impl Io {
     /// Reads what there is; returns whether the output has ended.
     fn read(&mut self) -> bool {
         let Some(output) = &self.output else { return true };
-        let mut posts = self.shared.lock();
+        let mut posts = lock(&self.shared.posts);
         let (mut bytes, mut ended) = (0, false);
         while bytes < AT_ONCE && !ended {
             match output.try_read_buf(self.lines.buffer()) {

@@ -26,10 +26,10 @@ use hyper::{
 use std::{
     collections::HashMap,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     task::{Context, Poll, ready},
 };
-use tr_core::BoxError;
+use tr_core::{BoxError, internal::lock};
 
 /// How many requests of a session may be open.
 const MAX_STREAMS: usize = 64;
@@ -141,10 +141,6 @@ impl Streams {
     fn unfinished(&self) -> usize {
         self.kept.values().filter(|kept| !kept.has_ended()).count()
     }
-}
-
-fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
-    streams.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether this client resumes the streams of its requests.

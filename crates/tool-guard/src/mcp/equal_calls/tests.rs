@@ -1,6 +1,7 @@
 //! Which call joins which.
 use super::*;
 use tokio::time::advance;
+use tr_core::internal::lock;
 
 const LONG: Duration = Duration::from_secs(4);
 
@@ -43,7 +44,7 @@ async fn each_cut_off_call_is_joined_once_and_for_a_minute() {
     cuts.noted(pay(), "3");
     advance(HELD).await;
     assert_eq!(cuts.id(pay(), "4").await, "4");
-    assert!(cuts.lock().cuts.is_empty() && cuts.lock().running.is_empty());
+    assert!(lock(&cuts.0.table).cuts.is_empty() && lock(&cuts.0.table).running.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +136,7 @@ async fn a_call_that_was_answered_once_is_not_cut_off_for_another_of_its_request
             assert!(first.cut().withdraw().is_none());
         }
         assert_eq!(calls.id(pay(), "2").await, "2", "{is_cut_first}");
-        assert!(calls.lock().cuts.is_empty());
+        assert!(lock(&calls.0.table).cuts.is_empty());
         advance(HELD).await;
     }
 }
@@ -195,7 +196,7 @@ async fn a_repeat_that_is_faster_than_the_news_of_the_cut_waits_for_it() {
     assert_eq!(cuts.id(pay(), "4").await, "4");
     assert!(begun.elapsed() >= SOON);
     drop(repeat);
-    assert!(cuts.lock().running.is_empty());
+    assert!(lock(&cuts.0.table).running.is_empty());
 }
 
 /// Seed 102, round 305 of `tests/kills` over HTTP: a repeat under another id joins the call, its answer counts as
@@ -213,7 +214,7 @@ async fn a_request_that_joined_a_call_joins_it_again() {
     advance(JOINED).await;
     cuts.noted(by("a", "other"), "4");
     assert_eq!(cuts.id(by("a", "other"), "5").await, "4");
-    assert_eq!(cuts.lock().joined.len(), 1);
+    assert_eq!(lock(&cuts.0.table).joined.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,8 +225,8 @@ async fn of_more_joins_than_are_kept_the_oldest_is_forgotten() {
         cuts.id(pay(), &format!("{number}")).await;
         advance(Duration::from_millis(1)).await;
     }
-    assert_eq!(cuts.lock().joined.len(), MOST);
-    let joined = |own: String| cuts.lock().joined(&own, &pay().equals);
+    assert_eq!(lock(&cuts.0.table).joined.len(), MOST);
+    let joined = |own: String| lock(&cuts.0.table).joined(&own, &pay().equals);
     assert_eq!(joined(MOST.to_string()), Some(format!("of-{MOST}").into()));
     assert_eq!(joined("0".into()), None);
     assert_eq!(joined("1".into()), Some("of-1".into()));
@@ -259,5 +260,5 @@ async fn there_is_room_for_as_many_as_may_be_and_the_first_goes() {
     }
     assert_eq!(cuts.id(by("a", "0"), "new").await, "new");
     assert_eq!(cuts.id(by("a", "1"), "new").await, "1");
-    assert_eq!(cuts.lock().cuts.len(), MOST - 1);
+    assert_eq!(lock(&cuts.0.table).cuts.len(), MOST - 1);
 }

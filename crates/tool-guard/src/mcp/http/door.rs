@@ -33,7 +33,7 @@ use hyper::{
 use std::{
     borrow::Cow,
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{
@@ -41,7 +41,7 @@ use tokio::{
     time::Instant,
 };
 use tool_reliability::telemetry::TARGET;
-use tr_core::canonical::Digest;
+use tr_core::{canonical::Digest, internal::lock};
 
 /// The calls and lists that run at once, also without their clients; beyond it they are refused.
 const MOST: usize = 1_024;
@@ -164,7 +164,7 @@ impl<B: Behind> Inside<B> {
         }
         if B::IS_COMMAND && is_modern(&head.headers) {
             let effects = self.guard.effects();
-            let effects = effects.lock().unwrap_or_else(PoisonError::into_inner);
+            let effects = lock(&effects);
             if let Some((code, why)) = headers::fault(&head.headers, &read, effects.mirrored()) {
                 return refused(StatusCode::BAD_REQUEST, id_text, code, &why);
             }
@@ -332,7 +332,7 @@ struct Session {
 
 impl Sessions {
     fn begin(&self, home: Home, session: Session) {
-        let mut all = self.all();
+        let mut all = lock(&self.0);
         if all.len() == MOST_SESSIONS {
             let oldest = all.iter().min_by_key(|(_, session)| session.begun);
             let oldest = oldest.map(|(home, _)| home.clone());
@@ -342,15 +342,11 @@ impl Sessions {
     }
 
     fn began(&self, home: &Home) -> Option<Instant> {
-        self.all().get(home).map(|session| session.begun)
+        lock(&self.0).get(home).map(|session| session.begun)
     }
 
     fn client(&self, home: &Home) -> Option<Box<str>> {
-        self.all().get(home)?.client.clone()
-    }
-
-    fn all(&self) -> MutexGuard<'_, HashMap<Home, Session>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).get(home)?.client.clone()
     }
 }
 

@@ -4,9 +4,10 @@ use crate::mcp::{
     unknowns::Ended,
 };
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex,
     atomic::{AtomicU8, Ordering},
 };
+use tr_core::internal::lock;
 
 const HERE: u8 = 0;
 const AWAY: u8 = 1;
@@ -59,13 +60,13 @@ impl Watched {
     }
 
     pub(crate) fn take(&self) -> Option<Uncut> {
-        self.call.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.call).take()
     }
 
     /// Notes how the call ended.
     pub(crate) fn ended(&self, ended: Ended) {
         if let Some(end) = &self.end {
-            *end.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+            *lock(end) = Some(ended);
         }
     }
 

@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     hash::Hash,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{
@@ -15,7 +15,7 @@ use tokio::{
     },
     time::timeout,
 };
-use tr_core::canonical::Key;
+use tr_core::{canonical::Key, internal::lock};
 
 /// Whose calls they are: the caller's, in its session, else on its connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -151,10 +151,6 @@ impl<K: Clone + Eq + Hash> Drop for Counted<K> {
     fn drop(&mut self) {
         self.give_up();
     }
-}
-
-fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Run {

@@ -5,10 +5,10 @@ use std::{
     collections::BTreeMap,
     fmt::{self, Write as _},
     io::Write,
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 use tool_reliability::telemetry::TARGET;
-use tr_core::{SystemClock, WallClock as _, printable, rfc3339};
+use tr_core::{SystemClock, WallClock as _, internal::lock, printable, rfc3339};
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
@@ -39,7 +39,7 @@ impl<S: Subscriber, W: Write + Send + 'static> Layer<S> for HumanLines<W> {
         let mut said = Said::default();
         event.record(&mut said);
         if let Some(line) = line(SystemClock.unix_ms(), &said, self.colours) {
-            let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut writer = lock(&self.writer);
             let _ = writer.write_all(line.as_bytes()).and_then(|()| writer.flush());
         }
     }

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use tokio::time::Instant;
 use tool_reliability::{idempotency::Resolution, telemetry::TARGET};
-use tr_core::{Ran, ToolOutcome};
+use tr_core::{Ran, ToolOutcome, internal::lock};
 
 /// The notice that the list of tools is no longer current.
 pub(crate) const LIST_CHANGED: &str = "notifications/tools/list_changed";
@@ -74,7 +74,7 @@ impl Proxy {
             None if message.is_response() => self.on_answer(line, message),
             Some("notifications/progress") => self.on_progress(line, message),
             Some(LIST_CHANGED) => {
-                self.effects().forget();
+                lock(&self.effects).forget();
                 self.pass_to_client(line);
             }
             Some(method) => {
@@ -160,7 +160,7 @@ impl Proxy {
         }
         let Line::One(message) = message::read(part) else { return };
         match (message.method.as_deref(), message.id.and_then(Token::read)) {
-            (Some(LIST_CHANGED), _) => self.effects().forget(),
+            (Some(LIST_CHANGED), _) => lock(&self.effects).forget(),
             (None, Some(id)) if message.is_response() => {
                 drop(self.on_others_answer(&id, &message));
             }
@@ -173,7 +173,7 @@ impl Proxy {
     fn on_others_answer(&mut self, id: &Token, message: &Message<'_>) -> Option<Open> {
         let open = self.requests.take(id)?;
         if let Some(result) = message.result.filter(|_| open.is_list) {
-            self.effects().learn(result);
+            lock(&self.effects).learn(result);
         }
         Some(open)
     }

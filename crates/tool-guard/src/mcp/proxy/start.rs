@@ -14,7 +14,7 @@ use std::{fmt::Write as _, process, sync::Arc};
 use tower::ServiceExt;
 use tr_core::{
     CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall, call::Attachment,
-    printable,
+    internal::lock, printable,
 };
 
 /// How much of a param's value a record shows, in characters.
@@ -84,7 +84,7 @@ impl Proxy {
         }
         // A caller that gives it a key of its own declares that it is intended. A host that runs its tools may
         // have been forbidden to make the earlier call.
-        let is_declared = || call.parts().effect_declared || self.effects().is_harmful(&tool);
+        let is_declared = || call.parts().effect_declared || lock(&self.effects).is_harmful(&tool);
         let may_bar = !is_keyed && (!self.host_runs || is_declared());
         let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && may_bar);
         let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
@@ -146,7 +146,7 @@ impl Proxy {
     /// The call with what is known of its tool. A key is its caller's promise that it must not be made twice, whatever
     /// the server says of the tool.
     fn declared(&self, mut call: ToolCall, tool: &str, is_keyed: bool) -> ToolCall {
-        let effects = self.effects();
+        let effects = lock(&self.effects);
         let known = effects.of(tool);
         let undeclared = effects.undeclared(tool);
         drop(effects);

@@ -15,10 +15,11 @@ use std::{
     fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::SystemTime,
 };
 use tool_reliability::telemetry::TARGET;
+use tr_core::internal::lock;
 
 /// What a message of MCP 2026-07-28 repeats in its headers.
 pub(super) struct Modern {
@@ -94,7 +95,7 @@ impl Own {
 
     /// The headers now. If the file has become unusable, those before stay.
     pub(super) fn now(&self) -> HeaderMap {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.0);
         let state = &mut *state;
         if let Some(file) = &state.file
             && let now = seen(file)

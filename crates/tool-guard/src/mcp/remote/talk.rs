@@ -23,10 +23,10 @@ use hyper::{
     header::{ACCEPT, CONTENT_TYPE, HeaderValue},
 };
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
-use tr_core::{FailureInfo, Ran, Verdict};
+use tr_core::{FailureInfo, Ran, Verdict, internal::lock};
 
 /// The talk with the server.
 pub(super) struct Talk {
@@ -208,10 +208,6 @@ impl Talk {
         self.initialize.is_none()
     }
 
-    fn effects(&self) -> MutexGuard<'_, Effects> {
-        self.effects.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn base(&self) -> HeaderMap {
         let mut headers = self.own.now();
         if let Some(session) = &self.session {
@@ -230,7 +226,7 @@ impl Talk {
         headers.insert(ACCEPT, both);
         if let Some(Modern { version, method, name, arguments }) = modern(body) {
             if let Some(tool) = name.as_deref().filter(|_| method == "tools/call") {
-                headers.extend(repeated(self.effects().mirrored(), tool, &arguments));
+                headers.extend(repeated(lock(&self.effects).mirrored(), tool, &arguments));
             }
             let parts = [(VERSION, Some(version)), (METHOD, Some(method)), (NAME, name)];
             for (header, text) in parts {
@@ -302,7 +298,7 @@ impl Talk {
                 Listed::Other => return,
                 Listed::Page(result, cursor) => {
                     drop(self.open.remove(at));
-                    self.effects().learn(&result);
+                    lock(&self.effects).learn(&result);
                     if let Some(cursor) = cursor {
                         let call = self.mismatches.first().and_then(|it| it.open.call.clone());
                         return self.list(call.as_ref(), Some(&cursor));

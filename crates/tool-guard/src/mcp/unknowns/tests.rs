@@ -1,6 +1,7 @@
 //! What bars equal calls, and what a late answer is given to.
 use super::*;
 use serde_json::json;
+use tr_core::internal::lock;
 
 fn key(byte: u8) -> Key {
     Key::from_bytes([byte; 32])
@@ -111,6 +112,6 @@ async fn there_is_room_for_as_many_as_may_be_and_the_first_goes() {
         all.note(all.equals(Key::from_bytes(bytes), None, "a"), None, Earlier::NoAnswer, "pay");
         tokio::time::advance(Duration::from_micros(1)).await;
     }
-    assert_eq!(all.lock().len(), MOST);
+    assert_eq!(lock(&all.calls).len(), MOST);
     assert!(all.bars(&key(0), None).is_none());
 }

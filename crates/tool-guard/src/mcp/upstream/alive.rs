@@ -7,10 +7,11 @@ use hyper::{
 use std::{
     collections::HashMap,
     hash::{BuildHasher as _, Hasher as _, RandomState},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::Mutex,
     time::Duration,
 };
 use tokio::time::Instant;
+use tr_core::internal::lock;
 
 /// How long an answer is a sign of life.
 const FRESH: Duration = Duration::from_secs(5);
@@ -38,10 +39,6 @@ impl Alive {
         Self { secret, seen: Mutex::default() }
     }
 
-    fn seen(&self) -> MutexGuard<'_, HashMap<Peer, Instant>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The session and credential of a request: some servers take a credential in the query.
     pub(super) fn peer(&self, query: Option<&str>, headers: &HeaderMap) -> Peer {
         let mut digest = blake3::Hasher::new_keyed(&self.secret);
@@ -59,7 +56,7 @@ impl Alive {
 
     /// Notes that the server has accepted a request of this peer's.
     pub(super) fn note(&self, peer: Peer, now: Instant) {
-        let mut seen = self.seen();
+        let mut seen = lock(&self.seen);
         if seen.len() >= MOST && !seen.contains_key(&peer) {
             let mut times: Vec<_> = seen.values().copied().collect();
             let (_, middle, _) = times.select_nth_unstable(MOST / 2);
@@ -71,12 +68,12 @@ impl Alive {
 
     /// Whether it accepted one lately.
     pub(super) fn is_fresh(&self, peer: &Peer, now: Instant) -> bool {
-        self.seen().get(peer).is_some_and(|at| now.duration_since(*at) <= FRESH)
+        lock(&self.seen).get(peer).is_some_and(|at| now.duration_since(*at) <= FRESH)
     }
 
     /// Whether it ever accepted one.
     pub(super) fn has_worked(&self, peer: &Peer) -> bool {
-        self.seen().contains_key(peer)
+        lock(&self.seen).contains_key(peer)
     }
 }
 
@@ -130,7 +127,7 @@ mod tests {
         for at in 0..=MOST {
             alive.note(peer(at), begun + Duration::from_millis(at as u64));
         }
-        assert!(alive.seen().len() <= MOST);
+        assert!(lock(&alive.seen).len() <= MOST);
         assert!(alive.has_worked(&peer(MOST)) && !alive.has_worked(&peer(0)));
     }
 }

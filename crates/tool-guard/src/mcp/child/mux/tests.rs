@@ -2,7 +2,7 @@
 use super::*;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tr_core::Ran;
+use tr_core::{Ran, internal::lock};
 
 /// A server of these lines of shell.
 fn server(script: &str, sharing: Sharing, max_line: usize) -> Mux {
@@ -115,7 +115,7 @@ async fn answers_that_nobody_reads_are_left_in_the_pipe() {
     let script = r#"read -r line; while :; do echo '{"method":"n","params":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}'; done"#;
     let mux = server(script, Sharing::Session, 1 << 20);
     let mut call = mux.post(ask(1), false, None);
-    while mux.0.lock().may_read() {
+    while lock(&mux.0.posts).may_read() {
         tokio::task::yield_now().await;
     }
     let mut bytes = 0;
@@ -124,6 +124,6 @@ async fn answers_that_nobody_reads_are_left_in_the_pipe() {
             Some(Heard::Message { line, .. }) => bytes += line.len(),
             other => panic!("{other:?}"),
         }
-        assert!(mux.0.lock().unread() < HIGH_WATER + 2 * AT_ONCE);
+        assert!(lock(&mux.0.posts).unread() < HIGH_WATER + 2 * AT_ONCE);
     }
 }
