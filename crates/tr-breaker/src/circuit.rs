@@ -30,7 +30,7 @@ use tr_policy::BreakerState;
 #[derive(Debug)]
 pub(crate) struct Circuit {
     settings: Arc<Settings>,
-    mode: Mode,
+    pub(crate) mode: Mode,
     phase: Phase,
     /// Counts the steps, from 1, and is never 0: a call that was admitted in another generation changes
     /// nothing.
@@ -153,10 +153,6 @@ impl Circuit {
             transitions: None,
             settings,
         }
-    }
-
-    pub(crate) const fn mode(&self) -> Mode {
-        self.mode
     }
 
     /// The mode, and whether it is forced open.

@@ -136,7 +136,7 @@ impl Permit {
         ticket: Option<Ticket>,
         began: Option<CoarseInstant>,
     ) -> Self {
-        if circuit.is_timed() {
+        if circuit.is_timed {
             let began = began.unwrap_or_else(|| CoarseInstant::at(clock::now()));
             // A tool that blocks ends at once, and is slow all the same.
             return Self { circuit, ticket, began: Some(began), has_waited: true };
@@ -151,7 +151,7 @@ impl Permit {
 
     /// Whether a failure of this code is one. A tool that says what is not ready yet works.
     pub(crate) fn counts(&self, code: &str) -> bool {
-        code != NOT_READY && (code != RATE_LIMITED || self.circuit.settings().count_rate_limits)
+        code != NOT_READY && (code != RATE_LIMITED || self.circuit.settings.count_rate_limits)
     }
 
     /// Spends it on a success.

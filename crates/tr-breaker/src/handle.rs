@@ -33,7 +33,7 @@ impl Registry {
     }
 
     pub(crate) fn settings(&self) -> &Settings {
-        self.breakers.settings()
+        &self.breakers.settings
     }
 
     pub(crate) fn breakers(&self) -> Sharded<Breakers> {
@@ -63,7 +63,7 @@ impl Registry {
     /// since the failures of some keys say nothing of the others. By hand it can be forced open.
     #[must_use]
     pub fn overflow(&self) -> BreakerHandle {
-        self.handle(self.breakers.overflow().clone())
+        self.handle(self.breakers.overflow.clone())
     }
 
     fn handle(&self, circuit: Arc<KeyedCircuit>) -> BreakerHandle {
@@ -105,7 +105,7 @@ impl Registry {
     ///
     /// A breaker becomes `HALF_OPEN` by the clock; the next call or read of its state reports it.
     pub fn subscribe(&self, observer: Arc<dyn Observer>) {
-        self.breakers.observers().add(observer);
+        self.breakers.observers.add(observer);
     }
 }
 
@@ -167,7 +167,7 @@ impl BreakerHandle {
     /// What it does with its decisions.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        self.circuit.inspect(clock::now(), |circuit, _| circuit.mode())
+        self.circuit.inspect(clock::now(), |circuit, _| circuit.mode)
     }
 
     /// The counts. Closing and resetting set all to zero.
@@ -236,7 +236,7 @@ impl BreakerHandle {
     /// as if the breaker had been made by it. `None` takes an earlier order back: the layer's settings
     /// hold again.
     pub fn order(&self, order: Option<BreakerOrder>) {
-        let layer = self.breakers.settings();
+        let layer = &self.breakers.settings;
         let forced = match order {
             None => layer.force_open,
             Some(order) => order == BreakerOrder::ForcedOpen,

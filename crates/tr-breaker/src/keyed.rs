@@ -29,13 +29,13 @@ pub(crate) struct KeyedCircuit {
     /// A thread is notifying the observers.
     is_notifying: AtomicBool,
     /// It matters how long calls take.
-    is_timed: bool,
+    pub(crate) is_timed: bool,
     /// No rule asks when successes end.
     is_timeless: bool,
     fast_path: FastPath,
-    hash: u64,
-    settings: Arc<Settings>,
-    observers: Arc<Observers>,
+    pub(crate) hash: u64,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) observers: Arc<Observers>,
     locked: Mutex<Locked>,
 }
 
@@ -85,10 +85,6 @@ impl KeyedCircuit {
         }
     }
 
-    pub(crate) const fn hash(&self) -> u64 {
-        self.hash
-    }
-
     #[inline]
     pub(crate) fn is(&self, key: KeyRef<'_>) -> bool {
         self.hash == key.hash && key.is_named(self.name())
@@ -98,20 +94,6 @@ impl KeyedCircuit {
     pub(crate) fn is_target_of(&self, tool: &str) -> bool {
         let rest = || self.name().strip_prefix(tool)?.strip_prefix(' ');
         self.is_target && rest().is_some_and(|origin| !origin.contains(' '))
-    }
-
-    pub(crate) fn observers(&self) -> &Observers {
-        &self.observers
-    }
-
-    #[inline]
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    #[inline]
-    pub(crate) const fn is_timed(&self) -> bool {
-        self.is_timed
     }
 
     /// Lets a call pass without the lock, where that is possible.

@@ -22,16 +22,16 @@ use tr_policy::{BreakerOverride, KeyRef};
 /// Those that come first stay, and are found without a lock; the others, and those of what tools
 /// reach, come and go.
 pub(crate) struct Breakers {
-    settings: Arc<Settings>,
+    pub(crate) settings: Arc<Settings>,
     /// For the targets of tools: whether they decide, their tools' breakers say.
     target_settings: Arc<Settings>,
-    observers: Arc<Observers>,
+    pub(crate) observers: Arc<Observers>,
     capacity: usize,
     first: First<Arc<KeyedCircuit>>,
     others: RwLock<Others>,
     /// What the keys share for which there is no room: calls pass it and do not count, so that the failures of some
     /// refuse none of the others.
-    overflow: Arc<KeyedCircuit>,
+    pub(crate) overflow: Arc<KeyedCircuit>,
 }
 
 #[derive(Default)]
@@ -117,10 +117,6 @@ impl Breakers {
         self.first.get(key.hash, |circuit| circuit.is(key))
     }
 
-    pub(crate) fn observers(&self) -> &Observers {
-        &self.observers
-    }
-
     pub(crate) fn get(&self, key: KeyRef<'_>) -> Option<Arc<KeyedCircuit>> {
         let first = self.first(key).cloned();
         first.or_else(|| ignore_poison(self.others.read()).get(key))
@@ -128,10 +124,6 @@ impl Breakers {
 
     pub(crate) fn get_or_make(&self, key: KeyRef<'_>) -> Arc<KeyedCircuit> {
         self.find(key, || Seed { label: key.name, change: BreakerOverride::default() })
-    }
-
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<KeyedCircuit>> {
@@ -147,10 +139,6 @@ impl Breakers {
     pub(crate) fn targets_of(&self, tool: &KeyedCircuit) -> Vec<Arc<KeyedCircuit>> {
         let others = ignore_poison(self.others.read());
         others.slots.iter().filter(|other| other.is_target_of(tool.name())).cloned().collect()
-    }
-
-    pub(crate) const fn overflow(&self) -> &Arc<KeyedCircuit> {
-        &self.overflow
     }
 
     pub(crate) fn save(&self, unix_ms: u64) -> Snapshot {
@@ -266,7 +254,7 @@ impl Others {
 
     /// Puts a breaker in a slot that is unlisted or the next.
     fn put(&mut self, slot: usize, circuit: Arc<KeyedCircuit>) {
-        let hash = circuit.hash();
+        let hash = circuit.hash;
         if slot == self.slots.len() {
             self.slots.push(circuit);
         } else {
@@ -274,11 +262,11 @@ impl Others {
         }
         let slots = &self.slots;
         let slot = u32::try_from(slot).expect("capacities are below");
-        self.index.insert_unique(hash, slot, |slot| slots[*slot as usize].hash());
+        self.index.insert_unique(hash, slot, |slot| slots[*slot as usize].hash);
     }
 
     fn unlist(&mut self, slot: usize) {
-        let hash = self.slots[slot].hash();
+        let hash = self.slots[slot].hash;
         if let Ok(entry) = self.index.find_entry(hash, |listed| *listed as usize == slot) {
             entry.remove();
         }

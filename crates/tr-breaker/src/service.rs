@@ -115,7 +115,7 @@ impl<S, A> Breaker<S, A> {
         let (circuit, _) = self.find(req);
         let ended = Refusal { state: BreakerState::HalfOpen, left: None, shadow: false };
         let refusal = circuit.refuses().unwrap_or(ended);
-        if circuit.observers().is_enabled() {
+        if circuit.observers.is_enabled() {
             self.notify(req, &circuit, refusal);
         }
         CircuitOpen::new(circuit, refusal).into()
@@ -176,7 +176,7 @@ impl<S, A> Breaker<S, A> {
             Err(refusal) => {
                 let shadow = refusal.shadow || in_shadow;
                 let refusal = Refusal { shadow, ..refusal };
-                if circuit.observers().is_enabled() {
+                if circuit.observers.is_enabled() {
                     self.notify(req, &circuit, refusal);
                 }
                 if !shadow {
@@ -219,8 +219,8 @@ impl<S, A> Breaker<S, A> {
                 Seed { label: key.name, change: BreakerOverride::default() }
             }
         });
-        if Arc::ptr_eq(&found, self.breakers.overflow()) && found.observers().is_enabled() {
-            found.observers().notify(&self.policy.info(req), &Event::BreakerUncounted);
+        if Arc::ptr_eq(&found, &self.breakers.overflow) && found.observers.is_enabled() {
+            found.observers.notify(&self.policy.info(req), &Event::BreakerUncounted);
         }
         found
     }
@@ -232,6 +232,6 @@ impl<S, A> Breaker<S, A> {
     {
         let Refusal { state, shadow, .. } = refusal;
         let event = Event::BreakerRefused { breaker: circuit.name(), state, shadow };
-        circuit.observers().notify(&self.policy.info(req), &event);
+        circuit.observers.notify(&self.policy.info(req), &event);
     }
 }

@@ -33,7 +33,8 @@ pub(crate) struct Track {
     cycles: Cycles,
     /// How often the model waited.
     waits: u32,
-    last: Option<Instant>,
+    /// When the last call ended.
+    pub(crate) last: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -227,11 +228,6 @@ impl Track {
         }
         self.calls.retain_mut(|seen| lasts(&mut seen.held, seen.last));
         self.tools.retain_mut(|tool| lasts(&mut tool.held, tool.last));
-    }
-
-    /// When the last call ended.
-    pub(crate) const fn last(&self) -> Option<Instant> {
-        self.last
     }
 
     /// Whether nothing is remembered.

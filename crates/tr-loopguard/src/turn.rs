@@ -206,7 +206,7 @@ impl Turn {
     /// The time of the last kept event; `None` if there is none.
     pub(crate) fn last(&self) -> Option<Instant> {
         let failed = self.failures.back().map(|failure| failure.at);
-        failed.max(self.track.as_ref().and_then(|track| track.last()))
+        failed.max(self.track.as_ref().and_then(|track| track.last))
     }
 
     /// Whether nothing is kept.

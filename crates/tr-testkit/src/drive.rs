@@ -32,7 +32,7 @@ pub(crate) struct Driven<F> {
     flag: Arc<Flag>,
     waker: Waker,
     decoy: Option<Waker>,
-    polls: usize,
+    pub(crate) polls: usize,
 }
 
 /// What a future's waker leads to.
@@ -63,10 +63,6 @@ impl<F: Future> Driven<F> {
     pub(crate) fn with_decoy(mut self) -> Self {
         self.decoy = Some(Waker::noop().clone());
         self
-    }
-
-    pub(crate) fn polls(&self) -> usize {
-        self.polls
     }
 
     /// Drops the future; the strong count of what is returned is that of its wakers that are still

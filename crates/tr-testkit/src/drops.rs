@@ -68,7 +68,7 @@ pub async fn at_random<F: Future>(seed: u64, rounds: u64, mut make: impl FnMut()
         let all_gone = poll_fn(|cx| {
             group.retain_mut(|(future, allowance)| {
                 let Poll::Ready(end) = future.poll_within(cx, *allowance) else { return true };
-                longest = longest.max(future.polls() + 1);
+                longest = longest.max(future.polls + 1);
                 match end {
                     End::Finished(_) => report.finished += 1,
                     End::Spent | End::Stuck => report.dropped += 1,

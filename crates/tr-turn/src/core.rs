@@ -35,7 +35,7 @@ pub(crate) struct Core {
     log: Arc<Log>,
     recorder: Option<Recorder>,
     canceller: Canceller,
-    deadline: Instant,
+    pub(crate) deadline: Instant,
     calls: Vec<CallReport>,
     /// Calls that the turn's own deadline or cancellation ended before the turn itself was polled.
     late: Vec<(usize, Ran, Effect, Arc<Run>)>,
@@ -69,10 +69,6 @@ impl Core {
             Self { plan, planner, log, recorder, canceller, deadline, calls, late, steps };
         core.take_steps(now);
         core
-    }
-
-    pub(crate) const fn deadline(&self) -> Instant {
-        self.deadline
     }
 
     pub(crate) const fn is_over(&self) -> bool {

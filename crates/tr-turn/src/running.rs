@@ -21,7 +21,7 @@ use tr_core::{BoxError, Effect, Ran, ToolCall, ToolOutcome, internal::ReadyOnCal
 pin_project! {
     /// A running call: resolves when it ends, times out or is cancelled.
     pub(crate) struct Running<S, F> {
-        call: usize,
+        pub(crate) call: usize,
         #[pin]
         answer: ReadyOnCallFuture<S, F, ToolCall>,
         #[pin]
@@ -61,10 +61,6 @@ impl<S, F> Running<S, F> {
     ) -> Self {
         let timer = context.until.map(|(at, _)| sleep_until(at));
         Self { call, answer, timer, cancelled: token.cancelled_owned(), context: Some(context) }
-    }
-
-    pub(crate) const fn call(&self) -> usize {
-        self.call
     }
 
     pub(crate) fn context(&self) -> &RunContext {

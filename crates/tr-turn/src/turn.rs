@@ -178,7 +178,7 @@ where
             let log = Arc::new(this.turns.new_log(this.plan));
             let recorder = this.turns.recorder.clone();
             let core = Core::new(this.plan.clone(), log, recorder, this.canceller.clone());
-            let timer = sleep_until(core.deadline());
+            let timer = sleep_until(core.deadline);
             this.state.set(State::Running { core, timer });
         }
         let StateProj::Running { core, timer } = this.state.as_mut().project() else {
@@ -217,7 +217,7 @@ where
         let running = Pin::new(&*this.running).iter_pin_ref();
         let running = running.map(|one| {
             let one = one.get_ref();
-            (one.call(), one.ran(), one.context())
+            (one.call, one.ran(), one.context())
         });
         let report = core.expire(Instant::now(), cut_short, running);
         // Drops the calls before the report is returned.

@@ -25,9 +25,9 @@ use tr_core::{
 /// A client's call: its line, and the positions of the parts that the guard may replace.
 #[derive(Debug)]
 pub(crate) struct McpCall {
-    line: Bytes,
+    pub(crate) line: Bytes,
     pub(crate) tool: Box<str>,
-    id: Token,
+    pub(crate) id: Token,
     id_range: Range<usize>,
     token: Option<(Token, Range<usize>)>,
     own_id_used: AtomicBool,
@@ -192,17 +192,9 @@ impl McpCall {
         call.parts().attachment.get()
     }
 
-    pub(crate) const fn id(&self) -> &Token {
-        &self.id
-    }
-
     /// The client's id as JSON text.
     pub(crate) fn id_text(&self) -> &str {
         std::str::from_utf8(&self.line[self.id_range.clone()]).expect("a part of JSON text")
-    }
-
-    pub(crate) const fn line(&self) -> &Bytes {
-        &self.line
     }
 
     /// The client's progress token, and its JSON text.

@@ -146,7 +146,7 @@ impl Inside {
         }
         let is_primed = asked.requests > 0 && session::is_resumable(&head.headers);
         let client = Watched::default();
-        let post = session.mux.post(body, false, Some(client.presence()));
+        let post = session.mux.post(body, false, Some(&client.presence));
         let answer = answered(post, &self.guard, &asked, is_primed).await;
         Ok(session.kept(&head.headers, answer, &client))
     }

@@ -20,7 +20,8 @@ pub(crate) struct Effects {
     declared: Declared,
     listed: HashMap<Box<str>, Listed>,
     trust: Trust,
-    mirrored: Mirrored,
+    /// The arguments that headers repeat.
+    pub(crate) mirrored: Mirrored,
 }
 
 /// What a server says about a tool.
@@ -176,11 +177,6 @@ impl Effects {
     /// The tools that the server lists.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Arc<ToolManifest>> {
         self.listed.values().filter(|tool| tool.is_current).map(|tool| &tool.manifest)
-    }
-
-    /// The arguments that headers repeat.
-    pub(crate) const fn mirrored(&self) -> &Mirrored {
-        &self.mirrored
     }
 
     /// Whether the server itself says that a tool changes something for good.

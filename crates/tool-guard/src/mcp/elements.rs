@@ -49,14 +49,7 @@ pub(crate) fn listed_tools(page: &RawValue) -> impl Iterator<Item = &str> {
 pub(crate) struct Elements<'l> {
     rest: Option<&'l [u8]>,
     /// Whether a bracket or a string did not end, or ended without a beginning.
-    torn: bool,
-}
-
-impl Elements<'_> {
-    /// Whether the array was no complete one, as far as it was read.
-    pub(crate) const fn is_torn(&self) -> bool {
-        self.torn
-    }
+    pub(crate) torn: bool,
 }
 
 impl<'l> Iterator for Elements<'l> {

@@ -107,9 +107,10 @@ pub(crate) struct Uncut {
     all: EqualCalls,
     call: Arc<Call>,
     id: Box<str>,
-    end: End,
+    /// Where its end is noted.
+    pub(crate) end: End,
     /// For how long the call that it joined had run.
-    joined: Option<Duration>,
+    pub(crate) joined: Option<Duration>,
 }
 
 impl EqualCalls {
@@ -264,16 +265,6 @@ impl Uncut {
     /// The id by which the call is recognised.
     pub(crate) fn id(&self) -> &str {
         &self.id
-    }
-
-    /// For how long the call that it joined had run.
-    pub(crate) const fn joined(&self) -> Option<Duration> {
-        self.joined
-    }
-
-    /// Where its end is noted.
-    pub(crate) fn end(&self) -> End {
-        self.end.clone()
     }
 
     /// Notes that the client vanished without the answer.

@@ -58,7 +58,8 @@ pub(crate) struct Guard {
     unknowns: Arc<Unknowns>,
     pub(crate) equal_calls: EqualCalls,
     timeouts: Arc<dyn Observer>,
-    effects: Arc<Mutex<Effects>>,
+    /// What is known of the server's tools.
+    pub(crate) effects: Arc<Mutex<Effects>>,
     declared: Declared,
     files: Files,
     pub(crate) watching: Watching,
@@ -196,11 +197,6 @@ impl Guard {
         proxy.equal_calls = self.equal_calls.clone();
         proxy.server = self.label.as_str().into();
         proxy
-    }
-
-    /// What is known of the server's tools.
-    pub(crate) fn effects(&self) -> Arc<Mutex<Effects>> {
-        self.effects.clone()
     }
 
     /// Reads a message that passes: what it says of the tools, and whether it speaks in the guard's name;

@@ -50,7 +50,7 @@ pub(crate) struct Client {
     /// Names the server, so that guards of several servers may share records.
     server: Box<str>,
     /// Names the connection.
-    connection: Box<str>,
+    pub(crate) connection: Box<str>,
     claude_session: Option<Box<str>>,
     rules: Vec<IdentityConfig>,
     /// The HTTP request that carries the call, if one does.
@@ -74,7 +74,7 @@ pub(crate) struct Identity {
     call: Option<CallId>,
     /// The client's name of the call, whichever id it is recognised by.
     client_id: Option<Box<str>>,
-    conversation: Option<Box<str>>,
+    pub(crate) conversation: Option<Box<str>>,
 }
 
 /// The client's id of a call.
@@ -131,11 +131,6 @@ impl Client {
         self.connection = via.owner().into();
         self.via = Some(via);
         self
-    }
-
-    /// Names the connection, session or credential to which weak ids belong.
-    pub(crate) fn connection(&self) -> &str {
-        &self.connection
     }
 
     /// Names who may get the answer of a call that continues this state.
@@ -364,11 +359,6 @@ impl Identity {
     /// The client's id, if it does not name the call for ever.
     pub(crate) fn weak_id(&self) -> Option<&str> {
         self.call.as_ref().filter(|call| !call.strong).map(|call| &*call.id)
-    }
-
-    /// The conversation that the client names.
-    pub(crate) fn conversation(&self) -> Option<&str> {
-        self.conversation.as_deref()
     }
 
     /// Gives a call without an id one of the guard's.

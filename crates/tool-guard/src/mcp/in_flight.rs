@@ -135,7 +135,7 @@ impl InFlight {
 
     /// Begins a client's call.
     pub(crate) fn open(&mut self, call: &McpCall) -> Result<(), Unopened> {
-        let id = call.id();
+        let id = &call.id;
         if self.calls.contains_key(id) || self.attempts.contains_key(id) {
             return Err(Unopened::InUse);
         }
@@ -175,17 +175,17 @@ impl InFlight {
         owed: Owed,
         now: Instant,
     ) -> Option<Launched> {
-        let state = self.calls.get_mut(call.id())?;
+        let state = self.calls.get_mut(&call.id)?;
         if state.cancelled || state.key.is_some_and(|key| self.groups.is_unwanted(&key)) {
             return None;
         }
         if let Some(key) = &state.key {
-            self.groups.run(key, call.id());
+            self.groups.run(key, &call.id);
         }
-        let own_id = call.take_own_id() && !call.is_id_taken && !self.late.knows(call.id());
+        let own_id = call.take_own_id() && !call.is_id_taken && !self.late.knows(&call.id);
         let (wire_id, wire_token, line) = if own_id {
             let token = call.progress_token().map(|(token, _)| token.clone());
-            (call.id().clone(), token, call.line().clone())
+            (call.id.clone(), token, call.line.clone())
         } else {
             let wire_id = Self::next_id(&self.prefix, &mut self.sent);
             let line = call.line_as(&wire_id.to_json());
@@ -197,7 +197,7 @@ impl InFlight {
             self.progress.insert(token.clone(), wire_id.clone());
         }
         let attempt = Attempt {
-            client_id: call.id().clone(),
+            client_id: call.id.clone(),
             ending: sender,
             progress_token: wire_token,
             started: now,

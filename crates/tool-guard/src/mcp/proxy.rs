@@ -152,7 +152,7 @@ impl Proxy {
             call.trace.equals.iter().for_each(|it| self.wire.unknowns.received(it));
         }
         self.ended = Some(unknowns::ended(&end, self.key));
-        let wanted = self.wire.lock().in_flight.close(call.id());
+        let wanted = self.wire.lock().in_flight.close(&call.id);
         if wanted && self.mode == Mode::Enforce {
             let mut line = answer::line(&call, repeatable, &end, &self.wire.unknowns);
             if let Some(key) = self.wire.unrecorded(&call) {
@@ -361,10 +361,10 @@ impl Proxy {
                 return self.refuse(id_text, INVALID_PARAMS, &why);
             }
         };
-        request.call.is_id_taken = self.requests.contains(request.call.id());
+        request.call.is_id_taken = self.requests.contains(&request.call.id);
         let mut wire = self.wire.lock();
         if wire.observe {
-            wire.in_flight.forget(request.call.id());
+            wire.in_flight.forget(&request.call.id);
         }
         let opened = wire.in_flight.open(&request.call);
         drop(wire);

@@ -47,7 +47,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let pump = Pump {
         proxy: guard.proxy(guard.client(&connection)).with_messages(),
-        talk: Talk::new(upstream, headers, options.max_line, guard.effects(), guard.limits.idle),
+        talk: Talk::new(
+            upstream,
+            headers,
+            options.max_line,
+            guard.effects.clone(),
+            guard.limits.idle,
+        ),
         from_client: LineReader::new(
             stdio::input().context("cannot read standard input")?,
             options.max_line,

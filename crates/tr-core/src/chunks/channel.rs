@@ -189,7 +189,7 @@ impl Chunks {
     #[must_use]
     pub fn so_far(&self) -> Option<Result<Json, TooLong>> {
         let mut gathered = lock(&self.state).gathered.clone();
-        if gathered.is_over() {
+        if gathered.is_over {
             return Some(Err(TooLong));
         }
         gathered.take(false).map(|(content, _)| Ok(content))
@@ -257,7 +257,7 @@ impl Chunks {
         state.sent += 1;
         let watchers = state.sign();
         if state.consumer == Consumer::Present {
-            let chunk = chunk.into_json();
+            let chunk = chunk.json;
             state.queued_bytes += chunk.get().len();
             state.queue.push_back(chunk);
         }
@@ -283,7 +283,7 @@ fn finish(state: &mut State, attempt: u32, mut outcome: ToolOutcome) -> ToolOutc
             outcome.set_pieces(pieces);
             outcome
         }
-        None if state.consumer == Consumer::None => too_large(state.gathered.most()),
+        None if state.consumer == Consumer::None => too_large(state.gathered.most),
         None => {
             outcome.set_not_kept();
             outcome

@@ -4,8 +4,8 @@ use crate::Json;
 /// What one chunk holds: a piece of a text, or a JSON value of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkContent {
-    json: Json,
-    is_text: bool,
+    pub(super) json: Json,
+    pub(super) is_text: bool,
 }
 
 impl ChunkContent {
@@ -25,14 +25,6 @@ impl ChunkContent {
     #[must_use]
     pub const fn json(&self) -> &Json {
         &self.json
-    }
-
-    pub(super) const fn is_text(&self) -> bool {
-        self.is_text
-    }
-
-    pub(super) fn into_json(self) -> Json {
-        self.json
     }
 }
 

@@ -9,9 +9,9 @@ pub(super) struct Gathered {
     list: String,
     lengths: Vec<u32>,
     all_text: bool,
-    most: usize,
+    pub(super) most: usize,
     /// All chunks together are longer than `most`, so none is kept.
-    is_over: bool,
+    pub(super) is_over: bool,
 }
 
 impl Gathered {
@@ -38,7 +38,7 @@ impl Gathered {
         self.list.push(if self.list.is_empty() { '[' } else { ',' });
         self.list.push_str(text);
         self.lengths.push(length);
-        self.all_text &= chunk.is_text();
+        self.all_text &= chunk.is_text;
     }
 
     /// The whole answer, or `None` if it is too long.
@@ -66,13 +66,5 @@ impl Gathered {
         };
         let content = Json::from_text(text).expect("chunks are JSON");
         Some((content, Pieces::new(lengths, self.all_text, closes)))
-    }
-
-    pub(super) const fn is_over(&self) -> bool {
-        self.is_over
-    }
-
-    pub(super) const fn most(&self) -> usize {
-        self.most
     }
 }

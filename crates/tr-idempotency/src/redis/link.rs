@@ -23,7 +23,7 @@ use tr_core::internal::lock;
 /// One multiplexed connection, replaced after every error that leaves its state unknown.
 pub(super) struct Link {
     way: Arc<Way>,
-    durability: Durability,
+    pub(super) durability: Durability,
     pub(super) watchers: Arc<Watchers>,
 }
 
@@ -73,10 +73,6 @@ impl Link {
         let current = Mutex::new(Current { state: State::Closed, number: 0 });
         let way = Way { discovery, timeout, watchers: watchers.clone(), current };
         Self { way: Arc::new(way), durability, watchers }
-    }
-
-    pub(super) const fn durability(&self) -> Durability {
-        self.durability
     }
 
     /// Runs a script that changes a record, and waits until enough replicas have the change.

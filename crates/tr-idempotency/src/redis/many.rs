@@ -62,7 +62,7 @@ impl Redis {
         loop {
             let mut scan = redis::cmd("SCAN");
             scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(AT_ONCE);
-            let found = self.looks().send(scan).await.map_err(store_error)?;
+            let found = self.0.looks.send(scan).await.map_err(store_error)?;
             let (next, names) = match parts(found)? {
                 [Value::BulkString(next), Value::Array(names)] => (next, names),
                 other => return Err(unexpected_reply(&other)),
@@ -97,7 +97,7 @@ impl Redis {
         for (_, name) in &keys {
             get.arg(name);
         }
-        let values = match self.looks().send(get).await.map_err(store_error)? {
+        let values = match self.0.looks.send(get).await.map_err(store_error)? {
             Value::Array(values) => values,
             other => return Err(unexpected_reply(&other)),
         };

@@ -31,14 +31,6 @@ pub(super) struct Inner {
 }
 
 impl Redis {
-    pub(super) fn changes(&self) -> &Link {
-        &self.0.changes
-    }
-
-    pub(super) fn looks(&self) -> &Link {
-        &self.0.looks
-    }
-
     /// The key of a record on the server, and the channel on which its changes are published. The
     /// part in braces is the hash tag in a cluster.
     pub(super) fn name(&self, key: &Key) -> Vec<u8> {
@@ -70,10 +62,10 @@ impl Redis {
         loop {
             let mut changed = pin!(watching.changed.notified());
             changed.as_mut().enable();
-            let losses = self.looks().watchers.losses();
+            let losses = self.0.looks.watchers.losses();
             let mut ready = Ok(());
             if subscribed != Some(losses) {
-                ready = self.looks().subscribe(&watching.channel).await;
+                ready = self.0.looks.subscribe(&watching.channel).await;
             }
             let looked = match ready {
                 Ok(()) => {
@@ -89,21 +81,20 @@ impl Redis {
                 Err(error) => return Err(error),
             };
             let is_told = timeout(pause, changed).await.is_ok();
-            if is_told && self.looks().watchers.losses() == losses {
+            if is_told && self.0.looks.watchers.losses() == losses {
                 return Ok(()); // The caller claims again.
             }
         }
     }
 
     pub(super) async fn check_server(&self) -> Result<Vec<String>, StoreError> {
-        let info = self.looks().send(redis::cmd("INFO")).await.map_err(fault::store_error)?;
+        let info = self.0.looks.send(redis::cmd("INFO")).await.map_err(fault::store_error)?;
         let info = match info {
             Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
             Value::VerbatimString { text, .. } => text,
             other => return Err(unexpected_reply(&other)),
         };
-        check::check(&info, self.changes().durability(), self.0.accepted)
-            .map_err(StoreError::refused)
+        check::check(&info, self.0.changes.durability, self.0.accepted).map_err(StoreError::refused)
     }
 }
 
@@ -133,4 +124,4 @@ impl Drop for Watching {
     }
 }
 
-tr_core::debug_parts! { Redis, |it| prefix = it.0.prefix, durability = it.changes().durability() }
+tr_core::debug_parts! { Redis, |it| prefix = it.0.prefix, durability = it.0.changes.durability }

@@ -44,7 +44,7 @@ impl Redis {
     pub(super) async fn forget(&self, stored: &Stored) -> Result<bool, StoreError> {
         let Seen { token: Token { epoch, owner }, version } = stored.seen();
         let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &number(version)];
-        done(self.changes().run(&script::FLUSH, &self.name(&stored.key), &args).await)
+        done(self.0.changes.run(&script::FLUSH, &self.name(&stored.key), &args).await)
     }
 
     /// The version of the record, to notice a change.
@@ -64,7 +64,7 @@ impl Redis {
         name: &[u8],
         last: &[u8],
     ) -> Result<(Millis, Vec<u8>), StoreError> {
-        let reply = self.looks().run(&script::LOOK, name, &[last]).await;
+        let reply = self.0.looks.run(&script::LOOK, name, &[last]).await;
         match parts(reply.map_err(store_error)?)? {
             [Value::Int(now), Value::BulkString(bytes)] => Ok((from(now), bytes)),
             other => Err(unexpected_reply(&other)),
@@ -72,7 +72,7 @@ impl Redis {
     }
 
     fn durable(&self) -> &'static [u8] {
-        flag(self.changes().durability().waits())
+        flag(self.0.changes.durability.waits())
     }
 }
 
@@ -85,9 +85,9 @@ impl RecordStore for Redis {
             let args: [&[u8]; 7] =
                 [&lead, &by, &rest, &lease, &lives, flag(claim.again), self.durable()];
             // Most claims have neither flag, and each argument costs time on the server.
-            let flags = if claim.again || self.changes().durability().waits() { 2 } else { 0 };
+            let flags = if claim.again || self.0.changes.durability.waits() { 2 } else { 0 };
             let (script, name) = (&script::CLAIM, self.name(&claim.key));
-            claimed(claim, self.changes().change(script, &name, &args[..5 + flags]).await?)
+            claimed(claim, self.0.changes.change(script, &name, &args[..5 + flags]).await?)
         })
     }
 
@@ -95,14 +95,14 @@ impl RecordStore for Redis {
         Box::pin(async move {
             let Token { epoch, owner } = token;
             let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &time(lease)];
-            was_done(&self.changes().change(&script::RENEW, &self.name(key), &args).await?)
+            was_done(&self.0.changes.change(&script::RENEW, &self.name(key), &args).await?)
         })
     }
 
     fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
         Box::pin(async move {
             let args: [&[u8]; 1] = [&owner.to_be_bytes()];
-            done(self.changes().run(&script::RELEASE, &self.name(key), &args).await)
+            done(self.0.changes.run(&script::RELEASE, &self.name(key), &args).await)
         })
     }
 
@@ -118,7 +118,7 @@ impl RecordStore for Redis {
                 body.map_or(&[], Vec::as_slice),
             ];
             let args = &args[..4 + usize::from(body.is_some())];
-            was_done(&self.changes().change(&script::FINALISE, &self.name(key), args).await?)
+            was_done(&self.0.changes.change(&script::FINALISE, &self.name(key), args).await?)
         })
     }
 
@@ -138,7 +138,7 @@ impl RecordStore for Redis {
                 flag(body.is_some()),
                 body.map_or(&[], Vec::as_slice),
             ];
-            was_done(&self.changes().change(&script::SETTLE, &self.name(key), &args).await?)
+            was_done(&self.0.changes.change(&script::SETTLE, &self.name(key), &args).await?)
         })
     }
 
@@ -184,7 +184,7 @@ impl RecordStore for Redis {
 
     fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
         Box::pin(
-            async move { done(self.changes().run(&script::CLEAR, &self.name(key), &[]).await) },
+            async move { done(self.0.changes.run(&script::CLEAR, &self.name(key), &[]).await) },
         )
     }
 
@@ -195,7 +195,7 @@ impl RecordStore for Redis {
 
     fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
         Box::pin(async move {
-            match self.looks().run(&script::MARK, &self.mark_name(), &[from, to]).await {
+            match self.0.looks.run(&script::MARK, &self.mark_name(), &[from, to]).await {
                 Ok(Value::BulkString(mark)) => Ok(mark),
                 Ok(other) => Err(unexpected_reply(&other)),
                 Err(error) => Err(store_error(error)),

@@ -128,7 +128,7 @@ impl<T> Outcome<T> {
         answer: Result<T, BoxError>,
         end: impl FnOnce(End<'_, T>) -> ModelEnd,
     ) -> Self {
-        if !call.is_on() {
+        if !call.is_on {
             return Self { end: answer, record: None };
         }
         let end = match &answer {

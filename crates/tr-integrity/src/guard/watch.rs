@@ -134,7 +134,7 @@ debug_parts! { Watch, |it| checkpoint = it.checkpoint }
 /// A call of the model whose answer is being taken.
 #[derive(Debug)]
 pub struct Guarded {
-    is_on: bool,
+    pub(super) is_on: bool,
     /// `None` for a call without a session.
     watch: Option<Watch>,
 }
@@ -145,10 +145,6 @@ impl Guarded {
 
     pub(super) const fn on(watch: Option<Watch>) -> Self {
         Self { is_on: true, watch }
-    }
-
-    pub(super) const fn is_on(&self) -> bool {
-        self.is_on
     }
 
     /// The call has ended.
@@ -255,12 +251,12 @@ impl BodyWatch {
     /// Whether the pieces are watched.
     #[cfg(feature = "http")]
     pub(super) fn is_guarded(&self) -> bool {
-        self.call.as_ref().is_some_and(Guarded::is_on)
+        self.call.as_ref().is_some_and(|call| call.is_on)
     }
 
     /// Reads the next piece.
     pub fn see(&mut self, piece: &[u8]) {
-        if self.call.as_ref().is_some_and(Guarded::is_on) {
+        if self.call.as_ref().is_some_and(|call| call.is_on) {
             self.scanner.push(piece);
         }
     }
@@ -270,7 +266,7 @@ impl BodyWatch {
     /// or `error` unchanged. If the sessions have a store, return that item after
     /// [`poll_recorded`](Self::poll_recorded) is ready.
     pub fn end(&mut self, error: Option<BoxError>) -> Option<BoxError> {
-        let Some(call) = self.call.take_if(|call| call.is_on()) else { return error };
+        let Some(call) = self.call.take_if(|call| call.is_on) else { return error };
         let end = match (self.scanner.end(), &error) {
             (ModelEnd::Answered | ModelEnd::Failed, Some(error)) => of_chain(&**error),
             (end, _) => end,

@@ -68,7 +68,7 @@ impl Sessions {
         let driver = remote.driver;
         let now = remote.clock.unix_ms();
         let is_live =
-            |cycle: &ToolCycleTransaction| cycle.driver() == driver && live.contains(&cycle.id);
+            |cycle: &ToolCycleTransaction| cycle.driver == driver && live.contains(&cycle.id);
         session.loaded(now);
         let mut done = session.settle_orphans(is_live, now);
         if session.auto_repair(now) {

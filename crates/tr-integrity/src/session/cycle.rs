@@ -93,7 +93,7 @@ pub struct ToolCycleTransaction {
     pub(super) starts_once_written: bool,
     /// The process that runs it, among those that share a store.
     #[serde(skip)]
-    pub(super) driver: u64,
+    pub(crate) driver: u64,
 }
 
 /// A recorded cycle, as the log has it, too.
@@ -157,10 +157,6 @@ impl ToolCycleTransaction {
             starts_once_written: false,
             driver,
         }
-    }
-
-    pub(crate) fn driver(&self) -> u64 {
-        self.driver
     }
 
     /// Whether the tool ran, as far as is known before its end.

@@ -84,7 +84,7 @@ where
             let _ = self.end_of(&mut call).await?;
 
             let most = POLLS_PER_WAKE * (ticks + 1);
-            let polls = call.polls();
+            let polls = call.polls;
             ensure!(
                 polls <= most,
                 "the call was polled {polls} times for {ticks} wake-ups of the tool"

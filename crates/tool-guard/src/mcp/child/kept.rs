@@ -108,7 +108,7 @@ impl Kept {
     pub(super) fn watch(&self, watched: &Watched) {
         let mut state = lock(&self.0);
         state.call = watched.take().map_or(Call::None, Call::Waits);
-        state.presence = watched.presence().clone();
+        state.presence = watched.presence.clone();
     }
 
     /// Adds an event.
@@ -140,12 +140,12 @@ impl Kept {
 
     /// The number of the last event.
     pub(super) fn last(&self) -> u64 {
-        lock(&self.0).replay.last()
+        lock(&self.0).replay.last
     }
 
     /// Whether nothing is added any more.
     pub(super) fn has_ended(&self) -> bool {
-        lock(&self.0).replay.has_ended()
+        lock(&self.0).replay.ended
     }
 
     /// Forgets old events.

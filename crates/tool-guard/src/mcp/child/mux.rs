@@ -280,7 +280,7 @@ impl Io {
                         return;
                     }
                     // Who reads as fast as the server writes, falls behind by no more than that.
-                    if lock(&shared.posts).unread() >= AT_ONCE {
+                    if lock(&shared.posts).unread >= AT_ONCE {
                         yield_now().await;
                     }
                 }

@@ -59,7 +59,7 @@ pub(super) struct Posts {
     queued: u64,
     written: u64,
     /// How many bytes wait for posts.
-    unread: usize,
+    pub(super) unread: usize,
     /// Posts of clients that read too slowly for what was last said.
     slow: Vec<u64>,
     /// Why the server answers nothing any more.
@@ -85,11 +85,6 @@ impl Posts {
     /// Whether more of the server's output may be read. A client that reads slowly holds up no other client.
     pub(super) fn may_read(&self) -> bool {
         self.sharing == Sharing::Clients || self.unread < HIGH_WATER
-    }
-
-    /// How many bytes wait for posts.
-    pub(super) const fn unread(&self) -> usize {
-        self.unread
     }
 
     /// Posts a message; returns the number of the post.

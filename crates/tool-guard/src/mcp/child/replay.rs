@@ -16,8 +16,8 @@ pub(super) struct Replay {
     stream: u64,
     events: VecDeque<Event>,
     bytes: usize,
-    last: u64,
-    ended: bool,
+    pub(super) last: u64,
+    pub(super) ended: bool,
 }
 
 #[derive(Debug)]
@@ -95,10 +95,6 @@ impl Replay {
         self.ended = true;
     }
 
-    pub(super) const fn has_ended(&self) -> bool {
-        self.ended
-    }
-
     /// What follows the event with this number.
     pub(super) fn after(&self, number: u64) -> Next {
         if number > self.last || number + 1 < self.first() {
@@ -109,11 +105,6 @@ impl Replay {
             None if self.ended => Next::End,
             None => Next::Nothing,
         }
-    }
-
-    /// The number of the last event.
-    pub(super) const fn last(&self) -> u64 {
-        self.last
     }
 
     /// How many bytes follow the event with this number.

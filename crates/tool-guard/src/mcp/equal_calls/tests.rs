@@ -76,7 +76,7 @@ async fn a_refusal_says_how_the_earlier_call_ended_and_one_that_did_not_run_is_i
     ] {
         let cuts = EqualCalls::default();
         let call = cuts.begun(pay(), "1").await;
-        *call.end().lock().unwrap() = end;
+        *call.end.lock().unwrap() = end;
         call.cut();
         match cuts.begin(by("b", "pay"), "2".into()).await {
             Begun::Refused(said) => assert!(refused && said == end, "{end:?}"),
@@ -105,19 +105,19 @@ async fn a_call_joins_an_equal_one_that_has_run_for_long_in_its_session() {
     let joins = |owner: &str| Call { joins_after: Some(LONG), ..by(owner, "pay") };
     let first = calls.begun(joins("a"), "1").await;
     advance(LONG - Duration::from_secs(1)).await;
-    assert_eq!(calls.begin_now(joins("a"), "2".into()).joined(), None);
+    assert_eq!(calls.begin_now(joins("a"), "2".into()).joined, None);
     advance(Duration::from_secs(3)).await;
     for call in [joins("b"), pay(), Call { weak_id: Some("w".into()), ..pay() }] {
-        assert_eq!(calls.begun(call, "3").await.joined(), None);
+        assert_eq!(calls.begun(call, "3").await.joined, None);
     }
     let second = calls.begun(joins("a"), "4").await;
     // The others have waited for news of a cut.
     let ran = LONG + Duration::from_secs(2) + 3 * SOON;
-    assert_eq!((second.id(), second.joined()), ("1", Some(ran)));
+    assert_eq!((second.id(), second.joined), ("1", Some(ran)));
     drop(first);
     // The second waits for the same end.
     let third = calls.begin_now(joins("a"), "5".into());
-    assert_eq!((third.id(), third.joined().is_some()), ("1", true));
+    assert_eq!((third.id(), third.joined.is_some()), ("1", true));
     drop((second, third));
     assert_eq!(calls.begin_now(joins("a"), "6".into()).id(), "6");
 }
@@ -154,7 +154,7 @@ async fn the_same_request_joins_the_same_call_and_no_longer_running_one() {
     let _first = calls.begun(joins(), "3").await;
     advance(LONG).await;
     let again = calls.begun(joins(), "3").await;
-    assert_eq!((again.id(), again.joined()), ("3", None));
+    assert_eq!((again.id(), again.joined), ("3", None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,7 +172,7 @@ async fn of_more_cuts_than_are_kept_one_that_runs_is_the_last_to_go() {
     calls.noted(pay(), "runs");
     for number in 0..MOST {
         let call = calls.begun(by("b", &number.to_string()), &number.to_string()).await;
-        *call.end().lock().unwrap() = Some(Ended::Not);
+        *call.end.lock().unwrap() = Some(Ended::Not);
         call.cut();
     }
     assert_eq!(calls.id(pay(), "new").await, "runs");

@@ -163,9 +163,8 @@ impl<B: Behind> Inside<B> {
             return refused(StatusCode::BAD_REQUEST, id_text, MISMATCH, &why);
         }
         if B::IS_COMMAND && is_modern(&head.headers) {
-            let effects = self.guard.effects();
-            let effects = lock(&effects);
-            if let Some((code, why)) = headers::fault(&head.headers, &read, effects.mirrored()) {
+            let effects = lock(&self.guard.effects);
+            if let Some((code, why)) = headers::fault(&head.headers, &read, &effects.mirrored) {
                 return refused(StatusCode::BAD_REQUEST, id_text, code, &why);
             }
         }
@@ -301,7 +300,7 @@ impl<B> Inside<B> {
         Some(Call {
             equals: equals(
                 via.caller(),
-                identity.conversation(),
+                identity.conversation.as_deref(),
                 tool,
                 arguments,
                 request.continues,

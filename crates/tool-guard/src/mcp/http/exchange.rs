@@ -222,7 +222,7 @@ impl<B: Behind> Exchange<B> {
             (id, is_note) = (Some(cancelled), true);
         }
         let posted = Posted { headers: self.headers.clone(), body: line, attempt: attempt.clone() };
-        let presence = attempt.is_some().then(|| self.client.presence());
+        let presence = attempt.is_some().then_some(&self.client.presence);
         let hearing = self.behind.post(posted, presence);
         let id = id.unwrap_or_else(|| self.id.clone());
         self.open.push(Open { id, attempt, is_note, hearing });
@@ -340,7 +340,7 @@ impl<B: Behind> Exchange<B> {
     /// The client left without the answer. That cancels nothing, except a modern call that only reads or is
     /// declared as cancellable, once no other client waits for it: by this order.
     fn on_cut(&mut self) -> Option<Bytes> {
-        self.client.presence().gone();
+        self.client.presence.gone();
         if let Some(call) = self.client.take() {
             call.cut();
         }

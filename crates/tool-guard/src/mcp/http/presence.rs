@@ -50,12 +50,13 @@ impl Presence {
 pub(crate) struct Watched {
     call: Arc<Mutex<Option<Uncut>>>,
     end: Option<End>,
-    presence: Presence,
+    /// Whether its client is there.
+    pub(crate) presence: Presence,
 }
 
 impl Watched {
     pub(crate) fn new(call: Option<Uncut>) -> Self {
-        let end = call.as_ref().map(Uncut::end);
+        let end = call.as_ref().map(|call| call.end.clone());
         Self { call: Arc::new(Mutex::new(call)), end, presence: Presence::default() }
     }
 
@@ -68,10 +69,5 @@ impl Watched {
         if let Some(end) = &self.end {
             *lock(end) = Some(ended);
         }
-    }
-
-    /// Whether its client is there.
-    pub(crate) const fn presence(&self) -> &Presence {
-        &self.presence
     }
 }

@@ -105,7 +105,7 @@ impl Via {
     /// Sets by what a call without a strong id is recognised, or what is in its way.
     pub(crate) fn begun(&mut self, begun: &Begun) {
         match begun {
-            Begun::As(call) => (self.given, self.joined) = (Some(call.id().into()), call.joined()),
+            Begun::As(call) => (self.given, self.joined) = (Some(call.id().into()), call.joined),
             Begun::Refused(end) => self.in_the_way = Some(*end),
         }
     }

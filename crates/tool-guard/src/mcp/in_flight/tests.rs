@@ -106,7 +106,7 @@ proptest! {
             match event {
                 Event::Open { id, token } => {
                     let call = call(id, token);
-                    let in_use = model.open.iter().any(|open| open.id() == call.id());
+                    let in_use = model.open.iter().any(|open| open.id == call.id);
                     prop_assert_eq!(in_flight.open(&call).is_err(), in_use);
                     if !in_use {
                         model.open.push(call);
@@ -119,7 +119,7 @@ proptest! {
                         continue;
                     }
                     let launched = in_flight.launch(&call, Owed::default(), now);
-                    let cancelled = model.cancelled.contains(call.id());
+                    let cancelled = model.cancelled.contains(&call.id);
                     prop_assert_eq!(launched.is_none(), cancelled, "a withdrawn call runs no more");
                     let Some(launched) = launched else { continue };
                     let fresh = !model.in_flight.iter().any(|at| at.wire_id == launched.wire_id);
@@ -127,7 +127,7 @@ proptest! {
                     if is_ours(&launched.wire_id) {
                         prop_assert!(!model.wired.contains(&launched.wire_id));
                     } else {
-                        prop_assert_eq!(&launched.line, call.line());
+                        prop_assert_eq!(&launched.line, &call.line);
                     }
                     model.wired.push(launched.wire_id.clone());
                     model.in_flight.push(Sent { wire_id: launched.wire_id, call, ending: launched.ending });
@@ -155,9 +155,9 @@ proptest! {
                     }
                 }
                 Event::Cancel { id } => {
-                    let id = call(id, None).id().clone();
+                    let id = call(id, None).id.clone();
                     let relay = in_flight.cancel(&id).unwrap_or(Relay::Raw);
-                    if model.open.iter().any(|open| *open.id() == id) {
+                    if model.open.iter().any(|open| open.id == id) {
                         model.cancelled.push(id);
                     }
                     let ended = model.reap(|ending| matches!(ending, Ending::Cancelled));
@@ -189,10 +189,10 @@ proptest! {
                     if model.in_flight.iter().any(|attempt| Arc::ptr_eq(&attempt.call, &call)) {
                         continue;
                     }
-                    in_flight.close(call.id());
-                    prop_assert!(!in_flight.close(call.id()), "a call is answered once");
+                    in_flight.close(&call.id);
+                    prop_assert!(!in_flight.close(&call.id), "a call is answered once");
                     model.open.retain(|open| !Arc::ptr_eq(open, &call));
-                    model.cancelled.retain(|id| id != call.id());
+                    model.cancelled.retain(|id| *id != call.id);
                 }
                 Event::Gone => {
                     in_flight.server_gone();

@@ -150,7 +150,7 @@ impl Proxy {
                 Concern::None => {}
             }
         }
-        (!parts.is_torn()).then_some(survey)
+        (!parts.torn).then_some(survey)
     }
 
     /// Handles a message of [`Concern::Guard`] in a batch that passes whole; ignores others.

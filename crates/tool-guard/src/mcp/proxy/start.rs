@@ -27,7 +27,7 @@ impl Proxy {
         let tool = mcp.tool.clone();
         let mut parts = CallParts::new(&*tool, arguments);
         parts.own_params = true;
-        parts.request_id = Some(mcp.id().to_string().into());
+        parts.request_id = Some(mcp.id.to_string().into());
         parts.idempotency.continues = continues;
         parts.trace.traceparent = traceparent;
         parts.retry =
@@ -50,7 +50,7 @@ impl Proxy {
         let own = call.parts().idempotency.id.map(|id| id.key);
         self.key = own;
         if let Some(own) = own.filter(|_| self.mode == Mode::Enforce) {
-            self.wire.lock().in_flight.name(mcp.id(), own);
+            self.wire.lock().in_flight.name(&mcp.id, own);
         }
         let store = self.wire.store().filter(|_| effect == Effect::Mutating);
         if own.is_some() && store.is_some() {
@@ -63,7 +63,7 @@ impl Proxy {
                 self.wire.unknowns.equals(self.client.equals(&call), own, &owner)
             }),
             is_of_caller: self.client.is_over_http(),
-            joined: self.client.joined().or_else(|| uncut.as_ref()?.joined()),
+            joined: self.client.joined().or_else(|| uncut.as_ref()?.joined),
         };
         let mcp = Arc::new(mcp);
         call.parts_mut().attachment = Attachment::new(mcp.clone());
@@ -171,10 +171,15 @@ impl Proxy {
         }
         let parts = call.parts();
         let joins_after = self.equal_calls.joins_after(&parts.params)?;
-        let connection = self.client.connection();
+        let connection = &*self.client.connection;
         let (digest, continues) = (identity::digest(call), parts.idempotency.continues);
-        let equals =
-            equals(connection, identity.conversation(), parts.tool.name(), digest, continues);
+        let equals = equals(
+            connection,
+            identity.conversation.as_deref(),
+            parts.tool.name(),
+            digest,
+            continues,
+        );
         let (owner, place) = (connection.into(), connection.into());
         let joins_after = Some(joins_after);
         let call = Call { equals, owner, place, since: None, weak_id: None, joins_after };

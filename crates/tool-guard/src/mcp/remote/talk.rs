@@ -226,7 +226,7 @@ impl Talk {
         headers.insert(ACCEPT, both);
         if let Some(Modern { version, method, name, arguments }) = modern(body) {
             if let Some(tool) = name.as_deref().filter(|_| method == "tools/call") {
-                headers.extend(repeated(lock(&self.effects).mirrored(), tool, &arguments));
+                headers.extend(repeated(&lock(&self.effects).mirrored, tool, &arguments));
             }
             let parts = [(VERSION, Some(version)), (METHOD, Some(method)), (NAME, name)];
             for (header, text) in parts {

@@ -63,7 +63,7 @@ fn a_slow_client_among_others_holds_up_none_and_gets_its_answer() {
     for _ in 0..20 {
         says(&mut posts, &progress(&wire[0]["id"], HIGH_WATER / 4));
     }
-    assert!(posts.may_read() && posts.unread() <= HIGH_WATER);
+    assert!(posts.may_read() && posts.unread <= HIGH_WATER);
     let long = "x".repeat(2 * HIGH_WATER);
     says(&mut posts, &json!({ "id": wire[0]["id"], "result": long }));
     says(&mut posts, &json!({ "id": wire[1]["id"], "result": 2 }));
@@ -72,7 +72,7 @@ fn a_slow_client_among_others_holds_up_none_and_gets_its_answer() {
     let heard = heard(&mut posts, slow);
     assert!((3..=5).contains(&(heard.len() - 2)), "{}", heard.len());
     assert!(heard[heard.len() - 2].len() > long.len());
-    assert_eq!(posts.unread(), 0);
+    assert_eq!(posts.unread, 0);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_subscription_that_is_read_too_slowly_ends() {
     for _ in 0..20 {
         says(&mut posts, &note);
     }
-    assert!(posts.unread() <= HIGH_WATER);
+    assert!(posts.unread <= HIGH_WATER);
     let cancelled = written(&mut posts);
     assert_eq!(cancelled.len(), 1);
     assert_eq!(cancelled[0]["params"]["requestId"], wire["id"]);
