@@ -12,7 +12,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
     BoxError, FailureInfo, Pieces, Ran, ToolCall, ToolManifest, ToolOutcome, classify, code,
-    failure_info, internal::lock,
+    failure_info, internal::lock, setters,
 };
 use tr_loopguard::Noted;
 use tr_wire::Normaliser;
@@ -32,21 +32,17 @@ impl AdapterLayer {
         Self { normalises: true, looks: true, is_seen: false }
     }
 
-    /// Sets whether failures are classified; they are by default. If not, the tool's outcomes pass
-    /// unchanged, and its errors are kept for the caller: the layers classify them without the
-    /// `classification` of the tool's manifest.
-    #[must_use]
-    pub const fn normalise(mut self, normalises: bool) -> Self {
-        self.normalises = normalises;
-        self
-    }
+    setters! {
+        /// Sets whether failures are classified; they are by default. If not, the tool's outcomes pass
+        /// unchanged, and its errors are kept for the caller: the layers classify them without the
+        /// `classification` of the tool's manifest.
+        #[must_use]
+        fn normalise(normalises: bool) { normalises = normalises }
 
-    /// Sets whether answers are searched for silent failures ([`Normaliser`]); they are by default,
-    /// unless the tool's manifest turns it off or failures are not normalised at all.
-    #[must_use]
-    pub const fn silent_failures(mut self, looks: bool) -> Self {
-        self.looks = looks;
-        self
+        /// Sets whether answers are searched for silent failures ([`Normaliser`]); they are by default,
+        /// unless the tool's manifest turns it off or failures are not normalised at all.
+        #[must_use]
+        fn silent_failures(looks: bool) { looks = looks }
     }
 
     /// What the layers would see of this end of a tool.

@@ -182,18 +182,15 @@ impl<A> Builder<A> {
 
         /// Sets how many calls the window needs before a rate applies.
         fn min_calls(calls: u32) { options.settings.min_calls = calls }
-    }
 
-    /// Sets the age above which calls no longer count, neither for rates nor for failures in a row;
-    /// `None`: only the number of calls bounds the window. The age of a failure is exact, that of a
-    /// success to a sixteenth of this.
-    ///
-    /// With `None`, or without a rate, a success reads no clock, which is half of its cost unless the
-    /// request carries a [time](tr_policy::RequestPolicy::stamp). For a window by time alone, set
-    /// [`window`](Self::window) above the number of calls in this time.
-    pub fn rolling(mut self, rolling: impl Into<Option<Duration>>) -> Self {
-        self.options.rolling = rolling.into();
-        self
+        /// Sets the age above which calls no longer count, neither for rates nor for failures in a row;
+        /// `None`: only the number of calls bounds the window. The age of a failure is exact, that of a
+        /// success to a sixteenth of this.
+        ///
+        /// With `None`, or without a rate, a success reads no clock, which is half of its cost unless the
+        /// request carries a [time](tr_policy::RequestPolicy::stamp). For a window by time alone, set
+        /// [`window`](Self::window) above the number of calls in this time.
+        fn rolling(rolling: impl Into<Option<Duration>>) { options.rolling = rolling.into() }
     }
 
     /// Also opens when this share of the calls in the window took longer than `longer_than`; a slow

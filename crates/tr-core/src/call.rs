@@ -23,6 +23,7 @@ use crate::{
     canonical::Digest,
     chunks::{ChunkSink, Chunks},
     internal::CoarseInstant,
+    setters,
 };
 use std::{
     sync::{
@@ -332,60 +333,38 @@ impl ToolCall {
         self
     }
 
-    /// Sets the session.
-    #[must_use]
-    pub fn session(mut self, session: impl Into<Box<str>>) -> Self {
-        self.parts_mut().context.session = Some(session.into());
-        self
-    }
+    setters! {
+        /// Sets the session.
+        #[must_use]
+        fn session(session: impl Into<Box<str>>) { parts_mut().context.session = Some(session.into()) }
 
-    /// Sets the user or account.
-    #[must_use]
-    pub fn actor(mut self, actor: impl Into<Box<str>>) -> Self {
-        self.parts_mut().context.actor = Some(actor.into());
-        self
-    }
+        /// Sets the user or account.
+        #[must_use]
+        fn actor(actor: impl Into<Box<str>>) { parts_mut().context.actor = Some(actor.into()) }
 
-    /// Sets the turn.
-    #[must_use]
-    pub fn turn(mut self, turn: impl Into<Box<str>>) -> Self {
-        self.parts_mut().turn = Some(turn.into());
-        self
-    }
+        /// Sets the turn.
+        #[must_use]
+        fn turn(turn: impl Into<Box<str>>) { parts_mut().turn = Some(turn.into()) }
 
-    /// Sets the request's id.
-    #[must_use]
-    pub fn request_id(mut self, id: impl Into<Box<str>>) -> Self {
-        self.parts_mut().request_id = Some(id.into());
-        self
-    }
+        /// Sets the request's id.
+        #[must_use]
+        fn request_id(id: impl Into<Box<str>>) { parts_mut().request_id = Some(id.into()) }
 
-    /// Sets the id that the model gave to the call.
-    #[must_use]
-    pub fn tool_call_id(mut self, id: impl Into<Box<str>>) -> Self {
-        self.parts_mut().tool_call_id = Some(id.into());
-        self
-    }
+        /// Sets the id that the model gave to the call.
+        #[must_use]
+        fn tool_call_id(id: impl Into<Box<str>>) { parts_mut().tool_call_id = Some(id.into()) }
 
-    /// Sets the caller's idempotency key.
-    #[must_use]
-    pub fn idempotency_key(mut self, key: impl Into<Box<str>>) -> Self {
-        self.parts_mut().idempotency.key = Some(key.into());
-        self
-    }
+        /// Sets the caller's idempotency key.
+        #[must_use]
+        fn idempotency_key(key: impl Into<Box<str>>) { parts_mut().idempotency.key = Some(key.into()) }
 
-    /// Sets what to do with a duplicate.
-    #[must_use]
-    pub fn dedupe(mut self, mode: DedupeMode) -> Self {
-        self.parts_mut().idempotency.mode = mode;
-        self
-    }
+        /// Sets what to do with a duplicate.
+        #[must_use]
+        fn dedupe(mode: DedupeMode) { parts_mut().idempotency.mode = mode }
 
-    /// Sets when the answer is of no use any more.
-    #[must_use]
-    pub fn deadline(mut self, deadline: Instant) -> Self {
-        self.parts_mut().deadline = Some(deadline);
-        self
+        /// Sets when the answer is of no use any more.
+        #[must_use]
+        fn deadline(deadline: Instant) { parts_mut().deadline = Some(deadline) }
     }
 }
 

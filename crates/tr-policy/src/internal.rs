@@ -23,14 +23,18 @@ pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Methods of a builder that set one field each: `fn name(value: Type) { field.of.it = value }`.
+/// Methods of a builder that set one field each: `fn name(value: Type) { field.of.it = value }`, or
+/// `fn name() { parts_mut().field = value }`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! setters {
-    ($($(#[$doc:meta])* fn $name:ident($value:ident: $type:ty) { $($field:ident).+ = $set:expr })*) => {$(
-        $(#[$doc])*
-        pub fn $name(mut self, $value: $type) -> Self {
-            self.$($field).+ = $set;
+    ($(
+        $(#[$meta:meta])*
+        fn $name:ident($($value:ident: $type:ty)?) { $($field:ident $(($($arg:expr),*))?).+ = $set:expr }
+    )*) => {$(
+        $(#[$meta])*
+        pub fn $name(mut self $(, $value: $type)?) -> Self {
+            self.$($field $(($($arg),*))?).+ = $set;
             self
         }
     )*};

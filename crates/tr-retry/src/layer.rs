@@ -104,6 +104,13 @@ impl<A> Builder<A> {
 
         /// No attempt starts later than this after the first; 30 s by default, `None` for no such limit.
         fn max_elapsed(max_elapsed: impl Into<Option<Duration>>) { settings.config.max_elapsed = max_elapsed.into() }
+
+        /// Bounds retries by a budget, which other layers may share. No budget by default.
+        fn budget(budget: Budget) { settings.budget = Some(budget) }
+
+        /// Retries only calls that carry a [`RetryOverride`] of their own, even an empty one. With
+        /// [`opt_in_agents`](Self::opt_in_agents) set too, a call needs one of the two.
+        fn opt_in() { settings.opt_in = true }
     }
 
     /// Overrides the configuration for tools with this effect. A manifest overrides this, a call
@@ -111,19 +118,6 @@ impl<A> Builder<A> {
     pub fn for_effect(mut self, effect: Effect, changes: RetryOverride) -> Self {
         self.settings.by_effect.retain(|(other, _)| *other != effect);
         self.settings.by_effect.push((effect, changes));
-        self
-    }
-
-    /// Bounds retries by a budget, which other layers may share. No budget by default.
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.settings.budget = Some(budget);
-        self
-    }
-
-    /// Retries only calls that carry a [`RetryOverride`] of their own, even an empty one. With
-    /// [`opt_in_agents`](Self::opt_in_agents) set too, a call needs one of the two.
-    pub const fn opt_in(mut self) -> Self {
-        self.settings.opt_in = true;
         self
     }
 

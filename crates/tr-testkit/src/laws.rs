@@ -56,6 +56,7 @@ use std::{
     sync::{Arc, Once},
 };
 use tower_service::Service;
+use tr_core::setters;
 
 /// The laws for a layer, and which of them it breaks on purpose.
 pub struct Laws<Req, Res> {
@@ -101,19 +102,15 @@ where
         }
     }
 
-    /// Declares that the layer runs a dropped call to its end: the call may go on, but must end.
-    #[must_use]
-    pub fn detaches(mut self) -> Self {
-        self.subject.detaches = true;
-        self
-    }
+    setters! {
+        /// Declares that the layer runs a dropped call to its end: the call may go on, but must end.
+        #[must_use]
+        fn detaches() { subject.detaches = true }
 
-    /// Declares that the layer's errors do not lead to the tool's by `source()`; they must still be
-    /// errors.
-    #[must_use]
-    pub fn maps_errors(mut self) -> Self {
-        self.subject.maps_errors = true;
-        self
+        /// Declares that the layer's errors do not lead to the tool's by `source()`; they must still be
+        /// errors.
+        #[must_use]
+        fn maps_errors() { subject.maps_errors = true }
     }
 
     /// Declares that the layer breaks `law`; its documentation has to say why.

@@ -59,6 +59,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
+use tr_core::setters;
 
 /// A tool that follows a script; clones are further instances of the same tool and share its
 /// script.
@@ -114,24 +115,20 @@ impl<Req, Res> Scripted<Req, Res> {
         }
     }
 
-    /// Repeats the last step of the script for every further call.
-    #[must_use]
-    pub fn then_repeat_last(mut self) -> Self {
-        self.repeat_last = true;
-        self
+    setters! {
+        /// Repeats the last step of the script for every further call.
+        #[must_use]
+        fn then_repeat_last() { repeat_last = true }
+
+        /// Fails in `poll_ready`, always.
+        #[must_use]
+        fn fails_readiness(cause: impl Into<crate::BoxError>) { unready = Some(Failure::new(cause)) }
     }
 
     /// Allows `n` instances to be ready or in flight at once; with 0 the tool is never ready.
     #[must_use]
     pub fn capacity(self, n: usize) -> Self {
         self.tool.lock().capacity = n;
-        self
-    }
-
-    /// Fails in `poll_ready`, always.
-    #[must_use]
-    pub fn fails_readiness(mut self, cause: impl Into<crate::BoxError>) -> Self {
-        self.unready = Some(Failure::new(cause));
         self
     }
 

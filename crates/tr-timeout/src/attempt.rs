@@ -111,18 +111,6 @@ impl Default for AttemptTimeoutLayer {
 }
 
 impl<A> AttemptTimeoutBuilder<A> {
-    /// Sets the timeout of attempts whose request sets none: 1 ms to 24 h, 10 s by default.
-    pub const fn after(mut self, after: Duration) -> Self {
-        self.layer.after = Some(after);
-        self
-    }
-
-    /// Bounds only attempts whose request sets a timeout.
-    pub const fn only_as_requested(mut self) -> Self {
-        self.layer.after = None;
-        self
-    }
-
     setters! {
         /// Sets how long an answer in chunks may wait for its next chunk, where the request does not say it:
         /// 1 ms to 24 h, by default as long as the attempt may take.
@@ -130,6 +118,12 @@ impl<A> AttemptTimeoutBuilder<A> {
 
         /// Reports each timeout to `observer`.
         fn observer(observer: Arc<dyn Observer>) { layer.observer = SharedObserver::new(observer) }
+
+        /// Sets the timeout of attempts whose request sets none: 1 ms to 24 h, 10 s by default.
+        fn after(after: Duration) { layer.after = Some(after) }
+
+        /// Bounds only attempts whose request sets a timeout.
+        fn only_as_requested() { layer.after = None }
     }
 
     fn read_by<B>(self, change: impl FnOnce(A) -> B) -> AttemptTimeoutBuilder<B> {

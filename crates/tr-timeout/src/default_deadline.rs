@@ -7,7 +7,7 @@ use std::{
 use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{ConfigError, DefaultPolicy, RequestPolicy, internal::CoarseInstant};
+use tr_core::{ConfigError, DefaultPolicy, RequestPolicy, internal::CoarseInstant, setters};
 
 /// Applies a [`DefaultDeadline`].
 #[derive(Clone, Copy, Debug)]
@@ -49,10 +49,9 @@ impl DefaultDeadlineLayer {
 }
 
 impl<A> DefaultDeadlineBuilder<A> {
-    /// Sets how long after a call is made its deadline is: 1 ms to 24 h; none by default.
-    pub const fn after(mut self, after: Duration) -> Self {
-        self.layer.after = Some(after);
-        self
+    setters! {
+        /// Sets how long after a call is made its deadline is: 1 ms to 24 h; none by default.
+        fn after(after: Duration) { layer.after = Some(after) }
     }
 
     /// Sets the policy that reads requests; [`DefaultPolicy`] by default.

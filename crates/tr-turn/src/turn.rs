@@ -30,7 +30,7 @@ use tool_reliability::telemetry::redact::{Redact, Redactor};
 use tower_service::Service;
 use tr_core::{
     BoxError, SystemClock, ToolCall, ToolOutcome, WallClock, debug_parts,
-    internal::ReadyOnCallFuture,
+    internal::ReadyOnCallFuture, setters,
 };
 
 /// Numbers turns without a name.
@@ -62,32 +62,25 @@ impl<S> Turns<S> {
         }
     }
 
-    /// Sets the recorder, which adds attempts, retries and breakers to the traces; the stack must
-    /// have the same recorder.
-    #[must_use]
-    pub fn recorder(mut self, recorder: Recorder) -> Self {
-        self.recorder = Some(recorder);
-        self
+    setters! {
+        /// Sets the recorder, which adds attempts, retries and breakers to the traces; the stack must
+        /// have the same recorder.
+        #[must_use]
+        fn recorder(recorder: Recorder) { recorder = Some(recorder) }
+
+        /// Sets the redactor of messages; [`Redactor`] by default.
+        #[must_use]
+        fn redactor(redactor: impl Redact + 'static) { redactor = Arc::new(redactor) }
+
+        /// Sets the clock for the traces' timestamps; the machine's by default.
+        #[must_use]
+        fn clock(clock: impl WallClock + 'static) { clock = Arc::new(clock) }
     }
 
     /// Adds a watcher, which gets each trace entry as it happens.
     #[must_use]
     pub fn watch(mut self, watcher: impl Watch + 'static) -> Self {
         self.watchers.push(Arc::new(watcher));
-        self
-    }
-
-    /// Sets the redactor of messages; [`Redactor`] by default.
-    #[must_use]
-    pub fn redactor(mut self, redactor: impl Redact + 'static) -> Self {
-        self.redactor = Arc::new(redactor);
-        self
-    }
-
-    /// Sets the clock for the traces' timestamps; the machine's by default.
-    #[must_use]
-    pub fn clock(mut self, clock: impl WallClock + 'static) -> Self {
-        self.clock = Arc::new(clock);
         self
     }
 

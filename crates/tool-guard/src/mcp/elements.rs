@@ -12,7 +12,7 @@ pub(crate) fn elements(line: &[u8]) -> Option<Elements<'_>> {
     (!looked.torn).then_some(all)
 }
 
-/// The same, also of an array that [is torn](Elements::is_torn).
+/// The same, also of an array that [is torn](Elements::torn).
 pub(crate) fn unchecked_elements(line: &[u8]) -> Option<Elements<'_>> {
     let inside = bare(line).strip_prefix(b"[")?.strip_suffix(b"]")?;
     Some(Elements { rest: Some(inside), torn: false })

@@ -1,6 +1,6 @@
 //! What of a text does not count: dropped members, loosely compared strings.
 use super::Pointer;
-use crate::ConfigError;
+use crate::{ConfigError, setters};
 
 /// Top-level members of params that say how a call travels, not what it asks for.
 pub const VOLATILE: [&str; 5] = ["clientTs", "retryCount", "traceparent", "tracestate", "baggage"];
@@ -103,16 +103,12 @@ impl Default for Rules {
 }
 
 impl Builder {
-    /// Makes [`VOLATILE`] members count, for a tool whose own parameter has such a name.
-    pub fn keep_volatile(mut self) -> Self {
-        self.volatile = Volatile::Included;
-        self
-    }
+    setters! {
+        /// Makes [`VOLATILE`] members count, for a tool whose own parameter has such a name.
+        fn keep_volatile() { volatile = Volatile::Included }
 
-    /// Drops [`VOLATILE`] members also from [params that are all the tool's own](Rules::for_own_params).
-    pub fn drop_volatile(mut self) -> Self {
-        self.volatile = Volatile::Dropped;
-        self
+        /// Drops [`VOLATILE`] members also from [params that are all the tool's own](Rules::for_own_params).
+        fn drop_volatile() { volatile = Volatile::Dropped }
     }
 
     /// Drops the member or array element at `pointer`.

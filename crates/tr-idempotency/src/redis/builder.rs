@@ -109,20 +109,14 @@ impl Builder {
         /// The sum of both should be far below the lease (2 min): a claim whose reply is lost is sent
         /// again, and a slower server counts as unreachable.
         fn response_timeout(timeout: Duration) { timeout = timeout }
-    }
 
-    /// Accepts a server that evicts keys when its memory is full (`maxmemory-policy` other than
-    /// `noeviction`), with a warning. It may evict a call in flight, which then runs twice.
-    pub const fn evicting_at_my_own_risk(mut self) -> Self {
-        self.accepted.eviction = true;
-        self
-    }
+        /// Accepts a server that evicts keys when its memory is full (`maxmemory-policy` other than
+        /// `noeviction`), with a warning. It may evict a call in flight, which then runs twice.
+        fn evicting_at_my_own_risk() { accepted.eviction = true }
 
-    /// Accepts a server that does not write each change to its disk, without a warning. A restart
-    /// then loses records, and repeats of their calls run again.
-    pub const fn forgetting_on_restart(mut self) -> Self {
-        self.accepted.no_persistence = true;
-        self
+        /// Accepts a server that does not write each change to its disk, without a warning. A restart
+        /// then loses records, and repeats of their calls run again.
+        fn forgetting_on_restart() { accepted.no_persistence = true }
     }
 
     /// Connects, and checks the server as [`check`](crate::store::RecordStore::check) does.

@@ -3,6 +3,7 @@
 #[cfg(feature = "tls")]
 use crate::tls::Issued;
 use std::fmt;
+use tr_core::setters;
 
 /// The options of a test Redis server. By default: no persistence, unbounded memory, no password, a primary.
 #[derive(Clone, Default)]
@@ -34,29 +35,26 @@ pub enum Persistence {
 }
 
 impl Options {
-    /// Sets what survives a crash.
-    pub fn persistence(mut self, persistence: Persistence) -> Self {
-        self.persistence = persistence;
-        self
+    setters! {
+        /// Sets what survives a crash.
+        fn persistence(persistence: Persistence) { persistence = persistence }
+
+        /// Sets a password, of letters and digits only, so that it needs no escaping in an address.
+        fn password(password: &str) { password = Some(password.to_owned()) }
+
+        /// Uses TLS only, with this certificate. Clients need none, unless `("tls-auth-clients",
+        /// ["yes"])` is set.
+        #[cfg(feature = "tls")]
+        fn tls(issued: Issued) { tls = Some(issued) }
+
+        /// Makes it a sentinel: it watches what the directives `sentinel` tell it, such as
+        /// `("sentinel", ["monitor", "records", "127.0.0.1", "6379", "2"])`.
+        fn sentinel() { is_sentinel = true }
     }
 
     /// Limits the memory, in bytes, and sets the eviction policy: `noeviction`, `allkeys-lru`, …
     pub fn max_memory(self, bytes: u64, policy: &str) -> Self {
         self.set("maxmemory", [bytes.to_string()]).set("maxmemory-policy", [policy])
-    }
-
-    /// Sets a password, of letters and digits only, so that it needs no escaping in an address.
-    pub fn password(mut self, password: &str) -> Self {
-        self.password = Some(password.to_owned());
-        self
-    }
-
-    /// Uses TLS only, with this certificate. Clients need none, unless `("tls-auth-clients",
-    /// ["yes"])` is set.
-    #[cfg(feature = "tls")]
-    pub fn tls(mut self, issued: Issued) -> Self {
-        self.tls = Some(issued);
-        self
     }
 
     /// Sets any other directive of `redis.conf`, for example `("maxclients", ["3"])`.
@@ -67,13 +65,6 @@ impl Options {
     ) -> Self {
         let values = values.into_iter().map(Into::into);
         self.directives.push([directive.to_owned()].into_iter().chain(values).collect());
-        self
-    }
-
-    /// Makes it a sentinel: it watches what the directives `sentinel` tell it, such as
-    /// `("sentinel", ["monitor", "records", "127.0.0.1", "6379", "2"])`.
-    pub const fn sentinel(mut self) -> Self {
-        self.is_sentinel = true;
         self
     }
 

@@ -103,6 +103,15 @@ impl Call {
         /// results.
         #[must_use]
         fn params(params: impl Into<Params>) { params = Some(params.into()) }
+
+        /// Marks the call as required: if it fails, that is escalated to the user.
+        #[must_use]
+        fn required() { required = Some(true) }
+
+        /// Marks the call as optional: if it fails, it is skipped. This is the default, unless the
+        /// tool's manifest requires it.
+        #[must_use]
+        fn optional() { required = Some(false) }
     }
 
     /// Waits for the call of this name, and needs it to succeed.
@@ -117,21 +126,6 @@ impl Call {
     #[must_use]
     pub fn or_default(mut self, call: impl Into<Box<str>>, value: impl Into<Json>) -> Self {
         self.defaults.push((call.into(), value.into()));
-        self
-    }
-
-    /// Marks the call as required: if it fails, that is escalated to the user.
-    #[must_use]
-    pub const fn required(mut self) -> Self {
-        self.required = Some(true);
-        self
-    }
-
-    /// Marks the call as optional: if it fails, it is skipped. This is the default, unless the
-    /// tool's manifest requires it.
-    #[must_use]
-    pub const fn optional(mut self) -> Self {
-        self.required = Some(false);
         self
     }
 
