@@ -135,7 +135,7 @@ impl Rollout {
     /// For tools of this effect. Tools of undeclared effect count as mutating.
     #[must_use]
     pub fn effect(mut self, effect: Effect, stage: impl Into<Stage>) -> Self {
-        self.effects[index(effect)] = Some(stage.into());
+        self.effects[effect as usize] = Some(stage.into());
         self
     }
 
@@ -151,7 +151,7 @@ impl Rollout {
     #[must_use]
     pub fn mode(&self, call: &ToolCall) -> Mode {
         let parts = call.parts();
-        let stage = self.of_tool(&parts.tool).or(self.effects[index(parts.effect)]);
+        let stage = self.of_tool(&parts.tool).or(self.effects[parts.effect as usize]);
         stage.unwrap_or(self.general).mode(parts.context.session.as_deref())
     }
 
@@ -168,14 +168,6 @@ impl Rollout {
         let mode = self.general.uniform()?;
         let others = self.effects.iter().flatten().chain(self.tools.values());
         others.map(Stage::uniform).all(|other| other == Some(mode)).then_some(mode)
-    }
-}
-
-const fn index(effect: Effect) -> usize {
-    match effect {
-        Effect::ReadOnly => 0,
-        Effect::Idempotent => 1,
-        Effect::Mutating => 2,
     }
 }
 

@@ -225,11 +225,7 @@ impl<A, V> Builder<A, V> {
     /// Sets how to treat a call of this effect while the store is unavailable. By default mutating
     /// calls are refused, and all others run.
     pub const fn when_store_fails(mut self, effect: Effect, policy: WhenStoreFails) -> Self {
-        match effect {
-            Effect::ReadOnly => self.settings.stored.policy.read_only = policy,
-            Effect::Idempotent => self.settings.stored.policy.idempotent = policy,
-            Effect::Mutating => self.settings.stored.policy.mutating = policy,
-        }
+        self.settings.stored.policy[effect as usize] = policy;
         self
     }
 

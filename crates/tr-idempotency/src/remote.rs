@@ -14,7 +14,6 @@ pub(crate) mod probe;
 mod unrecorded;
 
 use std::{future::Future, pin::Pin, time::Duration};
-use tr_core::Effect;
 
 /// A boxed future.
 pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -27,7 +26,8 @@ pub(crate) fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> Boxe
 /// What runs need of a layer's settings for its store.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) policy: Policy,
+    /// By effect: what to do with a call while the store is unavailable.
+    pub(crate) policy: [WhenStoreFails; 3],
     /// How long a recorded success is replayed from memory, without a request.
     pub(crate) memory: Option<Duration>,
     /// Whether the store keeps responses and error texts, and not only states.
@@ -47,29 +47,10 @@ pub enum WhenStoreFails {
     Run,
 }
 
-/// By effect: what to do with a call while the store is unavailable.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Policy {
-    pub(crate) read_only: WhenStoreFails,
-    pub(crate) idempotent: WhenStoreFails,
-    pub(crate) mutating: WhenStoreFails,
-}
-
 impl Default for Settings {
     fn default() -> Self {
         use WhenStoreFails::{Refuse, Run};
-        let policy = Policy { read_only: Run, idempotent: Run, mutating: Refuse };
-        Self { policy, memory: None, keeps_answers: true, instance: None }
-    }
-}
-
-impl Policy {
-    pub(crate) const fn of(&self, effect: Effect) -> WhenStoreFails {
-        match effect {
-            Effect::ReadOnly => self.read_only,
-            Effect::Idempotent => self.idempotent,
-            Effect::Mutating => self.mutating,
-        }
+        Self { policy: [Run, Run, Refuse], memory: None, keeps_answers: true, instance: None }
     }
 }
 

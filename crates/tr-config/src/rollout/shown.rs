@@ -1,5 +1,5 @@
 //! The current rollout in the form of a configuration, for the admin service.
-use super::{Mode, Rollout, Share, Stage, index};
+use super::{Mode, Rollout, Share, Stage};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::collections::BTreeMap;
 use tr_core::Effect;
@@ -51,7 +51,7 @@ impl Serialize for Rollout {
             ("idempotent", Effect::Idempotent),
             ("mutating", Effect::Mutating),
         ] {
-            if let Some(stage) = &self.effects[index(effect)] {
+            if let Some(stage) = &self.effects[effect as usize] {
                 map.serialize_entry(name, stage)?;
             }
         }

@@ -68,7 +68,7 @@ where
         Refusal::Unavailable(..) | Refusal::Unreadable(..) => call.effect != Effect::Mutating,
         _ => false,
     };
-    match call.remote.settings.policy.of(call.effect) {
+    match call.remote.settings.policy[call.effect as usize] {
         WhenStoreFails::Run if may_run => Obtained::Open,
         _ => Obtained::Refuse(refused),
     }
@@ -132,7 +132,7 @@ impl<V> StoreCall<V> {
     /// For a call that was granted and cannot start, since the store has become unavailable: the
     /// policy for its effect decides.
     pub(crate) fn without_store(&self, error: StoreError) -> Obtained<V> {
-        match self.remote.settings.policy.of(self.effect) {
+        match self.remote.settings.policy[self.effect as usize] {
             WhenStoreFails::Run => Obtained::Open,
             WhenStoreFails::Refuse => {
                 Obtained::Refuse(Refusal::Unavailable(Arc::new(error), Ran::No))
