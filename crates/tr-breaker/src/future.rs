@@ -7,7 +7,6 @@ use crate::{
 };
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     sync::Arc,
@@ -110,11 +109,8 @@ fn settle_badly(permit: &mut Permit, judged: Classification<'_>, error: Option<&
     }
 }
 
-impl<F, A> fmt::Debug for BreakerFuture<F, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let admitted = matches!(self.state, State::Admitted { .. });
-        f.debug_struct("BreakerFuture").field("admitted", &admitted).finish_non_exhaustive()
-    }
+tr_policy::debug_parts! { BreakerFuture<F, A>, |it|
+    admitted = matches!(it.state, State::Admitted { .. })
 }
 
 /// The right to make one call. Dropped unspent, a probe goes back and another may go out.

@@ -13,7 +13,6 @@ use crate::{
 };
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::{Future, poll_fn},
     mem,
     ops::{Deref, DerefMut},
@@ -26,7 +25,7 @@ use std::{
 };
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit};
 use tower_service::Service;
-use tr_core::{BoxError, Ran};
+use tr_core::{BoxError, Ran, debug_parts};
 
 /// Runs a call in a pinned allocation of its own and records how it ends. It is one word, however
 /// large the call's future is, so that outer layers move little.
@@ -346,12 +345,7 @@ impl<S, F, Req, A, V> Drop for Attended<S, F, Req, A, V> {
     }
 }
 
-impl<S, F, Req, A, V> fmt::Debug for Attended<S, F, Req, A, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let run = self.0.0.as_ref().map(|cell| &cell.run);
-        f.debug_struct("Attended")
-            .field("phase", &run.map(|run| run.phase))
-            .field("claim", &run.and_then(|run| run.claim.as_ref()))
-            .finish_non_exhaustive()
-    }
+debug_parts! { Attended<S, F, Req, A, V>, |it|
+    phase = it.0.0.as_ref().map(|cell| cell.run.phase),
+    claim = it.0.0.as_ref().and_then(|cell| cell.run.claim.as_ref()),
 }

@@ -5,7 +5,6 @@ use crate::{
 };
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
@@ -209,16 +208,11 @@ where
     }
 }
 
-impl<S, F, Req, A> fmt::Debug for RetryFuture<S, F, Req, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match &self.state {
-            State::Calling { .. } => "attempt",
-            State::Waiting => "backoff",
-            State::Retrying => "readiness",
-        };
-        f.debug_struct("RetryFuture")
-            .field("state", &state)
-            .field("retries", &self.retries.as_ref().map_or(0, |retries| retries.run.attempt()))
-            .finish_non_exhaustive()
-    }
+tr_policy::debug_parts! { RetryFuture<S, F, Req, A>, |it|
+    state = match &it.state {
+        State::Calling { .. } => "attempt",
+        State::Waiting => "backoff",
+        State::Retrying => "readiness",
+    },
+    retries = it.retries.as_ref().map_or(0, |retries| retries.run.attempt()),
 }

@@ -54,7 +54,6 @@ pub use self::{
 
 use self::{future::quiet_panic, state::Permit};
 use std::{
-    fmt,
     sync::Arc,
     task::{Context, Poll, ready},
 };
@@ -225,9 +224,4 @@ impl<Req, Res> Drop for Scripted<Req, Res> {
     }
 }
 
-impl<Req, Res> fmt::Debug for Scripted<Req, Res> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ready = self.permit.is_some();
-        f.debug_struct("Scripted").field("ready", &ready).finish_non_exhaustive()
-    }
-}
+tr_core::debug_parts! { Scripted<Req, Res>, |it| ready = it.permit.is_some() }

@@ -1,7 +1,6 @@
 //! What the idempotency layer reads of a request with a key, and keeps of its response.
 use super::{body::GuardedBody, recorded::RecordedResponse};
 use http::{HeaderValue, Request, Response, request::Parts};
-use std::fmt;
 use tr_core::{
     BoxError, CallInfo, Classification, DedupeKey, DedupeMode, DefaultPolicy, Effect, End,
     FailureInfo, FencingToken, InvalidKey, KeyRef, Ran, RecordRef, Replay, RequestPolicy,
@@ -19,16 +18,9 @@ const LABEL: usize = 200;
 /// happened, such as a limit on calls that is inside of the layer. In axum,
 /// `(StatusCode::TOO_MANY_REQUESTS, Extension(DidNotRun))`. Other errors are no evidence: a handler may
 /// have got them from a service that it called after the payment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the handler did not run")]
 pub struct DidNotRun;
-
-impl fmt::Display for DidNotRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the handler did not run")
-    }
-}
-
-impl std::error::Error for DidNotRun {}
 
 /// The codes of what a handler ends with, instead of those of its errors: the layer's own codes are for
 /// what the layer says.

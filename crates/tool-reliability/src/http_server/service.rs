@@ -11,7 +11,6 @@ use http::{Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     sync::Arc,
@@ -57,11 +56,7 @@ impl<S> HttpIdempotency<S> {
     }
 }
 
-impl<S: fmt::Debug> fmt::Debug for HttpIdempotency<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpIdempotency").field("inner", self.get_ref()).finish_non_exhaustive()
-    }
-}
+debug_parts! { HttpIdempotency<S: ::std::fmt::Debug>, |it| inner = it.get_ref() }
 
 impl Settings {
     /// The key and the principal of a request; `None` if the layer does not guard it.

@@ -15,32 +15,44 @@ struct Fault {
 }
 
 /// What is wrong with the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// It begins with a byte order mark.
+    #[error("byte order mark")]
     ByteOrderMark,
     /// It is not UTF-8.
+    #[error("invalid UTF-8")]
     InvalidUtf8,
     /// It ends in the middle of a value, or is empty.
+    #[error("unexpected end")]
     UnexpectedEnd,
     /// A byte stands where JSON allows none like it.
+    #[error("unexpected byte")]
     UnexpectedByte,
     /// Something follows the value.
+    #[error("trailing data after the value")]
     TrailingData,
     /// A control character stands unescaped in a string.
+    #[error("unescaped control character")]
     ControlCharacter,
     /// JSON knows no such escape.
+    #[error("invalid escape")]
     InvalidEscape,
     /// Half of a surrogate pair, escaped or encoded: no character at all.
+    #[error("lone surrogate")]
     LoneSurrogate,
     /// `NaN` or `Infinity`.
+    #[error("number is not finite")]
     NotFinite,
     /// A number too large for a double, such as `1e400`.
+    #[error("number is too large")]
     NumberOverflow,
     /// Two members of an object have the same name once unescaped.
+    #[error("duplicate member name")]
     DuplicateName,
     /// Arrays and objects nest deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
+    #[error("nested too deep")]
     TooDeep,
 }
 
@@ -86,25 +98,6 @@ impl Error {
 /// A reference token as it stands in a pointer.
 pub(super) fn escape(token: &str) -> String {
     token.replace('~', "~0").replace('/', "~1")
-}
-
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::ByteOrderMark => "byte order mark",
-            Self::InvalidUtf8 => "invalid UTF-8",
-            Self::UnexpectedEnd => "unexpected end",
-            Self::UnexpectedByte => "unexpected byte",
-            Self::TrailingData => "trailing data after the value",
-            Self::ControlCharacter => "unescaped control character",
-            Self::InvalidEscape => "invalid escape",
-            Self::LoneSurrogate => "lone surrogate",
-            Self::NotFinite => "number is not finite",
-            Self::NumberOverflow => "number is too large",
-            Self::DuplicateName => "duplicate member name",
-            Self::TooDeep => "nested too deep",
-        })
-    }
 }
 
 impl fmt::Display for Error {

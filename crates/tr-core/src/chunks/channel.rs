@@ -3,7 +3,7 @@ use super::{ChunkLimits, content::ChunkContent, gathered::Gathered};
 use crate::{Json, Ran, ToolError, ToolOutcome, Verdict, code, internal::lock};
 use std::{
     collections::VecDeque,
-    fmt, mem,
+    mem,
     sync::{Arc, Mutex},
     task::{Context, Poll, Waker},
 };
@@ -360,10 +360,4 @@ impl Drop for ChunkReceiver {
 }
 
 crate::debug_parts! { Chunks, |it| sent = it.sent() }
-
-impl fmt::Debug for ChunkReceiver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let waiting = lock(&self.0).queue.len();
-        f.debug_struct("ChunkReceiver").field("waiting", &waiting).finish_non_exhaustive()
-    }
-}
+crate::debug_parts! { ChunkReceiver, |it| waiting = lock(&it.0).queue.len() }

@@ -37,6 +37,7 @@ impl<Res> Step<Res> {
 /// The error of a scripted tool. It displays as its cause, which is also its `source()`.
 ///
 /// The cause is shared, since a script may fail with it several times.
+// Not derived: the source would be the `Arc`, not the cause in it.
 #[derive(Clone, Debug)]
 pub struct Failure(Arc<dyn Error + Send + Sync>);
 

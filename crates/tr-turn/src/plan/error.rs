@@ -1,5 +1,5 @@
 //! The error of an invalid plan.
-use std::{error::Error, fmt};
+use std::fmt;
 use tr_core::{FailureInfo, Ran, Verdict, code};
 use tr_wire::{EnvelopeFault, read::Faults};
 
@@ -19,10 +19,11 @@ use tr_wire::{EnvelopeFault, read::Faults};
 /// /limits/concurrency: expected 1 to 1000 calls at once, found 0
 /// /calls/1/depends_on/0: expected the name of another call, found "flight_serch" (did you mean "flight_search"?)"#);
 /// ```
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct PlanError {
     faults: Vec<EnvelopeFault>,
     more: usize,
+    #[source]
     facts: FailureInfo,
 }
 
@@ -52,11 +53,5 @@ impl fmt::Display for PlanError {
             0 => Ok(()),
             more => write!(f, "\nand {more} more"),
         }
-    }
-}
-
-impl Error for PlanError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.facts)
     }
 }
