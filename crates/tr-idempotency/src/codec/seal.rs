@@ -59,7 +59,7 @@ pub struct SealingKey {
     opens: Vec<Key>,
     sessions: FingerprintKey,
     /// The names in a store that is new.
-    pub(crate) names: Names,
+    names: Names,
 }
 
 #[derive(Clone)]
@@ -90,6 +90,11 @@ impl SealingKey {
         self.opens.push(Key::new(number, key));
         key.zeroize();
         self
+    }
+
+    /// The names in a store that is new: from the key that seals.
+    pub(crate) fn names(&self) -> Names {
+        self.names.clone()
     }
 
     /// The mark of a store with these names, for holders of the key that seals.

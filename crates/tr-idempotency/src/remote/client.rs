@@ -224,12 +224,12 @@ impl Gate {
                 if self.store.count(&Query::ALL).await? > 0 {
                     return Err(StoreError::refused(MarkFault::Unmarked));
                 }
-                self.store.mark(&[], &seal.mark(&seal.names)).await?
+                self.store.mark(&[], &seal.mark(&seal.names())).await?
             }
             mark => mark,
         };
         if mark.is_empty() {
-            return Ok(Some(seal.names.clone())); // It can only be read, and holds nothing.
+            return Ok(Some(seal.names())); // It can only be read, and holds nothing.
         }
         if mark == PLAIN {
             return Err(StoreError::refused(MarkFault::Plain));

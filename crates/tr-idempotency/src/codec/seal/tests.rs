@@ -139,7 +139,7 @@ fn what_is_not_sealed_does_not_open() {
 #[test]
 fn a_store_s_names_outlive_the_key_that_made_them() {
     let (first, second) = (SealingKey::new(1, [1; 32]), SealingKey::new(2, [2; 32]));
-    let (names, mark) = (first.names.clone(), first.mark(&first.names));
+    let (names, mark) = (first.names(), first.mark(&first.names()));
     assert_ne!(mark, first.mark(&names), "a nonce each");
     let opens = |key: &SealingKey, mark: &[u8]| {
         key.open_mark(mark).map(|(found, is_current)| (found == names, is_current))
