@@ -29,7 +29,7 @@ use tr_core::canonical::Key;
 pub(crate) const MAX_CALLS: usize = 10_000;
 
 /// The calls and attempts in flight.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct InFlight {
     /// The prefix of the guard's own ids.
     prefix: Box<str>,
@@ -120,17 +120,7 @@ pub(crate) enum Unopened {
 impl InFlight {
     /// The guard's own ids will begin with `prefix`, which no client's id may.
     pub(crate) fn new(prefix: impl Into<Box<str>>) -> Self {
-        Self {
-            prefix: prefix.into(),
-            sent: 0,
-            calls: HashMap::new(),
-            attempts: HashMap::new(),
-            progress: HashMap::new(),
-            answered: HashSet::new(),
-            late: Late::default(),
-            groups: Groups::default(),
-            asked: Asked::default(),
-        }
+        Self { prefix: prefix.into(), ..Self::default() }
     }
 
     /// Begins a client's call.
