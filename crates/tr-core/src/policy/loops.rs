@@ -54,7 +54,7 @@ pub trait LoopPolicy<Req, Res> {
 }
 
 /// What loop detection needs of a call. Fields are added in minor versions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct LoopRef<'r> {
     /// The turn.
@@ -93,20 +93,8 @@ impl<'r> LoopRef<'r> {
     /// call.read_only = true;
     /// ```
     #[must_use]
-    pub const fn new(turn: TurnRef<'r>, tool: &'r str) -> Self {
-        Self {
-            turn,
-            tool,
-            text: None,
-            provider: None,
-            model: None,
-            tool_call_id: None,
-            read_only: false,
-            poll: false,
-            max_identical: None,
-            max_failures_per_turn: None,
-            repeats: None,
-        }
+    pub fn new(turn: TurnRef<'r>, tool: &'r str) -> Self {
+        Self { turn, tool, ..Self::default() }
     }
 }
 
