@@ -35,7 +35,7 @@ impl<A> Builder<A> {
     /// [`Mode::Disabled`](crate::Mode::Disabled), and that no rule opens the breaker where none is
     /// left.
     pub fn build(self) -> Result<BreakerLayer<A>, ConfigError> {
-        ConfigError::check("breaker", self.options.faults())?;
+        self.options.check()?;
         Ok(self.build_unchecked())
     }
 

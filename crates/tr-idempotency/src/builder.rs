@@ -10,7 +10,7 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 use tr_core::{
     ConfigError, DefaultPolicy, Effect, Observer, SystemClock, ToolOutcome, WallClock,
-    canonical::FingerprintKey, setters,
+    canonical::FingerprintKey, internal::Faults, setters,
 };
 
 /// The allowed range of times to live.
@@ -230,7 +230,7 @@ impl<A, V> Builder<A, V> {
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let mut faults = Vec::new();
+        let mut faults = Faults::default();
         for (name, ttl) in [
             ("done_ttl", self.settings.done),
             ("failed_ttl", self.settings.failed.max(SHORTEST)),
@@ -242,9 +242,8 @@ impl<A, V> Builder<A, V> {
             ("max_wait", self.settings.max_wait),
             ("replay_from_memory", self.settings.stored.memory.unwrap_or(SHORTEST)),
         ] {
-            if !(SHORTEST..=LONGEST).contains(&ttl) {
-                faults.push(format!("`{name}` is {ttl:?}, must be 1ms to 366 days"));
-            }
+            let holds = (SHORTEST..=LONGEST).contains(&ttl);
+            faults.check(name, format_args!("{ttl:?}"), holds, "1ms to 366 days");
         }
         for (name, number, most) in [
             ("capacity", self.settings.capacity, MOST_RECORDS),
@@ -253,11 +252,9 @@ impl<A, V> Builder<A, V> {
             ("max_record_bytes", self.settings.most_bytes, MOST_BYTES),
             ("max_kept_bytes", self.settings.most_kept, usize::MAX),
         ] {
-            if !(1..=most).contains(&number) {
-                faults.push(format!("`{name}` is {number}, must be 1 to {most}"));
-            }
+            faults.range(name, number, 1..=most);
         }
-        ConfigError::check("idempotency", faults)
+        faults.into_result("idempotency")
     }
 }
 

@@ -1,6 +1,6 @@
 //! The session layers' configuration.
 use serde::{Deserialize, Serialize};
-use tr_core::ConfigError;
+use tr_core::{ConfigError, internal::Faults};
 
 /// The session layers' configuration: every key of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,9 +54,8 @@ impl Default for Layer0Config {
 
 impl Layer0Config {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let given = self.checkpoint_retention;
-        let fault = (!(1..=10_000).contains(&given))
-            .then(|| format!("`checkpointRetention` is {given}, must be 1 to 10000"));
-        ConfigError::check("session", fault.into_iter().collect())
+        let mut faults = Faults::default();
+        faults.range("checkpointRetention", self.checkpoint_retention, 1..=10_000);
+        faults.into_result("session")
     }
 }

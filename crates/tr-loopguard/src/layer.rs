@@ -11,7 +11,9 @@ use crate::{
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tower_layer::Layer;
 use tr_core::{
-    ConfigError, DefaultPolicy, Observer, SystemClock, WallClock, internal::Sharded, setters,
+    ConfigError, DefaultPolicy, Observer, SystemClock, WallClock,
+    internal::{Faults, Sharded},
+    setters,
 };
 
 /// The most failures that a limit can be set to.
@@ -160,23 +162,19 @@ impl<A> Builder<A> {
     /// If a limit is out of its range; the error lists every fault.
     pub fn build(self) -> Result<LoopGuardLayer<A>, ConfigError> {
         let Self { options, policy } = self;
-        let mut faults = Vec::new();
+        let mut faults = Faults::default();
         for (name, value) in [
             ("max_identical_failures", options.turns.limits.identical),
             ("max_failures_per_turn", options.turns.limits.per_turn),
         ] {
-            if !(1..=MAX_FAILURES).contains(&value) {
-                faults.push(format!("`{name}` is {value}, must be 1 to {MAX_FAILURES}"));
-            }
+            faults.range(name, value, 1..=MAX_FAILURES);
         }
-        faults.extend(options.turns.signals.iter().flat_map(Signals::faults));
-        if options.turns.memory.is_zero() {
-            faults.push("`memory` is 0, must be positive".to_owned());
+        if let Some(signals) = &options.turns.signals {
+            signals.check(&mut faults);
         }
-        if options.turns.max_turns == 0 {
-            faults.push("`max_turns` is 0, must be at least 1".to_owned());
-        }
-        ConfigError::check("loop guard", faults)?;
+        faults.check("memory", 0, !options.turns.memory.is_zero(), "positive");
+        faults.check("max_turns", 0, options.turns.max_turns > 0, "at least 1");
+        faults.into_result("loop guard")?;
         let is_on = options.enabled && options.turns.mode != Mode::Off;
         let log = options.log.filter(|_| is_on).map(|log| match log {
             Log::Given(log) => log,

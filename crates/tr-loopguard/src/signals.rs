@@ -1,6 +1,6 @@
 //! Signals of loops without failures, and their thresholds.
 use std::{ops::RangeInclusive, time::Duration};
-use tr_core::setters;
+use tr_core::{internal::Faults, setters};
 
 /// What a signal can be configured to count to.
 const COUNTS: RangeInclusive<u32> = 2..=100_000;
@@ -105,29 +105,22 @@ impl Signals {
         self
     }
 
-    /// The faults of the settings.
-    pub(crate) fn faults(&self) -> Vec<String> {
+    /// Finds the faults of the settings.
+    pub(crate) fn check(&self, faults: &mut Faults) {
         let counts = [
             ("repeats", self.repeats),
             ("failing_repeats", self.failing_repeats),
             ("rounds", self.rounds),
             ("same_error", self.same_error),
         ];
-        let mut faults = Vec::new();
         for (name, value) in counts {
-            if !COUNTS.contains(&value) {
-                let (least, most) = COUNTS.into_inner();
-                faults.push(format!("`signals.{name}` is {value}, must be {least} to {most}"));
-            }
+            faults.range(format_args!("signals.{name}"), value, COUNTS);
         }
         for (name, value) in [("pace", self.pace), ("quiet", self.quiet)] {
-            if value.is_zero() {
-                faults.push(format!("`signals.{name}` is 0, must be positive"));
-            }
+            faults.check(format_args!("signals.{name}"), 0, !value.is_zero(), "positive");
         }
         if self.volatile.iter().any(|name| name.is_empty()) {
-            faults.push("`signals.volatile` has an empty name".to_owned());
+            faults.push("`signals.volatile` has an empty name");
         }
-        faults
     }
 }

@@ -1,10 +1,12 @@
 //! What the crates of this project share. It is no part of the public API: it changes in any version.
 mod coarse_instant;
+mod faults;
 mod sharded;
 mod stripe;
 
 pub use self::{
     coarse_instant::CoarseInstant,
+    faults::Faults,
     sharded::{Held, Sharded},
     stripe::{STRIPES, stripe},
 };

@@ -1,12 +1,9 @@
 //! A bound on retries as a share of successes.
-use crate::{
-    bucket::{Bucket, TOKEN},
-    checks::Faults,
-};
+use crate::bucket::{Bucket, TOKEN};
 use std::sync::Arc;
 use tr_policy::{
     ConfigError,
-    internal::{STRIPES, stripe},
+    internal::{Faults, STRIPES, stripe},
     setters,
 };
 
@@ -105,13 +102,8 @@ impl BudgetBuilder {
             (0.0..=10.0).contains(&self.per_success),
             "0 to 10",
         );
-        faults.check(
-            "capacity",
-            self.capacity,
-            (1..=1_000_000).contains(&self.capacity),
-            "1 to 1000000",
-        );
-        faults.into_result()?;
+        faults.range("capacity", self.capacity, 1..=1_000_000);
+        faults.into_result("retry")?;
         let per_success = (self.per_success * TOKEN as f64).round() as u64;
         Ok(Budget(Arc::new(Bucket::new(per_success, u64::from(self.capacity) * TOKEN))))
     }

@@ -1,7 +1,7 @@
 //! How many attempts, how long to wait between them, and which failures to retry.
-use crate::{checks::Faults, rng::Rng};
+use crate::rng::Rng;
 use std::{sync::Arc, time::Duration};
-use tr_policy::RetryOverride;
+use tr_policy::{RetryOverride, internal::Faults};
 
 /// How many attempts a call gets, how long the delays between them are, and which failures are
 /// retried.
@@ -116,12 +116,11 @@ impl RetryConfig {
 
     /// Reports what is out of range; `scope` prefixes the names of the settings.
     pub(crate) fn check(&self, scope: &str, faults: &mut Faults) {
-        let mut check = |setting: &str, value: String, holds, allowed: &str| {
-            faults.check(&format!("{scope}{setting}"), value, holds, allowed);
-        };
         let RetryConfig { attempts, base, multiplier, cap, jitter: (low, high), .. } = *self;
-        let attempts_hold = (1..=MOST_ATTEMPTS).contains(&attempts);
-        check("attempts", attempts.to_string(), attempts_hold, "1 to 1000");
+        faults.range(format_args!("{scope}attempts"), attempts, 1..=MOST_ATTEMPTS);
+        let mut check = |setting: &str, value: String, holds, allowed: &str| {
+            faults.check(format_args!("{scope}{setting}"), value, holds, allowed);
+        };
         check("base", format!("{base:?}"), (MILLISECOND..=DAY).contains(&base), "1ms to 24h");
         let multiplier_holds = (1.0..=100.0).contains(&multiplier);
         check("multiplier", multiplier.to_string(), multiplier_holds, "1 to 100");

@@ -1,14 +1,15 @@
 //! The layer and its builder.
 use crate::{
     Budget, RetryConfig,
-    checks::Faults,
     rng::RngSource,
     service::Retry,
     shared::{RetryShared, Settings},
 };
 use std::{sync::Arc, time::Duration};
 use tower_layer::Layer;
-use tr_policy::{ConfigError, DefaultPolicy, Effect, Observer, RetryOverride, setters};
+use tr_policy::{
+    ConfigError, DefaultPolicy, Effect, Observer, RetryOverride, internal::Faults, setters,
+};
 
 /// Applies a [`Retry`].
 ///
@@ -189,7 +190,7 @@ impl<A> Builder<A> {
                 "one agent or more, none of them empty",
             );
         }
-        faults.into_result()?;
+        faults.into_result("retry")?;
         Ok(RetryLayer { shared: RetryShared::of(self.settings), policy: self.policy })
     }
 }

@@ -84,7 +84,6 @@
 mod attempts;
 mod bucket;
 mod budget;
-mod checks;
 mod config;
 mod decide;
 mod error;

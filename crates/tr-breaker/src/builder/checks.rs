@@ -1,23 +1,32 @@
 //! Checks a [`Builder`]'s settings. [`Builder::build`] reports all errors together.
 use super::Options;
 use crate::settings::{COUNTS, Mode, Rules, TIMES, is_rate};
-use std::{
-    fmt::{Debug, Display},
-    ops::RangeInclusive,
-    time::Duration,
-};
+use std::{ops::RangeInclusive, time::Duration};
+use tr_policy::{ConfigError, internal::Faults};
 
 /// How many breakers a layer may keep.
 const CAPACITIES: RangeInclusive<usize> = 1..=1_000_000;
 
 impl Options {
-    /// The errors of all settings: those out of range, and those that contradict each other.
-    pub(crate) fn faults(&self) -> Vec<String> {
+    /// Names every setting that is out of range, and those that contradict each other.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let (settings, mut faults) = (&self.settings, Faults::default());
-        faults.rules("", self.rules.consecutive, self.rules.rate, Some(self.rules.cooldown));
+        check_rules(
+            &mut faults,
+            "",
+            self.rules.consecutive,
+            self.rules.rate,
+            Some(self.rules.cooldown),
+        );
         for (effect, change) in self.changes {
             let suffix = format!(" for {effect:?}");
-            faults.rules(&suffix, change.consecutive, change.failure_rate, change.cooldown);
+            check_rules(
+                &mut faults,
+                &suffix,
+                change.consecutive,
+                change.failure_rate,
+                change.cooldown,
+            );
         }
         faults.range("window", settings.window, COUNTS);
         faults.range("min_calls", settings.min_calls, 1..=settings.window.clamp(1, *COUNTS.end()));
@@ -31,73 +40,45 @@ impl Options {
             faults.range("probe_lease", lease, TIMES);
         }
         if let Some(share) = self.jitter {
-            faults.rate("cooldown_jitter", share);
+            check_rate(&mut faults, "cooldown_jitter", share);
         }
         if let Some(lasts) = settings.ramp {
             faults.range("ramp", lasts, TIMES);
         }
         if let Some(slow) = settings.slow {
             faults.range("slow_calls, longer than", slow.longer_than, TIMES);
-            faults.rate("slow_calls, rate", slow.rate);
+            check_rate(&mut faults, "slow_calls, rate", slow.rate);
         }
         let Rules { consecutive, rate, .. } = self.rules;
         if consecutive.is_none() && rate.is_none() && settings.slow.is_none() {
-            faults
-                .0
-                .push("no threshold is set: set `consecutive_failures` or `failure_rate`".into());
+            faults.push("no threshold is set: set `consecutive_failures` or `failure_rate`");
         }
         if settings.force_open && settings.mode == Mode::Disabled {
-            faults.0.push(
-                "`forced_open` and `Mode::Disabled` contradict each other: set only one".into(),
-            );
+            faults.push("`forced_open` and `Mode::Disabled` contradict each other: set only one");
         }
-        faults.0
+        faults.into_result("breaker")
     }
 }
 
-/// The errors found so far, one message each.
-#[derive(Default)]
-struct Faults(Vec<String>);
-
-impl Faults {
-    /// Checks the thresholds of all calls, or of those of one effect: `suffix` then names it.
-    fn rules(
-        &mut self,
-        suffix: &str,
-        consecutive: Option<u32>,
-        rate: Option<f64>,
-        cooldown: Option<Duration>,
-    ) {
-        if let Some(failures) = consecutive {
-            self.range(&format!("consecutive_failures{suffix}"), failures, COUNTS);
-        }
-        if let Some(rate) = rate {
-            self.rate(&format!("failure_rate{suffix}"), rate);
-        }
-        if let Some(cooldown) = cooldown {
-            self.range(&format!("cooldown{suffix}"), cooldown, TIMES);
-        }
+/// Checks the thresholds of all calls, or of those of one effect: `suffix` then names it.
+fn check_rules(
+    faults: &mut Faults,
+    suffix: &str,
+    consecutive: Option<u32>,
+    rate: Option<f64>,
+    cooldown: Option<Duration>,
+) {
+    if let Some(failures) = consecutive {
+        faults.range(format_args!("consecutive_failures{suffix}"), failures, COUNTS);
     }
-
-    fn range<T: PartialOrd + Debug + Copy>(
-        &mut self,
-        what: &str,
-        value: T,
-        allowed: RangeInclusive<T>,
-    ) {
-        if !allowed.contains(&value) {
-            let (from, to) = (allowed.start(), allowed.end());
-            self.add(what, format_args!("{value:?}"), format_args!("{from:?} to {to:?}"));
-        }
+    if let Some(rate) = rate {
+        check_rate(faults, &format!("failure_rate{suffix}"), rate);
     }
-
-    fn rate(&mut self, what: &str, rate: f64) {
-        if !is_rate(rate) {
-            self.add(what, rate, "more than 0, at most 1");
-        }
+    if let Some(cooldown) = cooldown {
+        faults.range(format_args!("cooldown{suffix}"), cooldown, TIMES);
     }
+}
 
-    fn add(&mut self, what: &str, value: impl Display, allowed: impl Display) {
-        self.0.push(format!("`{what}` is {value}, must be {allowed}"));
-    }
+fn check_rate(faults: &mut Faults, setting: &str, rate: f64) {
+    faults.check(setting, rate, is_rate(rate), "more than 0, at most 1");
 }
