@@ -1,9 +1,7 @@
 //! Settings.
 mod checks;
 
-use crate::settings::{
-    Derived, EffectClass, FOREVER, Jitter, Mode, Rules, Settings, Slow, own_seed,
-};
+use crate::settings::{Derived, EFFECTS, FOREVER, Jitter, Mode, Rules, Settings, Slow, own_seed};
 use std::{sync::Arc, time::Duration};
 use tr_policy::{BreakerOverride, DefaultPolicy, Effect, Observer, setters};
 
@@ -43,8 +41,8 @@ pub(crate) struct Options {
     settings: Settings,
     rules: Rules,
     /// A preset's, for those effects and settings of which the user has said nothing general.
-    preset: [(Effect, BreakerOverride); 3],
-    changes: [(Effect, BreakerOverride); 3],
+    preset: [BreakerOverride; 3],
+    changes: [BreakerOverride; 3],
     rolling: Option<Duration>,
     jitter: Option<f64>,
     seed: Option<u64>,
@@ -54,12 +52,10 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let unchanged = [Effect::ReadOnly, Effect::Idempotent, Effect::Mutating]
-            .map(|effect| (effect, BreakerOverride::default()));
         let rules =
             Rules { consecutive: Some(5), rate: Some(0.5), cooldown: Duration::from_secs(30) };
         let settings = Settings {
-            rules: [rules; EffectClass::ALL.len()],
+            rules: [rules; EFFECTS.len()],
             window: 20,
             min_calls: 10,
             rolling: FOREVER,
@@ -77,8 +73,8 @@ impl Default for Options {
         Self {
             settings,
             rules,
-            preset: unchanged,
-            changes: unchanged,
+            preset: Default::default(),
+            changes: Default::default(),
             rolling: Some(Duration::from_secs(120)),
             jitter: None,
             seed: None,
@@ -91,18 +87,17 @@ impl Default for Options {
 impl Options {
     /// In the form that breakers use.
     pub(crate) fn settings(&self) -> Settings {
-        let rules_for = |class| {
+        let rules_for = |effect: Option<Effect>| {
             let mut rules = self.rules;
-            for (effect, change) in self.preset.into_iter().chain(self.changes) {
-                if EffectClass::of(effect) == class {
-                    rules.apply(change);
-                }
+            if let Some(effect) = effect {
+                rules.apply(self.preset[effect as usize]);
+                rules.apply(self.changes[effect as usize]);
             }
             rules
         };
         let seed = || self.seed.unwrap_or_else(own_seed);
         Settings {
-            rules: EffectClass::ALL.map(rules_for),
+            rules: EFFECTS.map(rules_for),
             rolling: self.rolling.unwrap_or(FOREVER),
             jitter: self.jitter.map(|share| Jitter { share, seed: seed() }),
             ..self.settings.clone()
@@ -122,10 +117,10 @@ impl Builder {
     /// default. A value set for all calls or for an effect replaces the preset's.
     pub fn by_effect() -> Self {
         let mut builder = Self::new();
-        let reading = change_of(&mut builder.options.preset, Effect::ReadOnly);
+        let reading = &mut builder.options.preset[Effect::ReadOnly as usize];
         reading.consecutive = Some(8);
         reading.cooldown = Some(Duration::from_secs(20));
-        let mutating = change_of(&mut builder.options.preset, Effect::Mutating);
+        let mutating = &mut builder.options.preset[Effect::Mutating as usize];
         mutating.failure_rate = Some(0.3);
         mutating.cooldown = Some(Duration::from_secs(15));
         builder
@@ -142,7 +137,7 @@ impl<A> Builder<A> {
     /// effects, except those with an [override](Self::for_effect).
     pub fn consecutive_failures(mut self, failures: impl Into<Option<u32>>) -> Self {
         self.options.rules.consecutive = failures.into();
-        self.options.preset.iter_mut().for_each(|(_, change)| change.consecutive = None);
+        self.options.preset.iter_mut().for_each(|change| change.consecutive = None);
         self
     }
 
@@ -151,7 +146,7 @@ impl<A> Builder<A> {
     /// [override](Self::for_effect).
     pub fn failure_rate(mut self, rate: impl Into<Option<f64>>) -> Self {
         self.options.rules.rate = rate.into();
-        self.options.preset.iter_mut().for_each(|(_, change)| change.failure_rate = None);
+        self.options.preset.iter_mut().for_each(|change| change.failure_rate = None);
         self
     }
 
@@ -159,7 +154,7 @@ impl<A> Builder<A> {
     /// an [override](Self::for_effect).
     pub fn cooldown(mut self, cooldown: Duration) -> Self {
         self.options.rules.cooldown = cooldown;
-        self.options.preset.iter_mut().for_each(|(_, change)| change.cooldown = None);
+        self.options.preset.iter_mut().for_each(|change| change.cooldown = None);
         self
     }
 
@@ -170,7 +165,7 @@ impl<A> Builder<A> {
     /// effects can share a breaker. Calls of undeclared effect use the thresholds for all calls; a
     /// tool's manifest overrides both.
     pub fn for_effect(mut self, effect: Effect, change: BreakerOverride) -> Self {
-        let current = change_of(&mut self.options.changes, effect);
+        let current = &mut self.options.changes[effect as usize];
         *current = change.or(*current);
         self
     }
@@ -252,9 +247,4 @@ impl<A> Builder<A> {
     pub(crate) fn read_by<B>(self, change: impl FnOnce(A) -> B) -> Builder<B> {
         Builder { options: self.options, policy: change(self.policy) }
     }
-}
-
-fn change_of(changes: &mut [(Effect, BreakerOverride); 3], effect: Effect) -> &mut BreakerOverride {
-    let found = changes.iter_mut().find(|(of, _)| *of == effect);
-    &mut found.expect("there is one for each effect").1
 }

@@ -15,7 +15,7 @@ mod steps;
 use crate::{
     fast_path::Published,
     ramp::Ramp,
-    settings::{EffectClass, Mode, Settings, salt_of},
+    settings::{Mode, Settings, salt_of},
     window::{Tally, Window},
 };
 use std::{
@@ -24,7 +24,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tr_policy::BreakerState;
+use tr_policy::{BreakerState, Effect};
 
 /// The state machine of one breaker. There may be a million of these, so what few of them need is boxed.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ struct HalfOpen {
 struct Probe {
     id: NonZeroU32,
     since: Instant,
-    class: EffectClass,
+    effect: Option<Effect>,
 }
 
 /// A change of state.
@@ -87,7 +87,7 @@ pub(crate) struct Transition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     pub(crate) generation: u32,
-    pub(crate) class: EffectClass,
+    pub(crate) effect: Option<Effect>,
     /// Which probe, if it is one.
     pub(crate) probe: Option<NonZeroU32>,
 }
@@ -196,12 +196,12 @@ impl Circuit {
     /// Asks for the right to make a call; `None`: it passes and does not count.
     pub(crate) fn admit(
         &mut self,
-        class: EffectClass,
+        effect: Option<Effect>,
         now: Instant,
     ) -> Result<Option<Ticket>, Refusal> {
         self.settle(now);
         let generation = self.generation;
-        let ticket = |probe| Ok(Some(Ticket { generation, class, probe }));
+        let ticket = |probe| Ok(Some(Ticket { generation, effect, probe }));
         match &mut self.phase {
             Phase::Closed { .. } if self.mode == Mode::Disabled => Ok(None),
             Phase::Closed { ramp } => match ramp.as_mut().is_none_or(|ramp| ramp.admits(now)) {
@@ -211,7 +211,7 @@ impl Circuit {
             Phase::HalfOpen(half) if half.probes.len() < self.settings.max_probes as usize => {
                 let id = half.next;
                 half.next = id.checked_add(1).unwrap_or(NonZeroU32::MIN);
-                half.probes.push(Probe { id, since: now, class });
+                half.probes.push(Probe { id, since: now, effect });
                 ticket(Some(id))
             }
             _ => Err(self.refusal(now)),
@@ -252,8 +252,8 @@ impl Circuit {
             return false;
         }
         match ticket.probe {
-            Some(id) => self.probe_ended(id, ticket.class, end, now),
-            None => self.call_ended(ticket.class, end, now),
+            Some(id) => self.probe_ended(id, ticket.effect, end, now),
+            None => self.call_ended(ticket.effect, end, now),
         }
         true
     }

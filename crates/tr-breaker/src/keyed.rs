@@ -4,7 +4,7 @@ use crate::{
     clock,
     fast_path::FastPath,
     observers::Observers,
-    settings::{EffectClass, Mode, Settings},
+    settings::{Mode, Settings},
     shortened::LastFailure,
     snapshot::Saved,
     sync::ignore_poison,
@@ -17,7 +17,7 @@ use std::{
     },
     time::Instant,
 };
-use tr_policy::{BreakerState, CallInfo, Event, KeyRef, internal::CoarseInstant};
+use tr_policy::{BreakerState, CallInfo, Effect, Event, KeyRef, internal::CoarseInstant};
 
 /// The circuit of one key. There may be a million of these.
 pub(crate) struct KeyedCircuit {
@@ -98,9 +98,9 @@ impl KeyedCircuit {
 
     /// Lets a call pass without the lock, where that is possible.
     #[inline]
-    pub(crate) fn pass(&self, class: EffectClass) -> Option<Ticket> {
+    pub(crate) fn pass(&self, effect: Option<Effect>) -> Option<Ticket> {
         let generation = self.fast_path.pass()?;
-        Some(Ticket { generation, class, probe: None })
+        Some(Ticket { generation, effect, probe: None })
     }
 
     /// Asks for the right to make a call; `None`: it passes and does not count. `began` is when the call
@@ -108,23 +108,27 @@ impl KeyedCircuit {
     #[inline]
     pub(crate) fn admit(
         &self,
-        class: EffectClass,
+        effect: Option<Effect>,
         began: Option<CoarseInstant>,
         now: impl Fn() -> Instant,
     ) -> Result<Option<Ticket>, Refusal> {
-        if let Some(ticket) = self.pass(class) {
+        if let Some(ticket) = self.pass(effect) {
             return Ok(Some(ticket));
         }
         match self.refuse(|| began.unwrap_or_else(|| CoarseInstant::at(now()))) {
             Some(refusal) => Err(refusal),
             // What the call carries may be from before it opened.
-            None => self.admit_locked(class, now()),
+            None => self.admit_locked(effect, now()),
         }
     }
 
     #[inline(never)]
-    fn admit_locked(&self, class: EffectClass, now: Instant) -> Result<Option<Ticket>, Refusal> {
-        self.change(|locked| locked.circuit.admit(class, now))
+    fn admit_locked(
+        &self,
+        effect: Option<Effect>,
+        now: Instant,
+    ) -> Result<Option<Ticket>, Refusal> {
+        self.change(|locked| locked.circuit.admit(effect, now))
     }
 
     /// Refuses a call without the lock, where that is possible.

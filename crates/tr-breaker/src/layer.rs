@@ -1,11 +1,10 @@
 //! The layer.
 use crate::{
     builder::Builder, handle::Registry, observers::Observers, registry::Breakers, service::Breaker,
-    settings::EffectClass,
 };
 use std::fmt;
 use tower_layer::Layer;
-use tr_policy::{ConfigError, DefaultPolicy};
+use tr_policy::{ConfigError, DefaultPolicy, Effect};
 
 /// Applies a [`Breaker`]; all services that it makes share its breakers, one for each key.
 #[derive(Clone)]
@@ -67,17 +66,17 @@ impl<A: fmt::Debug> fmt::Debug for BreakerLayer<A> {
     /// The settings, and how many breakers there are.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings = self.registry.settings();
-        let rules = |class| settings.rules(class);
-        let undeclared = rules(EffectClass::Undeclared);
+        let rules = |effect| settings.rules(effect);
+        let undeclared = rules(None);
         let mut shown = f.debug_struct("BreakerLayer");
         shown.field("rules", undeclared);
-        for (name, class) in [
-            ("read_only", EffectClass::ReadOnly),
-            ("idempotent", EffectClass::Idempotent),
-            ("mutating", EffectClass::Mutating),
+        for (name, effect) in [
+            ("read_only", Effect::ReadOnly),
+            ("idempotent", Effect::Idempotent),
+            ("mutating", Effect::Mutating),
         ] {
-            if rules(class) != undeclared {
-                shown.field(name, rules(class));
+            if rules(Some(effect)) != undeclared {
+                shown.field(name, rules(Some(effect)));
             }
         }
         shown

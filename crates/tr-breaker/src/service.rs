@@ -6,7 +6,7 @@ use crate::{
     future::{BreakerFuture, Permit, settle},
     keyed::KeyedCircuit,
     registry::{Breakers, Seed},
-    settings::{EffectClass, Mode},
+    settings::Mode,
 };
 use std::{
     mem,
@@ -15,7 +15,7 @@ use std::{
 };
 use tower_service::Service;
 use tr_policy::{
-    BoxError, BreakerOverride, BreakerState, DefaultPolicy, Event, KeyRef, RequestPolicy,
+    BoxError, BreakerOverride, BreakerState, DefaultPolicy, Effect, Event, KeyRef, RequestPolicy,
     ResponsePolicy, internal::Sharded,
 };
 
@@ -86,20 +86,18 @@ where
         if mem::take(&mut self.refuses) {
             return BreakerFuture::refused(self.refuse(&req));
         }
-        let class = match self.policy.is_effect_declared(&req) {
-            true => EffectClass::of(self.policy.effect(&req)),
-            false => EffectClass::Undeclared,
-        };
+        let is_declared = self.policy.is_effect_declared(&req);
+        let effect = is_declared.then(|| self.policy.effect(&req));
         let known = self.breakers.first(self.policy.breaker_key(&req)).cloned();
         match known {
-            Some(circuit) => match circuit.pass(class) {
+            Some(circuit) => match circuit.pass(effect) {
                 Some(ticket) => {
                     let permit = Permit::new(circuit, Some(ticket), self.policy.stamp(&req));
                     BreakerFuture::admitted(self.inner.call(req), permit, self.policy.clone())
                 }
-                None => self.decide(class, Some(circuit), req),
+                None => self.decide(effect, Some(circuit), req),
             },
-            None => self.decide(class, None, req),
+            None => self.decide(effect, None, req),
         }
     }
 }
@@ -129,7 +127,7 @@ impl<S, A> Breaker<S, A> {
     {
         let Some(key) = RequestPolicy::<Req>::single_key(&self.policy) else { return };
         let circuit = self.breakers.get_or_make(key);
-        if let Ok(ticket) = circuit.admit(EffectClass::Undeclared, None, clock::now) {
+        if let Ok(ticket) = circuit.admit(None, None, clock::now) {
             let mut permit = Permit::new(circuit, ticket, None);
             let judged = ResponsePolicy::<Res>::classify(&self.policy, Err(&**error));
             settle(&mut permit, judged, Some(error));
@@ -140,7 +138,7 @@ impl<S, A> Breaker<S, A> {
     #[inline(never)]
     fn decide<Req>(
         &mut self,
-        class: EffectClass,
+        effect: Option<Effect>,
         known: Option<Arc<KeyedCircuit>>,
         req: Req,
     ) -> BreakerFuture<S::Future, A>
@@ -148,7 +146,7 @@ impl<S, A> Breaker<S, A> {
         S: Service<Req>,
         A: RequestPolicy<Req> + Clone,
     {
-        match self.admit(class, known, &req) {
+        match self.admit(effect, known, &req) {
             Ok(permit) => {
                 BreakerFuture::admitted(self.inner.call(req), permit, self.policy.clone())
             }
@@ -159,7 +157,7 @@ impl<S, A> Breaker<S, A> {
     #[inline(always)]
     fn admit<Req>(
         &self,
-        class: EffectClass,
+        effect: Option<Effect>,
         known: Option<Arc<KeyedCircuit>>,
         req: &Req,
     ) -> Result<Permit, BoxError>
@@ -171,7 +169,7 @@ impl<S, A> Breaker<S, A> {
             None => self.find(req),
         };
         let began = self.policy.stamp(req);
-        let ticket = match circuit.admit(class, began, clock::now) {
+        let ticket = match circuit.admit(effect, began, clock::now) {
             Ok(ticket) => ticket,
             Err(refusal) => {
                 let shadow = refusal.shadow || in_shadow;

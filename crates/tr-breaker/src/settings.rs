@@ -53,33 +53,15 @@ pub(crate) struct Slow {
     pub(crate) rate: f64,
 }
 
-/// Which thresholds apply to a call: those for its effect, if it is declared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EffectClass {
-    Undeclared,
-    ReadOnly,
-    Idempotent,
-    Mutating,
-}
-
-impl EffectClass {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Undeclared, Self::ReadOnly, Self::Idempotent, Self::Mutating];
-
-    pub(crate) const fn of(effect: Effect) -> Self {
-        match effect {
-            Effect::ReadOnly => Self::ReadOnly,
-            Effect::Idempotent => Self::Idempotent,
-            Effect::Mutating => Self::Mutating,
-        }
-    }
-}
+/// What a call may declare, in the order of the thresholds for it.
+pub(crate) const EFFECTS: [Option<Effect>; 4] =
+    [Some(Effect::ReadOnly), Some(Effect::Idempotent), Some(Effect::Mutating), None];
 
 /// The settings of one breaker. Made by `Builder::build`, which checks them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
-    /// By [`EffectClass`].
-    pub(crate) rules: [Rules; EffectClass::ALL.len()],
+    /// In the order of [`EFFECTS`].
+    pub(crate) rules: [Rules; EFFECTS.len()],
     /// The rates look at this many calls at most,
     pub(crate) window: u32,
     /// at this many at least,
@@ -119,8 +101,9 @@ pub(crate) struct Derived {
 }
 
 impl Settings {
-    pub(crate) const fn rules(&self, class: EffectClass) -> &Rules {
-        &self.rules[class as usize]
+    /// The thresholds for a call that declares this effect, or none.
+    pub(crate) fn rules(&self, effect: Option<Effect>) -> &Rules {
+        &self.rules[effect.map_or(3, |effect| effect as usize)]
     }
 
     fn longest_cooldown(&self) -> Duration {
@@ -128,8 +111,8 @@ impl Settings {
         longest + longest.mul_f64(self.jitter.map_or(0.0, |jitter| jitter.share))
     }
 
-    pub(crate) fn lease(&self, class: EffectClass) -> Duration {
-        self.probe_lease.unwrap_or(self.rules(class).cooldown)
+    pub(crate) fn lease(&self, effect: Option<Effect>) -> Duration {
+        self.probe_lease.unwrap_or(self.rules(effect).cooldown)
     }
 
     /// These settings, with what follows from them.

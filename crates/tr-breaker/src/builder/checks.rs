@@ -1,6 +1,6 @@
 //! Checks a [`Builder`]'s settings. [`Builder::build`] reports all errors together.
 use super::Options;
-use crate::settings::{COUNTS, Mode, Rules, TIMES, is_rate};
+use crate::settings::{COUNTS, EFFECTS, Mode, Rules, TIMES, is_rate};
 use std::{ops::RangeInclusive, time::Duration};
 use tr_policy::{ConfigError, internal::Faults};
 
@@ -18,7 +18,7 @@ impl Options {
             self.rules.rate,
             Some(self.rules.cooldown),
         );
-        for (effect, change) in self.changes {
+        for (effect, change) in EFFECTS.into_iter().flatten().zip(self.changes) {
             let suffix = format!(" for {effect:?}");
             check_rules(
                 &mut faults,

@@ -2,10 +2,10 @@
 use super::{Circuit, End, Phase, Transition};
 use crate::{
     ramp::Ramp,
-    settings::EffectClass,
     window::{BadCall, Window},
 };
 use std::{num::NonZeroU32, time::Instant};
+use tr_policy::Effect;
 
 impl Circuit {
     /// Makes the steps that time alone makes, each at its own moment.
@@ -33,12 +33,12 @@ impl Circuit {
                         probe.since = probe.since.min(now);
                     }
                     let ends = half.probes.iter();
-                    let ends = ends.map(|p| (p.since + self.settings.lease(p.class), p.class));
-                    let Some((hung, class)) = ends.min_by_key(|(end, _)| *end) else { return };
+                    let ends = ends.map(|p| (p.since + self.settings.lease(p.effect), p.effect));
+                    let Some((hung, effect)) = ends.min_by_key(|(end, _)| *end) else { return };
                     if now < hung {
                         return;
                     }
-                    self.open(hung, class);
+                    self.open(hung, effect);
                 }
                 Phase::Closed { ramp } => {
                     if ramp.as_mut().is_some_and(|ramp| ramp.left(now).is_none()) {
@@ -51,7 +51,7 @@ impl Circuit {
         }
     }
 
-    pub(super) fn call_ended(&mut self, class: EffectClass, end: End, now: Instant) {
+    pub(super) fn call_ended(&mut self, effect: Option<Effect>, end: End, now: Instant) {
         let settings = &*self.settings;
         match end {
             End::Success { slow: false } => {
@@ -69,15 +69,15 @@ impl Circuit {
             End::Permanent { .. } => return self.window.end_run(),
             End::Neither => return,
         }
-        if self.window.trips(now, settings.rules(class), settings) {
-            self.open(now, class);
+        if self.window.trips(now, settings.rules(effect), settings) {
+            self.open(now, effect);
         }
     }
 
     pub(super) fn probe_ended(
         &mut self,
         id: NonZeroU32,
-        class: EffectClass,
+        effect: Option<Effect>,
         end: End,
         now: Instant,
     ) {
@@ -91,13 +91,13 @@ impl Circuit {
                     self.close(self.settings.ramp.map(|lasts| Box::new(Ramp::new(now, lasts))));
                 }
             }
-            End::Success { .. } | End::Failure { .. } => self.open(now, class),
+            End::Success { .. } | End::Failure { .. } => self.open(now, effect),
             End::Permanent { answered: false } | End::Neither => {}
         }
     }
 
-    fn open(&mut self, since: Instant, class: EffectClass) {
-        let mut cooldown = self.settings.rules(class).cooldown;
+    fn open(&mut self, since: Instant, effect: Option<Effect>) {
+        let mut cooldown = self.settings.rules(effect).cooldown;
         if let Some(jitter) = self.settings.jitter {
             // The previous state leaves nothing else behind.
             cooldown = jitter.lengthen(cooldown, self.salt, self.generation);

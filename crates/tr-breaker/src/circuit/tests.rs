@@ -31,7 +31,7 @@ impl Bench {
     }
 
     fn admit(&mut self) -> Result<Option<Ticket>, Refusal> {
-        self.circuit.admit(EffectClass::Undeclared, self.at)
+        self.circuit.admit(None, self.at)
     }
 
     fn ticket(&mut self) -> Ticket {
@@ -144,10 +144,10 @@ fn successes_of_different_ages_leave_the_window_one_lap_after_the_other() {
 
 #[test]
 fn each_effect_goes_by_its_own_rules() {
-    let opens_after = |class, calls: &[End]| {
+    let opens_after = |effect, calls: &[End]| {
         let mut bench = Bench::new(&Builder::by_effect());
         let opened = calls.iter().position(|end| {
-            let ticket = bench.circuit.admit(class, bench.at).unwrap().unwrap();
+            let ticket = bench.circuit.admit(effect, bench.at).unwrap().unwrap();
             bench.end(ticket, *end);
             bench.state() == Open
         });
@@ -156,17 +156,17 @@ fn each_effect_goes_by_its_own_rules() {
     let (failures, mixed) = ([FAILED; 9], [DONE, DONE, FAILED, DONE, DONE].repeat(9));
     let mixed_by_thirds = [FAILED, DONE, DONE].repeat(9);
     let secs = |secs| Some(Duration::from_secs(secs));
-    assert_eq!(opens_after(EffectClass::Undeclared, &failures), (Some(5), secs(30)));
-    assert_eq!(opens_after(EffectClass::Idempotent, &failures), (Some(5), secs(30)));
-    assert_eq!(opens_after(EffectClass::ReadOnly, &failures), (Some(8), secs(20)));
-    assert_eq!(opens_after(EffectClass::Mutating, &failures), (Some(5), secs(15)));
-    assert_eq!(opens_after(EffectClass::Mutating, &mixed), (None, None), "20 %");
+    assert_eq!(opens_after(None, &failures), (Some(5), secs(30)));
+    assert_eq!(opens_after(Some(Effect::Idempotent), &failures), (Some(5), secs(30)));
+    assert_eq!(opens_after(Some(Effect::ReadOnly), &failures), (Some(8), secs(20)));
+    assert_eq!(opens_after(Some(Effect::Mutating), &failures), (Some(5), secs(15)));
+    assert_eq!(opens_after(Some(Effect::Mutating), &mixed), (None, None), "20 %");
     assert_eq!(
-        opens_after(EffectClass::Mutating, &mixed_by_thirds),
+        opens_after(Some(Effect::Mutating), &mixed_by_thirds),
         (Some(10), secs(15)),
         "4 of 10"
     );
-    assert_eq!(opens_after(EffectClass::ReadOnly, &mixed_by_thirds), (None, None));
+    assert_eq!(opens_after(Some(Effect::ReadOnly), &mixed_by_thirds), (None, None));
 }
 
 #[test]

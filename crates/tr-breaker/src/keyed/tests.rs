@@ -1,14 +1,14 @@
 //! Against a slow obvious model: it keeps every call of the period and counts anew each time.
 use super::*;
-use crate::Builder;
+use crate::{Builder, settings::EFFECTS};
 use proptest::prelude::*;
 use std::{sync::Mutex, time::Duration};
-use tr_policy::{BreakerState as Is, CallInfo, Event, Observer, internal::CoarseInstant};
+use tr_policy::{BreakerState as Is, CallInfo, Effect, Event, Observer, internal::CoarseInstant};
 
 /// A schedule's next event.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Admit(EffectClass),
+    Admit(Option<Effect>),
     /// Ends one of the calls in flight.
     End(usize, End),
     Advance(u64),
@@ -27,7 +27,7 @@ impl Step {
             drawn
         };
         match below(52) {
-            0..20 => Self::Admit(EffectClass::ALL[below(4) as usize]),
+            0..20 => Self::Admit(EFFECTS[below(4) as usize]),
             20..40 => {
                 let slow = below(5) == 0;
                 let end = match below(15) {
@@ -95,7 +95,7 @@ struct Model {
     noted: Option<Instant>,
     open_until: Option<Instant>,
     /// Number of the call, and when its lease ends.
-    probes: Vec<(usize, Instant, EffectClass)>,
+    probes: Vec<(usize, Instant, Option<Effect>)>,
     wins: u32,
     edges: Vec<(Is, Is)>,
 }
@@ -113,36 +113,37 @@ impl Model {
         }
     }
 
-    fn open(&mut self, at: Instant, class: EffectClass) {
-        self.open_until = Some(at + self.settings.rules(class).cooldown);
+    fn open(&mut self, at: Instant, effect: Option<Effect>) {
+        self.open_until = Some(at + self.settings.rules(effect).cooldown);
         self.go(Is::Open);
     }
 
     fn pass_time(&mut self, now: Instant) {
         loop {
-            let hung = self.probes.iter().map(|(_, end, class)| (*end, *class)).min_by_key(|p| p.0);
+            let hung =
+                self.probes.iter().map(|(_, end, effect)| (*end, *effect)).min_by_key(|p| p.0);
             match (self.is, self.open_until, hung) {
                 (Is::Open, Some(until), _) if now >= until => self.go(Is::HalfOpen),
-                (Is::HalfOpen, _, Some((end, class))) if now >= end => self.open(end, class),
+                (Is::HalfOpen, _, Some((end, effect))) if now >= end => self.open(end, effect),
                 _ => return,
             }
         }
     }
 
     /// `None`: refused.
-    fn admit(&mut self, call: usize, class: EffectClass, now: Instant) -> Option<Admitted> {
+    fn admit(&mut self, call: usize, effect: Option<Effect>, now: Instant) -> Option<Admitted> {
         match self.is {
             Is::Closed if self.mode == Mode::Disabled => Some(Admitted::Free),
             Is::Closed => Some(Admitted::Counted(self.epoch)),
             Is::HalfOpen if self.probes.len() < self.settings.max_probes as usize => {
-                self.probes.push((call, now + self.settings.lease(class), class));
+                self.probes.push((call, now + self.settings.lease(effect), effect));
                 Some(Admitted::Counted(self.epoch))
             }
             _ => None,
         }
     }
 
-    fn end(&mut self, call: usize, epoch: u32, class: EffectClass, end: End, now: Instant) {
+    fn end(&mut self, call: usize, epoch: u32, effect: Option<Effect>, end: End, now: Instant) {
         if epoch != self.epoch {
             return;
         }
@@ -155,7 +156,7 @@ impl Model {
                     self.go(Is::Closed);
                 }
                 End::Success { slow: false } | End::Permanent { answered: true } => self.wins += 1,
-                End::Success { .. } | End::Failure { .. } => self.open(now, class),
+                End::Success { .. } | End::Failure { .. } => self.open(now, effect),
                 End::Permanent { answered: false } | End::Neither => {}
             }
             return;
@@ -167,14 +168,14 @@ impl Model {
             _ => {}
         }
         self.calls.push((self.noted.unwrap_or(now), end));
-        if matches!(end, End::Success { .. } | End::Failure { .. }) && self.should_open(class, now)
+        if matches!(end, End::Success { .. } | End::Failure { .. }) && self.should_open(effect, now)
         {
-            self.open(now, class);
+            self.open(now, effect);
         }
     }
 
-    fn should_open(&self, class: EffectClass, now: Instant) -> bool {
-        let (rules, settings) = (self.settings.rules(class), &self.settings);
+    fn should_open(&self, effect: Option<Effect>, now: Instant) -> bool {
+        let (rules, settings) = (self.settings.rules(effect), &self.settings);
         let young = |at: &Instant| now.duration_since(*at) <= settings.rolling;
         let said = || self.calls.iter().rev().filter(|(_, end)| *end != End::Neither);
         let run = said().take_while(|(_, end)| matches!(end, End::Failure { .. }));
@@ -236,8 +237,8 @@ fn check(settings: Settings, steps: &[Step]) -> Result<(), TestCaseError> {
         match *step {
             Step::Advance(ms) => now += Duration::from_millis(ms),
             Step::Look => prop_assert_eq!(circuit.state(now), model.is),
-            Step::Admit(class) => {
-                match (circuit.admit(class, None, || now), model.admit(number, class, now)) {
+            Step::Admit(effect) => {
+                match (circuit.admit(effect, None, || now), model.admit(number, effect, now)) {
                     (Ok(None), expected) => prop_assert_eq!(expected, Some(Admitted::Free)),
                     (Ok(Some(ticket)), Some(Admitted::Counted(epoch))) => {
                         flying.push((ticket, number, epoch));
@@ -259,7 +260,7 @@ fn check(settings: Settings, steps: &[Step]) -> Result<(), TestCaseError> {
                     }
                     end => circuit.end(ticket, end, now, None),
                 }
-                model.end(call, epoch, ticket.class, end, now);
+                model.end(call, epoch, ticket.effect, end, now);
             }
             Step::End(..) => {}
             Step::ForceOpen => {
@@ -298,7 +299,7 @@ fn a_clock_put_back_prolongs_no_refusal_and_a_stale_stamp_ends_none() {
     let circuit =
         KeyedCircuit::new(KeyRef::new("tool"), "tool", Arc::new(settings), Arc::default());
     let opened = crate::clock::now() + Duration::from_secs(1_000);
-    let admit = |at: Instant| circuit.admit(EffectClass::Undeclared, None, || at);
+    let admit = |at: Instant| circuit.admit(None, None, || at);
     let ticket = admit(opened).unwrap().expect("it is closed");
     circuit.end(ticket, End::Failure { slow: false }, opened, None);
 
