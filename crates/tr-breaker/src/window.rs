@@ -4,6 +4,7 @@ use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
+use tr_policy::internal::millis;
 
 /// The last calls of a closed breaker.
 ///
@@ -270,8 +271,4 @@ impl Epoch {
     pub(crate) fn until(self, unix_ms: u64) -> Duration {
         Duration::from_millis(unix_ms.saturating_sub(self.unix_ms))
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,10 +1,8 @@
 //! The clocks of records.
 use crate::protocol::Millis;
-use std::{
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use tokio::time::Instant;
+pub(crate) use tr_core::internal::millis;
 use tr_core::{RequestPolicy, SystemClock, WallClock, internal::CoarseInstant};
 
 /// The clock of this process's tables: milliseconds since it was made.
@@ -103,9 +101,4 @@ impl WallClock for SteadyClock {
 #[inline]
 fn now() -> CoarseInstant {
     CoarseInstant::at(Instant::now().into_std())
-}
-
-#[inline]
-pub(crate) fn millis(span: Duration) -> Millis {
-    span.as_secs().saturating_mul(1_000).saturating_add(u64::from(span.subsec_millis()))
 }

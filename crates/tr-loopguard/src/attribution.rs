@@ -2,7 +2,7 @@
 use crate::call::Decision;
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
-use tr_core::{LoopRef, classify, rfc3339};
+use tr_core::{LoopRef, classify, internal::type_name, rfc3339};
 
 /// The most args that are shown.
 const MOST: usize = 32;
@@ -68,16 +68,9 @@ impl<'r> Attribution<'r> {
 fn shape(text: Option<&str>) -> Value {
     let args: Option<Map<String, Value>> = text.and_then(|text| serde_json::from_str(text).ok());
     let Some(args) = args else { return Value::Null };
-    let kind = |value: Value| match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
     let more = args.len().saturating_sub(MOST);
-    let shown = args.into_iter().take(MOST).map(|(name, value)| (name, Value::from(kind(value))));
+    let shown =
+        args.into_iter().take(MOST).map(|(name, value)| (name, Value::from(type_name(&value))));
     let more = (more > 0).then(|| ("…".to_owned(), Value::from(format!("{more} more"))));
     shown.chain(more).collect::<Map<_, _>>().into()
 }

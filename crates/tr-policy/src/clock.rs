@@ -1,4 +1,5 @@
 //! Wall time, where a record or an HTTP date needs it.
+use crate::internal::millis;
 use std::{
     fmt::{self, Debug},
     sync::atomic::{AtomicU64, Ordering},
@@ -17,9 +18,7 @@ pub struct SystemClock;
 impl WallClock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "the one place where the wall clock is read")]
     fn unix_ms(&self) -> u64 {
-        std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, millis)
     }
 }
 

@@ -11,11 +11,21 @@ pub use self::{
     stripe::{STRIPES, stripe},
 };
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 /// Locks `mutex`, also after a panic of a thread that held it.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Milliseconds, the most that fit.
+#[inline]
+#[must_use]
+pub fn millis(span: Duration) -> u64 {
+    span.as_secs().saturating_mul(1_000).saturating_add(u64::from(span.subsec_millis()))
 }
 
 /// The last place at or before `at` where `text` can be cut.

@@ -18,6 +18,7 @@ use tokio::{
     process::Command,
     time::{Instant, sleep, timeout},
 };
+use tr_core::internal::millis;
 
 /// The timeout of an MCP client or of the guard in the demo.
 const PATIENCE: &str = "400ms";
@@ -153,7 +154,6 @@ impl Agent {
         let charges = executions.lines().filter(|line| line.starts_with("charge_card"));
         let mut waits: Vec<_> = self.replies.iter().map(|(_, wait)| *wait).collect();
         waits.sort_unstable();
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Ok(Figures {
             calls: self.replies.len(),
             failures: self.replies.iter().filter(|(reply, _)| reply.failed).count(),

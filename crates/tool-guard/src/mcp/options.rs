@@ -20,6 +20,7 @@ use tool_reliability::{
     loopguard::{self, Signals},
     rollout,
 };
+use tr_core::internal::millis;
 
 /// Runs the MCP server COMMAND behind the guard.
 #[derive(Debug, Args)]
@@ -137,10 +138,7 @@ pub(crate) struct Attribution {
 impl Overrides {
     /// The keys that these options set, their values, and the options.
     pub(crate) fn settings(&self) -> Vec<(&'static str, Value, &'static str)> {
-        let timeout = self.timeout.map(|timeout| {
-            let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-            millis.max(1).into()
-        });
+        let timeout = self.timeout.map(|timeout| millis(timeout).max(1).into());
         let log =
             self.attribution.attribution_log.as_ref().map(|path| path.to_string_lossy().into());
         let own = [

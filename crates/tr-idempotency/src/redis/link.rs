@@ -6,7 +6,7 @@ use super::{
     sentinels::{Sentinels, primary},
     watch::Watchers,
 };
-use crate::store::StoreError;
+use crate::{clock::millis, store::StoreError};
 use redis::{
     AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, PushInfo, PushKind, RedisError,
     ServerErrorKind, Value, aio::MultiplexedConnection, make_extension_error,
@@ -86,7 +86,7 @@ impl Link {
             return self.run(script, key, args).await.map_err(fault::store_error);
         };
         let mut wait = redis::cmd("WAIT");
-        wait.arg(replicas.get()).arg(u64::try_from(within.as_millis()).unwrap_or(u64::MAX).max(1));
+        wait.arg(replicas.get()).arg(millis(within).max(1));
         let replies = evaluate(script, key, args, |script| self.send_both(script, wait.clone()));
         let [value, waited] = replies.await.map_err(fault::store_error)?;
         match waited {

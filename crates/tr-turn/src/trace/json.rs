@@ -1,8 +1,8 @@
 //! A trace as JSON lines.
 use super::{Entry, Fact, Trace};
 use serde_json::{Value, json};
-use std::{fmt::Write as _, time::Duration};
-use tr_core::{Verdict, rfc3339};
+use std::fmt::Write as _;
+use tr_core::{Verdict, internal::millis, rfc3339};
 
 impl Trace {
     /// The trace as JSON lines, one per entry, with `event_type`, `tool_id`, the members of the
@@ -40,10 +40,6 @@ fn line(trace: &Trace, entry: &Entry) -> Members {
     line.extend((entry.attempt > 0).then(|| ("attempt", json!(entry.attempt))));
     line.push(("at_ms", json!(millis(entry.at))));
     line
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The name of the event, and its own members.

@@ -4,7 +4,7 @@
 //! all forms. So this follows the schema where it says one thing only (`properties`, `items`,
 //! `allOf`, `$ref`), asks the validator for the errors of one place at a time, and says of a union
 //! or condition only that it does not hold.
-use crate::internal::floor_char_boundary;
+use crate::internal::{floor_char_boundary, type_name};
 use jsonschema::{
     Draft, ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind},
@@ -294,10 +294,13 @@ fn describe(fault: &ValidationError<'_>, path: &str) -> String {
             format!("Unknown parameter: {}", unexpected.join(", "))
         }
         ValidationErrorKind::Type { kind } => {
-            format!("Expected {} but received {}", wanted(kind), received(fault.instance()))
+            format!("Expected {} but received {}", wanted(kind), type_name(fault.instance()))
         }
         ValidationErrorKind::Enum { options } => {
-            format!("Expected one of {options} but received another {}", received(fault.instance()))
+            format!(
+                "Expected one of {options} but received another {}",
+                type_name(fault.instance())
+            )
         }
         ValidationErrorKind::Constant { expected_value } => {
             format!("Expected {expected_value} but received another value")
@@ -313,16 +316,5 @@ fn wanted(kind: &TypeKind) -> String {
         TypeKind::Multiple(kinds) => {
             kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or ")
         }
-    }
-}
-
-const fn received(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
