@@ -28,9 +28,11 @@ mod planner;
 mod preserved;
 mod records;
 mod recover;
+mod relink;
 mod repaired;
 mod report;
 mod session_file;
+mod turn;
 mod undone;
 mod walk;
 

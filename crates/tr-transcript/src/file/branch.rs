@@ -6,7 +6,7 @@ use super::{
     form::FileForm,
     located::{Located, Place},
     path::{self, Path},
-    preserved, undone,
+    relink, undone,
     walk::Walk,
 };
 use crate::message::{Blank, Block, Body, Kind, Message, Role, Unknown};
@@ -93,7 +93,7 @@ impl Branch {
 
     fn path(&mut self) -> Path {
         if self.form.is_claude_code() {
-            preserved::link(&mut self.entries, self.settled.is_some());
+            relink::link(&mut self.entries, self.settled.is_some());
         }
         self.is_linked =
             self.is_linked || path::is_linked(self.entries.iter().map(|located| &located.entry));

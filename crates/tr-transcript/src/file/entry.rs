@@ -1,5 +1,5 @@
 //! Reads one record: its place in the session's tree, and its message.
-use super::{form::FileForm, preserved::Preserved, undone::begins_turn};
+use super::{form::FileForm, preserved::Preserved, turn::begins_turn};
 use crate::{
     format::{Blanks, Format, Why},
     json::{self, Members},

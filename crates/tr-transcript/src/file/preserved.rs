@@ -1,30 +1,19 @@
-//! Claude Code's compactions keep messages from before them: as it loads a file, it links those behind the summary, and
-//! what followed the summary to the last of them.
-//!
-//! ```text
-//! in the file   … ── a ── b ── c ── d     boundary ── summary ── next
-//! as loaded                               boundary ── summary ── c ── d ── next
-//! ```
-use super::{
-    entry::{Link, What},
-    located::{Ids, Located},
-};
+//! What a compaction of Claude Code's keeps from before it, as the line of its boundary says.
 use crate::{
     json::{self, Members},
     name::Name,
 };
-use std::collections::HashSet;
 
 /// What a compaction keeps.
 #[derive(Clone, Debug)]
 pub(super) struct Preserved {
     /// The summary, behind which it is linked.
-    anchor: Name,
-    rows: Rows,
+    pub(super) anchor: Name,
+    pub(super) rows: Rows,
 }
 
 #[derive(Clone, Debug)]
-enum Rows {
+pub(super) enum Rows {
     /// These, in this order.
     Listed(Vec<Name>),
     /// From the first to the last one, by their links.
@@ -48,27 +37,6 @@ impl Preserved {
         Some(Self { anchor: named(&kept, "anchorUuid")?, rows })
     }
 
-    /// The entries that are kept, in their order; `None` if one is missing, as then nothing is linked. Where the
-    /// file has entries before these, some may be there.
-    fn nodes(&self, entries: &[Located], ids: &Ids<'_>, has_before: bool) -> Option<Vec<usize>> {
-        let find = |id: &Name| ids.first(id);
-        match &self.rows {
-            Rows::Listed(listed) if has_before => Some(listed.iter().filter_map(find).collect()),
-            Rows::Listed(listed) => listed.iter().map(find).collect(),
-            Rows::Between(head, tail) => {
-                let (head, mut at) = (find(head)?, find(tail)?);
-                let mut nodes = vec![at];
-                while at != head {
-                    let Link::To(parent) = &entries[at].entry.link else { return None };
-                    at = find(parent).filter(|parent| !nodes.contains(parent))?;
-                    nodes.push(at);
-                }
-                nodes.reverse();
-                Some(nodes)
-            }
-        }
-    }
-
     /// The same with these entries, in the text of the boundary's line.
     pub(super) fn with(&self, line: &str, ids: &[&str]) -> Option<String> {
         const METADATA: &str = "compactMetadata";
@@ -89,62 +57,5 @@ impl Preserved {
             metadata = set(&metadata, "preservedSegment", "tailUuid", last)?;
         }
         Some(json::set_member(line, METADATA, &metadata))
-    }
-}
-
-/// The last compaction that keeps something, if no other one follows it, and what it keeps.
-pub(super) fn kept<'e>(
-    entries: &'e [Located],
-    has_before: bool,
-) -> Option<(usize, &'e Preserved, Vec<usize>)> {
-    let last = entries.iter().rposition(|it| matches!(it.entry.what, What::Reset(_)))?;
-    let What::Reset(Some(kept)) = &entries[last].entry.what else { return None };
-    let nodes = kept.nodes(entries, &Ids::of(entries), has_before)?;
-    Some((last, kept, nodes))
-}
-
-/// Links a file's entries as Claude Code does when it loads them: those before the last compaction go that it does not
-/// keep. Done again, it changes nothing.
-pub(super) fn link(entries: &mut [Located], has_before: bool) {
-    let keeps = |it: &Located| matches!(it.entry.what, What::Reset(Some(_)));
-    if !entries.iter().any(keeps) {
-        return;
-    }
-    let last = entries.iter().rposition(|it| matches!(it.entry.what, What::Reset(_)));
-    let Some(last) = last else { return };
-    let (anchor, nodes) = match kept(entries, has_before) {
-        Some((_, kept, nodes)) => (Some(kept.anchor.clone()), nodes),
-        // An entry is missing: nothing is linked, and nothing goes.
-        None if keeps(&entries[last]) => return,
-        None => (None, Vec::new()),
-    };
-    let tail = nodes.last().and_then(|&node| entries[node].entry.id.clone());
-    let is_kept: HashSet<usize> = nodes.iter().copied().collect();
-    let mut gone = HashSet::new();
-    for (at, located) in entries.iter_mut().enumerate() {
-        let entry = &mut located.entry;
-        if at < last && !is_kept.contains(&at) && !entry.is_outside() {
-            gone.extend(entry.id.take());
-            (entry.what, entry.link) = (What::Outside, Link::Before);
-        }
-        if matches!(entry.what, What::Leaf { is_explicit: false, .. }) {
-            entry.what = What::Outside;
-        }
-    }
-    let behind = |tail: &Option<Name>| tail.clone().map_or(Link::Root, Link::To);
-    for (at, located) in entries.iter_mut().enumerate() {
-        let Link::To(parent) = &located.entry.link else { continue };
-        let is_next = Some(parent) == anchor.as_ref() && tail.is_some();
-        if !is_kept.contains(&at) && (is_next || gone.contains(parent)) {
-            (located.entry.link, located.follows) = (behind(&tail), false);
-        }
-    }
-    let mut before = anchor;
-    for &node in &nodes {
-        let located = &mut entries[node];
-        if let Some(before) = before.take() {
-            (located.entry.link, located.follows) = (Link::To(before), false);
-        }
-        before.clone_from(&located.entry.id);
     }
 }

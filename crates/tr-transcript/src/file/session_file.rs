@@ -6,8 +6,8 @@ use super::{
     form::FileForm,
     located::Located,
     path::{self, Path},
-    preserved,
     records::{Piece, Records, Skipped, find_in_records},
+    relink,
     report::FileReport,
     undone,
 };
@@ -103,7 +103,7 @@ impl SessionFile {
         };
         let mut entries: Vec<_> = (0..spans.len()).map(located).collect();
         if form.is_claude_code() {
-            preserved::link(&mut entries, false);
+            relink::link(&mut entries, false);
         }
         for at in 0..entries.len() {
             if let What::Undone(turns) = entries[at].entry.what {

@@ -3,7 +3,7 @@ use super::{BranchRepair, New, NewLine};
 use crate::file::{
     edit::InsertAt,
     entry::{FirstKept, What},
-    new_line, preserved,
+    new_line, relink,
 };
 use crate::json;
 
@@ -155,7 +155,7 @@ impl BranchRepair<'_> {
     fn keep_listed(&mut self) {
         let file = self.file;
         let kept =
-            if file.form().is_claude_code() { preserved::kept(&file.entries, false) } else { None };
+            if file.form().is_claude_code() { relink::kept(&file.entries, false) } else { None };
         let Some((boundary, kept, nodes)) = kept else { return };
         let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return };
         let step = |node| self.steps.get(node).copied();
