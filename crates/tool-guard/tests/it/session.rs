@@ -12,6 +12,7 @@ mod evidence;
 mod folder;
 mod full_disk;
 mod lines;
+mod loaded;
 mod memory;
 mod mutation;
 mod no_sessions;
