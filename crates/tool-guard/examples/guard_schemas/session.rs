@@ -89,6 +89,11 @@ fn finding() -> Vec<Member> {
         always("what", "What is wrong, in words.", text()),
         always("provider", "Who refuses it, or what reads it.", text()),
         maybe("providerError", "With which words it is refused.", text()),
+        maybe(
+            "onResume",
+            "What the agent makes of it when it resumes the session, so that the provider never sees it.",
+            text(),
+        ),
     ]
 }
 
