@@ -157,7 +157,11 @@ fn action() -> Vec<Member> {
 fn loss() -> Vec<Member> {
     vec![
         maybe("line", "From 1, in the file as it was.", number()),
-        always("what", "`call`, `result`, `link`, `reasoning` or `media`; more kinds may come.", word()),
+        always(
+            "what",
+            "`call`, `result`, `link`, `reasoning` or `media`; more kinds may come.",
+            word(),
+        ),
         always("messageIndex", "Which message had it, from 0.", number()),
         always("toolUseId", "Of which call, or which item.", text()),
         maybe("tool", "The tool, where it is known.", text()),

@@ -20,9 +20,7 @@ use rusqlite::{
     params,
 };
 use ruzstd::decoding::StreamingDecoder;
-use serde::Deserialize;
 use std::{
-    collections::HashMap,
     ffi::OsStr,
     fmt,
     io::Read as _,
@@ -36,35 +34,57 @@ const VERSION: i64 = 23;
 /// The longest compressed event that OpenClaw writes, in bytes.
 const LONGEST: u64 = 4 << 20;
 
-/// The tables that have rows of a session for each event.
-const OF_EVENTS: [&str; 3] =
-    ["session_transcript_active_events", "transcript_event_identities", "transcript_events"];
+/// Removes the events of a session and what is counted of them.
+const REMOVE: [&str; 3] = [
+    "DELETE FROM session_transcript_active_events WHERE session_id = ?1",
+    "DELETE FROM transcript_event_identities WHERE session_id = ?1",
+    "DELETE FROM transcript_events WHERE session_id = ?1",
+];
+
+const INSERT: &str = "INSERT INTO transcript_events (session_id, seq, event_json, created_at) \
+    VALUES (?1, ?2, ?3, CAST(round(1000 * unixepoch(?3 ->> 'timestamp', 'subsec')) AS INTEGER))";
+
+/// Whether each event follows the one before it: then the active branch is all of them.
+const IS_CHAIN: &str = "SELECT min(CASE \
+        WHEN seq = 0 THEN event_json ->> 'type' = 'session' \
+        WHEN event_json ->> 'appendMode' IS NOT NULL THEN 0 \
+        WHEN event_json ->> 'type' IN ('leaf', 'reset', 'branch_summary') THEN 0 \
+        WHEN seq = 1 THEN event_json ->> 'parentId' IS NULL \
+        ELSE event_json ->> 'parentId' IS before END) \
+    FROM (SELECT *, lag(event_json ->> 'id') OVER (ORDER BY seq) AS before \
+        FROM transcript_events WHERE session_id = ?1)";
+
+/// Counts the events of a session.
+const COUNT: [&str; 5] = [
+    "INSERT INTO transcript_event_identities (session_id, event_id, seq, event_type, parent_id, \
+        message_idempotency_key, created_at) \
+     SELECT session_id, event_json ->> 'id', seq, event_json ->> 'type', event_json ->> 'parentId', \
+        event_json ->> '$.message.idempotencyKey', created_at \
+     FROM transcript_events WHERE session_id = ?1",
+    "INSERT INTO session_transcript_active_events \
+     SELECT session_id, seq - 1, seq, \
+        CASE WHEN event_json -> 'message' IS NOT NULL \
+            THEN count(event_json -> 'message') OVER (ORDER BY seq) - 1 END, \
+        event_json ->> '$.message.excludeFromContext' IS NOT 1 \
+     FROM transcript_events WHERE session_id = ?1 AND seq > 0",
+    "UPDATE session_transcript_index_state SET needs_rebuild = 0, updated_at = unixepoch() * 1000, \
+        (indexed_seq, active_event_count, leaf_event_id, active_message_count) = \
+        (SELECT max(seq), max(seq), event_json ->> 'id', \
+            (SELECT count(message_position) FROM session_transcript_active_events WHERE session_id = ?1) \
+         FROM transcript_events WHERE session_id = ?1) \
+     WHERE session_id = ?1",
+    "UPDATE transcript_rewrite_watermarks SET generation = lower(hex(randomblob(16))), \
+        updated_at = max(unixepoch() * 1000, updated_at + 1) WHERE session_id = ?1",
+    "UPDATE session_windows SET transcript_updated_at = max(unixepoch() * 1000, \
+        coalesce(transcript_updated_at, 0) + 1, coalesce(transcript_observed_at, 0) + 1) \
+     WHERE session_id = ?1",
+];
 
 /// A database. It is opened for each look, since one that is to be changed must be open nowhere else.
 pub(crate) struct OpenClaw {
     file: PathBuf,
     /// Opened to be changed.
     own: Option<Connection>,
-}
-
-/// What the other tables say of an event.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Event {
-    #[serde(rename = "type")]
-    kind: String,
-    id: String,
-    parent_id: Option<String>,
-    append_mode: Option<String>,
-    message: Option<Message>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Message {
-    idempotency_key: Option<String>,
-    #[serde(default)]
-    exclude_from_context: bool,
 }
 
 impl OpenClaw {
@@ -99,15 +119,15 @@ impl OpenClaw {
         seen.map_err(|error| self.cli_error(&error))
     }
 
-    /// The events of a session as JSON lines, and when each was written.
-    fn events(&self, id: &str) -> Result<(Vec<u8>, Vec<i64>), CliError> {
+    /// The events of a session as JSON lines.
+    fn events(&self, id: &str) -> Result<Vec<u8>, CliError> {
         self.look(|connection| {
             let mut events = connection.prepare(
-                "SELECT event_json, event_zstd, created_at FROM transcript_events \
+                "SELECT event_json, event_zstd FROM transcript_events \
                  WHERE session_id = ?1 ORDER BY seq",
             )?;
             let mut events = events.query([id])?;
-            let (mut lines, mut times) = (Vec::new(), Vec::new());
+            let mut lines = Vec::new();
             while let Some(event) = events.next()? {
                 match event.get::<_, Option<String>>(0)? {
                     Some(json) => lines.extend_from_slice(json.as_bytes()),
@@ -120,9 +140,8 @@ impl OpenClaw {
                     }
                 }
                 lines.push(b'\n');
-                times.push(event.get(2)?);
             }
-            Ok((lines, times))
+            Ok(lines)
         })
     }
 
@@ -132,14 +151,27 @@ impl OpenClaw {
         let own = self.own.as_ref().expect("it was opened to be changed");
         let exclusive = TransactionBehavior::Exclusive;
         let work = Transaction::new_unchecked(own, exclusive).map_err(refused)?;
-        let (now, times) = self.events(id)?;
-        if now != before {
+        if self.events(id)? != before {
             let what = "was changed by OpenClaw meanwhile; it is as OpenClaw left it";
             return Err(CliError::new(what, "stop OpenClaw, and run the command again"));
         }
-        let old = parsed(before).zip(times);
-        let times = old.filter_map(|(event, time)| Some((event.ok()?.id, time))).collect();
-        rewrite(&work, id, &chain(after)?, &times).and_then(|()| work.commit()).map_err(refused)
+        let each = |statements: &[&str]| {
+            statements.iter().try_for_each(|sql| work.execute(sql, [id]).map(drop))
+        };
+        let written = each(&REMOVE).and_then(|()| {
+            let lines = after.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            for (seq, line) in (0_i64..).zip(lines) {
+                work.execute(INSERT, params![id, seq, String::from_utf8_lossy(line)])?;
+            }
+            work.query_row(IS_CHAIN, [id], |row| row.get(0))
+        });
+        if !written.map_err(refused)? {
+            return Err(CliError::new(
+                "has branches or lines that only OpenClaw can write; it is as it was",
+                "export the session, and repair that: tool-guard session export FILE > COPY.jsonl",
+            ));
+        }
+        each(&COUNT).and_then(|()| work.commit()).map_err(refused)
     }
 
     fn cli_error(&self, error: &rusqlite::Error) -> CliError {
@@ -160,7 +192,7 @@ impl SessionDatabase for OpenClaw {
     }
 
     fn content(&self, id: &str) -> Result<Box<dyn Document>, Failure> {
-        Ok(Box::new(JsonLines::stored(self.events(id)?.0)?))
+        Ok(Box::new(JsonLines::stored(self.events(id)?)?))
     }
 
     fn to_change(&self, id: &str) -> Result<Rc<dyn SessionDatabase>, Failure> {
@@ -227,92 +259,6 @@ fn opened(file: &Path) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
         with(flags, format!("file:{name}?immutable=1").as_ref())
     })
-}
-
-/// Puts these events in the place of those of a session; `times` says when the old ones were written.
-fn rewrite(
-    work: &Transaction<'_>,
-    id: &str,
-    events: &[(Event, &str)],
-    times: &HashMap<String, i64>,
-) -> rusqlite::Result<()> {
-    for table in OF_EVENTS {
-        work.execute(&format!("DELETE FROM {table} WHERE session_id = ?1"), [id])?;
-    }
-    let (mut time, mut messages, mut leaf) = (0, 0_i64, "");
-    for (seq, (event, json)) in (0_i64..).zip(events) {
-        let Event { kind, id: event_id, parent_id, message, .. } = event;
-        (time, leaf) = (times.get(event_id).copied().unwrap_or(time), event_id);
-        work.execute(
-            "INSERT INTO transcript_events (session_id, seq, event_json, created_at) \
-             VALUES (?1, ?2, ?3, ?4)",
-            params![id, seq, json, time],
-        )?;
-        let key = message.as_ref().and_then(|message| message.idempotency_key.as_ref());
-        work.execute(
-            "INSERT INTO transcript_event_identities (session_id, event_id, seq, event_type, \
-             parent_id, message_idempotency_key, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![id, event_id, seq, kind, parent_id, key, time],
-        )?;
-        if seq > 0 {
-            let position = message.as_ref().map(|_| messages);
-            messages += i64::from(position.is_some());
-            let is_sent = message.as_ref().is_none_or(|message| !message.exclude_from_context);
-            work.execute(
-                "INSERT INTO session_transcript_active_events VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![id, seq - 1, seq, position, is_sent],
-            )?;
-        }
-    }
-    let last = events.len() as i64 - 1;
-    work.execute(
-        "UPDATE session_transcript_index_state SET indexed_seq = ?2, leaf_event_id = ?3, \
-         needs_rebuild = 0, active_event_count = ?2, active_message_count = ?4, \
-         updated_at = unixepoch() * 1000 WHERE session_id = ?1",
-        params![id, last, leaf, messages],
-    )?;
-    for changed in [
-        "UPDATE transcript_rewrite_watermarks SET generation = lower(hex(randomblob(16))), \
-         updated_at = max(unixepoch() * 1000, updated_at + 1) WHERE session_id = ?1",
-        "UPDATE session_windows SET transcript_updated_at = max(unixepoch() * 1000, \
-         coalesce(transcript_updated_at, 0) + 1, coalesce(transcript_observed_at, 0) + 1) \
-         WHERE session_id = ?1",
-    ] {
-        work.execute(changed, [id])?;
-    }
-    Ok(())
-}
-
-/// The events, if each follows the one before it: then the active branch is all of them.
-fn chain(lines: &[u8]) -> Result<Vec<(Event, &str)>, CliError> {
-    let texts = std::str::from_utf8(lines).unwrap_or_default().lines();
-    let events: Vec<_> = parsed(lines).zip(texts).collect();
-    let is_chain = |one: &Event, next: &Event| {
-        let is_own = one.kind == "session" && next.parent_id.is_none();
-        is_own || next.parent_id.as_deref() == Some(&*one.id)
-    };
-    let plain = |event: &Event| {
-        event.append_mode.is_none() && !matches!(&*event.kind, "leaf" | "reset" | "branch_summary")
-    };
-    let all: Result<Vec<_>, _> =
-        events.into_iter().map(|(event, text)| event.map(|event| (event, text))).collect();
-    match all {
-        Ok(all)
-            if all.first().is_some_and(|(event, _)| event.kind == "session")
-                && all.iter().all(|(event, _)| plain(event))
-                && all.windows(2).all(|two| is_chain(&two[0].0, &two[1].0)) =>
-        {
-            Ok(all)
-        }
-        _ => Err(CliError::new(
-            "has branches or lines that only OpenClaw can write; it is as it was",
-            "export the session, and repair that: tool-guard session export FILE > COPY.jsonl",
-        )),
-    }
-}
-
-fn parsed(lines: &[u8]) -> impl Iterator<Item = serde_json::Result<Event>> + '_ {
-    lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(serde_json::from_slice)
 }
 
 fn held(by: &str) -> CliError {

@@ -103,7 +103,8 @@ fn a_repair_writes_the_events_and_what_is_counted_of_them() {
         text(
             "SELECT group_concat(seq || ' ' || created_at, ', ') FROM (SELECT * FROM transcript_events ORDER BY seq)"
         ),
-        "0 1000, 1 1001, 2 1002, 3 1002, 4 1003, 5 1004"
+        "0 1795874400000, 1 1795874401000, 2 1795874402000, 3 1795874402000, 4 1795874403000, 5 1795874404000",
+        "as their timestamps say"
     );
     assert_eq!(
         text(
