@@ -13,7 +13,7 @@ use xtask::{
     test::{GUARD, count, guard},
 };
 
-use crate::{cargo, hooks, openclaw};
+use crate::{agents, cargo, hooks, openclaw};
 
 /// The variable that tells the tests where the agents are; its value is absolute.
 const VARIABLE: &str = "TR_CLIENTS";
@@ -47,6 +47,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         .env(GUARD, guard(repo)?);
     let total = count(&mut cargo)?;
     ensure!(total.passed > 0, "no test ran");
+    agents::run(repo)?;
     hooks::run(repo)?;
     openclaw::run(repo)
 }

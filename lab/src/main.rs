@@ -2,6 +2,7 @@
 //!
 //! Nothing here is needed to build, test or use the project; `cargo xtask ci` checks that it builds, and runs its tests.
 
+mod agents;
 mod bench;
 mod clients;
 mod compare;

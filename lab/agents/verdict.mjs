@@ -1,0 +1,50 @@
+// Whether what `check` says is what the agent does. These rules are written from the providers' documents, and share no
+// code with the command.
+const IMAGES = [/^\x89PNG/, /^\xff\xd8\xff/, /^GIF8/, /^RIFF....WEBP/s];
+
+/** Where `check` and the agent disagree. */
+export function disagreements(folder, { check, recheck, isChanged, before, after }) {
+  const [was, is] = [before, after].map((items) => faults(items, folder === "codex"));
+  const found = check.exit === 0 && was.length ? [`it sends ${was[0]}`] : [];
+  for (const finding of (check.findings ?? []).filter(({ severity }) => severity === "error")) {
+    if (finding.onResume) found.push(...(asTold(finding, before) ? [] : ["the agent does something else"]));
+    else if (finding.providerError && !was.length) found.push("what it sends is valid");
+    else if (!finding.providerError && JSON.stringify(before) === JSON.stringify(after)) found.push("it sends the same after the repair");
+  }
+  if (isChanged && recheck.exit) found.push(`\`check\` of the repaired session ends with ${recheck.exit}`);
+  if (isChanged && !recheck.exit && is.length) found.push(`after the repair it sends ${is[0]}`);
+  return [...new Set(found)];
+}
+
+/** Whether an agent does with a call or result what `check` says. */
+function asTold({ onResume, toolUseId }, items) {
+  const [calls, results] = ["call", "result"].map((wanted) => items.filter(({ kind, id }) => kind === wanted && id === toolUseId));
+  if (onResume.includes("drops this call")) return !calls.length;
+  if (onResume.includes("drops this result")) return results.length <= calls.length;
+  return onResume.includes('answers this call "aborted"') && calls.length === 1 && results.length === 1 && results[0].text === "aborted";
+}
+
+/** What a provider refuses in what is sent. OpenAI does not ask for an order, nor for one result of a call. */
+function faults(items, isOpenAi) {
+  // Anthropic's calls are answered in the next message; messages of one side are one.
+  const turns = [];
+  for (const item of items) turns.at(-1)?.role === item.role ? turns.at(-1).items.push(item) : turns.push({ role: item.role, items: [item] });
+  const groups = isOpenAi ? [items] : turns.map(({ items }, number) => [...items.filter(({ kind }) => kind === "call"), ...(turns[number + 1]?.items ?? []).filter(({ kind }) => kind === "result")]);
+  const found = [];
+  const answered = new Set();
+  for (const group of groups) {
+    const results = group.filter(({ kind }) => kind === "result");
+    for (const call of group.filter(({ kind }) => kind === "call")) {
+      const own = results.filter(({ id }) => id === call.id);
+      for (const result of own) answered.add(result);
+      if (!own.length) found.push("a call without its result");
+      if (own.length > 1 && !isOpenAi) found.push("two results of one call");
+    }
+  }
+  for (const item of items) {
+    if (item.kind === "result" && item.id && !answered.has(item)) found.push("a result without its call");
+    if (item.kind === "thinking" && !item.id) found.push("thinking without a signature");
+    if (item.kind === "image" && !IMAGES.some((begin) => begin.test(Buffer.from(item.text, "base64").toString("latin1")))) found.push("an image that is none");
+  }
+  return found;
+}
