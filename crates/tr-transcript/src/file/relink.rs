@@ -36,10 +36,10 @@ fn nodes(kept: &Preserved, entries: &[Located], has_before: bool) -> Option<Vec<
 }
 
 /// The last compaction that keeps something, if no other one follows it, and what it keeps.
-pub(super) fn kept<'e>(
-    entries: &'e [Located],
+pub(super) fn kept(
+    entries: &[Located],
     has_before: bool,
-) -> Option<(usize, &'e Preserved, Vec<usize>)> {
+) -> Option<(usize, &Preserved, Vec<usize>)> {
     let last = entries.iter().rposition(|it| matches!(it.entry.what, What::Reset(_)))?;
     let What::Reset(Some(kept)) = &entries[last].entry.what else { return None };
     let nodes = nodes(kept, entries, has_before)?;

@@ -51,7 +51,7 @@ fn image(media: &str, data: &str) -> Option<String> {
         let len = data.len();
         return Some(format!("image exceeds 5 MB maximum: {len} bytes > {LONGEST} bytes"));
     }
-    let head = decoded(&data[..data.floor_char_boundary(HEAD)]);
+    let head = decoded(head_of(data));
     let is_it = head.as_deref().is_some_and(|head| image_type(head).is_ok_and(|it| it == expected));
     let size = |bytes: &[u8]| blob_size(bytes).ok();
     let size = head
@@ -67,10 +67,7 @@ fn image(media: &str, data: &str) -> Option<String> {
 }
 
 fn pdf(media: &str, data: &str) -> Option<String> {
-    let is_pdf = || {
-        decoded(&data[..data.floor_char_boundary(HEAD)])
-            .is_some_and(|head| head.starts_with(b"%PDF"))
-    };
+    let is_pdf = || decoded(head_of(data)).is_some_and(|head| head.starts_with(b"%PDF"));
     match media {
         "application/pdf" if data.is_empty() => Some("PDF cannot be empty".into()),
         "application/pdf" if !is_pdf() => Some("The PDF specified was not valid.".into()),
@@ -78,10 +75,14 @@ fn pdf(media: &str, data: &str) -> Option<String> {
     }
 }
 
-/// The bytes of a text whose end may be cut off.
-fn decoded(text: &str) -> Option<Vec<u8>> {
-    let whole = if text.len() < HEAD { text } else { &text[..text.len() / 4 * 4] };
-    STANDARD.decode(whole).ok()
+/// The beginning of a text: a whole number of its groups of four, if it is long.
+fn head_of(text: &str) -> &[u8] {
+    let bytes = text.as_bytes();
+    &bytes[..bytes.len().min(HEAD)]
+}
+
+fn decoded(text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+    STANDARD.decode(text).ok()
 }
 
 /// The content with a text in the place of each image or document that the provider refuses; `None` if there is none.
