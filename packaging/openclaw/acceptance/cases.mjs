@@ -51,7 +51,7 @@ async function playGateway(home, name, steps, settings, during = () => {}) {
   try {
     await until("the gateway", () => gateway.isReady(), 120_000);
     await during();
-    return { ...seen(scripted, await home.gatewayTurn(name)), pid: gateway.pid, stop };
+    return { ...seen(scripted, await home.gatewayTurn(name)), pid: gateway.pid, scripted, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -233,6 +233,23 @@ export const CASES = [
     const isNamed = refused.stderr.includes(`process ${turn.pid}`);
     const { code } = await repair();
     return `\`check\`: exit code ${checked.code}; \`repair\`: exit code ${refused.code}${isNamed ? ", with the gateway's process" : refused.stderr}; without the gateway: ${code}`;
+  }, null],
+  ["a gateway: a compaction, another turn, then `tool-guard session check`", async (home) => {
+    const steps = times(12, (number) => exec(`head -c 9000 /dev/zero | tr '\\0' ${number.toString(12)}`, 100 + number));
+    const { scripted, stop } = await playGateway(home, "compacted", steps, {});
+    try {
+      const { code, stdout, stderr } = await home.openclaw("sessions", "compact", "agent:main:explicit:compacted", "--json");
+      if (code) throw new Error(`${stdout}${stderr}`);
+      await home.gatewayTurn("compacted");
+      // What OpenClaw adds to a request is not in the session.
+      const isStored = ({ role, content }) => role !== "system" && !JSON.stringify(content).includes("<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>");
+      const sent = scripted.requests.at(-1).messages.filter(isStored).length;
+      const checked = await home.session("check", "--json", "--session", "compacted", home.database);
+      const { messages } = JSON.parse(checked.stdout);
+      return `exit code ${checked.code}; ${sent + 1 === messages ? "it judges what was sent, and the answer" : `${sent} messages were sent, ${messages} are judged`}`;
+    } finally {
+      await stop();
+    }
   }, null],
   ["without its program: `exec`, `write`, `read`", async (home) => {
     const ledger = join(home.path, "ledger-without");

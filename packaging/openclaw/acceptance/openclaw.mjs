@@ -61,7 +61,8 @@ export class Home {
     const config = {
       ...this.config,
       models: { mode: "replace", providers: { script: { baseUrl: url, apiKey: "none", api: "openai-completions", models: [model] } } },
-      agents: { defaults: { model: { primary: "script/scripted" }, workspace: this.work, skipBootstrap: true } },
+      // A summary of the default mode must have facts that a script does not know.
+      agents: { defaults: { model: { primary: "script/scripted" }, workspace: this.work, skipBootstrap: true, compaction: { mode: "default" } } },
       tools: { profile: "coding", exec: { host: "gateway", security: "full", ask: "off" } },
       gateway: { mode: "local", port: this.port, auth: { mode: "none" } },
     };
