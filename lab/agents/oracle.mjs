@@ -4,10 +4,10 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { model } from "./model.mjs";
 
-const MODULES = join(process.env.TR_AGENTS ?? "", "node_modules");
+const MODULES = resolve(process.env.TR_AGENTS ?? ".", "node_modules");
 const PROMPT = "and now the next prompt";
 const LIMIT = 120_000;
 /** Where the sessions were, as they say. */
@@ -94,14 +94,28 @@ function pi({ home, session, url, name }) {
   };
 }
 
+/** The agents that run: each is a process group, and none outlives this program. */
+const running = new Set();
+process.on("exit", () => running.forEach(kill));
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
+
+function kill({ pid }) {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}
+
 function run([program, ...words], options) {
   return new Promise((done) => {
     let said = "";
     const child = spawn(program, words, { ...options, stdio: ["ignore", "pipe", "pipe"], detached: true });
-    const late = setTimeout(() => process.kill(-child.pid, "SIGKILL"), LIMIT);
+    if (child.pid) running.add(child);
+    const late = setTimeout(kill, LIMIT, child);
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (part) => (said += part));
     child.on("error", (error) => (said += error.message));
-    child.on("close", (exit, signal) => (clearTimeout(late), done({ exit: exit ?? signal, said })));
+    child.on("close", (exit, signal) => (clearTimeout(late), running.delete(child), done({ exit: exit ?? signal, said })));
   });
 }
 

@@ -1,5 +1,5 @@
 // Loads the sessions in the real agents, before and after `tool-guard session repair --write`, and compares what they
-// send with the table in docs/session.md; `--save` writes it. Words choose sessions.
+// send with the table in docs/session.md; `--save` writes it. Words choose sessions, by folder and name.
 // TR_AGENTS is the folder with the agents in node_modules, TR_TOOL_GUARD the program.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -27,6 +27,14 @@ function report(...words) {
   }
 }
 
+/** What the agents of a folder send; none runs any more then, even if one has failed. */
+async function each(folder, file) {
+  const all = await Promise.allSettled(AGENTS[folder].map((agent) => sent(agent, file)));
+  const failed = all.find(({ reason }) => reason);
+  if (failed) throw failed.reason;
+  return all.map(({ value }) => value);
+}
+
 /** The rows of a session, and what is wrong with it. */
 async function rows(folder, name) {
   const dir = mkdtempSync(join(tmpdir(), "session-"));
@@ -34,13 +42,12 @@ async function rows(folder, name) {
   try {
     copyFileSync(join(sessions, folder, name), file);
     const original = readFileSync(file, "utf8");
-    const each = (act) => Promise.all(AGENTS[folder].map(act));
     const check = report("check", file);
-    const before = await each((agent) => sent(agent, file));
+    const before = await each(folder, file);
     const repair = report("repair", "--write", file);
     const written = readFileSync(file, "utf8");
     const isChanged = written !== original;
-    const after = isChanged ? await each((agent) => sent(agent, file)) : before;
+    const after = isChanged ? await each(folder, file) : before;
     const recheck = isChanged ? report("check", file) : check;
     const faults = check.exit === 0 && isChanged ? ["is clean, and was changed"] : [];
     const found = AGENTS[folder].map(({ title, version }, number) => {
@@ -68,7 +75,7 @@ function together(found) {
 function judged({ exit, reason, findings: [first] = [] }) {
   if (!first) return `${exit}: ${reason ?? "clean"}`;
   const [what] = first.what.split(/: (?:toolu|call)_/);
-  if (first.severity === "warning") return `${exit}: clean, with a warning: ${what}`;
+  if (first.severity === "warning") return `${exit}: ${exit ? "not judged" : "clean, with a warning"}: ${what}`;
   const [means] = (first.onResume ?? (first.providerError ? `${first.provider} refuses it` : "the agent reads it incorrectly")).split(/, silently|: /);
   return `${exit}: ${what}; ${means}`;
 }
@@ -79,7 +86,7 @@ let isWrong = false;
 for (const folder of Object.keys(AGENTS)) {
   for (const name of readdirSync(join(sessions, folder)).sort()) {
     if (wanted.length && !wanted.some((word) => `${folder}/${name}`.includes(word))) continue;
-    const { faults, rows: found } = await rows(folder, name);
+    const { faults, rows: found } = await rows(folder, name).catch(({ message }) => ({ faults: [message], rows: [] }));
     for (const row of found) console.log(row.join("\n    "));
     for (const fault of faults) console.error(`error: ${folder}/${name}: ${fault}`);
     isWrong ||= faults.length > 0;
@@ -94,7 +101,7 @@ if (!wanted.length) {
   const [begin, end] = [whole.indexOf(MARKS[0]) + MARKS[0].length, whole.indexOf(MARKS[1])];
   if (options.includes("--save")) writeFileSync(page, whole.slice(0, begin) + text + whole.slice(end));
   else if (whole.slice(begin, end) !== text) {
-    console.error("error: the table in docs/session.md differs: run `lab/agents/run.mjs --save`, and look at what has changed");
+    console.error("error: the table in docs/session.md differs: run with --save, and look at what has changed");
     process.exit(1);
   }
 }

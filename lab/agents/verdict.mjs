@@ -5,7 +5,13 @@ const IMAGES = [/^\x89PNG/, /^\xff\xd8\xff/, /^GIF8/, /^RIFF....WEBP/s];
 /** Where `check` and the agent disagree. */
 export function disagreements(folder, { check, recheck, isChanged, before, after }) {
   const [was, is] = [before, after].map((items) => faults(items, folder === "codex"));
-  const found = check.exit === 0 && was.length ? [`it sends ${was[0]}`] : [];
+  const found = [];
+  if (check.exit === 0) {
+    // As `check` counts: OpenAI's items, and Anthropic's turns. pi's results are messages of their own.
+    const count = { codex: before.length, "claude-code": turns(before).length }[folder] ?? check.messages;
+    if (count !== check.messages) found.push(`it sends ${count} messages, not ${check.messages}`);
+    if (was.length) found.push(`it sends ${was[0]}`);
+  }
   for (const finding of (check.findings ?? []).filter(({ severity }) => severity === "error")) {
     if (finding.onResume) found.push(...(asTold(finding, before) ? [] : ["the agent does something else"]));
     else if (finding.providerError && !was.length) found.push("what it sends is valid");
@@ -24,17 +30,23 @@ function asTold({ onResume, toolUseId }, items) {
   return onResume.includes('answers this call "aborted"') && calls.length === 1 && results.length === 1 && results[0].text === "aborted";
 }
 
+/** The items of each turn: messages of one side that follow each other are one for Anthropic. */
+function turns(items) {
+  const found = [];
+  for (const item of items) found.at(-1)?.[0].role === item.role ? found.at(-1).push(item) : found.push([item]);
+  return found;
+}
+
 /** What a provider refuses in what is sent. OpenAI does not ask for an order, nor for one result of a call. */
 function faults(items, isOpenAi) {
-  // Anthropic's calls are answered in the next message; messages of one side are one.
-  const turns = [];
-  for (const item of items) turns.at(-1)?.role === item.role ? turns.at(-1).items.push(item) : turns.push({ role: item.role, items: [item] });
-  const groups = isOpenAi ? [items] : turns.map(({ items }, number) => [...items.filter(({ kind }) => kind === "call"), ...(turns[number + 1]?.items ?? []).filter(({ kind }) => kind === "result")]);
+  // Anthropic's calls are answered in the next turn.
+  const only = (wanted, turn = []) => turn.filter(({ kind }) => kind === wanted);
+  const groups = isOpenAi ? [items] : turns(items).map((turn, number, all) => [...only("call", turn), ...only("result", all[number + 1])]);
   const found = [];
   const answered = new Set();
   for (const group of groups) {
-    const results = group.filter(({ kind }) => kind === "result");
-    for (const call of group.filter(({ kind }) => kind === "call")) {
+    const results = only("result", group);
+    for (const call of only("call", group)) {
       const own = results.filter(({ id }) => id === call.id);
       for (const result of own) answered.add(result);
       if (!own.length) found.push("a call without its result");
