@@ -38,11 +38,11 @@ mod walk;
 
 pub use self::{
     check::FileCheck,
-    checkpoint::{FileCheckpoint, FileCut},
-    done::{Dropped, FileAction, FileActionKind, FileLoss},
+    checkpoint::FileCheckpoint,
+    done::{Dropped, FileAction, FileActionKind, FileLoss, FilePlan},
     finding::{FileFault, FileFinding},
     form::FileForm,
-    planner::{FilePlan, FilePlanner, FileRepair},
+    planner::FilePlanner,
     records::{Piece, Record, Records, SkipReason, Skipped},
     report::{FileBytes, FileReport},
     session_file::SessionFile,

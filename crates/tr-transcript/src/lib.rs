@@ -65,9 +65,9 @@ mod validate;
 pub use self::{
     checkpoint_error::CheckpointError,
     file::{
-        Dropped, FileAction, FileActionKind, FileBytes, FileCheck, FileCheckpoint, FileCut,
-        FileFault, FileFinding, FileForm, FileLoss, FilePlan, FilePlanner, FileRepair, FileReport,
-        Piece, Record, Records, SessionFile, SkipReason, Skipped,
+        Dropped, FileAction, FileActionKind, FileBytes, FileCheck, FileCheckpoint, FileFault,
+        FileFinding, FileForm, FileLoss, FilePlan, FilePlanner, FileReport, Piece, Record, Records,
+        SessionFile, SkipReason, Skipped,
     },
     format::{Format, OUTCOME_UNKNOWN, ReadError},
     message::{Message, Role},

@@ -53,54 +53,46 @@ const DEFAULT_WINDOW: usize = 8 << 20;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct FileCheck {
-    form: Option<FileForm>,
-    max_record: usize,
-    max_findings: usize,
-    window: usize,
-    members: bool,
-    asked: Option<Format>,
-    length: Option<u64>,
+    pub(super) form: Option<FileForm>,
+    pub(super) max_record: usize,
+    pub(super) max_findings: usize,
+    pub(super) window: usize,
+    pub(super) members: bool,
+    /// The form in which the provider is asked.
+    pub(super) asked: Option<Format>,
+    pub(super) length: Option<u64>,
 }
 
 impl Default for FileCheck {
     fn default() -> Self {
-        Self::DEFAULT
+        Self {
+            form: None,
+            max_record: 16 << 20,
+            max_findings: 10_000,
+            window: DEFAULT_WINDOW,
+            members: false,
+            asked: None,
+            length: None,
+        }
     }
 }
 
 impl FileCheck {
-    const DEFAULT: Self = Self {
-        form: None,
-        max_record: 16 << 20,
-        max_findings: 10_000,
-        window: DEFAULT_WINDOW,
-        members: false,
-        asked: None,
-        length: None,
-    };
-
-    /// With the defaults.
+    /// With the defaults. Keeps 10,000 findings and the first of each further kind, and counts the
+    /// others.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Settings for a file of this many bytes that is in memory anyway: looks into all lines, and
     /// keeps the structure of the newest entries in half the file's size.
-    pub const fn in_memory(len: usize) -> Self {
-        let half = len / 2;
-        let window = if half < DEFAULT_WINDOW { DEFAULT_WINDOW } else { half };
-        Self { max_record: usize::MAX, window, ..Self::DEFAULT }
+    pub fn in_memory(len: usize) -> Self {
+        Self { max_record: usize::MAX, window: DEFAULT_WINDOW.max(len / 2), ..Self::default() }
     }
 
     /// Reads the file as this form, whatever its content says.
     pub const fn form(mut self, form: FileForm) -> Self {
         self.form = Some(form);
-        self
-    }
-
-    /// Sets the form in which the provider is asked.
-    pub(super) const fn asked(mut self, asked: Option<Format>) -> Self {
-        self.asked = asked;
         self
     }
 
@@ -114,13 +106,6 @@ impl FileCheck {
     /// Does not look into lines longer than this many bytes; 16 MiB by default.
     pub const fn max_record(mut self, bytes: usize) -> Self {
         self.max_record = bytes;
-        self
-    }
-
-    /// Keeps this many findings and the first of each further kind, and counts the others; 10,000 by
-    /// default.
-    pub const fn max_findings(mut self, findings: usize) -> Self {
-        self.max_findings = findings;
         self
     }
 

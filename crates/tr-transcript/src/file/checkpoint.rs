@@ -27,20 +27,6 @@ pub struct FileCheckpoint {
     pub line: u64,
     /// How many messages the model would be sent.
     pub messages: usize,
-    /// Hash of the records before it: a BLAKE3 chain over each record's bytes.
-    pub content_hash: Box<str>,
-}
-
-/// What a rollback or a reset removed from a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FileCut {
-    /// How many records were removed.
-    pub records_removed: usize,
-    /// How many bytes were removed.
-    pub bytes_removed: u64,
-    /// How many messages the model would be sent now.
-    pub new_message_count: usize,
 }
 
 /// How many characters of the hash an id has.
@@ -72,7 +58,7 @@ impl SessionFile {
     /// If there is no such checkpoint, or the records before it have changed. Then nothing is
     /// removed.
     /// nothing goes.
-    pub fn rollback(&mut self, id: &str) -> Result<FileCut, CheckpointError> {
+    pub fn rollback(&mut self, id: &str) -> Result<(), CheckpointError> {
         let unknown = || CheckpointError::NotFound(id.into());
         let (records, hash) = id.split_once('-').ok_or_else(unknown)?;
         let records: usize = records.parse().map_err(|_| unknown())?;
@@ -81,13 +67,13 @@ impl SessionFile {
         if hash.len() < ID_HASH || !now.starts_with(hash) {
             return Err(CheckpointError::Mismatch);
         }
-        let bytes = self.bytes[..self.end_of(records)].to_vec();
-        Ok(self.become_file(bytes))
+        *self = Self::read(&self.bytes[..self.end_of(records)]);
+        Ok(())
     }
 
     /// Resets the session: the header and the system's prompt stay. Claude Code keeps neither in
     /// its file: there, one line stays, and Claude Code sends the model nothing from before it.
-    pub fn reset(&mut self) -> FileCut {
+    pub fn reset(&mut self) {
         let mut bytes = Vec::new();
         for (record, located) in self.entries.iter().enumerate() {
             let is_prompt = located.entry.as_message().is_some_and(Message::is_system_prompt);
@@ -99,16 +85,7 @@ impl SessionFile {
         if bytes.is_empty() && self.form() == FileForm::ClaudeCode {
             bytes.extend(new_line::boundary(self).map(String::into_bytes).unwrap_or_default());
         }
-        self.become_file(bytes)
-    }
-
-    fn become_file(&mut self, bytes: Vec<u8>) -> FileCut {
-        let was = std::mem::replace(self, Self::read(bytes));
-        FileCut {
-            records_removed: was.entries.len().saturating_sub(self.entries.len()),
-            bytes_removed: (was.bytes.len() as u64).saturating_sub(self.bytes.len() as u64),
-            new_message_count: self.transcript().map_or(0, |transcript| transcript.len()),
-        }
+        *self = Self::read(bytes);
     }
 
     fn checkpoint(&self, records: usize, messages: usize, hash: &str) -> FileCheckpoint {
@@ -119,7 +96,6 @@ impl SessionFile {
             length: self.end_of(records) as u64,
             line,
             messages,
-            content_hash: hash.into(),
         }
     }
 

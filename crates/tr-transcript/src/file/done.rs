@@ -1,11 +1,8 @@
-//! The parts of a [`FilePlan`](super::FilePlan): actions, losses and removed bytes, and how those of
-//! separately repaired parts of a file are joined.
+//! The plan for the repair of a file: actions, losses and removed bytes, and how those of separately
+//! repaired parts of a file are joined.
 use super::records::{SkipReason, Skipped};
 use crate::repair::{Loss, RepairAction};
 use std::fmt;
-
-/// A line number, and the id of a call of unknown outcome that the line names.
-pub(super) type Named = (u64, Box<str>);
 
 /// One action of a repair of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +20,7 @@ pub struct FileAction {
 pub enum FileActionKind {
     /// Changes the messages.
     Message(RepairAction),
-    /// Removes bytes that are no record; [`FilePlan::dropped`](super::FilePlan::dropped) keeps them.
+    /// Removes bytes that are no record; [`FilePlan::dropped`] keeps them.
     DropBytes {
         /// How many.
         length: u64,
@@ -66,21 +63,44 @@ impl fmt::Debug for Dropped {
     }
 }
 
-/// The actions and losses of a repair, planned or applied. The methods of `FilePlan` explain the
-/// fields.
+/// The plan for the repair of a session file, and what it loses.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Done {
-    pub(super) actions: Vec<FileAction>,
-    pub(super) losses: Vec<FileLoss>,
-    pub(super) dropped: Vec<Dropped>,
-    pub(super) changed_unknown: Option<usize>,
-    pub(super) doubtful_answer: Option<usize>,
-    /// The first line whose place in the session is not certain.
-    pub(super) unsure_place: Option<u64>,
-    pub(super) named: Option<Named>,
+#[must_use]
+pub struct FilePlan {
+    /// The planned actions.
+    pub actions: Vec<FileAction>,
+    /// What the session will no longer contain.
+    pub losses: Vec<FileLoss>,
+    /// The bytes that will be removed because they are no record.
+    pub dropped: Vec<Dropped>,
+    /// The first message that is not fully understood and would change; `None` if there is none.
+    pub changed_unknown: Option<usize>,
+    /// The first message that may hold the answer to a call whose outcome the plan reports as
+    /// unknown: see
+    /// [`Transcript::first_doubtful_answer`](crate::Transcript::first_doubtful_answer).
+    pub doubtful_answer: Option<usize>,
+    /// A line whose place in the session is not certain ([`FileFault::UnsurePlace`]): its repair
+    /// would be a guess, so nothing is planned.
+    ///
+    /// [`FileFault::UnsurePlace`]: crate::FileFault::UnsurePlace
+    pub unsure_place: Option<u64>,
+    /// The first line that names a call whose outcome the plan reports as unknown, and the call's
+    /// id. The line is not sent to the model: it holds the call's result outside of the active
+    /// branch, or names the call in an unknown form, and may hold its outcome.
+    pub named_elsewhere: Option<(u64, Box<str>)>,
+    /// The file after the repair; `None` if there is nothing to do.
+    pub after: Option<Vec<u8>>,
+    /// The hash of the file that it was planned for.
+    pub(super) before: Option<blake3::Hash>,
 }
 
-impl Done {
+impl FilePlan {
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
     /// Appends what was done to a later part of the file.
     pub(super) fn extend(&mut self, more: Self) {
         self.actions.extend(more.actions);
@@ -88,17 +108,16 @@ impl Done {
         self.dropped.extend(more.dropped);
         self.changed_unknown = self.changed_unknown.or(more.changed_unknown);
         self.doubtful_answer = self.doubtful_answer.or(more.doubtful_answer);
-        self.named = self.named.take().or(more.named);
+        self.named_elsewhere = self.named_elsewhere.take().or(more.named_elsewhere);
     }
 
-    /// Converts positions in a part to positions in the file: the part begins at byte `start` after
-    /// `lines` lines, and `head` bytes of stub lines were put before it.
-    pub(super) fn shift(&mut self, lines: u64, start: u64, head: u64, messages: i64) {
-        let lines = move |line: u64| line + lines - u64::from(head > 0);
+    /// Converts positions in a part to positions in the file.
+    pub(super) fn shift(&mut self, lines: i64, bytes: i64, messages: i64) {
+        let lines = move |line: u64| line.saturating_add_signed(lines);
         let message = move |at: &mut usize| *at = at.saturating_add_signed(messages as isize);
         self.changed_unknown.as_mut().into_iter().for_each(message);
         self.doubtful_answer.as_mut().into_iter().for_each(message);
-        self.named.as_mut().into_iter().for_each(|(line, _)| *line = lines(*line));
+        self.named_elsewhere.as_mut().into_iter().for_each(|(line, _)| *line = lines(*line));
         for action in &mut self.actions {
             action.line = action.line.map(lines);
             if let FileActionKind::Message(action) = &mut action.action {
@@ -111,7 +130,7 @@ impl Done {
         }
         for Dropped { skipped, .. } in &mut self.dropped {
             skipped.line = lines(skipped.line);
-            skipped.offset = skipped.offset + start - head;
+            skipped.offset = skipped.offset.saturating_add_signed(bytes);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Finds a line that names a call whose outcome a repair would report as unknown: a line in an
 //! unknown form may hold that outcome.
 use super::{
-    done::{Done, FileActionKind, Named},
+    done::{FileActionKind, FilePlan},
     entry::{Entry, What},
     form::FileForm,
     records::find_in_records,
@@ -22,7 +22,7 @@ const FEW: usize = 16;
 /// The lines of real results that are not sent to the model, by the ids of their calls.
 pub(super) type UnsentResults = HashMap<Box<str>, u64>;
 
-impl Done {
+impl FilePlan {
     /// The calls whose outcome the repair reports as unknown.
     fn made_up(&self) -> BTreeSet<&str> {
         let acts = self.actions.iter().filter_map(|action| match &action.action {
@@ -37,14 +37,14 @@ impl Done {
     /// Notes whether a result of such a call exists that is not sent to the model.
     pub(super) fn look_aside(&mut self, aside: &UnsentResults) {
         let made_up = self.made_up().into_iter();
-        self.named = made_up.filter_map(|id| Some((*aside.get(id)?, id.into()))).min();
+        self.named_elsewhere = made_up.filter_map(|id| Some((*aside.get(id)?, id.into()))).min();
     }
 
     /// Searches the whole file for a line that names such a call.
     pub(super) fn look_for_names(&mut self, bytes: &[u8]) {
         let ids = self.made_up();
-        if self.named.is_none() && !ids.is_empty() {
-            self.named = first(SessionFile::form_of(bytes), bytes, &ids);
+        if self.named_elsewhere.is_none() && !ids.is_empty() {
+            self.named_elsewhere = first(SessionFile::form_of(bytes), bytes, &ids);
         }
     }
 }
@@ -71,7 +71,7 @@ impl SessionFile {
 
 /// The first line that names one of these calls, unless it is a message or a record that cannot
 /// tell an outcome.
-pub(super) fn first(form: FileForm, bytes: &[u8], ids: &BTreeSet<&str>) -> Option<Named> {
+pub(super) fn first(form: FileForm, bytes: &[u8], ids: &BTreeSet<&str>) -> Option<(u64, Box<str>)> {
     let is_agents =
         form.is_claude_code() || matches!(form, FileForm::Codex | FileForm::OpenClaw { .. });
     if ids.is_empty() || !is_agents {

@@ -2,7 +2,7 @@
 //! file.
 use super::{
     check::FileCheck,
-    done::Done,
+    done::FilePlan,
     entry::Entry,
     finding::FileFinding,
     form::FileForm,
@@ -28,10 +28,8 @@ const ENDS: &str = "tool-guard:ends";
 pub(super) struct Parts<'f> {
     pub(super) bytes: &'f [u8],
     pub(super) form: FileForm,
-    /// Whether members that the provider refuses on their own count as damage.
-    members: bool,
-    /// The form in which the provider is asked, where the last answer names it.
-    asked: Option<Format>,
+    /// Of each part.
+    check: FileCheck,
     index: Index,
     /// They separate the stretches; the first stretch begins the file, the last one ends it.
     pub(super) cuts: Vec<Cut>,
@@ -44,7 +42,7 @@ pub(super) struct Parts<'f> {
 pub(super) struct Repaired {
     pub(super) at: Range<usize>,
     pub(super) bytes: Vec<u8>,
-    pub(super) done: Done,
+    pub(super) done: FilePlan,
 }
 
 /// A part with stub lines around it: a complete file.
@@ -53,8 +51,9 @@ struct Standalone {
     /// The lengths of the stub lines before and after it.
     head: usize,
     tail: usize,
-    /// Its first line in the whole file, from 0, without the stub lines.
-    line: u64,
+    /// What to add to its line numbers and offsets to have those in the whole file.
+    lines: i64,
+    offset: i64,
     /// How many messages the model sees in the stub lines before and after it.
     messages_before: usize,
     messages_behind: usize,
@@ -83,7 +82,10 @@ impl<'f> Parts<'f> {
     ) -> Option<Self> {
         let (findings, messages) = (Vec::new(), Vec::new());
         let asked = index.last_answer(form).and_then(|at| asked(form, bytes, at));
-        let mut parts = Self { bytes, form, members, asked, index, cuts, findings, messages };
+        let max_findings = usize::MAX;
+        let check = FileCheck::in_memory(usize::MAX).form(form);
+        let check = FileCheck { members, asked, max_findings, ..check };
+        let mut parts = Self { bytes, form, check, index, cuts, findings, messages };
         let (mut first, mut before) = (0, 0);
         while first <= parts.cuts.len() {
             let start = parts.start(first);
@@ -108,20 +110,12 @@ impl<'f> Parts<'f> {
     /// Checks stretches with this many messages before them; returns how many messages they have.
     fn look(&mut self, first: usize, last: usize, before: usize) -> Option<usize> {
         let alone = self.alone(first, last)?;
-        let report = self.check(&alone.bytes)?;
-        let lines = alone.line as i64 - i64::from(alone.head > 0);
-        let bytes = self.start(first) as i64 - alone.head as i64;
+        let report = self.check.run(&*alone.bytes, |_| {}).ok()?;
         let messages = before as i64 - alone.messages_before as i64;
         let found = report.findings.into_iter();
-        self.findings.extend(found.map(|found| found.shifted(lines, bytes, messages)));
+        let shifted = |found: FileFinding| found.shifted(alone.lines, alone.offset, messages);
+        self.findings.extend(found.map(shifted));
         Some(report.messages.saturating_sub(alone.messages_before + alone.messages_behind))
-    }
-
-    fn check(&self, alone: &[u8]) -> Option<FileReport> {
-        let check = FileCheck::new().form(self.form).asked(self.asked);
-        let check = check.max_record(usize::MAX).max_findings(usize::MAX).window(usize::MAX);
-        let check = if self.members { check.with_members() } else { check };
-        check.run(alone, |_| {}).ok()
     }
 
     /// Repairs the stretches from `first` to `last`; `None` if the rest of the file affects the
@@ -131,10 +125,10 @@ impl<'f> Parts<'f> {
         let (start, end) = (self.start(first), self.start(last + 1));
         let at = start..end;
         let alone = self.alone(first, last)?;
-        let report = self.check(&alone.bytes)?;
+        let report = self.check.run(&*alone.bytes, |_| {}).ok()?;
         let shift = self.is_seen_alike(first, &at, &alone, &report)?;
 
-        let before = SessionFile::read_as(Some(form), alone.bytes.clone(), self.asked);
+        let before = SessionFile::read_as(Some(form), alone.bytes.clone(), self.check.asked);
         let known: HashSet<_> = names(&before).collect();
         let (after, mut done) = before.repaired(repair, Some(form));
         if names(&after).any(|name| !known.contains(&name) && self.index.has(&name)) {
@@ -149,7 +143,7 @@ impl<'f> Parts<'f> {
         if !stays || bytes.len() < first_line + (was.len() - last_line) {
             return None;
         }
-        done.shift(alone.line, start as u64, alone.head as u64, shift);
+        done.shift(alone.lines, alone.offset, shift);
         let bytes = bytes[alone.head..bytes.len() - alone.tail].to_vec();
         Some(Repaired { at, bytes, done })
     }
@@ -179,11 +173,20 @@ impl<'f> Parts<'f> {
         }
         let at = self.start(first)..self.start(last + 1);
         let bytes = [head.as_bytes(), &self.bytes[at], tail.as_bytes()].concat();
-        let line = from.map_or(0, |cut| cut.line - 1);
+        let lines = from.map_or(0, |cut| cut.line as i64 - 2);
+        let offset = self.start(first) as i64 - head.len() as i64;
         let messages_before = usize::from(from.is_some_and(|cut| !cut.is_hidden));
         let messages_behind = usize::from(to.is_some());
         let (head, tail) = (head.len(), tail.len());
-        Some(Standalone { bytes: bytes.into(), head, tail, line, messages_before, messages_behind })
+        Some(Standalone {
+            bytes: bytes.into(),
+            head,
+            tail,
+            lines,
+            offset,
+            messages_before,
+            messages_behind,
+        })
     }
 
     /// The id of the record at `offset`.
@@ -200,8 +203,6 @@ impl<'f> Parts<'f> {
         alone: &Standalone,
         report: &FileReport,
     ) -> Option<i64> {
-        let lines = i64::try_from(alone.line).ok()? - i64::from(alone.head > 0);
-        let bytes = i64::try_from(at.start).ok()? - i64::try_from(alone.head).ok()?;
         let from = self.findings.partition_point(|found| (found.offset as usize) < at.start);
         let found = self.findings[from..].iter();
         let mut whole: Vec<_> = found
@@ -211,7 +212,7 @@ impl<'f> Parts<'f> {
         let mut part: Vec<_> = report
             .findings
             .iter()
-            .map(|finding| (relative(finding, lines, bytes), finding))
+            .map(|finding| (relative(finding, alone.lines, alone.offset), finding))
             .collect();
         whole.sort_by(|(one, _), (other, _)| one.cmp(other));
         part.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -238,7 +239,8 @@ impl<'f> Parts<'f> {
         }
         let alone = self.alone(first, stretch - 1)?;
         let stubs = alone.messages_before + alone.messages_behind;
-        let between = self.check(&alone.bytes)?.messages.saturating_sub(stubs);
+        let report = self.check.run(&*alone.bytes, |_| {}).ok()?;
+        let between = report.messages.saturating_sub(stubs);
         Some((before + between) as i64)
     }
 }

@@ -1,125 +1,15 @@
-//! Plans the repair of a file that may be large by repairing only its damaged parts: the plan, what it
-//! loses, and its application.
+//! Plans the repair of a file that may be large by repairing only its damaged parts, and applies it.
 use super::{
     check::FileCheck,
-    done::{Done, Dropped, FileAction, FileLoss},
+    done::FilePlan,
     finding::{FileFault, FileFinding},
     form::FileForm,
     index::Index,
     part::{self, Parts, Repaired},
-    report::FileReport,
     session_file::SessionFile,
 };
 use crate::repair::{Repair, StalePlan};
 use std::cmp::Reverse;
-
-/// The plan for the repair of a session file, and what it loses.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct FilePlan {
-    before: blake3::Hash,
-    after: Option<Vec<u8>>,
-    done: Done,
-    /// Whether the repair corrects members that the provider refuses on their own.
-    members: bool,
-}
-
-/// The result of a repair of a file.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct FileRepair {
-    /// Whether anything was changed.
-    pub repaired: bool,
-    /// What was done.
-    pub actions: Vec<FileAction>,
-    /// What the session no longer contains.
-    pub losses: Vec<FileLoss>,
-    /// The removed bytes that were no record.
-    pub dropped: Vec<Dropped>,
-}
-
-impl FilePlan {
-    /// Whether there is nothing to do.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.done.actions.is_empty()
-    }
-
-    /// The first message that is not fully understood and would change; `None` if there is none.
-    #[must_use]
-    pub fn changed_unknown(&self) -> Option<usize> {
-        self.done.changed_unknown
-    }
-
-    /// The first message that may hold the answer to a call whose outcome the plan reports as
-    /// unknown: see
-    /// [`Transcript::first_doubtful_answer`](crate::Transcript::first_doubtful_answer).
-    #[must_use]
-    pub fn doubtful_answer(&self) -> Option<usize> {
-        self.done.doubtful_answer
-    }
-
-    /// The first line that names a call whose outcome the plan reports as unknown, and the call's
-    /// id. The line is not sent to the model: it holds the call's result outside of the active
-    /// branch, or names the call in an unknown form, and may hold its outcome.
-    #[must_use]
-    pub fn named_elsewhere(&self) -> Option<(u64, &str)> {
-        self.done.named.as_ref().map(|(line, id)| (*line, &**id))
-    }
-
-    /// A line whose place in the session is not certain ([`FileFault::UnsurePlace`]): its repair
-    /// would be a guess, so nothing is planned.
-    ///
-    /// [`FileFault::UnsurePlace`]: crate::FileFault::UnsurePlace
-    #[must_use]
-    pub fn unsure_place(&self) -> Option<u64> {
-        self.done.unsure_place
-    }
-
-    /// The planned actions.
-    #[must_use]
-    pub fn actions(&self) -> &[FileAction] {
-        &self.done.actions
-    }
-
-    /// What the session will no longer contain.
-    #[must_use]
-    pub fn losses(&self) -> &[FileLoss] {
-        &self.done.losses
-    }
-
-    /// The bytes that will be removed because they are no record.
-    #[must_use]
-    pub fn dropped(&self) -> &[Dropped] {
-        &self.done.dropped
-    }
-
-    /// The file after the repair; `None` if there is nothing to do.
-    #[must_use]
-    pub fn after(&self) -> Option<&[u8]> {
-        self.after.as_deref()
-    }
-
-    /// The check's report of the repaired file; `before` is the report of the file as it is. `None`
-    /// if nothing changes, or if the repaired file is read as another form. Includes members that
-    /// the provider refuses on their own, if the repair corrects those: see
-    /// [`Repair::with_members`](crate::Repair::with_members).
-    #[must_use]
-    pub fn remaining(&self, before: &FileReport) -> Option<FileReport> {
-        let after = self.after()?;
-        let check = FileCheck::in_memory(after.len());
-        let check = if self.members { check.with_members() } else { check };
-        // Reading a slice cannot fail.
-        check.run(after, |_| {}).ok().filter(|now| now.form == before.form)
-    }
-
-    /// The actions, the losses and the repaired file, without copies: the plan for a hundred
-    /// thousand lines has many.
-    #[must_use]
-    pub fn into_parts(self) -> (Vec<FileAction>, Vec<FileLoss>, Option<Vec<u8>>) {
-        (self.done.actions, self.done.losses, self.after)
-    }
-}
 
 /// Plans the repair of a session file that is in memory. In a large file, only the damaged parts
 /// are parsed for repair.
@@ -176,9 +66,9 @@ impl FilePlanner {
             }
         };
         done.look_for_names(bytes);
-        let after = (!done.actions.is_empty()).then_some(after);
+        (done.before, done.after) = (Some(before), (!done.is_empty()).then_some(after));
         progress(2 * bytes.len() as u64);
-        FilePlan { before, after, done, members: self.repair.members }
+        done
     }
 
     /// The repaired parts; `None` if the file must be planned as a whole.
@@ -241,15 +131,14 @@ impl SessionFile {
     ///
     /// # Errors
     /// If the file has changed since it was planned; it is then left unchanged.
-    pub fn apply(&mut self, plan: FilePlan) -> Result<FileRepair, StalePlan> {
-        if blake3::hash(&self.bytes) != plan.before {
+    pub fn apply(&mut self, plan: FilePlan) -> Result<(), StalePlan> {
+        if Some(blake3::hash(&self.bytes)) != plan.before {
             return Err(StalePlan(()));
         }
-        let FilePlan { after, done: Done { actions, losses, dropped, .. }, .. } = plan;
-        if let Some(after) = after {
+        if let Some(after) = plan.after {
             *self = Self::read(after);
         }
-        Ok(FileRepair { repaired: !actions.is_empty(), actions, losses, dropped })
+        Ok(())
     }
 }
 
@@ -266,8 +155,8 @@ fn is_unsure(form: FileForm, bytes: &[u8], found: &[FileFinding]) -> bool {
 }
 
 /// The file with its repaired parts, and the actions.
-fn joined(bytes: &[u8], parts: Vec<Repaired>) -> (Vec<u8>, Done) {
-    let mut done = Done::default();
+fn joined(bytes: &[u8], parts: Vec<Repaired>) -> (Vec<u8>, FilePlan) {
+    let mut done = FilePlan::default();
     let more = |part: &Repaired| part.bytes.len().saturating_sub(part.at.len());
     let more: usize = parts.iter().map(more).sum();
     if parts.is_empty() {

@@ -1,7 +1,7 @@
 //! Repairs a session file that is in memory as a whole.
 use super::{
     branch_repair::BranchRepair,
-    done::{Done, Dropped, FileAction, FileActionKind, FileLoss},
+    done::{Dropped, FileAction, FileActionKind, FileLoss, FilePlan},
     edit::Edits,
     form::FileForm,
     records::Skipped,
@@ -17,8 +17,8 @@ const ROUNDS: usize = 4;
 impl SessionFile {
     /// The file after a repair, and the actions. The caller may know the form from the rest of the
     /// file.
-    pub(super) fn repaired(self, repair: Repair, form: Option<FileForm>) -> (Self, Done) {
-        let (asked, mut file, mut done) = (self.asked, self, Done::default());
+    pub(super) fn repaired(self, repair: Repair, form: Option<FileForm>) -> (Self, FilePlan) {
+        let (asked, mut file, mut done) = (self.asked, self, FilePlan::default());
         if let Some(&unsure) = file.path().unsure.first() {
             done.unsure_place = Some(file.entries[unsure].line);
             return (file, done);
@@ -63,7 +63,7 @@ impl Repair {
     }
 }
 
-impl Done {
+impl FilePlan {
     /// Records the removal of bytes that are no record.
     fn clean(&mut self, file: &SessionFile, lines: &[Option<u64>], is_first: bool) {
         for part in &file.parts {

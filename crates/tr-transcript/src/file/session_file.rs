@@ -30,7 +30,7 @@ use std::{borrow::Cow, fmt, ops::Range};
 /// assert_eq!(session.to_bytes(), file);
 ///
 /// let plan = session.plan(Repair::preserve());
-/// assert_eq!(plan.actions().len(), 2); // the missing result, and what follows it is linked to it
+/// assert_eq!(plan.actions.len(), 2); // the missing result, and what follows it is linked to it
 /// session.apply(plan)?;
 /// assert!(session.check().is_clean());
 /// # Ok::<_, tr_transcript::StalePlan>(())
@@ -141,12 +141,6 @@ impl SessionFile {
         self.entries.len()
     }
 
-    /// The file.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     /// A copy of the file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -162,10 +156,7 @@ impl SessionFile {
     /// The same in this form, if it is known; with `members` also what the provider refuses on its
     /// own.
     pub(super) fn check_as(&self, form: Option<FileForm>, members: bool) -> FileReport {
-        let check = FileCheck::new().max_record(usize::MAX).window(usize::MAX).asked(self.asked);
-        let check = form.map_or(check.clone(), |form| check.form(form));
-        let check = if members { check.with_members() } else { check };
-        check
+        FileCheck { form, members, asked: self.asked, ..FileCheck::in_memory(usize::MAX) }
             .run(&*self.bytes, |_| {})
             .unwrap_or_else(|error| unreachable!("a slice can always be read: {error}"))
     }

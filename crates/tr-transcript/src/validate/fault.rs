@@ -116,23 +116,4 @@ impl Fault {
                 | Self::OpenServerUse
         )
     }
-
-    /// Whether the provider refuses it regardless of its context: see
-    /// [`Validator::with_members`](crate::Validator::with_members).
-    #[must_use]
-    pub const fn is_of_member(self) -> bool {
-        matches!(
-            self,
-            Self::RefusedName
-                | Self::RefusedId
-                | Self::RefusedInput
-                | Self::RefusedContent
-                | Self::RefusedRole
-                | Self::RefusedEnd
-                | Self::MisplacedBlock
-                | Self::ContentAfterUse
-                | Self::BlankText
-                | Self::EmptyAnswer
-        )
-    }
 }

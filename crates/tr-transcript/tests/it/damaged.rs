@@ -145,7 +145,7 @@ fn in_a_file_only_the_ids_change() {
         let report = session.check();
         assert_eq!((report.found, report.errors), (1, 1), "{:?}", report.findings);
         let plan = session.plan(Repair::preserve());
-        let _ = session.apply(plan).unwrap();
+        session.apply(plan).unwrap();
         assert_eq!(String::from_utf8(session.to_bytes()).unwrap(), file.replace("ID", "call_r1"));
         assert!(session.check().is_clean());
     }

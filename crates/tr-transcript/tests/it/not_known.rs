@@ -74,9 +74,9 @@ fn a_line_with_a_content_of_another_shape_stays() {
         let is_told = file.check().findings.iter().any(|found| found.fault.is_not_judged());
         assert!(is_told, "{:?}", file.check());
         let plan = file.plan(Repair::preserve());
-        assert_eq!(plan.changed_unknown(), None);
-        let _ = file.apply(plan).unwrap();
-        let text = String::from_utf8(file.as_bytes().to_vec()).unwrap();
+        assert_eq!(plan.changed_unknown, None);
+        file.apply(plan).unwrap();
+        let text = String::from_utf8(file.to_bytes()).unwrap();
         assert!(lines.iter().all(|line| text.contains(line)), "{text}");
     }
 }

@@ -161,20 +161,19 @@ impl Document for JsonLines {
         let planner = FilePlanner::new(repair).damaged(!self.report.is_clean());
         let bytes = 2 * self.bytes.len() as u64;
         let plan = under_bar(bytes, |at| planner.plan_with(&self.bytes, at));
-        let lines = plan.actions().iter().map(|action| action.line);
-        let reported = lines.chain(plan.losses().iter().map(|lost| lost.line)).flatten().collect();
-        let dropped = plan.dropped().iter().map(|dropped| dropped.skipped);
+        let lines = plan.actions.iter().map(|action| action.line);
+        let reported = lines.chain(plan.losses.iter().map(|lost| lost.line)).flatten().collect();
+        let dropped = plan.dropped.iter().map(|dropped| dropped.skipped);
         let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
-        let doubt = doubt(plan.changed_unknown(), plan.doubtful_answer());
-        let doubt = doubt.or_else(|| plan.named_elsewhere().map(named_elsewhere));
-        let (actions, losses, after) = plan.into_parts();
+        let doubt = doubt(plan.changed_unknown, plan.doubtful_answer);
+        let doubt = doubt.or_else(|| plan.named_elsewhere.map(named_elsewhere));
         let lost = |FileLoss { line, loss, .. }| Lost { line, loss };
-        let after = after.map(Self::new);
+        let after = plan.after.map(Self::new);
         let other = || after.as_ref().and_then(|after| self.invalid_other_form(after));
         let doubt = doubt.or_else(|| Some(other_form(self.about().form, other()?)));
         Ok(Planned {
-            acts: actions.into_iter().map(Act::of_file).collect(),
-            losses: losses.into_iter().map(lost).collect(),
+            acts: plan.actions.into_iter().map(Act::of_file).collect(),
+            losses: plan.losses.into_iter().map(lost).collect(),
             reported,
             dropped,
             doubt,
@@ -236,11 +235,11 @@ impl Document for JsonLines {
 }
 
 /// Why a repair would be a guess that calls an outcome unknown of which this line may say something.
-fn named_elsewhere((line, id): (u64, &str)) -> String {
+fn named_elsewhere((line, id): (u64, Box<str>)) -> String {
     format!(
         "line {line} mentions the call {}, which has no result, in an unknown form: its outcome \
          cannot be called unknown",
-        printable(id)
+        printable(&id)
     )
 }
 

@@ -121,7 +121,7 @@ fn a_checkpoint_of_the_commands_is_one_of_the_librarys_and_the_reverse() {
         let whole = format!("{start}{}{line_end}", OPENCLAW.lines().nth(3).unwrap());
         let mut file = SessionFile::read(whole.as_bytes());
         file.rollback(point).unwrap();
-        assert_eq!(file.as_bytes(), start.as_bytes());
+        assert_eq!(file.to_bytes(), start.as_bytes());
         assert_eq!((&*file.end().id, file.end().length), (point, made["length"].as_u64().unwrap()));
 
         folder.write(&name, &whole);
