@@ -9,22 +9,18 @@ use crate::{
     },
     terminal::print,
 };
-use serde::Serialize;
-
-/// It was printed.
-#[derive(Debug, Serialize)]
-pub(crate) struct Exported;
 
 /// Prints a session: nothing else is said of it.
-pub(crate) fn export(target: &Target) -> Result<Exported, Failure> {
+pub(crate) fn export(target: &Target) -> Result<(), Failure> {
     let content = Source::open(target)?.content()?;
     print(content.bytes()).map_err(|error| {
         CliError::new(format!("cannot be printed: {error}"), "look at where the output goes")
     })?;
-    Ok(Exported)
+    Ok(())
 }
 
-impl Outcome for Exported {
+/// It was printed.
+impl Outcome for () {
     fn verdict(&self) -> Verdict {
         Verdict::Clean
     }

@@ -70,53 +70,41 @@ fn refuse(agent: &'static str) -> Result<(), Failure> {
 }
 
 fn agent_of_document(document: &Outline<'_>) -> Option<&'static str> {
-    if document.has(&["sessionId", "projectHash", "messages"]) {
-        return Some("gemini-cli");
+    match document {
+        _ if document.has(&["sessionId", "projectHash", "messages"]) => Some("gemini-cli"),
+        _ if document.has(&["conversation", "working_dir"]) => Some("goose"),
+        _ if document.has(&["modelId"]) && document.messages().next().is_some() => Some(BEDROCK),
+        _ if document.has(&["keep_alive", "messages"]) => Some(OLLAMA),
+        _ => document.messages().find_map(|message| agent_of_message(&message)),
     }
-    if document.has(&["conversation", "working_dir"]) {
-        return Some("goose");
-    }
-    if document.has(&["modelId"]) && document.messages().next().is_some() {
-        return Some(BEDROCK);
-    }
-    if document.has(&["keep_alive", "messages"]) {
-        return Some(OLLAMA);
-    }
-    document.messages().find_map(|message| agent_of_message(&message))
 }
 
 /// The agent that wrote a message of a list, if its members tell.
 fn agent_of_message(message: &Value) -> Option<&'static str> {
-    let kind = text(message, "type");
-    let is_langchain = |kind: &str| matches!(kind, "human" | "ai" | "tool" | "system" | "function");
-    if has(message, "lc") && has(message, "kwargs")
-        || is_langchain(kind) && (has(message, "data") || has(message, "additional_kwargs"))
-    {
-        return Some("LangChain");
+    let has = |name: &str| has(message, name);
+    let (role, parts) = (text(message, "role"), list(message, "parts"));
+    let is_of_pydantic = matches!(text(message, "kind"), "request" | "response");
+    match text(message, "type") {
+        _ if has("lc") && has("kwargs") => Some("LangChain"),
+        "human" | "ai" | "tool" | "system" | "function"
+            if has("data") || has("additional_kwargs") =>
+        {
+            Some("LangChain")
+        }
+        "say" | "ask" if message["ts"].is_number() => Some("Cline or Roo Code"),
+        _ if has("info") && has("parts") => Some("opencode"),
+        _ if is_of_pydantic && parts.iter().any(|part| self::has(part, "part_kind")) => {
+            Some("pydantic-ai")
+        }
+        _ if role.is_empty() => None,
+        _ if has("toolInvocations") || parts.iter().any(|part| !text(part, "type").is_empty()) => {
+            Some("the Vercel AI SDK")
+        }
+        _ if role == "tool" && has("tool_name") && !(has("tool_call_id") || has("toolCallId")) => {
+            Some(OLLAMA)
+        }
+        _ => list(message, "content").iter().find_map(agent_of_part),
     }
-    if matches!(kind, "say" | "ask") && message["ts"].is_number() {
-        return Some("Cline or Roo Code");
-    }
-    let parts = list(message, "parts");
-    if has(message, "info") && has(message, "parts") {
-        return Some("opencode");
-    }
-    if matches!(text(message, "kind"), "request" | "response")
-        && parts.iter().any(|part| has(part, "part_kind"))
-    {
-        return Some("pydantic-ai");
-    }
-    if text(message, "role").is_empty() {
-        return None;
-    }
-    if has(message, "toolInvocations") || parts.iter().any(|part| !text(part, "type").is_empty()) {
-        return Some("the Vercel AI SDK");
-    }
-    let has_id = has(message, "tool_call_id") || has(message, "toolCallId");
-    if text(message, "role") == "tool" && has(message, "tool_name") && !has_id {
-        return Some(OLLAMA);
-    }
-    list(message, "content").iter().find_map(agent_of_part)
 }
 
 /// The agent that wrote a part of a message's content, if its members tell.
@@ -137,26 +125,19 @@ fn agent_of_part(part: &Value) -> Option<&'static str> {
 
 /// The agent that wrote a line, if its members tell.
 fn agent_of_record(record: &Value) -> Option<&'static str> {
-    let kind = text(record, "type");
-    if has(record, "sessionId") && has(record, "projectHash") {
-        return Some("gemini-cli");
+    let has = |name: &str| has(record, name);
+    let is_event = text(record, "kind").ends_with("Event") || has("action") || has("observation");
+    match text(record, "type") {
+        _ if has("sessionId") && has("projectHash") => Some("gemini-cli"),
+        "gemini" if has("id") && has("timestamp") => Some("gemini-cli"),
+        _ if has("uuid") && has("sessionId") => {
+            let message = record.get("message")?;
+            let has = |name: &str| self::has(message, name);
+            (has("parts") && !has("content")).then_some("Qwen Code")
+        }
+        _ if is_event && has("source") && has("timestamp") => Some("OpenHands"),
+        _ => agent_of_message(record),
     }
-    if kind == "gemini" && has(record, "id") && has(record, "timestamp") {
-        return Some("gemini-cli");
-    }
-    if has(record, "uuid") && has(record, "sessionId") {
-        let message = record.get("message")?;
-        return (has(message, "parts") && !has(message, "content")).then_some("Qwen Code");
-    }
-    let is_openhands = has(record, "action") || has(record, "observation");
-    if is_openhands && has(record, "source") && has(record, "timestamp") {
-        return Some("OpenHands");
-    }
-    if text(record, "kind").ends_with("Event") && has(record, "source") && has(record, "timestamp")
-    {
-        return Some("OpenHands");
-    }
-    agent_of_message(record)
 }
 
 fn has(object: &Value, name: &str) -> bool {
@@ -172,36 +153,6 @@ fn text<'o>(object: &'o Value, name: &str) -> &'o str {
 fn list<'o>(object: &'o Value, name: &str) -> &'o [Value] {
     object[name].as_array().map(Vec::as_slice).unwrap_or_default()
 }
-
-/// Members that agents add to a message, beside those that messages have in one of the forms.
-const ADDED: [&str; 26] = [
-    "api",
-    "author",
-    "call_id",
-    "created",
-    "createdAt",
-    "created_at",
-    "date",
-    "effort",
-    "errorMessage",
-    "extra_content",
-    "function_call",
-    "images",
-    "index",
-    "message_id",
-    "metadata",
-    "meta",
-    "object",
-    "parts",
-    "prefix",
-    "provider",
-    "provider_extra",
-    "responseId",
-    "stopReason",
-    "thinking",
-    "time",
-    "weight",
-];
 
 /// The common members of a file's lines, in addition to their messages: such a file is a log, or the session of an
 /// unknown agent.
@@ -220,7 +171,15 @@ impl Envelope {
         if self.is_mixed {
             return;
         }
-        let is_own = |name: &&String| !ADDED.contains(&name.as_str()) && !is_of_messages(name);
+        let is_own = |name: &&String| match name.as_str() {
+            // Agents add these to a message, beside those that messages have in one of the forms.
+            "api" | "author" | "call_id" | "created" | "createdAt" | "created_at" | "date"
+            | "effort" | "errorMessage" | "extra_content" | "function_call" | "images"
+            | "index" | "message_id" | "metadata" | "meta" | "object" | "parts" | "prefix"
+            | "provider" | "provider_extra" | "responseId" | "stopReason" | "thinking" | "time"
+            | "weight" => false,
+            name => !is_of_messages(name),
+        };
         let names = line.as_object().into_iter().flat_map(Map::keys).filter(is_own).cloned();
         if self.lines == 0 {
             self.shared = names.collect();
