@@ -16,13 +16,17 @@ mod rules;
 mod tests;
 mod written;
 
-pub(crate) use self::{
+pub use self::{
     forms::is_of_messages,
+    read_error::ReadError,
+    rules::Format,
+    written::{NewResult, OUTCOME_UNKNOWN},
+};
+pub(crate) use self::{
     known::{is_of_server, is_untouched, may_say},
     openclaw::form_of as form_of_api,
     refused::{Refused, Why, is_plain},
     request::{NEITHER, Request},
     rules::{Blanks, Results, Rules},
-    written::{Asked, NewUse, is_synthetic_text, with_mark_of},
+    written::{is_synthetic_text, with_mark_of},
 };
-pub use self::{read_error::ReadError, rules::Format, written::OUTCOME_UNKNOWN};

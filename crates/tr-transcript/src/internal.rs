@@ -1,7 +1,8 @@
 //! What the sessions of tr-integrity use of transcripts: where the result of a use stands, and how one is
 //! written, for those who add results one by one. It may change at any time.
+pub use crate::format::{NewResult, is_of_messages};
 use crate::{
-    format::{self, Asked, Format, NewUse, Results},
+    format::{Format, Results},
     json::Piece,
     message::{Kind, Message},
     repair::{Repair, zone},
@@ -17,25 +18,6 @@ pub struct Answer {
     block: usize,
     /// Whether a repair or a recovery wrote it.
     pub is_placeholder: bool,
-}
-
-/// A result to write.
-#[derive(Clone, Copy, Debug)]
-pub struct NewResult<'r> {
-    /// The id of its use.
-    pub id: &'r str,
-    /// The tool.
-    pub name: &'r str,
-    /// What the model sees.
-    pub content: &'r str,
-    /// Whether the tool failed.
-    pub is_error: bool,
-}
-
-/// Whether messages of a form have this member.
-#[must_use]
-pub fn is_of_messages(name: &str) -> bool {
-    format::is_of_messages(name)
 }
 
 /// Whether a message says nothing of its own, so that it may stand between uses and their results.
@@ -133,16 +115,13 @@ fn alone(format: Format, result: &str) -> Transcript {
 /// Writes a step with these uses: id, name and input of each.
 #[must_use]
 pub fn write_uses(format: Format, uses: &[(&str, &str, &str)]) -> Vec<Message> {
-    let uses = uses.iter().map(|&(id, name, input)| NewUse { id, name, input });
-    format.write_uses(&uses.collect::<Vec<_>>())
+    format.write_uses(uses)
 }
 
 /// Writes a result. `used` is the message of its use, if the transcript has it.
 #[must_use]
 pub fn write_result(format: Format, used: Option<&Message>, result: NewResult<'_>) -> String {
-    let NewResult { id, name, content, is_error } = result;
-    let text = used.map_or("", |message| text_of(message, id));
-    format.form().write_result(&Asked { id, name, text }, content, is_error)
+    format.form().write_result(&result, used.map_or("", |message| text_of(message, result.id)))
 }
 
 /// Written results as messages.

@@ -4,7 +4,7 @@ use super::{
     form::{Form, answered, as_text, role, step, used},
     known, media,
     refused::{PATTERN, Refused, SIGNATURE, Text, Why, must_be, type_of},
-    written::{Asked, NewUse, with_mark_of},
+    written::{NewResult, NewUse, with_mark_of},
 };
 use crate::{
     json::{self, Members, quote},
@@ -118,9 +118,9 @@ impl Form for Anthropic {
         })
     }
 
-    fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
-        let (id, content) = (quote(asked.id), quote(content));
-        let is_error = if is_error { r#","is_error":true"# } else { "" };
+    fn write_result(&self, result: &NewResult<'_>, _: &str) -> String {
+        let (id, content) = (quote(result.id), quote(result.content));
+        let is_error = if result.is_error { r#","is_error":true"# } else { "" };
         format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{content}{is_error}}}"#)
     }
 

@@ -1,7 +1,7 @@
 //! The interface of a transcript form, and code that several forms share.
 use super::{
     ReadError, known,
-    written::{Asked, NewUse, is_synthetic},
+    written::{NewResult, NewUse, is_synthetic},
 };
 use crate::{
     json::{self, Members, Piece, quote},
@@ -22,8 +22,9 @@ pub(crate) trait Form: Sync {
     /// Writes the messages with these uses.
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String>;
 
-    /// Writes a result: a block, or a message of its own.
-    fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String;
+    /// Writes a result: a block, or a message of its own. `used` is the text of its use in the
+    /// transcript; empty if this crate writes the use.
+    fn write_result(&self, result: &NewResult<'_>, used: &str) -> String;
 
     /// Writes the messages that hold these results.
     fn hold(&self, results: &[String]) -> Vec<String> {
@@ -72,7 +73,7 @@ pub(super) fn step(
     uses: &[NewUse<'_>],
     write: impl Fn(&str, &str, &str) -> String,
 ) -> Vec<String> {
-    let write = |used: &NewUse<'_>| write(&quote(used.id), &quote(used.name), used.input);
+    let write = |(id, name, input): &NewUse<'_>| write(&quote(id), &quote(name), input);
     let uses: Vec<_> = uses.iter().map(write).collect();
     vec![format!("{head}{}]}}", uses.join(","))]
 }

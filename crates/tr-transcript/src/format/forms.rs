@@ -13,7 +13,8 @@ use crate::{
 };
 
 /// Whether messages of a form have this member.
-pub(crate) fn is_of_messages(name: &str) -> bool {
+#[must_use]
+pub fn is_of_messages(name: &str) -> bool {
     let forms: [&[&str]; 4] =
         [&anthropic::MEMBERS, &openai_chat::MEMBERS, &openai_responses::MESSAGE, &openclaw::RESULT];
     forms.iter().any(|members| members.contains(&name))

@@ -5,7 +5,7 @@ use super::{
     form::{Form, step},
     known,
     refused::{Refused, Text, Why, must_be},
-    written::{Asked, NewUse, is_synthetic},
+    written::{NewResult, NewUse, is_synthetic},
 };
 use crate::{
     json::{self, Members, Piece, quote},
@@ -104,20 +104,20 @@ impl Form for Gemini {
     }
 
     /// Writes an id if the call has one, in the call's spelling.
-    fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
-        let part: WirePart<'_> = json::object(asked.text).unwrap_or_default();
+    fn write_result(&self, result: &NewResult<'_>, used: &str) -> String {
+        let part: WirePart<'_> = json::object(used).unwrap_or_default();
         let call = part.call.and_then(function).unwrap_or_default();
         let id = match part.call {
             Some(_) if id_at(&call).is_none() => String::new(),
-            _ => format!(r#""id":{},"#, quote(asked.id)),
+            _ => format!(r#""id":{},"#, quote(result.id)),
         };
-        let response = if asked.text.contains(r#""function_call""#) {
+        let response = if used.contains(r#""function_call""#) {
             "function_response"
         } else {
             "functionResponse"
         };
-        let (name, content) = (quote(asked.name), quote(content));
-        let said = if is_error { "error" } else { "output" };
+        let (name, content) = (quote(result.name), quote(result.content));
+        let said = if result.is_error { "error" } else { "output" };
         format!(r#"{{"{response}":{{{id}"name":{name},"response":{{"{said}":{content}}}}}}}"#)
     }
 
@@ -315,25 +315,18 @@ fn is_signed(part: &str) -> bool {
 }
 
 fn is_signed_call(part: &str) -> bool {
-    let part: WirePart<'_> = json::object(part).unwrap_or_default();
-    part.call.is_some() && part.signature.is_some()
+    is_call(part) && is_signed(part)
 }
 
 /// A call with the placeholder signature, in the call's spelling.
 fn signed(part: &str) -> String {
-    #[derive(Deserialize)]
-    struct Signature<'t> {
-        #[serde(borrow, alias = "thought_signature", rename = "thoughtSignature")]
-        signature: &'t RawValue,
-    }
     let is_snake = part.contains(r#""function_call""#);
     let name = if is_snake { "thought_signature" } else { "thoughtSignature" };
     let member = format!(r#""{name}":"{NO_SIGNATURE}""#);
-    match json::object::<Signature<'_>>(part) {
-        Ok(Signature { signature }) => {
-            json::with_member(part, &json::span(part, signature.get()), &member)
-        }
-        Err(_) => part.replacen('{', &format!("{{{member},"), 1),
+    let members = json::members(part).unwrap_or_default();
+    match members.get("thoughtSignature").or(members.get("thought_signature")) {
+        Some(was) => json::with_member(part, &json::span(part, was.get()), &member),
+        None => part.replacen('{', &format!("{{{member},"), 1),
     }
 }
 

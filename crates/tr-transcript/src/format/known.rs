@@ -46,17 +46,11 @@ pub(crate) fn may_say(name: &str) -> bool {
 
 /// Whether a block type of Anthropic's is known and irrelevant to a repair.
 pub(crate) fn is_untouched(kind: &str) -> bool {
-    const KINDS: [&str; 8] = [
-        "compaction",
-        "container_upload",
-        "document",
-        "image",
-        "redacted_thinking",
-        "search_result",
-        "thinking",
-        "tool_reference",
-    ];
-    KINDS.contains(&kind) || is_of_server(kind)
+    match kind {
+        "compaction" | "container_upload" | "document" | "image" | "redacted_thinking"
+        | "search_result" | "thinking" | "tool_reference" => true,
+        kind => is_of_server(kind),
+    }
 }
 
 /// Whether a block of Anthropic's is a use of a tool that the provider runs, or its result.
@@ -94,39 +88,23 @@ pub(super) fn message(raw: &str, known: &[&str], content: Option<&RawValue>) -> 
     Some(if says_unknown { Unknown::Content } else { Unknown::Members })
 }
 
-/// The members of a result that its text or its title already contains, and those that mean nothing
-/// outside of a result.
-const TOLD: [&str; 16] = [
-    "cacheControl",
-    "callId",
-    "content",
-    "id",
-    "isError",
-    "output",
-    "parts",
-    "response",
-    "role",
-    "thoughtSignature",
-    "timestamp",
-    "toolCallId",
-    "toolUseId",
-    "type",
-    "functionResponse",
-    "functionCall",
-];
-
 /// The members of a result other than its content, one line for each: its tool, that it failed. Its
 /// title contains `id`.
 pub(super) fn beside(result: &str, id: &str) -> Vec<String> {
     let members = json::members(result).unwrap_or_default();
     let mut lines = Vec::new();
     for (name, value) in members {
-        let is_said = is_nothing(value) || value.get() == "false";
-        if json::camel_case(&name) == "functionResponse" {
-            lines.extend(beside(value.get(), id));
-        } else if !is_said && !TOLD.contains(&&*json::camel_case(&name)) {
-            let value = json::string(value).unwrap_or_else(|| value.get().into());
-            lines.extend((value != id).then(|| format!("[{name}: {value}]")));
+        match &*json::camel_case(&name) {
+            "functionResponse" => lines.extend(beside(value.get(), id)),
+            // The text says these, or a text has no place for them.
+            "cacheControl" | "callId" | "content" | "id" | "isError" | "output" | "parts"
+            | "response" | "role" | "thoughtSignature" | "timestamp" | "toolCallId"
+            | "toolUseId" | "type" | "functionCall" => {}
+            _ if is_nothing(value) || value.get() == "false" => {}
+            _ => {
+                let value = json::string(value).unwrap_or_else(|| value.get().into());
+                lines.extend((value != id).then(|| format!("[{name}: {value}]")));
+            }
         }
     }
     lines

@@ -5,7 +5,7 @@ use super::{
     form::{Form, as_text, result, role, step, used},
     known,
     refused::{Refused, Text, Why, must_be, openai},
-    written::{Asked, NewUse},
+    written::{NewResult, NewUse},
 };
 use crate::{
     json::{self, Members, Piece, quote},
@@ -111,8 +111,8 @@ impl Form for Chat {
     }
 
     /// This form has no error flag: the content says that it is an error.
-    fn write_result(&self, asked: &Asked<'_>, content: &str, _: bool) -> String {
-        let (id, content) = (quote(asked.id), quote(content));
+    fn write_result(&self, result: &NewResult<'_>, _: &str) -> String {
+        let (id, content) = (quote(result.id), quote(result.content));
         format!(r#"{{"role":"tool","tool_call_id":{id},"content":{content}}}"#)
     }
 

@@ -6,7 +6,7 @@ use super::{
     known,
     openai_chat::missing,
     refused::{Refused, Text, Why, must_be, openai, type_of},
-    written::{Asked, NewUse, is_synthetic},
+    written::{NewResult, NewUse, is_synthetic},
 };
 use crate::{
     json::{self, Members, Piece, quote},
@@ -27,26 +27,6 @@ const CALLS: [(&str, &str); 6] = [
     ("shell_call", "shell call"),
     ("apply_patch_call", "apply patch call"),
     ("computer_call", "computer call"),
-];
-
-/// Other items: those of the provider's own tools, and references to stored items.
-const UNTOUCHED: [&str; 16] = [
-    "agent_message",
-    "code_interpreter_call",
-    "compaction",
-    "compaction_summary",
-    "compaction_trigger",
-    "context_compaction",
-    "file_search_call",
-    "ghost_snapshot",
-    "image_generation_call",
-    "mcp_approval_request",
-    "mcp_approval_response",
-    "mcp_call",
-    "mcp_list_tools",
-    "tool_search_call",
-    "tool_search_output",
-    "web_search_call",
 ];
 
 /// The known members of a message.
@@ -191,7 +171,7 @@ impl Form for Responses {
     }
 
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {
-        let write = |NewUse { id, name, input }: &NewUse<'_>| {
+        let write = |(id, name, input): &NewUse<'_>| {
             let (id, name, input) = (quote(id), quote(name), quote(input));
             format!(
                 r#"{{"type":"function_call","call_id":{id},"name":{name},"arguments":{input}}}"#
@@ -201,9 +181,9 @@ impl Form for Responses {
     }
 
     /// Most kinds have no error flag: the content says that it is an error.
-    fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
-        let wire = Members::of(asked.text, &READ).unwrap_or_default();
-        let (id, content) = (quote(asked.id), quote(content));
+    fn write_result(&self, result: &NewResult<'_>, used: &str) -> String {
+        let wire = Members::of(used, &READ).unwrap_or_default();
+        let (id, content, is_error) = (quote(result.id), quote(result.content), result.is_error);
         let rest = match &*wire.text("type") {
             "custom_tool_call" => {
                 format!(r#"custom_tool_call_output","call_id":{id},"output":{content}"#)
@@ -317,8 +297,26 @@ fn unknown(raw: &str, kind: &str, part: &Kind) -> Option<Unknown> {
         Kind::Use { .. } | Kind::Result { .. } => known::block(raw, &PAIR),
         Kind::Reasoning | Kind::Reference => None,
         Kind::Other if kind == "function_call_output" => None,
-        _ if UNTOUCHED.contains(&kind) => None,
-        _ => Some(Unknown::Content),
+        _ => match kind {
+            // A repair leaves them as they are.
+            "agent_message"
+            | "code_interpreter_call"
+            | "compaction"
+            | "compaction_summary"
+            | "compaction_trigger"
+            | "context_compaction"
+            | "file_search_call"
+            | "ghost_snapshot"
+            | "image_generation_call"
+            | "mcp_approval_request"
+            | "mcp_approval_response"
+            | "mcp_call"
+            | "mcp_list_tools"
+            | "tool_search_call"
+            | "tool_search_output"
+            | "web_search_call" => None,
+            _ => Some(Unknown::Content),
+        },
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     known,
     openai_chat::Chat,
     refused::{Refused, Text, must_be},
-    written::{Asked, NewUse},
+    written::{NewResult, NewUse},
 };
 use crate::{
     json::{self, Members, quote},
@@ -98,8 +98,9 @@ impl Form for OpenClaw {
         })
     }
 
-    fn write_result(&self, asked: &Asked<'_>, content: &str, is_error: bool) -> String {
-        let (id, content) = (quote(asked.id), quote(content));
+    fn write_result(&self, result: &NewResult<'_>, _: &str) -> String {
+        let (id, content) = (quote(result.id), quote(result.content));
+        let is_error = result.is_error;
         format!(
             r#"{{"role":"toolResult","toolCallId":{id},"content":[{{"type":"text","text":{content}}}],"isError":{is_error}}}"#
         )

@@ -8,21 +8,20 @@ pub const OUTCOME_UNKNOWN: &str = "outcome unknown, may have run";
 /// The beginning of the content with which OpenClaw's own repair fills in a missing result.
 const OPENCLAW_SYNTHETIC: &str = "[openclaw] missing tool result in session history";
 
-/// A tool use to write.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NewUse<'r> {
-    pub(crate) id: &'r str,
-    pub(crate) name: &'r str,
-    pub(crate) input: &'r str,
-}
+/// A tool use to write: its id, its name and its input.
+pub(crate) type NewUse<'r> = (&'r str, &'r str, &'r str);
 
-/// A tool use to answer.
+/// A result to write.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'r> {
-    pub(crate) id: &'r str,
-    pub(crate) name: &'r str,
-    /// Its text in the transcript; empty if this crate writes the use.
-    pub(crate) text: &'r str,
+pub struct NewResult<'r> {
+    /// The id of its use.
+    pub id: &'r str,
+    /// The tool.
+    pub name: &'r str,
+    /// What the model sees.
+    pub content: &'r str,
+    /// Whether the tool failed.
+    pub is_error: bool,
 }
 
 /// Whether a repair wrote this content.

@@ -28,29 +28,6 @@ struct Root {
     found: Found,
 }
 
-/// Gemini's stop reasons for a filtered request or answer.
-const GEMINI_FILTERS: [&[u8]; 8] = [
-    b"SAFETY",
-    b"RECITATION",
-    b"BLOCKLIST",
-    b"PROHIBITED_CONTENT",
-    b"SPII",
-    b"IMAGE_SAFETY",
-    b"IMAGE_PROHIBITED_CONTENT",
-    b"IMAGE_RECITATION",
-];
-
-/// Gemini's stop reasons without a usable answer.
-const GEMINI_FAILURES: [&[u8]; 7] = [
-    b"MALFORMED_FUNCTION_CALL",
-    b"UNEXPECTED_TOOL_CALL",
-    b"TOO_MANY_TOOL_CALLS",
-    b"NO_IMAGE",
-    b"IMAGE_OTHER",
-    b"LANGUAGE",
-    b"OTHER",
-];
-
 impl Evidence {
     /// The failure so far, if there is one.
     pub(super) fn fault(&self) -> Option<ModelEnd> {
@@ -147,10 +124,28 @@ impl Evidence {
 
     fn gemini(&mut self, reason: &[u8]) {
         self.is_over |= reason != b"FINISH_REASON_UNSPECIFIED";
-        self.is_filtered |= GEMINI_FILTERS.contains(&reason);
-        self.has_failed |= GEMINI_FAILURES.contains(&reason);
-        if reason == b"MISSING_THOUGHT_SIGNATURE" {
-            self.complaint = self.complaint.or(Some(Complaint::Thinking));
+        match reason {
+            b"SAFETY"
+            | b"RECITATION"
+            | b"BLOCKLIST"
+            | b"PROHIBITED_CONTENT"
+            | b"SPII"
+            | b"IMAGE_SAFETY"
+            | b"IMAGE_PROHIBITED_CONTENT"
+            | b"IMAGE_RECITATION" => {
+                self.is_filtered = true;
+            }
+            b"MALFORMED_FUNCTION_CALL"
+            | b"UNEXPECTED_TOOL_CALL"
+            | b"TOO_MANY_TOOL_CALLS"
+            | b"NO_IMAGE"
+            | b"IMAGE_OTHER"
+            | b"LANGUAGE"
+            | b"OTHER" => self.has_failed = true,
+            b"MISSING_THOUGHT_SIGNATURE" => {
+                self.complaint = self.complaint.or(Some(Complaint::Thinking));
+            }
+            _ => {}
         }
     }
 

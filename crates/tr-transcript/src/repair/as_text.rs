@@ -5,10 +5,7 @@ use crate::{
     json,
     message::Message,
 };
-use serde_json::{Value, value::RawValue};
-use std::{borrow::Cow, collections::BTreeMap};
-
-type Members<'t> = BTreeMap<Cow<'t, str>, &'t RawValue>;
+use serde_json::Value;
 
 impl Found<'_> {
     /// The result as text: blocks, or a message. The text says whether the tool failed, and keeps
@@ -21,17 +18,16 @@ impl Found<'_> {
     ) -> Vec<String> {
         let message = messages[self.at];
         let whole = message.text(&message.blocks()[self.block].span);
-        let members = json::members(whole).unwrap_or_default();
         let mut texts =
-            format.result_as_text(&self.title(&members, pairs), self.id, whole, self.content);
+            format.result_as_text(&self.title(whole, pairs), self.id, whole, self.content);
         if let Some(last) = texts.pop() {
             texts.push(with_mark_of(last, whole));
         }
         texts
     }
 
-    fn title(&self, members: &Members<'_>, pairs: &Pairs<'_>) -> String {
-        let failed = if has_failed(members) { "failed " } else { "" };
+    fn title(&self, result: &str, pairs: &Pairs<'_>) -> String {
+        let failed = if has_failed(result) { "failed " } else { "" };
         let id = if self.id.is_empty() { String::new() } else { format!(": {}", self.id) };
         if self.is_guessed {
             return format!(
@@ -50,7 +46,8 @@ impl Found<'_> {
 }
 
 /// Whether a member other than the content says that the tool failed.
-fn has_failed(members: &Members<'_>) -> bool {
+fn has_failed(result: &str) -> bool {
+    let members = json::members(result).unwrap_or_default();
     let says = |name: &str, values: &[Value]| {
         let value = members.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok());
         value.is_some_and(|value: Value| values.contains(&value))

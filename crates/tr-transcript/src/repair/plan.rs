@@ -48,9 +48,7 @@ impl Repair {
         };
         RepairPlan { before: transcript.messages().to_vec(), after, log }
     }
-}
 
-impl Repair {
     fn keeps(self, transcript: &Transcript) -> bool {
         let validator = || match self.members {
             true => Validator::with_members_of(transcript),

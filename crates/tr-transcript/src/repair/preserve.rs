@@ -10,7 +10,7 @@ use super::{
     settings::Repair,
 };
 use crate::{
-    format::{Asked, Blanks, Format, OUTCOME_UNKNOWN, Refused, Results, with_mark_of},
+    format::{Blanks, Format, NewResult, OUTCOME_UNKNOWN, Refused, Results, with_mark_of},
     json::Piece,
     message::{Blank, Kind, Message, Role},
     transcript::Transcript,
@@ -142,9 +142,8 @@ fn at_home(answers: Vec<Piece>) -> (HashMap<usize, Vec<Piece>>, Vec<Piece>) {
             last = Some(block);
         }
     }
-    match last.and_then(|last| home.get_mut(&last)) {
-        Some(behind) => behind.append(&mut guests),
-        None => return (home, guests),
+    if let Some(behind) = last.and_then(|last| home.get_mut(&last)) {
+        behind.append(&mut guests);
     }
     (home, guests)
 }
@@ -284,14 +283,7 @@ impl Writer<'_, '_> {
                     continue;
                 }
                 Kind::Text(Blank::Empty | Blank::White) => {}
-                Kind::Text(Blank::No)
-                | Kind::Reasoning
-                | Kind::Reference
-                | Kind::Unread
-                | Kind::Other
-                | Kind::ServerUse { .. }
-                | Kind::ServerResult(_)
-                | Kind::Use { .. } => has_content = true,
+                _ => has_content = true,
             }
             pieces.push(Piece { was: Some(block), text: self.listed(at, block) });
         }
@@ -354,8 +346,9 @@ impl Writer<'_, '_> {
         let message = self.messages[used.at];
         let text = message.text(&message.blocks()[used.block].span);
         let id = used.new_id.as_deref().unwrap_or(&used.id);
-        let asked = Asked { id, name: message.use_name(used.block), text };
-        self.format.form().write_result(&asked, OUTCOME_UNKNOWN, true)
+        let name = message.use_name(used.block);
+        let result = NewResult { id, name, content: OUTCOME_UNKNOWN, is_error: true };
+        self.format.form().write_result(&result, text)
     }
 }
 

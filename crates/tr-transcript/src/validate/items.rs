@@ -10,11 +10,7 @@ use std::mem;
 impl Validator {
     /// Checks an item; findings about earlier items come first.
     pub(super) fn check_item(&mut self, message: &Message) {
-        let result = message.blocks().iter().find_map(|block| match &block.kind {
-            Kind::Result { id, .. } => Some(id),
-            _ => None,
-        });
-        if let Some(id) = result {
+        if let Some(id) = message.tool_results().next() {
             self.note_item(message);
             return self.check_result(id);
         }
