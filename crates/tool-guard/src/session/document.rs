@@ -9,12 +9,12 @@ mod outline;
 use super::{
     edit::Edit,
     options::How,
-    report::{About, Act, Form, Health, Lost},
+    report::{About, Act, Form, Health},
     sidecar::{Checkpoint, hash},
     verdict::NotJudged,
 };
 use std::{collections::BTreeSet, fmt};
-use tr_transcript::{CheckpointError, FileCheckpoint, Repair};
+use tr_transcript::{CheckpointError, FileCheckpoint, FileLoss, Repair};
 
 /// A session in memory. Its records are lines, or messages of a JSON text.
 pub(crate) trait Document: fmt::Debug {
@@ -97,7 +97,7 @@ impl End {
 #[derive(Debug, Default)]
 pub(crate) struct Planned {
     pub(crate) acts: Vec<Act>,
-    pub(crate) losses: Vec<Lost>,
+    pub(crate) losses: Vec<FileLoss>,
     /// The records that the actions and losses name: lines, or messages of a JSON text.
     pub(crate) reported: BTreeSet<u64>,
     /// How many bytes outside of records it removes that may hold content.

@@ -11,8 +11,7 @@ use serde_json::Value;
 use std::fmt::{self, Write as _};
 use tr_core::printable;
 use tr_transcript::{
-    FileAction, FileActionKind, FileFault, FileFinding, FileForm, Finding, Loss, RepairAction,
-    Severity, SkipReason,
+    FileAction, FileActionKind, FileFinding, FileForm, Finding, RepairAction, Severity, SkipReason,
 };
 
 /// How many findings of a file, or lines of a plan, are displayed.
@@ -85,32 +84,15 @@ pub(crate) struct Act {
     what: What,
 }
 
-/// An action on a message, on bytes that are no record, or on the file's lines.
+/// What an action does.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum What {
-    Message(RepairAction),
-    Bytes {
+    Planned(FileActionKind),
+    /// A record has more in it than before.
+    Extended {
         action: &'static str,
-        length: u64,
-        why: SkipReason,
     },
-    Lines {
-        action: &'static str,
-        /// For display.
-        #[serde(skip)]
-        says: &'static str,
-    },
-}
-
-/// A loss of a repair and its position.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Lost {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) line: Option<u64>,
-    #[serde(flatten)]
-    pub(crate) loss: Loss,
 }
 
 impl Found {
@@ -132,26 +114,25 @@ impl Found {
         }
     }
 
-    pub(crate) fn of_file(finding: &FileFinding, form: FileForm) -> Self {
-        let on_resume = match &finding.fault {
-            FileFault::Message(fault) => on_resume(form, fault),
-            _ => None,
-        };
-        let asked = finding.finding().map(Finding::format).or(form.messages());
+    pub(crate) fn of_file(found: &FileFinding, form: FileForm) -> Self {
+        if let Some(finding) = &found.finding {
+            let on_resume = on_resume(form, &finding.fault);
+            return Self { on_resume, ..Self::of_message(finding, Some(found.line)) };
+        }
         Self {
-            line: Some(finding.line),
-            message: finding.message_index,
-            block: finding.finding().and_then(|finding| finding.block_index),
-            rule: finding.rule(),
-            severity: finding.severity,
-            fault: key(&finding.fault),
-            tool_use_id: finding.tool_use_id.clone(),
-            what: finding.to_string(),
-            provider: provider(asked),
-            provider_error: finding.provider_error(),
-            on_resume,
-            is_not_judged: finding.fault.is_not_judged(),
-            is_left_by_repair: finding.finding().is_some_and(Finding::is_left_by_repair),
+            line: Some(found.line),
+            message: None,
+            block: None,
+            rule: 0,
+            severity: found.severity,
+            fault: key(&found.fault),
+            tool_use_id: None,
+            what: found.to_string(),
+            provider: provider(form.messages()),
+            provider_error: None,
+            on_resume: None,
+            is_not_judged: found.fault.is_not_judged(),
+            is_left_by_repair: false,
         }
     }
 
@@ -189,64 +170,61 @@ impl Found {
 
 impl Act {
     pub(crate) fn of_message(action: &RepairAction, line: Option<u64>) -> Self {
-        Self { line, what: What::Message(action.clone()) }
+        Self { line, what: What::Planned(FileActionKind::Message(action.clone())) }
     }
 
     pub(crate) fn of_file(FileAction { action, line, .. }: FileAction) -> Self {
-        let (action, says) = match action {
-            FileActionKind::Message(action) => return Self { line, what: What::Message(action) },
-            FileActionKind::DropBytes { length, why } => {
-                return Self { line, what: What::Bytes { action: "drop_bytes", length, why } };
-            }
-            FileActionKind::SplitRecords => ("split_records", "give the record its own line"),
-            FileActionKind::Relink => ("relink", "link the entry to the one before it"),
-            FileActionKind::GiveId => ("give_id", "give the entry an id of its own"),
-            FileActionKind::Rewrite => ("rewrite", "change this line of the message too"),
-            _ => ("other", "change the line"),
-        };
-        Self { line, what: What::Lines { action, says } }
+        Self { line, what: What::Planned(action) }
     }
 
-    /// An action that adds to a record and keeps all of its content.
+    /// A message that has more in it than before.
     pub(crate) fn extend(line: Option<u64>) -> Self {
-        let says = "add to the message; what it says stays";
-        Self { line, what: What::Lines { action: "extend", says } }
+        Self { line, what: What::Extended { action: "extend" } }
     }
 
     /// How many removed bytes may have held content.
     pub(crate) fn may_lose(&self) -> u64 {
         match self.what {
-            What::Bytes { length, why, .. } if why != SkipReason::Nul => length,
+            What::Planned(FileActionKind::DropBytes { length, why }) if why != SkipReason::Nul => {
+                length
+            }
             _ => 0,
         }
     }
 
     /// Its action on a message, and the line.
     pub(crate) fn in_messages(&self) -> Option<(Option<u64>, &RepairAction)> {
-        let What::Message(action) = &self.what else { return None };
+        let What::Planned(FileActionKind::Message(action)) = &self.what else { return None };
         Some((self.line, action))
     }
 
     pub(crate) fn say(&self) -> String {
-        match &self.what {
-            What::Message(action) => {
+        let What::Planned(action) = &self.what else {
+            return "add to the message; what it says stays".into();
+        };
+        match action {
+            FileActionKind::Message(action) => {
                 let id = printable(action.tool_use_id.as_deref().unwrap_or_default());
                 let new = action.new_id.as_ref().map(|new| format!(" → {}", printable(new)));
                 let new = new.unwrap_or_default();
                 format!("{}  {DIM}{id}{new}{DIM:#}", done(action.action)).trim_end().to_owned()
             }
-            What::Bytes { length, why: SkipReason::Nul, .. } => {
+            FileActionKind::DropBytes { length, why: SkipReason::Nul } => {
                 format!("take out {}", count(*length, "NUL byte"))
             }
-            What::Bytes { length, why: SkipReason::NotUtf8, .. } => {
+            FileActionKind::DropBytes { length, why: SkipReason::NotUtf8 } => {
                 let are = if *length == 1 { "is" } else { "are" };
                 format!("take out {} that {are} no UTF-8", count(*length, "byte"))
             }
-            What::Bytes { length, .. } => {
+            FileActionKind::DropBytes { length, .. } => {
                 let belong = if *length == 1 { "belongs" } else { "belong" };
                 format!("take out {} that {belong} to no record", count(*length, "byte"))
             }
-            What::Lines { says, .. } => (*says).into(),
+            FileActionKind::SplitRecords => "give the record its own line".into(),
+            FileActionKind::Relink => "link the entry to the one before it".into(),
+            FileActionKind::GiveId => "give the entry an id of its own".into(),
+            FileActionKind::Rewrite => "change this line of the message too".into(),
+            _ => "change the line".into(),
         }
     }
 }

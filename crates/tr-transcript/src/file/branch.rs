@@ -47,10 +47,7 @@ impl Branch {
                 }
                 return;
             }
-            FileForm::ClaudeCode
-            | FileForm::ClaudeSubagent
-            | FileForm::Codex
-            | FileForm::OpenClaw { .. } => {}
+            _ => {}
         }
         if entry.is_outside() && !matches!(entry.what, What::Leaf { .. }) {
             return;

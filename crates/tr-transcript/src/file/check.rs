@@ -8,11 +8,12 @@ use super::{
     located::Place,
     outline::{self, Outline},
     records::{Piece, Record, Records},
-    report::{FileReport, Findings},
+    report::FileReport,
 };
-use crate::format::Format;
+use crate::{format::Format, validate::Severity};
 use serde::de::IgnoredAny;
 use std::{
+    collections::HashSet,
     io::{self, Read},
     mem,
 };
@@ -40,7 +41,7 @@ const DEFAULT_WINDOW: usize = 8 << 20;
 /// {"type":"message","id":"b","parentId":"a","message":{"role":"user","content":"did it work?"}}
 /// "#;
 /// let report = FileCheck::new().run(&file[..], |_bytes_done| {})?;
-/// assert_eq!((report.findings[0].line, report.findings[0].rule()), (2, 2));
+/// assert_eq!(report.findings[0].line, 2);
 /// assert_eq!(report.findings[0].to_string(), "Incomplete tool_use: c");
 /// # Ok::<_, std::io::Error>(())
 /// ```
@@ -141,7 +142,7 @@ impl FileCheck {
                 Some(Piece::Skipped(skipped)) => {
                     run.report.bytes.skipped += skipped.length;
                     let shared = run.evidence.skipped(&skipped);
-                    run.findings.add(FileFinding::of_skipped(skipped));
+                    run.find(FileFinding::of_skipped(skipped));
                     run.share(shared, skipped.line);
                 }
                 Some(Piece::Record(record)) => {
@@ -174,7 +175,8 @@ struct Run<'c> {
     /// Records read before the form is known, and where they are.
     undecided: Vec<(Box<str>, Place)>,
     undecided_bytes: usize,
-    findings: Findings,
+    /// The kinds of the findings kept, once there are more than are kept.
+    kinds: Option<HashSet<FileFault>>,
     evidence: Evidence,
     /// What is known of the report so far.
     report: FileReport,
@@ -187,7 +189,7 @@ impl<'c> Run<'c> {
             branch: check.form.map(|form| (form, Branch::new(form, check.window, check.members))),
             undecided: Vec::new(),
             undecided_bytes: 0,
-            findings: Findings::up_to(check.max_findings),
+            kinds: None,
             evidence: Evidence::new(check.form.is_some()),
             report: FileReport { is_whole: true, ..FileReport::default() },
         }
@@ -210,7 +212,7 @@ impl<'c> Run<'c> {
         self.report.records += 1;
         self.report.bytes.records += record.length - record.invalid;
         if record.is_glued {
-            self.findings.add(FileFinding::of_record(FileFault::Glued, line, offset));
+            self.find(FileFinding::of_record(FileFault::Glued, line, offset));
         }
         self.share(shared, line);
         true
@@ -221,17 +223,32 @@ impl<'c> Run<'c> {
         let Place { line, offset, .. } = place;
         if outline.is_too_much {
             self.report.too_much.get_or_insert(line);
-            self.findings.add(FileFinding::of_record(FileFault::UnreadMessage, line, offset));
+            self.find(FileFinding::of_record(FileFault::UnreadMessage, line, offset));
         }
         if let Some((_, branch)) = &mut self.branch {
             branch.push(outline.entry, place);
         }
     }
 
+    /// Of the findings beyond the limit only the first of each kind is kept, so that the kept ones
+    /// tell whether something is not understood.
+    fn find(&mut self, finding: FileFinding) {
+        self.report.found += 1;
+        self.report.errors += u64::from(finding.severity == Severity::Error);
+        let kept = &mut self.report.findings;
+        if kept.len() >= self.check.max_findings {
+            let kinds = || kept.iter().map(|finding| finding.fault).collect();
+            if !self.kinds.get_or_insert_with(kinds).insert(finding.fault) {
+                return;
+            }
+        }
+        kept.push(finding);
+    }
+
     /// Notes that the record at `offset` shares its line.
     fn share(&mut self, offset: Option<u64>, line: u64) {
         if let Some(offset) = offset {
-            self.findings.add(FileFinding::of_record(FileFault::SharedLine, line, offset));
+            self.find(FileFinding::of_record(FileFault::SharedLine, line, offset));
         }
     }
 
@@ -273,20 +290,18 @@ impl<'c> Run<'c> {
         if self.branch.is_none() {
             self.decide_plain();
         }
-        let Self { check, branch, mut findings, evidence, mut report, .. } = self;
-        let walk = branch.and_then(|(form, branch)| {
-            report.form = form;
+        let walk = self.branch.take().and_then(|(form, branch)| {
+            self.report.form = form;
             branch.finish()
         });
         if let Some(mut walk) = walk {
-            report.messages = walk.len();
-            report.pending.extend(walk.pending().map(Into::into));
-            report.unknown_api = walk.take_unknown_api();
-            walk.take_findings(check.asked).for_each(|finding| findings.add(finding));
+            self.report.messages = walk.len();
+            self.report.pending.extend(walk.pending().map(Into::into));
+            self.report.unknown_api = walk.take_unknown_api();
+            walk.take_findings(self.check.asked).for_each(|finding| self.find(finding));
         }
-        findings.kept.sort_by_key(|finding| finding.offset);
-        (report.findings, report.found, report.errors) =
-            (findings.kept, findings.all, findings.errors);
+        let Self { evidence, mut report, .. } = self;
+        report.findings.sort_by_key(|finding| finding.offset);
         (report.own_records, report.other_records, report.torn_lines) = evidence.finish();
         (report.lines, report.bytes.total) = (lines, total);
         report.bytes.separators = total - report.bytes.records - report.bytes.skipped;

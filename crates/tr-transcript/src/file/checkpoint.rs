@@ -12,21 +12,24 @@ use crate::{
     checkpoint_error::CheckpointError,
     message::{Message, Role},
 };
+use serde::Serialize;
 
 /// A point of a session file to which it can be rolled back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FileCheckpoint {
     /// `N-HASH`: how many records stand before it, and the beginning of their hash.
     pub id: Box<str>,
-    /// How many records stand before it.
-    pub records: usize,
-    /// How many bytes of the file stand before it.
-    pub length: u64,
+    /// How many messages the model would be sent.
+    #[serde(rename = "messageIndex")]
+    pub messages: usize,
     /// The line of the last record before it; 0 if there is none.
     pub line: u64,
-    /// How many messages the model would be sent.
-    pub messages: usize,
+    /// How many bytes of the file stand before it.
+    pub length: u64,
+    /// How many records stand before it.
+    #[serde(skip)]
+    pub records: usize,
 }
 
 /// How many characters of the hash an id has.
@@ -127,19 +130,13 @@ impl SessionFile {
     /// Where the line of the last of these records ends.
     fn end_of(&self, records: usize) -> usize {
         let Some(last) = records.checked_sub(1) else {
-            return self
-                .spans
-                .first()
-                .map_or(self.bytes.len(), |span| self.line_start(span.at.start));
+            let Some(span) = self.spans.first() else { return self.bytes.len() };
+            return memchr::memrchr(b'\n', &self.bytes[..span.at.start]).map_or(0, |end| end + 1);
         };
         let end = self.spans[last].at.end;
         let next = self.spans.get(records).map_or(self.bytes.len(), |span| span.at.start);
         let line_end = self.bytes[end..next].iter().position(|&byte| byte == b'\n');
         line_end.map_or(end, |at| end + at + 1)
-    }
-
-    fn line_start(&self, at: usize) -> usize {
-        self.bytes[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
     }
 
     /// The hash for each number of records, from none on.

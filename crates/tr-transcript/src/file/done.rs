@@ -2,6 +2,7 @@
 //! repaired parts of a file are joined.
 use super::records::{SkipReason, Skipped};
 use crate::repair::{Loss, RepairAction};
+use serde::Serialize;
 use std::fmt;
 
 /// One action of a repair of a file.
@@ -15,11 +16,10 @@ pub struct FileAction {
 }
 
 /// What a repair of a file does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FileActionKind {
-    /// Changes the messages.
-    Message(RepairAction),
     /// Removes bytes that are no record; [`FilePlan::dropped`] keeps them.
     DropBytes {
         /// How many.
@@ -35,16 +35,20 @@ pub enum FileActionKind {
     GiveId,
     /// Changes or removes another line of a message that is changed.
     Rewrite,
+    /// Changes the messages.
+    #[serde(untagged)]
+    Message(RepairAction),
 }
 
 /// Information that the session no longer contains after a repair.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileLoss {
-    /// What is lost.
-    pub loss: Loss,
     /// The line that held it, from 1; `None` if it follows from another repair.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
+    /// What is lost.
+    #[serde(flatten)]
+    pub loss: Loss,
 }
 
 /// Bytes that a repair removes from a file. [`Debug`](fmt::Debug) does not print them.

@@ -133,19 +133,21 @@ impl Draft {
 fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
     let mut is_on_path = vec![false; entries.len()];
     path.nodes.iter().for_each(|&node| is_on_path[node] = true);
-    let mut beside = OffPath::default();
+    // Of the lines off the path: those of each answer, and the results linked to each line.
+    let (mut lines_of, mut results_of) =
+        (HashMap::<&str, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
     let found =
         |at: usize| entries[at].entry.as_message().into_iter().flat_map(Message::tool_results);
     let id = |at: usize| entries[at].entry.id.as_ref();
     let mut results = Vec::new();
     for at in (0..entries.len()).filter(|&at| !is_on_path[at]) {
         match (entries[at].entry.answer(), &entries[at].entry.link) {
-            (Some(answer), _) => beside.lines.entry(answer).or_default().push(at),
+            (Some(answer), _) => lines_of.entry(answer).or_default().push(at),
             (None, Link::To(parent)) if found(at).next().is_some() => results.push((at, &**parent)),
             _ => {}
         }
     }
-    if beside.lines.is_empty() && results.is_empty() {
+    if lines_of.is_empty() && results.is_empty() {
         return path.nodes.clone();
     }
     let mut answered: HashSet<&str> = path.nodes.iter().flat_map(|&node| found(node)).collect();
@@ -153,7 +155,7 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
     let ids = Ids::among(entries, |id| parents.contains(id));
     for (at, parent) in results {
         if let Some(parent) = ids.parent(parent, at) {
-            beside.results.entry(parent).or_default().push(at);
+            results_of.entry(parent).or_default().push(at);
         }
     }
     let mut on_path: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -171,7 +173,7 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
             continue;
         }
         let mut said: HashSet<_> = lines.iter().filter_map(|&line| id(line)).collect();
-        for line in beside.lines.remove(answer).unwrap_or_default() {
+        for line in lines_of.remove(answer).unwrap_or_default() {
             // Claude Code reads the lines of one id as one.
             if id(line).is_none_or(|id| said.insert(id)) {
                 nodes.push(line);
@@ -179,7 +181,7 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
             lines.push(line);
         }
         for line in lines {
-            for result in beside.results.remove(&line).unwrap_or_default() {
+            for result in results_of.remove(&line).unwrap_or_default() {
                 if found(result).all(|id| !answered.contains(id)) {
                     answered.extend(found(result));
                     nodes.push(result);
@@ -188,13 +190,4 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
         }
     }
     nodes
-}
-
-/// The entries that are not on the path, in the order of the file.
-#[derive(Default)]
-struct OffPath<'e> {
-    /// The lines of each answer.
-    lines: HashMap<&'e str, Vec<usize>>,
-    /// The entries with results, by the entry that they are linked to.
-    results: HashMap<usize, Vec<usize>>,
 }

@@ -6,15 +6,10 @@ use std::{borrow::Cow, collections::HashMap};
 /// Edits of a session file's records.
 #[derive(Debug, Default)]
 pub(super) struct Edits {
-    changed: HashMap<usize, Change>,
+    /// The new text of a record; `None` if it is removed.
+    changed: HashMap<usize, Option<String>>,
     /// New lines.
     added: HashMap<InsertAt, Vec<String>>,
-}
-
-#[derive(Debug)]
-enum Change {
-    Text(String),
-    Removed,
 }
 
 /// Where a new line is inserted.
@@ -29,13 +24,13 @@ impl Edits {
     /// The text of a record after the edits.
     pub(super) fn text<'f>(&'f self, file: &'f SessionFile, record: usize) -> Cow<'f, str> {
         match self.changed.get(&record) {
-            Some(Change::Text(text)) => Cow::Borrowed(text),
+            Some(Some(text)) => Cow::Borrowed(text),
             _ => file.text(record),
         }
     }
 
     pub(super) fn set(&mut self, record: usize, text: String) {
-        self.changed.insert(record, Change::Text(text));
+        self.changed.insert(record, Some(text));
     }
 
     /// Gives a member of a record another value.
@@ -51,11 +46,11 @@ impl Edits {
     }
 
     pub(super) fn remove(&mut self, record: usize) {
-        self.changed.insert(record, Change::Removed);
+        self.changed.insert(record, None);
     }
 
     pub(super) fn is_gone(&self, record: usize) -> bool {
-        matches!(self.changed.get(&record), Some(Change::Removed))
+        matches!(self.changed.get(&record), Some(None))
     }
 
     pub(super) fn insert(&mut self, spot: InsertAt, line: String) {
@@ -142,8 +137,8 @@ impl Edits {
             out.end_line();
         }
         match self.changed.get(&record) {
-            Some(Change::Removed) => out.gone(),
-            Some(Change::Text(text)) => out.record(text.as_bytes()),
+            Some(None) => out.gone(),
+            Some(Some(text)) => out.record(text.as_bytes()),
             None => out.record(file.text(record).as_bytes()),
         }
         for line in self.added(InsertAt::After(record)) {

@@ -48,12 +48,8 @@ pub struct FileFinding {
     pub offset: u64,
     /// How many bytes are no record; 0 for findings about records.
     pub length: u64,
-    /// The index among the messages that the model would be sent.
-    pub message_index: Option<usize>,
-    /// The id of the tool use.
-    pub tool_use_id: Option<Box<str>>,
-    /// The validator's finding, if the fault is in a message.
-    pub(super) finding: Option<Finding>,
+    /// The validator's finding, with its message and block; `None` if the fault is the file's.
+    pub finding: Option<Finding>,
 }
 
 impl FileFault {
@@ -79,8 +75,6 @@ impl FileFinding {
             line,
             offset,
             length: 0,
-            message_index: Some(finding.message_index),
-            tool_use_id: finding.tool_use_id.clone(),
             finding: Some(finding),
         }
     }
@@ -99,10 +93,8 @@ impl FileFinding {
     pub(super) fn shifted(mut self, lines: i64, bytes: i64, messages: i64) -> Self {
         self.line = self.line.saturating_add_signed(lines);
         self.offset = self.offset.saturating_add_signed(bytes);
-        let message = |at: usize| at.saturating_add_signed(messages as isize);
-        self.message_index = self.message_index.map(message);
-        if let Some(finding) = &mut self.finding {
-            finding.message_index = message(finding.message_index);
+        if let Some(Finding { message_index, .. }) = &mut self.finding {
+            *message_index = message_index.saturating_add_signed(messages as isize);
         }
         self
     }
@@ -118,29 +110,7 @@ impl FileFinding {
             FileFault::Glued | FileFault::SharedLine | FileFault::PhantomParent => Severity::Error,
             _ => Severity::Warning,
         };
-        let (message_index, tool_use_id, finding) = (None, None, None);
-        Self { fault, severity, line, offset, length: 0, message_index, tool_use_id, finding }
-    }
-
-    /// The number of the validation rule that it breaks, 1 to 3; 0 for other faults.
-    #[must_use]
-    pub const fn rule(&self) -> u8 {
-        match self.fault {
-            FileFault::Message(fault) => fault.rule(),
-            _ => 0,
-        }
-    }
-
-    /// The validator's finding with its block; `None` if the fault is the file's.
-    #[must_use]
-    pub const fn finding(&self) -> Option<&Finding> {
-        self.finding.as_ref()
-    }
-
-    /// The text with which the provider would refuse the session; `None` if it would not.
-    #[must_use]
-    pub fn provider_error(&self) -> Option<String> {
-        self.finding.as_ref()?.provider_error()
+        Self { fault, severity, line, offset, length: 0, finding: None }
     }
 }
 
@@ -148,28 +118,26 @@ impl FileFinding {
 impl fmt::Display for FileFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (length, plural) = (self.length, if self.length == 1 { "" } else { "s" });
-        match (self.fault, &self.finding) {
-            (_, Some(finding)) => finding.fmt(f),
-            (FileFault::Skipped(SkipReason::Torn), _) => {
-                write!(f, "Torn record: {length} byte{plural}")
-            }
-            (FileFault::Skipped(SkipReason::Nul), _) => {
-                write!(f, "Run of {length} NUL byte{plural}")
-            }
-            (FileFault::Skipped(SkipReason::NotUtf8), _) => {
+        if let Some(finding) = &self.finding {
+            return finding.fmt(f);
+        }
+        match self.fault {
+            FileFault::Skipped(SkipReason::Torn) => write!(f, "Torn record: {length} byte{plural}"),
+            FileFault::Skipped(SkipReason::Nul) => write!(f, "Run of {length} NUL byte{plural}"),
+            FileFault::Skipped(SkipReason::NotUtf8) => {
                 write!(f, "Invalid UTF-8: {length} byte{plural}")
             }
-            (FileFault::Skipped(SkipReason::TooLong), _) => {
+            FileFault::Skipped(SkipReason::TooLong) => {
                 write!(f, "Line too long to be checked: {length} bytes")
             }
-            (FileFault::Glued, _) => f.write_str("Record behind another on its line"),
-            (FileFault::SharedLine, _) => f.write_str("Record on a line with other bytes"),
-            (FileFault::PhantomParent, _) => {
+            FileFault::Glued => f.write_str("Record behind another on its line"),
+            FileFault::SharedLine => f.write_str("Record on a line with other bytes"),
+            FileFault::PhantomParent => {
                 f.write_str("Entry whose parent is missing or one of its descendants")
             }
-            (FileFault::UnreadMessage, _) => f.write_str("Message that cannot be read"),
-            (FileFault::UnsurePlace, _) => f.write_str("Record whose position is uncertain"),
-            (FileFault::Message(_), None) => f.write_str("Invalid message"),
+            FileFault::UnreadMessage => f.write_str("Message that cannot be read"),
+            FileFault::UnsurePlace => f.write_str("Record whose position is uncertain"),
+            FileFault::Message(_) => f.write_str("Invalid message"),
         }
     }
 }

@@ -17,6 +17,7 @@ use std::{
 };
 
 /// The links and ids of a file's records.
+#[derive(Default)]
 pub(super) struct Index {
     /// Randomly keyed, because the ids come from outside.
     hasher: RandomState,
@@ -79,13 +80,7 @@ impl Index {
         bytes: &[u8],
         mut progress: impl FnMut(u64),
     ) -> Option<Self> {
-        let mut index = Self {
-            hasher: RandomState::new(),
-            nodes: Vec::new(),
-            names: Vec::new(),
-            compactions: Vec::new(),
-            leaves: Vec::new(),
-        };
+        let mut index = Self::default();
         let mut records = Records::new(bytes).max_record(usize::MAX);
         records.trust();
         // Reading a slice cannot fail.

@@ -19,18 +19,12 @@ const CLAUDE_CODE: [&str; 7] =
 
 /// The member that names an entry's parent.
 pub(super) const fn parent_member(form: FileForm) -> &'static str {
-    match form {
-        FileForm::ClaudeCode | FileForm::ClaudeSubagent => "parentUuid",
-        _ => "parentId",
-    }
+    if form.is_claude_code() { "parentUuid" } else { "parentId" }
 }
 
 /// The member that holds an entry's id.
 pub(super) const fn id_member(form: FileForm) -> &'static str {
-    match form {
-        FileForm::ClaudeCode | FileForm::ClaudeSubagent => "uuid",
-        _ => "id",
-    }
+    if form.is_claude_code() { "uuid" } else { "id" }
 }
 
 /// Generates ids for new entries.
@@ -267,6 +261,6 @@ fn openclaw(like: &Copied, message: &Message, tool: Option<&str>) -> String {
     text
 }
 
-fn quoted(id: Option<&str>) -> String {
+pub(super) fn quoted(id: Option<&str>) -> String {
     id.map_or("null".to_owned(), quote)
 }

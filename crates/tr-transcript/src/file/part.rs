@@ -219,7 +219,7 @@ impl<'f> Parts<'f> {
         if !whole.iter().map(|(seen, _)| seen).eq(part.iter().map(|(seen, _)| seen)) {
             return None;
         }
-        let index = |finding: &FileFinding| finding.message_index.map(|at| at as i64);
+        let index = |found: &FileFinding| Some(found.finding.as_ref()?.message_index as i64);
         let shifts = whole.iter().zip(&part);
         let mut shifts =
             shifts.filter_map(|((_, whole), (_, part))| Some(index(whole)? - index(part)?));
@@ -259,7 +259,8 @@ fn asked(form: FileForm, bytes: &[u8], offset: usize) -> Option<Format> {
 fn relative(finding: &FileFinding, lines: i64, bytes: i64) -> impl Ord {
     let (offset, line) = (finding.offset as i64 + bytes, finding.line as i64 + lines);
     let fault = format!("{:?} {:?}", finding.severity, finding.fault);
-    (offset, line, finding.length, fault, finding.tool_use_id.clone())
+    let id = finding.finding.as_ref().and_then(|finding| finding.tool_use_id.clone());
+    (offset, line, finding.length, fault, id)
 }
 
 fn names(file: &SessionFile) -> impl Iterator<Item = Name<Id>> {
@@ -306,10 +307,9 @@ fn hides(form: FileForm, parent: Option<&str>) -> Option<String> {
 }
 
 fn links(form: FileForm, id: Option<&str>, parent: Option<Option<&str>>) -> String {
-    use super::new_line::{id_member, parent_member};
+    use super::new_line::{id_member, parent_member, quoted};
     let Some(id) = id else { return String::new() };
-    let parent = parent.map(|parent| parent.map_or_else(|| "null".to_owned(), quote));
-    let parent = parent.map(|parent| format!(r#","{}":{parent}"#, parent_member(form)));
+    let parent = parent.map(|id| format!(r#","{}":{}"#, parent_member(form), quoted(id)));
     format!(r#","{}":{}{}"#, id_member(form), quote(id), parent.unwrap_or_default())
 }
 

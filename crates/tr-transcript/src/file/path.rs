@@ -203,7 +203,11 @@ impl Path {
                     hides = true;
                 }
                 // The first kept entry is before the list.
-                None if has_before && !hides && self.continues && first_kept.is_some() => {
+                None if has_before
+                    && !hides
+                    && self.continues
+                    && !matches!(first_kept, FirstKept::Nothing) =>
+                {
                     self.forgets = true;
                 }
                 None => {
@@ -224,10 +228,6 @@ impl FirstKept {
             Self::Number(number) => located.number == *number,
             Self::Nothing => false,
         }
-    }
-
-    const fn is_some(&self) -> bool {
-        !matches!(self, Self::Nothing)
     }
 }
 

@@ -1,10 +1,5 @@
 //! The result of a check of a session file.
-use super::{
-    finding::{FileFault, FileFinding},
-    form::FileForm,
-};
-use crate::validate::Severity;
-use std::collections::HashSet;
+use super::{finding::FileFinding, form::FileForm};
 
 /// The result of a check.
 #[derive(Clone, Debug, Default)]
@@ -57,37 +52,6 @@ pub struct FileBytes {
     pub skipped: u64,
     /// White space, line ends and the byte order mark between them.
     pub separators: u64,
-}
-
-/// The findings so far. Of those beyond the limit only the first of each kind is kept, so that the
-/// kept ones tell whether something is not understood.
-#[derive(Clone, Debug)]
-pub(super) struct Findings {
-    pub(super) kept: Vec<FileFinding>,
-    pub(super) all: u64,
-    pub(super) errors: u64,
-    most: usize,
-    /// The kinds of the kept ones, once there are more.
-    kinds: Option<HashSet<FileFault>>,
-}
-
-impl Findings {
-    pub(super) const fn up_to(most: usize) -> Self {
-        Self { kept: Vec::new(), all: 0, errors: 0, most, kinds: None }
-    }
-
-    pub(super) fn add(&mut self, finding: FileFinding) {
-        self.all += 1;
-        self.errors += u64::from(finding.severity == Severity::Error);
-        let kept = &mut self.kept;
-        if kept.len() >= self.most {
-            let kinds = || kept.iter().map(|finding| finding.fault).collect();
-            if !self.kinds.get_or_insert_with(kinds).insert(finding.fault) {
-                return;
-            }
-        }
-        kept.push(finding);
-    }
 }
 
 impl FileReport {

@@ -32,7 +32,7 @@ pub(crate) struct Listed {
     created: Option<String>,
     checkpoints: Vec<Listing>,
     /// Where its last turns begin: it can be rolled back there without a checkpoint.
-    turns: Vec<Turn>,
+    turns: Vec<FileCheckpoint>,
     /// Invalid lines of the checkpoint file.
     unreadable_lines: Vec<usize>,
 }
@@ -43,15 +43,6 @@ struct Listing {
     checkpoint: Checkpoint,
     /// Whether the session can be rolled back to it.
     holds: bool,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Turn {
-    id: Box<str>,
-    message_index: usize,
-    line: u64,
-    length: u64,
 }
 
 /// Lists a session's checkpoints; makes one first if that is requested.
@@ -78,18 +69,12 @@ pub(crate) fn checkpoints(
         }
     };
     let kept = source.checkpoints(&*content)?;
-    let turn = |turn: FileCheckpoint| Turn {
-        id: turn.id,
-        message_index: turn.messages,
-        line: turn.line,
-        length: turn.length,
-    };
     let listing = |checkpoint| Listing { holds: content.holds(&checkpoint), checkpoint };
     Ok(Listed {
         about: content.about(),
         created,
         checkpoints: kept.checkpoints.into_iter().map(listing).collect(),
-        turns: content.turns(TURNS).into_iter().map(turn).collect(),
+        turns: content.turns(TURNS),
         unreadable_lines: kept.unreadable,
     })
 }
@@ -165,7 +150,7 @@ impl Outcome for Listed {
             let _ = writeln!(out, "  no checkpoints");
         }
         for turn in &self.turns {
-            let (id, at) = (printable(&turn.id), count(turn.message_index as u64, "message"));
+            let (id, at) = (printable(&turn.id), count(turn.messages as u64, "message"));
             let line = turn.line;
             let _ = writeln!(out, "  {TITLE}{id}{TITLE:#}  a turn begins behind line {line}, {at}");
         }

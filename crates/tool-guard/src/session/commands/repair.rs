@@ -9,7 +9,7 @@ use crate::{
         document::{self, Document, Planned},
         each::Outcome,
         options::How,
-        report::{About, Act, Form, Health, Lost, SHOWN, head, location, more},
+        report::{About, Act, Form, Health, SHOWN, head, location, more},
         target::Target,
         verdict::{Failure, NotJudged, Verdict},
     },
@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;
 use tr_core::printable;
-use tr_transcript::{ActionKind, FileForm, Format, LossKind};
+use tr_transcript::{ActionKind, FileForm, FileLoss, Format, LossKind};
 
 /// How many records a refusal names.
 const NAMED: usize = 5;
@@ -31,7 +31,7 @@ pub(crate) struct Repaired {
     #[serde(flatten)]
     how: How,
     repairs: Vec<Act>,
-    losses: Vec<Lost>,
+    losses: Vec<FileLoss>,
     messages_after: usize,
     bytes_after: u64,
     /// Why it is not written without `--force`.
@@ -135,7 +135,7 @@ fn refused_to(refusal: &Refusal, how: How, target: &Target) -> CliError {
 }
 
 /// Displays the actions and losses of a repair.
-fn show_plan(acts: &[Act], losses: &[Lost], target: &Target, out: &mut String) {
+fn show_plan(acts: &[Act], losses: &[FileLoss], target: &Target, out: &mut String) {
     for act in acts.iter().take(SHOWN) {
         let _ = writeln!(out, "  {}  {}", location(target, act.line), act.say());
     }

@@ -3,7 +3,7 @@ use super::{Document, End, Planned, agents, doubt, other_form};
 use crate::{
     files::{CliError, File},
     session::{
-        report::{About, Act, Form, Found, Health, Lost},
+        report::{About, Act, Form, Found, Health},
         sidecar::{Checkpoint, hash},
         verdict::{Failure, NotJudged, Verdict},
     },
@@ -12,8 +12,8 @@ use crate::{
 use indicatif::{ProgressBar, ProgressStyle};
 use tr_core::printable;
 use tr_transcript::{
-    CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FileLoss,
-    FilePlanner, FileReport, Repair, SessionFile, Severity, SkipReason, Skipped,
+    CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FilePlanner,
+    FileReport, Repair, SessionFile, Severity, SkipReason, Skipped,
 };
 
 /// A session of JSON lines, in memory.
@@ -167,13 +167,12 @@ impl Document for JsonLines {
         let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
         let doubt = doubt(plan.changed_unknown, plan.doubtful_answer);
         let doubt = doubt.or_else(|| plan.named_elsewhere.map(named_elsewhere));
-        let lost = |FileLoss { line, loss, .. }| Lost { line, loss };
         let after = plan.after.map(Self::new);
         let other = || after.as_ref().and_then(|after| self.invalid_other_form(after));
         let doubt = doubt.or_else(|| Some(other_form(self.about().form, other()?)));
         Ok(Planned {
             acts: plan.actions.into_iter().map(Act::of_file).collect(),
-            losses: plan.losses.into_iter().map(lost).collect(),
+            losses: plan.losses,
             reported,
             dropped,
             doubt,

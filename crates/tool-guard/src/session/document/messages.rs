@@ -2,14 +2,14 @@
 use super::{Document, End, Planned, doubt, other_form};
 use crate::session::{
     edit::Edit,
-    report::{About, Act, Form, Found, Health, Lost},
+    report::{About, Act, Form, Found, Health},
     sidecar::{Checkpoint, hash},
     verdict::{NotJudged, Verdict},
 };
 use std::collections::BTreeSet;
 use tr_integrity::{ResetOptions, Session};
 use tr_transcript::{
-    ActionKind, CheckpointError, Finding, Format, Loss, Repair, RepairAction, RepairPlan,
+    ActionKind, CheckpointError, FileLoss, Finding, Format, Loss, Repair, RepairAction, RepairPlan,
     Transcript, Validator,
 };
 
@@ -124,7 +124,8 @@ impl Messages {
         };
         let acts = plan.actions().iter().zip(plan.places()).map(act).collect();
         reported.extend(plan.losses().iter().map(|lost| lost.message_index as u64));
-        let lose = |loss: &Loss| Lost { line: self.line(loss.message_index), loss: loss.clone() };
+        let lose =
+            |loss: &Loss| FileLoss { line: self.line(loss.message_index), loss: loss.clone() };
         let losses = plan.losses().iter().map(lose).collect();
         Planned { acts, losses, reported, ..Planned::default() }
     }

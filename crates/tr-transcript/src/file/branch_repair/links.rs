@@ -35,8 +35,7 @@ impl BranchRepair<'_> {
         }
         let member = new_line::parent_member(self.file.form());
         for (node, parent) in links.into_iter().chain(others) {
-            let value = parent.and_then(|parent| self.id(parent)).map(json::quote);
-            let value = value.unwrap_or_else(|| "null".to_owned());
+            let value = new_line::quoted(parent.and_then(|parent| self.id(parent)));
             self.edits.set_member(self.file, node, member, &value);
             self.relinked.insert(node);
         }

@@ -7,9 +7,9 @@ use proptest::{collection::vec, prelude::*, test_runner::RngSeed};
 use serde_json::{Value, json};
 use tr_testkit::rounds;
 use tr_transcript::{
-    Fault, FileAction, FileActionKind, FileCheck, FileFault, FileFinding, FileForm, FilePlan,
-    FilePlanner, FileReport, Finding, Message, Piece, Records, Repair, RepairMode, SessionFile,
-    Severity, Transcript, Validator,
+    Fault, FileAction, FileActionKind, FileCheck, FileFault, FileForm, FilePlan, FilePlanner,
+    FileReport, Finding, Message, Piece, Records, Repair, RepairMode, SessionFile, Severity,
+    Transcript, Validator,
 };
 
 fn check(file: &[u8]) -> FileReport {
@@ -61,7 +61,7 @@ fn found_alike(file: &[u8], report: &FileReport) -> Result<(), TestCaseError> {
         all
     };
     let outlined: Vec<_> =
-        report.findings.iter().filter_map(FileFinding::finding).map(told).collect();
+        report.findings.iter().filter_map(|found| found.finding.as_ref()).map(told).collect();
     let transcript = SessionFile::read(file).transcript();
     let whole = transcript.map(|transcript| {
         let validator = Validator::of(&transcript);

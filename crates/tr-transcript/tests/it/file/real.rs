@@ -31,7 +31,10 @@ fn a_broken_file_has_the_findings_that_its_authors_made() {
     let found: Vec<_> = report
         .findings
         .iter()
-        .map(|finding| (finding.line, finding.fault, finding.tool_use_id.as_deref()))
+        .map(|found| {
+            let id = found.finding.as_ref().and_then(|finding| finding.tool_use_id.as_deref());
+            (found.line, found.fault, id)
+        })
         .collect();
     let expected = [
         (9, FileFault::Message(Fault::IncompleteUse), Some("tool_edge_002")),
@@ -41,7 +44,7 @@ fn a_broken_file_has_the_findings_that_its_authors_made() {
         (18, FileFault::Message(Fault::UnreadBlock), None),
     ];
     assert_eq!(found, expected);
-    let error = report.findings[0].provider_error().unwrap();
+    let error = report.findings[0].finding.as_ref().unwrap().provider_error().unwrap();
     assert!(error.contains("without `tool_result` blocks immediately after: tool_edge_002"));
 }
 
