@@ -254,14 +254,6 @@ impl Message {
         &self.body.blocks
     }
 
-    /// The name of the tool that a block uses.
-    pub(crate) fn use_name(&self, block: usize) -> &str {
-        match &self.blocks()[block].kind {
-            Kind::Use { name, .. } => name,
-            _ => "",
-        }
-    }
-
     pub(crate) fn text(&self, span: &Range<usize>) -> &str {
         &self.body.raw[span.clone()]
     }

@@ -53,7 +53,9 @@ impl Database {
                 CliError::new(what, "wait until the call has ended, or stop that program").into()
             );
         }
-        database.run(database.sessions.load(id)).map_err(|error| database.cli_error(&error))?;
+        database
+            .run(database.sessions.load(id))
+            .map_err(|error| cli_error(&database.file, &error))?;
         Ok(database)
     }
 
@@ -78,7 +80,7 @@ impl Database {
     /// session is written.
     fn session(&self, id: &str) -> Result<Session, CliError> {
         let stored = self.run(self.sessions.stored(id));
-        stored.map_err(|error| self.cli_error(&error))?.ok_or_else(|| {
+        stored.map_err(|error| cli_error(&self.file, &error))?.ok_or_else(|| {
             CliError::new(
                 "was deleted meanwhile",
                 "there is nothing left to do; check the database",
@@ -95,10 +97,6 @@ impl Database {
         self.run(self.sessions.change(id, work))
     }
 
-    fn cli_error(&self, error: &StoreError) -> CliError {
-        cli_error(&self.file, error)
-    }
-
     fn run<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
@@ -113,7 +111,7 @@ impl SessionDatabase for Database {
         let mut ids: Vec<String> = Vec::new();
         loop {
             let page = self.store.list(ids.last().map(String::as_str), PAGE);
-            let page = self.run(page).map_err(|error| self.cli_error(&error))?;
+            let page = self.run(page).map_err(|error| cli_error(&self.file, &error))?;
             let is_last = page.len() < PAGE;
             ids.extend(page.into_iter().map(|head| head.session));
             if is_last {
@@ -134,7 +132,7 @@ impl SessionDatabase for Database {
         let edit = after.edit().expect("it was made of what is stored");
         let changed = self.change(id, |session, now| edit.make(session, now));
         let changed = changed.map_err(|error| NotReplaced {
-            cli_error: self.cli_error(&error),
+            cli_error: cli_error(&self.file, &error),
             is_uncertain: error.kind() == StoreErrorKind::Uncertain,
         })?;
         Ok(changed.map_err(CliError::from)?)
@@ -146,7 +144,7 @@ impl SessionDatabase for Database {
             // No operation is running after it, so no failure will roll back to it automatically.
             session.commit(&made, now).map(|()| made.into())
         });
-        Ok(made.map_err(|error| self.cli_error(&error))??)
+        Ok(made.map_err(|error| cli_error(&self.file, &error))??)
     }
 }
 

@@ -124,7 +124,7 @@ impl Branch {
         ] {
             for &node in nodes {
                 let Located { line, offset, .. } = self.entries[node];
-                walk.find(FileFinding::of_record(fault, line, offset));
+                walk.others.push(FileFinding::of_record(fault, line, offset));
             }
         }
     }

@@ -163,7 +163,7 @@ impl FileCheck {
         }
         let total = records.position();
         progress(total);
-        Ok(run.finish(total, records.lines()))
+        Ok(run.finish(total))
     }
 }
 
@@ -286,7 +286,7 @@ impl<'c> Run<'c> {
         }
     }
 
-    fn finish(mut self, total: u64, lines: u64) -> FileReport {
+    fn finish(mut self, total: u64) -> FileReport {
         if self.branch.is_none() {
             self.decide_plain();
         }
@@ -295,15 +295,15 @@ impl<'c> Run<'c> {
             branch.finish()
         });
         if let Some(mut walk) = walk {
-            self.report.messages = walk.len();
-            self.report.pending.extend(walk.pending().map(Into::into));
-            self.report.unknown_api = walk.take_unknown_api();
+            self.report.messages = walk.validator.len();
+            self.report.pending.extend(walk.validator.pending().map(Into::into));
+            self.report.unknown_api = walk.unknown_api.take();
             walk.take_findings(self.check.asked).for_each(|finding| self.find(finding));
         }
         let Self { evidence, mut report, .. } = self;
         report.findings.sort_by_key(|finding| finding.offset);
         (report.own_records, report.other_records, report.torn_lines) = evidence.finish();
-        (report.lines, report.bytes.total) = (lines, total);
+        report.bytes.total = total;
         report.bytes.separators = total - report.bytes.records - report.bytes.skipped;
         report
     }

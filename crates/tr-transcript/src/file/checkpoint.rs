@@ -124,7 +124,7 @@ impl SessionFile {
             walk.push(&draft.to_skeleton(entries), |_| (0, 0));
         }
         let is_whole = walk.is_clean() && path.phantoms.is_empty();
-        (is_whole && walk.pending().next().is_none()).then(|| walk.len())
+        (is_whole && walk.validator.pending().next().is_none()).then(|| walk.validator.len())
     }
 
     /// Where the line of the last of these records ends.

@@ -48,13 +48,9 @@ impl FilePlanner {
         self
     }
 
-    /// Plans the repair of a file.
-    pub fn plan(&self, bytes: &[u8]) -> FilePlan {
-        self.plan_with(bytes, |_| {})
-    }
-
-    /// The same. Calls `progress` with the bytes processed so far, out of twice the file's length.
-    pub fn plan_with(&self, bytes: &[u8], mut progress: impl FnMut(u64)) -> FilePlan {
+    /// Plans the repair of a file. Calls `progress` with the bytes processed so far, out of twice the
+    /// file's length.
+    pub fn plan(&self, bytes: &[u8], mut progress: impl FnMut(u64)) -> FilePlan {
         let before = blake3::hash(bytes);
         let parts =
             if bytes.len() > self.whole_up_to { self.parts(bytes, &mut progress) } else { None };
@@ -124,7 +120,7 @@ impl SessionFile {
     /// no record. Does not change the file. Deterministic and idempotent. Plans nothing if the place
     /// of a line is not certain: see [`FilePlan::unsure_place`].
     pub fn plan(&self, repair: Repair) -> FilePlan {
-        FilePlanner::new(repair).plan(&self.bytes)
+        FilePlanner::new(repair).plan(&self.bytes, |_| {})
     }
 
     /// Applies the plan.

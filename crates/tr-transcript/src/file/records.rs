@@ -65,7 +65,6 @@ pub struct Records<R> {
     base: u64,
     /// The line of the current parts, and where it begins.
     line: u64,
-    line_start: u64,
     /// Whether the line is finished.
     is_line_done: bool,
     pieces: Pieces,
@@ -87,7 +86,6 @@ impl<R: Read> Records<R> {
             searched: 0,
             base: 0,
             line: 1,
-            line_start: 0,
             is_line_done: false,
             pieces: Pieces::default(),
             is_trusting: false,
@@ -106,12 +104,6 @@ impl<R: Read> Records<R> {
     #[must_use]
     pub fn position(&self) -> u64 {
         self.base + self.rest.start as u64
-    }
-
-    /// How many lines were read so far; one without an end counts.
-    #[must_use]
-    pub fn lines(&self) -> u64 {
-        self.line - 1 + u64::from(self.is_line_done || self.position() > self.line_start)
     }
 
     /// The next piece; `None` at the end.
@@ -143,7 +135,6 @@ impl<R: Read> Records<R> {
     fn advance(&mut self) -> io::Result<bool> {
         if mem::take(&mut self.is_line_done) {
             self.line += 1;
-            self.line_start = self.position();
             self.pieces.begin_line();
         }
         if self.skipping.is_some() {
@@ -181,12 +172,9 @@ impl<R: Read> Records<R> {
     fn skip_empty_lines(&mut self) {
         let rest = &self.buffer[self.rest.clone()];
         let ends = rest.iter().take_while(|byte| **byte == b'\n').count();
-        if ends > 0 {
-            self.rest.start += ends;
-            self.searched = self.searched.max(self.rest.start);
-            self.line += ends as u64;
-            self.line_start = self.position();
-        }
+        self.rest.start += ends;
+        self.searched = self.searched.max(self.rest.start);
+        self.line += ends as u64;
     }
 
     /// Skips the line end, if the reader is at one.

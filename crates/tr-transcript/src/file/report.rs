@@ -16,8 +16,6 @@ pub struct FileReport {
     pub errors: u64,
     /// What the bytes of the file are.
     pub bytes: FileBytes,
-    /// How many lines there are; a last one without a line end counts.
-    pub lines: u64,
     /// How many records there are.
     pub records: u64,
     /// How many records fill their lines and have the shape of this form's records.

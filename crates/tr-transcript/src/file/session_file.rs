@@ -135,12 +135,6 @@ impl SessionFile {
         self.form
     }
 
-    /// How many records it has.
-    #[must_use]
-    pub fn records(&self) -> usize {
-        self.entries.len()
-    }
-
     /// A copy of the file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -17,7 +17,7 @@ struct Places {
 /// The validation of a branch so far.
 #[derive(Debug)]
 pub(super) struct Walk {
-    validator: Validator,
+    pub(super) validator: Validator,
     /// The positions of messages that may still get a finding, with their blocks.
     places: VecDeque<Places>,
     /// The index of the first of these messages.
@@ -25,11 +25,11 @@ pub(super) struct Walk {
     /// The position of each of the validator's findings, including those that it took back.
     found: Vec<Place>,
     /// The findings of the file's own.
-    others: Vec<FileFinding>,
+    pub(super) others: Vec<FileFinding>,
     /// The form in which the last answer was requested, in a form that several providers use.
     asked: Option<Format>,
     /// Its API, if no form is known for it.
-    unknown_api: Option<Box<str>>,
+    pub(super) unknown_api: Option<Box<str>>,
 }
 
 impl Walk {
@@ -73,10 +73,6 @@ impl Walk {
         }
     }
 
-    pub(super) fn find(&mut self, finding: FileFinding) {
-        self.others.push(finding);
-    }
-
     /// Forgets the findings: the messages so far are hidden.
     pub(super) fn forget(&mut self) {
         drop(self.validator.take_findings());
@@ -100,18 +96,5 @@ impl Walk {
     /// Whether no finding remains.
     pub(super) fn is_clean(&self) -> bool {
         self.validator.findings().is_empty() && self.others.is_empty()
-    }
-
-    /// The API of the last answer, if no form is known for it.
-    pub(super) fn take_unknown_api(&mut self) -> Option<Box<str>> {
-        self.unknown_api.take()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.validator.len()
-    }
-
-    pub(super) fn pending(&self) -> impl Iterator<Item = &str> {
-        self.validator.pending()
     }
 }

@@ -147,13 +147,9 @@ impl Form for Anthropic {
                     let last = blocks.pop().map(|last| with_mark_of(last, part));
                     blocks.extend(last);
                 }
+                "text" if wire.begins("text", '"') => blocks.push(part.to_owned()),
+                "image" | "document" | "search_result" => blocks.push(part.to_owned()),
                 // A text block without a text is damaged: its content may be in another member.
-                "text" if !wire.begins("text", '"') => {
-                    blocks.push(with_mark_of(text_block(part), part));
-                }
-                "text" | "image" | "document" | "search_result" => {
-                    blocks.push(part.to_owned());
-                }
                 _ => blocks.push(with_mark_of(text_block(part), part)),
             }
         }

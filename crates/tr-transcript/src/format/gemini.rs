@@ -275,7 +275,7 @@ fn kind(raw: &str, part: &WirePart<'_>) -> Kind {
         return if part.call.or(part.response).is_some() { Kind::Unread } else { Kind::Other };
     };
     let ((id, id_at, name), content) = (id(&response), at(part.response));
-    let synthetic = response.get("response").is_some_and(is_made_up);
+    let synthetic = response.get("response").is_some_and(|said| is_synthetic(answered(said.get())));
     Kind::Result { id, id_at, name, content, synthetic }
 }
 
@@ -299,11 +299,6 @@ fn answer(response: &str) -> Option<std::borrow::Cow<'_, str>> {
     let members: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(response).ok()?;
     answered(response).filter(|_| members.len() == 1).and_then(json::string)
-}
-
-/// Whether a repair wrote this response.
-fn is_made_up(response: &RawValue) -> bool {
-    is_synthetic(answered(response.get()))
 }
 
 fn is_call(part: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Images and documents that Anthropic refuses, by their first bytes.
 use super::refused::{Refused, Why};
 use crate::{
-    json::{self, Members, Piece, quote},
+    json::{self, Members, quote},
     validate::Fault,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -89,16 +89,16 @@ fn decoded(text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
 pub(super) fn without_refused(content: &str) -> Option<String> {
     let parts = json::elements(content).ok()?;
     let mut is_changed = false;
-    let parts = parts.into_iter().enumerate().map(|(at, part)| {
+    let parts = parts.into_iter().map(|part| {
         let within = Members::of(part, &["type", "content"]).ok();
         let within = within.filter(|wire| wire.text("type") == "tool_result");
         let within = within.and_then(|wire| without_refused(wire.get("content")?.get()));
         let now = within.map(|content| json::set_member(part, "content", &content));
         let now = now.or_else(|| refused(part).map(|refused| instead(&refused)));
         is_changed |= now.is_some();
-        Piece { was: Some(at), text: now.unwrap_or_else(|| part.to_owned()) }
+        now.unwrap_or_else(|| part.to_owned())
     });
-    let parts: Vec<_> = parts.map(|piece| piece.text).collect();
+    let parts: Vec<_> = parts.collect();
     is_changed.then(|| format!("[{}]", parts.join(",")))
 }
 

@@ -52,7 +52,7 @@ pub(super) struct Use {
     pub(super) at: usize,
     pub(super) block: usize,
     pub(super) id: Box<str>,
-    key: Key,
+    pub(super) key: Key,
     /// The provider refuses its id.
     is_refused: bool,
     /// The index of its result among all results.

@@ -346,8 +346,8 @@ impl Writer<'_, '_> {
         let message = self.messages[used.at];
         let text = message.text(&message.blocks()[used.block].span);
         let id = used.new_id.as_deref().unwrap_or(&used.id);
-        let name = message.use_name(used.block);
-        let result = NewResult { id, name, content: OUTCOME_UNKNOWN, is_error: true };
+        let result =
+            NewResult { id, name: &used.key.name, content: OUTCOME_UNKNOWN, is_error: true };
         self.format.form().write_result(&result, text)
     }
 }

@@ -73,7 +73,7 @@ fn a_line_that_names_a_call_many_times_is_read_once() {
     let read = |size| {
         let file = rollout(size);
         let count = alloc::count(|| {
-            let plan = FilePlanner::new(Repair::preserve()).whole_up_to(1).plan(&file);
+            let plan = FilePlanner::new(Repair::preserve()).whole_up_to(1).plan(&file, |_| {});
             assert!(plan.named_elsewhere.is_none());
         });
         count.count

@@ -33,7 +33,7 @@ fn a_large_file_is_repaired_in_twice_its_size() {
         let len = file.len() as u64;
         drop(lines);
         drop(whole);
-        let plan = || FilePlanner::new(Repair::preserve()).plan(&file);
+        let plan = || FilePlanner::new(Repair::preserve()).plan(&file, |_| {});
         let (plan, peak) = alloc::peak(plan);
         let acts = plan.actions.len();
         println!("{form:?}: {} MiB, {acts} actions, peak {} KiB", len / MIB, peak >> 10);

@@ -13,7 +13,7 @@ use crate::{
     terminal::count,
 };
 use serde::Serialize;
-use std::{fs, io, path::PathBuf};
+use std::{fs, io};
 
 /// The result or the plan of a reset.
 #[derive(Debug, Serialize)]
@@ -35,7 +35,9 @@ pub(crate) fn reset(target: &Target, archive: bool, write: bool) -> Result<Chang
         }
         let after = content.prompt(archive);
         let remaining_messages = after.about().messages;
-        real = file_of(source);
+        if let Source::File(file, _) = source {
+            real = Some(file.real.to_owned());
+        }
         Ok((Some(after), Reset { archived: false, remaining_messages }))
     })?;
     if let (Some(real), Some(backup)) = (real, &change.backup) {
@@ -49,14 +51,6 @@ pub(crate) fn reset(target: &Target, archive: bool, write: bool) -> Result<Chang
     }
     change.said.archived = archive && change.backup.is_some();
     Ok(change)
-}
-
-/// The file whose checkpoints may be next to it.
-fn file_of(source: &Source) -> Option<PathBuf> {
-    match source {
-        Source::File(file, _) => Some(file.real.to_owned()),
-        Source::Stored(_) => None,
-    }
 }
 
 impl Outcome for Change<Reset> {

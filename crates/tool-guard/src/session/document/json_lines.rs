@@ -160,7 +160,7 @@ impl Document for JsonLines {
         }
         let planner = FilePlanner::new(repair).damaged(!self.report.is_clean());
         let bytes = 2 * self.bytes.len() as u64;
-        let plan = under_bar(bytes, |at| planner.plan_with(&self.bytes, at));
+        let plan = under_bar(bytes, |at| planner.plan(&self.bytes, at));
         let lines = plan.actions.iter().map(|action| action.line);
         let reported = lines.chain(plan.losses.iter().map(|lost| lost.line)).flatten().collect();
         let dropped = plan.dropped.iter().map(|dropped| dropped.skipped);

@@ -203,7 +203,7 @@ fn nothing_is_planned_by_guess() {
         let file = openclaw(3, &entries);
         for whole_up_to in [usize::MAX, end] {
             let planner = FilePlanner::new(Repair::preserve()).whole_up_to(whole_up_to);
-            let plan = planner.plan(file.as_bytes());
+            let plan = planner.plan(file.as_bytes(), |_| {});
             assert!(plan.is_empty() && plan.after.is_none(), "{:?}", plan.actions);
             assert_eq!(plan.unsure_place, Some(5));
         }

@@ -10,7 +10,7 @@ fn lines(records: &[Value]) -> String {
 fn named(file: &str) -> Option<(u64, String)> {
     let plans = [1 << 20, 1].map(|whole| {
         let planner = FilePlanner::new(Repair::preserve()).whole_up_to(whole);
-        let plan = planner.plan(file.as_bytes());
+        let plan = planner.plan(file.as_bytes(), |_| {});
         let after = String::from_utf8(plan.after.unwrap()).unwrap();
         assert!(after.contains(OUTCOME_UNKNOWN), "{after}");
         plan.named_elsewhere.map(|(line, id)| (line, id.into()))

@@ -118,8 +118,9 @@ fn sent_as_planned(was: &SessionFile, now: &SessionFile, repair: Repair) -> Resu
 /// Looked at part by part, a file is repaired as it is when it is looked at as a whole.
 fn repaired_alike(file: &[u8], repair: Repair) -> Result<(), TestCaseError> {
     let planner = |most: usize| FilePlanner::new(repair).whole_up_to(most);
-    let (whole, parts) = (planner(usize::MAX).plan(file), planner(0).plan(file));
-    let damaged = planner(0).damaged(true).plan(file);
+    let plan = |planner: FilePlanner| planner.plan(file, |_| {});
+    let (whole, parts) = (plan(planner(usize::MAX)), plan(planner(0)));
+    let damaged = plan(planner(0).damaged(true));
     let shown = |plan: &FilePlan| {
         String::from_utf8_lossy(plan.after.as_deref().unwrap_or_default()).into_owned()
     };
