@@ -5,7 +5,7 @@ mod toml_text;
 use self::effective::{Door, Effective};
 use crate::{
     mcp::{Overrides, failure, read_config, setup::source},
-    terminal::print,
+    terminal::end_with,
 };
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -65,8 +65,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Show(show) => self::show(*show),
         Command::Schema => {
             let schema = serde_json::to_string_pretty(&schemas::config())?;
-            print(schema + "\n")?;
-            Ok(ExitCode::SUCCESS)
+            end_with(schema + "\n")
         }
     }
 }
@@ -118,8 +117,7 @@ fn check(file: Option<&Path>) -> anyhow::Result<ExitCode> {
         1 => "1 tool".to_owned(),
         count => format!("{count} tools"),
     };
-    print(format!("{}: no mistakes, {tools}\n", printable(&name_of(file))))?;
-    Ok(ExitCode::SUCCESS)
+    end_with(format!("{}: no mistakes, {tools}\n", printable(&name_of(file))))
 }
 
 fn show(show: Show) -> anyhow::Result<ExitCode> {
@@ -131,9 +129,7 @@ fn show(show: Show) -> anyhow::Result<ExitCode> {
     let settings = tr_config::settings::settings(&text, language, variables())?;
     let effective = Effective::new(settings, overrides.settings(), door);
     let switches = Environment::from_env();
-    let text = toml_text::write(&effective, &name_of(config.as_deref()), door, switches);
-    print(text)?;
-    Ok(ExitCode::SUCCESS)
+    end_with(toml_text::write(&effective, &name_of(config.as_deref()), door, switches))
 }
 
 #[cfg(test)]

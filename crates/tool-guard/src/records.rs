@@ -22,7 +22,7 @@ use crate::{
         records::{self, Place, RecordsCommand},
         stores::{Store, check_key, may_exist, open, open_to_read},
     },
-    terminal::print,
+    terminal::{end_with, print},
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
@@ -225,8 +225,7 @@ async fn on_records(
         }
     };
     if let RecordAction::Show { json: true, .. } = act {
-        print(found.json()? + "\n")?;
-        return Ok(ExitCode::SUCCESS);
+        return end_with(found.json()? + "\n");
     }
     act_on(&records, record, act, answer, command).await
 }
@@ -315,14 +314,14 @@ async fn act_on(
 ) -> anyhow::Result<ExitCode> {
     let key = record.key.parse().context("a record's ID cannot be read")?;
     match act {
-        RecordAction::List { .. } => {}
+        RecordAction::List { .. } => Ok(ExitCode::SUCCESS),
         RecordAction::Show { .. } => {
             let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown);
-            print(whole(record, SystemClock.unix_ms(), still, command))?;
+            end_with(whole(record, SystemClock.unix_ms(), still, command))
         }
         RecordAction::Forget { consent, .. } => {
             let said = fields(record, SystemClock.unix_ms());
-            return forget(records, &key, &record.tool, &said, consent).await;
+            forget(records, &key, &record.tool, &said, consent).await
         }
         RecordAction::Settle { how, force, consent, .. } => {
             if how == SettledAs::DidNotRun
@@ -332,10 +331,9 @@ async fn act_on(
             {
                 return refuse(MAY_STILL_RUN, &refused(record, still, why, command));
             }
-            return settle(records, record, &key, (how, answer), consent).await;
+            settle(records, record, &key, (how, answer), consent).await
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Why the call is not settled as `did-not-run`, and what to do.

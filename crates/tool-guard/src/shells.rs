@@ -1,5 +1,5 @@
 //! Completions for shells, and manual pages.
-use crate::terminal::print;
+use crate::terminal::end_with;
 use anyhow::Context as _;
 use clap::Command;
 use clap_complete::Shell;
@@ -11,8 +11,7 @@ pub(crate) fn completions(shell: Shell, command: &Command) -> anyhow::Result<Exi
     let known = command.get_subcommands().filter(|it| !it.is_hide_set()).cloned();
     let mut known = Command::new("tool-guard").version("").subcommands(known);
     clap_complete::generate(shell, &mut known, "tool-guard", &mut text);
-    print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    end_with(&text)
 }
 
 /// Prints or writes the manual.
@@ -28,6 +27,5 @@ pub(crate) fn man(folder: Option<&Path>, command: Command) -> anyhow::Result<Exi
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
-    print(&page)?;
-    Ok(ExitCode::SUCCESS)
+    end_with(&page)
 }

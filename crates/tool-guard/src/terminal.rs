@@ -6,6 +6,7 @@ use std::{
     io::{self, Write as _},
     os::unix::ffi::OsStrExt as _,
     path::Path,
+    process::ExitCode,
 };
 use tr_core::{printable, printable_lines};
 
@@ -29,6 +30,12 @@ pub(crate) fn say(text: &str) -> io::Result<()> {
 /// Prints `text` as it is. A reader that closed the pipe is no error.
 pub(crate) fn print(text: impl AsRef<[u8]>) -> io::Result<()> {
     unless_closed(io::stdout().lock().write_all(text.as_ref()))
+}
+
+/// Prints the last that a command says, which has done its work.
+pub(crate) fn end_with(text: impl AsRef<[u8]>) -> anyhow::Result<ExitCode> {
+    print(text)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reports on standard error, like the standard library's macro. If the reader has closed the pipe, that

@@ -8,7 +8,7 @@ use super::{
 use crate::mcp::{
     failure::Failure,
     lines::Item,
-    message::Token,
+    message::{self, Token},
     proxy::{Finished, Proxy},
 };
 use std::{
@@ -76,10 +76,9 @@ impl Decider {
                 Err(fault) => self.fault(connection, fault),
             },
             Item::Oversized(long) => {
-                let id = long.id.as_deref().and_then(|id| serde_json::from_str(id).ok());
                 let error =
                     format!("the line has {} bytes, more than --max-line allows", long.bytes);
-                self.fault(connection, Fault { id: id.and_then(Token::read), error });
+                self.fault(connection, Fault { id: long.token(), error });
             }
         }
     }
@@ -180,6 +179,12 @@ impl Decider {
         self.collect();
     }
 
+    /// Tells the guard that the host waits for the call no longer.
+    fn cancel(&mut self, number: u64) {
+        let note = message::cancellation(number, "the host no longer waits");
+        self.proxy.on_client(&Item::Line(note));
+    }
+
     /// Takes what the guard says: a call that it sends is allowed; a call that it answers was refused or has
     /// ended.
     fn collect(&mut self) {
@@ -243,7 +248,7 @@ impl Decider {
             let mut answer = Answer::block(&call.id, code::IDEMPOTENCY_IN_FLIGHT, NOT_DECIDED);
             answer.retriable = Some(true);
             self.answers.push_back((call.connection, answer));
-            self.proxy.on_client(&Item::Line(mcp_lines::cancellation(number)));
+            self.cancel(number);
         }
         self.collect();
     }
@@ -258,7 +263,7 @@ impl Decider {
                         call.connection,
                         Answer::block(&call.id, code::CANCELLED, HOST_GONE),
                     ));
-                    self.proxy.on_client(&Item::Line(mcp_lines::cancellation(number)));
+                    self.cancel(number);
                 }
                 _ => {
                     let facts = FailureInfo::new("host_gone", Ran::Unknown, Verdict::Permanent);

@@ -80,13 +80,6 @@ pub(super) fn listed(tool: &str, effect: Option<Effect>) -> Box<RawValue> {
     RawValue::from_string(list.to_string()).expect("made of JSON")
 }
 
-/// The order to give up a call.
-pub(super) fn cancellation(number: u64) -> Bytes {
-    let params = json!({ "requestId": number, "reason": "the host no longer waits" });
-    let note = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
-    format!("{note}\n").into()
-}
-
 /// The line that ends a call.
 pub(super) fn end(number: u64, after: &After<'_>) -> Bytes {
     let text = |text: &str| Cow::Owned(json!([{ "type": "text", "text": text }]).to_string());

@@ -50,6 +50,11 @@ impl Oversized {
         let (asks, is_no_success) = (scan.asks, scan.is_no_success());
         Self { bytes, id: scan.found.map(|(text, _)| text), asks, is_no_success }
     }
+
+    /// Its ID, if that is a usable one.
+    pub(crate) fn token(&self) -> Option<message::Token> {
+        message::Token::of_json(self.id.as_deref()?)
+    }
 }
 
 #[derive(Debug, Default)]

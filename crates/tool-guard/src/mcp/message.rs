@@ -101,7 +101,7 @@ impl Guess {
         let is_response = is_answer && scan.is_rpc;
         let result = scan.result();
         let (text, place) = scan.found?;
-        let id = Token::read(serde_json::from_str(&text).ok()?)?;
+        let id = Token::of_json(&text)?;
         Some(Self { id, place, is_answer, is_response, error: scan.error, result })
     }
 }
@@ -145,6 +145,16 @@ impl Message<'_> {
         is_rpc && self.method.is_none() && self.result.or(self.error).is_some()
     }
 
+    /// The ID of the request, or of the one that this answers.
+    pub(crate) fn token(&self) -> Option<Token> {
+        Token::read(self.id?)
+    }
+
+    /// What a notification says of a request.
+    pub(crate) fn note(&self) -> Option<NoteParams<'_>> {
+        object(self.params?.get()).ok()
+    }
+
     /// A request to run a tool.
     pub(crate) fn is_tool_call(&self) -> bool {
         self.method.as_deref() == Some("tools/call")
@@ -173,6 +183,11 @@ impl Token {
         let number = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
         let canonical = number.then(|| tr_core::canonical::to_string(text).ok())?;
         canonical.map(|text| Self::Number(text.into()))
+    }
+
+    /// The ID whose JSON text this is.
+    pub(crate) fn of_json(text: &str) -> Option<Self> {
+        Self::read(serde_json::from_str(text).ok()?)
     }
 
     /// As JSON text.
@@ -225,20 +240,34 @@ pub(crate) fn with_newline(line: &[u8]) -> Bytes {
     one.into()
 }
 
+/// The line that cancels a request, whose id has this JSON text.
+pub(crate) fn cancellation(id: impl fmt::Display, reason: &str) -> Bytes {
+    let line = format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id},\"reason\":\"{reason}\"}}}}\n"
+    );
+    line.into()
+}
+
 /// The id of the request that a line cancels.
 pub(crate) fn cancelled(line: &[u8]) -> Option<Token> {
     let Line::One(message) = read(line) else { return None };
     (message.method.as_deref()? == "notifications/cancelled").then_some(())?;
-    let params: NoteParams<'_> = object(message.params?.get()).ok()?;
-    Token::read(params.request_id?)
+    Token::read(message.note()?.request_id?)
 }
 
 /// The id of the request that a line answers.
 pub(crate) fn answered(line: &[u8]) -> Option<Token> {
-    match read(line) {
-        Line::One(message) if message.method.is_none() => Token::read(message.id?),
-        Line::One(_) | Line::Batch => None,
-        Line::Unreadable { .. } => Guess::of(line).filter(|it| it.is_answer).map(|it| it.id),
+    read(line).answered(line)
+}
+
+impl Line<'_> {
+    /// What `line`, which this was read from, answers by itself.
+    pub(crate) fn answered(&self, line: &[u8]) -> Option<Token> {
+        match self {
+            Self::One(message) if message.method.is_none() => message.token(),
+            Self::One(_) | Self::Batch => None,
+            Self::Unreadable { .. } => Guess::of(line).filter(|it| it.is_answer).map(|it| it.id),
+        }
     }
 }
 

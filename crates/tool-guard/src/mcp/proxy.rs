@@ -25,7 +25,7 @@ use super::{
     identity::Client,
     in_flight::{Relay, Unopened},
     lines::Item,
-    message::{self, Guess, Line, Message, NoteParams, Token},
+    message::{self, Guess, Line, Message, Token},
     meta, notes,
     out::Out,
     records,
@@ -201,17 +201,13 @@ impl Proxy {
             Item::Part(part) => self.to_server.part(part),
             Item::Oversized(line) if self.mode == Mode::Enforce => {
                 tracing::warn!(target: TARGET, event = "line_dropped", from = "client", bytes = line.bytes);
-                let what = if line.asks { "line" } else { "answer" };
-                let refusal = too_long(line, what, line.id.as_deref());
-                match (&line.id, line.asks) {
-                    // An answer to the server, which has its own ids.
-                    (Some(id), false) => {
-                        self.end_ask(
-                            serde_json::from_str::<&RawValue>(id).ok().and_then(Token::read),
-                        );
-                        self.to_server.line(&refusal);
-                    }
-                    _ => self.to_client.line(&refusal),
+                let refusal = too_long(line, line.id.as_deref());
+                // An answer to the server, which has its own ids.
+                if line.id.is_some() && !line.asks {
+                    self.end_ask(line.token());
+                    self.to_server.line(&refusal);
+                } else {
+                    self.to_client.line(&refusal);
                 }
             }
             Item::Oversized(_) => {}
@@ -293,7 +289,7 @@ impl Proxy {
 
     fn on_client_message(&mut self, line: &Bytes, message: &Message<'_>) {
         let Some(method) = message.method.as_deref() else {
-            self.end_ask(message.id.and_then(Token::read));
+            self.end_ask(message.token());
             return self.pass_to_server(line);
         };
         let Some((id, raw)) = message.id.and_then(|raw| Some((Token::read(raw)?, raw))) else {
@@ -327,9 +323,7 @@ impl Proxy {
     }
 
     fn on_cancel(&mut self, line: &Bytes, message: &Message<'_>) {
-        let params =
-            message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
-        let raw_id = params.and_then(|params| params.request_id);
+        let raw_id = message.note().and_then(|note| note.request_id);
         let relay = match raw_id.and_then(Token::read) {
             Some(id) => self.wire.lock().in_flight.cancel(&id).unwrap_or_else(|| {
                 let renamed = self.requests.renamed(&id);

@@ -222,8 +222,7 @@ impl Pump {
         if self.is_enforcing() || long.id.is_none() {
             return;
         }
-        let what = if long.asks { "line" } else { "answer" };
-        let line = too_long(long, what, long.id.as_deref());
+        let line = too_long(long, long.id.as_deref());
         // The side that asks gets it.
         if long.asks == is_of_client {
             self.unwritten.push(line);

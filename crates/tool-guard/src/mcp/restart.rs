@@ -117,7 +117,7 @@ impl Restarts {
         let Item::Line(line) = item else { return };
         shake.lines += 1;
         let Line::One(message) = message::read(line) else { return };
-        match (message.method.as_deref(), message.id.and_then(Token::read)) {
+        match (message.method.as_deref(), message.token()) {
             (Some("initialize"), Some(id)) if shake.asked.is_none() => {
                 shake.asked = Some((id, line.clone()));
             }
@@ -164,7 +164,7 @@ impl Restarts {
 /// Who answers `id` with this line; `None` if it answers something else, `Some(None)` if it is an error.
 fn answer(line: &Bytes, id: &Token) -> Option<Option<Server>> {
     let Line::One(message) = message::read(line) else { return None };
-    if message.method.is_some() || message.id.and_then(Token::read).as_ref() != Some(id) {
+    if message.method.is_some() || message.token().as_ref() != Some(id) {
         return None;
     }
     Some(message.result.and_then(|result| serde_json::from_str(result.get()).ok()))

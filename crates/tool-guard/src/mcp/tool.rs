@@ -5,13 +5,12 @@ use super::{
     failure::Failure,
     in_flight::{Claim, InFlight, Owed},
     limits::Limits,
-    message::Token,
+    message::{self, Token},
     out::{Outgoing, Sent},
     records,
     unknowns::{Unknowns, leaves_unknown},
     warnings::{Repeatable, late},
 };
-use bytes::Bytes;
 use futures_util::future::Either;
 use std::{
     future::{self, Future, Ready},
@@ -220,7 +219,8 @@ impl WireState {
     /// Cancels `wire_id` at the server.
     fn cancel(&mut self, wire_id: &Token) {
         if !self.observe {
-            self.outbox.push(Outgoing { line: cancellation(wire_id), attempt: None });
+            let line = message::cancellation(wire_id.to_json(), "no answer in time");
+            self.outbox.push(Outgoing { line, attempt: None });
         }
     }
 }
@@ -336,14 +336,6 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         self.give_up();
     }
-}
-
-fn cancellation(wire_id: &Token) -> Bytes {
-    let id = wire_id.to_json();
-    let line = format!(
-        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id},\"reason\":\"no answer in time\"}}}}\n"
-    );
-    line.into()
 }
 
 impl Future for Waiting {

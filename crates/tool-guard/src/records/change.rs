@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     mcp::{operator, records::short},
-    terminal::print,
+    terminal::end_with,
 };
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -68,8 +68,7 @@ pub(super) async fn forget(
     };
     keep("forgotten", &key.to_string(), tool, &by)?;
     records.clear(key).await.context("the record cannot be forgotten")?;
-    print("forgotten: a repeat of this call runs\n")?;
-    Ok(ExitCode::SUCCESS)
+    end_with("forgotten: a repeat of this call runs\n")
 }
 
 pub(super) async fn settle(
@@ -103,8 +102,7 @@ pub(super) async fn settle(
     let settled = records.settle_by(key, Some(record.epoch), settlement, Some(by.clone())).await;
     if settled.context("the record cannot be settled")?.is_ok() {
         keep(state(wanted), &record.key, &record.tool, &by)?;
-        print(format!("{says}\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return end_with(format!("{says}\n"));
     }
     // Another operator may have settled it meanwhile.
     match records.record(key).await.context("the record cannot be read")? {
@@ -119,8 +117,7 @@ fn settled_already(
     says: &str,
 ) -> anyhow::Result<ExitCode> {
     if found == wanted {
-        print(format!("{says} (already settled)\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return end_with(format!("{says} (already settled)\n"));
     }
     let stands = state(found);
     let why = format!("the call cannot be settled: its record is {stands}, not unknown");

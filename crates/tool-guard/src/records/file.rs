@@ -9,7 +9,7 @@ use crate::{
         records::{Place, RecordsCommand},
         stores::{Store, open_to_read},
     },
-    terminal::print,
+    terminal::{end_with, print},
 };
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
@@ -90,10 +90,7 @@ async fn check(file: &Path, command: &RecordsCommand) -> anyhow::Result<ExitCode
         Err(error) => faults.push(format!("{error:#}")),
     }
     match faults.is_empty() {
-        true => {
-            print("nothing is damaged or missing, as far as this can be seen\n")?;
-            Ok(ExitCode::SUCCESS)
-        }
+        true => end_with("nothing is damaged or missing, as far as this can be seen\n"),
         false => refuse(DAMAGED, &printable_lines(&faults.join("\n"))),
     }
 }
@@ -101,9 +98,9 @@ async fn check(file: &Path, command: &RecordsCommand) -> anyhow::Result<ExitCode
 /// Opens the file without what is lost of it.
 async fn accept_loss(file: &Path, consent: Consent) -> anyhow::Result<ExitCode> {
     match Database::builder(file).check() {
-        Ok(()) => {
-            print("nothing was done: nothing is damaged or missing, as far as this can be seen\n")?;
-        }
+        Ok(()) => end_with(
+            "nothing was done: nothing is damaged or missing, as far as this can be seen\n",
+        ),
         Err(error) if *error.kind() == ErrorKind::Lost => {
             let said = printable_lines(&error.to_string()).into_owned();
             let happens = "the guards will go on with what can be read: a repeat of a call whose record is lost will run again, even if the call has run";
@@ -113,11 +110,10 @@ async fn accept_loss(file: &Path, consent: Consent) -> anyhow::Result<ExitCode> 
             let opened = Database::builder(file).accept_loss().open().await;
             opened.context("the records cannot be opened")?.close().await;
             keep("loss accepted", &file.display().to_string(), "", &by)?;
-            print(format!("the guards go on; what was there is kept in {}\n", kept_as.display()))?;
+            end_with(format!("the guards go on; what was there is kept in {}\n", kept_as.display()))
         }
         Err(error) => bail!(error),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Copies the file and its log, since what cannot be read of them is about to be deleted; returns where the copies
@@ -148,8 +144,7 @@ fn backup(file: &Path, copy: &Path) -> anyhow::Result<ExitCode> {
         let _ = fs::remove_file(copy);
         bail!(error);
     }
-    print(format!("the records are in {}\n", copy.display()))?;
-    Ok(ExitCode::SUCCESS)
+    end_with(format!("the records are in {}\n", copy.display()))
 }
 
 /// A new file, which only the user can read.

@@ -147,12 +147,6 @@ impl Link {
         lock(&self.state).waiting.remove(&id.parse().ok()?)
     }
 
-    /// Fails the request whose answer was too long to read.
-    fn drop_answer(&self, id: Option<&str>) {
-        let id = id.and_then(|id| serde_json::from_str(id).ok()).and_then(Token::read);
-        drop(id.and_then(|id| self.waiting(&id)));
-    }
-
     fn close(&self) {
         let mut state = lock(&self.state);
         state.gone = true;
@@ -246,8 +240,9 @@ impl Client {
                         }
                         self.link.take(&mark::without(&line));
                     }
-                    Some(Item::Oversized(oversized)) => {
-                        self.link.drop_answer(oversized.id.as_deref());
+                    // Fails the request whose answer was too long to read.
+                    Some(Item::Oversized(long)) => {
+                        drop(long.token().and_then(|id| self.link.waiting(&id)));
                     }
                     Some(Item::Part(_)) | None => {}
                 },

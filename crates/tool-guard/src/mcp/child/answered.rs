@@ -87,7 +87,9 @@ pub(super) async fn answered(
     if !is_primed {
         let Some(heard) = post.next().await else { return empty(StatusCode::ACCEPTED) };
         match heard {
-            Heard::Message { line, .. } if asked.requests == 1 && is_answer(&line) => {
+            Heard::Message { line, .. }
+                if asked.requests == 1 && message::answered(&line).is_some() =>
+            {
                 let mut answer = respond(StatusCode::OK, heard_line(guard, line.clone()));
                 if let Some(code) = error_code(&line) {
                     answer.extensions_mut().insert(IsError(code));
@@ -128,7 +130,7 @@ fn failure_line(id: &str, heard: &Heard) -> Option<Bytes> {
     let text = match heard {
         Heard::Failed(failure) => failure.to_string(),
         Heard::Oversized(line) => {
-            return Some(too_long(line, "answer", line.id.as_deref().or(Some(id))));
+            return Some(too_long(line, line.id.as_deref().or(Some(id))));
         }
         Heard::Refused(response) => return Some(response.body().clone()),
         _ => return None,
@@ -157,14 +159,6 @@ pub(super) fn empty(status: StatusCode) -> Answered {
 pub(super) fn failed(error: &io::Error) -> Heard {
     let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::TRANSIENT);
     Heard::Failed(Failure::said(format!("the MCP server cannot be started: {error}"), facts))
-}
-
-fn is_answer(line: &[u8]) -> bool {
-    match message::read(line) {
-        Line::One(message) => message.method.is_none() && message.id.is_some(),
-        Line::Batch => false,
-        Line::Unreadable { .. } => message::Guess::of(line).is_some_and(|guess| guess.is_answer),
-    }
 }
 
 /// The answer to a discovery, of a server that knows sessions only: as older servers give it.

@@ -6,7 +6,7 @@ use crate::mcp::{
     batch,
     elements::elements,
     lines::Oversized,
-    message::{self, Guess, Line, Message, NoteParams, Token, present},
+    message::{self, Guess, Line, Message, Token, present},
     scan,
 };
 use bytes::Bytes;
@@ -157,7 +157,7 @@ impl Ids {
     ) -> Result<bool, Refused> {
         let params: Params<'_> = members(message.params)?;
         let Some(method) = message.method.as_deref() else {
-            if let Some(id) = message.id.and_then(Token::read) {
+            if let Some(id) = message.token() {
                 self.asked.remove(&id);
             }
             return Ok(true);
@@ -227,7 +227,7 @@ impl Ids {
             let Some((raw, number)) = numbered(message.id) else { return For::Nobody };
             return self.answer(line, number, message::range(line, raw), message.result);
         };
-        let note = message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
+        let note = message.note();
         let note = note.as_ref();
         match method {
             "notifications/progress" => {
@@ -270,7 +270,7 @@ impl Ids {
             let line = message::splice(line, &[part]);
             return For::Post { post: open.post, line, answers: false };
         }
-        let id = message.id.and_then(Token::read);
+        let id = message.token();
         if let Some(id) = &id
             && self.asked.len() < MAX_ASKED
         {

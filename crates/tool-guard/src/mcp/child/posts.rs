@@ -7,7 +7,7 @@ use super::{
     ids::{Ids, Refused},
     refusals::{Gone, refusal, size},
 };
-use crate::mcp::{failure::Failure, http::Presence, upstream::Heard};
+use crate::mcp::{failure::Failure, http::Presence, message::cancellation, upstream::Heard};
 use bytes::{Bytes, BytesMut};
 use std::{
     collections::{HashMap, VecDeque},
@@ -196,10 +196,7 @@ impl Posts {
         for request in self.ids.of(number) {
             self.ids.forget(request);
             if cancels && self.gone.is_none() {
-                let order = format!(
-                    "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{request},\"reason\":\"{why}\"}}}}\n"
-                );
-                self.queue(order.as_bytes());
+                self.queue(&cancellation(request, why));
             }
         }
     }

@@ -168,7 +168,7 @@ impl Behind for Remote {
 /// The event in the place of an answer that is too long.
 fn oversized(long: &Oversized) -> Option<Bytes> {
     let id = long.id.as_deref().filter(|_| !long.asks)?;
-    Some(event(&too_long(long, "answer", Some(id)), None))
+    Some(event(&too_long(long, Some(id)), None))
 }
 
 /// Whether a gateway in front of the server answers that it knows no way to it. MCP's own 404 is JSON.

@@ -22,7 +22,7 @@ use crate::{
         guard::Guard,
         http_names::{LAST_EVENT, METHOD, NAME, VERSION, is_modern},
         identity::{KEY_HEADER, SESSION, Via},
-        message::{self, Line, Message, NoteParams, Token},
+        message::{self, Line, Message, Token},
         meta,
     },
 };
@@ -170,7 +170,7 @@ impl<B: Behind> Inside<B> {
         }
         let via = Via::of(&self.guard.server, &head);
         let home = home(&via);
-        let id = read.id.and_then(Token::read);
+        let id = read.token();
         match (read.method.as_deref(), id) {
             (Some("tools/call" | "tools/list"), Some(id)) => {
                 if let Err(refusal) = self.behind.admit(&head) {
@@ -206,9 +206,7 @@ impl<B: Behind> Inside<B> {
     /// Hands a cancellation to the call of the same session or connection that it cancels; `false` if it may pass. One
     /// that could cancel another client's call at the server ends here.
     fn cancelled(&self, via: &Via, message: &Message<'_>, body: &Bytes) -> bool {
-        let params: Option<NoteParams<'_>> =
-            message.params.and_then(|raw| message::object(raw.get()).ok());
-        let id = params.and_then(|params| params.request_id).and_then(Token::read);
+        let id = message.note().and_then(|note| note.request_id).and_then(Token::read);
         id.is_some_and(|id| {
             self.running.cancel(&home(via), &id, body) || self.running.has(via.session(), &id)
         })

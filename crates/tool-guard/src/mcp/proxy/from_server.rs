@@ -10,7 +10,7 @@ use crate::mcp::{
     in_flight::{Answered, Relay},
     lines::{Item, Oversized},
     mark,
-    message::{self, Guess, Line, Message, NoteParams, Token},
+    message::{self, Guess, Line, Message, Token},
     scan,
 };
 use bytes::Bytes;
@@ -87,15 +87,12 @@ impl Proxy {
 
     /// What the server asks the client for, or no longer asks for.
     fn note_ask(&mut self, method: &str, message: &Message<'_>) {
-        match message.id.and_then(Token::read) {
+        match message.token() {
             // Clients answer it at once.
             _ if method == "ping" => {}
             Some(id) => self.wire.lock().in_flight.ask(id, Instant::now().into_std()),
             None if method == "notifications/cancelled" => {
-                let params = message
-                    .params
-                    .and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
-                self.end_ask(params.and_then(|it| it.request_id).and_then(Token::read));
+                self.end_ask(message.note().and_then(|it| it.request_id).and_then(Token::read));
             }
             None => {}
         }
@@ -159,7 +156,7 @@ impl Proxy {
             return;
         }
         let Line::One(message) = message::read(part) else { return };
-        match (message.method.as_deref(), message.id.and_then(Token::read)) {
+        match (message.method.as_deref(), message.token()) {
             (Some(LIST_CHANGED), _) => lock(&self.effects).forget(),
             (None, Some(id)) if message.is_response() => {
                 drop(self.on_others_answer(&id, &message));
@@ -191,7 +188,7 @@ impl Proxy {
     /// What reads a message of a batch, besides the client.
     fn concern(&self, part: &[u8]) -> Concern {
         let answered = match message::read(part) {
-            Line::One(message) if message.is_response() => message.id.and_then(Token::read),
+            Line::One(message) if message.is_response() => message.token(),
             Line::One(message) => {
                 return match message.method.as_deref() {
                     Some("notifications/progress") => Concern::Call,
@@ -225,10 +222,7 @@ impl Proxy {
         if let Some(repaired) = message::repaired(line)
             && let Line::One(message) = message::read(&repaired)
             && message.is_response()
-            && message
-                .id
-                .and_then(Token::read)
-                .is_some_and(|id| self.wire.lock().in_flight.knows(&id))
+            && message.token().is_some_and(|id| self.wire.lock().in_flight.knows(&id))
         {
             return self.on_answer(&repaired, &message);
         }
@@ -250,10 +244,9 @@ impl Proxy {
     }
 
     fn on_progress(&mut self, line: &Bytes, message: &Message<'_>) {
-        let params =
-            message.params.and_then(|raw| message::object::<NoteParams<'_>>(raw.get()).ok());
-        let progress = params.as_ref().and_then(|params| params.progress);
-        let raw = params.and_then(|params| params.progress_token);
+        let note = message.note();
+        let progress = note.as_ref().and_then(|note| note.progress);
+        let raw = note.and_then(|note| note.progress_token);
         let now = Instant::now().into_std();
         let relay = match raw.and_then(Token::read) {
             Some(token) => self.wire.lock().in_flight.progressed(&token, progress, now),
@@ -265,7 +258,7 @@ impl Proxy {
     }
 
     fn on_answer(&mut self, line: &Bytes, message: &Message<'_>) {
-        let (Some(raw), Some(id)) = (message.id, message.id.and_then(Token::read)) else {
+        let (Some(raw), Some(id)) = (message.id, message.token()) else {
             return self.pass_to_client(line);
         };
         if let Some(open) = self.on_others_answer(&id, message) {
@@ -306,15 +299,14 @@ impl Proxy {
         if self.mode == Mode::Enforce {
             tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes = line.bytes);
         }
-        let parsed = line.id.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        let Some(id) = parsed.and_then(Token::read) else { return };
+        let Some(id) = line.token() else { return };
+        // The server has its own ids: this request answers no call.
         if line.asks {
-            // The server has its own ids: this request answers no call.
-            return self.pass_to_server(&too_long(line, "line", line.id.as_deref()));
+            return self.pass_to_server(&too_long(line, line.id.as_deref()));
         }
         if let Some(open) = self.requests.take(&id) {
             let id = open.client_id().or(line.id.as_deref());
-            return self.pass_to_client(&too_long(line, "answer", id));
+            return self.pass_to_client(&too_long(line, id));
         }
         let answered = self.wire.lock().in_flight.answered(&id);
         match answered {

@@ -24,7 +24,8 @@ pub(super) fn relayed(
 }
 
 /// The error for a sender whose line, or whose answer, was too long.
-pub(crate) fn too_long(line: &Oversized, what: &str, id: Option<&str>) -> Bytes {
+pub(crate) fn too_long(line: &Oversized, id: Option<&str>) -> Bytes {
+    let what = if line.asks { "line" } else { "answer" };
     let text =
         format!("the {what} has {} bytes, and was not forwarded: raise --max-line", line.bytes);
     answer::refusal(id.unwrap_or("null"), INVALID_REQUEST, &text)

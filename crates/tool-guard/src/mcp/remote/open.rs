@@ -119,12 +119,9 @@ impl Open {
         let answered: Vec<_> = match heard {
             Some(Heard::Message { line, .. }) => match message::read(line) {
                 Line::Batch => parts(line).filter_map(|part| answered(&part)).collect(),
-                _ => answered(line).into_iter().collect(),
+                read => read.answered(line).into_iter().collect(),
             },
-            Some(Heard::Oversized(long)) if !long.asks => {
-                let id = long.id.as_deref().and_then(|text| serde_json::from_str(text).ok());
-                id.and_then(Token::read).into_iter().collect()
-            }
+            Some(Heard::Oversized(long)) if !long.asks => long.token().into_iter().collect(),
             _ => return,
         };
         self.id.take_if(|id| answered.contains(id));

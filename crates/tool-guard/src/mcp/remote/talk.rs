@@ -80,7 +80,7 @@ impl Talk {
         let Item::Line(line) = item else { return };
         if let Line::One(message) = message::read(line)
             && message.method.as_deref() == Some("initialize")
-            && let Some(id) = message.id.and_then(Token::read)
+            && let Some(id) = message.token()
         {
             self.initialize = Some((line.clone(), id));
         }
@@ -134,7 +134,7 @@ impl Talk {
             }
         }
         let begins = method == Some("initialize");
-        let id = message.id.and_then(Token::read).filter(|_| method.is_some());
+        let id = message.token().filter(|_| method.is_some());
         if method == Some("notifications/initialized") {
             return self.initialized(line.clone());
         }

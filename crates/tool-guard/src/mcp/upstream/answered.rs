@@ -21,7 +21,7 @@ impl Asks {
         let Line::One(message) = message::read(body) else { return Self::default() };
         let Some(method) = message.method.as_deref() else { return Self::default() };
         Self {
-            id: message.id.and_then(Token::read),
+            id: message.token(),
             is_initialize: method == "initialize",
             is_subscription: method == "subscriptions/listen",
         }
@@ -31,16 +31,11 @@ impl Asks {
 /// Whether the message is an answer under this id.
 pub(super) fn answers(line: &Bytes, id: &Token) -> bool {
     match message::read(line) {
-        Line::One(message) => {
-            message.method.is_none() && message.id.and_then(Token::read).as_ref() == Some(id)
-        }
         Line::Batch => batch::parts(line).any(|part| {
             let guess = Guess::of(&part);
             guess.is_some_and(|guess| guess.is_answer && guess.id == *id)
         }),
-        Line::Unreadable { .. } => {
-            Guess::of(line).is_some_and(|guess| guess.is_answer && guess.id == *id)
-        }
+        read => read.answered(line).as_ref() == Some(id),
     }
 }
 

@@ -18,7 +18,6 @@ use crate::{
         http_names::{LAST_EVENT, is_modern},
         identity::SESSION,
         lines::Oversized,
-        message::Token,
         options::Preflight,
     },
 };
@@ -323,8 +322,7 @@ impl Exchange {
     }
 
     fn is_answered_by(&self, line: &Oversized) -> bool {
-        let id = line.id.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        !line.asks && id.and_then(Token::read) == self.asks.id
+        !line.asks && line.token() == self.asks.id
     }
 
     fn take(&mut self, piece: Piece) {

@@ -57,7 +57,7 @@ impl Posts {
             For::Oversized(post, line) => self.hear(post, Heard::Oversized(line), true),
             For::Server(line) => {
                 tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes = line.bytes);
-                self.queue(&too_long(&line, "line", line.id.as_deref()));
+                self.queue(&too_long(&line, line.id.as_deref()));
             }
             For::Nobody => tracing::debug!(target: TARGET, event = "mcp_unmatched"),
         }
