@@ -8,6 +8,7 @@ use self::{
 };
 use crate::{
     build,
+    files::{in_path, is_program},
     install::{
         client::Client,
         distinct,
@@ -21,15 +22,7 @@ use crate::{
 use anyhow::Context as _;
 use clap::{Args, ValueEnum as _};
 use futures_util::{StreamExt as _, stream};
-use std::{
-    env,
-    fmt::Write as _,
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{env, fmt::Write as _, fs, path::Path, process::ExitCode, time::Duration};
 use tr_core::printable;
 
 /// The exit codes, for the help.
@@ -237,14 +230,4 @@ fn guarded(reached: &Reached<'_>, guard: &Path) -> (String, bool) {
         }
         (_, _) => (format!("guarded by another program, {}", program.display()), false),
     }
-}
-
-/// The first program of this name in the PATH.
-fn in_path(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|it| is_program(it))
-}
-
-fn is_program(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }

@@ -6,15 +6,15 @@ mod folder;
 mod metadata;
 mod nfs4;
 mod other_programs;
-mod other_users;
+pub(crate) mod other_users;
 mod secret;
 
 pub(crate) use self::{
     atomic_replace::{keep_bytes, replace as replace_file},
     error::CliError,
     file::{File, Stamp},
-    folder::{Folder, UNFINISHED, beside, open_regular},
-    other_programs::writer_of,
-    other_users::{OtherWriter, is_own_group, refuse_others, writer_in},
+    folder::{Folder, UNFINISHED, beside, make_folder, open_regular},
+    other_programs::{in_path, is_program, writer_of},
+    other_users::refuse_others,
     secret::read_secret,
 };

@@ -15,7 +15,6 @@ mod front;
 #[cfg(test)]
 mod guides;
 mod install;
-mod listener;
 mod mcp;
 mod records;
 mod secrets;

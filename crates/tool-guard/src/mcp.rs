@@ -1,6 +1,5 @@
 //! `tool-guard mcp`: a proxy between an MCP client on standard input and output and the MCP server that it
 //! starts.
-pub(crate) mod admin;
 pub(crate) mod answer;
 mod attribution;
 pub(crate) mod batch;

@@ -6,7 +6,7 @@ use super::{
     streams::{self, Answers, Place, Socket, StreamEvent},
     table::Connection,
 };
-use crate::mcp::{guard::Guard, signals::Signals, stdio, until::until};
+use crate::mcp::{guard::Guard, stdio, until::until};
 use anyhow::Context as _;
 use std::{
     collections::{HashMap, VecDeque},
@@ -36,9 +36,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let (within, idle) = (options.decide_within, options.idle);
     let options = options.guard();
     let guard = Guard::new(&options, logging.is_some()).await?;
-    let _janitor = guard.janitor();
-    let signal = Signals::new()?.end(guard.reload());
-    let admin = guard.admin(&options).await?.map(tokio::spawn);
+    let (beside, signal) = guard.beside(&options).await?;
     let connection = format!("decide-{:016x}", fastrand::u64(..));
     let client = guard.host(&connection, mcp_lines::identity());
     let decider = Decider::new(guard.proxy(client), within);
@@ -65,10 +63,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
             signal
         }
     };
-    if let Some(admin) = admin {
-        admin.abort();
-    }
-    guard.finish().await;
+    guard.finish(beside).await;
     Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
 }
 

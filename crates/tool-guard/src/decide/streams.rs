@@ -3,15 +3,15 @@
 //! the next one can take the socket over.
 use super::table::Connection;
 use crate::{
-    files::Folder,
+    files::{Folder, make_folder},
     mcp::{Item, LineReader, private},
 };
 use anyhow::{Context as _, bail};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use std::{
-    fs::{self, DirBuilder, File, Permissions},
+    fs::{self, File, Permissions},
     io,
-    os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _},
+    os::unix::fs::{FileTypeExt as _, PermissionsExt as _},
     path::Path,
     sync::Arc,
     time::Duration,
@@ -116,9 +116,7 @@ pub(super) async fn claim(path: &Path) -> anyhow::Result<Option<Socket>> {
     let at = || format!("--socket {}", path.display());
     let said =
         || format!("{}: cannot listen: give a path in a folder that this user may write", at());
-    if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(said)?;
-    }
+    make_folder(path).with_context(said)?;
     let (folder, mut beside) = Folder::of(path).with_context(said)?;
     private::refuse_others_in(&folder, "give a path in a folder of your own").with_context(at)?;
     beside.push(".lock");

@@ -1,6 +1,10 @@
 //! `GET /metrics`, as Prometheus scrapes it.
 use crate::{
-    files::read_secret, front::listener::serve, listener::OneRequest, mcp::recording::at_home,
+    front::{
+        access::secret,
+        listener::{OneRequest, serve},
+    },
+    mcp::recording::at_home,
 };
 use anyhow::{Context as _, anyhow, bail};
 use hyper::{
@@ -37,11 +41,7 @@ pub(super) async fn bind(address: SocketAddr, token: Option<&Path>) -> anyhow::R
     let access = match token.map(at_home) {
         None => Access::default(),
         Some(file) => {
-            let token =
-                read_secret(&file).with_context(|| format!("cannot use {}", file.display()))?;
-            let token = token.trim_end_matches(['\r', '\n']);
-            crate::secrets::keep(token);
-            let access = Access::token(token);
+            let access = Access::token(&secret(&file)?);
             access.with_context(|| format!("{} holds no usable token", file.display()))?
         }
     };

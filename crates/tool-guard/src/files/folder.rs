@@ -11,7 +11,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs,
     io::{self, Read as _, Seek as _, Write as _},
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::fs::DirBuilderExt as _},
     path::{Path, PathBuf},
 };
 
@@ -197,6 +197,14 @@ impl Drop for Temporary<'_> {
 /// Opens a regular file for reading; follows links, and does not wait for a pipe.
 pub(crate) fn open_regular(path: &Path) -> io::Result<fs::File> {
     regular(open(path, OFlags::RDONLY | ALWAYS, Mode::empty())?)
+}
+
+/// Makes the folder of a file, and those above it, for this user alone.
+pub(crate) fn make_folder(file: &Path) -> io::Result<()> {
+    match file.parent().filter(|folder| *folder != Path::new("")) {
+        Some(folder) => fs::DirBuilder::new().recursive(true).mode(0o700).create(folder),
+        None => Ok(()),
+    }
 }
 
 /// `FILE` with `ending` appended to its name.

@@ -5,7 +5,12 @@ use super::{
 };
 use rustix::fs::OFlags;
 use serde::Deserialize;
-use std::{fs, io::Read as _, path::Path};
+use std::{
+    env, fs,
+    io::Read as _,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 /// The access mode in the flags of an open file, and its value for read-only access.
 const ACCESS: u32 = 0o3;
@@ -36,6 +41,16 @@ fn refuse(proc: &Path, file: &Path) -> Result<(), CliError> {
         return Ok(());
     };
     Err(CliError::new(what, "stop the agent first, and start it again afterwards"))
+}
+
+/// The first program of this name in the PATH.
+pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(name)).find(|it| is_program(it))
+}
+
+pub(crate) fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
 /// A lock file of OpenClaw's.

@@ -12,10 +12,10 @@ use std::{
     os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
 };
 
-const ROOT: u32 = 0;
-const STICKY: u32 = 0o1000;
-const OF_GROUP: u32 = 0o020;
-const OF_OTHERS: u32 = 0o002;
+pub(crate) const ROOT: u32 = 0;
+pub(crate) const STICKY: u32 = 0o1000;
+pub(crate) const OF_GROUP: u32 = 0o020;
+pub(crate) const OF_OTHERS: u32 = 0o002;
 
 /// The permissions of a folder.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +110,11 @@ fn found(folder: &Folder) -> io::Result<Found> {
     let list = folder.listed().and_then(|it| access_list(&it));
     let list = list.unwrap_or(AccessList::WithinGroup);
     Ok(Found { owner: it.uid(), group: it.gid(), mode: it.mode(), list })
+}
+
+/// Whether this is neither this user nor root.
+pub(crate) fn is_foreign(owner: u32) -> bool {
+    ![geteuid().as_raw(), ROOT].contains(&owner)
 }
 
 /// Whether the group has no other user of this machine.

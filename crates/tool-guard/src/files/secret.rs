@@ -1,10 +1,9 @@
 //! Reads files of secrets, which no other user may be able to read or to replace.
 use super::{
     folder::{Folder, open_regular},
-    other_users::{OtherWriter, other_writer_in},
+    other_users::{OtherWriter, ROOT, is_foreign, other_writer_in},
 };
 use anyhow::{Context as _, bail};
-use rustix::process::geteuid;
 use std::{
     fs::{self, Metadata},
     io::Read as _,
@@ -12,7 +11,6 @@ use std::{
     path::Path,
 };
 
-const ROOT: u32 = 0;
 const OTHERS: u32 = 0o007;
 const GROUP_WRITES: u32 = 0o020;
 const ALL_OTHERS: u32 = 0o077;
@@ -27,20 +25,19 @@ const LONGEST: u64 = 1 << 20;
 /// Why the file cannot be used, and what to do; without the path.
 pub(crate) fn read_secret(path: &Path) -> anyhow::Result<String> {
     let named = fs::symlink_metadata(path).context("it cannot be read")?;
-    let me = geteuid().as_raw();
     if named.is_symlink() {
-        refuse_others_link(path, &named, me)?;
+        refuse_others_link(path, &named)?;
     }
     let open = open_regular(path).context("it cannot be read")?;
-    refuse_others(&open.metadata()?, me)?;
+    refuse_others(&open.metadata()?)?;
     let mut text = String::new();
     open.take(LONGEST).read_to_string(&mut text).context("it cannot be read")?;
     Ok(text)
 }
 
-fn refuse_others(found: &Metadata, me: u32) -> anyhow::Result<()> {
+fn refuse_others(found: &Metadata) -> anyhow::Result<()> {
     let (owner, mode) = (found.uid(), found.mode());
-    if ![me, ROOT].contains(&owner) {
+    if is_foreign(owner) {
         bail!("it belongs to user {owner}, who can read and change it: use a file of your own");
     }
     let denied = if owner == ROOT { OTHERS | GROUP_WRITES } else { ALL_OTHERS };
@@ -51,12 +48,12 @@ fn refuse_others(found: &Metadata, me: u32) -> anyhow::Result<()> {
 }
 
 /// Refuses a link that another user made or can replace.
-fn refuse_others_link(path: &Path, link: &Metadata, me: u32) -> anyhow::Result<()> {
+fn refuse_others_link(path: &Path, link: &Metadata) -> anyhow::Result<()> {
     let owner = link.uid();
     let others = other_writer_in(&Folder::of(path)?.0, owner)?;
     // In a folder in which only owners can replace their files.
     let is_safe = matches!(others, None | Some(OtherWriter::OfFile(ROOT)));
-    if !is_safe || ![me, ROOT].contains(&owner) {
+    if !is_safe || is_foreign(owner) {
         bail!("it is a link that another user can replace: name the file itself");
     }
     Ok(())
@@ -65,6 +62,7 @@ fn refuse_others_link(path: &Path, link: &Metadata, me: u32) -> anyhow::Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::geteuid;
     use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 
     #[test]

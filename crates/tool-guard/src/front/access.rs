@@ -166,16 +166,25 @@ pub(crate) fn check_metadata(head: &Parts) -> Result<(), Refusal> {
 /// # Errors
 /// If the file cannot be read, or holds no token.
 pub(crate) fn token(file: &Path) -> anyhow::Result<Box<str>> {
-    let text = read_secret(file).with_context(|| format!("cannot use {}", file.display()))?;
-    let token = text.trim_end_matches(['\r', '\n']);
+    let token = secret(file)?;
     let is_good = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
     anyhow::ensure!(
         is_good,
         "{} holds no usable token: write 16 or more visible ASCII characters without spaces",
         file.display()
     );
-    secrets::keep(token);
     Ok(token.into())
+}
+
+/// The token in a file, which is kept out of logs.
+///
+/// # Errors
+/// If the file cannot be used.
+pub(crate) fn secret(file: &Path) -> anyhow::Result<String> {
+    let text = read_secret(file).with_context(|| format!("cannot use {}", file.display()))?;
+    let token = text.trim_end_matches(['\r', '\n']);
+    secrets::keep(token);
+    Ok(token.to_owned())
 }
 
 /// The value of a header, if it is text.

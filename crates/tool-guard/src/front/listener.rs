@@ -8,8 +8,9 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, combinators::UnsyncBoxBody};
 use hyper::{
-    Request,
+    Request, Response,
     body::{Body, Frame, Incoming, SizeHint},
+    header::{CONNECTION, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
@@ -34,6 +35,7 @@ use tokio::{
 };
 use tokio_io_timeout::TimeoutStream;
 use tool_reliability::admin::Peer;
+use tower_service::Service;
 use tr_core::BoxError;
 
 /// At the limit, the connection that has been idle for longest is closed for a new one.
@@ -57,6 +59,26 @@ pub(crate) trait Door: Clone + Send + 'static {
     }
 
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Answered> + Send;
+}
+
+/// A service whose connections carry one request each.
+#[derive(Clone)]
+pub(crate) struct OneRequest<S>(pub(crate) S);
+
+impl<S, B> Door for OneRequest<S>
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>,
+    S: Clone + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Answered> + Send {
+        let called = self.0.clone().call(request);
+        async {
+            let Ok(mut answer) = called.await;
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            answer.map(|body| body.map_err(Into::into).boxed_unsync())
+        }
+    }
 }
 
 /// Listens at `address`.

@@ -11,10 +11,10 @@ mod replay;
 mod session;
 mod sessions;
 
-pub(crate) use self::{session::Hearing, sessions::Limits};
+pub(crate) use self::sessions::Limits;
 
 use self::{
-    answered::{Asked, answered, error, failed, full, not_allowed, not_started},
+    answered::{Asked, answered, failed, full, not_allowed, not_started},
     mux::Mux,
     posts::Sharing,
     replay::EventId,
@@ -24,12 +24,13 @@ use self::{
 use crate::{
     front::{access::text, body::Answered, events::are_taken, told::Told},
     mcp::{
+        failure::Failure,
         guard::Guard,
-        http::{Behind, Presence, Watched},
+        http::{Behind, Presence, Watched, refused},
         http_names::{LAST_EVENT, is_modern},
         identity::SESSION,
         message::{self, Line},
-        upstream::{Heard, Posted},
+        upstream::{Heard, Hearing, Posted},
     },
 };
 use bytes::Bytes;
@@ -115,7 +116,7 @@ impl Inside {
     ) -> Result<Arc<Session>, Box<Answered>> {
         let Some(name) = text(headers, &SESSION) else {
             const WHY: &str = "Bad Request: no valid session: send initialize first, and its Mcp-Session-Id with all that follows";
-            return Err(Box::new(error(StatusCode::BAD_REQUEST, id, -32000, WHY)));
+            return Err(Box::new(refused(StatusCode::BAD_REQUEST, id, -32000, WHY)));
         };
         let mut sessions = lock(&self.sessions);
         let owner = owner(headers);
@@ -127,7 +128,7 @@ impl Inside {
             sessions.remove(name, &owner);
         }
         const WHY: &str = "Session not found: it has ended, or is another client's; send initialize to begin another. Nothing was done";
-        Err(Box::new(error(StatusCode::NOT_FOUND, id, -32001, WHY)))
+        Err(Box::new(refused(StatusCode::NOT_FOUND, id, -32001, WHY)))
     }
 
     async fn posted(&self, head: &Parts, body: Bytes) -> Result<Answered, Box<Answered>> {
@@ -186,7 +187,7 @@ impl Inside {
     fn listen(&self, head: &Parts) -> Result<Answered, Box<Answered>> {
         if !are_taken(&head.headers) {
             const WHY: &str = "Not Acceptable: a GET gets text/event-stream";
-            return Ok(error(StatusCode::NOT_ACCEPTABLE, "null", -32000, WHY));
+            return Ok(refused(StatusCode::NOT_ACCEPTABLE, "null", -32000, WHY));
         }
         if is_modern(&head.headers) {
             return Ok(not_allowed());
@@ -199,7 +200,7 @@ impl Inside {
         let resume = |last| session.resume(last, &self.guard, &head.headers);
         Ok(EventId::read(last).and_then(resume).unwrap_or_else(|| {
             const WHY: &str = "the events after this Last-Event-ID are not kept any more";
-            error(StatusCode::BAD_REQUEST, "null", -32600, WHY)
+            refused(StatusCode::BAD_REQUEST, "null", -32600, WHY)
         }))
     }
 
@@ -286,7 +287,6 @@ impl Drop for Unbegun<'_> {
 }
 
 impl Behind for Children {
-    type Hearing = Hearing;
     const IS_COMMAND: bool = true;
 
     fn path(&self) -> &str {
@@ -309,8 +309,8 @@ impl Behind for Children {
         let is_mutating = attempt.as_ref().is_some_and(|it| it.outlives_stream(is_modern));
         if is_modern {
             return match self.0.child(&headers) {
-                Ok(child) => Hearing::of(child.post(body, is_mutating, presence), false),
-                Err(error) => Hearing::failed(failed(&error)),
+                Ok(child) => session::hearing(child.post(body, is_mutating, presence), false),
+                Err(error) => Hearing::only(failed(&error)),
             };
         }
         let asks = attempt.is_some()
@@ -318,12 +318,10 @@ impl Behind for Children {
         match self.0.session(&headers, "null", attempt.is_some()) {
             Ok(session) => {
                 let is_primed = asks && session::is_resumable(&headers);
-                Hearing::of(session.mux.post(body, is_mutating, presence), is_primed)
+                session::hearing(session.mux.post(body, is_mutating, presence), is_primed)
             }
             // It ended since the call was admitted.
-            Err(_) => {
-                Hearing::failed(Heard::Failed(crate::mcp::failure::Failure::SERVER_GONE_BEFORE))
-            }
+            Err(_) => Hearing::only(Heard::Failed(Failure::SERVER_GONE_BEFORE)),
         }
     }
 
@@ -331,7 +329,7 @@ impl Behind for Children {
         let (head, body) = request.into_parts();
         if head.uri.path() != PATH {
             const WHY: &str = "a server that runs as a command has no such page";
-            return error(StatusCode::NOT_FOUND, "null", -32600, WHY);
+            return refused(StatusCode::NOT_FOUND, "null", -32600, WHY);
         }
         let answer = match head.method {
             Method::POST => self.0.posted(&head, body).await,

@@ -1,6 +1,6 @@
 //! The guard that all connections of one server share: the stack, the records, what is known about its tools.
 use super::{
-    Mode, Options, admin,
+    Mode, Options,
     effects::{Declared, Effects, Known},
     equal_calls::EqualCalls,
     identity::{Client, Recognised},
@@ -8,10 +8,11 @@ use super::{
     limits::Limits,
     mark,
     message::{self, Line},
+    operation,
     options::{StatusRules, signals},
     proxy::{LIST_CHANGED, Proxy},
     setup::Files,
-    signals::reload,
+    signals::{Signals, reload},
     stack,
     stores::{Records, Store},
     tool::{ServerTool, Wire},
@@ -26,10 +27,11 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
+use tokio::task::JoinHandle;
 use tool_reliability::{
     admin::Admin,
     config::{IdentityConfig, Limit, Live},
-    idempotency::DerivedKeys,
+    idempotency::{DerivedKeys, Janitor},
 };
 use tr_core::{Effect, Observer, internal::lock};
 
@@ -65,6 +67,13 @@ pub(crate) struct Guard {
     pub(crate) watching: Watching,
     export: Mutex<Option<Export>>,
     store: Option<Store>,
+}
+
+/// What works beside the calls of a guard.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    _janitor: Janitor,
+    admin: Option<JoinHandle<()>>,
 }
 
 impl Guard {
@@ -211,34 +220,31 @@ impl Guard {
         (without != *line).then_some(without)
     }
 
-    /// Forgets expired records, until the result is dropped.
-    pub(crate) fn janitor(&self) -> impl Sized + use<> {
-        self.live.stack().records().spawn_janitor()
-    }
-
-    /// Reads the files again.
-    pub(crate) fn reload(&self) -> Option<impl Fn() + Send + 'static + use<>> {
-        reload(self.files.clone(), self.live.clone(), self.declared.clone())
-    }
-
-    /// Binds the admin page; returns its service.
+    /// Forgets expired records and serves the admin page, until the guard finishes. The future waits for the signal
+    /// that ends the guard; another one has the files read again.
     ///
     /// # Errors
-    /// If its address or token cannot be used.
-    pub(crate) async fn admin(
+    /// If the address or the token of the page cannot be used.
+    pub(crate) async fn beside(
         &self,
         options: &Options,
-    ) -> anyhow::Result<Option<impl Future<Output = ()> + Send + use<>>> {
+    ) -> anyhow::Result<(Beside, impl Future<Output = u8> + Send + use<>)> {
         let (files, live, declared) =
             (self.files.clone(), self.live.clone(), self.declared.clone());
+        let janitor = live.stack().records().spawn_janitor();
+        let ended = Signals::new()?.end(reload(files.clone(), live.clone(), declared.clone()));
         let known = declared.clone();
         let admin = Admin::new(live.stack()).manifests(move || known.all());
         let admin = admin.on_reload(move || files.read_again(&live, &declared));
-        admin::bind(admin, &options.operation).await
+        let admin = operation::bind(admin, &options.operation).await?.map(tokio::spawn);
+        Ok((Beside { _janitor: janitor, admin }, ended))
     }
 
     /// Sends and writes what is left, after all calls have ended, and closes the records.
-    pub(crate) async fn finish(&self) {
+    pub(crate) async fn finish(&self, beside: Beside) {
+        if let Some(admin) = &beside.admin {
+            admin.abort();
+        }
         let export = lock(&self.export).take();
         if let Some(export) = export {
             export.finish().await;

@@ -12,6 +12,6 @@ pub(crate) use self::{
     behind::Behind,
     headers::status_of,
     presence::{Presence, Watched},
-    reply::event,
+    reply::{event, refused},
     run::run,
 };

@@ -103,8 +103,7 @@ impl Client {
             connection: connection.into(),
             claude_session: claude_session(named(CLAUDE_PROJECT), named(CLAUDE_SESSION)),
             rules,
-            via: None,
-            host: None,
+            ..Self::default()
         }
     }
 

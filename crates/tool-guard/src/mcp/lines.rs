@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 const LONG: usize = 1024 * 1024;
 
 /// Splits a stream of bytes at newlines.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Lines {
     buffer: BytesMut,
     /// Up to here `buffer` has no newline.
@@ -66,14 +66,7 @@ struct Skipped {
 impl Lines {
     /// Lines over the limit are skipped.
     pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            buffer: BytesMut::with_capacity(64 * 1024),
-            scanned: 0,
-            limit,
-            parts: false,
-            skipping: None,
-            ended: None,
-        }
+        Self { buffer: BytesMut::with_capacity(64 * 1024), limit, ..Self::default() }
     }
 
     /// Lines over the limit come in parts.

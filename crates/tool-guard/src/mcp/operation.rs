@@ -1,8 +1,20 @@
 //! What an operator sees of each guard: an admin page, and a log.
-use super::log::{self, Log};
-use crate::connect::address;
+use super::{
+    log::{self, Log},
+    operator,
+};
+use crate::{
+    connect::address,
+    front::{
+        access::secret,
+        listener::{OneRequest, serve},
+    },
+};
+use anyhow::{Context as _, bail};
 use clap::Args;
-use std::{net::SocketAddr, path::PathBuf};
+use std::{future::pending, net::SocketAddr, path::PathBuf};
+use tokio::net::TcpListener;
+use tool_reliability::{admin::Admin, telemetry::TARGET};
 use tracing_appender::non_blocking::WorkerGuard;
 
 /// The options of both.
@@ -31,4 +43,36 @@ impl Operation {
     pub(crate) fn log(&self) -> anyhow::Result<Option<WorkerGuard>> {
         log::start(self.log, self.log_file.as_deref())
     }
+}
+
+/// Listens at the operator's address, if there is one, which must be a loopback address unless there is a file with a
+/// token of its own; without one the operator's token protects `admin`. Returns what serves requests until it is dropped.
+pub(crate) async fn bind(
+    admin: Admin,
+    options: &Operation,
+) -> anyhow::Result<Option<impl Future<Output = ()> + Send + use<>>> {
+    let Some(address) = options.admin else { return Ok(None) };
+    let (file, token) = match &options.admin_token_file {
+        Some(file) => (file.clone(), secret(file)?),
+        None if address.ip().to_canonical().is_loopback() => {
+            let (file, token) = operator::token().with_context(|| {
+                format!("--admin {address} needs a token: give --admin-token-file, or repair this")
+            })?;
+            (file, token.to_string())
+        }
+        None => bail!(
+            "--admin {address}: other machines can reach this address: give --admin-token-file, or use 127.0.0.1"
+        ),
+    };
+    let admin = admin.token(&token);
+    let admin = admin.with_context(|| format!("{} holds no usable token", file.display()))?;
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.with_context(|| format!("--admin {address}: cannot listen there"))?;
+    if let Ok(address) = listener.local_addr() {
+        let token_file = file.display();
+        tracing::warn!(target: TARGET, event = "admin_listening", address = %address, token_file = %token_file);
+    }
+    Ok(Some(async {
+        serve(listener, OneRequest(admin), pending()).await;
+    }))
 }

@@ -3,7 +3,7 @@ use super::{
     private,
     records::{in_state, secret_in},
 };
-use crate::files::Folder;
+use crate::files::{Folder, make_folder};
 use anyhow::Context as _;
 use rustix::{fs::OFlags, process::getuid};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use std::{
     ffi::OsString,
     fs,
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 use tr_core::canonical::Digest;
@@ -60,9 +60,7 @@ fn made(file: &Path) -> anyhow::Result<Digest> {
 
 /// The state folder, closed to other users, and the file's name in it.
 fn state_folder(file: &Path) -> anyhow::Result<(Folder, OsString)> {
-    if let Some(folder) = file.parent() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
+    make_folder(file)?;
     let (folder, name) = Folder::of(file)?;
     private::close(&folder)?;
     Ok((folder, name))

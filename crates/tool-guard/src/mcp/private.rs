@@ -1,5 +1,8 @@
 //! Checks that no other user can write or replace the records, or the operator's files.
-use crate::files::{Folder, OtherWriter, is_own_group, writer_in};
+use crate::files::{
+    Folder,
+    other_users::{OF_GROUP, OF_OTHERS, OtherWriter, STICKY, is_foreign, is_own_group, writer_in},
+};
 use anyhow::bail;
 use rustix::{fs::FileType, process::geteuid};
 use std::{
@@ -9,11 +12,6 @@ use std::{
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::Path,
 };
-
-const ROOT: u32 = 0;
-const STICKY: u32 = 0o1000;
-const OF_GROUP: u32 = 0o020;
-const OF_OTHERS: u32 = 0o002;
 
 /// Closes the default folder to other users, if it belongs to this user: another program, or a person, may
 /// have created it with more rights.
@@ -94,11 +92,6 @@ pub(super) fn refuse_left_beside(
         }
     }
     Ok(())
-}
-
-/// Whether another user than root owns it.
-fn is_foreign(owner: u32) -> bool {
-    ![geteuid().as_raw(), ROOT].contains(&owner)
 }
 
 /// Whether others can write it.

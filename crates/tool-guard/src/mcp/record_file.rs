@@ -3,14 +3,9 @@ use super::{
     private,
     records::{Place, RecordsCommand},
 };
-use crate::files::Folder;
+use crate::files::{Folder, beside, make_folder};
 use rustix::fs::{FileType, OFlags};
-use std::{
-    fs, io,
-    os::unix::fs::DirBuilderExt as _,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{io, path::Path, time::Duration};
 use tokio::time::Instant;
 use tool_reliability::idempotency::sqlite::{Database, Error, ErrorKind, Sqlite};
 use tr_core::printable;
@@ -40,9 +35,7 @@ pub(super) async fn open(
     is_default: bool,
     patience: Duration,
 ) -> anyhow::Result<Sqlite> {
-    if let Some(folder) = file.parent().filter(|folder| *folder != Path::new("")) {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
+    make_folder(file)?;
     let is_new = make(file, is_default)?;
     let until = Instant::now() + patience;
     let store = loop {
@@ -102,11 +95,4 @@ fn make(file: &Path, is_default: bool) -> anyhow::Result<bool> {
         return Err(error);
     }
     Ok(is_new)
-}
-
-/// The path of a file beside this one.
-fn beside(file: &Path, ending: &str) -> PathBuf {
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(ending);
-    file.with_file_name(name)
 }

@@ -17,7 +17,6 @@ use super::{
     message::{self, Line, Token},
     out::{Outgoing, Unwritten, write},
     proxy::{Proxy, too_long},
-    signals::Signals,
     stdio::{self, Input, Output},
     until,
     upstream::{Heard, Upstream},
@@ -41,9 +40,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let headers = headers::Own::of(options.http.header_file.as_deref())?;
     let guard = Guard::new(&options, logging.is_some()).await?;
     let upstream = Upstream::new(&options.http, guard.statuses.clone(), options.max_line)?;
-    let _janitor = guard.janitor();
-    let ended = Signals::new()?.end(guard.reload());
-    let admin = guard.admin(&options).await?.map(tokio::spawn);
+    let (beside, ended) = guard.beside(&options).await?;
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let pump = Pump {
         proxy: guard.proxy(guard.client(&connection)).with_messages(),
@@ -64,10 +61,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         longest: guard.limits.hard,
     };
     let signal = pump.run(ended).await;
-    if let Some(admin) = admin {
-        admin.abort();
-    }
-    guard.finish().await;
+    guard.finish(beside).await;
     Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
 }
 

@@ -10,7 +10,6 @@ use super::{
     remote,
     restart::{Greeted, Restart, Restarts},
     server::{self, Server},
-    signals::Signals,
     stdio::{self, Input, Output},
     until::until,
 };
@@ -56,10 +55,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     );
     let logging = options.operation.log()?;
     let guard = Guard::new(&options, logging.is_some()).await?;
-    let _janitor = guard.janitor();
-    let ended = tokio::spawn(Signals::new()?.end(guard.reload()));
+    let (beside, ended) = guard.beside(&options).await?;
+    let ended = tokio::spawn(ended);
     let signals = ended.abort_handle();
-    let _admin = guard.admin(&options).await?.map(tokio::spawn);
     let connection = format!("mcp-{:016x}", fastrand::u64(..));
     let proxy = guard.proxy(guard.client(&connection));
 
@@ -81,7 +79,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let pumped = tokio::spawn(streams.pump(proxy, options.on_server_exit)).await;
     let code = pumped.unwrap_or_else(|error| resume_unwind(error.into_panic()));
     signals.abort();
-    guard.finish().await;
+    guard.finish(beside).await;
     code
 }
 

@@ -72,6 +72,14 @@ impl Server {
         self.input = None;
     }
 
+    /// Asks it to end, without waiting for that.
+    pub(crate) fn terminate(&self) {
+        let id = self.supervisor.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(id) = id {
+            let _ = kill_process(id, Signal::TERM);
+        }
+    }
+
     /// Waits for its end for a limited time; returns the exit code, if it ended.
     pub(crate) async fn wait(&mut self) -> Option<u8> {
         timeout(GRACE, exit(&mut self.supervisor)).await.ok()?
@@ -80,10 +88,7 @@ impl Server {
     /// Ends it, with all processes of its group.
     pub(crate) async fn end(&mut self) {
         self.close_input();
-        let id = self.supervisor.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        if let Some(id) = id {
-            let _ = kill_process(id, Signal::TERM);
-        }
+        self.terminate();
         if self.wait().await.is_none() {
             let _ = self.supervisor.kill().await;
         }

@@ -4,6 +4,7 @@ use super::{
     records::{Place, RecordsCommand, default_file, place_of},
     unusable::Unusable,
 };
+use crate::files::beside;
 use anyhow::{anyhow, bail};
 use std::{
     error::Error,
@@ -190,15 +191,13 @@ async fn by_default() -> anyhow::Result<Option<Store>> {
 
 /// Whether the file, or its log, may be there: also where the folder cannot be looked into.
 pub(crate) fn may_exist(file: &Path) -> bool {
-    let mut log = file.as_os_str().to_owned();
-    log.push("-wal");
     let is_absent = |path: &Path| {
         let found = fs::symlink_metadata(path);
         found.is_err_and(|error| {
             matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         })
     };
-    !(is_absent(file) && is_absent(Path::new(&log)))
+    !(is_absent(file) && is_absent(&beside(file, "-wal")))
 }
 
 /// Why the default records cannot be used, and what to do about it.

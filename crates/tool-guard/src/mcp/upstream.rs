@@ -13,7 +13,6 @@ pub(crate) mod sse;
 
 pub(crate) use self::{
     body::Events,
-    elsewhere::Asked,
     faults::{error, is_protocol_refusal},
     heard::{Heard, Hearing, Posted, next_of},
     http::request,
@@ -94,7 +93,7 @@ impl Upstream {
         };
         let elsewhere = match &sent {
             Ok((head, _)) if is_endpoint => {
-                server.elsewhere(Asked::of(request.headers(), is_initialize), head).await
+                server.elsewhere(request.headers(), is_initialize, head).await
             }
             _ => None,
         };

@@ -12,8 +12,9 @@ use crate::front::{
     listener,
 };
 use crate::mcp::{
-    Mode, admin,
+    Mode,
     effects::Declared,
+    operation,
     setup::Files,
     signals::{Signals, reload},
 };
@@ -49,7 +50,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let ended = Signals::new()?.end(reload);
     let admin = Admin::live(&live);
     let admin = admin.on_reload(move || files.read_again(&live, &declared));
-    let admin = admin::bind(admin, &options.operation).await?.map(tokio::spawn);
+    let admin = operation::bind(admin, &options.operation).await?.map(tokio::spawn);
     let signal = if options.stdio {
         lines::serve(guard, max_body, ended)
             .await

@@ -10,7 +10,7 @@ use crate::{
         codes::NOT_FORWARDED,
         failure::Failure,
         guard::Guard,
-        http::event,
+        http::{event, refused},
         message::{self, Line, Message},
         proxy::too_long,
         upstream::Heard,
@@ -70,7 +70,7 @@ impl Asked {
             }
             Line::Unreadable { .. } => {
                 const WHY: &str = "the body was not forwarded: it is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name)";
-                Err(Box::new(error(StatusCode::BAD_REQUEST, "null", -32700, WHY)))
+                Err(Box::new(refused(StatusCode::BAD_REQUEST, "null", -32700, WHY)))
             }
         }
     }
@@ -143,11 +143,6 @@ pub(super) fn refuse(status: StatusCode, id: &str, heard: &Heard) -> Answered {
     respond(status, failure_line(id, heard).unwrap_or_default())
 }
 
-/// A response with a JSON-RPC error.
-pub(super) fn error(status: StatusCode, id: &str, code: i64, why: &str) -> Answered {
-    respond(status, answer::refusal(id, code, why))
-}
-
 /// A response without a body.
 pub(super) fn empty(status: StatusCode) -> Answered {
     let mut response = Response::new(Empty::new().map_err(|never| match never {}).boxed_unsync());
@@ -165,12 +160,12 @@ pub(super) fn failed(error: &io::Error) -> Heard {
 pub(super) fn of_sessions(id: &str) -> Answered {
     const WHY: &str =
         "Bad Request: the server speaks versions of MCP with sessions only: send initialize";
-    error(StatusCode::BAD_REQUEST, id, -32000, WHY)
+    refused(StatusCode::BAD_REQUEST, id, -32000, WHY)
 }
 
 pub(super) fn not_allowed() -> Answered {
     let mut answer =
-        error(StatusCode::METHOD_NOT_ALLOWED, "null", -32000, "use POST, GET or DELETE");
+        refused(StatusCode::METHOD_NOT_ALLOWED, "null", -32000, "use POST, GET or DELETE");
     answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
     answer
 }
@@ -194,7 +189,7 @@ fn error_code(line: &[u8]) -> Option<i64> {
 pub(super) fn full(id: &str, what: &str, wait: Duration) -> Answered {
     let seconds = wait.as_millis().div_ceil(1_000).max(1);
     let why = format!("{what}: the request was not forwarded; send it again in {seconds} s");
-    let mut answer = error(StatusCode::SERVICE_UNAVAILABLE, id, -32000, &why);
+    let mut answer = refused(StatusCode::SERVICE_UNAVAILABLE, id, -32000, &why);
     if let Ok(seconds) = HeaderValue::from_str(&seconds.to_string()) {
         answer.headers_mut().insert(RETRY_AFTER, seconds);
     }

@@ -14,11 +14,11 @@ use crate::{
         guard::Guard,
         http::{Watched, event},
         http_names::is_from,
-        upstream::Heard,
+        upstream::{Heard, Hearing},
     },
 };
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _, stream::iter};
 use hyper::{
     HeaderMap, StatusCode,
     header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue},
@@ -204,36 +204,8 @@ impl Stream for Listening {
     }
 }
 
-/// What is heard of a call.
-#[derive(Debug)]
-pub(crate) struct Hearing {
-    /// What is heard first.
-    first: Option<Heard>,
-    post: Option<Post>,
-}
-
-impl Hearing {
-    /// `is_primed`: the response begins at once, with the id of an event.
-    pub(super) fn of(post: Post, is_primed: bool) -> Self {
-        let first = is_primed.then(|| Heard::Head(StatusCode::OK, event_headers()));
-        Self { first, post: Some(post) }
-    }
-
-    pub(super) const fn failed(failure: Heard) -> Self {
-        Self { first: Some(failure), post: None }
-    }
-}
-
-impl Stream for Hearing {
-    type Item = Heard;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
-        if let Some(first) = self.first.take() {
-            return Poll::Ready(Some(first));
-        }
-        match &mut self.post {
-            Some(post) => Pin::new(post).poll_next(cx),
-            None => Poll::Ready(None),
-        }
-    }
+/// What is heard of a post: with the head of a stream before it, if that begins at once.
+pub(super) fn hearing(post: Post, is_primed: bool) -> Hearing {
+    let first = is_primed.then(|| Heard::Head(StatusCode::OK, event_headers()));
+    Hearing::of_sent(iter(first).chain(post))
 }

@@ -1,22 +1,21 @@
 //! What is behind the exchanges: a server at an address, or a child.
 use super::{
     presence::{Presence, Watched},
-    reply::event,
+    reply::{event, refused},
 };
 use crate::{
     front::{
-        body::{Answered, EndsAtOnce, respond},
+        body::{Answered, EndsAtOnce},
         events::{EVENTS, body_of},
     },
     mcp::{
-        answer,
         codes::NOT_FORWARDED,
         guard::Guard,
         http_names::LAST_EVENT,
         lines::Oversized,
         message::{self, Line},
         proxy::too_long,
-        upstream::{Events, Heard, Hearing, Posted, Upstream, sse::Content},
+        upstream::{Events, Hearing, Posted, Upstream, sse::Content},
     },
 };
 use bytes::Bytes;
@@ -38,26 +37,16 @@ const AGAIN: Duration = Duration::from_millis(250);
 
 /// A server, to which messages are posted one by one.
 pub(crate) trait Behind: Clone + Send + Sync + 'static {
-    /// What is heard of one message.
-    type Hearing: Stream<Item = Heard> + Send + Unpin;
-
-    /// Whether the server itself resumes streams, so that the guard's own is in the way.
-    const RESUMES: bool = false;
-
     /// The server as a request at this address reaches it.
     fn at(&self, _: &Uri) -> Self {
         self.clone()
     }
 
-    /// Whether the message that is heard of may have left.
-    fn is_sent(_: &Self::Hearing) -> bool {
-        true
-    }
-
     /// The path of the endpoint.
     fn path(&self) -> &str;
 
-    /// Whether no server of HTTP is behind: then the guard checks what such a server checks.
+    /// Whether no server of HTTP is behind, which resumes streams itself: then the guard checks what such a server
+    /// checks.
     const IS_COMMAND: bool = false;
 
     /// # Errors
@@ -67,7 +56,7 @@ pub(crate) trait Behind: Clone + Send + Sync + 'static {
     }
 
     /// Sends a message, of a client whose presence tells whether it is there.
-    fn post(&self, posted: Posted, presence: Option<&Presence>) -> Self::Hearing;
+    fn post(&self, posted: Posted, presence: Option<&Presence>) -> Hearing;
 
     /// The response to a guarded call as its client gets it.
     fn kept(&self, _: &HeaderMap, answer: Answered, _: &Watched) -> Answered {
@@ -106,14 +95,6 @@ impl Remote {
 }
 
 impl Behind for Remote {
-    type Hearing = Hearing;
-
-    const RESUMES: bool = true;
-
-    fn is_sent(hearing: &Hearing) -> bool {
-        hearing.is_sent()
-    }
-
     fn at(&self, uri: &Uri) -> Self {
         Self { upstream: self.upstream.at(uri), guard: self.guard.clone() }
     }
@@ -157,8 +138,7 @@ impl Behind for Remote {
                         _ => None,
                     };
                     let id = id.as_deref().unwrap_or("null");
-                    let refusal = answer::refusal(id, NOT_FORWARDED, &failure.to_string());
-                    respond(StatusCode::BAD_GATEWAY, refusal)
+                    refused(StatusCode::BAD_GATEWAY, id, NOT_FORWARDED, &failure.to_string())
                 }
             };
         }

@@ -4,7 +4,7 @@ use super::{
     exchange::Exchange,
     headers,
     presence::Watched,
-    reply::Reply,
+    reply::{Reply, refused},
     running::{Home, Running},
 };
 use crate::{
@@ -98,7 +98,7 @@ impl<B: Behind> listener::Door for HttpDoor<B> {
         if is_message && inside.guard.mode != Mode::Off {
             inside.message(head, body).await
         } else {
-            if B::RESUMES && head.headers.contains_key(LAST_EVENT) {
+            if !B::IS_COMMAND && head.headers.contains_key(LAST_EVENT) {
                 let via = Via::of(&inside.guard.server, &head);
                 inside.running.settled(&home(&via), RESUMED).await;
             }
@@ -345,11 +345,6 @@ impl Sessions {
     fn client(&self, home: &Home) -> Option<Box<str>> {
         lock(&self.0).get(home)?.client.clone()
     }
-}
-
-/// The answer to what the guard refuses: nothing ran.
-fn refused(status: StatusCode, id: &str, code: i64, why: &str) -> Answered {
-    respond(status, answer::refusal(id, code, why))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::{
         message::{Token, answered, cancelled},
         out::{Outgoing, Sent},
         proxy::Proxy,
-        upstream::{Heard, Posted, next_of},
+        upstream::{Heard, Hearing, Posted, next_of},
     },
 };
 use bytes::Bytes;
@@ -42,7 +42,7 @@ pub(crate) struct Exchange<B: Behind> {
     id: Token,
     is_modern: bool,
     reply: Reply,
-    open: Vec<Open<B::Hearing>>,
+    open: Vec<Open>,
     /// The head of the response that the server is giving.
     head: Option<(StatusCode, HeaderMap)>,
     /// The server's refusal of the request, for the client.
@@ -67,12 +67,12 @@ struct Last {
 }
 
 /// A message that was posted.
-struct Open<H> {
+struct Open {
     id: Token,
     attempt: Option<Sent>,
     /// Whether it cancels a request: what the server says of it is not for the client.
     is_note: bool,
-    hearing: H,
+    hearing: Hearing,
 }
 
 impl<B: Behind> Exchange<B> {
@@ -173,7 +173,7 @@ impl<B: Behind> Exchange<B> {
 
     /// Whether the server has nothing more to say: it has answered, or only a list was asked for.
     fn has_nothing_to_learn(&self) -> bool {
-        let is_list = |open: &Open<_>| open.attempt.is_none() && !open.is_note;
+        let is_list = |open: &Open| open.attempt.is_none() && !open.is_note;
         self.is_answered || self.open.iter().all(is_list)
     }
 
@@ -202,8 +202,8 @@ impl<B: Behind> Exchange<B> {
         if attempt.is_none()
             && let Some(cancelled) = cancelled(&line)
         {
-            let is_unsent = |open: &Open<B::Hearing>| {
-                open.id == cancelled && open.attempt.is_some() && !B::is_sent(&open.hearing)
+            let is_unsent = |open: &Open| {
+                open.id == cancelled && open.attempt.is_some() && !open.hearing.is_sent()
             };
             if let Some(at) = self.open.iter().position(is_unsent) {
                 // Of a call that waits for its preflight the server need not hear.
@@ -211,9 +211,8 @@ impl<B: Behind> Exchange<B> {
                 return self.proxy.on_failed(&cancelled, Failure::CANCELLED_BEFORE);
             }
             let is_modern = self.is_modern;
-            let stays = |open: &Open<_>| {
-                open.attempt.as_ref().is_some_and(|it| it.outlives_stream(is_modern))
-            };
+            let stays =
+                |open: &Open| open.attempt.as_ref().is_some_and(|it| it.outlives_stream(is_modern));
             self.open.retain(|open| open.id != cancelled || stays(open));
             if is_modern {
                 // There it is the end of the stream that cancels.
@@ -344,8 +343,7 @@ impl<B: Behind> Exchange<B> {
         if let Some(call) = self.client.take() {
             call.cut();
         }
-        let ends =
-            |open: &Open<_>| open.attempt.as_ref().is_some_and(|it| !it.outlives_stream(true));
+        let ends = |open: &Open| open.attempt.as_ref().is_some_and(|it| !it.outlives_stream(true));
         (self.is_modern && self.open.iter().any(ends)).then(|| {
             let id = self.id.to_json();
             format!(

@@ -212,6 +212,10 @@ impl Reply {
     }
 }
 
+pub(crate) fn refused(status: StatusCode, id: &str, code: i64, why: &str) -> Answered {
+    respond(status, answer::refusal(id, code, why))
+}
+
 /// What the client gets in place of this answer, for which there is no room.
 fn not_kept(answer: &[u8]) -> Bytes {
     const WHY: &str = "the answer came, but was not kept: too many long ones that other clients have not read are held; a tool that was called has run";

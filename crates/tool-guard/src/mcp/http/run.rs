@@ -9,7 +9,6 @@ use crate::{
         Options,
         child::{Children, Limits},
         guard::Guard,
-        signals::Signals,
         upstream::Upstream,
     },
 };
@@ -21,9 +20,7 @@ use tool_reliability::telemetry::TARGET;
 pub(crate) async fn run(options: Options, address: SocketAddr) -> anyhow::Result<ExitCode> {
     let logging = options.operation.log()?;
     let guard = Arc::new(Guard::new(&options, logging.is_some()).await?);
-    let _janitor = guard.janitor();
-    let ended = Signals::new()?.end(guard.reload());
-    let admin = guard.admin(&options).await?.map(tokio::spawn);
+    let (beside, ended) = guard.beside(&options).await?;
     let http = &options.http;
     let token = http.token_file.as_deref().map(token).transpose()?;
     let listener = listener::bind(address, token.is_some(), http.behind_tls).await?;
@@ -43,9 +40,6 @@ pub(crate) async fn run(options: Options, address: SocketAddr) -> anyhow::Result
         children.end().await;
         signal
     };
-    if let Some(admin) = admin {
-        admin.abort();
-    }
-    guard.finish().await;
+    guard.finish(beside).await;
     Ok(ExitCode::from(128 + signal))
 }

@@ -17,7 +17,7 @@ pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Where a call comes from. Credentials and session ids are digests here, and nowhere else.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Via {
     /// Names who calls this server; those without a credential have one name.
     caller: Box<str>,
@@ -95,10 +95,7 @@ impl Via {
             credential,
             session: digest(&[SESSION]).map(|digest| label("session", &digest)),
             key,
-            connection: Box::default(),
-            given: None,
-            joined: None,
-            in_the_way: None,
+            ..Self::default()
         }
     }
 

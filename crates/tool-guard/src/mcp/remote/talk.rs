@@ -17,7 +17,6 @@ use crate::mcp::{
     upstream::{Heard, Hearing, Posted, Upstream, error, is_protocol_refusal, next_of},
 };
 use bytes::Bytes;
-use futures_util::stream;
 use hyper::{
     HeaderMap, Method, Response,
     header::{ACCEPT, CONTENT_TYPE, HeaderValue},
@@ -121,7 +120,7 @@ impl Talk {
                 // Of a call that waits for its preflight the server need not hear.
                 let (open, _) = self.open.remove(at);
                 let failed = Heard::Failed(Failure::CANCELLED_BEFORE);
-                return self.open.push((open, Hearing::of_sent(stream::iter([failed]))));
+                return self.open.push((open, Hearing::only(failed)));
             }
             let is_modern = self.is_modern();
             let stays =
@@ -190,7 +189,7 @@ impl Talk {
             attempt.map(|sent| Call { body: line, sent, params: Vec::new(), is_again: false });
         let id = call.as_ref().map(|call| call.sent.id.clone()).or(asked);
         let open = Open { id, batch, call, ..Open::default() };
-        self.open.push((open, Hearing::of_sent(stream::iter([Heard::Failed(failure)]))));
+        self.open.push((open, Hearing::only(Heard::Failed(failure))));
     }
 
     /// Whether requests are open.
@@ -316,7 +315,7 @@ impl Talk {
             let headers = self.headers(&body);
             // With the same headers, it would be refused again.
             let heards = if call.params == relist::params(&headers) {
-                Hearing::of_sent(stream::iter([Heard::Refused(response)]))
+                Hearing::only(Heard::Refused(response))
             } else {
                 self.upstream.post(Posted { headers, body, attempt: Some(sent) })
             };

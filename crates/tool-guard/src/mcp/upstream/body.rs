@@ -10,9 +10,6 @@ use hyper::body::Incoming;
 use std::{iter::successors, time::Duration};
 use tokio::time::timeout;
 
-/// How long the body of a refusal may take.
-const BRIEF: Duration = Duration::from_secs(10);
-
 /// The events of a response.
 pub(crate) struct Events {
     body: Incoming,
@@ -76,8 +73,8 @@ pub(super) async fn read(mut body: Incoming, limit: usize) -> Body {
 }
 
 /// The body of a refusal. The status says what happened, also where the body breaks off.
-pub(super) async fn brief(body: Incoming, limit: usize) -> Bytes {
-    match timeout(BRIEF, read(body, limit)).await {
+pub(super) async fn brief(body: Incoming, limit: usize, patience: Duration) -> Bytes {
+    match timeout(patience, read(body, limit)).await {
         Ok(Body::Whole(body) | Body::Torn(body, _)) => body,
         Ok(Body::Longer(..)) | Err(_) => Bytes::new(),
     }

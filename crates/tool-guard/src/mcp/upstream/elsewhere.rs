@@ -18,22 +18,6 @@ use tool_reliability::telemetry::TARGET;
 const SHOWN: Duration = Duration::from_secs(2);
 const FIRST: usize = 4 * 1024;
 
-/// What a request to the endpoint was, as its client sent it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Asked<'r> {
-    /// How the client calls this guard; `None` if it has no address.
-    host: Option<&'r str>,
-    has_credential: bool,
-    is_initialize: bool,
-}
-
-impl<'r> Asked<'r> {
-    pub(crate) fn of(headers: &'r HeaderMap, is_initialize: bool) -> Self {
-        let host = text(headers, &HOST);
-        Self { host, has_credential: headers.contains_key(AUTHORIZATION), is_initialize }
-    }
-}
-
 impl Server {
     /// Follows a redirect from the endpoint to the same path with or without a slash at its end. All later requests go
     /// there, too.
@@ -53,18 +37,20 @@ impl Server {
     /// What a response says of the server instead of answering.
     pub(super) async fn elsewhere(
         &self,
-        asked: Asked<'_>,
+        asked: &HeaderMap,
+        is_initialize: bool,
         head: &response::Parts,
     ) -> Option<Fault> {
         let (status, headers) = (head.status, &head.headers);
         let fault = match status {
             StatusCode::UNAUTHORIZED
-                if !asked.has_credential && is_login_elsewhere(headers, asked.host) =>
+                if !asked.contains_key(AUTHORIZATION)
+                    && is_login_elsewhere(headers, text(asked, &HOST)) =>
             {
                 Fault::Login
             }
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
-                if asked.is_initialize && self.is_older().await =>
+                if is_initialize && self.is_older().await =>
             {
                 Fault::Older
             }

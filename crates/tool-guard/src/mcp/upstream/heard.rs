@@ -1,7 +1,7 @@
 //! What is posted to the server, and what is heard.
 use crate::mcp::{failure::Failure, lines::Oversized, out::Sent};
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _, stream};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::{
     future::poll_fn,
@@ -10,7 +10,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll},
+    task::Poll,
 };
 
 /// A message to post.
@@ -65,6 +65,10 @@ impl Hearing {
         Self::of(heard, Arc::new(true.into()))
     }
 
+    pub(crate) fn only(heard: Heard) -> Self {
+        Self::of_sent(stream::iter([heard]))
+    }
+
     /// Whether the first byte of the message may have left: not during its preflight.
     pub(crate) fn is_sent(&self) -> bool {
         self.is_sent.load(Ordering::Relaxed)
@@ -72,25 +76,17 @@ impl Hearing {
 }
 
 /// What is heard next, and of which of them.
-pub(crate) async fn next_of<T, H: Stream<Item = Heard> + Unpin>(
+pub(crate) async fn next_of<T>(
     all: &mut [T],
-    hearing: impl Fn(&mut T) -> &mut H,
+    hearing: impl Fn(&mut T) -> &mut Hearing,
 ) -> (usize, Option<Heard>) {
     poll_fn(|cx| {
         for (at, one) in all.iter_mut().enumerate() {
-            if let Poll::Ready(heard) = hearing(one).poll_next_unpin(cx) {
+            if let Poll::Ready(heard) = hearing(one).heard.poll_next_unpin(cx) {
                 return Poll::Ready((at, heard));
             }
         }
         Poll::Pending
     })
     .await
-}
-
-impl Stream for Hearing {
-    type Item = Heard;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
-        self.heard.as_mut().poll_next(cx)
-    }
 }

@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{
-    HeaderMap, Method, Request, Response, Uri, body::Incoming, header::HeaderValue, http::response,
+    HeaderMap, Method, Request, Uri, body::Incoming, header::HeaderValue, http::response,
     http::uri::PathAndQuery,
 };
 use hyper_util::client::legacy::{self, Client};
@@ -99,7 +99,11 @@ impl Server {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<(response::Parts, Incoming), Fault> {
-        Ok(self.request(request(method, uri, headers, body)).await?.into_parts())
+        let request = request(method, uri, headers, body).map(Full::new);
+        let response = self.client.request(request).await.map_err(|error| fault(&error))?;
+        let (mut head, body) = response.into_parts();
+        without_connection(&mut head.headers);
+        Ok((head, body))
     }
 
     /// The address on the server. That of the endpoint may have a query of its own.
@@ -114,16 +118,6 @@ impl Server {
         let at = Uri::from_parts(parts).unwrap_or_else(|_| self.url.clone());
         let moved = self.moved.get().filter(|_| is_endpoint);
         moved.and_then(|moved| with_path(&at, moved.path())).unwrap_or(at)
-    }
-
-    async fn request(&self, request: Request<Bytes>) -> Result<Response<Incoming>, Fault> {
-        match self.client.request(request.map(Full::new)).await {
-            Ok(mut response) => {
-                without_connection(response.headers_mut());
-                Ok(response)
-            }
-            Err(error) => Err(fault(&error)),
-        }
     }
 }
 

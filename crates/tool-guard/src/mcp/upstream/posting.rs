@@ -3,7 +3,6 @@ use super::{
     alive::Peer,
     answered::{Asks, answers},
     body::{Body, Events, brief, read, skip},
-    elsewhere::Asked,
     faults::{About, Fault, Kind, error, failure, is_alive, is_transient, refused},
     headers::{is_event_stream, of_stream},
     heard::{Heard, Hearing, Posted},
@@ -193,7 +192,7 @@ impl Exchange {
                     continue;
                 }
                 Ok((head, body)) => {
-                    let body = brief(body, self.server.max_line).await;
+                    let body = brief(body, self.server.max_line, BRIEF).await;
                     let lost_route = self.asks.is_initialize
                         && head.status == StatusCode::NOT_FOUND
                         && !self.headers.contains_key(SESSION)
@@ -221,11 +220,7 @@ impl Exchange {
                 }
             };
             // The connection can be used again once the body was read.
-            let body = match timeout(BRIEF / 10, read(body, 64 * 1024)).await {
-                Ok(Body::Whole(body) | Body::Torn(body, _)) => body,
-                Ok(Body::Longer(..)) | Err(_) => Bytes::new(),
-            };
-            Ok::<_, Fault>((head, body))
+            Ok::<_, Fault>((head, brief(body, 64 * 1024, BRIEF / 10).await))
         };
         let late = || Err(Fault::Dropped("no sign of life within 10 s".into()));
         let (mut head, body) = match timeout(BRIEF, asked).await.unwrap_or_else(|_| late()) {
@@ -256,8 +251,7 @@ impl Exchange {
     }
 
     async fn elsewhere(&self, head: &response::Parts) -> Option<Fault> {
-        let asked = Asked::of(&self.of_client, self.asks.is_initialize);
-        self.server.elsewhere(asked, head).await
+        self.server.elsewhere(&self.of_client, self.asks.is_initialize, head).await
     }
 
     async fn on_refusal(&mut self, head: response::Parts, body: Bytes) {

@@ -1,17 +1,13 @@
 //! A tool that is a command: params are on its standard input, what it prints is its answer.
 use super::answer::{Lines, MOST, TooLong, content};
-use crate::{mcp::Server, secrets::without, supervise::NOT_STARTED};
-use anyhow::bail;
-use rustix::process::{Pid, Signal, kill_process};
-use std::{
-    env,
-    ffi::OsString,
-    io,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::Stdio,
-    sync::Arc,
+use crate::{
+    files::{in_path, is_program},
+    mcp::Server,
+    secrets::without,
+    supervise::NOT_STARTED,
 };
+use anyhow::bail;
+use std::{ffi::OsString, io, path::Path, process::Stdio, sync::Arc};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, copy, sink},
     try_join,
@@ -30,16 +26,9 @@ const ERRORS: usize = 8 << 10;
 /// If it cannot.
 pub(super) fn check(command: &[Box<str>]) -> anyhow::Result<()> {
     let program = command.first().map_or("", |program| &**program);
-    let is_runnable = |path: &Path| {
-        path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-    };
-    let found = if program.contains('/') {
-        is_runnable(Path::new(program))
-    } else {
-        let path = env::var_os("PATH").unwrap_or_default();
-        env::split_paths(&path)
-            .map(|folder: PathBuf| folder.join(program))
-            .any(|it| is_runnable(&it))
+    let found = match program.contains('/') {
+        true => is_program(Path::new(program)),
+        false => in_path(program).is_some(),
     };
     if !found {
         bail!("`command`: the program {program:?} is not there: install it, or give its full path");
@@ -53,10 +42,7 @@ struct Running(Server);
 impl Drop for Running {
     fn drop(&mut self) {
         // `None` once it has been waited for.
-        let id = self.0.supervisor.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        if let Some(id) = id {
-            let _ = kill_process(id, Signal::TERM);
-        }
+        self.0.terminate();
     }
 }
 

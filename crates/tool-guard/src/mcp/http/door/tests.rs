@@ -6,15 +6,15 @@ use crate::{
         Options,
         failure::Failure,
         http::Presence,
-        upstream::{Heard, Posted},
+        upstream::{Heard, Hearing, Posted},
     },
 };
 use clap::Parser;
-use futures_util::{Stream, stream};
+use futures_util::stream;
 use http_body_util::BodyExt as _;
 use hyper::{HeaderMap, Response, header::CONTENT_TYPE};
 use serde_json::Value;
-use std::{pin::Pin, time::Duration};
+use std::time::Duration;
 use tokio::{
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     task::{JoinHandle, yield_now},
@@ -69,16 +69,14 @@ fn result(id: &Value, text: &str) -> Bytes {
 }
 
 impl Behind for Scripted {
-    type Hearing = Pin<Box<dyn Stream<Item = Heard> + Send>>;
-
     fn path(&self) -> &'static str {
         "/mcp"
     }
 
-    fn post(&self, posted: Posted, _: Option<&Presence>) -> Self::Hearing {
+    fn post(&self, posted: Posted, _: Option<&Presence>) -> Hearing {
         let (say, mut heard) = unbounded_channel();
         let _ = self.0.send(Heared { posted, say });
-        Box::pin(stream::poll_fn(move |cx| heard.poll_recv(cx)))
+        Hearing::of_sent(stream::poll_fn(move |cx| heard.poll_recv(cx)))
     }
 
     async fn other(&self, request: Request<Bytes>) -> Answered {
