@@ -4,7 +4,10 @@ mod toml_text;
 
 use self::effective::{Door, Effective};
 use crate::{
-    mcp::{Overrides, failure, read_config, setup::source},
+    mcp::{
+        Overrides, failure, read_config,
+        setup::{name_of, source},
+    },
     terminal::end_with,
 };
 use anyhow::Context as _;
@@ -68,11 +71,6 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
             end_with(schema + "\n")
         }
     }
-}
-
-/// The file's name, or the environment's.
-fn name_of(file: Option<&Path>) -> String {
-    file.map_or_else(|| "the environment".into(), |file| file.display().to_string())
 }
 
 /// The configuration; `None` if it has mistakes, which are on standard error then.

@@ -15,11 +15,9 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
 };
 use std::{
-    error::Error as _,
     fs,
     future::Future,
     io,
-    iter::successors,
     net::SocketAddr,
     path::PathBuf,
     pin::Pin,
@@ -31,6 +29,7 @@ use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::{TlsConnector, rustls::ClientConfig};
 use tool_reliability::admin::is_local_host;
 use tower_service::Service;
+use tr_core::causes;
 
 /// Which addresses are trusted.
 #[derive(Args, Clone, Debug, Default)]
@@ -152,8 +151,7 @@ impl Service<Uri> for Connector {
 
 /// Whether nothing of the request was sent: no connection was made, or it closed before the request was taken.
 pub(crate) fn was_not_sent(error: &legacy::Error) -> bool {
-    let causes = successors(error.source(), |&cause| cause.source());
-    let mut causes = causes.filter_map(|cause| cause.downcast_ref::<hyper::Error>());
+    let mut causes = causes(error).filter_map(|cause| cause.downcast_ref::<hyper::Error>());
     error.is_connect() || causes.any(hyper::Error::is_canceled)
 }
 

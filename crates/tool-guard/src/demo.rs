@@ -10,7 +10,7 @@ use self::{
     scenes::SCENES,
 };
 use crate::{
-    mcp::stores::Records,
+    mcp::{records::RecordsCommand, stores::Records},
     terminal::print,
     turn::{Client, Keys, Run, play},
 };
@@ -82,7 +82,7 @@ async fn turn() -> anyhow::Result<Report> {
         ledger(&folder).into(),
     ];
     let (mut client, effects) = Client::connect(&command).await?;
-    let keys = Keys::new("demo", None);
+    let keys = Keys::new("demo", None, RecordsCommand::default());
     let (config, catalog) = (Config::default(), ToolCatalog::default());
     let records = Records::default();
     let run = Run { plan: PLAN, config: &config, catalog: &catalog, keys, records };

@@ -55,17 +55,13 @@ pub(crate) struct ExportOptions {
 
 impl ExportOptions {
     /// The keys of the configuration that these options set, their values, and the options.
-    pub(crate) fn settings(&self) -> Vec<(&'static str, Value, &'static str)> {
-        let address = self.metrics.map(|address| address.to_string());
-        let token =
-            self.metrics_token_file.as_ref().map(|file| file.to_string_lossy().into_owned());
-        let all = [
+    pub(crate) fn settings(&self) -> [(&'static str, Option<Value>, &'static str); 2] {
+        let address = self.metrics.map(|address| address.to_string().into());
+        let token = self.metrics_token_file.as_ref().map(|file| file.to_string_lossy().into());
+        [
             ("telemetry.metrics", address, "--metrics"),
             ("telemetry.metrics_token_file", token, "--metrics-token-file"),
-        ];
-        all.into_iter()
-            .filter_map(|(key, value, option)| Some((key, value?.into(), option)))
-            .collect()
+        ]
     }
 }
 

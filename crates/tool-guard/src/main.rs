@@ -147,10 +147,7 @@ fn main() -> ExitCode {
                 Command::Man { folder } => shells::man(folder.as_deref(), Cli::command()),
                 Command::Config(command) => config::run(command),
                 Command::Demo { json } => demo::run(json).await,
-                Command::Serve { ledger } => {
-                    demo::serve(&ledger)?;
-                    Ok(ExitCode::SUCCESS)
-                }
+                Command::Serve { ledger } => Ok(demo::serve(&ledger)?),
                 Command::Exec { parent, command } => Ok(supervise::run(parent, &command).await?),
                 Command::Watch { group } => Ok(supervise::watch(group).await?),
             }

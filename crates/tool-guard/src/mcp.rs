@@ -6,12 +6,10 @@ pub(crate) mod batch;
 mod call;
 mod child;
 mod codes;
-mod duration;
 pub(crate) mod effects;
 mod elements;
 mod equal_calls;
 pub(crate) mod failure;
-mod failure_text;
 pub(crate) mod guard;
 pub(crate) mod guessed;
 mod http;
@@ -32,7 +30,6 @@ pub(crate) mod operation;
 pub(crate) mod operator;
 pub(crate) mod options;
 mod out;
-mod pending;
 pub(crate) mod private;
 pub(crate) mod proxy;
 mod record_file;
@@ -45,7 +42,6 @@ mod scan;
 pub(crate) mod server;
 pub(crate) mod setup;
 pub(crate) mod signals;
-pub(crate) mod stack;
 pub(crate) mod stdio;
 pub(crate) mod stores;
 mod timeout_sweeper;
@@ -64,5 +60,5 @@ pub(crate) use self::{
     options::{Mode, Options, Overrides, address},
     run::run,
     server::Server,
-    stack::read_config,
+    setup::read_config,
 };

@@ -2,17 +2,13 @@
 //!
 //! It works on the store itself, whether or not a guard runs.
 mod change;
-mod consent;
 mod file;
-mod find;
 mod shown;
 
 use self::{
-    change::{SettledAs, forget, refuse, settle},
-    consent::{Consent, NOT_ALLOWED},
+    change::{Consent, NOT_ALLOWED, SettledAs, forget, refuse, settle},
     file::FileAction,
-    find::{Records, find},
-    shown::{Found, SHOWN, UNREADABLE, advice, fields, whole},
+    shown::{Found, Records, SHOWN, UNREADABLE, advice, fields, find, whole},
 };
 use crate::{
     mcp::{
@@ -165,7 +161,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         if let Err(why) = consent.check() {
             return refuse(NOT_ALLOWED, &printable_lines(&why));
         }
-        if consent.is_by_token() {
+        if consent.token_file.is_some() {
             _logging = log::start(Log::Warn, None)?;
         }
     }

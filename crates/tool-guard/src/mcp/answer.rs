@@ -1,15 +1,15 @@
 //! Converts the server's answer to an outcome, and an outcome to the client's line.
 use super::{
     call::McpCall,
+    elements::unchecked_elements,
     failure::in_full,
-    failure_text,
     message::{self, Message},
-    notes, pending,
+    notes,
     unknowns::{Unknowns, leaves_unknown},
     warnings::{Repeatable, advice, joined, warning},
 };
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 use std::{borrow::Cow, iter};
 use tool_reliability::loopguard::Noted;
@@ -67,10 +67,9 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
             message: Cow::Borrowed(raw.get()),
             data: None,
         });
-        let pending = pending::error(error.code, error.data);
+        let pending = pending_error(error.code, error.data);
         let end = pending.unwrap_or_else(|| classify::json_rpc(error.code, &error.message).end);
-        let mut failure =
-            ToolError::new(end.code, failure_text::bounded(&error.message)).classified(end);
+        let mut failure = ToolError::new(end.code, bounded(&error.message)).classified(end);
         failure.details = Some(raw.to_owned().into());
         return ToolOutcome::failure(failure);
     }
@@ -78,7 +77,7 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
     let result: Result<CallResult<'_>, _> = message::object(raw.get());
     match result {
         Ok(result) if result.is_error => {
-            let text = failure_text::of_content(result.content);
+            let text = text_of(result.content);
             let mut end = classify::mcp_is_error(&text).end;
             if let Some(OwnWord { ran, retriable }) = own_word(result.meta) {
                 end.ran = ran;
@@ -93,7 +92,7 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
             outcome.parts_mut().content = Some(raw.to_owned().into());
             outcome
         }
-        Ok(result) if pending::is_asked(result.kind) => pending::result(raw),
+        Ok(result) if is_pending(result.kind) => pending_result(raw),
         _ if kept => ToolOutcome::success(Json::from(raw.to_owned())),
         _ => ToolOutcome::default(),
     }
@@ -233,6 +232,82 @@ pub(crate) fn refusals(ids: &[&str], code: i64, message: &str) -> Option<Bytes> 
     }
     line.push_str("]\n");
     Some(line.into())
+}
+
+/// How much of an error's text is classified and kept, in bytes.
+const MAX_TEXT: usize = 8 * 1024;
+
+#[derive(Deserialize)]
+struct Block<'l> {
+    // An array without members has no text.
+    #[serde(borrow, default)]
+    text: Option<Cow<'l, str>>,
+}
+
+/// The beginning of a text.
+fn bounded(text: &str) -> &str {
+    let end = (0..=MAX_TEXT.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or_default()]
+}
+
+/// The texts of a result's content that are classified and kept: of millions of blocks only the first ones.
+fn text_of(content: Option<&RawValue>) -> String {
+    let blocks = content.and_then(|raw| unchecked_elements(raw.get().as_bytes()));
+    let mut texts = String::new();
+    for block in blocks.into_iter().flatten() {
+        if texts.len() > MAX_TEXT {
+            break;
+        }
+        let Ok(block) = serde_json::from_slice::<Block<'_>>(block) else { return String::new() };
+        let Some(text) = block.text else { continue };
+        if !texts.is_empty() {
+            texts.push('\n');
+        }
+        texts.push_str(bounded(&text));
+    }
+    texts
+}
+
+/// The JSON-RPC error by which a server asks its user to open a page first.
+const URL_ELICITATION: i64 = -32_042;
+
+/// The `resultType` of MCP 2026-07-28 for a result of a server that needs more input.
+const INPUT_REQUIRED: &str = "input_required";
+
+/// The outcome that the layers see for an answer that asks the client for something first: the call was not made yet, its record is released, it
+/// is not retried, and it counts as no failure.
+fn pending() -> Classification<'static> {
+    let mut end = classify::json_rpc(URL_ELICITATION, "").end;
+    (end.code, end.verdict, end.ran) = (INPUT_REQUIRED, Verdict::Cancelled, Ran::No);
+    end
+}
+
+/// Whether a result with this `resultType` does not end its call.
+fn is_pending(result_type: Option<&RawValue>) -> bool {
+    let said = result_type.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    said.as_deref() == Some(INPUT_REQUIRED)
+}
+
+/// The outcome of a result that does not end its call.
+fn pending_result(raw: &RawValue) -> ToolOutcome {
+    let text = "the server needs more input before the call can continue";
+    let mut outcome =
+        ToolOutcome::failure(ToolError::new(INPUT_REQUIRED, text).classified(pending()));
+    outcome.parts_mut().content = Some(raw.to_owned().into());
+    outcome
+}
+
+/// The pages that the user is asked to open.
+#[derive(Deserialize)]
+struct Pages {
+    elicitations: Vec<IgnoredAny>,
+}
+
+/// The outcome of a JSON-RPC error that does not end its call: the code alone is not enough.
+fn pending_error(code: i64, data: Option<&RawValue>) -> Option<Classification<'static>> {
+    let data = data.filter(|_| code == URL_ELICITATION)?;
+    let pages: Pages = message::object(data.get()).ok()?;
+    (!pages.elicitations.is_empty()).then(pending)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ mod kept;
 mod modern;
 mod mux;
 mod posts;
-mod refusals;
 mod replay;
 mod session;
 mod sessions;

@@ -223,7 +223,7 @@ impl EqualCalls {
         table.expire();
         if table.cuts.len() == MOST {
             // One that runs could run twice.
-            let at = table.cuts.iter().position(CutOff::has_ended).unwrap_or_default();
+            let at = table.cuts.iter().position(|cut| lock(&cut.end).is_some()).unwrap_or_default();
             table.cuts.remove(at);
         }
         let number = table.next;
@@ -269,7 +269,8 @@ impl Uncut {
 
     /// Notes that the client vanished without the answer.
     pub(crate) fn cut(self) -> Cut {
-        let is_received = lock(&self.all.0.table).is_received(&self.id);
+        let is_received =
+            lock(&self.all.0.table).received.iter().any(|(received, _)| *received == self.id);
         let note = || self.all.note(self.call.clone(), self.id.clone(), self.end.clone());
         let number = if is_received { None } else { Some(note()) };
         Cut { all: self.all.clone(), number }
@@ -324,12 +325,6 @@ impl Drop for Uncut {
     }
 }
 
-impl CutOff {
-    fn has_ended(&self) -> bool {
-        lock(&self.end).is_some()
-    }
-}
-
 impl Table {
     fn expire(&mut self) {
         while self.cuts.front().is_some_and(|cut| cut.at.elapsed() >= HELD) {
@@ -338,10 +333,6 @@ impl Table {
         while self.received.front().is_some_and(|(_, at)| at.elapsed() >= HELD) {
             self.received.pop_front();
         }
-    }
-
-    fn is_received(&self, id: &str) -> bool {
-        self.received.iter().any(|(received, _)| **received == *id)
     }
 
     /// Notes the call that a request joined, unless it is its own; beyond [`MOST`] the oldest is forgotten.

@@ -11,9 +11,8 @@ use super::{
     operation,
     options::{StatusRules, signals},
     proxy::{LIST_CHANGED, Proxy},
-    setup::Files,
+    setup::{self, Files},
     signals::{Signals, reload},
-    stack,
     stores::{Records, Store},
     tool::{ServerTool, Wire},
     unknowns::Unknowns,
@@ -24,6 +23,7 @@ use anyhow::bail;
 use bytes::Bytes;
 use std::{
     future::Future,
+    path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -122,7 +122,8 @@ impl Guard {
         let statuses = setup.config.upstream.status.iter().flatten();
         let statuses = statuses.chain(&options.http.status).copied().collect();
         let log_path = options.overrides.attribution.attribution_log.clone();
-        let log_path = log_path.or_else(|| setup.attribution_log());
+        let log_path =
+            log_path.or_else(|| setup.config.loops.log_path.as_deref().map(PathBuf::from));
         let guards_loops =
             matches!(options.mode, Mode::Shadow | Mode::Enforce) && setup.guards_loops(loops);
         if log_path.is_some() && !guards_loops {
@@ -135,7 +136,7 @@ impl Guard {
         let watch = |builder| watching.watch(builder);
         let export = Export::start(&setup.config.telemetry, &options.overrides.export).await?;
         let signals = export.signals().clone();
-        let live = stack::live(setup.config, keys, loops, records, &signals, watch)?;
+        let live = setup::live(setup.config, keys, loops, records, &signals, watch)?;
         let timeouts: Arc<dyn Observer> = match options.mode {
             Mode::Shadow => signals.shadow().observer(),
             _ => signals.observer(),
@@ -192,7 +193,7 @@ impl Guard {
     pub(crate) fn proxy(&self, client: Client) -> Proxy {
         // A client cannot guess the prefix.
         let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
-        let observe = self.mode.only_watches();
+        let observe = self.mode.rollout().is_some();
         let records = self.live.stack().records();
         let mut wire = Wire::new(InFlight::new(prefix), self.limits, observe, self.keys, records);
         (wire.compares, wire.unknowns) = (self.compares, self.unknowns.clone());

@@ -3,14 +3,15 @@
 //! The first attempt of a call is sent under the client's own id; each later one gets an id of the guard's.
 //! A client's id is on the wire once, so an answer always identifies the attempt that it ends. If a client
 //! reuses an id while an answer to it may still come, the new request gets an id of the guard's at once.
-mod asked;
 mod attempt;
-mod groups;
 mod late;
 
 pub(crate) use self::late::{Claim, Owed};
 
-use self::{asked::Asked, attempt::Attempt, groups::Groups, late::Late};
+use self::{
+    attempt::{Asked, Attempt},
+    late::{Groups, Late},
+};
 use super::{
     call::{Ending, McpCall},
     limits::Limits,

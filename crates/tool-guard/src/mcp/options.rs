@@ -1,7 +1,6 @@
 //! The command line of `tool-guard mcp`.
-pub(crate) use super::duration::duration;
 pub(crate) use super::{
-    http_options::{HttpOptions, Preflight, StatusRules, endpoint},
+    http_options::{HttpOptions, Preflight, StatusRules, duration, endpoint},
     restart::Restart,
 };
 use super::{
@@ -147,9 +146,8 @@ impl Overrides {
             ("loops.mode", self.loops.as_ref().map(word), "--loops"),
             ("loops.log_path", log, "--attribution-log"),
         ];
-        let all = own.into_iter().chain(self.recording.settings());
-        let set = all.filter_map(|(key, value, option)| Some((key, value?, option)));
-        set.chain(self.export.settings()).collect()
+        let all = own.into_iter().chain(self.recording.settings()).chain(self.export.settings());
+        all.filter_map(|(key, value, option)| Some((key, value?, option))).collect()
     }
 }
 
@@ -167,11 +165,6 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// Whether calls are reported and every byte passes.
-    pub(crate) const fn only_watches(self) -> bool {
-        matches!(self, Self::Observe | Self::Shadow)
-    }
-
     /// The rollout in place of the configured one: nothing that the guard does not change can be enforced.
     pub(crate) fn rollout(self) -> Option<Rollout> {
         match self {

@@ -62,11 +62,6 @@ impl Out {
         }
     }
 
-    /// Adds a line that nothing else needs.
-    pub(crate) fn owned(&mut self, line: Bytes) {
-        self.message(Outgoing { line, attempt: None });
-    }
-
     /// Adds a line before all others.
     pub(crate) fn first(&mut self, line: &[u8]) {
         self.bytes.put_first(Bytes::copy_from_slice(line));
@@ -96,11 +91,11 @@ impl Out {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && self.messages.as_ref().is_none_or(VecDeque::is_empty)
+        !self.bytes.has_remaining() && self.messages.as_ref().is_none_or(VecDeque::is_empty)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
+        self.bytes.remaining()
     }
 
     /// Takes all that was to be written.
@@ -158,14 +153,6 @@ impl Unwritten {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.remaining()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        !self.has_remaining()
-    }
-
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
         self.before = 0;
@@ -200,7 +187,7 @@ impl Buf for Unwritten {
 pub(crate) async fn write(out: &mut Option<Output>, unwritten: &mut Unwritten) -> io::Result<()> {
     let out = out.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
     out.write_buf(unwritten).await?;
-    if unwritten.is_empty() { out.flush().await } else { Ok(()) }
+    if unwritten.has_remaining() { Ok(()) } else { out.flush().await }
 }
 
 #[cfg(test)]
@@ -236,8 +223,8 @@ mod tests {
                         model.drain(..written);
                     }
                 }
-                prop_assert_eq!(unwritten.len(), model.len());
-                prop_assert_eq!(unwritten.is_empty(), model.is_empty());
+                prop_assert_eq!(unwritten.remaining(), model.len());
+                prop_assert_eq!(unwritten.has_remaining(), !model.is_empty());
             }
             prop_assert_eq!(&unwritten.copy_to_bytes(model.len())[..], &*model.make_contiguous());
         }

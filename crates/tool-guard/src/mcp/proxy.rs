@@ -4,16 +4,12 @@ mod forward;
 mod from_server;
 mod requests;
 mod start;
-mod words;
 
+use self::requests::{CLOSED, CONNECTION_CLOSED, OVERLOADED, Requests, relayed};
 pub(crate) use self::{
     calls::{Calls, Finished},
     from_server::LIST_CHANGED,
-    words::too_long,
-};
-use self::{
-    requests::Requests,
-    words::{CLOSED, CONNECTION_CLOSED, OVERLOADED, relayed},
+    requests::too_long,
 };
 use super::{
     Mode, answer,
@@ -27,7 +23,7 @@ use super::{
     lines::Item,
     message::{self, Guess, Line, Message, Token},
     meta, notes,
-    out::Out,
+    out::{Out, Outgoing},
     records,
     timeout_sweeper::TimeoutSweeper,
     tool::{ServerTool, Wire},
@@ -166,7 +162,7 @@ impl Proxy {
             }
             // It may be as large as the line.
             drop(end);
-            self.to_client.owned(line);
+            self.to_client.message(Outgoing { line, attempt: None });
         }
     }
 

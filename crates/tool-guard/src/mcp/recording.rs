@@ -96,11 +96,6 @@ impl Recording {
         }
     }
 
-    /// Whether the user named a store, which must then be usable.
-    pub(crate) const fn is_named(&self) -> bool {
-        self.place.is_some()
-    }
-
     /// The name, in records, of the server that this command starts.
     pub(crate) fn server(&self, command: &[OsString]) -> String {
         self.name.clone().unwrap_or_else(|| records::name_of(command))

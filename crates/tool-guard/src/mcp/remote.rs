@@ -3,7 +3,6 @@ mod begun;
 mod headers;
 mod open;
 mod own_stream;
-mod relist;
 mod talk;
 
 use self::talk::Talk;
@@ -22,7 +21,7 @@ use super::{
     upstream::{Heard, Upstream},
 };
 use anyhow::Context as _;
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use std::{borrow::Cow, future::Future, pin::pin, process::ExitCode, time::Duration};
 use tokio::time::Instant;
 use tr_core::one_line;
@@ -97,16 +96,17 @@ impl Pump {
                 let owes = !self.proxy.calls.is_empty() || self.proxy.is_asked() || is_asked;
                 let leaves = *leaving.get_or_insert_with(|| Instant::now() + LAST);
                 let is_busy = self.talk.is_busy() && Instant::now() < leaves;
-                if !owes && !is_busy && self.unwritten.is_empty() || self.client_out.is_none() {
+                if !owes && !is_busy && !self.unwritten.has_remaining() || self.client_out.is_none()
+                {
                     break;
                 }
                 until.get_or_insert_with(|| Instant::now() + self.longest);
             }
-            let has_room = self.unwritten.len() < HIGH_WATER;
+            let has_room = self.unwritten.remaining() < HIGH_WATER;
             tokio::select! {
                 biased;
                 finished = self.proxy.calls.step() => self.proxy.on_step(finished),
-                wrote = write(&mut self.client_out, &mut self.unwritten), if !self.unwritten.is_empty() => {
+                wrote = write(&mut self.client_out, &mut self.unwritten), if self.unwritten.has_remaining() => {
                     if wrote.is_err() {
                         self.client_out = None;
                         self.unwritten.clear();

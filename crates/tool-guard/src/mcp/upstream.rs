@@ -1,6 +1,5 @@
 //! The MCP server behind an address: messages are posted to it, and its answers are heard.
 mod alive;
-mod answered;
 mod body;
 mod elsewhere;
 mod faults;

@@ -1,18 +1,22 @@
 //! Settles and forgets records, and keeps who did so, and why.
-use super::{
-    consent::{Consent, ID, NOT_CONFIRMED},
-    find::Records,
-    shown::{fields, state},
-};
+use super::shown::{Records, SHOWN, fields, state};
 use crate::{
-    mcp::{operator, records::short},
+    mcp::{
+        operator::{self, token, user},
+        records::{secret_in, short},
+    },
     terminal::end_with,
 };
 use anyhow::Context as _;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use serde_json::json;
-use std::process::ExitCode;
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+};
 use tool_reliability::{
+    admin::is_same_token,
     idempotency::{DedupeRecord, RecordState, Resolution, Settlement},
     telemetry::{
         TARGET,
@@ -122,4 +126,82 @@ fn settled_already(
     let stands = state(found);
     let why = format!("the call cannot be settled: its record is {stands}, not unknown");
     refuse(OTHERWISE, &why)
+}
+
+/// Without a person at a terminal, and without the operator's token.
+pub(super) const NOT_ALLOWED: u8 = 7;
+/// The person did not type the record's ID.
+const NOT_CONFIRMED: u8 = 8;
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct Consent {
+    /// Why: it is kept in the record
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+    /// Ask no person at a terminal: for programs of the operator's, which have the token
+    #[arg(long, requires_all = ["token_file", "why"])]
+    yes: bool,
+    /// With `--yes`: the file with the operator's token, which only its user can read
+    #[arg(long, value_name = "FILE", requires = "yes")]
+    pub(super) token_file: Option<PathBuf>,
+}
+
+impl Consent {
+    /// Refuses an order that neither a person at a terminal gives nor a program with the token.
+    ///
+    /// # Errors
+    /// Why it is refused. It says no command that would not be.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let Some(file) = &self.token_file else {
+            let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
+            return if is_asked { Ok(()) } else { Err(PERSON.to_owned()) };
+        };
+        let of_user = token().and_then(|(_, token)| Ok((token, secret_in(file)?)));
+        match of_user {
+            Ok((token, given)) if is_same_token(&given, token.as_bytes()) => Ok(()),
+            Ok(_) => Err("nothing was done: the token is not this user's".to_owned()),
+            Err(error) => Err(format!("nothing was done: {error:#}")),
+        }
+    }
+
+    /// Has a person at a terminal read what will happen, and type a word, such as the record's ID; `None` if they
+    /// did not.
+    pub(super) fn confirm(
+        self,
+        (named, word): (&str, &str),
+        said: &str,
+        happens: &str,
+    ) -> io::Result<Option<Settlement>> {
+        let (way, why) = match self.token_file {
+            Some(_) => ("by token", self.why),
+            None => {
+                eprintln!("{said}\n{happens}\n");
+                let why = match self.why {
+                    None => ask("why, to be kept in the record (may be empty): ")?,
+                    Some(why) => why,
+                };
+                let typed = ask(&format!("to do this, type {named}: "))?.to_ascii_lowercase();
+                if typed.len() < SHOWN.min(word.len()) || !word.starts_with(&typed) {
+                    return Ok(None);
+                }
+                ("at a terminal", Some(why))
+            }
+        };
+        Ok(Some(Settlement::new(&format!("{}, {way}", user()), &why.unwrap_or_default())))
+    }
+}
+
+/// What a person types who settles or forgets a record.
+const ID: &str = "the ID of the record";
+
+/// The refusal that a program gets.
+const PERSON: &str = "nothing was done: this is for a person at a terminal, who types what it asks for; \
+                      if you are a model or a program, ask the user to decide";
+
+fn ask(what: &str) -> io::Result<String> {
+    eprint!("{what}");
+    io::stderr().flush()?;
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    Ok(line.trim().to_owned())
 }

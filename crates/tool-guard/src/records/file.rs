@@ -1,8 +1,5 @@
 //! The commands on a file of records as a whole: check it, copy it, go on after a loss.
-use super::{
-    change::{keep, refuse, unconfirmed},
-    consent::Consent,
-};
+use super::change::{Consent, keep, refuse, unconfirmed};
 use crate::{
     files::{Folder, beside},
     mcp::{

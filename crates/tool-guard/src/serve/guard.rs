@@ -1,6 +1,9 @@
 //! The stack around the tools, behind envelopes.
 use super::upstream::Upstream;
-use crate::mcp::{setup::Setup, stack::timed, stores::Records};
+use crate::mcp::{
+    setup::{Setup, timed},
+    stores::Records,
+};
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::{Value, json};

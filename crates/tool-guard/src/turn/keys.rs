@@ -35,17 +35,10 @@ pub(crate) struct Keys {
 
 impl Keys {
     /// For calls to this server, in this run of the plan.
-    pub(crate) fn new(server: &str, run: Option<&str>) -> Self {
+    pub(crate) fn new(server: &str, run: Option<&str>, command: RecordsCommand) -> Self {
         // A key of the call's own needs no connection.
         let client = Client::new(server, "turn", Vec::new());
-        let (made, command) = (Arc::default(), RecordsCommand::default());
-        Self { client, run: run.map(Into::into), made, command }
-    }
-
-    /// Sets the command that settles records.
-    pub(crate) fn settled_by(mut self, command: RecordsCommand) -> Self {
-        self.command = command;
-        self
+        Self { client, run: run.map(Into::into), made: Arc::default(), command }
     }
 
     /// The plan with a key for each call, if the run has a name. A call's own key stays: the call is then
@@ -139,7 +132,7 @@ mod tests {
     #[test]
     fn a_key_names_one_call_of_a_server_and_runs_and_calls_are_told_apart() {
         let of = |server: &str, key: &str| {
-            let keys = Keys::new(server, None);
+            let keys = Keys::new(server, None, RecordsCommand::default());
             keys.tell(call(Some(key), Effect::Mutating)).parts().idempotency.id.unwrap().key
         };
         assert_eq!(of("shop", "k"), of("shop", "k"));
@@ -147,7 +140,7 @@ mod tests {
         assert_ne!(key_in("1", "2"), key_in("1\",\"2", ""));
         assert_ne!(key_in("a", "b"), key_in("b", "a"));
         assert!(
-            Keys::new("shop", None)
+            Keys::new("shop", None, RecordsCommand::default())
                 .tell(call(None, Effect::Mutating))
                 .parts()
                 .idempotency
@@ -159,7 +152,8 @@ mod tests {
     #[test]
     fn reads_are_recorded_in_a_run_with_a_name_only() {
         let in_process = |run, effect| {
-            let call = Keys::new("shop", run).tell(call(Some("k"), effect));
+            let call =
+                Keys::new("shop", run, RecordsCommand::default()).tell(call(Some("k"), effect));
             call.parts().idempotency.in_process
         };
         assert!(in_process(None, Effect::ReadOnly) && !in_process(Some("r"), Effect::ReadOnly));

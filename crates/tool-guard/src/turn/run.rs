@@ -4,8 +4,7 @@ use crate::{
     mcp::{
         self, Effects, failure,
         records::{Place, RecordsCommand},
-        setup::{Files, Setup},
-        stack::timed,
+        setup::{Files, Setup, timed},
         stores::Records,
     },
     terminal::print,
@@ -107,7 +106,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     }
     // Without a key for any call there is nothing to record, and no file is created.
     let is_recorded = run.is_some() || plan.has_keys();
-    let records = match is_recorded || recording.is_named() {
+    let records = match is_recorded || recording.place.is_some() {
         true => recording.open(&server).await?,
         false => Records::default(),
     };
@@ -116,7 +115,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     }
     let store = records.store.clone();
     let is_kept = store.is_some();
-    let keys = Keys::new(&server, run).settled_by(command);
+    let keys = Keys::new(&server, run, command);
     // Opened before any call is made, so that a wrong path loses no results.
     let results_file = options.results.as_deref().map(|path| {
         let open = OpenOptions::new().write(true).create(true).truncate(false).open(path);

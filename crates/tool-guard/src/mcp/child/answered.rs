@@ -13,7 +13,7 @@ use crate::{
         http::{event, refused},
         message::{self, Line, Message},
         proxy::too_long,
-        upstream::Heard,
+        upstream::{self, Heard},
     },
 };
 use bytes::Bytes;
@@ -23,7 +23,6 @@ use hyper::{
     Response, StatusCode,
     header::{ALLOW, HeaderValue, RETRY_AFTER},
 };
-use serde::Deserialize;
 use std::{io, sync::Arc, time::Duration};
 use tr_core::{FailureInfo, Ran, Verdict};
 
@@ -175,14 +174,8 @@ pub(super) fn not_started(id: &str, error: &io::Error) -> Answered {
 }
 
 fn error_code(line: &[u8]) -> Option<i64> {
-    #[derive(Deserialize)]
-    struct Code {
-        #[serde(default)]
-        code: i64,
-    }
     let Line::One(message) = message::read(line) else { return None };
-    let code = message::object::<Code>(message.error?.get());
-    Some(code.map_or(0, |error| error.code))
+    message.error.map(|_| upstream::error(line).unwrap_or_default())
 }
 
 /// The answer beyond a limit that may hold for so long: nothing ran.

@@ -31,7 +31,7 @@ pub(super) struct Ids {
     /// The server's own requests, by its ids.
     asked: HashSet<Token>,
     /// The requests that their client has cancelled since this was last taken, and their posts.
-    cancelled: Vec<(u64, u64)>,
+    pub(super) cancelled: Vec<(u64, u64)>,
 }
 
 /// A client's request.
@@ -340,11 +340,6 @@ impl Ids {
     /// Forgets the requests of other posts than these.
     pub(super) fn keep(&mut self, is_kept: impl Fn(u64) -> bool) {
         self.open.retain(|_, open| is_kept(open.post));
-    }
-
-    /// The requests that were cancelled, and their posts.
-    pub(super) fn take_cancelled(&mut self) -> Vec<(u64, u64)> {
-        std::mem::take(&mut self.cancelled)
     }
 }
 

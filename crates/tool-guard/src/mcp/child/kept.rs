@@ -196,7 +196,7 @@ impl State {
     }
 
     fn end(&mut self) {
-        self.replay.end();
+        self.replay.ended = true;
         self.wake_reader();
     }
 

@@ -1,8 +1,5 @@
 //! One running server on pipes that many posts share.
-use super::{
-    posts::{HIGH_WATER, Message, Posts, Sharing},
-    refusals::Gone,
-};
+use super::posts::{Gone, HIGH_WATER, Message, Posts, Sharing};
 use crate::{
     mcp::{
         http::Presence,

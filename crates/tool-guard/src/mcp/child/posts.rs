@@ -1,14 +1,17 @@
 //! Posts that share a server on pipes, and what each of them hears: no I/O.
-mod post;
 mod said;
 
-use self::post::Post;
-use super::{
-    ids::{Ids, Refused},
-    refusals::{Gone, refusal, size},
+use super::ids::{Ids, Refused};
+use crate::mcp::{
+    answer,
+    codes::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
+    failure::Failure,
+    http::Presence,
+    message::cancellation,
+    upstream::Heard,
 };
-use crate::mcp::{failure::Failure, http::Presence, message::cancellation, upstream::Heard};
 use bytes::{Bytes, BytesMut};
+use hyper::{Response, StatusCode};
 use std::{
     collections::{HashMap, VecDeque},
     task::Waker,
@@ -204,7 +207,7 @@ impl Posts {
     /// Requests that were cancelled are not answered; the answer to one that may change something is still of
     /// interest.
     fn forget_cancelled(&mut self) {
-        for (request, post) in self.ids.take_cancelled() {
+        for (request, post) in std::mem::take(&mut self.ids.cancelled) {
             let mut post = self.posts.get_mut(&post);
             if let Some(post) = post.as_mut().filter(|post| post.is_mutating) {
                 post.is_cancelled = true;
@@ -266,6 +269,91 @@ impl Posts {
     pub(super) const fn is_in_use(&self) -> bool {
         self.listener.is_some()
     }
+}
+
+#[derive(Debug, Default)]
+struct Post {
+    heard: VecDeque<Heard>,
+    bytes: usize,
+    waker: Option<Waker>,
+    /// How many of its requests are not answered.
+    open: usize,
+    /// Where its line begins, in what was queued for the server.
+    from: u64,
+    is_mutating: bool,
+    is_listener: bool,
+    /// Its client has cancelled it, and only its late answer is of interest.
+    is_cancelled: bool,
+    /// Whether its client is there.
+    presence: Presence,
+}
+
+impl Post {
+    /// Whether its client waits for answers.
+    const fn is_waited_for(&self) -> bool {
+        self.open > 0 && !self.is_cancelled
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// Why a server answers nothing any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// It could not be started, for this reason.
+    NotStarted(Box<str>),
+    /// It ended.
+    Ended,
+}
+
+impl Gone {
+    pub(super) fn failure(&self) -> Failure {
+        match self {
+            Self::NotStarted(_) => self.before(),
+            Self::Ended => Failure::SERVER_GONE,
+        }
+    }
+
+    /// The failure of what the server never read.
+    pub(super) fn before(&self) -> Failure {
+        match self {
+            Self::NotStarted(why) => {
+                let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::Permanent);
+                Failure::said(why.to_string(), facts)
+            }
+            Self::Ended => Failure::SERVER_GONE_BEFORE,
+        }
+    }
+}
+
+fn size(heard: &Heard) -> usize {
+    match heard {
+        Heard::Message { line, .. } => line.len(),
+        _ => 0,
+    }
+}
+
+fn refusal(why: Refused) -> Response<Bytes> {
+    let (code, text) = match why {
+        Refused::Id => (
+            INVALID_REQUEST,
+            "the request was not forwarded: its id must be a string or an unambiguous number",
+        ),
+        Refused::Params => {
+            (INVALID_PARAMS, "the request was not forwarded: a member of its params occurs twice")
+        }
+        Refused::Unreadable | Refused::TooMany => (
+            PARSE_ERROR,
+            "the body was not forwarded: it is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name)",
+        ),
+    };
+    let mut response = Response::new(answer::refusal("null", code, text));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
 }
 
 #[cfg(test)]

@@ -90,11 +90,6 @@ impl Replay {
         self.last + 1 - self.events.len() as u64
     }
 
-    /// Nothing more is added.
-    pub(super) const fn end(&mut self) {
-        self.ended = true;
-    }
-
     /// What follows the event with this number.
     pub(super) fn after(&self, number: u64) -> Next {
         if number > self.last || number + 1 < self.first() {

@@ -1,7 +1,10 @@
 //! An attempt of a call, and until when it may take.
-use super::{asked::PATIENCE, late::Owed};
+use super::late::Owed;
 use crate::mcp::{call::Ending, limits::Limits, message::Token};
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 use tokio::sync::oneshot;
 
 /// An attempt on the wire.
@@ -36,5 +39,51 @@ impl Attempt {
     /// How long after its start it may take in all.
     pub(super) fn patience(&self, limits: Limits) -> Duration {
         (self.last_sign - self.started + limits.idle).min(limits.hard)
+    }
+}
+
+/// A person may take this long, for each attempt. After it the attempt's clock goes on, lest a client that answers
+/// nothing, or a server that always asks, keeps it for ever.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+/// More requests than servers have open.
+const MOST: usize = 1_024;
+
+/// The server's open requests.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    open: HashMap<Token, Instant>,
+    /// Since when there is one.
+    since: Option<Instant>,
+}
+
+impl Asked {
+    pub(super) fn ask(&mut self, id: Token, now: Instant) {
+        if self.open.len() < MOST {
+            self.open.entry(id).or_insert(now);
+            self.since.get_or_insert(now);
+        }
+    }
+
+    /// The request has its answer, or the server no longer wants one. Returns since when the clock stood, if it goes on
+    /// now.
+    pub(super) fn end(&mut self, id: &Token) -> Option<Instant> {
+        self.open.remove(id)?;
+        self.resume()
+    }
+
+    /// Forgets requests that are open for too long, as [`end`](Self::end) does.
+    pub(super) fn expire(&mut self, now: Instant) -> Option<Instant> {
+        self.open.retain(|_, asked| now.saturating_duration_since(*asked) < PATIENCE);
+        self.resume()
+    }
+
+    /// Whether the clock stands.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.since.is_some()
+    }
+
+    fn resume(&mut self) -> Option<Instant> {
+        if self.open.is_empty() { self.since.take() } else { None }
     }
 }

@@ -2,8 +2,7 @@
 //! one, it is forwarded under an id of the guard's, so that its answer ends no call.
 use super::{
     Mode, Proxy,
-    requests::Open,
-    words::{CLOSED, CONNECTION_CLOSED, OVERLOADED},
+    requests::{CLOSED, CONNECTION_CLOSED, OVERLOADED, Open},
 };
 use crate::mcp::{
     answer,

@@ -9,7 +9,7 @@ mod refused;
 mod reused;
 
 use super::*;
-use crate::mcp::{in_flight::InFlight, limits::Limits, lines::Oversized, stack, stores::Records};
+use crate::mcp::{in_flight::InFlight, limits::Limits, lines::Oversized, setup, stores::Records};
 use futures_util::FutureExt;
 use std::time::Duration;
 use tokio::{task::yield_now, time::Instant};
@@ -43,9 +43,9 @@ impl Bench {
         config.rollout = mode.rollout();
         let told = Signals::builder().build().unwrap();
         let live =
-            stack::live(config, keys, loopguard::Mode::Strict, records, &told, |it| it).unwrap();
+            setup::live(config, keys, loopguard::Mode::Strict, records, &told, |it| it).unwrap();
         let (records, breakers) = (live.stack().records(), live.stack().breakers().clone());
-        let watches = mode.only_watches();
+        let watches = mode.rollout().is_some();
         let wire = Arc::new(Wire::new(in_flight, limits, watches, keys, records.clone()));
         let stack = live.stack().service(ServerTool(wire.clone()));
         let proxy = Proxy::new(mode, wire, stack, Client::default(), Arc::default());

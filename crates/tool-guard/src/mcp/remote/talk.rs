@@ -1,9 +1,11 @@
 //! The guard as the client of a server at an address: its session, its posts, and the server's own stream.
 use super::{
     headers::{Modern, Own, encoded, modern, repeated},
-    open::{Call, Held, Kind, Mismatch, Open, asked, error_of},
+    open::{
+        Call, Held, Kind, Listed, Mismatch, Open, asked, error_of, list_request, listed,
+        repeated_in,
+    },
     own_stream::{own_stream, to_endpoint},
-    relist::{self, Listed},
 };
 use crate::mcp::{
     Effects,
@@ -162,7 +164,7 @@ impl Talk {
         let call = sent.map(|sent| Call {
             body: body.clone(),
             sent,
-            params: relist::params(&headers),
+            params: repeated_in(&headers),
             is_again: false,
         });
         let id = attempt.as_ref().map(|sent| sent.id.clone()).or(id);
@@ -285,7 +287,7 @@ impl Talk {
     /// Asks for the list of tools, in the name of this call's client.
     fn list(&mut self, call: Option<&Call>, cursor: Option<&str>) {
         let Some(call) = call else { return };
-        let (line, id) = relist::request(&call.body, cursor);
+        let (line, id) = list_request(&call.body, cursor);
         self.post(line, None, Some(id), Vec::new(), Kind::List);
     }
 
@@ -293,7 +295,7 @@ impl Talk {
     fn on_list(&mut self, at: usize, heard: Option<Heard>) {
         match heard {
             Some(Heard::Head(..) | Heard::Between(_)) => return,
-            Some(Heard::Message { line, .. }) => match relist::read(&line) {
+            Some(Heard::Message { line, .. }) => match listed(&line) {
                 Listed::Other => return,
                 Listed::Page(result, cursor) => {
                     drop(self.open.remove(at));
@@ -314,7 +316,7 @@ impl Talk {
             let (body, sent) = (call.body.clone(), call.sent.clone());
             let headers = self.headers(&body);
             // With the same headers, it would be refused again.
-            let heards = if call.params == relist::params(&headers) {
+            let heards = if call.params == repeated_in(&headers) {
                 Hearing::only(Heard::Refused(response))
             } else {
                 self.upstream.post(Posted { headers, body, attempt: Some(sent) })

@@ -7,8 +7,9 @@ use crate::{
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use std::{iter::successors, time::Duration};
+use std::time::Duration;
 use tokio::time::timeout;
+use tr_core::causes;
 
 /// The events of a response.
 pub(crate) struct Events {
@@ -60,7 +61,7 @@ pub(super) async fn read(mut body: Incoming, limit: usize) -> Body {
     loop {
         match body.frame().await {
             None => return Body::Whole(all.freeze()),
-            Some(Err(error)) => return Body::Torn(all.freeze(), causes(&error)),
+            Some(Err(error)) => return Body::Torn(all.freeze(), last_cause(&error)),
             Some(Ok(frame)) => {
                 let Ok(data) = frame.into_data() else { continue };
                 all.extend_from_slice(&data);
@@ -94,7 +95,6 @@ pub(super) async fn skip(begun: &[u8], mut rest: Incoming) -> Oversized {
 }
 
 /// The innermost cause, which says what happened.
-pub(super) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let last = successors(Some(error), |&cause| cause.source()).last();
-    last.map(ToString::to_string).unwrap_or_default()
+pub(super) fn last_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    causes(error).last().map(ToString::to_string).unwrap_or_default()
 }

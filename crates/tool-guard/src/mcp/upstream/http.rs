@@ -1,7 +1,7 @@
 //! Requests to the server.
 use super::{
     alive::Alive,
-    body::causes,
+    body::last_cause,
     faults::Fault,
     headers::{forwarded, without_connection},
 };
@@ -18,8 +18,9 @@ use hyper::{
     http::uri::PathAndQuery,
 };
 use hyper_util::client::legacy::{self, Client};
-use std::{error::Error as _, io, iter::successors, sync::OnceLock};
+use std::{io, sync::OnceLock};
 use tokio_rustls::rustls;
+use tr_core::causes;
 
 /// The server, the connections to it, and what all requests to it share.
 #[derive(Debug)]
@@ -139,15 +140,14 @@ pub(crate) fn request(method: Method, uri: Uri, headers: HeaderMap, body: Bytes)
 }
 
 fn fault(error: &legacy::Error) -> Fault {
-    let why = causes(error);
-    let causes = || successors(error.source(), |&cause| cause.source());
+    let why = last_cause(error);
     let is_tls = |cause: &(dyn std::error::Error + 'static)| {
         let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         cause.is::<rustls::Error>()
             || inner.is_some_and(|it| it.downcast_ref::<rustls::Error>().is_some())
     };
     match () {
-        () if error.is_connect() && causes().any(is_tls) => Fault::Tls(why),
+        () if error.is_connect() && causes(error).any(is_tls) => Fault::Tls(why),
         () if was_not_sent(error) => Fault::NotConnected(why),
         () => Fault::Dropped(why),
     }

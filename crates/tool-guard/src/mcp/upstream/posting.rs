@@ -1,11 +1,10 @@
 //! One posted message, and what is heard after it: the response, and the streams that resume it.
 use super::{
     alive::Peer,
-    answered::{Asks, answers},
     body::{Body, Events, brief, read, skip},
     faults::{About, Fault, Kind, error, failure, is_alive, is_transient, refused},
     headers::{is_event_stream, of_stream},
-    heard::{Heard, Hearing, Posted},
+    heard::{Asks, Heard, Hearing, Posted, answers},
     http::Server,
     preflight,
     sse::{Content, Piece},
@@ -293,13 +292,13 @@ impl Exchange {
         let Some(id) = &self.asks.id else {
             self.heard.push_back(Heard::Head(head.status, head.headers));
             if !raw.is_empty() {
-                self.heard.push_back(Heard::Message { line: raw.clone(), raw, answers: false });
+                self.heard.push_back(Heard::line(raw, false));
             }
             return;
         };
         if answers(&raw, id) {
             self.heard.push_back(Heard::Head(head.status, head.headers));
-            self.heard.push_back(Heard::Message { line: raw.clone(), raw, answers: true });
+            self.heard.push_back(Heard::line(raw, true));
         } else if self.kind == Kind::Message && !raw.is_empty() {
             // The client makes of it what it can.
             let response = Response::from_parts(head, raw);

@@ -1,12 +1,6 @@
 //! What the server says: to which post each message goes.
-use super::{HIGH_WATER, Posts, Sharing};
-use crate::mcp::{
-    child::{ids::For, refusals::size},
-    http::Presence,
-    lines::Item,
-    proxy::too_long,
-    upstream::Heard,
-};
+use super::{HIGH_WATER, Posts, Sharing, size};
+use crate::mcp::{child::ids::For, http::Presence, lines::Item, proxy::too_long, upstream::Heard};
 use bytes::Bytes;
 use tool_reliability::telemetry::TARGET;
 
@@ -43,14 +37,10 @@ impl Posts {
     fn deliver(&mut self, one: For) {
         match one {
             For::Post { post, line, answers } => {
-                self.hear(post, Heard::Message { raw: line.clone(), line, answers }, answers);
+                self.hear(post, Heard::line(line, answers), answers);
             }
             For::Client { line, asks } => match self.stream(asks) {
-                Some(post) => self.hear(
-                    post,
-                    Heard::Message { raw: line.clone(), line, answers: false },
-                    false,
-                ),
+                Some(post) => self.hear(post, Heard::line(line, false), false),
                 None if self.sharing == Sharing::Session => self.keep(&line),
                 None => tracing::warn!(target: TARGET, event = "mcp_unaddressed"),
             },
@@ -142,7 +132,7 @@ impl Posts {
     pub(super) fn give_kept(&mut self, number: u64) {
         self.kept_bytes = 0;
         for line in std::mem::take(&mut self.kept) {
-            self.hear(number, Heard::Message { raw: line.clone(), line, answers: false }, false);
+            self.hear(number, Heard::line(line, false), false);
         }
     }
 }

@@ -22,7 +22,7 @@ fn what_follows_an_event_is_replayed_and_goes_on() {
     }
     let (a, b) = ("id: 7-1\ndata: a\n\n".to_owned(), "id: 7-2\ndata: b\n\n".to_owned());
     assert_eq!(read(&replay, 0), (vec![a, b.clone()], Next::Nothing));
-    replay.end();
+    replay.ended = true;
     assert_eq!(read(&replay, 1), (vec![b], Next::End));
     assert_eq!(replay.after(2), Next::End);
     assert_eq!(replay.after(3), Next::Lost, "it was never sent");
