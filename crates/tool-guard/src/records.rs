@@ -6,7 +6,7 @@ mod file;
 mod shown;
 
 use self::{
-    change::{Consent, NOT_ALLOWED, SettledAs, forget, refuse, settle},
+    change::{Consent, NOT_ALLOWED, SettledAs, forget, settle},
     file::FileAction,
     shown::{Found, Records, SHOWN, UNREADABLE, advice, fields, find, whole},
 };
@@ -18,7 +18,7 @@ use crate::{
         records::{self, Place, RecordsCommand},
         stores::{Store, check_key, may_exist, open, open_to_read},
     },
-    terminal::{end_with, print},
+    terminal::{end_with, print, refuse},
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};

@@ -54,6 +54,12 @@ pub(crate) fn report(text: fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_fmt(text);
 }
 
+/// Says why a command does not do its work, which ends with this code.
+pub(crate) fn refuse(code: u8, why: &str) -> anyhow::Result<ExitCode> {
+    eprintln!("tool-guard: {why}");
+    Ok(ExitCode::from(code))
+}
+
 fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -27,7 +27,7 @@ pub(super) type Outgoing = (Connection, Answer);
 /// The calls of hosts, and the guard that decides about them.
 pub(super) struct Decider {
     pub(super) proxy: Proxy,
-    table: Table,
+    pub(super) table: Table,
     turns: Turns,
     /// What hosts said about tools, so that the guard learns each word once.
     told: HashSet<(Box<str>, Option<Effect>)>,
@@ -234,11 +234,6 @@ impl Decider {
             State::Allowed => self.table.give_up(number),
             State::GivenUp => {}
         }
-    }
-
-    /// When a host has waited long enough for a decision.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.table.first_deadline()
     }
 
     /// Answers the hosts that have: their calls are not made.

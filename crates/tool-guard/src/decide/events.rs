@@ -48,7 +48,6 @@ pub(super) struct After<'l> {
     _event: IgnoredAny,
     #[serde(rename = "id")]
     _id: IgnoredAny,
-    #[serde(borrow, default)]
     before: Option<&'l RawValue>,
     pub(super) call: Option<Box<str>>,
     pub(super) session: Option<Box<str>>,

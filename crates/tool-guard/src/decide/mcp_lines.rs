@@ -3,7 +3,7 @@
 use super::events::{After, Answer, Before, Decision};
 use crate::mcp::{
     mark,
-    message::{self, Line, Message, Token},
+    message::{self, Line, Token},
 };
 use bytes::Bytes;
 use serde::Deserialize;
@@ -115,14 +115,7 @@ fn is_blocks(raw: &RawValue) -> bool {
 /// The number of the call that this line of the guard's makes, if it makes one.
 pub(super) fn made(line: &[u8]) -> Option<u64> {
     let Line::One(message) = message::read(line) else { return None };
-    number(&message).filter(|_| message.is_tool_call())
-}
-
-fn number(message: &Message<'_>) -> Option<u64> {
-    match Token::read(message.id?)? {
-        Token::Number(text) => text.parse().ok(),
-        Token::Text(_) => None,
-    }
+    message.token()?.number().filter(|_| message.is_tool_call())
 }
 
 /// What the guard says of a call to the one who made it.
@@ -142,7 +135,6 @@ pub(super) struct GuardAnswer {
 
 #[derive(Default, Deserialize)]
 struct Ended<'l> {
-    #[serde(borrow, default)]
     content: Option<&'l RawValue>,
     #[serde(borrow, default, rename = "_meta")]
     meta: Option<&'l RawValue>,
@@ -158,7 +150,7 @@ struct Block {
 /// Reads a line of the guard's for the one who made a call.
 pub(super) fn said(line: &[u8]) -> Option<GuardAnswer> {
     let Line::One(message) = message::read(line) else { return None };
-    let said = GuardAnswer { number: number(&message)?, ..GuardAnswer::default() };
+    let said = GuardAnswer { number: message.token()?.number()?, ..GuardAnswer::default() };
     if let Some(error) = message.error {
         let error: Value = message::object(error.get()).unwrap_or_default();
         let text = error["message"].as_str().unwrap_or("the guard refused the call").to_owned();

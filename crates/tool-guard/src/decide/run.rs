@@ -105,7 +105,7 @@ impl Hosts {
                 quiet_since = Instant::now();
             }
             let ends = idle.filter(|_| is_quiet).map(|idle| quiet_since + idle);
-            let deadline = self.decider.deadline();
+            let deadline = self.decider.table.first_deadline();
             tokio::select! {
                 biased;
                 finished = self.decider.proxy.calls.step() => self.decider.on_step(finished),

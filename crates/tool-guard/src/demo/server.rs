@@ -193,39 +193,22 @@ fn sleep(time: Duration) {
 }
 
 fn tools() -> Value {
-    let tool = |name: &str, description: &str, properties: Value, annotations: Value| {
+    let tool = |name: &str, description: &str, hint: &str, properties: Value| {
         json!({
             "name": name, "description": description,
             "inputSchema": { "type": "object", "properties": properties },
-            "annotations": annotations,
+            "annotations": { hint: true },
         })
     };
-    let text = json!({ "type": "string" });
+    let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer" }));
+    let order = json!({ "order": text, "then": text, "code": number, "message": text });
+    let time = json!({ "ms": number, "steps": number });
+    let file = json!({ "path": text });
     json!([
-        tool("echo", "Says it again", json!({ "text": text }), json!({ "readOnlyHint": true })),
-        tool(
-            "read_file",
-            "Reads a file over a flaky network",
-            json!({ "path": text }),
-            json!({ "readOnlyHint": true })
-        ),
-        tool(
-            "charge_card",
-            "Charges the card for an order",
-            json!({ "order": text, "then": text, "code": { "type": "integer" }, "message": text }),
-            json!({ "destructiveHint": true })
-        ),
-        tool(
-            "exchange_rate",
-            "Asks a backend that is down",
-            json!({}),
-            json!({ "readOnlyHint": true })
-        ),
-        tool(
-            "slow",
-            "Takes its time",
-            json!({ "ms": { "type": "integer" }, "steps": { "type": "integer" } }),
-            json!({ "readOnlyHint": true })
-        ),
+        tool("echo", "Says it again", "readOnlyHint", json!({ "text": text })),
+        tool("read_file", "Reads a file over a flaky network", "readOnlyHint", file),
+        tool("charge_card", "Charges the card for an order", "destructiveHint", order),
+        tool("exchange_rate", "Asks a backend that is down", "readOnlyHint", json!({})),
+        tool("slow", "Takes its time", "readOnlyHint", time),
     ])
 }

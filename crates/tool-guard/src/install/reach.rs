@@ -2,6 +2,7 @@
 //! be lost to its client.
 use crate::{
     mcp::{
+        http_names::SESSION,
         options::{HttpOptions, endpoint},
         upstream::{Upstream, request},
     },
@@ -9,7 +10,7 @@ use crate::{
 };
 use hyper::{
     HeaderMap, Method,
-    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
+    header::{ACCEPT, CONTENT_TYPE, HeaderValue},
 };
 use serde_json::json;
 use std::time::Duration;
@@ -19,7 +20,6 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest answer.
 const LONGEST: usize = 64 * 1024;
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Why the guard cannot stand in front of the server at this address, if the server says so.
 pub(super) async fn unfit(url: &str) -> Option<String> {

@@ -25,7 +25,6 @@ struct CallResult<'l> {
     is_error: bool,
     #[serde(borrow, default, rename = "_meta")]
     meta: Option<&'l RawValue>,
-    #[serde(borrow, default)]
     content: Option<&'l RawValue>,
     #[serde(borrow, default, rename = "resultType")]
     kind: Option<&'l RawValue>,
@@ -55,7 +54,6 @@ struct RpcError<'l> {
     code: i64,
     #[serde(borrow, default)]
     message: Cow<'l, str>,
-    #[serde(borrow, default)]
     data: Option<&'l RawValue>,
 }
 

@@ -5,6 +5,8 @@ use hyper::{HeaderMap, header::HeaderName};
 pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The header of a request that resumes a stream.
 pub(crate) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 

@@ -13,7 +13,7 @@
 mod random;
 mod via;
 
-pub(crate) use self::via::{KEY as KEY_HEADER, SESSION, Via};
+pub(crate) use self::via::Via;
 
 use self::random::is_random;
 use super::{

@@ -5,6 +5,16 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, ops::Range};
 
+// The codes of JSON-RPC's and MCP's errors.
+pub(crate) const PARSE_ERROR: i64 = -32_700;
+pub(crate) const INVALID_REQUEST: i64 = -32_600;
+pub(crate) const METHOD_NOT_FOUND: i64 = -32_601;
+pub(crate) const INVALID_PARAMS: i64 = -32_602;
+/// The error of a request that was not forwarded, or not answered.
+pub(crate) const NOT_FORWARDED: i64 = -32_000;
+/// The error of a request whose headers and body differ.
+pub(crate) const MISMATCH: i64 = -32_020;
+
 /// The top level of a line.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Message<'l> {
@@ -190,6 +200,14 @@ impl Token {
         Self::read(serde_json::from_str(text).ok()?)
     }
 
+    /// As a number, such as the guard itself gives.
+    pub(crate) fn number(&self) -> Option<u64> {
+        match self {
+            Self::Number(text) => text.parse().ok(),
+            Self::Text(_) => None,
+        }
+    }
+
     /// As JSON text.
     pub(crate) fn to_json(&self) -> String {
         match self {
@@ -238,6 +256,14 @@ pub(crate) fn with_newline(line: &[u8]) -> Bytes {
     }
     one.push(b'\n');
     one.into()
+}
+
+/// The JSON text of the id under which a line is answered.
+pub(crate) fn id_text(line: &[u8]) -> String {
+    match read(line) {
+        Line::One(Message { id: Some(id), .. }) => id.get().to_owned(),
+        _ => "null".to_owned(),
+    }
 }
 
 /// The line that cancels a request, whose id has this JSON text.

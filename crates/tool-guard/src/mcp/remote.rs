@@ -8,12 +8,11 @@ mod talk;
 use self::talk::Talk;
 use super::{
     Mode, Options, answer,
-    codes::NOT_FORWARDED,
     failure::Failure,
     guard::Guard,
     line_reader::LineReader,
     lines::{Item, Oversized},
-    message::{self, Line, Token},
+    message::{self, Line, NOT_FORWARDED, Token},
     out::{Outgoing, Unwritten, write},
     proxy::{Proxy, too_long},
     stdio::{self, Input, Output},

@@ -25,7 +25,7 @@ use self::{
 };
 use super::{
     failure::Failure,
-    identity::SESSION,
+    http_names::SESSION,
     options::{HttpOptions, StatusRules},
 };
 use anyhow::Context as _;

@@ -5,7 +5,7 @@ use crate::{
         operator::{self, token, user},
         records::{secret_in, short},
     },
-    terminal::end_with,
+    terminal::{end_with, refuse},
 };
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
@@ -34,12 +34,6 @@ pub(super) enum SettledAs {
     Done,
     /// It did not run: a repeat runs
     DidNotRun,
-}
-
-/// Says why nothing was done.
-pub(super) fn refuse(code: u8, why: &str) -> anyhow::Result<ExitCode> {
-    eprintln!("tool-guard: {why}");
-    Ok(ExitCode::from(code))
 }
 
 /// Nothing was done, as a person wanted it.

@@ -1,12 +1,12 @@
 //! The commands on a file of records as a whole: check it, copy it, go on after a loss.
-use super::change::{Consent, keep, refuse, unconfirmed};
+use super::change::{Consent, keep, unconfirmed};
 use crate::{
     files::{Folder, beside},
     mcp::{
         records::{Place, RecordsCommand},
         stores::{Store, open_to_read},
     },
-    terminal::{end_with, print},
+    terminal::{end_with, print, refuse},
 };
 use anyhow::{Context as _, bail};
 use clap::Subcommand;

@@ -143,8 +143,7 @@ impl Link {
 
     /// The request that waits for this answer.
     fn waiting(&self, id: &Token) -> Option<oneshot::Sender<Bytes>> {
-        let Token::Number(id) = id else { return None };
-        lock(&self.state).waiting.remove(&id.parse().ok()?)
+        lock(&self.state).waiting.remove(&id.number()?)
     }
 
     fn close(&self) {

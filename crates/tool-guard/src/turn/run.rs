@@ -7,7 +7,7 @@ use crate::{
         setup::{Files, Setup, timed},
         stores::Records,
     },
-    terminal::print,
+    terminal::{print, refuse},
 };
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -79,8 +79,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     };
     let unusable = |error: &anyhow::Error| {
         let said = format!("{}: {}", options.plan.display(), failure::in_full(&**error));
-        eprintln!("tool-guard: {}", printable_lines(&said));
-        Ok(ExitCode::from(UNUSABLE))
+        refuse(UNUSABLE, &printable_lines(&said))
     };
     // Mistakes of the plan itself are reported before the server starts; missing tools afterwards.
     let plan = match Plan::from_json(&text, &Tools::any().catalog(catalog.clone())) {
@@ -92,17 +91,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let server = recording.server(&options.command);
     let command = RecordsCommand::of(recording.place.as_ref());
     if run.is_some() && recording.place == Some(Place::Memory) {
-        eprintln!(
-            "tool-guard: --run needs records that outlive the command: remove --records memory"
-        );
-        return Ok(ExitCode::from(UNUSABLE));
+        let why = "--run needs records that outlive the command: remove --records memory";
+        return refuse(UNUSABLE, why);
     }
     let rollout = setup.config.rollout.as_ref();
     if run.is_some() && rollout.is_some_and(|rollout| rollout.uniform() != Some(Mode::Enforce)) {
-        eprintln!(
-            "tool-guard: --run must record every call, but [rollout] leaves some out: remove --run, or set mode = \"enforce\" for all calls"
-        );
-        return Ok(ExitCode::from(UNUSABLE));
+        let why = "--run must record every call, but [rollout] leaves some out: remove --run, or set mode = \"enforce\" for all calls";
+        return refuse(UNUSABLE, why);
     }
     // Without a key for any call there is nothing to record, and no file is created.
     let is_recorded = run.is_some() || plan.has_keys();

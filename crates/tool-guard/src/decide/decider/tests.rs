@@ -78,7 +78,8 @@ impl Bench {
     async fn wait(&mut self, seconds: u64) -> Vec<Value> {
         let until = Instant::now() + Duration::from_secs(seconds);
         while Instant::now() < until {
-            let next = self.decider.deadline().map_or(until, |deadline| deadline.min(until));
+            let next =
+                self.decider.table.first_deadline().map_or(until, |deadline| deadline.min(until));
             tokio::select! {
                 biased;
                 finished = self.decider.proxy.calls.step() => self.decider.on_step(finished),

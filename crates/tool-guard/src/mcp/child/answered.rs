@@ -7,11 +7,10 @@ use crate::{
     },
     mcp::{
         answer,
-        codes::NOT_FORWARDED,
         failure::Failure,
         guard::Guard,
         http::{event, refused},
-        message::{self, Line, Message},
+        message::{self, Line, Message, NOT_FORWARDED},
         proxy::too_long,
         upstream::{self, Heard},
     },

@@ -303,7 +303,7 @@ impl Ids {
             return self.read(&repaired, &message);
         }
         let guess = Guess::of(line).filter(|guess| guess.is_answer);
-        match guess.and_then(|guess| Some((wire_number(&guess.id)?, guess.place))) {
+        match guess.and_then(|guess| Some((guess.id.number()?, guess.place))) {
             Some((number, place)) => self.answer(line, number, place, None),
             None => For::Nobody,
         }
@@ -353,14 +353,7 @@ fn members<'l, T: Default + Deserialize<'l>>(raw: Option<&'l RawValue>) -> Resul
 
 /// The number of a request on the wire.
 fn number(raw: &RawValue) -> Option<u64> {
-    wire_number(&Token::read(raw)?)
-}
-
-fn wire_number(id: &Token) -> Option<u64> {
-    match id {
-        Token::Number(text) => text.parse().ok(),
-        Token::Text(_) => None,
-    }
+    Token::read(raw)?.number()
 }
 
 /// A number on the wire, and where it stands.

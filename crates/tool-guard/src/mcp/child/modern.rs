@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     front::body::Answered,
-    mcp::{codes::METHOD_NOT_FOUND, http::status_of},
+    mcp::{http::status_of, message::METHOD_NOT_FOUND},
 };
 use bytes::Bytes;
 use hyper::HeaderMap;

@@ -4,10 +4,9 @@ mod said;
 use super::ids::{Ids, Refused};
 use crate::mcp::{
     answer,
-    codes::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR},
     failure::Failure,
     http::Presence,
-    message::cancellation,
+    message::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, cancellation},
     upstream::Heard,
 };
 use bytes::{Bytes, BytesMut};

@@ -9,11 +9,10 @@ use crate::{
         events::{EVENTS, body_of},
     },
     mcp::{
-        codes::NOT_FORWARDED,
         guard::Guard,
         http_names::LAST_EVENT,
         lines::Oversized,
-        message::{self, Line},
+        message::{self, Line, NOT_FORWARDED},
         proxy::too_long,
         upstream::{Events, Hearing, Posted, Upstream, sse::Content},
     },
@@ -133,12 +132,8 @@ impl Behind for Remote {
                     answer
                 }
                 Err(failure) => {
-                    let id = match message::read(request.body()) {
-                        Line::One(message) => message.id.map(|id| id.get().to_owned()),
-                        _ => None,
-                    };
-                    let id = id.as_deref().unwrap_or("null");
-                    refused(StatusCode::BAD_GATEWAY, id, NOT_FORWARDED, &failure.to_string())
+                    let id = message::id_text(request.body());
+                    refused(StatusCode::BAD_GATEWAY, &id, NOT_FORWARDED, &failure.to_string())
                 }
             };
         }

@@ -17,12 +17,13 @@ use crate::{
         Mode, answer,
         batch::{self, Asks},
         call,
-        codes::{INVALID_REQUEST, MISMATCH, NOT_FORWARDED, PARSE_ERROR},
         equal_calls::{Begun, Call, equals, own_id},
         guard::Guard,
-        http_names::{LAST_EVENT, METHOD, NAME, VERSION, is_modern},
-        identity::{KEY_HEADER, SESSION, Via},
-        message::{self, Line, Message, Token},
+        http_names::{KEY, LAST_EVENT, METHOD, NAME, SESSION, VERSION, is_modern},
+        identity::Via,
+        message::{
+            self, INVALID_REQUEST, Line, MISMATCH, Message, NOT_FORWARDED, PARSE_ERROR, Token,
+        },
         meta,
     },
 };
@@ -53,7 +54,7 @@ const RESUMED: Duration = Duration::from_secs(60);
 const MOST_SESSIONS: usize = 10_000;
 
 /// Headers that may occur once, besides the listener's own.
-static ONCE: [HeaderName; 6] = [VERSION, METHOD, NAME, SESSION, KEY_HEADER, LAST_EVENT];
+static ONCE: [HeaderName; 6] = [VERSION, METHOD, NAME, SESSION, KEY, LAST_EVENT];
 
 /// The listener's door to the guard.
 pub(crate) struct HttpDoor<B>(Arc<Inside<B>>);

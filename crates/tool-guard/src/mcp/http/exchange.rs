@@ -10,11 +10,10 @@ use crate::{
     front::events::{EVENTS, are_taken},
     mcp::{
         Mode, answer,
-        codes::NOT_FORWARDED,
         failure::Failure,
         http_names::is_modern,
         lines::Item,
-        message::{Token, answered, cancelled},
+        message::{NOT_FORWARDED, Token, answered, cancelled},
         out::{Outgoing, Sent},
         proxy::Proxy,
         upstream::{Heard, Hearing, Posted, next_of},

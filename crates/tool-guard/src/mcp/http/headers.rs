@@ -2,9 +2,8 @@
 use crate::{
     front::access::text,
     mcp::{
-        codes::{INVALID_PARAMS, MISMATCH},
         http_names::{METHOD, MODERN, NAME, VERSION, is_modern},
-        message::{self, Message},
+        message::{self, INVALID_PARAMS, MISMATCH, Message},
         mirrored::{self, Mirrored},
     },
 };

@@ -7,8 +7,7 @@ use crate::{
     },
     mcp::{
         answer,
-        codes::NOT_FORWARDED,
-        message::{self, Line},
+        message::{self, NOT_FORWARDED},
     },
 };
 use bytes::{Bytes, BytesMut};
@@ -219,12 +218,7 @@ pub(crate) fn refused(status: StatusCode, id: &str, code: i64, why: &str) -> Ans
 /// What the client gets in place of this answer, for which there is no room.
 fn not_kept(answer: &[u8]) -> Bytes {
     const WHY: &str = "the answer came, but was not kept: too many long ones that other clients have not read are held; a tool that was called has run";
-    match message::read(answer) {
-        Line::One(message) => {
-            answer::refusal(message.id.map_or("null", |id| id.get()), NOT_FORWARDED, WHY)
-        }
-        _ => answer::refusal("null", NOT_FORWARDED, WHY),
-    }
+    answer::refusal(&message::id_text(answer), NOT_FORWARDED, WHY)
 }
 
 /// A body that tells when its last part was taken.

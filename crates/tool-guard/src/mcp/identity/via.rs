@@ -1,7 +1,11 @@
 //! What an HTTP request says about whose its call is, and which.
 use crate::{
     front::listener::Connection,
-    mcp::{equal_calls::Begun, unknowns::Ended},
+    mcp::{
+        equal_calls::Begun,
+        http_names::{KEY, SESSION},
+        unknowns::Ended,
+    },
 };
 use hyper::{
     HeaderMap,
@@ -10,11 +14,6 @@ use hyper::{
 };
 use std::{str::Utf8Error, time::Duration};
 use tr_core::canonical::Digest;
-
-/// The session of a client and a server.
-pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// The caller's own key of a call.
-pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Where a call comes from. Credentials and session ids are digests here, and nowhere else.
 #[derive(Clone, Debug, Default)]

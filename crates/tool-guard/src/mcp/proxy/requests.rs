@@ -1,10 +1,9 @@
 //! The client's open requests that are no tool calls.
 use crate::mcp::{
     answer,
-    codes::INVALID_REQUEST,
     in_flight::Relay,
     lines::Oversized,
-    message::{self, Token},
+    message::{self, INVALID_REQUEST, Token},
 };
 use bytes::Bytes;
 use std::{collections::HashMap, mem, ops::Range};

@@ -4,7 +4,7 @@ use super::{
     open::{Held, Kind, Open, not_begun},
     talk::Talk,
 };
-use crate::mcp::{identity::SESSION, message::answered, out::Outgoing, upstream::Heard};
+use crate::mcp::{http_names::SESSION, message::answered, out::Outgoing, upstream::Heard};
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 use serde_json::Value;

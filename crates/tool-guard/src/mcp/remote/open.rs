@@ -1,9 +1,8 @@
 //! What is posted to the server, and what is heard of it.
 use crate::mcp::{
     batch,
-    codes::MISMATCH,
     failure::Failure,
-    message::{self, Line, Token, answered},
+    message::{self, Line, MISMATCH, Token, answered},
     out::{Outgoing, Sent},
     upstream::{Heard, client_meta, error},
 };

@@ -10,8 +10,7 @@ use super::{
 use crate::mcp::{
     Effects,
     failure::Failure,
-    http_names::{METHOD, NAME, VERSION},
-    identity::SESSION,
+    http_names::{METHOD, NAME, SESSION, VERSION},
     lines::Item,
     message::{self, Line, Token, cancelled},
     out::{Outgoing, Sent},

@@ -1,5 +1,5 @@
 //! Which sessions the server has answered lately. Sessions and credentials are known by keyed digests alone.
-use crate::mcp::identity::SESSION;
+use crate::mcp::http_names::SESSION;
 use hyper::{
     HeaderMap,
     header::{AUTHORIZATION, COOKIE},

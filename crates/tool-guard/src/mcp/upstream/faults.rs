@@ -1,8 +1,8 @@
 //! What a fault on the way to the server says about a request: whether the tool ran, whether a repeat may help,
 //! and what the client gets.
 use crate::mcp::{
-    codes::{METHOD_NOT_FOUND, MISMATCH},
     failure::Failure,
+    message::{METHOD_NOT_FOUND, MISMATCH},
     options::StatusRules,
 };
 use hyper::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};

@@ -13,8 +13,7 @@ use crate::{
     front::access::text,
     mcp::{
         failure::Failure,
-        http_names::{LAST_EVENT, is_modern},
-        identity::SESSION,
+        http_names::{LAST_EVENT, SESSION, is_modern},
         lines::Oversized,
         options::Preflight,
     },

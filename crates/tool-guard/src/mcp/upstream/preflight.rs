@@ -3,28 +3,13 @@ use super::headers::{PARAM, remove};
 use crate::{
     front::access::text,
     mcp::{
-        http_names::{METHOD, NAME, VERSION},
-        identity::KEY_HEADER,
+        http_names::{KEY, METHOD, NAME, VERSION},
+        message::{self, CallParams, Line, Message},
     },
 };
 use bytes::Bytes;
 use hyper::{HeaderMap, header::HeaderValue};
-use serde::Deserialize;
-use serde_json::{Map, Value, json, value::RawValue};
-
-#[derive(Deserialize)]
-struct Call<'b> {
-    #[serde(borrow)]
-    id: Option<&'b RawValue>,
-    #[serde(default)]
-    params: Params,
-}
-
-#[derive(Default, Deserialize)]
-struct Params {
-    #[serde(default, rename = "_meta")]
-    meta: Map<String, Value>,
-}
+use serde_json::{Map, Value, json};
 
 /// The request before the call with these headers: `ping`, or `server/discover` where there are no sessions.
 pub(super) fn probe(
@@ -34,7 +19,7 @@ pub(super) fn probe(
 ) -> (HeaderMap, Bytes, String) {
     let id = format!("tool-guard-{:016x}", fastrand::u64(..));
     let mut headers = headers.clone();
-    remove(&mut headers, |name| name.starts_with(PARAM) || name == NAME || name == KEY_HEADER);
+    remove(&mut headers, |name| name.starts_with(PARAM) || name == NAME || name == KEY);
     let (method, params) = if is_modern {
         let mut meta = client_meta(call);
         if let Some(version) = text(&headers, &VERSION) {
@@ -52,15 +37,18 @@ pub(super) fn probe(
 
 /// What a request of this version says of its client.
 pub(crate) fn client_meta(request: &[u8]) -> Map<String, Value> {
-    let mut meta = serde_json::from_slice::<Call<'_>>(request)
-        .map_or_else(|_| Map::new(), |it| it.params.meta);
+    let Line::One(message) = message::read(request) else { return Map::new() };
+    let params: Option<CallParams<'_>> =
+        message.params.and_then(|raw| message::object(raw.get()).ok());
+    let meta = params.and_then(|params| serde_json::from_str(params.meta?.get()).ok());
+    let mut meta: Map<String, Value> = meta.unwrap_or_default();
     meta.retain(|name, _| name.starts_with("io.modelcontextprotocol/"));
     meta
 }
 
 /// The refusal of the probe as that of the call: under the call's id.
 pub(super) fn as_of_call(refusal: Bytes, probe: &str, call: &[u8]) -> Bytes {
-    let Ok(Call { id: Some(id), .. }) = serde_json::from_slice(call) else { return refusal };
+    let Line::One(Message { id: Some(id), .. }) = message::read(call) else { return refusal };
     // No other text of the refusal is like the probe's random id.
     match std::str::from_utf8(&refusal) {
         Ok(text) => text.replace(&format!("\"{probe}\""), id.get()).into(),
